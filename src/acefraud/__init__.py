@@ -1,0 +1,51 @@
+"""acefraud: a fraud-decision engine that learns in plain English."""
+
+from acefraud.core.bullet import Bullet, Source, Status
+from acefraud.core.condition import Condition
+from acefraud.core.decision import BulletScore, Decision, Reason
+from acefraud.core.evidence import Evidence, Record
+from acefraud.core.outcome import Judgement, Outcome
+from acefraud.core.transaction import Case, Transaction, Verdict
+from acefraud.curation.curator import Curator
+from acefraud.datasets import Dataset, SchemaMapping, load_dataset
+from acefraud.embedded.agent import SimpleFraudAgent
+from acefraud.embedded.judge import LLMJudge, SimpleJudge
+from acefraud.embedded.reflector import Reflector
+from acefraud.learning.learner import Learner, LearnerOptions
+from acefraud.learning.pipeline import Mode, TrainingPipeline
+from acefraud.selection.hybrid import HybridSelector
+from acefraud.storage import BulletPlaybook, open_playbook
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Bullet",
+    "BulletPlaybook",
+    "BulletScore",
+    "Case",
+    "Condition",
+    "Curator",
+    "Dataset",
+    "Decision",
+    "Evidence",
+    "HybridSelector",
+    "Judgement",
+    "LLMJudge",
+    "Learner",
+    "LearnerOptions",
+    "Mode",
+    "Outcome",
+    "Reason",
+    "Record",
+    "Reflector",
+    "SchemaMapping",
+    "SimpleFraudAgent",
+    "SimpleJudge",
+    "Source",
+    "Status",
+    "TrainingPipeline",
+    "Transaction",
+    "Verdict",
+    "load_dataset",
+    "open_playbook",
+]

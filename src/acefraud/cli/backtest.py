@@ -1,0 +1,154 @@
+"""`acefraud backtest`: a condition or a whole playbook against labelled history."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from acefraud.cli.console import (
+    JsonOption,
+    MappingOption,
+    PlaybookOption,
+    StrictOption,
+    existing_playbook,
+    learner_on,
+    line,
+    print_json,
+    progress,
+    tell_bad_rows,
+    trained_mapping,
+)
+from acefraud.core.condition import Condition
+from acefraud.core.english import say
+from acefraud.core.evidence import Evidence
+from acefraud.core.reading import read_bullet, read_condition
+from acefraud.core.table import FactTable
+from acefraud.core.transaction import Case, Verdict
+from acefraud.datasets import SchemaMapping, load_dataset
+from acefraud.embedded.facts import facts_of
+from acefraud.embedded.induction.boosting import record_of
+from acefraud.errors import InputError
+from acefraud.evaluation.metrics import METRICS, Scored, as_json, in_percent, over_rows
+from acefraud.learning.learner import Learner
+
+
+def backtest(
+    source: Annotated[str, typer.Argument(metavar="FILE", help="Labelled history.")],
+    condition: Annotated[
+        str | None, typer.Option("--condition", help="A condition, in its text form or in plain English.")
+    ] = None,
+    playbook: PlaybookOption = None,
+    mapping: MappingOption = None,
+    strict: StrictOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Measure a condition, or every bullet of a playbook and its decisions, on labelled history.
+
+    Nothing is learnt and nothing is recorded. Measured on the history a playbook was trained on, its figures look
+    better than they are: use later cases.
+
+        acefraud backtest history.csv --condition "amount > 2000 and account_age_days < 30"
+        acefraud backtest later.csv --playbook book.db
+    """
+    remembered = _remembered(playbook) if condition is None else None
+    data = load_dataset(source, mapping=mapping, remembered=remembered, strict=strict)
+    tell_bad_rows(data.bad_rows, data.unlabelled)
+    cases = (*data.train, *data.test)
+    table = FactTable([facts_of(case.transaction).facts for case in cases])
+    labels = np.array([case.is_fraud for case in cases], dtype=np.bool_)
+
+    def measured(wanted: Condition) -> Evidence:
+        return Evidence(learnt=record_of(wanted.holds_in(table), labels), base_rate=float(labels.mean()))
+
+    if condition is not None:
+        wanted = read(condition)
+        _must_know(wanted, table.names, source)
+        _tell_condition(wanted, measured(wanted), json)
+        return
+    with existing_playbook(playbook, read_only=True) as book:
+        learner = learner_on(book)
+        with progress("deciding") as done:
+            scored = asyncio.run(_decide_all(learner, cases, labels, done))
+        bullets = [b for b in book.get_bullets_for_node(learner.options.node) if b.condition is not None]
+    figures = {m: over_rows(lambda drawn, m=m: METRICS[m](scored.taken(drawn)), len(cases)) for m in METRICS}  # type: ignore[misc]
+    found = [(bullet, measured(bullet.condition)) for bullet in bullets if bullet.condition is not None]
+    if json:
+        rows = [{"bullet_id": b.id, "content": b.content, **_as_json(evidence)} for b, evidence in found]
+        print_json({"rows": len(cases), **as_json(figures), "bullets": rows})
+        return
+    for metric, figure in figures.items():
+        line(f"{metric.replace('_', ' '):>18}  {in_percent(figure)}")
+    line(f"{len(found)} bullets on {len(cases):,} cases", "bold")
+    for bullet, evidence in found:
+        learnt = bullet.evidence.in_words() if bullet.evidence else "nothing: unverified"
+        line(f"{bullet.id}  {bullet.argues or ''}  {say(bullet.condition) if bullet.condition else ''}")
+        line(f"    here {evidence.in_words()}; learnt with {learnt}")
+
+
+def _must_know(condition: Condition, names: list[str], file: str) -> None:
+    """A fact that no row has is more likely mistyped than never known."""
+    for fact in sorted(condition.facts):
+        if fact not in names:
+            near = get_close_matches(fact, names, 1)
+            hint = f"; did you mean '{near[0]}'?" if near else f"; the facts are: {', '.join(names[:20])}"
+            raise InputError(f"no row has the fact '{fact}'{hint}", file=file)
+
+
+def _remembered(playbook: Path | None) -> SchemaMapping | None:
+    with existing_playbook(playbook, read_only=True) as book:
+        return trained_mapping(book)
+
+
+def read(words: str) -> Condition:
+    """A condition in its text form or in English."""
+    try:
+        return Condition.parse(words)
+    except ValueError as problem:
+        found = read_condition(words) or read_bullet(words).condition
+        if found is None:
+            raise InputError(f"not a condition, and not English that could be read as one: {problem}") from None
+        return found
+
+
+async def _decide_all(
+    learner: Learner, cases: Sequence[Case], labels: np.typing.NDArray[np.bool_], done: Callable[[float], None]
+) -> Scored:
+    snapshot = learner.playbook.snapshot()
+    decisions = []
+    for place, case in enumerate(cases, 1):
+        decisions.append(await learner.decide_on(case.transaction, snapshot))
+        done(place / len(cases))
+    return Scored(
+        np.array([decision.verdict is Verdict.DECLINE for decision in decisions]),
+        np.array([decision.probability for decision in decisions]),
+        labels,
+    )
+
+
+def _as_json(evidence: Evidence) -> dict[str, Any]:
+    low, high = evidence.learnt.interval
+    return {
+        "support": evidence.learnt.support,
+        "frauds": evidence.learnt.frauds,
+        "precision": None if evidence.learnt.precision is None else round(evidence.learnt.precision, 6),
+        "low": round(low, 6),
+        "high": round(high, 6),
+        "lift": None if evidence.lift is None else round(evidence.lift, 6),
+        "base_rate": round(evidence.base_rate, 6),
+    }
+
+
+def _tell_condition(condition: Condition, evidence: Evidence, json: bool) -> None:
+    if json:
+        print_json({"condition": str(condition), "english": say(condition), **_as_json(evidence)})
+        return
+    line(str(condition))
+    line(f"{say(condition)}: {evidence.in_words()}")
+    if evidence.lift is not None:
+        line(f"{evidence.lift:.2f} times the {100 * evidence.base_rate:.1f}% of all cases")

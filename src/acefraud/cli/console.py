@@ -1,0 +1,120 @@
+"""What all commands share: options, progress, and telling of rows that could not be read."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from acefraud.datasets import BadRow, SchemaMapping, parse_mapping
+from acefraud.embedded.embedder import DEFAULT_EMBEDDER, embedder_named
+from acefraud.errors import InputError, StoreError
+from acefraud.learning.learner import Learner
+from acefraud.selection.hybrid import HybridSelector
+from acefraud.settings import Settings
+from acefraud.storage import BulletPlaybook, open_playbook
+from acefraud.storage.playbook import THE_ENGINE
+
+BAD_ROWS_SHOWN = 5
+
+PlaybookOption = Annotated[
+    Path | None,
+    typer.Option("--playbook", help="The playbook file. Default: $ACEFRAUD_PLAYBOOK, else playbook.db."),
+]
+MappingOption = Annotated[
+    Path | None,
+    typer.Option("--mapping", help="TOML file that says which column is the id, time, label, amount and text."),
+]
+StrictOption = Annotated[
+    bool, typer.Option("--strict", help="Stop at the first row that cannot be read, instead of counting it.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+WhoOption = Annotated[str | None, typer.Option("--who", help="Who is doing this. Default: $ACEFRAUD_WHO or the user.")]
+WhyOption = Annotated[str, typer.Option("--why", help="The reason, kept in the ledger.")]
+
+# What is printed are other people's words: a bracket in them is a bracket, and ":100:" is no picture.
+out = Console(markup=False, emoji=False)
+err = Console(stderr=True, markup=False, emoji=False)
+
+
+def settings() -> Settings:
+    """What the environment says."""
+    return Settings.from_environment()
+
+
+def author(given: str | None) -> str:
+    """Who does something by hand. The engine's own name is not to be had."""
+    who = given or settings().who
+    if who == THE_ENGINE:
+        raise InputError(f"'{THE_ENGINE}' is how the playbook calls itself; who are you?")
+    return who
+
+
+def playbook_path(given: Path | None) -> Path:
+    """The playbook a command was given, or the default one."""
+    return given or settings().playbook
+
+
+def existing_playbook(given: Path | None, *, read_only: bool = False) -> BulletPlaybook:
+    """The playbook at that place. A missing one is an error: a mistyped name must not start an empty playbook."""
+    path = playbook_path(given)
+    if not path.exists():
+        raise StoreError(
+            f"there is no playbook at {path}; `acefraud train FILE --playbook {path}` makes one from labelled history, "
+            f"and `acefraud playbook add` starts one by hand"
+        )
+    return open_playbook(path, create=False, read_only=read_only)
+
+
+def trained_mapping(playbook: BulletPlaybook) -> SchemaMapping | None:
+    """How the file that the playbook was trained on was read."""
+    written = playbook.snapshot().mapping
+    return parse_mapping(written, place="the mapping this playbook was trained with") if written else None
+
+
+def learner_on(playbook: BulletPlaybook, embedder: str | None = None) -> Learner:
+    """A learner on the embedded engine, with the given embedder or the one that the environment names."""
+    name = embedder or settings().embedder or DEFAULT_EMBEDDER
+    return Learner(playbook, selector=HybridSelector(embedding_model=embedder_named(name)))
+
+
+def print_json(content: Any) -> None:
+    """One JSON value on one line of standard output."""
+    sys.stdout.write(json.dumps(content, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def line(text: str, style: str | None = None) -> None:
+    """One line of plain text on standard output, never wrapped or marked up."""
+    out.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def note(text: str) -> None:
+    """One line on standard error."""
+    err.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)
+
+
+def tell_bad_rows(bad_rows: Sequence[BadRow], unlabelled: int = 0) -> None:
+    """Say on standard error which rows were left out and why."""
+    for bad in bad_rows[:BAD_ROWS_SHOWN]:
+        note(f"left out: {bad}")
+    if len(bad_rows) > BAD_ROWS_SHOWN:
+        note(f"... {len(bad_rows):,} rows in all could not be read")
+    if unlabelled:
+        note(f"{unlabelled:,} rows have no label yet and were passed over")
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[float], None]]:
+    """A progress bar on standard error, where that is a terminal. It is called with the share that is done."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+        task = bar.add_task(what, total=1.0)
+        yield lambda done: bar.update(task, completed=done)

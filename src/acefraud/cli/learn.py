@@ -1,0 +1,100 @@
+"""`acefraud learn`: outcomes that arrived."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from acefraud.cli.console import (
+    JsonOption,
+    MappingOption,
+    PlaybookOption,
+    StrictOption,
+    existing_playbook,
+    learner_on,
+    line,
+    print_json,
+    progress,
+    tell_bad_rows,
+    trained_mapping,
+)
+from acefraud.datasets import BadRow, ReportedOutcome, read_outcomes
+from acefraud.learning.learner import Learner
+
+
+def learn(
+    source: Annotated[str, typer.Argument(metavar="[FILE|-]", help="Outcomes, or - for JSON lines on stdin.")] = "-",
+    playbook: PlaybookOption = None,
+    mapping: MappingOption = None,
+    strict: StrictOption = False,
+    json: JsonOption = False,
+) -> None:
+    """Take in what turned out to be true, and learn from it.
+
+    Each row names a transaction and its label. Labels may come late, again or revised: the same outcome twice
+    changes nothing, another truth takes back what the first one counted. A row that brings the transaction itself
+    (facts or text) is learnt from even if it was never decided here.
+
+        acefraud learn outcomes.csv --playbook book.db
+        echo '{"transaction_id": "t1", "label": "fraud"}' | acefraud learn - --playbook book.db
+    """
+    name = "standard input" if source == "-" else source
+    with existing_playbook(playbook) as book:
+        if source == "-":
+            loaded = read_outcomes(
+                sys.stdin, mapping=mapping, remembered=trained_mapping(book), strict=strict, name=name, format="jsonl"
+            )
+        else:
+            loaded = read_outcomes(Path(source), mapping=mapping, remembered=trained_mapping(book), strict=strict)
+        learner = learner_on(book)
+        with progress("learning from outcomes") as done:
+            counts, unknown = asyncio.run(_hear_all(learner, loaded.rows, done, strict, name))
+    tell_bad_rows([*loaded.bad_rows, *unknown], loaded.unlabelled)
+    counts["bad_rows"] = len(loaded.bad_rows) + len(unknown)
+    counts["unlabelled"] = loaded.unlabelled
+    if json:
+        print_json(dict(counts))
+        return
+    line(
+        f"{counts['heard']:,} outcomes heard: {counts['correct']:,} decisions were right, "
+        f"{counts['incorrect']:,} wrong, {counts['unjudged']:,} not judged; {counts['already_known']:,} known already; "
+        f"{counts['bullets_added']:,} bullets learnt"
+    )
+
+
+async def _hear_all(
+    learner: Learner, rows: tuple[ReportedOutcome, ...], done: Callable[[float], None], strict: bool, name: str
+) -> tuple[Counter[str], list[BadRow]]:
+    counts: Counter[str] = Counter(heard=0, correct=0, incorrect=0, unjudged=0, already_known=0, bullets_added=0)
+    unknown = _unknown(learner, rows, name)
+    if strict and unknown:  # before anything is heard: a run that stops must not have taken in half of its rows
+        raise next(iter(unknown.values())).error
+    for place, row in enumerate(rows, 1):
+        if row.row in unknown:
+            continue
+        heard = await learner.hear(row.outcome, row.transaction)
+        if heard.already_known:
+            counts["already_known"] += 1
+        else:
+            counts["heard"] += 1
+            counts[str(heard.judgement.ruling)] += 1
+            counts["bullets_added"] += heard.new_bullet is not None
+        done(place / len(rows))
+    return counts, list(unknown.values())
+
+
+def _unknown(learner: Learner, rows: tuple[ReportedOutcome, ...], name: str) -> dict[int, BadRow]:
+    """The rows about transactions that nobody decided and that say nothing of them, by their place in the file."""
+    decisions_of = learner.playbook.ledger.decisions_of
+    problem = "no decision was made on '{}', and the row brings neither facts nor text to learn from"
+    return {
+        row.row: BadRow(name, row.row, "transaction_id", problem.format(row.outcome.transaction_id))
+        for row in rows
+        if row.transaction is None and not decisions_of(row.outcome.transaction_id)
+    }

@@ -1,0 +1,121 @@
+"""One heuristic of the playbook."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from acefraud.core.condition import Condition
+from acefraud.core.evidence import Evidence, Record
+from acefraud.core.transaction import Verdict
+
+DEFAULT_NODE = "fraud_detection"
+MAX_CONTENT = 2_000
+
+
+class Source(StrEnum):
+    """Where a bullet came from."""
+
+    OFFLINE = "offline"
+    ONLINE = "online"
+    MANUAL = "manual"
+
+
+class Status(StrEnum):
+    """Where a bullet stands. A candidate has not been approved or verified; a retired one is never selected."""
+
+    CANDIDATE = "candidate"
+    ACTIVE = "active"
+    PINNED = "pinned"
+    RETIRED = "retired"
+
+
+class Claim(BaseModel):
+    """A figure that somebody stated and nobody measured. It is shown as a claim and weighs less than evidence."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    fraud_share: float = Field(ge=0, le=1)
+    words: str
+
+
+class Bullet(BaseModel):
+    """A heuristic in English with, where it can be had, its condition and what was measured of it.
+
+    >>> bullet = Bullet(id="b1", content="VPN and a new device: decline", helpful_count=3, harmful_count=1)
+    >>> bullet.get_success_rate()
+    0.75
+    >>> Bullet(id="b2", content="nothing is known of this one").get_success_rate()
+    0.5
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    content: str = Field(min_length=1, max_length=MAX_CONTENT)
+    node: str = Field(default=DEFAULT_NODE, min_length=1)
+    source: Source = Source.MANUAL
+    status: Status = Status.ACTIVE
+    status_by: str = ""
+    """Who put it where it stands. What a person retired, learning does not bring back."""
+    argues: Verdict | None = None
+    condition: Condition | None = None
+    evidence: Evidence | None = None
+    claim: Claim | None = None
+    weight: float | None = None
+    """Log-odds that the embedded engine adds where the condition holds; None where it was never fitted."""
+    contradicts: tuple[str, ...] = ()
+    problem_types: tuple[str, ...] = ()
+    added_at: datetime | None = None
+
+    helpful_count: int = Field(default=0, ge=0)
+    harmful_count: int = Field(default=0, ge=0)
+    times_selected: int = Field(default=0, ge=0)
+    record: Record = Record(support=0, frauds=0)
+    """Its own record since it was added: outcomes heard where it fired, and how many of them were fraud."""
+
+    def get_success_rate(self) -> float:
+        """Share of decisions it was used in that turned out right; 0.5 while there is none."""
+        used = self.helpful_count + self.harmful_count
+        return self.helpful_count / used if used else 0.5
+
+    @property
+    def success_rate(self) -> float:
+        """The same, as a property."""
+        return self.get_success_rate()
+
+    @property
+    def verified(self) -> bool:
+        """Whether anything was measured of it."""
+        return self.evidence is not None and self.evidence.shown.support > 0
+
+    @property
+    def remark(self) -> str:
+        """What has to be said beside its words, so that nobody takes a claim for a measurement.
+
+        >>> Bullet(id="b", content="VPN = 95% fraud", claim=Claim(fraud_share=0.95, words="95% fraud")).remark
+        '[claim, not measured]'
+        """
+        if self.claim is None:
+            return "" if self.verified else "[unverified]"
+        if self.evidence is None or not self.verified:
+            return "[claim, not measured]"
+        return f"[its figure is a claim; measured: {self.evidence.in_words()}]"
+
+    @property
+    def shown(self) -> str:
+        """Its words, with the remark where there is one."""
+        return f"{self.content} {self.remark}".rstrip()
+
+
+def bullet_id(node: str, content: str, attempt: int = 0) -> str:
+    """A short id that depends on what the bullet says and nothing else, so that runs can be compared.
+
+    >>> bullet_id("fraud_detection", "VPN: decline")
+    'b-cd2445bf'
+    """
+    text = f"{node}\x00{content}\x00{attempt}" if attempt else f"{node}\x00{content}"
+    return "b-" + hashlib.sha256(text.encode()).hexdigest()[:8]

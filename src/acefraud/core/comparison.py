@@ -1,0 +1,214 @@
+"""One test of one fact: what it means on a row, on a column, as text and as SQL."""
+
+from __future__ import annotations
+
+import json
+import math
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from acefraud.core.table import FactTable
+from acefraud.core.transaction import FactValue
+
+_PLAIN_NAME = re.compile(r"(?!(?:and|is|in|not|true|false|missing|known)\b)[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Op(StrEnum):
+    """How a fact is compared."""
+
+    ABOVE = ">"
+    AT_LEAST = ">="
+    BELOW = "<"
+    AT_MOST = "<="
+    IS = "is"
+    IS_NOT = "is not"
+    IN = "in"
+    NOT_IN = "not in"
+    MISSING = "is missing"
+    KNOWN = "is known"
+
+
+ORDERED = frozenset({Op.ABOVE, Op.AT_LEAST, Op.BELOW, Op.AT_MOST})
+MEMBERSHIP = frozenset({Op.IN, Op.NOT_IN})
+PRESENCE = frozenset({Op.MISSING, Op.KNOWN})
+NEGATED = frozenset({Op.IS_NOT, Op.NOT_IN})
+
+TestValue = bool | float | str | tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Test:
+    """One comparison of one fact. ``Test("amount", Op.ABOVE, 2000.0)``."""
+
+    __test__ = False  # not a test case, whatever pytest makes of the name
+
+    fact: str
+    op: Op
+    value: TestValue = None
+
+    def __post_init__(self) -> None:
+        value = self.value
+        if isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if self.op in MEMBERSHIP and isinstance(value, tuple):
+            value = tuple(sorted(set(value)))
+        if isinstance(value, bool) and self.op is Op.IS_NOT:  # of a known flag, "is not true" says "is false"
+            object.__setattr__(self, "op", Op.IS)
+            value = not value
+        object.__setattr__(self, "value", value)
+        if not _fits(self.op, value):
+            raise ValueError(f"'{self.op}' on fact '{self.fact}' cannot take {value!r}")
+        if not self.fact or "`" in self.fact:
+            raise ValueError(f"not a fact name: {self.fact!r}")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Test) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[str, Op, type, TestValue]:
+        """With the type of the value, because to Python the flag True equals the figure 1."""
+        return self.fact, self.op, type(self.value), self.value
+
+    def on(self, facts: Mapping[str, FactValue]) -> bool | None:
+        """Whether it is true of these facts; None where the fact is not known or of another type."""
+        actual = facts.get(self.fact)
+        if self.op in PRESENCE:
+            return (actual is None) == (self.op is Op.MISSING)
+        if actual is None:
+            return None
+        if isinstance(self.value, tuple):
+            if not isinstance(actual, str):
+                return None
+            return (actual in self.value) != (self.op is Op.NOT_IN)
+        if type(actual) is not type(self.value):
+            return None
+        return bool(COMPARE[self.op](actual, self.value))
+
+    def in_table(self, table: FactTable) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """For each row: is it true, and is that known at all."""
+        if self.op in PRESENCE:
+            known = table.known(self.fact)
+            return (known if self.op is Op.KNOWN else ~known), np.ones(len(table), dtype=np.bool_)
+        if isinstance(self.value, bool):
+            flags = table.flags(self.fact)
+            known = flags >= 0
+            return flags == int(self.value), known
+        if isinstance(self.value, float):
+            numbers = table.numbers(self.fact)
+            known = ~np.isnan(numbers)
+            return known & COMPARE[self.op](numbers, self.value), known
+        codes, names = table.categories(self.fact)
+        wanted = self.value if isinstance(self.value, tuple) else (self.value,)
+        positions = [position for position, name in enumerate(names) if name in wanted]
+        known = codes >= 0
+        return known & (np.isin(codes, positions) != (self.op in NEGATED)), known
+
+    def implies(self, other: Test) -> bool:
+        """Whether the other is true wherever this one is."""
+        if self == other:
+            return True
+        if self.fact != other.fact:
+            return False
+        if other.op is Op.KNOWN:
+            return self.op is not Op.MISSING
+        if self.op in ORDERED and other.op in ORDERED:
+            return _bound_implies(self, other)
+        mine, theirs = _admitted(self), _admitted(other)
+        if mine is None or theirs is None:
+            return False
+        return mine <= theirs
+
+    def __str__(self) -> str:
+        name = self.fact if _PLAIN_NAME.fullmatch(self.fact) else f"`{self.fact}`"
+        if self.op in PRESENCE:
+            return f"{name} {self.op}"
+        if isinstance(self.value, tuple):
+            return f"{name} {self.op} ({', '.join(_literal(v) for v in self.value)})"
+        return f"{name} {self.op} {_literal(self.value)}"
+
+    def to_sql(self) -> str:
+        """As a SQL expression over columns named like the facts."""
+        column = '"' + self.fact.replace('"', '""') + '"'
+        if self.op in PRESENCE:
+            return f"{column} IS {'' if self.op is Op.MISSING else 'NOT '}NULL"
+        if isinstance(self.value, tuple):
+            return f"{column} {self.op.upper()} ({', '.join(_sql_literal(v) for v in self.value)})"
+        symbol = {Op.IS: "=", Op.IS_NOT: "<>"}.get(self.op, self.op.value)
+        return f"{column} {symbol} {_sql_literal(self.value)}"
+
+
+def _fits(op: Op, value: TestValue) -> bool:
+    if op in PRESENCE:
+        return value is None
+    if op in ORDERED:
+        return isinstance(value, float) and math.isfinite(value)
+    if op in MEMBERSHIP:
+        return isinstance(value, tuple) and bool(value) and all(isinstance(v, str) for v in value)
+    return isinstance(value, bool | str) or (isinstance(value, float) and math.isfinite(value))
+
+
+COMPARE: Mapping[Op, Callable[[Any, Any], Any]] = {
+    Op.ABOVE: operator.gt,
+    Op.AT_LEAST: operator.ge,
+    Op.BELOW: operator.lt,
+    Op.AT_MOST: operator.le,
+    Op.IS: operator.eq,
+    Op.IS_NOT: operator.ne,
+}
+
+
+def _bound_implies(one: Test, other: Test) -> bool:
+    """Whether one bound on a number is at least as tight as another of the same direction."""
+    upward = (Op.ABOVE, Op.AT_LEAST)
+    if (one.op in upward) != (other.op in upward):
+        return False
+    assert isinstance(one.value, float)
+    assert isinstance(other.value, float)
+    if one.value == other.value:
+        return one.op in (Op.ABOVE, Op.BELOW) or other.op in (Op.AT_LEAST, Op.AT_MOST)
+    return (one.value > other.value) == (one.op in upward)
+
+
+def _admitted(test: Test) -> frozenset[str] | None:
+    """The words a test admits, where it lists them."""
+    if test.op is Op.IS and isinstance(test.value, str):
+        return frozenset({test.value})
+    if test.op is Op.IN and isinstance(test.value, tuple):
+        return frozenset(test.value)
+    return None
+
+
+def _literal(value: TestValue) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return plain_number(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _sql_literal(value: TestValue) -> str:
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, float):
+        return plain_number(value)
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def plain_number(value: float) -> str:
+    """The shortest text that reads back as the same number.
+
+    >>> plain_number(2000.0), plain_number(4.25)
+    ('2000', '4.25')
+    """
+    text = repr(value)
+    return text[:-2] if text.endswith(".0") else text

@@ -1,0 +1,170 @@
+"""Everything that can happen, as values. The ledger keeps them in order; nothing else is ever written."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from acefraud.core.bullet import DEFAULT_NODE, MAX_CONTENT, Bullet, Claim, Status
+from acefraud.core.condition import Condition
+from acefraud.core.decision import Decision
+from acefraud.core.evidence import Evidence
+from acefraud.core.outcome import Judgement, Outcome
+from acefraud.core.scoring import Calibration
+from acefraud.core.transaction import Verdict
+
+
+class _Happening(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class BulletAdded(_Happening):
+    """A bullet entered the playbook."""
+
+    kind: Literal["bullet_added"] = "bullet_added"
+    bullet: Bullet
+
+    @property
+    def subject(self) -> str:
+        return self.bullet.id
+
+
+class BulletEdited(_Happening):
+    """A bullet says something else now. Its uses stay counted; its own record was that of the old condition."""
+
+    kind: Literal["bullet_edited"] = "bullet_edited"
+    bullet_id: str
+    content: str = Field(min_length=1, max_length=MAX_CONTENT)
+    condition: Condition | None = None
+    argues: Verdict | None = None
+    evidence: Evidence | None = None
+    claim: Claim | None = None
+    contradicts: tuple[str, ...] = ()
+    problem_types: tuple[str, ...] = ()
+
+    @property
+    def subject(self) -> str:
+        return self.bullet_id
+
+
+class StatusChanged(_Happening):
+    """A bullet was approved, pinned, retired or revived."""
+
+    kind: Literal["status_changed"] = "status_changed"
+    bullet_id: str
+    status: Status
+    reason: str = ""
+
+    @property
+    def subject(self) -> str:
+        return self.bullet_id
+
+
+class Credit(BaseModel):
+    """What one outcome adds to (or, when it is revised, takes from) the counters of one bullet."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    bullet_id: str
+    helpful: int = 0
+    harmful: int = 0
+    selected: int = 0
+    fired: int = 0
+    fired_frauds: int = 0
+
+    def reversed(self) -> Credit:
+        """The credit that takes this one back."""
+        return Credit(
+            bullet_id=self.bullet_id,
+            helpful=-self.helpful,
+            harmful=-self.harmful,
+            selected=-self.selected,
+            fired=-self.fired,
+            fired_frauds=-self.fired_frauds,
+        )
+
+
+class BulletCredited(_Happening):
+    """Somebody counted a use of a bullet by hand (`update_stats`)."""
+
+    kind: Literal["bullet_credited"] = "bullet_credited"
+    credit: Credit
+
+    @property
+    def subject(self) -> str:
+        return self.credit.bullet_id
+
+
+class Recalibrated(_Happening):
+    """The weights of bullets and the frame they are summed in were fitted anew."""
+
+    kind: Literal["recalibrated"] = "recalibrated"
+    node: str
+    calibration: Calibration
+    weights: dict[str, float] = Field(default_factory=dict)
+
+    @property
+    def subject(self) -> str:
+        return self.node
+
+
+class Trained(_Happening):
+    """A labelled history was studied. What is learnt from it follows as events of its own."""
+
+    kind: Literal["trained"] = "trained"
+    node: str
+    dataset: str
+    rows: int
+    frauds: int
+    mapping: str = ""
+    """How the columns of the file were read, so that what is decided later is read the same way."""
+
+    @property
+    def subject(self) -> str:
+        return self.node
+
+
+class DecisionMade(_Happening):
+    """A transaction was decided."""
+
+    kind: Literal["decision_made"] = "decision_made"
+    decision: Decision
+
+    @property
+    def subject(self) -> str:
+        return self.decision.transaction.id
+
+
+class OutcomeHeard(_Happening):
+    """The truth of a transaction arrived, for the first time or revised."""
+
+    kind: Literal["outcome_heard", "outcome_revised"] = "outcome_heard"
+    node: str = DEFAULT_NODE
+    outcome: Outcome
+    decision_id: str | None = None
+    judgement: Judgement
+    credits: tuple[Credit, ...] = ()
+
+    @property
+    def subject(self) -> str:
+        return self.outcome.transaction_id
+
+
+Happening = Annotated[
+    BulletAdded | BulletEdited | StatusChanged | BulletCredited | Recalibrated | Trained | DecisionMade | OutcomeHeard,
+    Field(discriminator="kind"),
+]
+
+
+class Event(BaseModel):
+    """A happening with its place in the ledger, when it happened, who caused it and why."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    seq: int
+    at: datetime
+    who: str
+    why: str = ""
+    what: Happening

@@ -1,0 +1,108 @@
+"""What was measured of a condition on labelled history."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+Z95 = 1.959963984540054
+ENOUGH_TO_SHOW = 10
+"""Cases on which a condition must have held before their record is shown instead of the one it was found with."""
+
+
+def wilson(successes: int, trials: int, z: float = Z95) -> tuple[float, float]:
+    """Wilson score interval of a proportion.
+
+    >>> [round(x, 3) for x in wilson(47, 50)]
+    [0.838, 0.979]
+    >>> wilson(0, 0)
+    (0.0, 1.0)
+    """
+    if trials <= 0:
+        return 0.0, 1.0
+    p = successes / trials
+    denominator = 1 + z * z / trials
+    centre = (p + z * z / (2 * trials)) / denominator
+    half = z * math.sqrt(p * (1 - p) / trials + z * z / (4 * trials * trials)) / denominator
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+class Record(BaseModel):
+    """How often a condition held, and how often the case was fraud then."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    support: int
+    frauds: int
+
+    @model_validator(mode="after")
+    def _counts_fit(self) -> Record:
+        if not 0 <= self.frauds <= self.support:
+            raise ValueError(f"frauds must lie between 0 and support, got {self.frauds} of {self.support}")
+        return self
+
+    @property
+    def precision(self) -> float | None:
+        """Share of fraud where the condition held; None where it never did."""
+        return self.frauds / self.support if self.support else None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % Wilson interval of the share of fraud."""
+        return wilson(self.frauds, self.support)
+
+
+class Evidence(BaseModel):
+    """A measured record, the base rate it stands against, and the same on cases that had no part in finding it.
+
+    What a search has picked as the best of thousands looks better than it is on the cases it was picked on. So where
+    enough other cases are at hand (later ones, where times are known), their record is the one that is shown.
+
+    >>> evidence = Evidence(learnt=Record(support=50, frauds=47), base_rate=0.2)
+    >>> evidence.in_words()
+    '47 of 50 past cases were fraud (94%, 84-98%)'
+    >>> round(evidence.lift, 2)
+    4.7
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    learnt: Record
+    base_rate: float
+    later: Record | None = None
+    first_seen: datetime | None = None
+    last_seen: datetime | None = None
+
+    @property
+    def lift(self) -> float | None:
+        """Share of fraud where it held, as a multiple of the base rate."""
+        if self.shown.precision is None or not self.base_rate:
+            return None
+        return self.shown.precision / self.base_rate
+
+    @property
+    def shown(self) -> Record:
+        """The record to go by: of the cases that had no part in finding it, where there are enough of them."""
+        return self.later if self.later is not None and self.later.support >= ENOUGH_TO_SHOW else self.learnt
+
+    def in_words(self) -> str:
+        """The record as it stands at the end of a bullet."""
+        return record_in_words(self.shown)
+
+
+def record_in_words(record: Record) -> str:
+    """The measured figures of a record, with their interval.
+
+    >>> record_in_words(Record(support=400, frauds=3))
+    '3 of 400 past cases were fraud (0.8%, 0.3-2.2%)'
+    """
+    if record.precision is None:
+        return "no past case"
+    low, high = record.interval
+    digits = 1 if record.precision < 0.1 else 0
+    return (
+        f"{record.frauds:,} of {record.support:,} past cases were fraud "
+        f"({100 * record.precision:.{digits}f}%, {100 * low:.{digits}f}-{100 * high:.{digits}f}%)"
+    )

@@ -1,0 +1,154 @@
+"""Reading a bullet that arrives as bare English: what it argues for, what it claims, and its condition.
+
+A condition is read only where every word that carries meaning was understood. A bullet of which a part is not
+understood would get a wider condition than its author meant, so it is kept as prose instead.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from acefraud.core.bullet import Claim
+from acefraud.core.condition import MAX_TESTS, Condition, Test
+from acefraud.core.phrases import exact_phrases, loose_phrases
+from acefraud.core.transaction import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What could be understood of a bullet's words."""
+
+    condition: Condition | None
+    argues: Verdict | None
+    claim: Claim | None
+
+
+def read_bullet(content: str) -> Reading:
+    """Understand a bullet from its words.
+
+    >>> reading = read_bullet("VPN from high-risk countries (Nigeria, Romania) + crypto merchant = 95% fraud")
+    >>> str(reading.condition)
+    'crypto is true and high_risk_country is true and vpn is true'
+    >>> reading.argues, reading.claim.fraud_share
+    (<Verdict.DECLINE: 'DECLINE'>, 0.95)
+    >>> read_bullet("Be careful with customers who sound nervous").condition is None
+    True
+    """
+    claim, base_rate = _read_claim(content)
+    return Reading(read_condition(_conditional_part(content)), _read_verdict(content, claim, base_rate), claim)
+
+
+def read_condition(words: str) -> Condition | None:
+    """The condition that these words state, or None where any meaningful part of them was not understood.
+
+    >>> str(read_condition("the amount exceeds $2,000 and the account is younger than 30 days"))
+    'account_age_days < 30 and amount > 2000'
+    """
+    try:
+        tests = _exact_tests(words) or _loose_tests(words)
+    except ValueError:  # a figure beyond all numbers, as in "above 1e999"
+        return None
+    return Condition(tuple(tests)) if tests and len(set(tests)) <= MAX_TESTS else None
+
+
+def _exact_tests(words: str) -> list[Test]:
+    """Tests said exactly as `say` says them, joined by "and"; none where anything else stands there."""
+    tests: list[Test] = []
+    position = 0
+    while True:
+        matches = ((phrase, phrase.pattern.match(words, position)) for phrase in exact_phrases())
+        ends = [(match.end(), phrase, match) for phrase, match in matches if match and _ends(words, match.end())]
+        if not ends:
+            return []
+        position, phrase, match = max(ends, key=lambda end: end[0])
+        tests.append(phrase.test(match))
+        if position == len(words):
+            return tests
+        position += len(" and ")
+
+
+def _ends(words: str, position: int) -> bool:
+    return position == len(words) or words.startswith(" and ", position)
+
+
+def _loose_tests(words: str) -> list[Test]:
+    """Tests recognised anywhere in the words; none where a meaningful part is left over."""
+    rest = words
+    tests: list[Test] = []
+    for phrase in loose_phrases():
+        while (match := phrase.pattern.search(rest)) is not None:
+            tests.append(phrase.test(match))
+            rest = f"{rest[: match.start()]} ; {rest[match.end() :]}"
+    return [] if _FILLER.sub("", _EXAMPLES.sub("", rest)).strip() else tests
+
+
+_FILLER = re.compile(
+    r"\b(?:the|a|an|and|is|are|was|has|have|with|from|of|in|on|at|to|for|by|when|where|if|it|its|this|that|then|"
+    r"uses?|using|used|plus|transactions?|payments?|purchases?|users?|customers?|cards?|merchants?|accounts?|"
+    r"devices?|countr(?:y|ies)|detected|any|both|shows?|there|made|comes?|via|through|behind)\b"
+    r"|[^\w`\"]+",
+    re.IGNORECASE,
+)
+_EXAMPLES = re.compile(r"\((?:[A-Z][\w ]+(?:, )?)+\)")
+"""Names in parentheses are examples of what stands before them: "high-risk countries (Nigeria, Romania)"."""
+
+
+# --- verdicts and claims -----------------------------------------------------------------------------------------
+
+_MEASURED = re.compile(
+    r":\s*[\d,]+ of [\d,]+ past cases were fraud \((?P<share>[\d.]+)%[^)]*\)(?:, against (?P<base>[\d.]+)% of all)?"
+)
+_SHARE = re.compile(
+    r"(?P<share>\d{1,3}(?:\.\d+)?)\s?%\s*(?:are |is |were |was |of (?:them |cases )?(?:are |were )?)?"
+    r"(?:confirmed |likely |chance of )?(?P<what>fraud|legit|genuine|safe|approved?)",
+    re.IGNORECASE,
+)
+_FOR_DECLINING = r"declin\w*|reject\w*|block\w*|deny|denied|fraud\w*(?!\s+reports?)|suspicious|risky|scam"
+_FOR_APPROVING = r"approv\w*|accept\w*|allow\w*|legit\w*|genuine|safe"
+_PLACE = r"(?!\s+(?:countr|place|region))"
+_DECLINE = rf"(?:{_FOR_DECLINING}|high[- ]risk{_PLACE})"
+_APPROVE = rf"(?:{_FOR_APPROVING}|low[- ]risk)\b"
+_NOT = r"\b(?:not|no|never|rarely|isn't|aren't|don't|doesn't)(?: to| be| always)? "
+_VERDICTS = re.compile(rf"(?P<not>{_NOT})?\b(?:(?P<declines>{_DECLINE})|(?P<approves>{_APPROVE}))", re.IGNORECASE)
+_CONCLUSION = re.compile(
+    r"\s*(?:=>|->|→|=|:|,?\s*\bthen\b|\b(?:is|are|means?|indicates?|suggests?|signals?|should be)\b)\s*"
+    r"(?:(?:almost|nearly|very|most|usually|often|likely|probably|always|about|a|strongly|to|not|never|do not) )*"
+    r"(?:\d{1,3}(?:\.\d+)?\s?% (?:of the time )?)?"
+    rf"(?:{_DECLINE}|{_APPROVE})(?: (?:risk|cases?|rate))?",
+    re.IGNORECASE,
+)
+_OPENING = re.compile(
+    r"^\s*(?:always |usually |never |do not |don't )?(?:decline|reject|block|deny|approve|accept|allow|flag)\b"
+    r"(?:\s+as fraud)?\s*(?:when|if|where|:)?\s*",
+    re.IGNORECASE,
+)
+
+
+def _read_claim(content: str) -> tuple[Claim | None, float | None]:
+    measured = _MEASURED.search(content)
+    if measured:
+        base = measured["base"]
+        share = float(measured["share"]) / 100
+        return Claim(fraud_share=share, words=measured[0].lstrip(": ")), float(base) / 100 if base else None
+    stated = _SHARE.search(content)
+    if stated is None:
+        return None, None
+    share = min(1.0, float(stated["share"]) / 100)
+    if not stated["what"].lower().startswith("fraud"):
+        share = 1 - share
+    return Claim(fraud_share=share, words=stated[0]), None
+
+
+def _read_verdict(content: str, claim: Claim | None, base_rate: float | None) -> Verdict | None:
+    if claim is not None:
+        return Verdict.of(claim.fraud_share >= (0.5 if base_rate is None else base_rate))
+    found = {bool(verdict["declines"]) != bool(verdict["not"]) for verdict in _VERDICTS.finditer(content)}
+    return Verdict.of(found.pop()) if len(found) == 1 else None
+
+
+def _conditional_part(content: str) -> str:
+    measured = _MEASURED.search(content)
+    if measured:
+        return content[: measured.start()]
+    return _OPENING.sub("", _CONCLUSION.sub(" ; ", content)).strip(" ;.")

@@ -1,0 +1,41 @@
+"""The frame in which the weights of bullets are summed to a probability."""
+
+from __future__ import annotations
+
+import math
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Calibration(BaseModel):
+    """Log-odds of fraud = intercept + knowledge_scale x scorecard + the weights of the bullets that fire."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    intercept: float
+    knowledge_scale: float = 1.0
+    threshold: float = Field(default=0.5, gt=0, lt=1)
+    base_rate: float = Field(default=0.5, ge=0, le=1)
+    cases: int = 0
+    """How many labelled cases it was fitted on; 0 for the frame of general knowledge."""
+
+
+def sigmoid(log_odds: float) -> float:
+    """The logistic function, safe at both ends.
+
+    >>> sigmoid(0.0), sigmoid(-1000.0)
+    (0.5, 0.0)
+    """
+    if log_odds >= 0:
+        return 1 / (1 + math.exp(-min(log_odds, 700.0)))
+    e = math.exp(max(log_odds, -700.0))
+    return e / (1 + e) if log_odds > -700 else 0.0
+
+
+def log_odds(probability: float) -> float:
+    """The inverse of `sigmoid`.
+
+    >>> log_odds(0.5)
+    0.0
+    """
+    return math.log(probability / (1 - probability))

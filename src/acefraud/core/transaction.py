@@ -1,0 +1,111 @@
+"""What is to be decided, and what turned out to be true of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+
+FactValue = bool | float | str
+"""A fact is a flag, a number or a category. A fact that is not known is absent, never a placeholder."""
+
+MAX_TEXT = 100_000
+"""Characters of free text that one transaction may bring."""
+
+MAX_WORD = 1_000
+"""Characters of one category. What is longer is a text in the wrong place."""
+
+
+class Verdict(StrEnum):
+    """What is decided of a transaction.
+
+    >>> Verdict.DECLINE == "DECLINE"
+    True
+    """
+
+    APPROVE = "APPROVE"
+    DECLINE = "DECLINE"
+
+    @classmethod
+    def of(cls, is_fraud: bool) -> Verdict:
+        """The verdict that would have been right."""
+        return cls.DECLINE if is_fraud else cls.APPROVE
+
+
+def _plain_number(value: Any) -> Any:
+    """Integers become floats, so that a fact has one numeric type; flags stay flags."""
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+Fact = Annotated[FactValue, BeforeValidator(_plain_number)]
+
+
+class Transaction(BaseModel):
+    """A transaction: an id, perhaps a time, and named facts or free text or both.
+
+    >>> Transaction(id="t1", facts={"amount": 250, "vpn": True}).facts
+    {'amount': 250.0, 'vpn': True}
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+
+    id: str = Field(min_length=1, max_length=200)
+    time: datetime | None = None
+    facts: dict[str, Fact] = Field(default_factory=dict)
+    text: str = Field(default="", max_length=MAX_TEXT)
+
+    @field_validator("facts")
+    @classmethod
+    def _sound(cls, facts: dict[str, FactValue]) -> dict[str, FactValue]:
+        for name, value in facts.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"fact '{name}' must be a finite number, got {value}; leave out what is unknown")
+            if isinstance(value, str) and len(value) > MAX_WORD:
+                raise ValueError(f"fact '{name}' must have at most {MAX_WORD:,} characters, got {len(value):,}")
+        return facts
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Transaction:
+        if not self.facts and not self.text.strip():
+            raise ValueError("a transaction needs facts or text")
+        return self
+
+
+class Case(BaseModel):
+    """A transaction whose truth is known, and when it became known.
+
+    It also reads as the mapping that the ACE system's examples use:
+
+    >>> case = Case(transaction=Transaction(id="t1", text="User attempts $20 purchase"), is_fraud=False)
+    >>> case["query"], case["answer"]
+    ('User attempts $20 purchase', 'APPROVE')
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    transaction: Transaction
+    is_fraud: bool
+    known_at: datetime | None = None
+    difficulty: str = ""
+    metadata: Mapping[str, Any] = Field(default_factory=dict)
+
+    @property
+    def answer(self) -> Verdict:
+        """The verdict that would have been right."""
+        return Verdict.of(self.is_fraud)
+
+    def __getitem__(self, key: str) -> Any:
+        match key:
+            case "query":
+                return self.transaction.text
+            case "answer":
+                return str(self.answer)
+            case "difficulty":
+                return self.difficulty
+            case "metadata":
+                return dict(self.metadata)
+        raise KeyError(key)

@@ -1,0 +1,1 @@
+"""Keeping the playbook free of duplicates, and open about contradictions."""

@@ -1,0 +1,62 @@
+"""A file as it was read: named columns, where each row stood, and the rows that could not be read at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from acefraud.errors import InputError
+
+Column = pl.Series | list[Any]
+"""A series where all cells have one type; a plain list where a JSON file mixes types in one column."""
+
+FACTS = "facts."
+"""Columns that came from a row's own ``facts`` object carry this prefix, so that an error can name the place."""
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A row that was left out, and why.
+
+    ``row`` counts the records under the header from 1, as a spreadsheet would without its header; in a file of
+    JSON lines it is the line.
+
+    >>> print(BadRow("tx.csv", 7, "amount", "expected a number, got '12,5x'"))
+    tx.csv, row 7, field 'amount': expected a number, got '12,5x'
+    """
+
+    file: str
+    row: int
+    field: str | None
+    message: str
+
+    @property
+    def error(self) -> InputError:
+        """The same as an error, for a caller that wants to stop at the first."""
+        return InputError(self.message, file=self.file, row=self.row, field=self.field)
+
+    def __str__(self) -> str:
+        return str(self.error)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns of equal length with the number of each row in its file."""
+
+    name: str
+    columns: dict[str, Column]
+    rows: Sequence[int]
+    typed: bool
+    """False where every cell came as text, so that numbers and flags have to be recognised."""
+    bad: tuple[BadRow, ...] = ()
+    metadata: Sequence[dict[str, Any]] = field(default=())
+    open_ended: bool = False
+    """True where a column may be absent only because no row happened to bring it (JSON)."""
+
+    @property
+    def height(self) -> int:
+        """How many rows could be read."""
+        return len(self.rows)

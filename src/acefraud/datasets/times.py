@@ -1,0 +1,136 @@
+"""Times in the shapes that files bring them in, all made timezone-aware; a naive time is taken as UTC."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import polars as pl
+
+from acefraud.datasets.labels import plain_texts
+from acefraud.datasets.table import Column
+
+ISO = "iso"
+EPOCH = "epoch"
+EPOCH_MS = "epoch_ms"
+
+# Two-digit years stand before four-digit ones, since the parser would take "15" for the year 15. Month first
+# stands before day first: where every cell can be read both ways, the mapping's time_format decides.
+_DAYS = ("%m/%d/%y", "%m/%d/%Y", "%d/%m/%y", "%d/%m/%Y", "%Y/%m/%d", "%d.%m.%y", "%d.%m.%Y", "%d-%m-%Y")
+_NAMED_DAYS = ("%d %b %Y", "%d-%b-%Y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y")
+_CLOCKS = (" %H:%M", " %H:%M:%S", " %H:%M:%S%.f", " %I:%M %p", " %I:%M:%S %p", "")
+_EARLIEST = datetime(1900, 1, 1)
+_SAMPLE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """A column of times, the cells that are none, and the format that was found."""
+
+    values: list[datetime | None]
+    bad: list[tuple[int, str]]
+    format: str
+
+
+def read_times(column: Column, time_format: str | None = None) -> Times:
+    """Read a column of times in the given format, or in the one that reads most of its cells.
+
+    >>> read_times(pl.Series(["2/24/15 22:55", "soon"])).bad
+    [(1, "expected a time like '%m/%d/%y %H:%M', got 'soon'")]
+    """
+    if isinstance(column, pl.Series) and column.dtype.is_temporal():
+        return Times(_stamps(column), [], time_format or ISO)
+    texts = plain_texts(column)
+    chosen = time_format or find_format(texts) or ISO
+    values = _parse(texts, chosen)
+    expected = {ISO: "like 2025-01-31T14:05:00", EPOCH: "in seconds since 1970", EPOCH_MS: "in milliseconds since 1970"}
+    shape = expected.get(chosen, f"like {chosen!r}")
+    bad = [
+        (row, f"expected a time {shape}, got {text[:60]!r}")
+        for row, (text, value) in enumerate(zip(texts, values, strict=True))
+        if value is None and text is not None and text.casefold() not in ("null", "none")
+    ]
+    return Times(values, bad, chosen)
+
+
+def find_format(texts: list[str | None]) -> str | None:
+    """The format that reads the most cells of a sample, or None where none reads any.
+
+    The sample is spread over the column: in a file sorted by time, the first days of January read both ways.
+    """
+    present = [text for text in texts if text is not None]
+    sample = present[:: max(1, len(present) // _SAMPLE)]
+    if not sample:
+        return None
+    best, best_share = None, 0.0
+    for time_format in (EPOCH, EPOCH_MS, ISO, *(day + clock for day in _DAYS + _NAMED_DAYS for clock in _CLOCKS)):
+        share = sum(value is not None for value in _parse(list(sample), time_format)) / len(sample)
+        if share > best_share:
+            best, best_share = time_format, share
+        if share == 1.0:
+            break
+    return best
+
+
+def look_like_times(column: Column, *, at_least: float = 0.95) -> bool:
+    """Whether that share of the first cells are times, so that a column may be guessed to hold them.
+
+    >>> look_like_times(["2025-01-31", "2025-02-01"]), look_like_times([0.0, 31.0])
+    (True, False)
+    """
+    if isinstance(column, pl.Series):
+        if column.dtype.is_temporal():
+            return True
+        column = column.drop_nulls().head(_SAMPLE)
+    sample = [text for text in plain_texts(column) if text is not None][:_SAMPLE]
+    found = find_format(list(sample))
+    if found is None:
+        return False
+    return sum(value is not None for value in _parse(list(sample), found)) >= at_least * len(sample)
+
+
+def _stamps(series: pl.Series) -> list[datetime | None]:
+    if series.dtype == pl.Date:
+        series = series.cast(pl.Datetime("us"))
+    if not isinstance(series.dtype, pl.Datetime):
+        return [None] * len(series)
+    if series.dtype.time_zone is not None:
+        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    return [_aware(value) for value in series.cast(pl.Datetime("us")).to_list()]
+
+
+def _aware(value: datetime | None) -> datetime | None:
+    return None if value is None else value.replace(tzinfo=UTC)
+
+
+def _parse(texts: list[str | None], time_format: str) -> list[datetime | None]:
+    if time_format == ISO:
+        return [_from_iso(text) for text in texts]
+    if time_format in (EPOCH, EPOCH_MS):
+        return _from_epoch(texts, 1 if time_format == EPOCH else 1000)
+    pattern = time_format.replace(".%f", "%.f")
+    parsed = pl.Series(texts, dtype=pl.String).str.to_datetime(pattern, strict=False, ambiguous="null")
+    return [value if value and value.replace(tzinfo=None) >= _EARLIEST else None for value in _stamps(parsed)]
+
+
+def _from_iso(text: str | None) -> datetime | None:
+    if text is None or "-" not in text:  # "20250131" would pass for a date, and so would many an id
+        return None
+    try:
+        value = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if value.tzinfo is None:
+        return value.replace(tzinfo=UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        return None
+
+
+def _from_epoch(texts: list[str | None], per_second: int) -> list[datetime | None]:
+    """Only figures that fall between 2000 and 2100 are times; smaller ones are seconds since who knows when."""
+    seconds = pl.Series(texts, dtype=pl.String).cast(pl.Float64, strict=False) / per_second
+    plausible = seconds.is_between(946_684_800, 4_102_444_800)
+    micros = (seconds.set(~plausible.fill_null(False), None) * 1_000_000).round().cast(pl.Int64, strict=False)
+    return _stamps(micros.cast(pl.Datetime("us")))

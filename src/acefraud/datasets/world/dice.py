@@ -1,0 +1,85 @@
+"""The only source of chance in the world."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from acefraud.errors import ConfigurationError
+
+_BATCH = 4096
+
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+
+
+class Dice:
+    """Seeded draws. Streams of one seed are independent, so new wording never changes the facts of a seed.
+
+    Single draws from numpy are slow, so uniform and normal numbers are fetched in batches.
+    """
+
+    def __init__(self, seed: int, stream: int) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+            raise ConfigurationError(f"seed must be a whole number of at least 0, got {seed!r}")
+        self._rng = np.random.Generator(np.random.PCG64([seed, stream]))
+        self._uniforms: Iterator[float] = iter(())
+        self._normals: Iterator[float] = iter(())
+
+    def uniform(self, low: float = 0.0, high: float = 1.0) -> float:
+        """A number between two bounds."""
+        value = next(self._uniforms, None)
+        if value is None:
+            self._uniforms = iter(self._rng.random(_BATCH).tolist())
+            value = next(self._uniforms)
+        return low + (high - low) * value
+
+    def normal(self) -> float:
+        """A standard normal number."""
+        value = next(self._normals, None)
+        if value is None:
+            self._normals = iter(self._rng.standard_normal(_BATCH).tolist())
+            value = next(self._normals)
+        return value
+
+    def around(self, median: float, spread: float) -> float:
+        """A positive number, log-normal around its median."""
+        return median * math.exp(spread * self.normal())
+
+    def chance(self, probability: float) -> bool:
+        """Whether something of this probability happens."""
+        return self.uniform() < probability
+
+    def whole(self, low: int, high: int) -> int:
+        """A whole number from low up to but not including high."""
+        return low + int(self.uniform() * (high - low))
+
+    def count(self, mean: float) -> int:
+        """How often something happened; people differ in their rate, so the tail is longer than Poisson's."""
+        if mean <= 0:
+            return 0
+        return int(self._rng.poisson(self.around(mean * 0.85, 0.57)))
+
+    def pick(self, options: Sequence[T]) -> T:
+        """One of several, all alike."""
+        return options[int(self.uniform() * len(options))]
+
+    def weighted(self, weights: Mapping[K, float]) -> K:
+        """One of several, by weight."""
+        left = self.uniform() * sum(weights.values())
+        for option, weight in weights.items():
+            left -= weight
+            if left < 0:
+                return option
+        return option
+
+    def shuffled(self, items: Sequence[T]) -> list[T]:
+        """The items in another order."""
+        order = list(items)
+        for index in range(len(order) - 1, 0, -1):
+            other = self.whole(0, index + 1)
+            order[index], order[other] = order[other], order[index]
+        return order

@@ -1,0 +1,127 @@
+"""The embedded agent: adds up what the bullets that apply are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from acefraud.core.bullet import Bullet, Status
+from acefraud.core.decision import Reason, ReasonKind
+from acefraud.core.evidence import Record
+from acefraud.core.reading import read_bullet
+from acefraud.core.roles import Assessment
+from acefraud.core.scoring import Calibration, log_odds, sigmoid
+from acefraud.core.transaction import FactValue, Transaction, Verdict
+from acefraud.embedded.facts import facts_of
+from acefraud.embedded.scorecard import GENERAL, points_for
+
+PRIOR_CASES = 10.0
+"""A measured share is drawn to the base rate as if so many cases had shown it."""
+OVERLAP = 0.5
+"""Bullets that were never fitted together partly say the same, so each counts for half."""
+CLAIMED = 0.5
+"""The most, in log-odds, that a figure nobody measured may move a decision; a bare opinion moves half of it."""
+MEASURED_FROM = 20
+"""A bullet's own record counts as measured from so many outcomes on."""
+
+
+class SimpleFraudAgent:
+    """Decides a transaction from its facts, the bullets it was given and general knowledge.
+
+    >>> agent = SimpleFraudAgent(bullets=["An emulator and a VPN = 97% fraud"])
+    >>> agent.analyze("Account opened 2 hours ago attempts $900 purchase at 3 AM through a VPN on an emulator")
+    <Verdict.DECLINE: 'DECLINE'>
+    """
+
+    model = "embedded"
+
+    def __init__(self, bullets: Sequence[str | Bullet] = (), *, calibration: Calibration | None = None) -> None:
+        self.bullets = tuple(_as_bullet(place, bullet) for place, bullet in enumerate(bullets))
+        self._calibration = calibration
+
+    def analyze(self, transaction: str | Transaction) -> Verdict:
+        """APPROVE or DECLINE."""
+        return self.explain(transaction).verdict
+
+    def explain(self, transaction: str | Transaction) -> Assessment:
+        """The verdict with its probability and reasons."""
+        if isinstance(transaction, str):
+            transaction = Transaction(id="unnamed", text=transaction)
+        return weigh(facts_of(transaction).facts, self.bullets, self._calibration)
+
+    async def assess(
+        self,
+        text: str,  # noqa: ARG002  # a language model reads the text; this one reads the facts
+        facts: Mapping[str, FactValue],
+        bullets: Sequence[Bullet],
+        calibration: Calibration | None,
+    ) -> Assessment:
+        """The same for bullets that a selector picked."""
+        return weigh(facts, bullets, calibration)
+
+
+def weigh(facts: Mapping[str, FactValue], bullets: Sequence[Bullet], calibration: Calibration | None) -> Assessment:
+    """Log-odds = intercept + scale x the scorecard's points + the weights of the bullets that fire.
+
+    Every term but the intercept stands among the reasons, the largest first.
+    """
+    frame = calibration or GENERAL
+    reasons = [
+        Reason(kind=ReasonKind.KNOWLEDGE, text=point.words, contribution=frame.knowledge_scale * point.points)
+        for point in points_for(facts)
+        if frame.knowledge_scale > 0
+    ]
+    for bullet in bullets:
+        if fires(bullet, facts):
+            weight = weight_of(bullet, frame.base_rate)
+            if weight:
+                reasons.append(
+                    Reason(kind=ReasonKind.BULLET, text=bullet.shown, contribution=weight, bullet_id=bullet.id)
+                )
+    reasons.sort(key=lambda reason: (-abs(reason.contribution), reason.text))
+    probability = sigmoid(frame.intercept + sum(reason.contribution for reason in reasons))
+    return Assessment(
+        verdict=Verdict.of(probability >= frame.threshold),
+        probability=probability,
+        base=frame.intercept,
+        reasons=tuple(reasons),
+    )
+
+
+def fires(bullet: Bullet, facts: Mapping[str, FactValue]) -> bool:
+    """Whether a bullet that was selected speaks here: its condition holds, or it is prose and was found relevant."""
+    return bullet.condition is None or bullet.condition.holds(facts)
+
+
+def weight_of(bullet: Bullet, base_rate: float) -> float:
+    """What a bullet is worth in log-odds of fraud: fitted, else measured, else a little for what it claims."""
+    if bullet.weight is not None:
+        return bullet.weight
+    if bullet.evidence is not None and bullet.verified:
+        weight = OVERLAP * _measured(bullet.evidence.shown, bullet.evidence.base_rate)
+    elif bullet.record.support >= MEASURED_FROM:
+        weight = OVERLAP * _measured(bullet.record, base_rate)
+    elif bullet.argues is None:
+        weight = 0.0
+    else:
+        strength = CLAIMED if bullet.claim is not None and bullet.condition is not None else CLAIMED / 2
+        weight = strength if bullet.argues is Verdict.DECLINE else -strength
+    return weight / 2 if bullet.status is Status.CANDIDATE else weight
+
+
+def _measured(record: Record, base_rate: float) -> float:
+    base = min(max(base_rate, 0.001), 0.999)
+    share = (record.frauds + PRIOR_CASES * base) / (record.support + PRIOR_CASES)
+    return log_odds(share) - log_odds(base)
+
+
+def _as_bullet(place: int, bullet: str | Bullet) -> Bullet:
+    if isinstance(bullet, Bullet):
+        return bullet
+    reading = read_bullet(bullet)
+    return Bullet(
+        id=f"given-{place + 1}",
+        content=bullet,
+        condition=reading.condition,
+        argues=reading.argues,
+        claim=reading.claim,
+    )

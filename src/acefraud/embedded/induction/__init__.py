@@ -1,0 +1,1 @@
+"""Boosted rule induction: conditions that best explain what is still got wrong."""

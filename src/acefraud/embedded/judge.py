@@ -1,0 +1,62 @@
+"""Judges. With the truth at hand there is nothing to judge but whether the words match."""
+
+from __future__ import annotations
+
+from acefraud.core.outcome import Judgement, Ruling
+from acefraud.core.roles import JudgesWithoutTruth
+from acefraud.errors import ModelError
+
+
+class SimpleJudge:
+    """Compares the output with the ground truth; without one it does not judge.
+
+    >>> import asyncio
+    >>> asyncio.run(SimpleJudge().judge("...", " decline ", "DECLINE"))
+    (True, 1.0)
+    >>> asyncio.run(SimpleJudge().judge("...", "DECLINE"))
+    (None, 0.0)
+    """
+
+    async def judge(self, input_text: str, output: str, ground_truth: str | None = None) -> tuple[bool | None, float]:
+        """Whether the output was right (None where that cannot be said), and how sure that is."""
+        judgement = await self.rule(input_text, output, ground_truth)
+        return judgement.is_correct, judgement.confidence
+
+    async def rule(self, input_text: str, output: str, ground_truth: str | None = None) -> Judgement:
+        """The same with its reason."""
+        if ground_truth is None or not ground_truth.strip():
+            return await self._without_truth(input_text, output)
+        same = output.strip().casefold() == ground_truth.strip().casefold()
+        return Judgement(
+            ruling=Ruling.CORRECT if same else Ruling.INCORRECT,
+            reason=f"decided {output.strip()}, truth is {ground_truth.strip()}",
+        )
+
+    async def _without_truth(self, input_text: str, output: str) -> Judgement:  # noqa: ARG002
+        return Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason="no ground truth and no model to judge without")
+
+
+class LLMJudge(SimpleJudge):
+    """Compares with the ground truth where there is one, and asks a model where there is none and a model was given.
+
+    A failed call leaves the case unjudged; it is never counted as wrong.
+    """
+
+    def __init__(self, model: JudgesWithoutTruth | None = None) -> None:
+        self._model = model
+
+    async def _without_truth(self, input_text: str, output: str) -> Judgement:
+        if self._model is None:
+            return await super()._without_truth(input_text, output)
+        try:
+            answer = await self._model.assess_output(input_text, output)
+            correct = answer["is_correct"]
+            if not isinstance(correct, bool):
+                raise ValueError(f"is_correct must be true or false, got {correct!r}")
+            return Judgement(
+                ruling=Ruling.CORRECT if correct else Ruling.INCORRECT,
+                confidence=answer["confidence"],
+                reason=str(answer.get("reasoning", "")),
+            )
+        except (ModelError, KeyError, TypeError, ValueError) as failure:
+            return Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason=f"the judge failed: {failure}")

@@ -1,0 +1,59 @@
+"""Every error acefraud raises on purpose.
+
+AcefraudError
+├── InputError            what the user gave cannot be read: file, row, field and what was expected
+├── ConfigurationError    an option, a mapping or the environment asks for something impossible
+├── ModelError            a model that plays a role failed; never a verdict
+└── StoreError            the playbook file
+    ├── StoreConflict     somebody else changed what this edit was based on
+    └── StoreSchema       the file is not a playbook, or of a newer schema
+"""
+
+from __future__ import annotations
+
+
+class AcefraudError(Exception):
+    """Root of the tree: catch this at the outermost layer, and nothing broader."""
+
+
+class InputError(AcefraudError):
+    """Input that cannot be read, with the place where it stands.
+
+    >>> print(InputError("expected a number, got '12,5x'", file="tx.csv", row=7, field="amount"))
+    tx.csv, row 7, field 'amount': expected a number, got '12,5x'
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str | None = None,
+        row: int | None = None,
+        field: str | None = None,
+    ) -> None:
+        self.message = message
+        self.file = file
+        self.row = row
+        self.field = field
+        place = [part for part in (file, row and f"row {row}", field and f"field '{field}'") if part]
+        super().__init__(f"{', '.join(place)}: {message}" if place else message)
+
+
+class ConfigurationError(AcefraudError):
+    """An option, a mapping or the environment asks for something impossible."""
+
+
+class ModelError(AcefraudError):
+    """A model that plays a role failed. What it was asked stays unjudged or undecided."""
+
+
+class StoreError(AcefraudError):
+    """The playbook file cannot be read or written."""
+
+
+class StoreConflict(StoreError):
+    """Somebody else changed what this edit was based on."""
+
+
+class StoreSchema(StoreError):
+    """The file is not a playbook, or it was written by a newer version."""

@@ -1,0 +1,1 @@
+"""Measuring: figures with intervals, the three modes side by side, and the report."""

@@ -1,0 +1,1 @@
+"""The order of the loop: decide, hear, judge, reflect, curate."""

@@ -1,0 +1,129 @@
+"""The three modes: no bullets at all, bullets learnt beforehand and on the way, bullets learnt on the way only."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from acefraud.core.decision import Decision
+from acefraud.core.roles import Agent, Judge
+from acefraud.core.transaction import Case, Verdict
+from acefraud.curation.curator import Curator
+from acefraud.embedded.reflector import Reflector, ReflectorOptions
+from acefraud.learning.learner import Learner, LearnerOptions
+from acefraud.learning.stream import stream
+from acefraud.selection.hybrid import HybridSelector
+from acefraud.storage.playbook import BulletPlaybook
+
+
+class Mode(StrEnum):
+    """How a run learns."""
+
+    VANILLA = "vanilla"
+    ONLINE_ONLY = "online_only"
+    OFFLINE_ONLINE = "offline_online"
+
+
+@dataclass(frozen=True, slots=True)
+class ModeRun:
+    """What one mode decided on a stream of cases, and what it knew at the end."""
+
+    mode: Mode
+    declined: npt.NDArray[np.bool_]
+    probabilities: npt.NDArray[np.float64]
+    labels: npt.NDArray[np.bool_]
+    bullets: int
+    cited: float
+    """Bullets among the reasons, on average over the decisions."""
+    seconds: float
+    playbook: BulletPlaybook = field(repr=False)
+
+
+class TrainingPipeline:
+    """Runs the modes with the same agent, judge and options, each on a playbook of its own.
+
+    >>> import asyncio
+    >>> from acefraud.datasets import load_dataset
+    >>> data = load_dataset("complex_fraud_detection")
+    >>> run = asyncio.run(TrainingPipeline().run(Mode.VANILLA, data.train, data.test[:20]))
+    >>> len(run.declined), run.bullets
+    (20, 0)
+    """
+
+    def __init__(
+        self,
+        *,
+        agent: Agent | None = None,
+        judge: Judge | None = None,
+        options: LearnerOptions | None = None,
+        reflector_options: ReflectorOptions | None = None,
+        seed: int = 0,
+    ) -> None:
+        self._agent = agent
+        self._judge = judge
+        self._options = options
+        self._reflector_options = reflector_options
+        self.seed = seed
+
+    def learner(self, playbook: BulletPlaybook) -> Learner:
+        """A learner on this playbook, as all modes use it."""
+        return Learner(
+            playbook,
+            agent=self._agent,
+            judge=self._judge,
+            reflector=Reflector(self._reflector_options, seed=self.seed),
+            curator=Curator(),
+            selector=HybridSelector(seed=self.seed),
+            options=self._options,
+        )
+
+    async def run(
+        self,
+        mode: Mode,
+        train: Sequence[Case],
+        test: Sequence[Case],
+        *,
+        playbook: BulletPlaybook | None = None,
+        progress: Callable[[float], None] = lambda _: None,
+    ) -> ModeRun:
+        """Run one mode over the test cases. Only offline + online is shown the training cases."""
+        started = time.perf_counter()
+        book = BulletPlaybook() if playbook is None else playbook
+        learner = self.learner(book)
+        pending: list[Case] = []
+        if mode is Mode.OFFLINE_ONLINE:
+            known, pending = known_by(train, test)
+            learner.study(known)
+        learns = mode is not Mode.VANILLA
+        decisions = await stream(learner, test, learns=learns, pending=pending, progress=progress)
+        return _summed_up(mode, decisions, test, learner, time.perf_counter() - started)
+
+
+def known_by(train: Sequence[Case], test: Sequence[Case]) -> tuple[list[Case], list[Case]]:
+    """The training cases whose label had arrived when the test begins, and those whose label was still to come."""
+    start = test[0].transaction.time if test else None
+    if start is None:
+        return list(train), []
+    late = [case for case in train if case.known_at is not None and case.known_at > start]
+    ids = {case.transaction.id for case in late}
+    return [case for case in train if case.transaction.id not in ids], late
+
+
+def _summed_up(
+    mode: Mode, decisions: Sequence[Decision], test: Sequence[Case], learner: Learner, seconds: float
+) -> ModeRun:
+    return ModeRun(
+        mode=mode,
+        declined=np.array([decision.verdict is Verdict.DECLINE for decision in decisions], dtype=np.bool_),
+        probabilities=np.array([decision.probability for decision in decisions], dtype=np.float64),
+        labels=np.array([case.is_fraud for case in test], dtype=np.bool_),
+        bullets=len(learner.playbook.get_bullets_for_node(learner.options.node)),
+        cited=float(np.mean([len(decision.cited) for decision in decisions])) if decisions else 0.0,
+        seconds=seconds,
+        playbook=learner.playbook,
+    )

@@ -1,0 +1,1 @@
+"""Choosing the few bullets that matter for a transaction, in five stages."""

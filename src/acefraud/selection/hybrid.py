@@ -1,0 +1,171 @@
+"""The selector: runs the five stages over a snapshot of the playbook."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source
+from acefraud.core.decision import BulletScore, SelectionTrace, StageCount
+from acefraud.core.english import say_facts
+from acefraud.core.playbook import ReadsPlaybook, Snapshot
+from acefraud.core.roles import Embedder, Vectors
+from acefraud.core.transaction import FactValue, Transaction
+from acefraud.embedded.embedder import DEFAULT_EMBEDDER, embedder_named
+from acefraud.embedded.facts import facts_of
+from acefraud.errors import ConfigurationError, InputError
+from acefraud.selection import stages
+from acefraud.selection.stages import Weights
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The bullets picked, their scores in the same order, and what each stage left."""
+
+    bullets: tuple[Bullet, ...]
+    scores: tuple[BulletScore, ...]
+    trace: SelectionTrace
+
+
+class HybridSelector:
+    """Picks bullets by record, relevance, exploration and difference from one another.
+
+    `semantic_threshold` is the embedder's own measured one unless given (0.5 was set for text-embedding-3-small).
+
+    >>> from acefraud.storage.playbook import BulletPlaybook
+    >>> playbook = BulletPlaybook()
+    >>> _ = playbook.add_bullet("Amount above 2,000 and a VPN: decline", "fraud_detection")
+    >>> bullets, scores = HybridSelector().select_bullets(
+    ...     "Transaction: $2,500 purchase through a VPN", "fraud_detection", playbook)
+    >>> bullets[0].content, scores[0].semantic
+    ('Amount above 2,000 and a VPN: decline', 1.0)
+    """
+
+    def __init__(
+        self,
+        quality_threshold: float = 0.3,
+        semantic_threshold: float | None = None,
+        diversity_weight: float = 0.15,
+        weights: Mapping[str, float] | None = None,
+        embedding_model: str | Embedder = DEFAULT_EMBEDDER,
+        *,
+        seed: int = 0,
+    ) -> None:
+        self.embedder = embedder_named(embedding_model) if isinstance(embedding_model, str) else embedding_model
+        self.quality_threshold = _share("quality_threshold", quality_threshold)
+        self.semantic_threshold = (
+            self.embedder.threshold if semantic_threshold is None else _share("semantic_threshold", semantic_threshold)
+        )
+        self.diversity_weight = _share("diversity_weight", diversity_weight)
+        self.weights = _weights(weights)
+        self.seed = seed
+
+    def select_bullets(
+        self,
+        query: str | Transaction,
+        node: str,
+        playbook: ReadsPlaybook,
+        n_bullets: int = 5,
+        source: Source | str | None = None,
+    ) -> tuple[list[Bullet], list[BulletScore]]:
+        """The bullets for a transaction, best first, and their scores."""
+        transaction = query if isinstance(query, Transaction) else _of_text(query)
+        known = facts_of(transaction)
+        chosen = self.select(
+            transaction, known.facts, playbook.snapshot(), node=node, n_bullets=n_bullets, source=source
+        )
+        return list(chosen.bullets), list(chosen.scores)
+
+    def select(
+        self,
+        transaction: Transaction,
+        facts: Mapping[str, FactValue],
+        snapshot: Snapshot,
+        *,
+        node: str = DEFAULT_NODE,
+        n_bullets: int = 5,
+        source: Source | str | None = None,
+    ) -> Selection:
+        """The same for facts already known, with the trace of the stages."""
+        if n_bullets < 0:
+            raise ConfigurationError(f"n_bullets must not be negative, got {n_bullets}")
+        wanted_source = _source(source)
+        in_context = stages.contextual(snapshot, node, wanted_source, facts)
+        good = stages.quality(in_context, self.quality_threshold, n_bullets)
+        vectors = self.embedder.embed([bullet.content for bullet, _ in good])
+        query = None if all(proven for _, proven in good) else self._embed_query(transaction, facts)
+        kept, relevance = stages.semantic(good, vectors, query, self.semantic_threshold)
+        bullets = [good[place][0] for place in kept]
+        success = np.array([bullet.get_success_rate() for bullet in bullets], dtype=np.float64)
+        draws = stages.thompson(bullets, stages.draws_for(self.seed, transaction.id, snapshot.revision))
+        combined = stages.hybrid(success, relevance, draws, self.weights)
+        picks = stages.diverse(combined, vectors[kept], n_bullets, self.diversity_weight)
+        scores = tuple(
+            BulletScore(
+                bullet_id=bullets[i].id,
+                quality=float(success[i]),
+                semantic=float(relevance[i]),
+                thompson=float(draws[i]),
+                combined=float(combined[i]),
+                diversity=bonus,
+                total=float(combined[i]) + bonus,
+            )
+            for i, bonus in picks
+        )
+        counts = (len(in_context), len(good), len(kept), len(combined), len(picks))
+        names = ("contextual", "quality", "semantic", "hybrid", "diversity")
+        trace = SelectionTrace(
+            stages=tuple(StageCount(stage=name, left=left) for name, left in zip(names, counts, strict=True)),
+            scores=scores,
+            revision=snapshot.revision,
+            seed=self.seed,
+            embedder=self.embedder.name,
+            settings=f"{self.settings} n={n_bullets} source={source or 'all'}",
+        )
+        return Selection(tuple(bullets[i] for i, _ in picks), scores, trace)
+
+    @property
+    def settings(self) -> str:
+        """The thresholds and weights, in one line."""
+        w = self.weights
+        return (
+            f"quality>={self.quality_threshold:g} semantic>={self.semantic_threshold:g} "
+            f"diversity={self.diversity_weight:g} weights={w.quality:g}/{w.semantic:g}/{w.thompson:g}"
+        )
+
+    def _embed_query(self, transaction: Transaction, facts: Mapping[str, FactValue]) -> Vectors:
+        vector: Vectors = self.embedder.embed([transaction.text or say_facts(facts)])[0]
+        return vector
+
+
+def _of_text(query: str) -> Transaction:
+    """Free text has no id; its own first words stand in for one."""
+    if not query.strip():
+        raise InputError("expected the text of a transaction, got an empty one")
+    return Transaction(id=query.strip()[:200], text=query)
+
+
+def _source(source: Source | str | None) -> Source | None:
+    try:
+        return None if source is None else Source(source)
+    except ValueError:
+        raise ConfigurationError(f"source must be one of {', '.join(Source)}, got {source!r}") from None
+
+
+def _share(name: str, value: float) -> float:
+    if not 0 <= value <= 1:
+        raise ConfigurationError(f"{name} must lie between 0 and 1, got {value}")
+    return value
+
+
+def _weights(given: Mapping[str, float] | None) -> Weights:
+    try:
+        weights = Weights(**(given or {}))
+    except TypeError:
+        raise ConfigurationError(f"weights takes quality, semantic and thompson, got {sorted(given or {})}") from None
+    if not all(math.isfinite(part) and part >= 0 for part in (weights.quality, weights.semantic, weights.thompson)):
+        raise ConfigurationError(f"weights must be numbers that are not negative, got {given}")
+    return weights

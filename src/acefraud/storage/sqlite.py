@@ -1,0 +1,266 @@
+"""A ledger in one SQLite file. What `append` returned survives the death of the process and of the power."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from sqlalchemy import Connection, Engine, Row, func, select
+from sqlalchemy.dialects.sqlite import insert
+
+from acefraud.core.decision import Decision
+from acefraud.core.events import DecisionMade, Event, Happening, OutcomeHeard
+from acefraud.core.playbook import Checkpoint
+from acefraud.core.transaction import Case
+from acefraud.errors import StoreConflict, StoreError
+from acefraud.storage.connection import WAIT_SECONDS, open_engine, writing
+from acefraud.storage.faults import translated
+from acefraud.storage.schema import cases as cases_table
+from acefraud.storage.schema import checkpoints, events
+
+ABOUT_A_BULLET: Final = ("bullet_added", "bullet_edited", "status_changed", "bullet_credited")
+OUTCOMES: Final = ("outcome_heard", "outcome_revised")
+
+_PAGE: Final = 1_000
+"""Events read at a time: no read transaction stays open while a caller thinks, so the log can be tidied."""
+
+_HAPPENING: Final[TypeAdapter[Happening]] = TypeAdapter(Happening)
+_CASE: Final = TypeAdapter(Case)
+
+T = TypeVar("T")
+
+
+class SqliteLedger:
+    """Events, cases and the checkpoint in one file, shared safely between threads and processes."""
+
+    def __init__(self, path: Path, engine: Engine, *, read_only: bool = False) -> None:
+        self.path = path
+        self.read_only = read_only
+        self._engine = engine
+        self._writer = writing(engine)
+        self._closed = False
+
+    @classmethod
+    def open(
+        cls, path: Path, *, create: bool = True, read_only: bool = False, wait: float = WAIT_SECONDS
+    ) -> SqliteLedger:
+        """Open the file, bring it to the newest schema, create it where it is missing and that is wanted.
+
+        `wait` is how many seconds to wait for another process that holds the file. StoreSchema where it is not a
+        playbook or of a newer schema, StoreError where it cannot be opened.
+        """
+        with translated(path):
+            engine = open_engine(path, create=create, read_only=read_only, wait=wait)
+        return cls(path, engine, read_only=read_only)
+
+    def append(
+        self,
+        happenings: Sequence[Happening],
+        *,
+        at: datetime,
+        who: str,
+        why: str = "",
+        expected: int | None = None,
+        cases: Sequence[Case] = (),
+    ) -> list[Event]:
+        """Write all of them and the cases they bring, or none."""
+        rows = [_row_of(what, at, who, why) for what in happenings]
+        case_rows = [_row_of_case(case) for case in cases]
+        with self._writing() as connection:
+            last = _last(connection)
+            if expected is not None and expected != (settled := _settled(connection)):
+                raise StoreConflict(f"the ledger stands at event {settled}, this edit was based on event {expected}")
+            written = [
+                Event(seq=last + place, at=at, who=who, why=why, what=what) for place, what in enumerate(happenings, 1)
+            ]
+            if rows:
+                numbered = [{**row, "seq": event.seq} for row, event in zip(rows, written, strict=True)]
+                connection.execute(insert(events), numbered)
+            _put_cases(connection, case_rows)
+        return written
+
+    def last_seq(self) -> int:
+        """The place of the last event."""
+        with self._reading() as connection:
+            return _last(connection)
+
+    def read(self, after: int = 0, until: int | None = None) -> Iterator[Event]:
+        """The events after one place, up to another, as the ledger stands when the first is asked for."""
+        last = self.last_seq()
+        end = last if until is None else min(until, last)
+        while after < end:
+            query = select(events).where(events.c.seq > after, events.c.seq <= end).order_by(events.c.seq).limit(_PAGE)
+            page = self._events(query)
+            yield from page
+            after = page[-1].seq if page else end
+
+    def decision(self, decision_id: str) -> Decision | None:
+        """The decision of that id."""
+        query = select(events).where(events.c.key == decision_id, events.c.kind == "decision_made")
+        found = self._events(query.order_by(events.c.seq.desc()).limit(1))
+        return next((event.what.decision for event in found if isinstance(event.what, DecisionMade)), None)
+
+    def decisions_of(self, transaction_id: str) -> list[DecisionMade]:
+        """What was decided of a transaction."""
+        found = self._about(transaction_id, ("decision_made",))
+        return [event.what for event in found if isinstance(event.what, DecisionMade)]
+
+    def outcomes_of(self, transaction_id: str) -> list[OutcomeHeard]:
+        """What was heard of a transaction."""
+        found = self._about(transaction_id, OUTCOMES)
+        return [event.what for event in found if isinstance(event.what, OutcomeHeard)]
+
+    def history(self, bullet_id: str) -> list[Event]:
+        """The events about a bullet."""
+        return self._about(bullet_id, ABOUT_A_BULLET)
+
+    def cases(self, limit: int | None = None) -> list[Case]:
+        """The labelled cases it remembers."""
+        query = select(cases_table.c.transaction_id, cases_table.c.body).order_by(cases_table.c.seq.desc())
+        if limit is not None:
+            query = query.limit(max(0, limit))
+        with self._reading() as connection:
+            rows = connection.execute(query).all()
+        return [_read_back(_CASE, row.body, f"the case of {row.transaction_id}", self.path) for row in reversed(rows)]
+
+    def checkpoint(self) -> Checkpoint | None:
+        """The latest saved fold; None also where it is of another version, since the events can be folded again."""
+        with self._reading() as connection:
+            body = connection.execute(select(checkpoints.c.body)).scalar_one_or_none()
+        if body is None:
+            return None
+        try:
+            return Checkpoint.model_validate_json(body)
+        except ValidationError:
+            return None
+
+    def save_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Keep a fold in place of the one before. A reader that may not write keeps none: it only saves time."""
+        if self.read_only:
+            return
+        row = {"seq": checkpoint.seq, "body": checkpoint.model_dump_json()}
+        with self._writing() as connection:
+            connection.execute(insert(checkpoints).values(id=1, **row).on_conflict_do_update(["id"], set_=row))
+
+    def close(self) -> None:
+        """Let go of the file. Closing twice is harmless."""
+        self._closed = True
+        with translated(self.path):
+            self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _about(self, subject: str, kinds: Sequence[str]) -> list[Event]:
+        query = select(events).where(events.c.kind.in_(kinds), events.c.subject == subject)
+        return self._events(query.order_by(events.c.seq))
+
+    def _events(self, query: Any) -> list[Event]:
+        with self._reading() as connection:
+            rows = connection.execute(query).all()
+        return [self._event(row) for row in rows]
+
+    def _event(self, row: Row[Any]) -> Event:
+        what = _read_back(_HAPPENING, row.body, f"event {row.seq}", self.path)
+        return Event(seq=row.seq, at=datetime.fromisoformat(row.at), who=row.who, why=row.why, what=what)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        self._refuse_closed()
+        with translated(self.path), self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        self._refuse_closed()
+        with translated(self.path), self._writer.begin() as connection:
+            yield connection
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise StoreError(f"playbook {self.path} was closed; open it again")
+
+
+def _settled(connection: Connection) -> int:
+    """The last event that is not a decision."""
+    query = select(events.c.seq).where(events.c.kind != "decision_made").order_by(events.c.seq.desc()).limit(1)
+    return connection.execute(query).scalar() or 0
+
+
+def _last(connection: Connection) -> int:
+    last: int = connection.execute(select(func.coalesce(func.max(events.c.seq), 0))).scalar_one()
+    return last
+
+
+def _put_cases(connection: Connection, rows: list[dict[str, Any]]) -> None:
+    """A case that comes again moves to the end, so the latest ones are those heard of last."""
+    if not rows:
+        return
+    last = connection.execute(select(func.coalesce(func.max(cases_table.c.seq), 0))).scalar_one()
+    put = insert(cases_table)
+    replaced = {name: put.excluded[name] for name in ("seq", "is_fraud", "known_at", "body")}
+    connection.execute(
+        put.on_conflict_do_update(["transaction_id"], set_=replaced),
+        [{**row, "seq": last + place} for place, row in enumerate(rows, 1)],
+    )
+
+
+def _row_of(what: Happening, at: datetime, who: str, why: str) -> dict[str, Any]:
+    key = None
+    if isinstance(what, DecisionMade):
+        key = what.decision.id
+    elif isinstance(what, OutcomeHeard):
+        key = what.outcome.key
+    body = _fit_to_keep(_HAPPENING, what.model_dump_json(), f"{what.kind} of {what.subject}")
+    return {
+        "kind": what.kind,
+        "subject": what.subject,
+        "key": key,
+        "at": at.isoformat(),
+        "who": who,
+        "why": why,
+        "body": body,
+    }
+
+
+def _row_of_case(case: Case) -> dict[str, Any]:
+    return {
+        "transaction_id": case.transaction.id,
+        "is_fraud": case.is_fraud,
+        "known_at": case.known_at and case.known_at.isoformat(),
+        "body": _fit_to_keep(_CASE, case.model_dump_json(), f"case of {case.transaction.id}"),
+    }
+
+
+def _fit_to_keep(adapter: TypeAdapter[Any], body: str, name: str) -> str:
+    """What cannot be read back must not get into a ledger that nothing can be taken out of.
+
+    An infinite number is the common case: JSON has none, so it would be written as null.
+    """
+    try:
+        adapter.validate_json(body)
+    except ValidationError as error:
+        raise StoreError(f"{name} cannot be kept, nothing was written: {_first(error)}") from error
+    return body
+
+
+def _read_back(adapter: TypeAdapter[T], body: str, name: str, path: Path) -> T:
+    try:
+        return adapter.validate_json(body)
+    except ValidationError as error:
+        raise StoreError(f"playbook {path}: {name} cannot be read: {_first(error)}") from error
+
+
+def _first(error: ValidationError) -> str:
+    fault = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}"

@@ -1,0 +1,174 @@
+"""What analysts do with bullets: list, show, add, edit, approve, pin, retire, history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from acefraud.core.bullet import MAX_CONTENT, Source, Status
+
+
+@pytest.fixture
+def book(shell: Any) -> Any:
+    """A playbook with one bullet that was measured nowhere, one with a claim, and one in prose."""
+    for content in ("VPN and amount > 900: decline", "Emulator = 95% fraud", "Nervous callers are odd"):
+        shell.on_book("playbook", "add", content, "--who", "ana", "--why", "seen often")
+    return shell
+
+
+def ids(shell: Any) -> list[str]:
+    with shell.open() as book:
+        return list(book.snapshot().bullets)
+
+
+def test_add_starts_a_playbook_and_reads_the_words(shell: Any) -> None:
+    added = shell.on_book("playbook", "add", "Amount above 5,000 and an emulator: decline", "--json").json
+    assert added["source"] == "manual"
+    assert added["argues"] == "DECLINE"
+    assert added["evidence"] is None
+    with shell.open() as book:
+        bullet = book.get_bullet(added["id"])
+    assert bullet is not None
+    assert str(bullet.condition) == "amount > 5000 and emulator is true"
+
+
+def test_add_says_what_was_read_and_what_was_not(book: Any) -> None:
+    assert "Read as: amount above 700" in book.on_book("playbook", "add", "amount > 700 and KYC missing: decline").out
+    assert "used as prose" in book.on_book("playbook", "add", "Something smells here").out
+    assert "is a claim until it is measured" in book.on_book("playbook", "add", "amount > 8000 = 90% fraud").out
+
+
+def test_add_measures_on_the_cases_that_the_playbook_remembers(trained: Any) -> None:
+    added = trained.on_book("playbook", "add", "amount > 1200 and VPN = 99% fraud", "--json").json
+    rows = [line.split(",") for line in (trained.folder / "history.csv").read_text().splitlines()[1:]]
+    held = [row[-1] == "1" for row in rows if float(row[2]) > 1200 and row[3] == "true"]
+    assert added["evidence"]["learnt"] == {"support": len(held), "frauds": sum(held)}
+    assert added["claim"]["fraud_share"] == 0.99, "what was stated stays a claim beside what was measured"
+    assert "its figure is a claim; measured: " in trained.on_book("playbook", "list").out
+
+
+def test_what_is_said_already_is_refused_with_its_place(book: Any) -> None:
+    state = book.state()
+    refused = book.on_book("playbook", "add", "vpn and AMOUNT > 900: decline", code=2)
+    assert ids(book)[0] in refused.err
+    assert book.state() == state
+
+
+def test_a_bullet_that_a_person_retired_is_named_when_it_is_added_again(book: Any) -> None:
+    book.on_book("playbook", "retire", ids(book)[0], "--why", "too broad")
+    refused = book.on_book("playbook", "add", "VPN and amount > 900: decline", code=2)
+    assert f"{ids(book)[0]} (retired)" in refused.err
+
+
+def test_list_marks_claims_and_what_nobody_measured(book: Any) -> None:
+    shown = book.on_book("playbook", "list").out
+    assert "3 bullets" in shown
+    assert "Emulator = 95% fraud [claim, not measured]" in " ".join(shown.split())
+    assert "[unverified]" in shown
+
+
+def test_list_filters_by_source_and_status(book: Any) -> None:
+    first, second, third = ids(book)
+    book.on_book("playbook", "pin", first)
+    book.on_book("playbook", "retire", second)
+
+    def listed(*options: str) -> set[str]:
+        return {bullet["id"] for bullet in book.on_book("playbook", "list", "--json", *options).json}
+
+    assert listed() == {first, third}
+    assert listed("--all") == {first, second, third}
+    assert listed("--status", "retired") == {second}
+    assert listed("--status", "pinned") == {first}
+    assert listed("--source", "manual") == {first, third}
+    assert listed("--source", "offline") == set()
+
+
+def test_list_shows_the_strongest_first(trained: Any) -> None:
+    weights = [abs(bullet["weight"]) for bullet in trained.on_book("playbook", "list", "--json").json]
+    assert weights == sorted(weights, reverse=True)
+
+
+def test_show_tells_condition_figures_and_claims(book: Any) -> None:
+    first, second, third = ids(book)
+    shown = book.on_book("playbook", "show", first).out
+    assert "amount > 900 and vpn is true" in shown
+    assert "as SQL" in shown
+    assert "CLAIM" in book.on_book("playbook", "show", second).out
+    assert "stated, not measured" in book.on_book("playbook", "show", second).out
+    assert "used as prose" in book.on_book("playbook", "show", third).out
+    assert book.on_book("playbook", "show", first, "--json").json["id"] == first
+
+
+def test_show_tells_what_was_learnt_and_what_came_later(trained: Any) -> None:
+    shown = trained.on_book("playbook", "show", ids(trained)[0]).out
+    assert "learnt with" in shown
+    assert "log-odds of fraud" in shown
+
+
+def test_edit_reads_the_condition_anew_and_keeps_the_counters(trained: Any) -> None:
+    bullet_id = ids(trained)[0]
+    with trained.open() as book:
+        book.update_stats(bullet_id, is_helpful=True)
+    ran = trained.on_book("playbook", "edit", bullet_id, "amount > 2000 and VPN: decline", "--why", "was too low")
+    assert "Measured on the cases remembered here" in ran.out
+    with trained.open() as book:
+        bullet = book.get_bullet(bullet_id)
+    assert bullet is not None
+    assert str(bullet.condition) == "amount > 2000 and vpn is true"
+    assert (bullet.helpful_count, bullet.times_selected, bullet.weight) == (1, 1, None)
+
+
+@pytest.mark.parametrize(("command", "status"), [("pin", "pinned"), ("retire", "retired")])
+def test_moves_and_their_history_with_who_and_why(book: Any, command: str, status: str) -> None:
+    first = ids(book)[0]
+    moved = book.on_book("playbook", command, first, "--who", "ben", "--why", "because of [brackets]")
+    assert f"{first}: active -> {status}" in moved.out
+    back = book.on_book("playbook", "approve", first, "--who", "cem", "--why", "on second thought")
+    assert f"{first}: {status} -> active" in back.out
+    told = book.on_book("playbook", "history", first).out.splitlines()
+    assert [line.partition("  ")[2] for line in told] == [
+        "added  by ana  seen often",
+        f"now {status}  by ben  because of [brackets]",
+        "now active  by cem  on second thought",
+    ]
+    events = book.on_book("playbook", "history", first, "--json").json
+    assert [event["what"]["kind"] for event in events] == ["bullet_added", "status_changed", "status_changed"]
+
+
+def test_who_comes_from_the_environment(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACEFRAUD_WHO", "dora")
+    shell.on_book("playbook", "add", "VPN: decline")
+    with shell.open() as book:
+        assert [event.who for event in book.ledger.read()] == ["dora"]
+        (bullet,) = book.snapshot().bullets.values()
+    assert (bullet.source, bullet.status, bullet.status_by) == (Source.MANUAL, Status.ACTIVE, "dora")
+
+
+@pytest.mark.parametrize("command", ["show", "pin", "retire", "approve", "history"])
+def test_an_unknown_bullet(book: Any, command: str) -> None:
+    state = book.state()
+    assert "there is no bullet 'b-nobody'" in book.on_book("playbook", command, "b-nobody", code=2).err
+    assert book.state() == state
+
+
+def test_editing_an_unknown_bullet(book: Any) -> None:
+    assert "there is no bullet 'b-nobody'" in book.on_book("playbook", "edit", "b-nobody", "VPN", code=2).err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("  ", "got an empty text"),
+        ("x" * (MAX_CONTENT + 1), "expected at most 2,000 characters, got 2,001"),
+        ("caf\udcff", "expected valid UTF-8"),
+    ],
+)
+def test_content_that_cannot_be_a_bullet(book: Any, content: str, message: str) -> None:
+    state = book.state()
+    for command in (["add"], ["edit", ids(book)[0]]):
+        refused = book.on_book("playbook", *command, content, code=2)
+        assert f"field 'content': {message}" in refused.err or message in refused.err
+    assert book.state() == state
+    book("playbook", "add", content, "--playbook", book.folder / "new.db", code=2)
+    assert not (book.folder / "new.db").exists()

@@ -1,0 +1,144 @@
+"""`train` makes bullets from a history, `decide` uses them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+RISKY = {"id": "t1", "facts": {"amount": 2900, "vpn": True, "account_age_days": 3}}
+HARMLESS = {"id": "t2", "facts": {"amount": 20, "vpn": False, "account_age_days": 800}}
+
+
+def texts(rows: int = 60) -> list[dict[str, Any]]:
+    """The shape of the ACE system's datasets."""
+    risky = "User (account {n} minutes old) attempts ${a} purchase at 3:15 AM through a VPN"
+    honest = "User (account {n} years old, verified) buys a book for ${a}"
+    return [
+        {
+            "query": (risky if n % 2 else honest).format(n=2 + n % 9, a=20 + 31 * n),
+            "answer": "DECLINE" if n % 2 else "APPROVE",
+            "difficulty": "easy",
+            "metadata": {"n": n},
+        }
+        for n in range(rows)
+    ]
+
+
+def test_train_on_csv_reports_what_it_did(shell: Any) -> None:
+    ran = shell.on_book("train", "history.csv", "--json")
+    assert ran.json["rows"] == 80
+    assert ran.json["playbook"] == str(shell.book)
+    assert (ran.json["bad_rows"], ran.json["unlabelled"]) == (0, 0)
+    with shell.open() as book:
+        bullets = book.get_bullets_for_node("fraud_detection")
+        assert len(book.ledger.cases()) == 80
+    assert ran.json["bullets"] == len(bullets) > 0
+    assert {str(bullet.source) for bullet in bullets} == {"offline"}
+    assert all(bullet.evidence is not None and bullet.condition is not None for bullet in bullets)
+
+
+def test_train_tells_how_columns_were_taken_and_a_mapping_overrides_it(shell: Any) -> None:
+    assert 'label = "label"' in shell.on_book("train", "history.csv").err
+    mapping = shell.write("map.toml", 'id = "id"\nlabel = "label"\nignore = ["vpn"]\n')
+    shell.book.unlink()
+    shell.on_book("train", "history.csv", "--mapping", mapping)
+    with shell.open() as book:
+        facts = {test.fact for bullet in book.snapshot().bullets.values() for test in bullet.condition.tests}
+        assert 'ignore = ["vpn"]' in book.snapshot().mapping
+    assert facts
+    assert "vpn" not in facts
+
+
+def test_train_on_a_json_list_of_queries_and_answers(shell: Any) -> None:
+    path = shell.write("ace.json", json.dumps(texts()))
+    ran = shell.on_book("train", path, "--json")
+    assert (ran.json["rows"], ran.json["frauds"]) == (60, 30)
+    with shell.open() as book:
+        assert {case.transaction.text for case in book.ledger.cases()} == {row["query"] for row in texts()}
+
+
+def test_train_twice_on_one_history_adds_no_bullet_twice(trained: Any) -> None:
+    with trained.open() as book:
+        before = {str(bullet.condition) for bullet in book.snapshot().bullets.values()}
+    trained.on_book("train", "history.csv", "--json")
+    with trained.open() as book:
+        conditions = [str(bullet.condition) for bullet in book.snapshot().bullets.values()]
+    assert len(conditions) == len(set(conditions))
+    assert before <= set(conditions)
+
+
+@pytest.mark.parametrize("transaction", [RISKY, HARMLESS])
+def test_decide_json_gives_what_scripts_rely_on(trained: Any, transaction: dict[str, Any]) -> None:
+    ran = trained.on_book("decide", json.dumps(transaction), "--json")
+    (decision,) = ran.lines
+    assert decision["transaction_id"] == transaction["id"]
+    assert decision["verdict"] == ("DECLINE" if transaction is RISKY else "APPROVE")
+    assert (decision["probability"] >= decision["threshold"]) == (decision["verdict"] == "DECLINE")
+    assert decision["reasons"]
+    assert {"text", "contribution", "bullet_id", "kind"} == set(decision["reasons"][0])
+    with trained.open() as book:
+        kept = book.ledger.decision(decision["decision_id"])
+    assert kept is not None
+    assert str(kept.verdict) == decision["verdict"]
+
+
+def test_decide_a_file_gives_one_line_per_row_and_never_looks_at_a_label(trained: Any) -> None:
+    header, *rows = (trained.folder / "history.csv").read_text().splitlines()
+    flipped = [row[:-1] + str(1 - int(row[-1])) for row in rows]
+    plain = trained.write("plain.csv", "\n".join(line.rpartition(",")[0] for line in [header, *rows]))
+    first = trained.on_book("decide", "history.csv", "--json").lines
+    assert [line["transaction_id"] for line in first] == [f"h{n}" for n in range(80)]
+    with_flipped = trained.write("flipped.csv", "\n".join([header, *flipped]))
+    assert trained.on_book("decide", with_flipped, "--json").lines == first
+    assert trained.on_book("decide", plain, "--json").lines == first
+
+
+def test_decide_reads_text_stdin_and_bare_facts(trained: Any) -> None:
+    text = "User (3 days old) attempts $2,900 purchase at 3:15 AM through a VPN"
+    (by_text,) = trained.on_book("decide", text, "--json").lines
+    assert by_text["verdict"] == "DECLINE"
+    assert by_text["transaction_id"].startswith("tx-")
+    stdin = json.dumps(RISKY["facts"] | {"id": "a"}) + "\n" + json.dumps({"id": "b", "text": text}) + "\n"  # type: ignore[operator]
+    piped = trained.on_book("decide", "-", "--json", stdin=stdin).lines
+    assert [line["transaction_id"] for line in piped] == ["a", "b"]
+    (bare,) = trained.on_book("decide", '{"amount": 2900, "vpn": true}', "--json").lines
+    assert bare["verdict"] == "DECLINE"
+
+
+def test_decide_for_people_shows_verdict_reasons_and_where_they_come_from(trained: Any) -> None:
+    ran = trained.on_book("decide", json.dumps(RISKY))
+    assert ran.out.startswith("DECLINE")
+    assert "t1" in ran.out
+    assert "(b-" in ran.out
+    (line,) = trained.on_book("decide", json.dumps(RISKY), "--json").lines
+    assert line["decision_id"] in ran.out
+
+
+@pytest.mark.parametrize("name", ["[/x]", "[bold]", ":100:"])
+def test_an_id_is_printed_as_it_is(trained: Any, name: str) -> None:
+    ran = trained.on_book("decide", json.dumps({**RISKY, "id": name}))
+    assert f"  {name}  " in ran.out
+    assert f" {name}, playbook revision" in trained.on_book("explain", name).out
+
+
+def test_without_a_playbook_general_knowledge_decides_and_nothing_is_kept(shell: Any) -> None:
+    ran = shell("decide", json.dumps(RISKY), "--json")
+    assert ran.lines[0]["verdict"] == "DECLINE"
+    assert {reason["kind"] for reason in ran.lines[0]["reasons"]} == {"general knowledge"}
+    assert "nothing is kept" in ran.err
+    assert [path.name for path in shell.folder.iterdir()] == ["history.csv"]
+
+
+def test_deciding_again_records_nothing_new(trained: Any) -> None:
+    first = trained.on_book("decide", "history.csv", "--json").out
+    state = trained.state()
+    assert trained.on_book("decide", "history.csv", "--json").out == first
+    assert trained.state() == state
+
+
+def test_the_environment_names_the_playbook(trained: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACEFRAUD_PLAYBOOK", str(trained.book))
+    by_environment = trained("decide", json.dumps(RISKY), "--json").out
+    assert by_environment == trained.on_book("decide", json.dumps(RISKY), "--json").out

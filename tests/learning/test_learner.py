@@ -1,0 +1,242 @@
+"""Learning is all or nothing, demotes with a reason, respects what people decided, and shares a file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acefraud.core.bullet import Bullet, Source, Status
+from acefraud.core.condition import Condition
+from acefraud.core.events import BulletCredited, Credit, Event, Happening, Recalibrated
+from acefraud.core.evidence import Evidence, Record
+from acefraud.core.outcome import Outcome
+from acefraud.core.scoring import Calibration
+from acefraud.core.transaction import Case, Verdict
+from acefraud.errors import StoreConflict, StoreError
+from acefraud.learning.demotion import LEAST_RECORD, demotion_of
+from acefraud.learning.learner import Learner
+from acefraud.storage import open_playbook
+from acefraud.storage.memory import MemoryLedger
+from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook, same_fold
+
+# --- all or nothing ----------------------------------------------------------------------------------------------
+
+
+class Fragile(MemoryLedger):
+    """A ledger whose disk fills up."""
+
+    broken = False
+
+    def append(self, happenings: Sequence[Happening], **more: Any) -> list[Event]:
+        if self.broken:
+            raise StoreError("the disk is full")
+        return super().append(happenings, **more)
+
+
+def test_a_study_that_cannot_be_written_leaves_nothing(toy: Any) -> None:
+    ledger = Fragile()
+    learner = Learner(BulletPlaybook(ledger))
+    learner.playbook.add_bullet("VPN: decline")
+    before = learner.playbook.snapshot()
+    ledger.broken = True
+    with pytest.raises(StoreError, match="the disk is full"):
+        learner.study(toy.cases(80))
+    assert learner.playbook.snapshot() == before
+    assert (ledger.last_seq(), ledger.cases()) == (1, [])
+    ledger.broken = False
+    assert learner.study(toy.cases(80))
+    assert len(ledger.cases()) == 80
+
+
+def test_a_study_that_fails_half_way_leaves_nothing(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    learner = Learner(BulletPlaybook())
+
+    def failing(*_: object) -> None:
+        assert len(learner.playbook) > 0, "bullets are there within the step"
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(learner, "_frame", failing)
+    with pytest.raises(ZeroDivisionError):
+        learner.study(toy.cases(80))
+    assert len(learner.playbook) == 0
+    assert (learner.playbook.ledger.last_seq(), learner.playbook.ledger.cases()) == (0, [])
+
+
+def test_a_study_is_one_step_with_its_cases_and_its_bullets(toy: Any) -> None:
+    learner = Learner(BulletPlaybook())
+    added = learner.study(toy.cases(80), dataset="toy", mapping='label = "x"\n')
+    events = list(learner.playbook.ledger.read())
+    assert {event.at for event in events} == {events[0].at}
+    assert events[0].what.kind == "trained"
+    assert (learner.playbook.snapshot().mapping, len(learner.reflector)) == ('label = "x"\n', 80)
+    bullets = learner.playbook.snapshot().bullets
+    assert set(added) <= set(bullets)
+    assert {bullet.source for bullet in bullets.values()} == {Source.OFFLINE}
+
+
+def test_too_few_cases_teach_no_bullet(toy: Any) -> None:
+    learner = Learner(BulletPlaybook())
+    assert learner.study(toy.cases(12)) == []
+    assert len(learner.playbook) == 0
+
+
+# --- demotion ----------------------------------------------------------------------------------------------------
+
+
+def bullet(learnt: tuple[int, int], since: tuple[int, int], argues: Verdict = Verdict.DECLINE) -> Bullet:
+    return Bullet(
+        id="b-1",
+        content="VPN",
+        argues=argues,
+        condition=Condition.parse("vpn is true"),
+        evidence=Evidence(learnt=Record(support=learnt[0], frauds=learnt[1]), base_rate=0.3),
+        record=Record(support=since[0], frauds=since[1]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("argues", "learnt", "since", "status"),
+    [
+        (Verdict.DECLINE, (50, 47), (40, 36), None),
+        (Verdict.DECLINE, (50, 47), (60, 5), Status.RETIRED),
+        (Verdict.DECLINE, (50, 47), (60, 30), Status.CANDIDATE),
+        (Verdict.DECLINE, (50, 47), (LEAST_RECORD - 1, 0), None),
+        (Verdict.DECLINE, (50, 25), (60, 60), None),
+        (Verdict.APPROVE, (50, 1), (60, 40), Status.RETIRED),
+        (Verdict.APPROVE, (100, 1), (60, 13), Status.CANDIDATE),
+        (Verdict.APPROVE, (50, 1), (60, 2), None),
+    ],
+)
+def test_a_bullet_is_demoted_when_its_record_leaves_its_interval(
+    argues: Verdict, learnt: tuple[int, int], since: tuple[int, int], status: Status | None
+) -> None:
+    demotion = demotion_of(bullet(learnt, since, argues), base_rate=0.3)
+    assert (demotion.status if demotion else None) is status
+    if demotion is not None:
+        assert demotion.reason.startswith(f"since it was added {since[1]} of {since[0]} past cases were fraud")
+
+
+def test_what_nobody_measured_is_not_demoted() -> None:
+    unmeasured = bullet((50, 47), (60, 0)).model_copy(update={"evidence": None})
+    assert demotion_of(unmeasured, 0.3) is None
+    prose = bullet((50, 47), (60, 0)).model_copy(update={"argues": None})
+    assert demotion_of(prose, 0.3) is None
+
+
+def failed(status: Status = Status.ACTIVE) -> Learner:
+    """A learner with a bullet that no longer holds."""
+    playbook = BulletPlaybook()
+    evidence = Evidence(learnt=Record(support=50, frauds=47), base_rate=0.3)
+    name = playbook.add_bullet("VPN: decline", evidence=evidence, weight=2.0, status=status)
+    playbook.record([Recalibrated(node="fraud_detection", calibration=Calibration(intercept=-1, base_rate=0.3))])
+    playbook.record([BulletCredited(credit=Credit(bullet_id=name, fired=60, fired_frauds=5))])
+    return Learner(playbook)
+
+
+def test_demotion_is_an_event_with_its_reason() -> None:
+    learner = failed()
+    learner.demote()
+    (demoted,) = learner.playbook.snapshot().bullets.values()
+    assert (demoted.status, demoted.status_by) == (Status.RETIRED, THE_ENGINE)
+    last = learner.playbook.ledger.history(demoted.id)[-1]
+    assert last.why.startswith("since it was added 5 of 60 past cases were fraud")
+    seq = learner.playbook.ledger.last_seq()
+    learner.demote()
+    assert learner.playbook.ledger.last_seq() == seq
+
+
+def test_a_pinned_bullet_is_exempt() -> None:
+    learner = failed(Status.PINNED)
+    learner.demote()
+    assert [one.status for one in learner.playbook.snapshot().bullets.values()] == [Status.PINNED]
+
+
+def test_a_pinned_bullet_survives_learning_that_retires_others(toy: Any) -> None:
+    learner = Learner(BulletPlaybook())
+    everywhere = "amount is known"  # it holds on every case, so nothing is left for it to explain
+    pinned = learner.playbook.add_bullet("amount is known: decline", source="online", status=Status.PINNED)
+    condition = Condition.parse(everywhere)
+    other = learner.playbook.add_bullet("any amount", source="online", condition=condition, argues=Verdict.DECLINE)
+    by_hand = learner.playbook.add_bullet("an amount: decline", condition=condition, argues=Verdict.DECLINE)
+    unseen = learner.playbook.add_bullet("amount > 3 and amount < 4: decline", source="online")
+    learner.study(toy.cases(80))
+    bullets = learner.playbook.snapshot().bullets
+    assert bullets[pinned].status is Status.PINNED
+    assert bullets[other].status is Status.RETIRED
+    assert bullets[by_hand].status is Status.ACTIVE, "what a person wrote is not retired by a fit"
+    assert bullets[unseen].status is Status.ACTIVE, "what never fired has not been refuted"
+
+
+@pytest.mark.parametrize("who", ["ana", THE_ENGINE])
+def test_what_a_person_retired_is_not_revived_and_what_the_engine_retired_is(toy: Any, who: str) -> None:
+    learner = Learner(BulletPlaybook())
+    learner.study(toy.cases(80))
+    strongest = max(learner.playbook.get_bullets_for_node("fraud_detection"), key=lambda one: abs(one.weight or 0))
+    learner.playbook.set_status(strongest.id, Status.RETIRED, who=who, why="a test")
+    again = Learner(learner.playbook)
+    added = again.study(toy.cases(80))
+    found = learner.playbook.get_bullet(strongest.id)
+    assert found is not None
+    assert (strongest.id in added, found.status) == ((False, Status.RETIRED) if who == "ana" else (True, Status.ACTIVE))
+    same = [one for one in learner.playbook.snapshot().bullets.values() if one.condition == strongest.condition]
+    assert len(same) == 1
+
+
+# --- one file, two learners --------------------------------------------------------------------------------------
+
+
+async def interleaved(first: Learner, second: Learner, cases: Sequence[Case]) -> None:
+    for place, case in enumerate(cases):
+        one, other = (first, second) if place % 2 else (second, first)
+        await one.decide(case.transaction)
+        truth = Outcome(transaction_id=case.transaction.id, is_fraud=case.is_fraud)
+        await other.hear(truth)
+        await one.hear(truth)
+
+
+def test_two_learners_on_one_file_lose_nothing(toy: Any, tmp_path: Path) -> None:
+    path, cases = tmp_path / "book.db", toy.cases(60)
+    with open_playbook(path) as one, open_playbook(path) as other:
+        for content in ("amount > 2000 and VPN: decline", "VPN: decline", "amount < 1000: approve"):
+            one.add_bullet(content, who="ana")
+        asyncio.run(interleaved(Learner(one), Learner(other), cases))
+        for playbook in (one, other):
+            playbook.refresh()
+            assert same_fold(playbook)
+        assert one.snapshot() == other.snapshot()
+        for case in cases:
+            assert len(one.ledger.decisions_of(case.transaction.id)) == 1
+            assert len(one.ledger.outcomes_of(case.transaction.id)) == 1
+        both, vpn, small = list(one.snapshot().bullets.values())[:3]
+        facts = [case.transaction.facts for case in cases]
+        assert both.record.support == sum(f["amount"] > 2000 and f["vpn"] is True for f in facts)
+        assert vpn.record.support == sum(f["vpn"] is True for f in facts)
+        assert vpn.record.frauds == sum(case.is_fraud for case in cases if case.transaction.facts["vpn"] is True)
+        assert small.record.support == sum(f["amount"] < 1000 for f in facts)
+
+
+def test_a_learner_that_was_overtaken_learns_at_the_next_outcome(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    learner = Learner(BulletPlaybook())
+
+    def overtaken() -> None:
+        raise StoreConflict("somebody else was faster")
+
+    cases = toy.cases(90)
+    monkeypatch.setattr(learner, "demote", overtaken)
+
+    async def hear(part: Sequence[Case]) -> None:
+        for case in part:
+            await learner.decide(case.transaction)
+            await learner.hear(Outcome(transaction_id=case.transaction.id, is_fraud=case.is_fraud))
+
+    asyncio.run(hear(cases[:60]))
+    assert len(learner.playbook) == 0
+    assert len(learner.playbook.ledger.cases()) == 60
+    monkeypatch.undo()
+    asyncio.run(hear(cases[60:]))
+    assert len(learner.playbook) > 0
+    assert same_fold(learner.playbook)

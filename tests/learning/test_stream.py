@@ -1,0 +1,131 @@
+"""A label is never heard before it has arrived, nor before its case was decided."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from acefraud.core.decision import Decision
+from acefraud.core.outcome import Judgement, Outcome, Ruling
+from acefraud.core.transaction import Case, Transaction, Verdict
+from acefraud.learning.learner import Heard, Learner
+from acefraud.learning.stream import stream
+from acefraud.storage.playbook import BulletPlaybook
+
+START = datetime(2024, 3, 1, tzinfo=UTC)
+Happened = tuple[str, str]
+
+
+class Spy(Learner):
+    """Writes down what it is asked, and learns nothing."""
+
+    def __init__(self) -> None:
+        super().__init__(BulletPlaybook())
+        self.happened: list[Happened] = []
+
+    async def decide(self, transaction: Transaction) -> Decision:
+        self.happened.append(("decide", transaction.id))
+        return Decision(
+            id=transaction.id,
+            transaction=transaction,
+            verdict=Verdict.APPROVE,
+            probability=0.1,
+            threshold=0.5,
+            base=0,
+            revision=0,
+        )
+
+    async def hear(self, outcome: Outcome, transaction: Transaction | None = None) -> Heard:  # noqa: ARG002
+        self.happened.append(("hear", outcome.transaction_id))
+        return Heard(Judgement(ruling=Ruling.CORRECT))
+
+
+def case(place: int, hour: int | None, delay: int | None) -> Case:
+    time = None if hour is None else START + timedelta(hours=hour)
+    known = None if delay is None else (time or START) + timedelta(hours=delay)
+    transaction = Transaction(id=f"c{place}", time=time, facts={"amount": place})
+    return Case(transaction=transaction, is_fraud=bool(place % 2), known_at=known)
+
+
+hours = st.none() | st.integers(0, 30)
+delays = st.none() | st.integers(-5, 40)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(hours, delays), max_size=20), st.booleans())
+def test_no_label_is_heard_too_early(times: list[tuple[int | None, int | None]], in_order: bool) -> None:
+    if in_order:
+        times = sorted(times, key=lambda one: -1 if one[0] is None else one[0])
+    cases = [case(place, hour, delay) for place, (hour, delay) in enumerate(times)]
+    spy = Spy()
+    decisions = asyncio.run(stream(spy, cases))
+    assert [decision.id for decision in decisions] == [one.transaction.id for one in cases]
+    by_id = {one.transaction.id: one for one in cases}
+    heard = [name for what, name in spy.happened if what == "hear"]
+    assert len(heard) == len(set(heard))
+    for at, (what, name) in enumerate(spy.happened):
+        if what == "decide":
+            continue
+        assert ("decide", name) in spy.happened[:at]
+        label = by_id[name]
+        if label.transaction.time is None:
+            continue
+        # What is decided next tells the time: the label was there by then.
+        following = next(by_id[other].transaction.time for kind, other in spy.happened[at:] if kind == "decide")
+        assert following is not None
+        assert label.transaction.time <= following
+        assert label.known_at is None or label.known_at <= following
+
+
+def test_every_label_that_arrived_is_heard_before_the_next_decision_in_order_of_arrival() -> None:
+    cases = [case(0, 0, 5), case(1, 1, 2), case(2, 3, 1), case(3, 4, 90), case(4, 6, 0)]
+    spy = Spy()
+    asyncio.run(stream(spy, cases))
+    assert [f"{what} {name}" for what, name in spy.happened] == [
+        "decide c0",
+        "decide c1",
+        "hear c1",
+        "decide c2",
+        "hear c2",
+        "decide c3",
+        "hear c0",
+        "decide c4",
+    ]
+
+
+def test_without_times_a_label_comes_right_after_its_decision_and_vanilla_hears_none() -> None:
+    cases = [case(place, None, None) for place in range(3)]
+    spy, vanilla = Spy(), Spy()
+    asyncio.run(stream(spy, cases))
+    assert [what for what, _ in spy.happened] == ["decide", "hear"] * 3
+    asyncio.run(stream(vanilla, cases, learns=False))
+    assert [what for what, _ in vanilla.happened] == ["decide"] * 3
+
+
+def test_progress_goes_up_to_the_end() -> None:
+    told: list[float] = []
+    asyncio.run(stream(Spy(), [case(place, None, None) for place in range(4)], progress=told.append))
+    assert told == [0.25, 0.5, 0.75, 1.0]
+
+
+@pytest.mark.parametrize("delay", [None, 0, 7])
+def test_flipping_a_label_changes_no_decision_made_before_it_was_heard(toy: Any, delay: int | None) -> None:
+    cases = toy.cases(90, delay=delay)
+
+    def decided(cases: list[Case]) -> list[Decision]:
+        return asyncio.run(stream(Learner(BulletPlaybook()), cases))
+
+    whole = decided(cases)
+    assert any(decision.cited for decision in whole), "nothing was learnt, so nothing could leak"
+    for place in (89, 40):
+        flipped = list(cases)
+        flipped[place] = cases[place].model_copy(update={"is_fraud": not cases[place].is_fraud})
+        unaffected = place + max(1, delay or 0)
+        again = decided(flipped)
+        assert again[:unaffected] == whole[:unaffected]
+        assert (again != whole) == (unaffected < len(cases))  # from then on it does make a difference

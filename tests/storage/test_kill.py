@@ -1,0 +1,153 @@
+"""A process is killed at random moments: what it was told is written must be there, whole, and nothing torn."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from acefraud.core.events import DecisionMade, OutcomeHeard
+from acefraud.storage.sqlite import SqliteLedger
+
+WRITER = """
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from acefraud.core.decision import Decision
+from acefraud.core.events import DecisionMade, OutcomeHeard
+from acefraud.core.outcome import Judgement, Outcome
+from acefraud.core.transaction import Case, Transaction
+from acefraud.storage.sqlite import SqliteLedger
+
+def pair(n):
+    transaction = Transaction(id=f"t{n}", facts={"number": n}, text="word " * (n * 37 % 400 + 1))
+    decision = Decision(
+        id=f"d{n}", transaction=transaction, verdict="APPROVE", probability=0.5, threshold=0.5, base=n, revision=0
+    )
+    outcome = OutcomeHeard(
+        outcome=Outcome(transaction_id=f"t{n}", is_fraud=n % 3 == 0), judgement=Judgement(ruling="unjudged")
+    )
+    return [DecisionMade(decision=decision), outcome], [Case(transaction=transaction, is_fraud=n % 3 == 0)]
+
+if not Path(sys.argv[1]).exists():
+    import acefraud.storage.migrations  # loaded beforehand, so that the kill falls into the creation
+print("opening", flush=True)
+with SqliteLedger.open(Path(sys.argv[1])) as ledger:
+    n = ledger.last_seq() // 2
+    while True:
+        n += 1
+        happenings, cases = pair(n)
+        events = ledger.append(happenings, at=datetime.now(UTC), who="writer", cases=cases)
+        print(events[-1].seq, flush=True)
+"""
+
+DIES_WHILE_MIGRATING = """
+import os, signal, sys
+from pathlib import Path
+from alembic import op
+from acefraud.storage.sqlite import SqliteLedger
+
+op.create_index = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+SqliteLedger.open(Path(sys.argv[1]))
+"""
+
+
+def start(script: str, path: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", script, str(path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+
+def output(child: subprocess.Popen[str]) -> IO[str]:
+    assert child.stdout is not None
+    return child.stdout
+
+
+def killed_after(path: Path, acknowledged: int, pause: float) -> int:
+    """Kill a writer some time after so many acknowledgements; the last one it gave."""
+    with start(WRITER, path) as child:
+        lines = [output(child).readline() for _ in range(acknowledged + 1)]
+        time.sleep(pause)
+        child.send_signal(signal.SIGKILL)
+        lines += output(child).readlines()
+    assert child.returncode == -signal.SIGKILL
+    # A line cut short by the kill acknowledges nothing.
+    return max((int(line) for line in lines if line.strip().isdigit() and line.endswith("\n")), default=0)
+
+
+def check(path: Path, acknowledged: int) -> None:
+    with SqliteLedger.open(path, create=False) as ledger:
+        events = list(ledger.read())
+        cases = ledger.cases()
+    assert len(events) >= acknowledged
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert len(events) == 2 * len(cases)  # what was appended together is there together
+    for n, (first, second, case) in enumerate(zip(events[::2], events[1::2], cases, strict=True), 1):
+        assert isinstance(first.what, DecisionMade)
+        assert isinstance(second.what, OutcomeHeard)
+        assert first.what.decision.base == n
+        assert first.what.decision.transaction == case.transaction
+        assert case.transaction.facts == {"number": n}
+        assert case.transaction.text == "word " * (n * 37 % 400 + 1)
+        assert second.what.outcome.is_fraud is case.is_fraud is (n % 3 == 0)
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def kill_writers(path: Path, times: int, seed: int) -> None:
+    chance = random.Random(seed)
+    last = 0
+    for _ in range(times):
+        last = max(last, killed_after(path, chance.randint(1, 60), chance.uniform(0, 0.02)))
+        check(path, last)
+    assert last > 0
+
+
+def kill_creators(directory: Path, times: int, seed: int) -> None:
+    chance = random.Random(seed)
+    for n in range(times):
+        path = directory / f"{n}.db"
+        last = killed_after(path, 0, chance.uniform(0, 0.06))
+        if path.exists():
+            check(path, last)
+        assert path.exists() or not last
+
+
+def test_what_was_acknowledged_survives_kill(tmp_path: Path) -> None:
+    kill_writers(tmp_path / "playbook.db", times=5, seed=1)
+
+
+@pytest.mark.long
+def test_what_was_acknowledged_survives_many_kills(tmp_path: Path) -> None:
+    kill_writers(tmp_path / "playbook.db", times=100, seed=2)
+
+
+def test_a_creation_cut_short_is_completed(tmp_path: Path) -> None:
+    kill_creators(tmp_path, times=3, seed=3)
+
+
+@pytest.mark.long
+def test_many_creations_cut_short_are_completed(tmp_path: Path) -> None:
+    kill_creators(tmp_path, times=80, seed=4)
+
+
+def test_a_kill_within_a_migration_leaves_the_schema_before(tmp_path: Path) -> None:
+    path = tmp_path / "playbook.db"
+    with start(DIES_WHILE_MIGRATING, path) as child:
+        child.wait(timeout=60)
+    assert child.returncode == -signal.SIGKILL
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == []
+    check(path, 0)

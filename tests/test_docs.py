@@ -1,0 +1,73 @@
+"""What the documents show is what the code does."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import importlib.util
+import inspect
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from acefraud import BulletPlaybook, Source, Verdict
+
+ROOT = Path(__file__).parent.parent
+
+
+def generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("page", ["commands.md", "general-knowledge.md", "facts.md"])
+def test_the_reference_pages_are_what_make_docs_writes(page: str) -> None:
+    assert (ROOT / "docs" / page).read_text("utf-8") == generator().PAGES[page]()
+
+
+def test_the_transcript_in_the_readme_is_what_the_commands_print() -> None:
+    assert (ROOT / "README.md").read_text("utf-8") == generator().readme()
+
+
+def run(code: str, names: dict[str, Any]) -> None:
+    """Run a block of the README, which may await at its top level."""
+    compiled = compile(code, "README.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    result = eval(compiled, names)
+    if inspect.iscoroutine(result):
+        asyncio.run(result)
+
+
+def test_the_examples_in_the_readme_run_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    assert len(blocks) == 4
+    names: dict[str, Any] = {}
+    run(blocks[0], names)
+    playbook = names["playbook"]
+    assert isinstance(playbook, BulletPlaybook)
+    learnt = playbook.get_bullets_for_node("fraud_detection", source="offline")
+    assert len(learnt) >= 10
+    assert all(bullet.condition is not None and bullet.argues is not None for bullet in learnt)
+    assert all(bullet.claim is not None and not bullet.verified for bullet in learnt), "figures in words are claims"
+    run(blocks[1], names)
+    assert 0 < len(names["bullets"]) == len(names["scores"]) <= 5
+    assert {bullet.source for bullet in names["bullets"]} == {Source.OFFLINE}
+    assert names["decision"] in set(Verdict)
+    run(blocks[2], names)
+    assert (names["is_correct"], names["confidence"]) == (names["decision"] == "APPROVE", 1.0)
+    run(blocks[3], names)
+    assert names["decision"].reasons
+    assert (tmp_path / "team.db").exists()
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for document in [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#]+)\)", document.read_text("utf-8")):
+            assert (document.parent / target).exists(), f"{document.name} links to {target}"
