@@ -243,6 +243,7 @@ def test_drift_changes_the_mix_and_no_drift_does_not() -> None:
     assert _moved(*_mixes(1.0)) > 0.09
 
 
+@pytest.mark.long
 def test_drift_brings_a_new_variant_after_the_middle() -> None:
     def guided(drift: float, late: bool) -> float:
         cases = generate(WorldOptions(transactions=4000, drift=drift, prevalence=1.0, ambiguous=0.0), 22)
