@@ -7,8 +7,6 @@ from typing import Final
 
 from sqlalchemy import Boolean, Column, Connection, Index, Integer, MetaData, Table, Text
 
-APPLICATION: Final = "acefraud"
-
 APPLICATION_ID: Final = 0x41434546
 """What SQLite keeps in the header for us to recognise our own files by: "ACEF" in ASCII."""
 
