@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-long lint bench docs lock clean
+.PHONY: demo test test-long lint bench bench-quality bench-large docs lock clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "acefraud needs Python 3.11 or newer: make PYTHON=python3.12 ..."; exit 1; }
@@ -29,6 +29,12 @@ lint: $(INSTALLED)
 
 bench: $(INSTALLED)  ## figures that docs/ quotes
 	$(BIN)/python benchmarks/embedder_threshold.py
+
+bench-quality: $(INSTALLED)  ## the playbook beside other learners, on the datasets of $$ACEFRAUD_DATA
+	$(BIN)/acefraud bench quality $(or $(ACEFRAUD_DATA),../shared/data) --mappings benchmarks/mappings
+
+bench-large: $(INSTALLED)  ## time and memory of one fit on 1.2 million rows, beside LightGBM
+	$(BIN)/python benchmarks/large_fit.py $(if $(ACEFRAUD_DATA),--data $(ACEFRAUD_DATA))
 
 docs: $(INSTALLED)  ## the reference pages, from the code itself
 	$(BIN)/python docs/generate.py

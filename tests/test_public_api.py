@@ -122,10 +122,10 @@ class Watched(Mapping[str, str]):
         return len(self.content)
 
 
-def test_settings_read_three_variables_and_no_key() -> None:
+def test_settings_read_four_variables_and_no_key() -> None:
     environment = Watched(dict.fromkeys(KEYS, "secret") | {"ACEFRAUD_WHO": "ana"})
     assert Settings.from_environment(environment).who == "ana"
-    assert environment.asked == {"ACEFRAUD_PLAYBOOK", "ACEFRAUD_WHO", "ACEFRAUD_EMBEDDER"}
+    assert environment.asked == {"ACEFRAUD_PLAYBOOK", "ACEFRAUD_WHO", "ACEFRAUD_EMBEDDER", "ACEFRAUD_DATA"}
 
 
 def test_components_without_arguments_work_with_keys_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

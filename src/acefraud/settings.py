@@ -18,10 +18,11 @@ class Settings:
     playbook: Path = DEFAULT_PLAYBOOK
     who: str = "analyst"
     embedder: str | None = None
+    data: Path | None = None
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
-        """ACEFRAUD_PLAYBOOK, ACEFRAUD_WHO and ACEFRAUD_EMBEDDER, where they are set.
+        """ACEFRAUD_PLAYBOOK, ACEFRAUD_WHO, ACEFRAUD_EMBEDDER and ACEFRAUD_DATA, where they are set.
 
         >>> Settings.from_environment({"ACEFRAUD_PLAYBOOK": "team.db", "ACEFRAUD_WHO": "ana"}).playbook.name
         'team.db'
@@ -31,6 +32,7 @@ class Settings:
             playbook=Path(given.get("ACEFRAUD_PLAYBOOK") or DEFAULT_PLAYBOOK),
             who=given.get("ACEFRAUD_WHO") or _user(),
             embedder=given.get("ACEFRAUD_EMBEDDER") or None,
+            data=Path(given["ACEFRAUD_DATA"]) if given.get("ACEFRAUD_DATA") else None,
         )
 
 

@@ -29,7 +29,7 @@ COMMANDS = dict(commands(typer.main.get_command(app)))
 def test_the_commands_are_those_that_were_promised() -> None:
     playbook = ["list", "show", "add", "edit", "approve", "pin", "retire", "history", "export", "import"]
     expected = {(name,) for name in ("compare", "train", "decide", "learn", "explain", "backtest")}
-    assert set(COMMANDS) == expected | {("playbook", name) for name in playbook}
+    assert set(COMMANDS) == expected | {("playbook", name) for name in playbook} | {("bench", "quality")}
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
@@ -44,11 +44,11 @@ def test_help_explains_gives_an_example_and_documents_every_option(shell: Any, p
             assert parameter.opts[0] in shown
 
 
-@pytest.mark.parametrize("arguments", [[], ["playbook"]])
+@pytest.mark.parametrize("arguments", [[], ["playbook"], ["bench"]])
 def test_without_arguments_the_commands_are_listed(shell: Any, arguments: list[str]) -> None:
     shown = shell(*arguments, code=2)
     for path in COMMANDS:
-        if len(path) == len(arguments) + 1:
+        if list(path[:-1]) == arguments:
             assert path[-1] in shown.out + shown.err
 
 
@@ -70,7 +70,9 @@ def one_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("one_process")
 def test_compare_a_file_with_times(shell: Any) -> None:
-    result = shell("compare", "history.csv", "--seeds", "1", "--json").json
+    ran = shell("compare", "history.csv", "--seeds", "1", "--json")
+    assert 'label = "label"' in ran.err
+    result = ran.json
     assert list(result["modes"]) == ["vanilla", "online_only", "offline_online"]
     for figures in (*result["modes"].values(), *result["differences"].values()):
         assert set(figures) >= METRICS

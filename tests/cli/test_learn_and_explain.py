@@ -69,17 +69,17 @@ def test_the_same_outcome_again_changes_nothing(decided: Any) -> None:
 
 def test_a_revised_outcome_leaves_only_the_second_truth(decided: Any, tmp_path: Path) -> None:
     before = decided.book.read_bytes()
-    learn(decided, {"transaction_id": "h1", "label": "fraud"})
+    learn(decided, {"transaction_id": "h0", "label": "fraud"})
     first = counters(decided)
-    learn(decided, {"transaction_id": "h1", "label": "legit"})
+    learn(decided, {"transaction_id": "h0", "label": "legit"})
     revised = counters(decided)
     assert revised != first
     with decided.open() as book:
-        assert [heard.kind for heard in book.ledger.outcomes_of("h1")] == ["outcome_heard", "outcome_revised"]
+        assert [heard.kind for heard in book.ledger.outcomes_of("h0")] == ["outcome_heard", "outcome_revised"]
     for leftover in tmp_path.glob("book.db-*"):
         leftover.unlink()
     decided.book.write_bytes(before)
-    learn(decided, {"transaction_id": "h1", "label": "legit"})
+    learn(decided, {"transaction_id": "h0", "label": "legit"})
     assert counters(decided) == revised
 
 
@@ -136,8 +136,8 @@ def test_explain_adds_up_and_replays_after_learning(decided: Any) -> None:
 
 
 def test_explain_for_people_tells_stages_reasons_outcome_and_replay(decided: Any) -> None:
-    learn(decided, {"transaction_id": "h1", "label": "fraud", "source": "chargeback"})
-    ran = decided.on_book("explain", "h1", "--replay")
+    learn(decided, {"transaction_id": "h0", "label": "fraud", "source": "chargeback"})
+    ran = decided.on_book("explain", "h0", "--replay")
     for words in ("Stages left: contextual", "Selected bullets", "Outcome (chargeback): DECLINE", "the same decision"):
         assert words in ran.out
 

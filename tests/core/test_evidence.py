@@ -59,6 +59,47 @@ def test_lift_is_a_multiple_of_the_base_rate() -> None:
     assert evidence.lift == pytest.approx(4.0)
 
 
+@given(counts, st.floats(0.001, 0.999))
+def test_balanced_precision_is_a_share_that_every_fraud_raises_and_that_takes_no_side(
+    figures: tuple[int, int], base_rate: float
+) -> None:
+    frauds, support = figures
+    found = Record(support=support, frauds=frauds).balanced_precision(base_rate)
+    assert 0 < found < 1
+    mirrored = Record(support=support, frauds=support - frauds).balanced_precision(1 - base_rate)
+    assert found == pytest.approx(1 - mirrored, abs=1e-9)
+    if frauds:
+        assert Record(support=support, frauds=frauds - 1).balanced_precision(base_rate) < found
+
+
+@pytest.mark.parametrize("base_rate", [0.5, 0.05, 0.005])
+def test_at_the_base_rate_and_without_cases_balanced_precision_is_one_half(base_rate: float) -> None:
+    at_base = Record(support=100_000, frauds=round(100_000 * base_rate))
+    assert at_base.balanced_precision(base_rate) == pytest.approx(0.5)
+    assert Record(support=0, frauds=0).balanced_precision(base_rate) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("base_rate", "expected"), [(0.5, 0.2), (0.05, 0.826), (0.005, 0.980)])
+def test_one_in_five_means_more_the_rarer_fraud_is(base_rate: float, expected: float) -> None:
+    found = Record(support=100_000, frauds=20_000).balanced_precision(base_rate)
+    assert found == pytest.approx(expected, abs=0.001)
+
+
+@pytest.mark.parametrize("base_rate", [0.0, 1.0])
+def test_balanced_precision_is_safe_where_there_was_no_fraud_or_nothing_else(base_rate: float) -> None:
+    assert 0 <= Record(support=10, frauds=3).balanced_precision(base_rate) <= 1
+
+
+@given(counts, st.floats(1, 4))
+def test_a_spread_widens_the_interval_and_the_words_show_it(figures: tuple[int, int], spread: float) -> None:
+    learnt = Record(support=figures[1], frauds=figures[0])
+    evidence = Evidence(learnt=learnt, base_rate=0.1, spread=spread)
+    assert evidence.interval[0] <= learnt.interval[0] + 1e-12
+    assert evidence.interval[1] >= learnt.interval[1] - 1e-12
+    assert evidence.in_words() == record_in_words(learnt, spread)
+    assert Evidence(learnt=learnt, base_rate=0.1).interval == learnt.interval
+
+
 @pytest.mark.parametrize(("support", "base_rate"), [(0, 0.2), (10, 0.0)])
 def test_there_is_no_lift_without_cases_or_without_a_base_rate(support: int, base_rate: float) -> None:
     assert Evidence(learnt=Record(support=support, frauds=0), base_rate=base_rate).lift is None

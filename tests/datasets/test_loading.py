@@ -20,6 +20,7 @@ from acefraud.datasets import SchemaMapping, load_dataset, read_outcomes, read_t
 from acefraud.datasets.labels import FRAUD_WORDS, LEGIT_WORDS, LabelReader
 from acefraud.datasets.world import WorldOptions
 from acefraud.errors import ConfigurationError, InputError
+from acefraud.history import HistoryPlan
 
 words = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufeff"), max_size=12)
 categories = words.map(lambda word: f"k{word}".strip())
@@ -201,3 +202,64 @@ def test_outcomes_bring_their_transaction_where_they_tell_of_it() -> None:
     assert second.transaction is None
     with pytest.raises(InputError, match="no column with a transaction_id; the columns are: label, amount"):
         read_outcomes(io.StringIO('{"label": 1, "amount": 5}'))
+
+
+# --- who and what took part --------------------------------------------------------------------------------------
+
+PAID = """tx_id,time,customer_id,terminal_id,amount,kind,label
+t1,2024-01-01T10:00:00Z,7,s1,5,a,0
+t2,2024-01-01T11:00:00Z,7,,6,b,1
+t3,2024-01-02T10:00:00Z,8,s1,7,a,
+t4,2024-01-02T11:00:00Z,9,s2,8,a,1
+"""
+
+
+def test_entities_are_read_beside_the_facts_and_rows_without_a_label_are_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "paid.csv"
+    path.write_text(PAID)
+    data = load_dataset(path)
+    assert data.mapping.entities == ("customer_id", "terminal_id")
+    first, second, _ = (case.transaction for case in data)
+    assert first == Transaction(
+        id="t1",
+        time=datetime(2024, 1, 1, 10, tzinfo=UTC),
+        facts={"amount": 5, "kind": "a"},
+        entities={"customer_id": "7", "terminal_id": "s1"},
+    )
+    assert second.entities == {"customer_id": "7"}
+    assert [transaction.id for transaction in data.waiting] == ["t3"]
+    (row,) = read_transactions(
+        io.StringIO('{"tx_id": "n1", "customer_id": 7, "amount": 5}'), remembered=data.mapping, format="jsonl"
+    ).rows
+    assert row.entities == {"customer_id": "7"}
+
+
+def test_a_place_that_is_no_fact_comes_along_with_the_entities(tmp_path: Path) -> None:
+    path = tmp_path / "paid.csv"
+    path.write_text(PAID)
+    plan = HistoryPlan(entities=("customer_id",), category="kind")
+    left_out = SchemaMapping(history=plan, ignore=("kind", "terminal_id"))
+    assert load_dataset(path, mapping=left_out)[0].transaction.entities == {"customer_id": "7", "kind": "a"}
+    assert load_dataset(path, mapping=SchemaMapping(history=plan))[0].transaction.entities == {"customer_id": "7"}
+
+
+def test_a_file_read_as_another_one_gets_no_history_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "paid.csv"
+    path.write_text(PAID)
+    without = SchemaMapping(
+        id="tx_id", time="time", label="label", amount="amount", ignore=("customer_id", "terminal_id")
+    )
+    data = load_dataset(path, remembered=without)
+    assert data.mapping.history is None
+    assert not data.waiting
+    assert not any(case.transaction.entities for case in data)
+    plan = HistoryPlan(entities=("terminal_id",))
+    given = load_dataset(path, mapping=without, remembered=without.model_copy(update={"history": plan}))
+    assert given[0].transaction.entities == {"terminal_id": "s1"}
+
+
+def test_an_entity_that_is_a_whole_text_makes_a_bad_row(tmp_path: Path) -> None:
+    path = tmp_path / "paid.csv"
+    path.write_text(PAID.replace(",8,s1,7,a,", f",{'8' * 1001},s1,7,a,1"))
+    (bad,) = load_dataset(path, mapping=SchemaMapping(history=HistoryPlan(entities=("customer_id",)))).bad_rows
+    assert (bad.row, bad.field, bad.message) == (3, "customer_id", "expected at most 1,000 characters, got 1,001")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from acefraud.datasets import SchemaMapping, guess_mapping, load_dataset, parse_mapping
 from acefraud.datasets.assembly import fact_names
+from acefraud.datasets.time_parts import TimeParts
 from acefraud.errors import ConfigurationError
+from acefraud.history import HistoryPlan
 
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 
@@ -23,6 +26,33 @@ def test_a_mapping_survives_being_written_as_toml(columns: list[str], values: li
         categories=(g, h), rename={i: "fact"}, why=why,
     )  # fmt: skip
     assert parse_mapping(mapping.describe()) == mapping
+
+
+@given(
+    st.lists(names, min_size=5, max_size=5, unique=True),
+    st.lists(st.integers(1, 99_999), min_size=1, max_size=4, unique=True),
+    st.integers(1, 10**6),
+)
+def test_a_history_survives_being_written_as_toml(columns: list[str], hours: list[int], pairs: int) -> None:
+    a, b, c, d, e = columns
+    plan = HistoryPlan(
+        entities=(a, b), windows=tuple(f"{number}h" for number in hours), label_delay="7d", category=c, latitude=d,
+        longitude=e, pair_memory=pairs, names={a: "payer", b: "payee"},
+    )  # fmt: skip
+    mapping = SchemaMapping(label="is it fraud?", history=plan, rename={c: "kind"}, why={a: "an id"})
+    assert parse_mapping(mapping.describe()) == mapping
+    assert parse_mapping(SchemaMapping(history=HistoryPlan()).describe()).history == HistoryPlan()
+
+
+@given(st.lists(names, min_size=6, max_size=6, unique=True), st.lists(names, min_size=4, max_size=4, unique=True))
+def test_derived_times_and_directions_survive_being_written_as_toml(columns: list[str], facts: list[str]) -> None:
+    a, b, c, d, e, f = columns
+    mapping = SchemaMapping(
+        elapsed={facts[0]: (a, b), facts[1]: (b, a)}, time_parts=TimeParts(year=c, month=d, week=e), ignore=(a, f),
+        rising=(facts[0], facts[2]), falling=(facts[3],),
+    )  # fmt: skip
+    assert parse_mapping(mapping.describe()) == mapping
+    assert parse_mapping(SchemaMapping(time_parts=TimeParts(year=a, month=b, day=c)).describe()).time_parts is not None
 
 
 HANDBOOK = "TRANSACTION_ID TX_DATETIME CUSTOMER_ID TERMINAL_ID TX_AMOUNT TX_TIME_DAYS TX_FRAUD TX_FRAUD_SCENARIO"
@@ -129,6 +159,85 @@ def test_the_mapping_of_a_file_reads_it_again_the_same(tmp_path: Path) -> None:
         ('fraud_values = [1]\nlegit_values = ["1"]', "'fraud_values' and 'legit_values' both name the value '1'"),
         ('amount = "amount"\nrename = {amount = "x"}', "'amount' and 'rename' give the column 'amount' two names"),
         ("label = 3", "key 'label': Input should be a valid string"),
+        (
+            '[history]\nentities = ["card"]',
+            "'history.entities' names the column 'card', which {file} does not have; "
+            "its columns are: id, amount, label",
+        ),
+        (
+            '[history]\ncategory = "kind"',
+            "'history.category' names the column 'kind', which {file} does not have; "
+            "its columns are: id, amount, label",
+        ),
+        ('id = "id"\n[history]\nentities = ["id"]', "'id' and 'history.entities' both name the column 'id'"),
+        (
+            'numbers = ["id"]\n[history]\nentities = ["id"]',
+            "'numbers' and 'history.entities' both name the column 'id'",
+        ),
+        (
+            "[rename]\nid = 'z'\n[history]\nentities = ['id']",
+            "'rename' and 'history.entities' both name the column 'id'",
+        ),
+        (
+            '[history]\nwindows = ["5m"]',
+            "'history.windows': expected a number of hours or days such as \"24h\" or \"7d\", got '5m'",
+        ),
+        (
+            '[history]\nwindows = ["24h", "1d"]',
+            "'history.windows': expected windows of different lengths, none of them empty",
+        ),
+        (
+            '[history]\nlabel_delay = "soon"',
+            "'history.label_delay': expected a number of hours or days such as \"24h\" or \"7d\", got 'soon'",
+        ),
+        (
+            '[history]\nlatitude = "lat"',
+            "'history.latitude' and 'history.longitude' go together; one of them is missing",
+        ),
+        ("[history.names]\nx = 'y'", "'history.names' names 'x', which is none of 'history.entities'"),
+        (
+            '[history]\nentities = ["user_id", "userNo"]',
+            "'history.names': two entities are called 'user'",
+        ),
+        (
+            '[history]\nentities = ["id"]\nnames = {id = "the id"}',
+            "'history.names': expected letters, digits and '_', got 'the id'",
+        ),
+        (
+            "[history]\nentity = 'id'",
+            "unknown key 'history.entity'; the keys are: entities, windows, label_delay, label_patience, category, "
+            "latitude, longitude, pair_memory, names",
+        ),
+        ("[history]\nentities = 'id'", "key 'history.entities': Input should be a valid tuple"),
+        ('rising = ["x"]\nfalling = ["y", "x"]', "'rising' and 'falling' both name the fact 'x'"),
+        (
+            '[elapsed]\nwait = ["amount", "then"]',
+            "'elapsed.wait' names the column 'then', which {file} does not have; its columns are: id, amount, label",
+        ),
+        (
+            'known_at = "id"\n[elapsed]\nwait = ["amount", "id"]',
+            "'known_at' and 'elapsed.wait' both name the column 'id'",
+        ),
+        ('[elapsed]\nwait = ["amount"]', "key 'elapsed.wait.1': Field required"),
+        (
+            '[time_parts]\nyear = "id"\nmonth = "amount"\nday = "when"',
+            "'time_parts.day' names the column 'when', which {file} does not have; its columns are: id, amount, label",
+        ),
+        (
+            'time = "id"\n[time_parts]\nyear = "a"\nmonth = "b"',
+            "'time' names the column 'id', and 'time_parts' says the time too",
+        ),
+        ('id = "a"\n[time_parts]\nyear = "a"\nmonth = "b"', "'id' and 'time_parts.year' both name the column 'a'"),
+        (
+            '[time_parts]\nyear = "a"\nmonth = "a"',
+            "'time_parts.year' and 'time_parts.month' both name the column 'a'",
+        ),
+        ('[time_parts]\nyear = "a"\nmonth = ""', "'time_parts.month': expected the name of a column"),
+        ('[time_parts]\nyear = "a"', "key 'time_parts.month': Field required"),
+        (
+            '[time_parts]\nyear = "a"\nmonth = "b"\nhour = "c"',
+            "unknown key 'time_parts.hour'; the keys are: year, month, week, day",
+        ),
         ("label = ", "not valid TOML: Invalid value (at end of document)"),
     ],
 )
@@ -150,6 +259,38 @@ def test_an_unknown_key_and_a_missing_mapping(tmp_path: Path) -> None:
         load_dataset(data, mapping=tmp_path / "nope.toml")
 
 
+def test_a_column_cannot_be_the_fact_of_an_elapsed_time(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,wait,label\n2025-01-01,2025-01-02,1,1\n")
+    with pytest.raises(ConfigurationError, match="the column 'wait' and 'elapsed' both become the fact 'wait'"):
+        load_dataset(path, mapping=SchemaMapping(elapsed={"wait": ("a", "b")}))
+
+
+def test_of_a_remembered_mapping_only_what_a_file_has_is_left() -> None:
+    parts = TimeParts(year="y", month="m", day="d")
+    mapping = SchemaMapping(elapsed={"wait": ("a", "b")}, time_parts=parts, rising=("wait",), ignore=())
+    assert mapping.only(["a", "b", "d", "m", "y"]) == mapping
+    assert mapping.only(["a", "y", "m"]) == SchemaMapping(rising=("wait",), ignore=())
+
+
+def test_with_parts_of_the_time_nothing_else_is_guessed_to_be_it() -> None:
+    days = [(1994 + at // 24, 1 + at // 2 % 12, 1 + at % 2) for at in range(60)]
+    sample = {
+        "Year": pl.Series([year for year, _, _ in days]),
+        "Month": pl.Series([month for _, month, _ in days]),
+        "Week": pl.Series([week for _, _, week in days]),
+        "date": pl.Series(["2025-01-01", "2025-01-02"] * 30),
+        "shop_id": pl.Series([1, 2, 3] * 20),
+        "label": pl.Series([0, 1] * 30),
+    }
+    given = SchemaMapping(time_parts=TimeParts(year="Year", month="Month", week="Week"))
+    guessed = guess_mapping(list(sample), sample, given=given)
+    assert guessed.time == ""
+    assert guessed.entities == ("shop_id",)
+    assert guessed.ignore == ("Year", "date", "shop_id")
+    assert guessed.why["Year"].startswith("counts on with the time")
+
+
 def test_two_columns_cannot_be_one_fact(tmp_path: Path) -> None:
     data = tmp_path / "tx.csv"
     data.write_text("id,a,b,label\n1,2,3,0\n")
@@ -157,3 +298,55 @@ def test_two_columns_cannot_be_one_fact(tmp_path: Path) -> None:
         ConfigurationError, match="the columns 'a' and 'b' both become the fact 'b'; rename or ignore one"
     ):
         load_dataset(data, mapping=SchemaMapping(rename={"a": "b"}))
+
+
+def payments(tmp_path: Path) -> Path:
+    """Two hundred payments: cards and shops come again, tokens do not, and there is only one of the last."""
+    rows = "".join(
+        f"{n},2025-01-{1 + n // 24:02} {n % 24:02}:00,"
+        f"c{n % 40},s{n % 7},k{n},x,town {n % 60},{n % 90},{n % 180},{n % 2}\n"
+        for n in range(200)
+    )
+    path = tmp_path / "tx.csv"
+    path.write_text(f"id,when,card_id,shop_id,token_id,one_id,town,lat,long,fraud\n{rows}")
+    return path
+
+
+def test_ids_that_come_again_have_a_history(tmp_path: Path) -> None:
+    mapping = load_dataset(payments(tmp_path)).mapping
+    assert mapping.history == HistoryPlan(entities=("card_id", "shop_id"), latitude="lat", longitude="long")
+    assert mapping.ignore is not None
+    assert {"card_id", "shop_id", "token_id", "one_id"} <= set(mapping.ignore)
+    assert mapping.why["shop_id"] == "an id that comes again: what is remembered of each shop becomes facts"
+    assert mapping.why["token_id"] == "an id: a rule about it would be learnt by heart"
+    assert set(fact_names(mapping, ["card_id", "shop_id", "town", "lat"])) == {"town", "lat"}
+
+
+def test_without_a_time_there_is_no_history(tmp_path: Path) -> None:
+    mapping = load_dataset(payments(tmp_path), mapping=SchemaMapping(time="")).mapping
+    assert mapping.history is None
+
+
+def test_at_most_four_entities_are_guessed_and_one_of_each_name(tmp_path: Path) -> None:
+    columns = ["card_id", "card_number", "shop_id", "user_id", "device_id", "ip"]
+    cells = pl.Series([str(n % 5) for n in range(50)])
+    guessed = guess_mapping(["time", *columns], dict.fromkeys(columns, cells), given=SchemaMapping(time="time"))
+    assert guessed.entities == ("card_id", "shop_id", "user_id", "device_id")
+    assert set(guessed.ignore or ()) == set(columns)
+
+
+def test_what_a_mapping_says_of_the_history_stays_and_entities_are_never_facts(tmp_path: Path) -> None:
+    path = payments(tmp_path)
+    given = SchemaMapping(ignore=("token_id", "one_id"), history=HistoryPlan(entities=("town",), windows=("7d",)))
+    mapping = load_dataset(path, mapping=given).mapping
+    assert mapping.history == given.history
+    assert mapping.ignore == ("token_id", "one_id", "town")
+    assert load_dataset(path, mapping=SchemaMapping(history=HistoryPlan())).mapping.entities == ()
+
+
+def test_a_mapping_with_a_history_reads_its_file_again_the_same(tmp_path: Path) -> None:
+    path, saved = payments(tmp_path), tmp_path / "mapping.toml"
+    first = load_dataset(path)
+    saved.write_text(first.mapping.describe())
+    assert load_dataset(path, mapping=saved).mapping == first.mapping
+    assert load_dataset(path, remembered=first.mapping).mapping.history == first.mapping.history

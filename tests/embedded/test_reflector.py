@@ -186,6 +186,5 @@ def test_a_whole_history_teaches_the_rule_and_is_remembered() -> None:
     induced = reflector.study(cases)
     assert induced is not None
     assert len(reflector) == 800
-    best = max(induced.lessons, key=lambda lesson: lesson.weight)
-    assert best.argues is Verdict.DECLINE
-    assert best.condition.facts >= {"risk_score"}
+    together = [lesson for lesson in induced.lessons if lesson.condition.facts == PLANTED.facts]
+    assert max(lesson.weight for lesson in together) > 0.5

@@ -9,15 +9,13 @@ from typing import Any
 
 import pytest
 
-from acefraud.core.bullet import Bullet, Source, Status
+from acefraud.core.bullet import Source, Status
 from acefraud.core.condition import Condition
-from acefraud.core.events import BulletCredited, Credit, Event, Happening, Recalibrated
+from acefraud.core.events import Event, Happening
 from acefraud.core.evidence import Evidence, Record
 from acefraud.core.outcome import Outcome
-from acefraud.core.scoring import Calibration
-from acefraud.core.transaction import Case, Verdict
+from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.errors import StoreConflict, StoreError
-from acefraud.learning.demotion import LEAST_RECORD, demotion_of
 from acefraud.learning.learner import Learner
 from acefraud.storage import open_playbook
 from acefraud.storage.memory import MemoryLedger
@@ -87,54 +85,18 @@ def test_too_few_cases_teach_no_bullet(toy: Any) -> None:
 # --- demotion ----------------------------------------------------------------------------------------------------
 
 
-def bullet(learnt: tuple[int, int], since: tuple[int, int], argues: Verdict = Verdict.DECLINE) -> Bullet:
-    return Bullet(
-        id="b-1",
-        content="VPN",
-        argues=argues,
-        condition=Condition.parse("vpn is true"),
-        evidence=Evidence(learnt=Record(support=learnt[0], frauds=learnt[1]), base_rate=0.3),
-        record=Record(support=since[0], frauds=since[1]),
-    )
-
-
-@pytest.mark.parametrize(
-    ("argues", "learnt", "since", "status"),
-    [
-        (Verdict.DECLINE, (50, 47), (40, 36), None),
-        (Verdict.DECLINE, (50, 47), (60, 5), Status.RETIRED),
-        (Verdict.DECLINE, (50, 47), (60, 30), Status.CANDIDATE),
-        (Verdict.DECLINE, (50, 47), (LEAST_RECORD - 1, 0), None),
-        (Verdict.DECLINE, (50, 25), (60, 60), None),
-        (Verdict.APPROVE, (50, 1), (60, 40), Status.RETIRED),
-        (Verdict.APPROVE, (100, 1), (60, 13), Status.CANDIDATE),
-        (Verdict.APPROVE, (50, 1), (60, 2), None),
-    ],
-)
-def test_a_bullet_is_demoted_when_its_record_leaves_its_interval(
-    argues: Verdict, learnt: tuple[int, int], since: tuple[int, int], status: Status | None
-) -> None:
-    demotion = demotion_of(bullet(learnt, since, argues), base_rate=0.3)
-    assert (demotion.status if demotion else None) is status
-    if demotion is not None:
-        assert demotion.reason.startswith(f"since it was added {since[1]} of {since[0]} past cases were fraud")
-
-
-def test_what_nobody_measured_is_not_demoted() -> None:
-    unmeasured = bullet((50, 47), (60, 0)).model_copy(update={"evidence": None})
-    assert demotion_of(unmeasured, 0.3) is None
-    prose = bullet((50, 47), (60, 0)).model_copy(update={"argues": None})
-    assert demotion_of(prose, 0.3) is None
-
-
 def failed(status: Status = Status.ACTIVE) -> Learner:
-    """A learner with a bullet that no longer holds."""
+    """A learner with a bullet that no longer holds: of the latest outcomes, 5 of 60 were fraud where it fired."""
     playbook = BulletPlaybook()
-    evidence = Evidence(learnt=Record(support=50, frauds=47), base_rate=0.3)
-    name = playbook.add_bullet("VPN: decline", evidence=evidence, weight=2.0, status=status)
-    playbook.record([Recalibrated(node="fraud_detection", calibration=Calibration(intercept=-1, base_rate=0.3))])
-    playbook.record([BulletCredited(credit=Credit(bullet_id=name, fired=60, fired_frauds=5))])
-    return Learner(playbook)
+    evidence = Evidence(learnt=Record(support=50, frauds=47), base_rate=0.3, cases=100)
+    playbook.add_bullet("VPN: decline", evidence=evidence, weight=2.0, status=status)
+    learner = Learner(playbook)
+    for place in range(120):
+        vpn = place % 2 == 0
+        is_fraud = place < 10 if vpn else place % 3 == 0
+        transaction = Transaction(id=f"t{place}", facts={"vpn": vpn})
+        learner.reflector.remember([Case(transaction=transaction, is_fraud=is_fraud)])
+    return learner
 
 
 def test_demotion_is_an_event_with_its_reason() -> None:
@@ -143,7 +105,7 @@ def test_demotion_is_an_event_with_its_reason() -> None:
     (demoted,) = learner.playbook.snapshot().bullets.values()
     assert (demoted.status, demoted.status_by) == (Status.RETIRED, THE_ENGINE)
     last = learner.playbook.ledger.history(demoted.id)[-1]
-    assert last.why.startswith("since it was added 5 of 60 past cases were fraud")
+    assert last.why.startswith("of the latest 120 outcomes: 5 of 60 past cases were fraud")
     seq = learner.playbook.ledger.last_seq()
     learner.demote()
     assert learner.playbook.ledger.last_seq() == seq

@@ -13,12 +13,11 @@ from acefraud.core.condition import Condition
 from acefraud.core.playbook import Snapshot
 from acefraud.core.roles import Vectors
 from acefraud.selection import stages
-from acefraud.selection.stages import Weights
+from acefraud.selection.stages import Column, Weights
 
 
-def bullet(name: str, helpful: int = 0, harmful: int = 0, **more: object) -> Bullet:
-    made = Bullet(id=name, content=f"bullet {name}", helpful_count=helpful, harmful_count=harmful)
-    return made.model_copy(update=more)
+def bullet(name: str, **more: object) -> Bullet:
+    return Bullet(id=name, content=f"bullet {name}").model_copy(update=more)
 
 
 def book(*bullets: Bullet) -> Snapshot:
@@ -31,7 +30,11 @@ def vectors(*rows: tuple[float, ...]) -> Vectors:
     return unit
 
 
-def test_a_condition_that_is_false_is_out_one_left_open_stays_and_one_that_holds_is_proven() -> None:
+def counts(*rows: tuple[float, float]) -> Column:
+    return np.array(rows, dtype=np.float64).reshape(-1, 2)
+
+
+def test_a_condition_that_is_false_is_out_one_left_open_stays_and_what_is_proven_comes_first() -> None:
     snapshot = book(
         bullet("false", condition=Condition.parse("amount > 5000")),
         bullet("open", condition=Condition.parse("amount > 100 and vpn is true")),
@@ -39,7 +42,7 @@ def test_a_condition_that_is_false_is_out_one_left_open_stays_and_one_that_holds
         bullet("prose"),
     )
     found = stages.contextual(snapshot, "fraud_detection", None, {"amount": 300.0})
-    assert [(each.id, proven) for each, proven in found] == [("open", False), ("true", True), ("prose", False)]
+    assert [(each.id, proven) for each, proven in found] == [("true", True), ("open", False), ("prose", False)]
 
 
 def test_only_this_node_and_source_and_never_a_retired_bullet() -> None:
@@ -64,29 +67,55 @@ def test_only_this_node_and_source_and_never_a_retired_bullet() -> None:
     ],
 )
 def test_quality_is_relaxed_once_and_only_where_too_few_are_left(wanted: int, kept: list[str]) -> None:
-    given_bullets = [(bullet("good", 3, 7), False), (bullet("nearly", 1, 3), False), (bullet("bad", 23, 77), False)]
-    found = stages.quality(given_bullets, 0.3, wanted)
-    assert [each.id for each, _ in found] == kept
+    given_bullets = [(bullet("good"), False), (bullet("nearly"), False), (bullet("bad"), False)]
+    found = stages.quality(given_bullets, counts((3, 7), (1, 3), (23, 77)), 0.3, wanted)
+    assert [given_bullets[place][0].id for place in found] == kept
 
 
 def test_quality_counts_a_bullet_without_a_record_as_one_half() -> None:
     fresh = [(bullet("fresh"), False)]
-    assert stages.quality(fresh, 0.5, 1) == fresh
-    assert stages.quality(fresh, 0.7, 1) == []
+    assert stages.quality(fresh, counts((0, 0)), 0.5, 1) == [0]
+    assert stages.quality(fresh, counts((0, 0)), 0.7, 1) == []
 
 
 def test_what_an_analyst_pinned_stays_whatever_its_record() -> None:
-    pinned = [(bullet("pinned", 0, 50, status=Status.PINNED), False)]
-    assert stages.quality(pinned, 0.3, 1) == pinned
+    pinned = [(bullet("pinned", status=Status.PINNED), False)]
+    assert stages.quality(pinned, counts((0, 50)), 0.3, 1) == [0]
 
 
-def test_proof_is_relevance_one_and_prose_is_relevant_by_resemblance() -> None:
-    given_bullets = [(bullet("proven"), True), (bullet("alike"), False), (bullet("unlike"), False)]
+def test_proof_is_relevance_by_contribution_and_prose_is_relevant_by_resemblance() -> None:
+    names = ["weak", "strong", "none", "alike", "unlike"]
+    given_bullets = [(bullet(name), place < 3) for place, name in enumerate(names)]
     kept, relevance = stages.semantic(
-        given_bullets, vectors((0, 1), (3, 4), (-1, 0)), vectors((1, 0))[0], threshold=0.5
+        given_bullets,
+        np.array([0.5, -2.0, 0.0, 9.0, 9.0]),  # what merely resembles does not set the scale
+        vectors((0, 1), (0, 1), (0, 1), (3, 4), (-1, 0)),
+        vectors((1, 0))[0],
+        threshold=0.5,
     )
-    assert kept == [0, 1]
-    assert relevance.tolist() == pytest.approx([1.0, 0.6], abs=1e-6)
+    assert [names[place] for place in kept] == ["weak", "strong", "none", "alike"]
+    assert relevance.tolist() == pytest.approx([0.625, 1.0, 0.5, 0.6], abs=1e-6)
+
+
+def test_where_no_bullet_moves_the_decision_all_that_are_proven_are_equally_relevant() -> None:
+    _, relevance = stages.semantic(
+        [(bullet("a"), True), (bullet("b"), True)], np.zeros(2), vectors((1,), (1,)), None, 0.3
+    )
+    assert relevance.tolist() == [1.0, 1.0]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.floats(-6, 6), min_size=1, max_size=8), st.floats(0, 1))
+def test_the_larger_the_contribution_the_more_relevant_and_never_below_the_threshold(
+    weights: list[float], threshold: float
+) -> None:
+    given_bullets = [(bullet(f"b{place}"), True) for place in range(len(weights))]
+    strength = np.array(weights)
+    kept, relevance = stages.semantic(given_bullets, strength, vectors(*[(1, 0)] * len(weights)), None, threshold)
+    assert kept == list(range(len(weights)))
+    assert (np.diff(relevance[np.argsort(np.abs(strength))]) >= 0).all()
+    assert relevance.min() >= threshold - 1e-12
+    assert relevance.max() == pytest.approx(1.0)
 
 
 def test_the_hybrid_score_is_the_weighted_sum() -> None:
@@ -97,7 +126,7 @@ def test_the_hybrid_score_is_the_weighted_sum() -> None:
 @pytest.mark.parametrize(("helpful", "harmful"), [(0, 0), (3, 1), (0, 12), (8, 12)])
 def test_draws_follow_the_beta_distribution_of_the_record(helpful: int, harmful: int) -> None:
     drawn = [
-        float(stages.thompson([bullet("b", helpful, harmful)], stages.draws_for(7, f"t{i}", 3))[0]) for i in range(2000)
+        float(stages.thompson(counts((helpful, harmful)), stages.draws_for(7, f"t{i}", 3))[0]) for i in range(2000)
     ]
     # Fixed seed: a right implementation gives these same 2,000 draws each time; a wrong shape gives p far below 1e-6.
     assert kstest(drawn, beta(helpful + 1, harmful + 1).cdf).pvalue > 0.01
@@ -105,8 +134,13 @@ def test_draws_follow_the_beta_distribution_of_the_record(helpful: int, harmful:
 
 
 def test_each_bullet_has_a_draw_of_its_own() -> None:
-    drawn = stages.thompson([bullet(f"b{i}") for i in range(20)], stages.draws_for(0, "t", 1))
+    drawn = stages.thompson(counts(*[(0, 0)] * 20), stages.draws_for(0, "t", 1))
     assert len(set(drawn.tolist())) == 20
+
+
+def test_without_a_generator_a_draw_is_what_is_expected_of_it() -> None:
+    expected = stages.thompson(counts((0, 0), (3, 1), (0, 12)), None)
+    assert expected.tolist() == pytest.approx([beta(1, 1).mean(), beta(4, 2).mean(), beta(1, 13).mean()])
 
 
 @pytest.mark.parametrize("other", [(1, "t", 5), (0, "u", 5), (0, "t", 6)])
@@ -120,25 +154,39 @@ def test_diversity_is_weighed_as_picks_are_made() -> None:
     # A and B say the same. Ranked by score alone the order is A, B, C; a bonus added to that order afterwards
     # leaves B second (0.99 + 0). Weighed place by place, C (0.90 + 0.15) takes the second place from B.
     combined = np.array([1.00, 0.99, 0.90])
-    picks = stages.diverse(combined, vectors((1, 0), (1, 0), (0, 1)), 3, 0.15)
+    picks = stages.diverse(combined, [True] * 3, vectors((1, 0), (1, 0), (0, 1)), 3, 0.15)
     assert [place for place, _ in picks] == [0, 2, 1]
     assert [bonus for _, bonus in picks] == pytest.approx([0.0, 0.15, 0.075])
 
 
 def test_the_first_pick_has_no_bonus_and_without_weight_nobody_has() -> None:
-    picks = stages.diverse(np.array([0.2, 0.9, 0.5]), vectors((1, 0), (0, 1), (1, 1)), 2, 0.0)
+    picks = stages.diverse(np.array([0.2, 0.9, 0.5]), [False] * 3, vectors((1, 0), (0, 1), (1, 1)), 2, 0.0)
     assert picks == [(1, 0.0), (2, 0.0)]
 
 
-@settings(max_examples=100, deadline=None)
-@given(st.lists(st.floats(0, 1), max_size=8), st.integers(0, 10), st.floats(0, 1), st.integers(0, 2**32 - 1))
-def test_every_place_goes_to_the_best_sum_of_those_left(
-    scores: list[float], wanted: int, weight: float, seed: int
+def test_what_merely_resembles_never_takes_the_place_of_what_is_proven() -> None:
+    combined = np.array([0.9, 0.1, 0.8, 0.2])
+    picks = stages.diverse(combined, [False, True, False, True], vectors(*[(1, 0)] * 4), 3, 0.15)
+    assert [place for place, _ in picks] == [3, 1, 0]
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=8),
+    st.integers(0, 10),
+    st.floats(0, 1),
+    st.integers(0, 2**32 - 1),
+)
+def test_every_place_goes_to_the_best_sum_of_those_left_and_first_to_the_proven(
+    bullets: list[tuple[float, bool]], wanted: int, weight: float, seed: int
 ) -> None:
+    scores, proven = [score for score, _ in bullets], [proven for _, proven in bullets]
     rows = np.random.default_rng(seed).normal(size=(len(scores), 3)).astype(np.float32)
-    picks = stages.diverse(np.array(scores), rows, wanted, weight)
+    picks = stages.diverse(np.array(scores), proven, rows, wanted, weight)
     places = [place for place, _ in picks]
     assert len(set(places)) == len(places) == min(wanted, len(scores))
+    assert [proven[place] for place in places] == sorted((proven[place] for place in places), reverse=True)
+    assert all(proven[place] for place in places[: sum(proven)])
     for turn, (place, bonus) in enumerate(picks):
         before = places[:turn]
 
@@ -146,5 +194,6 @@ def test_every_place_goes_to_the_best_sum_of_those_left(
             likeness = [sum(float(a) * float(b) for a, b in zip(rows[of], rows[p], strict=True)) for p in before]
             return scores[of] + (weight * (1 - sum(likeness) / len(before)) if before else 0.0)
 
+        rivals = [i for i in range(len(scores)) if i not in before and proven[i] == proven[place]]
         assert scores[place] + bonus == pytest.approx(total(place), abs=1e-5)
-        assert all(total(place) >= total(i) - 1e-5 for i in range(len(scores)) if i not in before)
+        assert all(total(place) >= total(i) - 1e-5 for i in rivals)

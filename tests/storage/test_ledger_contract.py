@@ -26,7 +26,7 @@ from acefraud.core.events import (
     StatusChanged,
 )
 from acefraud.core.evidence import Evidence, Record
-from acefraud.core.ledger import Ledger
+from acefraud.core.ledger import Ledger, RowStore
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling
 from acefraud.core.playbook import Checkpoint
 from acefraud.core.scoring import Calibration
@@ -192,6 +192,36 @@ def test_history_is_what_happened_to_one_bullet(ledger: Ledger, sample: Any) -> 
     assert [event.seq for event in ledger.history("t1")] == [1, 4, 5, 7]
 
 
+def test_rows_are_changed_together_with_the_events(ledger: Ledger, sample: Any) -> None:
+    def count(rows: RowStore) -> None:
+        before = int(rows.get_many(["count"]).get("count", b"0"))
+        rows.put_many({"count": str(before + 1).encode(), "gone": b"x"})
+        rows.forget_many(["gone"])
+
+    for n in range(3):
+        ledger.append([sample.bullet(f"b{n}")], at=AT, who="ana", rows=count)
+    with ledger.rows() as rows:
+        assert rows.get_many(["count", "gone", "never"]) == {"count": b"3"}
+
+
+def test_what_fails_or_is_refused_changes_no_rows(ledger: Ledger, sample: Any) -> None:
+    def failing(rows: RowStore) -> None:
+        rows.clear()
+        rows.put_many({"b": b"2"})
+        raise RuntimeError("the change broke")
+
+    ledger.append([sample.bullet("b1")], at=AT, who="ana", rows=lambda rows: rows.put_many({"a": b"1"}))
+    with pytest.raises(RuntimeError, match="the change broke"):
+        ledger.append([sample.bullet("b2")], at=AT, who="ana", cases=[sample.case("t1")], rows=failing)
+    with pytest.raises(StoreConflict):
+        ledger.append([sample.bullet("b2")], at=AT, who="ana", expected=0, rows=failing)
+
+    assert ledger.last_seq() == 1
+    assert ledger.cases() == []
+    with ledger.rows() as rows:
+        assert rows.get_many(["a", "b"]) == {"a": b"1"}
+
+
 def test_the_latest_checkpoint_comes_back(ledger: Ledger, sample: Any) -> None:
     ledger.save_checkpoint(Checkpoint(seq=3, revision=2))
     latest = Checkpoint(
@@ -213,7 +243,14 @@ def test_closing_twice_is_harmless(ledger: Ledger) -> None:
 def test_everything_is_there_after_reopening(store: str, tmp_path: Path, sample: Any) -> None:
     ledger = STORES[store](tmp_path)
     happenings = [sample.bullet("b1"), sample.decision("d1"), sample.outcome("t1")]
-    written = ledger.append(happenings, at=AT, who="ana", why="a start", cases=[sample.case("t1")])
+    written = ledger.append(
+        happenings,
+        at=AT,
+        who="ana",
+        why="a start",
+        cases=[sample.case("t1")],
+        rows=lambda rows: rows.put_many({"e:card:c1": b"\x00\xff"}),
+    )
     checkpoint = Checkpoint(seq=3, revision=1, bullets=(sample.bullet("b1").bullet,))
     ledger.save_checkpoint(checkpoint)
     ledger.close()
@@ -222,6 +259,8 @@ def test_everything_is_there_after_reopening(store: str, tmp_path: Path, sample:
     assert list(again.read()) == written
     assert again.cases() == [sample.case("t1")]
     assert again.checkpoint() == checkpoint
+    with again.rows() as rows:
+        assert rows.get_many(["e:card:c1"]) == {"e:card:c1": b"\x00\xff"}
     assert again.append([sample.bullet("b2")], at=AT, who="ana", expected=3)[0].seq == 4
     again.close()
 
@@ -234,7 +273,14 @@ names = st.text(min_size=1, max_size=20)
 zones = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 times = st.datetimes(timezones=zones) | st.datetimes()
 facts = st.dictionaries(names, st.booleans() | numbers | st.text(max_size=20), max_size=4)
-transactions = st.builds(Transaction, id=names, time=st.none() | times, facts=facts, text=names.map("x{}".format))
+transactions = st.builds(
+    Transaction,
+    id=names,
+    time=st.none() | times,
+    facts=facts,
+    text=names.map("x{}".format),
+    entities=st.dictionaries(names, names, max_size=2),
+)
 fact_names = st.from_regex(r"[a-z][a-z_]{0,8}", fullmatch=True)
 tests = st.one_of(
     st.builds(Test, fact_names, st.sampled_from([Op.ABOVE, Op.AT_LEAST, Op.BELOW, Op.AT_MOST]), numbers),

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from acefraud import __version__
-from acefraud.cli import backtest, compare, decide, explain, learn, playbook, train
+from acefraud.cli import backtest, bench, compare, decide, explain, learn, playbook, train
 from acefraud.errors import AcefraudError
 
 app = typer.Typer(
@@ -27,6 +27,7 @@ app.command()(learn.learn)
 app.command()(explain.explain)
 app.command()(backtest.backtest)
 app.add_typer(playbook.app, name="playbook")
+app.add_typer(bench.app, name="bench")
 
 
 def _version(wanted: bool) -> None:

@@ -30,12 +30,13 @@ from acefraud.core.evidence import Evidence
 from acefraud.core.reading import read_bullet, read_condition
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import Case, Verdict
-from acefraud.datasets import SchemaMapping, load_dataset
+from acefraud.datasets import Dataset, SchemaMapping, load_dataset
 from acefraud.embedded.facts import facts_of
 from acefraud.embedded.induction.boosting import record_of
 from acefraud.errors import InputError
 from acefraud.evaluation.metrics import METRICS, Scored, as_json, in_percent, over_rows
 from acefraud.learning.learner import Learner
+from acefraud.learning.remembering import memory_for
 
 
 def backtest(
@@ -59,7 +60,7 @@ def backtest(
     remembered = _remembered(playbook) if condition is None else None
     data = load_dataset(source, mapping=mapping, remembered=remembered, strict=strict)
     tell_bad_rows(data.bad_rows, data.unlabelled)
-    cases = (*data.train, *data.test)
+    cases = _with_history(data, playbook, alone=condition is not None)
     table = FactTable([facts_of(case.transaction).facts for case in cases])
     labels = np.array([case.is_fraud for case in cases], dtype=np.bool_)
 
@@ -89,6 +90,17 @@ def backtest(
         learnt = bullet.evidence.in_words() if bullet.evidence else "nothing: unverified"
         line(f"{bullet.id}  {bullet.argues or ''}  {say(bullet.condition) if bullet.condition else ''}")
         line(f"    here {evidence.in_words()}; learnt with {learnt}")
+
+
+def _with_history(data: Dataset, playbook: Path | None, *, alone: bool) -> Sequence[Case]:
+    """The cases with the facts of their history: of the file alone, or after what the playbook remembers."""
+    cases = (*data.train, *data.test)
+    if alone:
+        memory = memory_for(data.mapping.describe())
+        return memory.studied(cases, data.waiting) if memory else cases
+    with existing_playbook(playbook, read_only=True) as book:
+        memory = memory_for(book.snapshot().mapping)
+        return memory.tested(cases, data.waiting, book.ledger) if memory else cases
 
 
 def _must_know(condition: Condition, names: list[str], file: str) -> None:

@@ -19,6 +19,7 @@ from acefraud.cli.console import (
     progress,
     tell_bad_rows,
 )
+from acefraud.cli.train import tell_mapping
 from acefraud.datasets import SHIPPED, Dataset, load_dataset
 from acefraud.evaluation import comparison as evaluation
 from acefraud.evaluation.comparison import Comparison, Part
@@ -62,6 +63,8 @@ def compare(
         acefraud compare tx.csv --json         # your own labelled history, for a script
     """
     data = load_dataset(source, mapping=mapping, strict=strict)
+    if mapping is None and source not in SHIPPED:
+        tell_mapping(data)
     independent = bool(data.test)
     parts = _worlds(source, seeds) if independent else _parts_of_file(data, seeds, folds, test_share)
     with progress("comparing the modes") as done:

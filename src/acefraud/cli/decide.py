@@ -136,6 +136,8 @@ def _print(decision: Decision, json: bool) -> None:
     line(f"{decision.verdict}  {share}  {decision.transaction.id}  {decision.id}", style)
     for reason in decision.reasons[:REASONS_SHOWN]:
         line(f"  {reason.contribution:+.2f}  {reason.text}  ({reason.bullet_id or reason.kind})")
+    if decision.facts and not decision.reasons:
+        line("  no bullet applies: the probability is that of an ordinary case", "dim")
     more = len(decision.reasons) - REASONS_SHOWN
     if more > 0:
         line(f"  ... and {more} more: acefraud explain {decision.id}", "dim")

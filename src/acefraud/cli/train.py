@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,38 +19,66 @@ from acefraud.cli.console import (
     progress,
     tell_bad_rows,
 )
-from acefraud.datasets import SHIPPED, load_dataset
+from acefraud.datasets import SHIPPED, Dataset, load_dataset
+from acefraud.embedded.scorecard import GENERAL
 from acefraud.errors import InputError
-from acefraud.storage import open_playbook
+from acefraud.learning.remembering import EntityMemory
+from acefraud.learning.thresholds import RULES, ThresholdRule
+from acefraud.storage import BulletPlaybook, open_playbook
+
+ThresholdOption = Annotated[
+    str | None,
+    typer.Option(
+        "--threshold",
+        metavar="RULE",
+        help=f"From which probability of fraud on to decline: {RULES}. Default: as the playbook has it, 0.5 at first.",
+    ),
+]
 
 
 def train(
     source: Annotated[str, typer.Argument(metavar="FILE", help="Labelled transactions: JSON, JSONL, CSV or Parquet.")],
     playbook: PlaybookOption = None,
     mapping: MappingOption = None,
+    threshold: ThresholdOption = None,
     strict: StrictOption = False,
     json: JsonOption = False,
 ) -> None:
     """Learn bullets from a labelled history and add them to a playbook.
 
-    The conditions are grown on the earlier three quarters of the rows and must hold up on the later quarter; each
-    bullet shows what was measured of it. Nothing is written unless the whole run succeeds.
+    The conditions are grown on the earlier four fifths of the rows and must hold up on the latest fifth; each
+    bullet shows what was measured of it. Nothing is written unless the whole run succeeds. Where rows have a time and
+    name customers, terminals or others that come again, what is remembered of each becomes facts too.
+
+    The threshold can be chosen on the latest cases: for the most right decisions (accuracy), for the balance of
+    precision and recall (f1), or to catch as much fraud as it can while declining at most a share of the honest ones
+    (fpr=0.01). With cost=5:100, declining an honest one costs 5 and approving a fraud 100. Later learning keeps it.
 
         acefraud train history.csv --playbook book.db
+        acefraud train history.csv --playbook book.db --threshold cost=5:100
     """
+    rule = None if threshold is None else ThresholdRule.parse(threshold)
     data = load_dataset(source, mapping=mapping, strict=strict)
     tell_bad_rows(data.bad_rows, data.unlabelled)
     if mapping is None and source not in SHIPPED:
-        note("# Columns were taken so; save this, correct it and pass it with --mapping:")
-        note(data.mapping.describe().rstrip())
+        tell_mapping(data)
     if len({case.is_fraud for case in data}) < 2:
         raise InputError("all rows have the same label; expected both fraud and honest ones", file=source)
     path = playbook_path(playbook)
     with open_playbook(path) as book, progress("learning") as done:
         learner = learner_on(book)
-        added = learner.study(data, dataset=data.name, mapping=data.mapping.describe(), progress=done)
+        added = learner.study(
+            data,
+            dataset=data.name,
+            mapping=data.mapping.describe(),
+            waiting=data.waiting,
+            threshold=rule,
+            progress=done,
+        )
+        memory = learner.memory()
         standing = len(book.get_bullets_for_node(learner.options.node))
         kept = [b for b in book.get_bullets_for_node(learner.options.node) if b.id in set(added)]
+        declines_from = _threshold(book, learner.options.node)
     if json:
         print_json(
             {
@@ -60,6 +88,9 @@ def train(
                 "bad_rows": len(data.bad_rows),
                 "unlabelled": data.unlabelled,
                 "bullets": len(kept),
+                "threshold": declines_from,
+                "threshold_rule": rule.words if rule else None,
+                **({"history": _history(memory)} if memory else {}),
             }
         )
         return
@@ -67,9 +98,27 @@ def train(
         f"{len(data):,} cases, {data.frauds:,} of them fraud: "
         f"{len(kept)} bullet{'' if len(kept) == 1 else 's'} in {path}"
     )
+    line(f"Declined from a probability of fraud of {declines_from:.3g} on{f' ({rule.words})' if rule else ''}")
+    if memory is not None:
+        windows = ", ".join(memory.plan.windows)
+        line(f"History of each {' and '.join(memory.names)} over {windows}: {len(memory.facts)} facts")
     for bullet in sorted(kept, key=lambda b: -abs(b.weight or 0))[:5]:
         line(f"  {bullet.id}  {bullet.content}")
     if not kept and standing:
         line(f"Nothing new: the playbook's {standing} bullets say what these cases teach.")
     elif not kept:
         line("Nothing could be shown with so few cases; decisions rest on general knowledge until more arrive.")
+
+
+def tell_mapping(data: Dataset) -> None:
+    """Say on standard error how the columns of a file were taken."""
+    note("# Columns were taken so; save this, correct it and pass it with --mapping:")
+    note(data.mapping.describe().rstrip())
+
+
+def _threshold(book: BulletPlaybook, node: str) -> float:
+    return (book.snapshot().calibration(node) or GENERAL).threshold
+
+
+def _history(memory: EntityMemory) -> dict[str, Any]:
+    return {"entities": memory.names, "windows": memory.plan.windows, "facts": len(memory.facts)}

@@ -88,6 +88,14 @@ class Bullet(BaseModel):
         return self.get_success_rate()
 
     @property
+    def whole_record(self) -> Record:
+        """Everything measured of it: the record that is shown, and what was heard since it was added."""
+        if self.evidence is None:
+            return self.record
+        shown = self.evidence.shown
+        return Record(support=shown.support + self.record.support, frauds=shown.frauds + self.record.frauds)
+
+    @property
     def verified(self) -> bool:
         """Whether anything was measured of it."""
         return self.evidence is not None and self.evidence.shown.support > 0

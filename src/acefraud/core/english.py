@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 
 from acefraud.core.comparison import Op, Test, plain_number
 from acefraud.core.condition import Condition
 from acefraud.core.evidence import Evidence
-from acefraud.core.lexicon import words_for
+from acefraud.core.lexicon import FactWords, words_for
 from acefraud.core.transaction import FactValue
 
 _ONLY_A_NAME = re.compile(r"[A-Za-z]\w*_\w*|_\w+")
@@ -65,7 +66,7 @@ def say_test(test: Test) -> str:
 
 def _say_number(test: Test, value: float) -> str:
     words = words_for(test.fact)
-    figure = spoken_number(value)
+    figure = _figure(words, value)
     if test.op in (Op.IS, Op.IS_NOT):
         noun = words.noun if words else spoken_name(test.fact)
         return f"{noun} {test.op} {figure}"
@@ -91,7 +92,7 @@ def in_singular(template: str, figure: str) -> str:
         template = (
             template.replace("{v} times ", "").replace("{v} days", "{v} day").replace("{v} minutes", "{v} minute")
         )
-    return template.format(v=figure)
+    return template.replace("{v}", figure)
 
 
 def spoken_number(value: float) -> str:
@@ -106,6 +107,19 @@ def spoken_number(value: float) -> str:
         sign = "-" if plain.startswith("-") else ""
         return f"{sign}{abs(int(whole)):,}{dot}{fraction}"
     return plain
+
+
+def spoken_share(value: float) -> str:
+    """A share in percent, exact.
+
+    >>> spoken_share(0.2), spoken_share(0.0075), spoken_share(1.0)
+    ('20%', '0.75%', '100%')
+    """
+    return f"{Decimal(plain_number(value)).scaleb(2):f}%"
+
+
+def _figure(words: FactWords | None, value: float) -> str:
+    return spoken_share(value) if words and words.share else spoken_number(value)
 
 
 def spoken_name(fact: str) -> str:
@@ -131,5 +145,5 @@ def say_facts(facts: Mapping[str, FactValue]) -> str:
             said.append(say_test(Test(name, Op.IS, value)))
         else:
             noun = words.noun if words else name.replace("_", " ")
-            said.append(f"{noun} {spoken_number(value) if isinstance(value, float) else value}")
+            said.append(f"{noun} {_figure(words, value) if isinstance(value, float) else value}")
     return "; ".join(said)

@@ -48,6 +48,22 @@ class Record(BaseModel):
         """Share of fraud where the condition held; None where it never did."""
         return self.frauds / self.support if self.support else None
 
+    def balanced_precision(self, base_rate: float) -> float:
+        """What the share of fraud would be here if fraud were as common as honesty overall; 0.5 says nothing.
+
+        As many cases at the base rate are added as hold one of the rarer kind, so that a handful cannot say much.
+
+        >>> round(Record(support=100, frauds=20).balanced_precision(0.008), 2)
+        0.93
+        >>> round(Record(support=1000, frauds=8).balanced_precision(0.008), 2)
+        0.5
+        """
+        base = min(max(base_rate, 1e-6), 1 - 1e-6)
+        added = 1 / min(base, 1 - base)
+        share = (self.frauds + added * base) / (self.support + added)
+        odds = share / (1 - share) * (1 - base) / base
+        return odds / (1 + odds)
+
     @property
     def interval(self) -> tuple[float, float]:
         """95 % Wilson interval of the share of fraud."""
@@ -72,8 +88,17 @@ class Evidence(BaseModel):
     learnt: Record
     base_rate: float
     later: Record | None = None
+    cases: int = 0
+    """Among how many cases the shown record was measured, whether it held or not; 0 where that was not kept."""
+    spread: float = 1.0
+    """How much wider than chance alone its interval is drawn, for what searching flatters and time changes."""
     first_seen: datetime | None = None
     last_seen: datetime | None = None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where its share of fraud is expected to lie, nineteen times in twenty, on as many cases to come."""
+        return wilson(self.shown.frauds, self.shown.support, Z95 * self.spread)
 
     @property
     def lift(self) -> float | None:
@@ -89,10 +114,10 @@ class Evidence(BaseModel):
 
     def in_words(self) -> str:
         """The record as it stands at the end of a bullet."""
-        return record_in_words(self.shown)
+        return record_in_words(self.shown, self.spread)
 
 
-def record_in_words(record: Record) -> str:
+def record_in_words(record: Record, spread: float = 1.0) -> str:
     """The measured figures of a record, with their interval.
 
     >>> record_in_words(Record(support=400, frauds=3))
@@ -100,7 +125,7 @@ def record_in_words(record: Record) -> str:
     """
     if record.precision is None:
         return "no past case"
-    low, high = record.interval
+    low, high = wilson(record.frauds, record.support, Z95 * spread)
     digits = 1 if record.precision < 0.1 else 0
     return (
         f"{record.frauds:,} of {record.support:,} past cases were fraud "

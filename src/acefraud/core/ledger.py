@@ -1,8 +1,12 @@
-"""The seam to the store: an append-only ledger of events, and the labelled cases that learning may look back on."""
+"""The seam to the store: an append-only ledger of events, and what is kept beside it.
+
+Beside it are the labelled cases that learning may look back on, and rows of bytes for what is remembered of entities.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Protocol
 
@@ -10,6 +14,30 @@ from acefraud.core.decision import Decision
 from acefraud.core.events import DecisionMade, Event, Happening, OutcomeHeard
 from acefraud.core.playbook import Checkpoint
 from acefraud.core.transaction import Case
+
+
+class RowStore(Protocol):
+    """Rows of bytes by key. A key that is not there is left out of an answer."""
+
+    def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
+        """The rows of these keys."""
+        ...
+
+    def put_many(self, rows: Mapping[str, bytes]) -> None:
+        """Keep these rows, in place of those with the same keys."""
+        ...
+
+    def forget_many(self, keys: Iterable[str]) -> None:
+        """Drop the rows of these keys, as far as they are there."""
+        ...
+
+    def clear(self) -> None:
+        """Drop all rows."""
+        ...
+
+
+RowsChange = Callable[[RowStore], None]
+"""What an event changes in the rows beside the ledger."""
 
 
 class Ledger(Protocol):
@@ -24,9 +52,11 @@ class Ledger(Protocol):
         why: str = "",
         expected: int | None = None,
         cases: Sequence[Case] = (),
+        rows: RowsChange | None = None,
     ) -> list[Event]:
-        """Write all of them and the cases they bring, or none.
+        """Write all of them, the cases they bring and what `rows` changes, or none.
 
+        `rows` is called when nobody else can write any more: what it reads stays true.
         With `expected`, StoreConflict where the last event that is not a decision is another one: what the happenings
         were derived from has changed. A case replaces the one of the same transaction id.
         """
@@ -58,6 +88,10 @@ class Ledger(Protocol):
 
     def cases(self, limit: int | None = None) -> list[Case]:
         """The labelled cases it remembers, the latest `limit` of them, in the order they were given."""
+        ...
+
+    def rows(self) -> AbstractContextManager[RowStore]:
+        """The rows as they stand at one moment, to be read only."""
         ...
 
     def checkpoint(self) -> Checkpoint | None:

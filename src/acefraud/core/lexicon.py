@@ -1,12 +1,16 @@
 """The words for facts: how a named fact is spoken of in English, and how it is recognised there.
 
 A fact that stands here is *known to the house*: the text reader looks for it, the scorecard may use it, and a
-condition over it reads as a person would say it. Any other column is a fact too; it is spoken of by its name.
+condition over it reads as a person would say it. Facts that are derived from the history of an entity are named after
+a pattern (`HISTORY`) and spoken of after one. Any other column is a fact too; it is spoken of by its name.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Literal
 
 Kind = Literal["number", "flag", "category"]
@@ -28,6 +32,8 @@ class FactWords:
     false: str = ""
     also: tuple[str, ...] = field(default=())
     """Further regular expressions by which a flag that holds is recognised in English."""
+    share: bool = False
+    """Whether a number is a share, which is spoken of in percent."""
 
 
 def _number(name: str, noun: str, unit: str = "") -> FactWords:
@@ -192,6 +198,87 @@ LEXICON: dict[str, FactWords] = {
 }
 
 
+HISTORY: tuple[FactWords, ...] = (
+    _number("{e}_count_{w}", "transactions of the {e} in {w}"),
+    _number("{e}_sum_{w}", "total amount of the {e} in {w}"),
+    _number("{e}_mean_{w}", "mean amount of the {e} in {w}"),
+    _number("{e}_max_{w}", "highest amount of the {e} in {w}"),
+    _times("{e}_amount_to_usual", "amount", "the {e}'s usual"),
+    _times("{e}_amount_to_usual_in_category", "amount", "the {e}'s usual in this category"),
+    _number("{e}_hours_since_last", "hours since the {e}'s last transaction"),
+    _number("{e}_km_from_last", "distance from the {e}'s last place", "km"),
+    _number("{e}_kmh_from_last", "speed from the {e}'s last place", "km/h"),
+    _number("{e}_distinct_{o}_{w}", "different {os} of the {e} in {w}"),
+    FactWords(
+        "{e}_new_{o}",
+        "flag",
+        "whether this {o} is new to the {e}",
+        true="this {o} is new to the {e}",
+        false="this {o} is not new to the {e}",
+    ),
+    _number("{e}_known_frauds_{w}", "known frauds of the {e} in {w}"),
+    FactWords("{e}_known_fraud_share_{w}", "number", "share of the {e}'s labels in {w} that were fraud", share=True),
+)
+"""Facts from the history of an entity ``{e}``, perhaps together with another ``{o}``, over a window ``{w}``."""
+
+_PARTS = {"e": r"(?P<e>(?!(?:is|has|was)_)\w+?)", "o": r"(?P<o>\w+?)", "w": r"(?P<w>[1-9]\d*[hd])"}
+_HISTORY_NAMES = tuple((re.compile(words.name.format_map(_PARTS)), words) for words in HISTORY)
+
+
 def words_for(name: str) -> FactWords | None:
-    """The words for a fact of the house, or None for a column that is only known by its name."""
-    return LEXICON.get(name)
+    """The words for a fact of the house, or None for a column that is only known by its name.
+
+    >>> words_for("terminal_known_frauds_7d").noun
+    'known frauds of the terminal in the last 7 days'
+    """
+    return LEXICON.get(name) or _history_words(name)
+
+
+@lru_cache(maxsize=4096)
+def _history_words(name: str) -> FactWords | None:
+    for pattern, words in _HISTORY_NAMES:
+        if match := pattern.fullmatch(name):
+            return _filled(name, words, match.groupdict())
+    return None
+
+
+def _filled(name: str, words: FactWords, parts: dict[str, str]) -> FactWords:
+    spoken = {part: text.replace("_", " ") for part, text in parts.items()}
+    spoken |= {"v": "{v}", "w": _window(parts.get("w", "1h")), "os": _several(spoken.get("o", ""))}
+    templates = ("noun", "above", "below", "at_least", "at_most", "true", "false")
+    return replace(words, name=name, **{key: getattr(words, key).format_map(spoken) for key in templates})
+
+
+def history_name(name: str, spoken: Mapping[str, str | None]) -> str:
+    """The name of a fact after its pattern and the parts as they were spoken; any other name stays.
+
+    >>> history_name("{e}_distinct_{o}_{w}", {"entity": "ip address", "others": "cards", "window": "7 days"})
+    'ip_address_distinct_card_7d'
+    """
+    if "{" not in name:
+        return name
+    others = spoken.get("others") or ""
+    single = others.removesuffix(" values")
+    other = spoken.get("other") or (single if single.endswith("s") and single != others else others[:-1])
+    number, _, unit = (spoken.get("window") or "").rpartition(" ")
+    parts = {"e": spoken.get("entity") or "", "o": other, "w": f"{number or 1}{unit[:1].lower()}"}
+    return name.format_map({part: text.replace(" ", "_") for part, text in parts.items()})
+
+
+def _several(noun: str) -> str:
+    """A noun in the plural, such that the noun can be told from it.
+
+    >>> _several("terminal"), _several("ip address")
+    ('terminals', 'ip address values')
+    """
+    return f"{noun} values" if noun.endswith("s") else f"{noun}s"
+
+
+def _window(length: str) -> str:
+    """A window in words.
+
+    >>> _window("1h"), _window("7d")
+    ('the last hour', 'the last 7 days')
+    """
+    unit = "hour" if length[-1] == "h" else "day"
+    return f"the last {unit}" if length[:-1] == "1" else f"the last {length[:-1]} {unit}s"

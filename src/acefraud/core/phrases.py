@@ -5,19 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 
 from acefraud.core.comparison import PRESENCE, Op, Test
 from acefraud.core.english import COMPARISONS, in_singular
-from acefraud.core.lexicon import LEXICON, FactWords
+from acefraud.core.lexicon import HISTORY, LEXICON, FactWords, history_name
 
 _NUMBER = (
     r"[$€£]?(?P<v>-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?)(?P<k>k\b)?(?:\s?(?:usd|dollars|eur|euros)\b)?"
 )
+_SHARE = r"(?P<share>-?\d+(?:\.\d+)?)%"
 _QUOTED = r"\"(?:[^\"\\]|\\.)*\""
 _LIST = rf"(?P<w>{_QUOTED}(?:, {_QUOTED})*)"
 _NAME = r"(?:`(?P<ticked>[^`]+)`|(?P<name>[A-Za-z]\w*_\w*|_\w+))"
 _UNIT = r"\s?(?P<unit>minute|hour|day|week|month|year)s?(?: old)?\b"
+_HISTORY = {
+    "{e}": r"(?P<entity>[\w ]+?)",
+    "{o}": r"(?P<other>[\w ]+?)",
+    "{os}": r"(?P<others>[\w ]+?s)",
+    "{w}": r"the last (?P<window>(?:\d+ )?(?:hour|day)s?)",
+}
 _DAYS = {"minute": 1 / 1440, "hour": 1 / 24, "day": 1.0, "week": 7.0, "month": 30.0, "year": 365.0}
 
 
@@ -33,7 +41,7 @@ class Phrase:
     def test(self, match: re.Match[str]) -> Test:
         """The test that a match of the pattern states."""
         groups = match.groupdict()
-        fact = self.fact or groups["ticked"] or groups["name"]
+        fact = history_name(self.fact, groups) if self.fact else groups["ticked"] or groups["name"]
         if self.op in PRESENCE:
             return Test(fact, self.op)
         if self.value is not None:
@@ -41,6 +49,8 @@ class Phrase:
         if groups.get("w") is not None:
             words = tuple(re.sub(r"\\(.)", r"\1", word[1:-1]) for word in re.findall(_QUOTED, groups["w"]))
             return Test(fact, self.op, words if self.op in (Op.IN, Op.NOT_IN) else words[0])
+        if groups.get("share") is not None:
+            return Test(fact, self.op, float(Decimal(groups["share"]) / 100))
         figure = float(groups["v"].replace(",", "")) * (1000 if groups["k"] else 1)
         return Test(fact, self.op, figure * _DAYS[groups["unit"].lower()] if groups.get("unit") else figure)
 
@@ -53,15 +63,23 @@ def _phrase(pattern: str, op: Op, fact: str = "", value: bool | float | None = N
 def exact_phrases() -> tuple[Phrase, ...]:
     """The phrases of `acefraud.core.english.say`."""
     found: list[Phrase] = []
-    for words in LEXICON.values():
-        found.extend(_said_of(re.escape(words.noun), words.name))
+    for words in (*LEXICON.values(), *HISTORY):
+        found.extend(_said_of(_pattern(words.noun), words.name, _SHARE if words.share else _NUMBER))
         found.extend(_number_said(words) if words.kind == "number" else _flag_said(words))
-    found.extend(_said_of(_NAME, ""))
+    found.extend(_said_of(_NAME, "", _NUMBER))
     found.extend(_phrase(rf"{_NAME} {word} {_NUMBER}", op) for op, word in COMPARISONS.items())
     return tuple(found)
 
 
-def _said_of(noun: str, fact: str) -> Iterator[Phrase]:
+def _pattern(words: str) -> str:
+    """The words as a pattern, in which entities and windows stand open."""
+    pattern = re.escape(words)
+    for part, group in _HISTORY.items():
+        pattern = pattern.replace(re.escape(part), group)
+    return pattern
+
+
+def _said_of(noun: str, fact: str, number: str) -> Iterator[Phrase]:
     """What can be said of any fact: that it is missing, a word, one of several words, a flag or a figure."""
     yield _phrase(rf"{noun} is missing", Op.MISSING, fact)
     yield _phrase(rf"{noun} is known", Op.KNOWN, fact)
@@ -69,7 +87,7 @@ def _said_of(noun: str, fact: str) -> Iterator[Phrase]:
     yield _phrase(rf"{noun} is none of {_LIST}", Op.NOT_IN, fact)
     for op in (Op.IS, Op.IS_NOT):
         yield _phrase(rf"{noun} {op} (?P<w>{_QUOTED})", op, fact)
-        yield _phrase(rf"{noun} {op} {_NUMBER}", op, fact)
+        yield _phrase(rf"{noun} {op} {number}", op, fact)
     yield _phrase(rf"{noun} is true", Op.IS, fact, True)
     yield _phrase(rf"{noun} is false", Op.IS, fact, False)
 
@@ -80,14 +98,16 @@ def _number_said(words: FactWords) -> Iterator[Phrase]:
     for op, template in templates.items():
         said = template or f"{words.noun} {COMPARISONS[op]} {{v}}{unit}"
         before, after = said.split("{v}")
-        yield _phrase(re.escape(before) + _NUMBER + re.escape(after), op, words.name)
-        yield _phrase(re.escape(in_singular(said, "1")), op, words.name, 1.0)
+        number = _SHARE if words.share else _NUMBER
+        yield _phrase(_pattern(before) + number + _pattern(after), op, words.name)
+        if not words.share:
+            yield _phrase(_pattern(in_singular(said, "1")), op, words.name, 1.0)
 
 
 def _flag_said(words: FactWords) -> Iterator[Phrase]:
     if words.true:
-        yield _phrase(re.escape(words.true), Op.IS, words.name, True)
-        yield _phrase(re.escape(words.false), Op.IS, words.name, False)
+        for said, value in ((words.true, True), (words.false, False)):
+            yield _phrase(rf"{_pattern(said)}(?= and |$)", Op.IS, words.name, value)
 
 
 _COMPARE = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -12,10 +13,37 @@ from acefraud.core.transaction import FactValue
 Numbers = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.int8]
 Codes = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
+Rows = Mask | npt.NDArray[np.int64] | slice
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Facts by name and kind. A fact that is a number in one row and a word in another stands in both."""
+
+    numbers: Mapping[str, Numbers] = field(default_factory=dict)
+    """NaN where there is none."""
+    flags: Mapping[str, Flags] = field(default_factory=dict)
+    """1 for true, 0 for false, -1 where there is none."""
+    categories: Mapping[str, tuple[Codes, tuple[str, ...]]] = field(default_factory=dict)
+    """A code for each row (-1 where there is no word), and the words the codes stand for, in order."""
+
+    @property
+    def names(self) -> list[str]:
+        """All facts, in alphabetical order."""
+        return sorted({*self.numbers, *self.flags, *self.categories})
+
+    def take(self, rows: Rows) -> Columns:
+        """Some of the rows."""
+        return Columns(
+            {name: column[rows] for name, column in self.numbers.items()},
+            {name: column[rows] for name, column in self.flags.items()},
+            {name: (codes[rows], words) for name, (codes, words) in self.categories.items()},
+        )
 
 
 class FactTable:
-    """Facts of many transactions, as columns built when first asked for.
+    """Facts of many transactions, from rows or from columns.
 
     A fact may be a number in one row and a word in another; each view shows the values of its own type and calls
     the rest unknown, which is how a test on a single transaction sees them too.
@@ -23,52 +51,103 @@ class FactTable:
     >>> table = FactTable([{"amount": 5.0}, {"amount": 7.0, "vpn": True}])
     >>> table.numbers("amount").tolist(), table.flags("vpn").tolist()
     ([5.0, 7.0], [-1, 1])
+    >>> FactTable.of_columns(Columns({"amount": np.array([5.0, np.nan])}), 2).row(1)
+    {}
     """
 
     def __init__(self, rows: Sequence[Mapping[str, FactValue]]) -> None:
-        self._rows = rows
-        self._numbers: dict[str, Numbers] = {}
-        self._flags: dict[str, Flags] = {}
-        self._categories: dict[str, tuple[Codes, tuple[str, ...]]] = {}
+        self._count = len(rows)
+        self._columns = _columns_of(rows)
+
+    @classmethod
+    def of_columns(cls, columns: Columns, count: int) -> FactTable:
+        """A table of so many rows from columns that are there already."""
+        table = cls.__new__(cls)
+        table._count, table._columns = count, columns
+        return table
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return self._count
+
+    @property
+    def columns(self) -> Columns:
+        """The columns as they are."""
+        return self._columns
 
     @property
     def names(self) -> list[str]:
         """All facts that any row knows, in alphabetical order."""
-        return sorted({name for row in self._rows for name in row})
+        return self._columns.names
+
+    def take(self, rows: Rows) -> FactTable:
+        """Some of the rows, as a table."""
+        taken = len(np.arange(self._count)[rows])
+        return FactTable.of_columns(self._columns.take(rows), taken)
 
     def numbers(self, name: str) -> Numbers:
         """The numeric values, NaN where there is none."""
-        column = self._numbers.get(name)
-        if column is None:
-            values = (row.get(name) for row in self._rows)
-            column = np.fromiter((v if type(v) is float else np.nan for v in values), np.float64, len(self._rows))
-            self._numbers[name] = column
-        return column
+        column = self._columns.numbers.get(name)
+        return np.full(self._count, np.nan) if column is None else column
 
     def flags(self, name: str) -> Flags:
         """1 for true, 0 for false, -1 where there is no flag."""
-        column = self._flags.get(name)
-        if column is None:
-            values = (row.get(name) for row in self._rows)
-            column = np.fromiter((int(v) if type(v) is bool else -1 for v in values), np.int8, len(self._rows))
-            self._flags[name] = column
-        return column
+        column = self._columns.flags.get(name)
+        return np.full(self._count, -1, dtype=np.int8) if column is None else column
 
     def categories(self, name: str) -> tuple[Codes, tuple[str, ...]]:
         """A code for each row (-1 where there is no word), and the words the codes stand for."""
-        column = self._categories.get(name)
-        if column is None:
-            words = tuple(sorted({v for row in self._rows if type(v := row.get(name)) is str}))
-            code = {word: position for position, word in enumerate(words)}
-            values = (row.get(name) for row in self._rows)
-            codes = np.fromiter((code[v] if type(v) is str else -1 for v in values), np.int32, len(self._rows))
-            column = (codes, words)
-            self._categories[name] = column
-        return column
+        column = self._columns.categories.get(name)
+        return (np.full(self._count, -1, dtype=np.int32), ()) if column is None else column
 
-    def known(self, name: str) -> npt.NDArray[np.bool_]:
+    def known(self, name: str) -> Mask:
         """Whether each row knows the fact at all."""
-        return np.fromiter((name in row for row in self._rows), np.bool_, len(self._rows))
+        known = np.zeros(self._count, dtype=np.bool_)
+        if name in self._columns.numbers:
+            known |= ~np.isnan(self._columns.numbers[name])
+        if name in self._columns.flags:
+            known |= self._columns.flags[name] >= 0
+        if name in self._columns.categories:
+            known |= self._columns.categories[name][0] >= 0
+        return known
+
+    def row(self, place: int) -> dict[str, FactValue]:
+        """The facts of one row, as a transaction would carry them."""
+        facts: dict[str, FactValue] = {}
+        columns = self._columns
+        for name in self.names:
+            if name in columns.numbers and not np.isnan(columns.numbers[name][place]):
+                facts[name] = float(columns.numbers[name][place])
+            elif name in columns.flags and columns.flags[name][place] >= 0:
+                facts[name] = bool(columns.flags[name][place])
+            elif name in columns.categories and (code := int(columns.categories[name][0][place])) >= 0:
+                facts[name] = columns.categories[name][1][code]
+        return facts
+
+
+def _columns_of(rows: Sequence[Mapping[str, FactValue]]) -> Columns:
+    count = len(rows)
+    numbers: dict[str, Numbers] = {}
+    flags: dict[str, Flags] = {}
+    words: dict[str, dict[int, str]] = {}
+    for place, row in enumerate(rows):
+        for name, value in row.items():
+            if type(value) is float:
+                if name not in numbers:
+                    numbers[name] = np.full(count, np.nan)
+                numbers[name][place] = value
+            elif type(value) is bool:
+                if name not in flags:
+                    flags[name] = np.full(count, -1, dtype=np.int8)
+                flags[name][place] = value
+            elif type(value) is str:
+                words.setdefault(name, {})[place] = value
+    categories = {name: _coded(found, count) for name, found in words.items()}
+    return Columns(numbers, flags, categories)
+
+
+def _coded(found: Mapping[int, str], count: int) -> tuple[Codes, tuple[str, ...]]:
+    words = tuple(sorted(set(found.values())))
+    code = {word: position for position, word in enumerate(words)}
+    codes = np.full(count, -1, dtype=np.int32)
+    codes[list(found)] = [code[word] for word in found.values()]
+    return codes, words

@@ -8,7 +8,16 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 FactValue = bool | float | str
 """A fact is a flag, a number or a category. A fact that is not known is absent, never a placeholder."""
@@ -47,6 +56,8 @@ Fact = Annotated[FactValue, BeforeValidator(_plain_number)]
 class Transaction(BaseModel):
     """A transaction: an id, perhaps a time, and named facts or free text or both.
 
+    ``entities`` says who and what took part, by column. They are no facts themselves: a history makes facts of them.
+
     >>> Transaction(id="t1", facts={"amount": 250, "vpn": True}).facts
     {'amount': 250.0, 'vpn': True}
     """
@@ -57,6 +68,15 @@ class Transaction(BaseModel):
     time: datetime | None = None
     facts: dict[str, Fact] = Field(default_factory=dict)
     text: str = Field(default="", max_length=MAX_TEXT)
+    entities: dict[str, str] = Field(default_factory=dict)
+
+    @field_validator("entities")
+    @classmethod
+    def _told_apart(cls, entities: dict[str, str]) -> dict[str, str]:
+        for column, value in entities.items():
+            if not 1 <= len(value) <= MAX_WORD:
+                raise ValueError(f"entity '{column}' must have 1 to {MAX_WORD:,} characters, got {len(value):,}")
+        return entities
 
     @field_validator("facts")
     @classmethod
@@ -73,6 +93,14 @@ class Transaction(BaseModel):
         if not self.facts and not self.text.strip():
             raise ValueError("a transaction needs facts or text")
         return self
+
+    @model_serializer(mode="wrap")
+    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without entities it is written as if there were none: ids of decisions are made of these bytes."""
+        content: dict[str, Any] = write(self)
+        if not self.entities:
+            content.pop("entities", None)
+        return content
 
 
 class Case(BaseModel):

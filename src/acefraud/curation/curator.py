@@ -63,9 +63,9 @@ class Curator:
 
         A bullet that the engine itself retired is revived under its old id.
         """
-        reading = read_bullet(content)
-        condition = condition or reading.condition
-        argues = argues or reading.argues
+        if condition is None or argues is None:
+            reading = read_bullet(content)
+            condition, argues = condition or reading.condition, argues or reading.argues
         existing = playbook.get_bullets_for_node(node)
         if self.duplicate_of(content, existing, condition=condition, argues=argues) is not None:
             return None

@@ -17,14 +17,16 @@ from typing import Any
 from acefraud.core.lexicon import Kind, words_for
 from acefraud.core.transaction import MAX_TEXT, MAX_WORD, FactValue, Transaction
 from acefraud.datasets.cells import find_kind, read_cells
+from acefraud.datasets.elapsed import read_elapsed
 from acefraud.datasets.labels import LabelReader, plain_texts, read_labels
 from acefraud.datasets.mapping import SchemaMapping
 from acefraud.datasets.table import FACTS, BadRow, Column, Table
+from acefraud.datasets.time_parts import read_time_parts
 from acefraud.datasets.times import read_times
 from acefraud.errors import ConfigurationError
 
 MAX_ID = 200
-_FIELDS = {"id", "time", "facts", "text"}
+_FIELDS = {"id", "time", "facts", "text", "entities"}
 
 
 @contextmanager
@@ -52,6 +54,8 @@ class Assembly:
     known_at: list[datetime | None] = field(default_factory=list)
     difficulty: list[str | None] = field(default_factory=list)
     facts: dict[str, list[FactValue | None]] = field(default_factory=dict)
+    entities: dict[str, list[str | None]] = field(default_factory=dict)
+    """Who and what took part, by column."""
     bad: dict[int, tuple[str | None, str]] = field(default_factory=dict)
 
     def spoil(self, column: str | None, bad: Sequence[tuple[int, str]]) -> None:
@@ -79,9 +83,12 @@ class Assembly:
             facts = {name: value for name, value in zip(names, values, strict=True) if value is not None}
             text = self.texts[at]
             if facts or text.strip():
+                entities = {column: value for column, cells in self.entities.items() if (value := cells[at])}
                 yield (
                     at,
-                    Transaction.model_construct(_FIELDS, id=ids[at], time=self.times[at], facts=facts, text=text),
+                    Transaction.model_construct(
+                        _FIELDS, id=ids[at], time=self.times[at], facts=facts, text=text, entities=entities
+                    ),
                 )
             elif empty_allowed:
                 yield at, None
@@ -106,6 +113,7 @@ def assemble(
         assembly.labels, bad = read_labels(table.columns[mapping.label], reader)
         assembly.spoil(mapping.label, bad)
     _read_facts(assembly, aside)
+    _read_entities(assembly)
     return assembly
 
 
@@ -154,6 +162,10 @@ def _read_times(assembly: Assembly) -> None:
         assembly.times = times.values
         assembly.mapping = assembly.mapping.model_copy(update={"time_format": times.format})
         assembly.spoil(found[0], times.bad)
+    if (parts := assembly.mapping.time_parts) and parts.are_in(assembly.table.columns):
+        assembly.times, wrong = read_time_parts(assembly.table.columns, parts)
+        for column, bad in wrong:
+            assembly.spoil(column, bad)
     if (found := _column(assembly, "known_at")) is not None:
         times = read_times(found[1])
         assembly.known_at = times.values
@@ -183,23 +195,40 @@ def _read_facts(assembly: Assembly, aside: frozenset[str]) -> None:
     table, mapping = assembly.table, assembly.mapping
     kinds: dict[str, list[str]] = {"number": [], "flag": [], "category": []}
     for column, fact in fact_names(mapping, [one for one in table.columns if one not in aside]).items():
-        kind = _declared(mapping, column) or find_kind(table.columns[column], fact, typed=table.typed)
+        kind = declared_kind(mapping, column) or find_kind(table.columns[column], fact, typed=table.typed)
         cells = read_cells(table.columns[column], kind, typed=table.typed)
         assembly.facts[fact] = cells.values
-        assembly.spoil(column, [*cells.bad, *_too_long(cells.values)])
+        assembly.spoil(column, [*cells.bad, *too_long(cells.values)])
         if kind is not None:
             kinds[kind].append(column)
+    for fact, seconds, wrong in read_elapsed(table, mapping):
+        assembly.facts[fact] = seconds
+        for column, bad in wrong:
+            assembly.spoil(column, bad)
     # What was found is written down, so that one row to be decided later is read as the file was.
     assembly.mapping = mapping.model_copy(
         update={
-            "numbers": _joined(mapping.numbers, kinds["number"]),
-            "flags": _joined(mapping.flags, kinds["flag"]),
-            "categories": _joined(mapping.categories, kinds["category"]),
+            "numbers": joined(mapping.numbers, kinds["number"]),
+            "flags": joined(mapping.flags, kinds["flag"]),
+            "categories": joined(mapping.categories, kinds["category"]),
         }
     )
 
 
-def _too_long(values: Sequence[FactValue | None]) -> list[tuple[int, str]]:
+def _read_entities(assembly: Assembly) -> None:
+    """The columns of a history that are not facts: those of the entities, and places and categories left out."""
+    table, history = assembly.table, assembly.mapping.history
+    if history is None or not history.entities:
+        return
+    facts = fact_names(assembly.mapping, list(table.columns))
+    for _, column in history.named_columns():
+        if column in table.columns and column not in facts:
+            assembly.entities[column] = plain_texts(table.columns[column])
+            assembly.spoil(column, too_long(assembly.entities[column]))
+
+
+def too_long(values: Sequence[FactValue | None]) -> list[tuple[int, str]]:
+    """The words that are longer than any word should be."""
     return [
         (at, f"expected at most {MAX_WORD:,} characters, got {len(value):,}")
         for at, value in enumerate(values)
@@ -207,11 +236,13 @@ def _too_long(values: Sequence[FactValue | None]) -> list[tuple[int, str]]:
     ]
 
 
-def _joined(given: Sequence[str], found: Sequence[str]) -> tuple[str, ...]:
+def joined(given: Sequence[str], found: Sequence[str]) -> tuple[str, ...]:
+    """The columns that were given and those that were found, each once."""
     return tuple(dict.fromkeys([*given, *found]))
 
 
-def _declared(mapping: SchemaMapping, column: str) -> Kind | None:
+def declared_kind(mapping: SchemaMapping, column: str) -> Kind | None:
+    """The kind that a mapping gives a column."""
     if column in mapping.categories:
         return "category"
     if column in mapping.flags:
@@ -236,6 +267,10 @@ def fact_names(mapping: SchemaMapping, columns: Sequence[str]) -> dict[str, str]
             named[column] = house
     owners: dict[str, str] = {}
     for column, fact in named.items():
+        if fact in mapping.elapsed:
+            raise ConfigurationError(
+                f"mapping: the column '{column}' and 'elapsed' both become the fact '{fact}'; rename or ignore one"
+            )
         if (other := owners.setdefault(fact, column)) != column:
             raise ConfigurationError(
                 f"mapping: the columns '{other}' and '{column}' both become the fact '{fact}'; rename or ignore one"

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import overload
 
-from acefraud.core.transaction import Case
+from acefraud.core.transaction import Case, Transaction
 from acefraud.datasets.mapping import SchemaMapping
 from acefraud.datasets.table import BadRow
 from acefraud.errors import ConfigurationError
@@ -27,6 +27,8 @@ class Dataset(Sequence[Case]):
     bad_rows: tuple[BadRow, ...] = ()
     unlabelled: int = 0
     """Rows whose label had not arrived; they are no cases, and nothing is wrong with them."""
+    waiting: tuple[Transaction, ...] = ()
+    """Those rows, where a history is kept: they happened, and count for the rows after them."""
     dropped: int = 0
     """Rows that `without_duplicates` left out."""
 

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 
 import polars as pl
 
 from acefraud.datasets.labels import LabelReader, plain_texts
 from acefraud.datasets.mapping import SchemaMapping
-from acefraud.datasets.names import USUAL_NAMES, names_a_label, names_an_amount, names_an_entity, plain_name
+from acefraud.datasets.names import (
+    PLACES,
+    USUAL_NAMES,
+    names_a_label,
+    names_an_amount,
+    names_an_entity,
+    plain_name,
+)
 from acefraud.datasets.table import FACTS, Column
+from acefraud.datasets.time_parts import read_time_parts
 from acefraud.datasets.times import look_like_times, read_times
+from acefraud.history.plan import HistoryPlan, entity_name
 
 _HEAD = 2000
 """Rows that are looked at where a sample tells enough."""
+_REPEATS = 0.05
+"""Share of rows with a value that others have too, from which an id tells of those who come again. Few who come often
+are enough: a mean of rows per value would miss them."""
+_MOST_ENTITIES = 4
 
 
 def guess_mapping(
@@ -26,7 +40,7 @@ def guess_mapping(
     """Complete a mapping by the usual names and, where there is a sample, by what the columns hold.
 
     What is given stays. A column that is listed as known, or whose kind is given, is kept even if it looks like an
-    id; ``why`` says of each ignored column what gave it away.
+    id; ``why`` says of each ignored column what gave it away. Ids that come again become entities with a history.
 
     >>> guessed = guess_mapping(["TX_ID", "TX_DATETIME", "CUSTOMER_ID", "TX_AMOUNT", "TX_FRAUD", "TX_FRAUD_SCENARIO"])
     >>> guessed.id, guessed.time, guessed.amount, guessed.label
@@ -38,10 +52,44 @@ def guess_mapping(
     sample = sample or {}
     roles = _guess_roles(columns, sample, given, need_label=need_label)
     found = given.model_copy(update=roles)
+    if given.history is None:
+        found = found.model_copy(update={"history": _guess_history(columns, sample, found)})
+    remembered = {column: _remembered_as(found.history, column) for column in found.entities if column in columns}
     if given.ignore is not None:
-        return found
-    why = dict(_ignored(columns, sample, found))
-    return found.model_copy(update={"ignore": tuple(why), "why": {**given.why, **why}})
+        return found.model_copy(update={"ignore": tuple(dict.fromkeys([*given.ignore, *remembered]))})
+    why = {**dict(_ignored(columns, sample, found)), **remembered}
+    ignore = tuple(column for column in columns if column in why)
+    return found.model_copy(update={"ignore": ignore, "why": {**given.why, **why}})
+
+
+def _remembered_as(history: HistoryPlan | None, column: str) -> str:
+    name = history.name_of(column) if history else column
+    return f"an id that comes again: what is remembered of each {name} becomes facts"
+
+
+def _guess_history(columns: Sequence[str], sample: Mapping[str, Column], found: SchemaMapping) -> HistoryPlan | None:
+    """Ids that come again are remembered, where the time says what was before what."""
+    if not found.has_time:
+        return None
+    parts = {column for _, column in found.roles()} | _listed(found)
+    free = [column for column in columns if column not in parts and not column.startswith(FACTS)]
+    entities: dict[str, str] = {}
+    for column in free:
+        if names_an_entity(column) and not names_a_label(column) and _comes_again(sample.get(column)):
+            entities.setdefault(entity_name(column), column)
+    if not entities:
+        return None
+    places = {key: next((one for one in columns if plain_name(one) in names), "") for key, names in PLACES.items()}
+    return HistoryPlan(entities=tuple(entities.values())[:_MOST_ENTITIES], **(places if all(places.values()) else {}))
+
+
+def _comes_again(column: Column | None) -> bool:
+    """Whether values of a column repeat, but are not one and the same."""
+    if column is None or (isinstance(column, pl.Series) and column.dtype.is_nested()):
+        return False
+    there = pl.Series(plain_texts(column)) if isinstance(column, list) else column
+    there = there.drop_nulls()
+    return there.n_unique() > 1 and int(there.is_duplicated().sum()) >= _REPEATS * len(there)
 
 
 def _listed(mapping: SchemaMapping) -> set[str]:
@@ -53,11 +101,16 @@ def _guess_roles(
     columns: Sequence[str], sample: Mapping[str, Column], given: SchemaMapping, *, need_label: bool
 ) -> dict[str, str]:
     taken = {column for _, column in given.roles()} | _listed(given) | set(given.ignore or ())
+    times = {column for _, column in given.named_times()}
     roles: dict[str, str] = {}
     for role, names in USUAL_NAMES.items():
         if getattr(given, role) is not None:
             continue
-        free = [column for column in columns if column not in taken and not column.startswith(FACTS)]
+        if role == "time" and given.time_parts:
+            roles[role] = ""
+            continue
+        others = taken if role == "time" else taken | times
+        free = [column for column in columns if column not in others and not column.startswith(FACTS)]
         named = sorted((c for c in free if plain_name(c) in names), key=lambda c: names.index(plain_name(c)))
         fitting = [column for column in named if column not in sample or _fits(role, sample[column])]
         if role == "label" and need_label:
@@ -103,7 +156,7 @@ def _two_valued(column: Column | None) -> bool:
 
 def _ignored(columns: Sequence[str], sample: Mapping[str, Column], found: SchemaMapping) -> Iterable[tuple[str, str]]:
     parts = {column for _, column in found.roles()} | _listed(found)
-    clock = _Clock(sample.get(found.time or ""))
+    clock = _Clock(_some_times(sample, found))
     for column in columns:
         if column in parts or column.startswith(FACTS):
             continue
@@ -152,15 +205,22 @@ def _is_worded_time(cells: pl.Series) -> bool:
     return len(head) > 0 and head.cast(pl.Float64, strict=False).has_nulls() and look_like_times(head)
 
 
+def _some_times(sample: Mapping[str, Column], found: SchemaMapping) -> list[datetime | None]:
+    """Times from all over the file; none where nobody says what they are."""
+    if found.time_parts and found.time_parts.are_in(sample):
+        columns = {name: _spread(sample[name]) for _, name in found.time_parts.named_columns()}
+        return read_time_parts(columns, found.time_parts)[0]
+    column = sample.get(found.time or "")
+    return [] if column is None else read_times(_spread(column)).values
+
+
 class _Clock:
     """Tells columns that only count on with the time, such as the number of the day."""
 
-    def __init__(self, column: Column | None) -> None:
+    def __init__(self, times: Sequence[datetime | None]) -> None:
         self._order: pl.Series | None = None
-        if column is not None and len(column) >= 20:
-            times = read_times(_spread(column)).values
-            if None not in times and len(set(times)) > 1:
-                self._order = pl.Series(times).arg_sort()
+        if len(times) >= 20 and None not in times and len(set(times)) > 1:
+            self._order = pl.Series(times).arg_sort()
 
     def goes_with(self, cells: pl.Series) -> bool:
         if self._order is None:

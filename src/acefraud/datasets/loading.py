@@ -19,6 +19,7 @@ from acefraud.datasets.mapping import SchemaMapping, load_mapping
 from acefraud.datasets.table import BadRow, Table
 from acefraud.datasets.world import WorldOptions, generate
 from acefraud.errors import ConfigurationError, InputError
+from acefraud.history import HistoryPlan
 
 SHIPPED = ("complex_fraud_detection",)
 """Datasets that need no file."""
@@ -79,16 +80,17 @@ def load_dataset(
         raise InputError(f"there is no such file, and the shipped datasets are: {', '.join(SHIPPED)}", file=str(source))
     with many_objects():
         table = read_table(path)
-        assembly = assemble(table, _complete(table, mapping, remembered))
-        _require_label(assembly)
-        cases, unlabelled = _cases(assembly)
-    loaded = _checked(assembly, cases, unlabelled, strict=strict)
+        assembly = assemble(table, complete_mapping(table, mapping, remembered))
+        require_label(assembly)
+        cases, waiting = _cases(assembly)
+    loaded = checked(assembly, cases, len(waiting), strict=strict)
     return Dataset(
         name=path.stem,
         train=loaded.rows,
         mapping=loaded.mapping,
         bad_rows=loaded.bad_rows,
         unlabelled=loaded.unlabelled,
+        waiting=tuple(waiting) if loaded.mapping.entities else (),
     )
 
 
@@ -107,10 +109,10 @@ def read_transactions(
     that a ``remembered`` one speaks of are read as it says, and the others are guessed.
     """
     table = read_table(source, name=name, format=format)
-    complete = _complete(table, mapping, remembered, optional=_LABEL_PARTS, need_label=False)
+    complete = complete_mapping(table, mapping, remembered, optional=_LABEL_PARTS, need_label=False)
     assembly = assemble(_without(table, complete.label, complete.known_at), complete)
     rows = [transaction for _, transaction in assembly.transactions() if transaction is not None]
-    return _checked(assembly, rows, 0, strict=strict)
+    return checked(assembly, rows, 0, strict=strict)
 
 
 def read_outcomes(
@@ -127,7 +129,7 @@ def read_outcomes(
     Columns beyond these are facts or text of the transaction, which then comes along.
     """
     table = read_table(source, name=name, format=format)
-    complete = _complete(table, mapping, remembered, optional=_LABEL_PARTS - {"label"})
+    complete = complete_mapping(table, mapping, remembered, optional=_LABEL_PARTS - {"label"})
     listed = {*complete.known, *complete.numbers, *complete.flags, *complete.categories}
     at = next((one for one in _AT_NAMES if one in table.columns and one not in listed), None)
     if at is not None and not complete.known_at:
@@ -135,11 +137,11 @@ def read_outcomes(
     named = {one for one in ("source", "id", "outcome_id") if one in table.columns and one not in listed}
     aside = frozenset(named - {complete.id})
     assembly = assemble(table, complete, unique_ids=False, aside=aside)
-    _require_label(assembly)
+    require_label(assembly)
     if complete.id not in table.columns and table.height:
         raise InputError(f"no column with a transaction_id; {_columns(table)}", file=table.name)
     rows, unlabelled = _outcomes(assembly, aside)
-    return _checked(assembly, rows, unlabelled, strict=strict)
+    return checked(assembly, rows, unlabelled, strict=strict)
 
 
 def _shipped(name: str, seed: int, options: WorldOptions | None) -> Dataset:
@@ -151,7 +153,7 @@ def _shipped(name: str, seed: int, options: WorldOptions | None) -> Dataset:
     return Dataset(name=name, train=tuple(cases[:at]), test=tuple(cases[at:]), mapping=mapping)
 
 
-def _complete(
+def complete_mapping(
     table: Table,
     mapping: SchemaMapping | Path | None,
     remembered: SchemaMapping | None = None,
@@ -168,6 +170,8 @@ def _complete(
     given = given or SchemaMapping()
     if table.height and not (table.open_ended and optional):
         given.require_columns(columns, file=table.name, place=place, optional=optional)
+    if given.history is None and remembered is not None:
+        given = given.model_copy(update={"history": remembered.history})
     return guess_mapping(columns, table.columns, given=given, need_label=need_label)
 
 
@@ -175,12 +179,11 @@ def _as_remembered(table: Table, remembered: SchemaMapping, *, need_label: bool)
     """Columns that an earlier file had are read as they were then. New ones are guessed: they may leak the label."""
     columns = list(table.columns)
     known = remembered.only(columns)
-    guessed = guess_mapping(
-        columns, table.columns, given=known.model_copy(update={"ignore": None}), need_label=need_label
-    )
+    given = known.model_copy(update={"ignore": None, "history": remembered.history or HistoryPlan()})
+    guessed = guess_mapping(columns, table.columns, given=given, need_label=need_label)
     named = {column for _, column in remembered.named_columns()}
     new = [column for column in guessed.ignore or () if column not in named]
-    return guessed.model_copy(update={"ignore": (*(known.ignore or ()), *new)})
+    return guessed.model_copy(update={"ignore": (*(known.ignore or ()), *new), "history": remembered.history})
 
 
 def _without(table: Table, *columns: str | None) -> Table:
@@ -188,7 +191,8 @@ def _without(table: Table, *columns: str | None) -> Table:
     return Table(table.name, kept, table.rows, table.typed, table.bad, table.metadata, table.open_ended)
 
 
-def _require_label(assembly: Assembly) -> None:
+def require_label(assembly: Assembly) -> None:
+    """Refuse a file to learn from that has no label."""
     if assembly.labels is None and assembly.table.height:
         raise InputError(
             f'no column with a label; {_columns(assembly.table)}; name it by `label = "..."` in a mapping (--mapping)',
@@ -202,12 +206,14 @@ def _columns(table: Table) -> str:
     return f"the columns are: {', '.join(names[:_COLUMNS_SHOWN])}{more}"
 
 
-def _cases(assembly: Assembly) -> tuple[list[Case], int]:
-    labels, cases, unlabelled = assembly.labels or [], [], 0
+def _cases(assembly: Assembly) -> tuple[list[Case], list[Transaction]]:
+    """The labelled rows, and those whose label has not arrived."""
+    labels, cases, waiting = assembly.labels or [], [], []
     for at, transaction in assembly.transactions():
+        assert transaction is not None
         is_fraud = labels[at]
-        if is_fraud is None or transaction is None:
-            unlabelled += 1
+        if is_fraud is None:
+            waiting.append(transaction)
             continue
         cases.append(
             Case.model_construct(
@@ -219,7 +225,7 @@ def _cases(assembly: Assembly) -> tuple[list[Case], int]:
                 metadata=assembly.metadata(at),
             )
         )
-    return cases, unlabelled
+    return cases, waiting
 
 
 def _outcomes(assembly: Assembly, aside: frozenset[str]) -> tuple[list[ReportedOutcome], int]:
@@ -247,7 +253,8 @@ def _outcomes(assembly: Assembly, aside: frozenset[str]) -> tuple[list[ReportedO
     return rows, unlabelled
 
 
-def _checked(assembly: Assembly, rows: Sequence[T], unlabelled: int, *, strict: bool) -> Loaded[T]:
+def checked(assembly: Assembly, rows: Sequence[T], unlabelled: int, *, strict: bool) -> Loaded[T]:
+    """What could be read, unless that is nothing, or bad rows were to stop it."""
     bad = assembly.bad_rows()
     if strict and bad:
         raise bad[0].error

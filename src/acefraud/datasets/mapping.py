@@ -10,7 +10,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from acefraud.datasets.time_parts import TimeParts
 from acefraud.errors import ConfigurationError
+from acefraud.history.plan import HistoryPlan
 
 ROLES = ("id", "time", "label", "amount", "text", "known_at", "difficulty")
 _LISTS = ("known", "ignore", "numbers", "flags", "categories")
@@ -31,7 +33,25 @@ _COMMENTS = {
     "numbers": "columns that hold numbers",
     "flags": "columns that hold true or false",
     "categories": "columns that hold categories, even if they look like numbers",
+    "rising": "facts of which more never lowers the risk",
+    "falling": "facts of which more never raises the risk",
     "rename": "column = fact name",
+    "time_parts": "columns with the parts of the time, where no single column holds it",
+    "time_parts.year": "",
+    "time_parts.month": "as a number or by its English name",
+    "time_parts.week": "week of the month",
+    "time_parts.day": "day of the month; without week and day it is the first",
+    "elapsed": "fact = [column with a time, column with a later time]: the seconds in between",
+    "history": "what is remembered of whom, for facts with memory; no entities: nothing",
+    "history.entities": "columns that say who or what; they never become facts themselves",
+    "history.windows": 'how far back is looked, each as a number of hours or days: "24h", "7d"',
+    "history.label_delay": "how long labels take where no column says when they became known",
+    "history.label_patience": "how long after the longest window a label is still waited for",
+    "history.category": "column with the kind of a purchase, for the usual amount in it",
+    "history.latitude": "columns with the place, in degrees",
+    "history.longitude": "",
+    "history.pair_memory": "after how many transactions of an entity one that it met is forgotten",
+    "history.names": "column = how its entity is called in facts",
     "why": "what the guess had in mind; read by nobody but you",
 }
 
@@ -71,7 +91,12 @@ class SchemaMapping(BaseModel):
     numbers: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
+    rising: tuple[str, ...] = ()
+    falling: tuple[str, ...] = ()
     rename: Mapping[str, str] = Field(default_factory=dict)
+    time_parts: TimeParts | None = None
+    elapsed: Mapping[str, tuple[str, str]] = Field(default_factory=dict)
+    history: HistoryPlan | None = None
     why: Mapping[str, str] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -87,12 +112,50 @@ class SchemaMapping(BaseModel):
                     raise ConfigurationError(f"'{parts[column]}' and '{key}' both name the column '{column}'")
         if self.amount and self.rename.get(self.amount, "amount") != "amount":
             raise ConfigurationError(f"'amount' and 'rename' give the column '{self.amount}' two names")
+        self._check_times(parts)
+        self._check_entities(parts)
         _disjoint(self, "known", "ignore")
+        _disjoint(self, "rising", "falling", what="fact")
         _disjoint(self, "numbers", "flags")
         _disjoint(self, "numbers", "categories")
         _disjoint(self, "flags", "categories")
         _disjoint(self, "fraud_values", "legit_values", what="value")
         return self
+
+    def _check_times(self, parts: Mapping[str, str]) -> None:
+        """There is one time, and what is known only with the label makes no fact."""
+        if self.time and self.time_parts:
+            raise ConfigurationError(f"'time' names the column '{self.time}', and 'time_parts' says the time too")
+        for key, column in self.named_times():
+            other = parts.get(column)
+            if other and not (other == "time" and key.startswith("elapsed.")):
+                raise ConfigurationError(f"'{other}' and '{key}' both name the column '{column}'")
+
+    def _check_entities(self, parts: Mapping[str, str]) -> None:
+        """An entity plays no other part, and is no fact: what would be learnt of it is learnt by heart."""
+        facts = {column: key for key in ("known", "numbers", "flags", "categories") for column in getattr(self, key)}
+        for column in self.entities:
+            other = parts.get(column) or facts.get(column) or ("rename" if column in self.rename else None)
+            if other:
+                raise ConfigurationError(f"'{other}' and 'history.entities' both name the column '{column}'")
+
+    def named_times(self) -> Iterator[tuple[str, str]]:
+        """The columns that hold parts of the time, and those between which time is measured."""
+        if self.time_parts:
+            yield from self.time_parts.named_columns()
+        for fact, columns in self.elapsed.items():
+            for column in columns:
+                yield f"elapsed.{fact}", column
+
+    @property
+    def has_time(self) -> bool:
+        """Whether it says when a transaction was."""
+        return bool(self.time or self.time_parts)
+
+    @property
+    def entities(self) -> tuple[str, ...]:
+        """The columns that say who or what."""
+        return self.history.entities if self.history else ()
 
     def roles(self) -> Iterator[tuple[str, str]]:
         """The parts that are played, each with its column."""
@@ -109,6 +172,9 @@ class SchemaMapping(BaseModel):
                 yield key, column
         for column in self.rename:
             yield "rename", column
+        yield from self.named_times()
+        if self.history:
+            yield from self.history.named_columns()
 
     def require_columns(
         self, columns: Sequence[str], *, file: str, place: str = "mapping", optional: frozenset[str] = frozenset()
@@ -131,6 +197,9 @@ class SchemaMapping(BaseModel):
         changes: dict[str, Any] = {role: None for role in ROLES if getattr(self, role) not in columns}
         changes |= {key: tuple(one for one in getattr(self, key) or () if one in columns) for key in _LISTS}
         changes["rename"] = {column: fact for column, fact in self.rename.items() if column in columns}
+        changes["elapsed"] = {fact: pair for fact, pair in self.elapsed.items() if set(pair) <= set(columns)}
+        if self.time_parts and not self.time_parts.are_in(columns):
+            changes["time_parts"] = None
         if self.label not in columns:
             changes |= {"fraud_values": (), "legit_values": ()}
         if self.time not in columns:
@@ -143,25 +212,41 @@ class SchemaMapping(BaseModel):
         >>> parse_mapping(SchemaMapping(label="class").describe()).label
         'class'
         """
-        plain, tables = [], []
-        for key in type(self).model_fields:
-            value = getattr(self, key)
-            if value is None:
-                continue
-            if isinstance(value, Mapping):
-                entries = "".join(f"{_quoted(name)} = {_quoted(text)}\n" for name, text in value.items())
-                tables.append(f"\n# {_COMMENTS[key]}\n[{key}]\n{entries}" if entries else "")
-            elif isinstance(value, tuple):
-                plain.append(f"# {_COMMENTS[key]}\n{key} = [{', '.join(map(_quoted, value))}]\n")
-            else:
-                plain.append(f"# {_COMMENTS[key]}\n{key} = {_quoted(value)}\n")
+        plain, tables = _written(self)
         return "".join(plain + tables)
+
+
+_TABLES: dict[str, type[BaseModel]] = {"history": HistoryPlan, "time_parts": TimeParts}
+
+
+def _written(model: BaseModel, path: str = "") -> tuple[list[str], list[str]]:
+    """The keys of a model as TOML, and its tables, which have to follow them."""
+    plain: list[str] = []
+    tables: list[str] = []
+    for key in type(model).model_fields:
+        value, comment = getattr(model, key), _COMMENTS[f"{path}{key}"]
+        said = f"# {comment}\n" if comment else ""
+        if isinstance(value, BaseModel):
+            keys, below = _written(value, f"{path}{key}.")
+            tables += [f"\n{said}[{path}{key}]\n{''.join(keys)}", *below]
+        elif isinstance(value, Mapping):
+            entries = "".join(f"{_quoted(name)} = {_toml(entry)}\n" for name, entry in value.items())
+            tables.append(f"\n{said}[{path}{key}]\n{entries}" if entries else "")
+        elif isinstance(value, tuple):
+            plain.append(f"{said}{key} = {_toml(value)}\n")
+        elif value is not None:
+            plain.append(f"{said}{key} = {value if isinstance(value, int) else _quoted(value)}\n")
+    return plain, tables
 
 
 def _disjoint(mapping: SchemaMapping, one: str, other: str, *, what: str = "column") -> None:
     for name in getattr(mapping, one) or ():
         if name in (getattr(mapping, other) or ()):
             raise ConfigurationError(f"'{one}' and '{other}' both name the {what} '{name}'")
+
+
+def _toml(value: str | tuple[str, ...]) -> str:
+    return _quoted(value) if isinstance(value, str) else f"[{', '.join(map(_quoted, value))}]"
 
 
 def _quoted(text: str) -> str:
@@ -187,7 +272,8 @@ def _first_problem(problem: ValidationError) -> str:
     first = problem.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        return f"unknown key '{key}'; the keys are: {', '.join(SchemaMapping.model_fields)}"
+        model = _TABLES.get(str(first["loc"][0]), SchemaMapping)
+        return f"unknown key '{key}'; the keys are: {', '.join(model.model_fields)}"
     return f"key '{key}': {first['msg']}"
 
 

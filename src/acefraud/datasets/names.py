@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from acefraud.core.lexicon import words_for
+from acefraud.core.lexicon import LEXICON, words_for
 
 _LABEL = """answer label is_fraud fraud class target fraudulent is_fraudulent tx_fraud fraud_flag
     fraud_label fraud_bool has_cbk chargeback is_chargeback fraud_found_p fraud_found fraud_reported fraud_ind
@@ -60,6 +60,12 @@ def names_an_entity(column: str) -> bool:
     return _ENTITY.search(re.sub(r"[\s.-]+", "_", snake).lower()) is not None
 
 
+PLACES: dict[str, tuple[str, ...]] = {
+    "latitude": ("latitude", "lat", "geolat"),
+    "longitude": ("longitude", "lon", "long", "lng", "geolon", "geolong", "geolng"),
+}
+"""The plain names of columns with a place."""
+
 _SUM = re.compile(r"^(?:amount|amt|value)_|_(?:amount|amt)$")
 
 
@@ -78,4 +84,4 @@ def names_a_label(column: str) -> bool:
     >>> names_a_label("TX_FRAUD_SCENARIO"), names_a_label("fraud_reports")
     (True, False)
     """
-    return words_for(column.lower()) is None and _LEAK.search(plain_name(column)) is not None
+    return column.lower() not in LEXICON and _LEAK.search(plain_name(column)) is not None

@@ -72,21 +72,41 @@ def find_format(texts: list[str | None]) -> str | None:
     return best
 
 
+def shared_format(column: Column, time_format: str | None) -> str | None:
+    """The format of another column where it reads most cells of this one too; else None, and it has to be found.
+
+    A single row would not tell day and month apart, so it is read as the column beside it.
+
+    >>> shared_format(["2/1/15"], "%d/%m/%y"), shared_format(["2015-01-02"], "%d/%m/%y")
+    ('%d/%m/%y', None)
+    """
+    sample = [text for text in plain_texts(_head(column)) if text is not None]
+    if time_format is None or not sample:
+        return time_format
+    read = sum(value is not None for value in _parse(list(sample), time_format))
+    return time_format if 2 * read >= len(sample) else None
+
+
 def look_like_times(column: Column, *, at_least: float = 0.95) -> bool:
     """Whether that share of the first cells are times, so that a column may be guessed to hold them.
 
     >>> look_like_times(["2025-01-31", "2025-02-01"]), look_like_times([0.0, 31.0])
     (True, False)
     """
-    if isinstance(column, pl.Series):
-        if column.dtype.is_temporal():
-            return True
-        column = column.drop_nulls().head(_SAMPLE)
-    sample = [text for text in plain_texts(column) if text is not None][:_SAMPLE]
+    if isinstance(column, pl.Series) and column.dtype.is_temporal():
+        return True
+    sample = [text for text in plain_texts(_head(column)) if text is not None]
     found = find_format(list(sample))
     if found is None:
         return False
     return sum(value is not None for value in _parse(list(sample), found)) >= at_least * len(sample)
+
+
+def _head(column: Column) -> Column:
+    """The first cells that hold something."""
+    if isinstance(column, pl.Series):
+        return column.drop_nulls().head(_SAMPLE)
+    return [cell for cell in column if cell is not None][:_SAMPLE]
 
 
 def _stamps(series: pl.Series) -> list[datetime | None]:

@@ -41,6 +41,7 @@ class CaseMemory:
         self._aside: list[bool] = []
         self._masks: dict[Condition, Mask] = {}
         self._knowledge = np.zeros(0)
+        self._table = FactTable([])
         self._bank = TestBank()
         self._matrix = np.zeros((0, 0), dtype=np.float32)
         self._bank_from = self._evaluated = 0
@@ -79,7 +80,9 @@ class CaseMemory:
     def table(self) -> FactTable:
         """All cases as a column table."""
         self._catch_up()
-        return FactTable(self._rows)
+        if len(self._table) < len(self._rows):
+            self._table = FactTable(self._rows)
+        return self._table
 
     def found_in(self) -> Mask:
         """The cases that conditions may be sought in. Three in ten are kept aside, to check what was found."""
@@ -93,9 +96,10 @@ class CaseMemory:
         self._catch_up()
         known = self._masks.get(condition)
         if known is None or len(known) < len(self._rows):
-            start = 0 if known is None else len(known)
-            fresh = _where(condition, self._rows[start:])
-            known = fresh if known is None else np.concatenate([known, fresh])
+            if known is None:
+                known = condition.holds_in(self.table)
+            else:
+                known = np.concatenate([known, _where(condition, self._rows[len(known) :])])
             self._masks[condition] = known
         return known
 
@@ -112,7 +116,7 @@ class CaseMemory:
         self._catch_up()
         count = len(self._rows)
         if count >= self._bank_from * _GROWTH or not len(self._bank):
-            table = FactTable(self._rows)
+            table = self.table
             self._bank = TestBank(candidate_tests(table, np.array(self._labels, dtype=np.bool_), self._options))
             self._matrix = np.zeros((math.ceil(count * _GROWTH), len(self._bank)), dtype=np.float32)
             self._matrix[:count] = self._bank.evaluate(table)
@@ -125,6 +129,7 @@ class CaseMemory:
     def _forget_columns(self) -> None:
         self._rows, self._labels, self._aside, self._masks = [], [], [], {}
         self._knowledge = np.zeros(0)
+        self._table = FactTable([])
         self._bank = TestBank()
 
     def _catch_up(self) -> None:

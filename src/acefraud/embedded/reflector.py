@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -12,18 +13,18 @@ import numpy.typing as npt
 from acefraud.core.bullet import DEFAULT_NODE, Bullet
 from acefraud.core.condition import Condition
 from acefraud.core.english import sentence
-from acefraud.core.evidence import Evidence, wilson
+from acefraud.core.evidence import ENOUGH_TO_SHOW, Evidence, wilson
 from acefraud.core.scoring import Calibration
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.embedded.agent import weight_of
 from acefraud.embedded.facts import facts_of
-from acefraud.embedded.induction.boosting import Induced, InductionOptions, Lesson, induce, record_of, seen
-from acefraud.embedded.induction.fitting import fit, probabilities
+from acefraud.embedded.induction.boosting import History, Induced, InductionOptions, Lesson, induce, record_of
+from acefraud.embedded.induction.fitting import Cases, fit, probabilities
 from acefraud.embedded.induction.growing import Residual, condition_of, grow
 from acefraud.embedded.memory import CaseMemory
 from acefraud.embedded.problem_types import problem_types
-from acefraud.embedded.scorecard import GENERAL
+from acefraud.embedded.scorecard import GENERAL, score_in
 from acefraud.errors import InputError
 
 
@@ -82,6 +83,7 @@ class Reflector:
         self.options = options or ReflectorOptions()
         self._memory = CaseMemory(self.options.memory, self.options.induction.candidates)
         self._seed = seed
+        self._texts = False
         self._proposed: list[tuple[Condition, float]] = []
         self._unnamed = 0
 
@@ -90,7 +92,9 @@ class Reflector:
 
     def remember(self, cases: Iterable[Case]) -> None:
         """Take in labelled cases without proposing anything."""
-        self._memory.remember(cases)
+        given = list(cases)
+        self._texts = self._texts or any(case.transaction.text for case in given)
+        self._memory.remember(given)
 
     async def reflect(
         self,
@@ -108,7 +112,7 @@ class Reflector:
         """
         transaction = query if isinstance(query, Transaction) else self._named(query)
         truth, missed = _verdict(correct), _verdict(predicted) is not _verdict(correct)
-        self._memory.remember([Case(transaction=transaction, is_fraud=truth is Verdict.DECLINE)])
+        self.remember([Case(transaction=transaction, is_fraud=truth is Verdict.DECLINE)])
         lesson = self._propose(transaction, truth, known)
         if lesson is None:
             return None
@@ -121,10 +125,18 @@ class Reflector:
         self._unnamed += 1
         return Transaction(id=f"text-{self._unnamed}", text=text)
 
-    def study(self, cases: Sequence[Case], progress: Callable[[float], None] = lambda _: None) -> Induced | None:
+    def study(
+        self,
+        cases: Sequence[Case],
+        progress: Callable[[float], None] = lambda _: None,
+        *,
+        rising: tuple[str, ...] = (),
+        falling: tuple[str, ...] = (),
+    ) -> Induced | None:
         """Everything a whole labelled history teaches, at once; the cases are remembered too.
 
-        What is learnt must hold up on the latest cases, or on cases drawn at random where times are not known.
+        What is learnt must hold up on the latest cases, or on cases drawn at random where times are not known. Of a fact
+        that is `rising`, more never lowers the risk; of one that is `falling`, more never raises it.
         """
         generator = np.random.default_rng(self._seed)
         ordered = by_time(cases)
@@ -134,7 +146,9 @@ class Reflector:
         rows = FactTable([facts_of(case.transaction).facts for case in ordered])
         labels = np.array([case.is_fraud for case in ordered], dtype=np.bool_)
         times = [case.transaction.time for case in ordered]
-        return induce(rows, labels, self.options.induction, generator, progress, times=times)
+        history = History(rows, labels, score_in(rows) if self._texts else None, times)
+        options = replace(self.options.induction, rising=rising, falling=falling)
+        return induce(history, options, generator, progress)
 
     def review(self, known: KnownAlready) -> list[dict[str, Any]]:
         """What all remembered cases together still teach: a few rounds on the residual of the playbook."""
@@ -169,8 +183,9 @@ class Reflector:
         for bullet in bullets:
             if bullet.id in masks and bullet not in fitting:
                 offset += (bullet.weight or 0.0) * masks[bullet.id]
-        columns = np.column_stack([masks[b.id] for b in fitting]) if fitting else np.zeros((len(labels), 0))
-        fitted = fit(columns.astype(np.float64), self._memory.knowledge(), labels, self.options.induction.fit, offset)
+        columns = np.column_stack([masks[b.id] for b in fitting]) if fitting else np.zeros((len(labels), 0), np.bool_)
+        knowledge = self._memory.knowledge() if self._texts else None
+        fitted = fit(columns, Cases(labels, knowledge, offset), self.options.induction.fit)
         weights = {b.id: round(float(w), 6) for b, w in zip(fitting, fitted.weights, strict=True)}
         return Refitted(weights, fitted.calibration)
 
@@ -187,8 +202,18 @@ class Reflector:
         mask = self._memory.mask(condition)
         first, last = seen(mask, self._memory.times)
         return Evidence(
-            learnt=record_of(mask, labels), base_rate=float(labels.mean()), first_seen=first, last_seen=last
+            learnt=record_of(mask, labels),
+            base_rate=float(labels.mean()),
+            cases=len(labels),
+            first_seen=first,
+            last_seen=last,
         )
+
+    def recent(self, condition: Condition, latest: int) -> Evidence:
+        """What the latest remembered cases, so many at most, say of a condition."""
+        labels, mask = self._memory.labels[-latest:], self._memory.mask(condition)[-latest:]
+        base_rate = float(labels.mean()) if len(labels) else 0.0
+        return Evidence(learnt=record_of(mask, labels), base_rate=base_rate, cases=len(labels))
 
     def _propose(self, transaction: Transaction, truth: Verdict, known: KnownAlready | None) -> Lesson | None:
         labels = self._memory.labels
@@ -212,6 +237,7 @@ class Reflector:
             learnt=record_of(mask & found, labels),
             base_rate=float(labels.mean()),
             later=None if found.all() else record_of(mask & ~found, labels),
+            cases=_cases_shown(mask, found),
             first_seen=first,
             last_seen=last,
         )
@@ -251,6 +277,18 @@ class Reflector:
         return any(condition == bullet.condition for bullet in known.bullets)
 
 
+def _cases_shown(mask: npt.NDArray[np.bool_], found: npt.NDArray[np.bool_]) -> int:
+    """Among how many cases the record that evidence shows was measured."""
+    aside = int((mask & ~found).sum()) >= ENOUGH_TO_SHOW
+    return int((~found).sum()) if aside else int(found.sum())
+
+
+def seen(mask: npt.NDArray[np.bool_], times: Sequence[datetime | None]) -> tuple[datetime | None, datetime | None]:
+    """The first and the last time a condition held, where times are known."""
+    held = [time for holds, time in zip(mask, times, strict=True) if holds and time is not None]
+    return min(held, default=None), max(held, default=None)
+
+
 def by_time(cases: Sequence[Case]) -> list[Case]:
     """In the order of time where every case has one, else as they are."""
     timed = [(case.transaction.time.timestamp(), place) for place, case in enumerate(cases) if case.transaction.time]
@@ -259,7 +297,7 @@ def by_time(cases: Sequence[Case]) -> list[Case]:
 
 def as_reply(lesson: Lesson) -> dict[str, Any]:
     """A lesson in the shape in which every reflector answers."""
-    low, high = lesson.evidence.shown.interval
+    low, high = lesson.evidence.interval
     return {
         "new_bullet": sentence(lesson.condition, lesson.evidence),
         "problem_types": problem_types(lesson.condition),

@@ -34,6 +34,8 @@ class Part:
     train: tuple[Case, ...]
     test: tuple[Case, ...]
     rows: tuple[int, ...]
+    mapping: str = ""
+    """How the file was read, as text: it may ask for a history of entities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,8 @@ def parts_of_file(data: Dataset, seeds: Sequence[int], *, folds: int = 0, test_s
             parted = data.split(test_share, seed=0)
             pairs = [(parted.train, parted.test)]
         for train, test in pairs:
-            yield Part(seed, train, test, tuple(place[case.transaction.id] for case in test))
+            rows = tuple(place[case.transaction.id] for case in test)
+            yield Part(seed, train, test, rows, data.mapping.describe())
 
 
 def compare(
@@ -159,7 +162,7 @@ def _run_all(jobs: Sequence[tuple[Part, Mode]], processes: int | None) -> Iterat
 
 def _run(job: tuple[Part, Mode]) -> _Outcome:
     part, mode = job
-    run = asyncio.run(TrainingPipeline(seed=part.seed).run(mode, part.train, part.test))
+    run = asyncio.run(TrainingPipeline(seed=part.seed).run(mode, part.train, part.test, mapping=part.mapping))
     scored = Scored(run.declined, run.probabilities, run.labels)
     strongest = sorted(run.playbook.get_bullets_for_node("fraud_detection"), key=lambda b: -abs(b.weight or 0))
     sample = tuple(bullet.content for bullet in strongest[:12])

@@ -6,11 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from acefraud.core.bullet import DEFAULT_NODE, Source, Status
 from acefraud.core.condition import Condition
 from acefraud.core.decision import Decision, decision_id
 from acefraud.core.events import DecisionMade, Happening, OutcomeHeard, Recalibrated, Trained
 from acefraud.core.evidence import Evidence
+from acefraud.core.ledger import RowsChange
 from acefraud.core.outcome import Judgement, Outcome, Ruling
 from acefraud.core.playbook import Snapshot
 from acefraud.core.roles import Agent, Judge
@@ -21,9 +24,12 @@ from acefraud.embedded.agent import SimpleFraudAgent
 from acefraud.embedded.facts import facts_of
 from acefraud.embedded.judge import SimpleJudge
 from acefraud.embedded.reflector import KnownAlready, Reflector, as_reply, by_time
+from acefraud.embedded.scorecard import GENERAL
 from acefraud.errors import StoreConflict
 from acefraud.learning.credits import Hearing, all_credits, heard_before
 from acefraud.learning.demotion import demotion_of
+from acefraud.learning.remembering import EntityMemory, directions_of, forgetting, memory_for
+from acefraud.learning.thresholds import ThresholdRule, cases_for, choose, said_of
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.playbook import BulletPlaybook
 
@@ -42,8 +48,10 @@ class LearnerOptions:
     review_every: int = 50
     """After so many outcomes, look at all remembered cases together and fit all weights anew."""
     threshold: float = 0.5
-    """Probability of fraud from which a transaction is declined, once there is history to fit a frame on."""
-    most_bullets: int = 120
+    """Probability of fraud from which a transaction is declined, until training chooses another."""
+    recent: int = 2_000
+    """The latest outcomes, on which the record of each bullet is watched."""
+    most_bullets: int = 150
     """No further bullets are proposed while the node has so many that are not retired."""
 
 
@@ -86,12 +94,21 @@ class Learner:
         return (await self.decide_all([transaction]))[0]
 
     async def decide_all(self, transactions: Sequence[Transaction]) -> list[Decision]:
-        """Decide several on one revision of the playbook and record them together, or none."""
+        """Decide several on one revision of the playbook and record them together, or none.
+
+        Where a history is kept, each gets the facts that its past gives, and counts for those after it.
+        """
+        memory = self.memory()
+        if memory is not None:
+            transactions = memory.enriched(transactions, self.playbook.ledger)
         snapshot = self.playbook.snapshot()
         decisions = [await self.decide_on(transaction, snapshot) for transaction in transactions]
         recorded = [self.playbook.ledger.decision(decision.id) for decision in decisions]
         fresh = {new.id: new for new, old in zip(decisions, recorded, strict=True) if old is None}
-        self.playbook.record([DecisionMade(decision=decision) for decision in fresh.values()])
+        self.playbook.record(
+            [DecisionMade(decision=decision) for decision in fresh.values()],
+            rows=memory.adding([new.transaction for new in fresh.values()]) if memory and fresh else None,
+        )
         return [old or new for new, old in zip(decisions, recorded, strict=True)]
 
     async def decide_on(self, transaction: Transaction, snapshot: Snapshot) -> Decision:
@@ -121,6 +138,13 @@ class Learner:
         """Decide again on the revision a decision was made with, from the ledger alone."""
         return await self.decide_on(decision.transaction, self.playbook.snapshot_at(decision.revision))
 
+    def memory(self) -> EntityMemory | None:
+        """What remembers entities, where the latest training asks for it."""
+        if memory_for(self.playbook.snapshot().mapping) is None:
+            return None
+        self.playbook.refresh()
+        return memory_for(self.playbook.snapshot().mapping)
+
     # --- hearing ---
 
     async def hear(self, outcome: Outcome, transaction: Transaction | None = None) -> Heard:
@@ -132,6 +156,9 @@ class Learner:
         node = self.options.node
         made = [m for m in self.playbook.ledger.decisions_of(outcome.transaction_id) if m.decision.node == node]
         decision = made[-1].decision if made else None
+        memory = self.memory()
+        if memory is not None and decision is None and transaction is not None:
+            transaction = memory.enriched([transaction], self.playbook.ledger)[0]
         subject = decision.transaction if decision else transaction
         judgement = await self._judge(outcome, decision)
         hearing = Hearing(outcome, decision, subject, judgement)
@@ -156,7 +183,8 @@ class Learner:
             return [heard], case
 
         self._recall()
-        self.playbook.record_if_unchanged(happenings, who=str(outcome.source))
+        told = memory.hearing(outcome, None if decision else transaction) if memory else None
+        self.playbook.record_if_unchanged(happenings, who=str(outcome.source), rows=told)
         if not news:
             return Heard(judgement, already_known=True)
         if subject is None:
@@ -239,25 +267,41 @@ class Learner:
         *,
         dataset: str = "",
         mapping: str = "",
+        waiting: Sequence[Transaction] = (),
+        threshold: ThresholdRule | None = None,
         progress: Callable[[float], None] = lambda _: None,
     ) -> list[str]:
-        """Learn from a whole labelled history at once; returns the ids of the bullets added."""
+        """Learn from a whole labelled history at once; returns the ids of the bullets added.
+
+        Where the mapping asks for a history, the cases get the facts that it gives and stay remembered, together with
+        the transactions that are still ``waiting`` for their label. Without a rule the threshold stays as it is.
+        """
         self._recall()
-        ordered = by_time(cases)
-        induced = self.reflector.study(ordered, progress)
+        memory = memory_for(mapping)
+        ordered = by_time(cases if memory is None else memory.studied(cases, waiting))
+        tried_on = cases_for(threshold, ordered, self.reflector.options.induction.later_share) if threshold else []
+        rising, falling = directions_of(mapping)
+        induced = self.reflector.study(ordered, progress, rising=rising, falling=falling) if ordered else None
         lessons = induced.lessons if induced else ()
         frauds = sum(case.is_fraud for case in cases)
         trained = Trained(node=self.options.node, dataset=dataset, rows=len(cases), frauds=frauds, mapping=mapping)
         alone = not self.playbook.get_bullets_for_node(self.options.node)
+        remembered = memory.filling(cases, waiting, self.playbook.ledger) if memory else self._end_of_memory()
         with self.playbook.one_step(why=f"learnt from {len(cases):,} labelled cases"):
-            self.playbook.record([trained], cases=ordered[-self.reflector.options.memory :])
+            self.playbook.record([trained], cases=ordered[-self.reflector.options.memory :], rows=remembered)
             replies = [as_reply(lesson) for lesson in lessons]
             added = [new for reply in replies if (new := self._curate(reply, Source.OFFLINE)) is not None]
             if induced is not None and alone:
                 self._frame(induced.calibration, {})
             else:
                 self.refit()
+            if threshold is not None:
+                self._set_threshold(threshold, tried_on)
         return added
+
+    def _end_of_memory(self) -> RowsChange | None:
+        """What a training without a history does to one that is kept."""
+        return forgetting if self.memory() else None
 
     def refit(self) -> None:
         """Fit the weights of bullets with a condition, and the frame around them, on what is remembered."""
@@ -273,16 +317,26 @@ class Learner:
                 self.playbook.set_status(bullet.id, Status.RETIRED, why="fitted to nothing: others say it already")
 
     def _frame(self, calibration: Calibration, weights: dict[str, float]) -> None:
-        frame = calibration.model_copy(update={"threshold": self.options.threshold})
+        before = self.playbook.snapshot().calibration(self.options.node)
+        frame = calibration.model_copy(update={"threshold": before.threshold if before else self.options.threshold})
         self.playbook.record([Recalibrated(node=self.options.node, calibration=frame, weights=weights)])
 
+    def _set_threshold(self, rule: ThresholdRule, cases: Sequence[Case]) -> None:
+        """Choose the threshold on labelled cases, as the playbook decides them now."""
+        frame = self.playbook.snapshot().calibration(self.options.node) or GENERAL
+        bullets = self.playbook.get_bullets_for_node(self.options.node)
+        said = said_of(cases, bullets, frame, self.selector, self.options.n_bullets)
+        chosen = choose(rule, said, np.array([case.is_fraud for case in cases], dtype=np.bool_))
+        frame = frame.model_copy(update={"threshold": chosen})
+        self.playbook.record([Recalibrated(node=self.options.node, calibration=frame)])
+
     def demote(self) -> None:
-        """Retire or question bullets whose record since they were added no longer bears them out."""
-        snapshot = self.playbook.snapshot()
-        calibration = snapshot.calibration(self.options.node)
-        if calibration is None:
-            return
-        for bullet in snapshot.for_node(self.options.node):
-            verdict = demotion_of(bullet, calibration.base_rate)
-            if verdict is not None and bullet.status is not Status.PINNED:
+        """Retire or question bullets whose record on the latest outcomes no longer bears them out."""
+        self._recall()
+        for bullet in self.playbook.get_bullets_for_node(self.options.node):
+            if bullet.condition is None or bullet.status is Status.PINNED:
+                continue
+            seen = self.reflector.recent(bullet.condition, self.options.recent)
+            verdict = demotion_of(bullet, seen.base_rate, seen.learnt, seen.cases)
+            if verdict is not None:
                 self.playbook.set_status(bullet.id, verdict.status, why=verdict.reason)

@@ -16,6 +16,7 @@ from acefraud.core.transaction import Case, Verdict
 from acefraud.curation.curator import Curator
 from acefraud.embedded.reflector import Reflector, ReflectorOptions
 from acefraud.learning.learner import Learner, LearnerOptions
+from acefraud.learning.remembering import awaited, memory_for
 from acefraud.learning.stream import stream
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.playbook import BulletPlaybook
@@ -89,16 +90,26 @@ class TrainingPipeline:
         test: Sequence[Case],
         *,
         playbook: BulletPlaybook | None = None,
+        mapping: str = "",
         progress: Callable[[float], None] = lambda _: None,
     ) -> ModeRun:
-        """Run one mode over the test cases. Only offline + online is shown the training cases."""
+        """Run one mode over the test cases. Only offline + online is shown the labels of the training cases.
+
+        Where the mapping asks for a history, all modes remember the training transactions, so that they decide on the
+        same facts.
+        """
         started = time.perf_counter()
         book = BulletPlaybook() if playbook is None else playbook
         learner = self.learner(book)
+        memory = memory_for(mapping)
+        if memory is not None:
+            train, test = awaited(train, memory.plan), awaited(test, memory.plan)
         pending: list[Case] = []
         if mode is Mode.OFFLINE_ONLINE:
             known, pending = known_by(train, test)
-            learner.study(known)
+            learner.study(known, mapping=mapping, waiting=[case.transaction for case in pending] if memory else ())
+        elif memory is not None:
+            learner.study((), mapping=mapping, waiting=[case.transaction for case in train])
         learns = mode is not Mode.VANILLA
         decisions = await stream(learner, test, learns=learns, pending=pending, progress=progress)
         return _summed_up(mode, decisions, test, learner, time.perf_counter() - started)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from acefraud.core.english import say_facts
 from acefraud.core.playbook import ReadsPlaybook, Snapshot
 from acefraud.core.roles import Embedder, Vectors
 from acefraud.core.transaction import FactValue, Transaction
+from acefraud.embedded.agent import weight_of
 from acefraud.embedded.embedder import DEFAULT_EMBEDDER, embedder_named
 from acefraud.embedded.facts import facts_of
 from acefraud.errors import ConfigurationError, InputError
@@ -30,10 +32,20 @@ class Selection:
     trace: SelectionTrace
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What stages 2 to 5 picked, and how many bullets each of the five stages left."""
+
+    bullets: tuple[Bullet, ...]
+    scores: tuple[BulletScore, ...]
+    left: tuple[int, ...]
+
+
 class HybridSelector:
     """Picks bullets by record, relevance, exploration and difference from one another.
 
     `semantic_threshold` is the embedder's own measured one unless given (0.5 was set for text-embedding-3-small).
+    With `explore=False` what is expected of a bullet takes the place of the draw, and nothing is left to chance.
 
     >>> from acefraud.storage.playbook import BulletPlaybook
     >>> playbook = BulletPlaybook()
@@ -53,6 +65,7 @@ class HybridSelector:
         embedding_model: str | Embedder = DEFAULT_EMBEDDER,
         *,
         seed: int = 0,
+        explore: bool = True,
     ) -> None:
         self.embedder = embedder_named(embedding_model) if isinstance(embedding_model, str) else embedding_model
         self.quality_threshold = _share("quality_threshold", quality_threshold)
@@ -62,6 +75,7 @@ class HybridSelector:
         self.diversity_weight = _share("diversity_weight", diversity_weight)
         self.weights = _weights(weights)
         self.seed = seed
+        self.explore = explore
 
     def select_bullets(
         self,
@@ -92,17 +106,44 @@ class HybridSelector:
         """The same for facts already known, with the trace of the stages."""
         if n_bullets < 0:
             raise ConfigurationError(f"n_bullets must not be negative, got {n_bullets}")
-        wanted_source = _source(source)
-        in_context = stages.contextual(snapshot, node, wanted_source, facts)
-        good = stages.quality(in_context, self.quality_threshold, n_bullets)
+        in_context = stages.contextual(snapshot, node, _source(source), facts)
+        calibration = snapshot.calibration(node)
+        base_rate = calibration.base_rate if calibration else 0.5
+        generator = stages.draws_for(self.seed, transaction.id, snapshot.revision) if self.explore else None
+        choice = self.choose(in_context, base_rate, n_bullets, generator, lambda: self._embed_query(transaction, facts))
+        names = ("contextual", "quality", "semantic", "hybrid", "diversity")
+        trace = SelectionTrace(
+            stages=tuple(StageCount(stage=name, left=left) for name, left in zip(names, choice.left, strict=True)),
+            scores=choice.scores,
+            revision=snapshot.revision,
+            seed=self.seed,
+            embedder=self.embedder.name,
+            settings=f"{self.settings} n={n_bullets} source={source or 'all'}",
+        )
+        return Selection(choice.bullets, choice.scores, trace)
+
+    def choose(
+        self,
+        in_context: Sequence[tuple[Bullet, bool]],
+        base_rate: float,
+        wanted: int,
+        generator: np.random.Generator | None,
+        query: Callable[[], Vectors],
+    ) -> Choice:
+        """Stages 2 to 5 over the bullets that may apply, each with whether that is proven."""
+        all_merits = stages.merits_of([bullet for bullet, _ in in_context], base_rate)
+        places = stages.quality(in_context, all_merits, self.quality_threshold, wanted)
+        good = [in_context[place] for place in places]
         vectors = self.embedder.embed([bullet.content for bullet, _ in good])
-        query = None if all(proven for _, proven in good) else self._embed_query(transaction, facts)
-        kept, relevance = stages.semantic(good, vectors, query, self.semantic_threshold)
-        bullets = [good[place][0] for place in kept]
-        success = np.array([bullet.get_success_rate() for bullet in bullets], dtype=np.float64)
-        draws = stages.thompson(bullets, stages.draws_for(self.seed, transaction.id, snapshot.revision))
+        contributions = np.array([weight_of(bullet, base_rate) for bullet, _ in good], dtype=np.float64)
+        asked = None if all(proven for _, proven in good) else query()
+        kept, relevance = stages.semantic(good, contributions, vectors, asked, self.semantic_threshold)
+        merits = all_merits[places][kept]
+        success, draws = stages.success_of(merits), stages.thompson(merits, generator)
         combined = stages.hybrid(success, relevance, draws, self.weights)
-        picks = stages.diverse(combined, vectors[kept], n_bullets, self.diversity_weight)
+        bullets = [good[place][0] for place in kept]
+        proven = [good[place][1] for place in kept]
+        picks = stages.diverse(combined, proven, vectors[kept], wanted, self.diversity_weight)
         scores = tuple(
             BulletScore(
                 bullet_id=bullets[i].id,
@@ -115,17 +156,14 @@ class HybridSelector:
             )
             for i, bonus in picks
         )
-        counts = (len(in_context), len(good), len(kept), len(combined), len(picks))
-        names = ("contextual", "quality", "semantic", "hybrid", "diversity")
-        trace = SelectionTrace(
-            stages=tuple(StageCount(stage=name, left=left) for name, left in zip(names, counts, strict=True)),
-            scores=scores,
-            revision=snapshot.revision,
-            seed=self.seed,
-            embedder=self.embedder.name,
-            settings=f"{self.settings} n={n_bullets} source={source or 'all'}",
-        )
-        return Selection(tuple(bullets[i] for i, _ in picks), scores, trace)
+        left = (len(in_context), len(good), len(kept), len(combined), len(picks))
+        return Choice(tuple(bullets[i] for i, _ in picks), scores, left)
+
+    def without_draws(self) -> HybridSelector:
+        """The same selector, leaving nothing to chance."""
+        same = copy.copy(self)
+        same.explore = False
+        return same
 
     @property
     def settings(self) -> str:
@@ -134,6 +172,7 @@ class HybridSelector:
         return (
             f"quality>={self.quality_threshold:g} semantic>={self.semantic_threshold:g} "
             f"diversity={self.diversity_weight:g} weights={w.quality:g}/{w.semantic:g}/{w.thompson:g}"
+            f"{'' if self.explore else ' explore=no'}"
         )
 
     def _embed_query(self, transaction: Transaction, facts: Mapping[str, FactValue]) -> Vectors:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 
 from acefraud.core.decision import Decision
@@ -17,9 +18,11 @@ from acefraud.core.events import (
     OutcomeHeard,
     StatusChanged,
 )
+from acefraud.core.ledger import RowsChange, RowStore
 from acefraud.core.playbook import Checkpoint
 from acefraud.core.transaction import Case
 from acefraud.errors import StoreConflict
+from acefraud.storage.rows import DraftRows, MemoryRows
 
 ABOUT_A_BULLET = (BulletAdded, BulletEdited, StatusChanged, BulletCredited)
 
@@ -34,6 +37,7 @@ class MemoryLedger:
         self._decisions: dict[str, Decision] = {}
         self._decided: dict[str, list[DecisionMade]] = defaultdict(list)
         self._heard: dict[str, list[OutcomeHeard]] = defaultdict(list)
+        self._rows = MemoryRows()
         self._checkpoint: Checkpoint | None = None
 
     def append(
@@ -45,6 +49,7 @@ class MemoryLedger:
         why: str = "",
         expected: int | None = None,
         cases: Sequence[Case] = (),
+        rows: RowsChange | None = None,
     ) -> list[Event]:
         """Write all of them, or none."""
         last = self.last_seq()
@@ -53,6 +58,10 @@ class MemoryLedger:
         events = [
             Event(seq=last + place, at=at, who=who, why=why, what=what) for place, what in enumerate(happenings, 1)
         ]
+        if rows is not None:
+            draft = DraftRows(self._rows)
+            rows(draft)
+            draft.make(self._rows)
         self._events.extend(events)
         self._settled = max([e.seq for e in events if not isinstance(e.what, DecisionMade)], default=self._settled)
         for what in happenings:
@@ -94,6 +103,11 @@ class MemoryLedger:
         """The labelled cases it remembers."""
         cases = list(self._cases.values())
         return cases if limit is None else cases[max(0, len(cases) - limit) :]
+
+    @contextmanager
+    def rows(self) -> Iterator[RowStore]:
+        """The rows as they stand, to be read only."""
+        yield self._rows
 
     def checkpoint(self) -> Checkpoint | None:
         """The latest saved fold."""

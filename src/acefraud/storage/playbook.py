@@ -13,7 +13,7 @@ from acefraud.core.condition import Condition
 from acefraud.core.contradiction import contradicted
 from acefraud.core.events import BulletAdded, BulletCredited, BulletEdited, Credit, Event, Happening, StatusChanged
 from acefraud.core.evidence import Evidence
-from acefraud.core.ledger import Ledger
+from acefraud.core.ledger import Ledger, RowsChange, RowStore
 from acefraud.core.playbook import PlaybookState, Snapshot
 from acefraud.core.reading import read_bullet
 from acefraud.core.transaction import Case, Verdict
@@ -39,6 +39,12 @@ class _Staged:
     who: str
     happenings: list[Happening] = field(default_factory=list)
     cases: list[Case] = field(default_factory=list)
+    changes: list[RowsChange] = field(default_factory=list)
+
+    def change_rows(self, rows: RowStore) -> None:
+        """All changes to rows, in turn."""
+        for change in self.changes:
+            change(rows)
 
 
 class BulletPlaybook:
@@ -176,11 +182,12 @@ class BulletPlaybook:
         who: str = THE_ENGINE,
         why: str = "",
         cases: Sequence[Case] = (),
+        rows: RowsChange | None = None,
     ) -> list[Event]:
         """Write happenings that do not depend on the present state, and take them in."""
         if self._staged is not None:
-            return self._stage(happenings, who, why, cases)
-        events = self.ledger.append(happenings, at=self._clock(), who=who, why=why, cases=cases)
+            return self._stage(happenings, who, why, cases, rows)
+        events = self.ledger.append(happenings, at=self._clock(), who=who, why=why, cases=cases, rows=rows)
         self.refresh()
         return events
 
@@ -192,17 +199,27 @@ class BulletPlaybook:
         """
         self.refresh()
         before = self._state
-        self._state, self._staged = PlaybookState(before.checkpoint()), _Staged(who)
+        staged = _Staged(who)
+        self._state, self._staged = PlaybookState(before.checkpoint()), staged
         try:
             yield
-            happenings, cases = self._staged.happenings, self._staged.cases
         finally:
             self._state, self._staged = before, None
-        if happenings or cases:
-            self.ledger.append(happenings, at=self._clock(), who=who, why=why, expected=before.settled, cases=cases)
+        if staged.happenings or staged.cases:
+            self.ledger.append(
+                staged.happenings,
+                at=self._clock(),
+                who=who,
+                why=why,
+                expected=before.settled,
+                cases=staged.cases,
+                rows=staged.change_rows,
+            )
             self.refresh()
 
-    def _stage(self, happenings: Sequence[Happening], who: str, why: str, cases: Sequence[Case]) -> list[Event]:
+    def _stage(
+        self, happenings: Sequence[Happening], who: str, why: str, cases: Sequence[Case], rows: RowsChange | None
+    ) -> list[Event]:
         assert self._staged is not None
         if who not in (THE_ENGINE, self._staged.who):
             raise ValueError(f"one step has one author: begun by {self._staged.who}, now {who}")
@@ -214,6 +231,7 @@ class BulletPlaybook:
             self._state.apply(event)
         self._staged.happenings.extend(happenings)
         self._staged.cases.extend(cases)
+        self._staged.changes.extend([rows] if rows else [])
         return events
 
     def record_if_unchanged(
@@ -222,6 +240,7 @@ class BulletPlaybook:
         *,
         who: str = THE_ENGINE,
         why: str = "",
+        rows: RowsChange | None = None,
     ) -> list[Event]:
         """Write happenings that are derived from the present state; derive them anew where somebody was faster."""
         for _ in range(_ATTEMPTS):
@@ -231,7 +250,9 @@ class BulletPlaybook:
             if not happenings and not cases:
                 return []
             try:
-                events = self.ledger.append(happenings, at=self._clock(), who=who, why=why, expected=seen, cases=cases)
+                events = self.ledger.append(
+                    happenings, at=self._clock(), who=who, why=why, expected=seen, cases=cases, rows=rows
+                )
             except StoreConflict:
                 continue
             self.refresh()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Boolean, Column, Connection, Index, Integer, MetaData, Table, Text
+from sqlalchemy import Boolean, Column, Connection, Index, Integer, LargeBinary, MetaData, Table, Text
 
 APPLICATION_ID: Final = 0x41434546
 """What SQLite keeps in the header for us to recognise our own files by: "ACEF" in ASCII."""
 
-NEWEST: Final = "0001"
+NEWEST: Final = "0002"
 """The schema this version writes. Kept here so that opening a current file need not load the migrations."""
 
 metadata = MetaData()
@@ -46,6 +46,13 @@ checkpoints = Table(
     Column("id", Integer, primary_key=True),
     Column("seq", Integer, nullable=False),
     Column("body", Text, nullable=False),
+)
+
+history = Table(
+    "history",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("value", LargeBinary, nullable=False),
 )
 
 meta = Table(

@@ -15,11 +15,13 @@ from sqlalchemy.dialects.sqlite import insert
 
 from acefraud.core.decision import Decision
 from acefraud.core.events import DecisionMade, Event, Happening, OutcomeHeard
+from acefraud.core.ledger import RowsChange, RowStore
 from acefraud.core.playbook import Checkpoint
 from acefraud.core.transaction import Case
 from acefraud.errors import StoreConflict, StoreError
 from acefraud.storage.connection import WAIT_SECONDS, open_engine, writing
 from acefraud.storage.faults import translated
+from acefraud.storage.rows import SqliteRows
 from acefraud.storage.schema import cases as cases_table
 from acefraud.storage.schema import checkpoints, events
 
@@ -36,7 +38,7 @@ T = TypeVar("T")
 
 
 class SqliteLedger:
-    """Events, cases and the checkpoint in one file, shared safely between threads and processes."""
+    """Events, cases, rows and the checkpoint in one file, shared safely between threads and processes."""
 
     def __init__(self, path: Path, engine: Engine, *, read_only: bool = False) -> None:
         self.path = path
@@ -67,9 +69,10 @@ class SqliteLedger:
         why: str = "",
         expected: int | None = None,
         cases: Sequence[Case] = (),
+        rows: RowsChange | None = None,
     ) -> list[Event]:
-        """Write all of them and the cases they bring, or none."""
-        rows = [_row_of(what, at, who, why) for what in happenings]
+        """Write all of them, the cases they bring and what `rows` changes, or none."""
+        event_rows = [_row_of(what, at, who, why) for what in happenings]
         case_rows = [_row_of_case(case) for case in cases]
         with self._writing() as connection:
             last = _last(connection)
@@ -78,10 +81,12 @@ class SqliteLedger:
             written = [
                 Event(seq=last + place, at=at, who=who, why=why, what=what) for place, what in enumerate(happenings, 1)
             ]
-            if rows:
-                numbered = [{**row, "seq": event.seq} for row, event in zip(rows, written, strict=True)]
+            if event_rows:
+                numbered = [{**row, "seq": event.seq} for row, event in zip(event_rows, written, strict=True)]
                 connection.execute(insert(events), numbered)
             _put_cases(connection, case_rows)
+            if rows is not None:
+                rows(SqliteRows(connection))
         return written
 
     def last_seq(self) -> int:
@@ -127,6 +132,12 @@ class SqliteLedger:
         with self._reading() as connection:
             rows = connection.execute(query).all()
         return [_read_back(_CASE, row.body, f"the case of {row.transaction_id}", self.path) for row in reversed(rows)]
+
+    @contextmanager
+    def rows(self) -> Iterator[RowStore]:
+        """The rows as they stand at one moment, to be read only."""
+        with self._reading() as connection:
+            yield SqliteRows(connection)
 
     def checkpoint(self) -> Checkpoint | None:
         """The latest saved fold; None also where it is of another version, since the events can be folded again."""

@@ -1,54 +1,119 @@
-"""From labelled history to a set of bullets: boosted conditions, refitted, checked later in time."""
+"""From labelled history to a set of bullets: boosted conditions, fitted together, checked later in time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.condition import Condition
+from acefraud.core.comparison import ORDERED
+from acefraud.core.condition import Condition, Op
 from acefraud.core.evidence import Evidence, Record
 from acefraud.core.scoring import Calibration
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import Verdict
-from acefraud.embedded.induction.bank import TestBank
-from acefraud.embedded.induction.candidates import CandidateOptions, candidate_tests
-from acefraud.embedded.induction.fitting import FitOptions, fit, probabilities
-from acefraud.embedded.induction.growing import GrowthOptions, Residual, condition_of, grow
-from acefraud.embedded.scorecard import score_in
+from acefraud.embedded.induction.bins import BinnedTable, BinOptions, cut_facts
+from acefraud.embedded.induction.calibrating import calibrated, levelled, slope_of
+from acefraud.embedded.induction.candidates import CandidateOptions
+from acefraud.embedded.induction.fitting import (
+    Cases,
+    FitOptions,
+    Fitted,
+    fit,
+    loss_of,
+    margins,
+    probabilities,
+    signs_of,
+    strongest,
+)
+from acefraud.embedded.induction.growing import GrowthOptions
+from acefraud.embedded.induction.holding_up import Checked, check, spread_of, usual_share
+from acefraud.embedded.induction.threads import threads_for
+from acefraud.embedded.induction.trees import Branch, TreeOptions, branches
 
-Labels = npt.NDArray[np.bool_]
+Mask = npt.NDArray[np.bool_]
+Places = npt.NDArray[np.int64]
 Column = npt.NDArray[np.float64]
+
+_NOTHING = 1e-3
+"""A weight below this is as good as none."""
+_FEWEST, _FEW_ROWS = 5, 50
+"""In a short history a branch may hold fewer cases: one row in so many, but never less than five."""
+_FINAL_FITS = 4
+"""Fits at the end, each on the conditions that the one before would have cited."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InductionOptions:
     """How history is turned into bullets."""
 
-    rounds: int = 120
-    step: float = 0.3
+    rounds: int = 60
+    per_round: int = 8
+    """Conditions that one round may add, before all weights are fitted anew and the idle ones go."""
     subsample: float = 0.7
-    later_share: float = 0.25
+    later_share: float = 0.2
+    runs: int = 2
+    """Independent runs whose conditions are put together before the last fit."""
     patience: int = 20
-    most_bullets: int = 60
+    """Rounds without a better fit to the later part after which it is over."""
+    most_bullets: int = 150
+    most_cited: int = 10
+    """Bullets that may speak for one case, while weights are fitted as when they are used."""
     least_cases: int = 40
-    candidates: CandidateOptions = field(default_factory=CandidateOptions)
-    growth: GrowthOptions = field(default_factory=GrowthOptions)
+    most_rows: int = 60_000
+    """Of more frauds, or more other cases, than this a sample is drawn that stands for them all."""
+    steps: int = 20
+    rising: tuple[str, ...] = ()
+    """Facts of which more never lowers the risk."""
+    falling: tuple[str, ...] = ()
+    """Facts of which more never raises the risk."""
+    bins: BinOptions = field(default_factory=BinOptions)
+    trees: TreeOptions = field(default_factory=TreeOptions)
     fit: FitOptions = field(default_factory=FitOptions)
+    candidates: CandidateOptions = field(default_factory=CandidateOptions)
+    """For reflecting on single outcomes."""
+    growth: GrowthOptions = field(default_factory=GrowthOptions)
+    """For reflecting on single outcomes."""
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Labelled cases in the order of time, and which of them belong to the earlier part."""
+    """Labelled cases in the order of time."""
 
     rows: FactTable
-    labels: Labels
-    knowledge: Column
-    earlier: npt.NDArray[np.bool_]
-    times: Sequence[datetime | None]
+    labels: Mask
+    knowledge: Column | None = None
+    """The scorecard's sum for each case; None where general knowledge has no say."""
+    times: Sequence[datetime | None] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Parted:
+    """A history in which the cases from the cut on are the later part."""
+
+    history: History
+    cut: int
+    usual: Column
+    """The share of fraud at the time of each case."""
+
+    @classmethod
+    def of(cls, history: History, later_share: float) -> _Parted:
+        cut = round(len(history.labels) * (1 - later_share))
+        return cls(history, cut, usual_share(history.labels, cut))
+
+    def cases(self, places: Places, counts: Column) -> Cases:
+        """Some of the cases, as weights are fitted on them."""
+        history = self.history
+        knowledge = None if history.knowledge is None else history.knowledge[places]
+        return Cases(history.labels[places], knowledge, counts=counts, usual=self.usual[places])
+
+    def check(self, condition: Condition) -> Checked:
+        """Whether a condition still says later what it said before."""
+        return check(condition.holds_in(self.history.rows), self.history.labels, self.usual, self.cut)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,110 +134,227 @@ class Induced:
     calibration: Calibration
 
 
-def record_of(mask: npt.NDArray[np.bool_], labels: Labels) -> Record:
+def record_of(mask: Mask, labels: Mask) -> Record:
     """How often a condition held, and how often that was fraud."""
     return Record(support=int(mask.sum()), frauds=int((mask & labels).sum()))
 
 
-def seen(mask: npt.NDArray[np.bool_], times: Sequence[datetime | None]) -> tuple[datetime | None, datetime | None]:
-    """The first and the last time a condition held, where times are known."""
-    held = [time for holds, time in zip(mask, times, strict=True) if holds and time is not None]
-    return min(held, default=None), max(held, default=None)
-
-
 def induce(
-    rows: FactTable,
-    labels: Labels,
+    history: History,
     options: InductionOptions,
     generator: np.random.Generator,
     progress: Callable[[float], None] = lambda _: None,
     *,
-    times: Sequence[datetime | None] = (),
+    known: Sequence[Condition] = (),
 ) -> Induced | None:
     """Learn from cases in the order of time. None where there is too little to say anything.
 
     Conditions are grown on the earlier part and must hold up on the later one; the weights are then fitted on all.
+    `known` conditions take part from the start.
     """
-    count = len(labels)
-    if count < options.least_cases or not options.candidates.least_support <= labels.sum() < count:
+    count = len(history.labels)
+    if count < options.least_cases or not options.candidates.least_support <= history.labels.sum() < count:
         return None
-    earlier = np.arange(count) < round(count * (1 - options.later_share))
-    knowledge = score_in(rows)
-    history = History(rows, labels, knowledge, earlier, times or [None] * count)
-    conditions = _boost(history, options, generator, progress)
-    if not conditions:
+    progress(0.0)
+    parted = _Parted.of(history, options.later_share)
+    if not history.labels[: parted.cut].any():
         return None
-    masks = np.column_stack([condition.holds_in(rows) for condition in conditions])
-    kept = [j for j in range(len(conditions)) if _holds_up(masks[:, j], labels, earlier)]
-    fitted = fit(masks[:, kept].astype(np.float64), knowledge, labels, options.fit)
-    strength = np.abs(fitted.weights) * np.sqrt(masks[:, kept].sum(0))
-    ranked = [place for place in np.argsort(-strength, kind="stable") if strength[place] > 0][: options.most_bullets]
-    chosen = [kept[place] for place in ranked]
-    fitted = fit(masks[:, chosen].astype(np.float64), knowledge, labels, options.fit)
+    with threads_for(min(count, 2 * options.most_rows) * options.most_bullets):
+        conditions = _grown(parted, options, generator, progress, known)
+        checked = [parted.check(condition) for condition in conditions]
+        fitted = _fit_all(parted, conditions, checked, options, generator)
+    progress(1.0)
+    spread = spread_of(checked)
     lessons = tuple(
-        _lesson(conditions[j], masks[:, j], history, float(weight))
-        for j, weight in zip(chosen, fitted.weights, strict=True)
-        if weight != 0
+        _lesson(condition, one, history, weight, spread)
+        for condition, one, weight in zip(conditions, checked, fitted.weights, strict=True)
+        if abs(weight) > _NOTHING and one.holds_up
     )
-    return Induced(lessons, fitted.calibration)
+    return Induced(lessons, fitted.calibration) if lessons else None
 
 
-def _boost(
-    history: History,
+def _grown(
+    parted: _Parted,
     options: InductionOptions,
     generator: np.random.Generator,
     progress: Callable[[float], None],
+    known: Sequence[Condition],
 ) -> list[Condition]:
-    """Conditions in the order in which they explain the residual, until the later part stops improving."""
-    earlier = history.earlier
-    tests = candidate_tests(history.rows, history.labels & earlier, options.candidates)
-    if not tests:
-        return []
-    matrix = TestBank(tests).evaluate(history.rows)
-    y = history.labels.astype(np.float64)
-    start = fit(np.zeros((int(earlier.sum()), 0)), history.knowledge[earlier], history.labels[earlier], options.fit)
-    margin = start.calibration.intercept + start.calibration.knowledge_scale * history.knowledge
-    best_loss, best_count, found = _log_loss(margin[~earlier], y[~earlier]), 0, list[Condition]()
-    for turn in range(options.rounds):
-        progress(turn / options.rounds)
-        p = probabilities(margin)
-        sample = earlier & (generator.random(len(y)) < options.subsample)
-        grown = grow(matrix[sample], Residual.of(y[sample], p[sample]), options.growth)
-        if grown is None:
-            break
-        inside = np.all(matrix[:, grown.places] > 0, axis=1)
-        margin = margin + options.step * grown.step * inside
-        found.append(condition_of(tests, grown.places))
-        loss = _log_loss(margin[~earlier], y[~earlier])
-        if loss < best_loss - 1e-5:
-            best_loss, best_count = loss, len(found)
-        elif len(found) - best_count >= options.patience:
-            break
-    progress(1.0)
-    return list(dict.fromkeys(found[:best_count]))
+    """The conditions of several runs, each once: what one run misses by chance, another finds."""
+    found: dict[Condition, None] = {}
+    for turn in range(options.runs):
+
+        def told(share: float, done: int = turn) -> None:
+            progress((done + share) / options.runs)
+
+        found |= dict.fromkeys(_Boosting(parted, options, generator, known).run(told))
+    return list(found)
 
 
-def _log_loss(margin: Column, y: Column) -> float:
-    return float(np.mean(np.logaddexp(0.0, margin) - y * margin)) if len(y) else np.inf
+class _Boosting:
+    """Each round grows a small tree on what all conditions so far still get wrong, and fits all weights anew."""
+
+    def __init__(
+        self, parted: _Parted, options: InductionOptions, generator: np.random.Generator, known: Sequence[Condition]
+    ) -> None:
+        self._options, self._generator = options, generator
+        history, cut = parted.history, parted.cut
+        earlier, counts = sample(history.labels[:cut], options.most_rows, generator)
+        later, later_counts = sample(history.labels[cut:], options.most_rows, generator)
+        self._cases = parted.cases(earlier, counts)
+        self._later_cases = parted.cases(later + cut, later_counts)
+        self._rows, self._later_rows = history.rows.take(earlier), history.rows.take(later + cut)
+        self._table = BinnedTable.of(cut_facts(self._rows, self._cases.labels, options.bins), self._rows)
+        fewest = min(options.trees.least_support, max(_FEWEST, len(self._rows) // _FEW_ROWS))
+        self._trees = replace(options.trees, least_support=fewest)
+        self._conditions: list[Condition] = []
+        self._masks = np.zeros((len(earlier), 0), dtype=np.bool_)
+        self._later_masks = np.zeros((len(later), 0), dtype=np.bool_)
+        self._fitted = fit(self._masks, self._cases, options.fit)
+        self._add([(condition, condition.holds_in(self._rows)) for condition in dict.fromkeys(known)])
+
+    def run(self, progress: Callable[[float], None]) -> list[Condition]:
+        """The conditions, once the later part stops improving."""
+        best_loss, waited = self._later_loss(), 0
+        for turn in range(self._options.rounds if self._table.facts else 0):
+            progress(turn / self._options.rounds)
+            self._round()
+            loss = self._later_loss()
+            waited = 0 if loss < best_loss else waited + 1
+            best_loss = min(loss, best_loss)
+            if waited >= self._options.patience:
+                break
+        return self._conditions
+
+    def _round(self) -> None:
+        options, cases = self._options, self._cases
+        spoken = strongest(self._masks, self._fitted.weights, options.most_cited)
+        p = probabilities(margins(spoken, cases, self._fitted))
+        gradient, hessian = cases.weights * (cases.labels - p), cases.weights * p * (1 - p)
+        rows = np.flatnonzero(self._generator.random(len(p)) < options.subsample)
+        found = branches(self._table, gradient, hessian, rows, options=self._trees, generator=self._generator)
+        fresh = list(islice(self._unknown(found), options.per_round))
+        if fresh:
+            columns = np.column_stack([mask for _, mask in fresh])
+            signs = signs_of(columns, cases)
+            agrees = signs * (gradient @ columns) > 0
+            judged = zip(fresh, agrees, signs, strict=True)
+            self._add([one for one, fine, sign in judged if fine and self._allowed(one[0], sign)])
+
+    def _unknown(self, found: Sequence[Branch]) -> Iterator[tuple[Condition, Mask]]:
+        """The conditions that are not there yet, and where they hold."""
+        there = set(self._conditions)
+        for branch in found:
+            condition = self._table.condition(dict(branch.bins))
+            if condition not in there:
+                there.add(condition)
+                yield condition, self._table.holds(dict(branch.bins))
+
+    def _add(self, fresh: Sequence[tuple[Condition, Mask]]) -> None:
+        """Fit the newcomers together with the others, and keep those that are worth something."""
+        if not fresh:
+            return
+        options = self._options
+        self._conditions += [condition for condition, _ in fresh]
+        self._masks = np.column_stack([self._masks, *(mask for _, mask in fresh)])
+        later = [condition.holds_in(self._later_rows) for condition, _ in fresh]
+        self._later_masks = np.column_stack([self._later_masks, *later])
+        weights = np.concatenate([self._fitted.weights, np.zeros(len(fresh))])
+        spoken = strongest(self._masks, weights, options.most_cited).copy()
+        spoken[:, -len(fresh) :] = self._masks[:, -len(fresh) :]
+        start = Fitted(weights, self._fitted.calibration)
+        self._fitted = fit(spoken, self._cases, options.fit, start, options.steps)
+        self._keep(worth_keeping(self._fitted.weights, self._masks, self._cases, options.most_bullets))
+
+    def _keep(self, kept: Mask) -> None:
+        self._conditions = [one for one, stays in zip(self._conditions, kept, strict=True) if stays]
+        self._masks, self._later_masks = self._masks[:, kept], self._later_masks[:, kept]
+        self._fitted = self._fitted.only(kept)
+
+    def _later_loss(self) -> float:
+        """Log-loss on the later part, once the frame is set to it: how well it tells frauds apart."""
+        if not self._later_cases.labels.any():
+            return 0.0
+        spoken = strongest(self._later_masks, self._fitted.weights, self._options.most_cited)
+        return loss_of(calibrated(self._fitted, spoken, self._later_cases), spoken, self._later_cases)
+
+    def _allowed(self, condition: Condition, sign: float) -> bool:
+        """Whether a condition that argues this way bounds the declared facts on their risky side only."""
+        options = self._options
+        for test in condition.tests:
+            direction = sign * ((test.fact in options.rising) - (test.fact in options.falling))
+            upward = test.op in (Op.ABOVE, Op.AT_LEAST)
+            if direction and (test.op not in ORDERED or upward != (direction > 0)):
+                return False
+        return True
 
 
-def _holds_up(mask: npt.NDArray[np.bool_], labels: Labels, earlier: npt.NDArray[np.bool_]) -> bool:
-    """Whether the later part agrees with the earlier about the side of the base rate."""
-    learnt, later = record_of(mask & earlier, labels), record_of(mask & ~earlier, labels)
-    if learnt.precision is None or later.precision is None:
-        return learnt.precision is not None
-    base_before, base_after = float(labels[earlier].mean()), float(labels[~earlier].mean())
-    return (learnt.precision > base_before) == (later.precision > base_after)
+def worth_keeping(weights: Column, masks: Mask, cases: Cases, most: int) -> Mask:
+    """The conditions with a weight; of too many, those that move the most cases the furthest."""
+    kept: Mask = np.abs(weights) > _NOTHING
+    if kept.sum() > most:
+        strength = np.abs(weights) * np.sqrt(cases.weights @ masks)
+        kept[np.argsort(-strength, kind="stable")[most:]] = False
+    return kept
 
 
-def _lesson(condition: Condition, mask: npt.NDArray[np.bool_], history: History, weight: float) -> Lesson:
-    labels, earlier = history.labels, history.earlier
-    first, last = seen(mask, history.times)
+def sample(labels: Mask, most: int, generator: np.random.Generator) -> tuple[Places, Column]:
+    """Places of at most so many frauds and so many others, in order, and how many cases each stands for."""
+    chosen, counts = [], []
+    for kind in (True, False):
+        places = np.flatnonzero(labels == kind)
+        drawn = places if len(places) <= most else generator.choice(places, most, replace=False)
+        chosen.append(drawn)
+        counts.append(np.full(len(drawn), len(places) / max(1, len(drawn))))
+    together = np.concatenate(chosen)
+    order = np.argsort(together, kind="stable")
+    return together[order], np.concatenate(counts)[order]
+
+
+def _fit_all(
+    parted: _Parted,
+    conditions: Sequence[Condition],
+    checked: Sequence[Checked],
+    options: InductionOptions,
+    generator: np.random.Generator,
+) -> Fitted:
+    """All weights on all cases, and the frame set to the later part.
+
+    A pattern that stopped still explains its time, so it takes part in the fit; it just does not become a bullet.
+    """
+    places, counts = sample(parted.history.labels, options.most_rows, generator)
+    cases, rows = parted.cases(places, counts), parted.history.rows.take(places)
+    taking_part = np.array([one.holds_up or one.stopped for one in checked], dtype=np.bool_)
+    masks = np.zeros((len(places), len(conditions)), dtype=np.bool_)
+    for place in np.flatnonzero(taking_part).tolist():
+        masks[:, place] = conditions[place].holds_in(rows)
+    fitted = fit(masks, cases, options.fit)
+    for _ in range(_FINAL_FITS - 1):
+        spoken = strongest(masks, fitted.weights, options.most_cited)
+        fitted = fit(spoken, cases, options.fit, fitted, options.steps * 3)
+    kept = np.array([one.holds_up for one in checked], dtype=np.bool_)
+    fitted = replace(fitted, weights=np.where(kept, fitted.weights, 0.0))
+    fitted = replace(fitted, weights=fitted.weights * worth_keeping(fitted.weights, masks, cases, options.most_bullets))
+    return _set_to_later(fitted, masks & (fitted.weights != 0), cases, places < parted.cut, options)
+
+
+def _set_to_later(fitted: Fitted, masks: Mask, cases: Cases, earlier: Mask, options: InductionOptions) -> Fitted:
+    """The frame set to the later part. How far weights fitted on the earlier part alone overshoot it is the slope."""
+    then, now = cases.take(earlier), cases.take(~earlier)
+    before = fit(strongest(masks[earlier], fitted.weights, options.most_cited), then, options.fit, fitted)
+    slope = slope_of(before, strongest(masks[~earlier], before.weights, options.most_cited), now)
+    return levelled(fitted, slope, strongest(masks[~earlier], fitted.weights, options.most_cited), now)
+
+
+def _lesson(condition: Condition, checked: Checked, history: History, weight: float, spread: float) -> Lesson:
+    first, last = (history.times[place] for place in checked.span) if history.times and checked.span else (None, None)
     evidence = Evidence(
-        learnt=record_of(mask & earlier, labels),
-        base_rate=float(labels[earlier].mean()),
-        later=record_of(mask & ~earlier, labels),
+        learnt=checked.learnt,
+        base_rate=checked.base_rate,
+        later=checked.later,
+        spread=round(spread, 3),
+        cases=checked.cases,
         first_seen=first,
         last_seen=last,
     )
-    return Lesson(condition, Verdict.of(weight > 0), evidence, weight)
+    return Lesson(condition, Verdict.of(weight > 0), evidence, float(weight))

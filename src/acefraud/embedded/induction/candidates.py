@@ -60,7 +60,7 @@ def _numeric_tests(
     cuts = _quantiles(values, options.quantiles)
     if len(frauds) >= options.least_support:
         cuts = np.concatenate([cuts, _quantiles(frauds, options.fraud_quantiles)])
-    for threshold in _rounded(np.unique(cuts), float(distinct[0]), float(distinct[-1])):
+    for threshold in rounded_cuts(np.unique(cuts), float(distinct[0]), float(distinct[-1])):
         yield Test(name, Op.ABOVE, threshold)
         yield Test(name, Op.BELOW, threshold)
 
@@ -69,7 +69,7 @@ def _quantiles(values: npt.NDArray[np.float64], count: int) -> npt.NDArray[np.fl
     return np.quantile(values, np.arange(1, count + 1) / (count + 1))
 
 
-def _rounded(cuts: npt.NDArray[np.float64], least: float, most: float) -> list[float]:
+def rounded_cuts(cuts: npt.NDArray[np.float64], least: float, most: float) -> list[float]:
     """Each cut as the roundest figure nearer to it than to its neighbours."""
     edges = np.concatenate([[least], cuts, [most]])
     middles = (edges[:-1] + edges[1:]) / 2

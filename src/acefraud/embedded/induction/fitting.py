@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,19 +13,56 @@ from acefraud.embedded.induction.threads import threads_for
 from acefraud.embedded.scorecard import GENERAL
 
 Column = npt.NDArray[np.float64]
+Floats = npt.NDArray[np.float32]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitOptions:
     """How strongly weights are held back."""
 
-    sparsity: float = 2.0
-    """L1 on each weight, in units of the summed log-loss: what a bullet must be worth to be kept at all."""
+    certainty: float = 1.75
+    """L1 on each weight, in standard errors of what its condition says beyond all others: a bullet that is worth less
+    is not kept, and one that is kept is drawn to zero by as much."""
     shrinkage: float = 1.0
     """L2 on each weight."""
     trust_in_knowledge: float = 10.0
     """L2 that holds the scale of the scorecard at one while there are few cases to say otherwise."""
+    steady_level: float = 0.1
+    """How strongly the level is held at the share of fraud, as a share of what the cases say about it. Held loosely, it
+    would rise until everything but fraud had to be argued down, and no bullet would say what fraud looks like."""
     steps: int = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """What weights are fitted on."""
+
+    labels: Mask
+    knowledge: Column | None = None
+    """The scorecard's sum for each case; None where general knowledge has no say."""
+    offset: Column | None = None
+    """Log-odds that are not to be fitted."""
+    counts: Column | None = None
+    """How many cases each row stands for, where rows were sampled."""
+    usual: Column | None = None
+    """The share of fraud at the time of each case, where it is known to change."""
+
+    @property
+    def weights(self) -> Column:
+        """How many cases each row stands for."""
+        return np.ones(len(self.labels)) if self.counts is None else self.counts
+
+    def take(self, rows: Mask) -> Cases:
+        """Some of the cases."""
+        parts = (self.knowledge, self.offset, self.counts, self.usual)
+        knowledge, offset, counts, usual = (None if part is None else part[rows] for part in parts)
+        return Cases(self.labels[rows], knowledge, offset, counts, usual)
+
+    @property
+    def base_rate(self) -> float:
+        """The share of fraud."""
+        return float(self.weights @ self.labels / self.weights.sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,70 +72,151 @@ class Fitted:
     weights: Column
     calibration: Calibration
 
+    def only(self, kept: Mask) -> Fitted:
+        """The same with some of the weights."""
+        return replace(self, weights=self.weights[kept])
+
 
 def probabilities(log_odds: Column) -> Column:
     """The logistic function of a column, safe at both ends."""
     return 0.5 * (1.0 + np.tanh(0.5 * np.clip(log_odds, -60, 60)))
 
 
+def signs_of(masks: Mask, cases: Cases) -> Column:
+    """Which way each condition's own lift points, beside the share of fraud that was usual at the time."""
+    usual = cases.base_rate if cases.usual is None else cases.usual
+    signs: Column = np.sign((cases.weights * (cases.labels - usual)) @ masks)
+    return signs
+
+
+def margins(masks: Mask, cases: Cases, fitted: Fitted) -> Column:
+    """The log-odds of each case."""
+    frame = fitted.calibration
+    known = frame.intercept if cases.knowledge is None else frame.intercept + frame.knowledge_scale * cases.knowledge
+    given = known if cases.offset is None else known + cases.offset
+    margin: npt.NDArray[Any] = given + masks.astype(np.float32) @ fitted.weights.astype(np.float32)
+    return margin
+
+
+def loss_of(fitted: Fitted, masks: Mask, cases: Cases) -> float:
+    """The mean log-loss."""
+    margin = margins(masks, cases, fitted)
+    return float(cases.weights @ (np.logaddexp(0.0, margin) - cases.labels * margin) / cases.weights.sum())
+
+
 def fit(
-    masks: Column,
-    knowledge: Column,
-    labels: npt.NDArray[np.bool_],
-    options: FitOptions,
-    offset: Column | None = None,
+    masks: Mask, cases: Cases, options: FitOptions, start: Fitted | None = None, steps: int | None = None
 ) -> Fitted:
-    """Logistic regression by accelerated proximal gradient. `offset` is log-odds that are not to be fitted.
+    """Sparse logistic regression by accelerated proximal gradient, from `start` where there is one.
 
     Each weight keeps the sign of its condition's own lift: a condition under which more was fraud than elsewhere
     never argues for approval because others overshot. It costs a little fit and keeps every reason readable.
     """
-    y = labels.astype(np.float64)
-    base_rate = float(y.mean())
-    with np.errstate(invalid="ignore", divide="ignore"):
-        precision = np.where(masks.sum(0) > 0, (masks * y[:, None]).sum(0) / masks.sum(0), base_rate)
-    signs = np.sign(precision - base_rate)
-    design = np.column_stack([np.ones(len(y)), knowledge, masks])
-    start = np.concatenate([[GENERAL.intercept, 1.0], np.zeros(masks.shape[1])])
-    ridge = np.concatenate([[0.01, options.trust_in_knowledge], np.full(masks.shape[1], options.shrinkage)])
-    lasso = np.concatenate([[0.0, 0.0], np.full(masks.shape[1], options.sparsity)])
-    with threads_for(design.size):
-        given = np.zeros(len(y)) if offset is None else offset
-        problem = _Problem(design, y, given, start, ridge, lasso, signs)
-        solution = _descend(problem, options.steps)
+    begin = start or Fitted(np.zeros(masks.shape[1]), _first_frame(cases))
+    with threads_for(masks.size):
+        problem = _Problem(masks, cases, options, begin)
+        solution = _descend(problem, steps or options.steps)
     calibration = Calibration(
         intercept=float(solution[0]),
-        knowledge_scale=float(max(0.0, solution[1])),
-        base_rate=base_rate,
-        cases=len(y),
+        knowledge_scale=float(solution[1]) if cases.knowledge is not None else 0.0,
+        base_rate=cases.base_rate,
+        cases=round(float(cases.weights.sum())),
     )
-    return Fitted(solution[2:], calibration)
+    return Fitted(solution[2:].astype(np.float64), calibration)
 
 
-@dataclass(frozen=True, slots=True)
+def _first_frame(cases: Cases) -> Calibration:
+    if cases.knowledge is not None:
+        return GENERAL
+    base = min(max(cases.base_rate, 1e-6), 1 - 1e-6)
+    return Calibration(intercept=float(np.log(base / (1 - base))), knowledge_scale=0.0, base_rate=base)
+
+
 class _Problem:
-    design: Column
-    y: Column
-    offset: Column
-    start: Column
-    ridge: Column
-    lasso: Column
-    signs: Column
+    """Columns are scaled to the same curvature, so that rare and common conditions settle equally fast."""
+
+    def __init__(self, masks: Mask, cases: Cases, options: FitOptions, start: Fitted) -> None:
+        count = len(cases.labels)
+        self.counts = cases.weights
+        self.y = cases.labels.astype(np.float64)
+        self.offset = np.zeros(count) if cases.offset is None else cases.offset
+        knowledge = np.zeros(count) if cases.knowledge is None else cases.knowledge
+        self.design = np.empty((count, masks.shape[1] + 2), dtype=np.float32)
+        self.design[:, 0], self.design[:, 1], self.design[:, 2:] = 1.0, knowledge, masks
+        frame = start.calibration
+        self.start = np.concatenate([[frame.intercept, frame.knowledge_scale], start.weights])
+        self.anchor = np.array([_first_frame(cases).intercept, 1.0])
+        p = probabilities(margins(masks, cases, start))
+        curvature = self.counts * np.maximum(p * (1 - p), 0.01)
+        trust = options.trust_in_knowledge if cases.knowledge is not None else 1.0
+        steady = 0.01 if cases.knowledge is not None else options.steady_level * float(curvature.sum())
+        self.ridge = np.concatenate([[steady, trust], np.full(masks.shape[1], options.shrinkage)])
+        information = curvature.astype(np.float32) @ np.square(self.design)
+        self.scale = np.sqrt(information + self.ridge + 1e-3)
+        exact = (self.counts * p * (1 - p)).astype(np.float32) @ self.design[:, 2:]
+        self.lasso = np.concatenate([[0.0, 0.0], options.certainty * np.sqrt(np.maximum(exact, 0) + 1e-3)])
+        self.signs = signs_of(masks, cases)
+        self.lipschitz = 1.3 * self._largest_curvature(curvature)
+
+    def _largest_curvature(self, curvature: Column) -> float:
+        vector = np.ones(len(self.scale)) / np.sqrt(len(self.scale))
+        largest = 1.0
+        for _ in range(8):
+            seen = self.design @ (vector / self.scale).astype(np.float32)
+            moved = (self.design.T @ (curvature * seen).astype(np.float32)) / self.scale
+            moved = moved + self.ridge * vector / np.square(self.scale)
+            largest = float(np.linalg.norm(moved))
+            vector = moved / largest
+        return largest
+
+    def gradient(self, scaled: Column) -> Column:
+        """Of the smooth part, in scaled coordinates."""
+        plain = scaled / self.scale
+        error = probabilities(self.design @ plain.astype(np.float32) + self.offset) - self.y
+        pull = self.ridge * plain
+        pull[:2] -= self.ridge[:2] * self.anchor
+        slope: Column = ((self.design.T @ (self.counts * error).astype(np.float32)) + pull) / self.scale
+        return slope
+
+    def shrunk(self, moved: Column) -> Column:
+        """What the penalty and the signs leave of a step."""
+        kept: Column = np.sign(moved) * np.maximum(np.abs(moved) - self.lasso / self.scale / self.lipschitz, 0.0)
+        kept[2:] = np.where(np.sign(kept[2:]) == self.signs, kept[2:], 0.0)
+        kept[1] = max(0.0, kept[1])
+        return kept
 
 
 def _descend(problem: _Problem, steps: int) -> Column:
-    design, start = problem.design, problem.start
-    lipschitz = 0.25 * float(np.linalg.eigvalsh(design.T @ design)[-1]) + float(problem.ridge.max())
-    current, ahead, momentum = start.copy(), start.copy(), 1.0
+    current: Column = problem.start * problem.scale
+    ahead, momentum = current.copy(), 1.0
     for _ in range(steps):
-        error = probabilities(design @ ahead + problem.offset) - problem.y
-        moved = ahead - (design.T @ error + problem.ridge * (ahead - start)) / lipschitz
-        shrunk = np.sign(moved) * np.maximum(np.abs(moved) - problem.lasso / lipschitz, 0.0)
-        shrunk[2:] = np.where(np.sign(shrunk[2:]) == problem.signs, shrunk[2:], 0.0)
-        shrunk[1] = max(0.0, shrunk[1])
-        following = 0.5 * (1 + np.sqrt(1 + 4 * momentum**2))
-        ahead = shrunk + (momentum - 1) / following * (shrunk - current)
-        if float(np.abs(shrunk - current).max()) < 1e-6:
-            return shrunk
-        current, momentum = shrunk, following
-    return current
+        following = problem.shrunk(ahead - problem.gradient(ahead) / problem.lipschitz)
+        change = following - current
+        if float((ahead - following) @ change) > 0:  # it overshot: start to gather speed anew
+            momentum, ahead = 1.0, following.copy()
+        else:
+            faster = 0.5 * (1 + np.sqrt(1 + 4 * momentum**2))
+            ahead, momentum = following + (momentum - 1) / faster * change, faster
+        current = following
+        if float(np.abs(change).max()) < 1e-5 * max(1.0, float(np.abs(current).max())):
+            break
+    solution: Column = current / problem.scale
+    return solution
+
+
+def strongest(masks: Mask, weights: Column, most: int) -> Mask:
+    """The conditions that speak for each case where only so many may: those with the largest weights.
+
+    >>> strongest(np.array([[True, True, True], [True, False, True]]), np.array([0.5, -2.0, 1.0]), 2).tolist()
+    [[False, True, True], [True, False, True]]
+    """
+    if masks.shape[1] <= most:
+        return masks
+    crowded = np.flatnonzero(masks.sum(axis=1) > most)
+    if not len(crowded):
+        return masks
+    order = np.argsort(-np.abs(weights), kind="stable")
+    part = masks[np.ix_(crowded, order)]
+    kept = masks.copy()
+    kept[np.ix_(crowded, order)] = part & (np.cumsum(part, axis=1, dtype=np.int16) <= most)
+    return kept

@@ -1,0 +1,197 @@
+"""Many conditions at once: the branches of a small tree grown on what is still got wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from acefraud.embedded.induction.bins import UNKNOWN, BinnedTable, Bins
+
+Column = npt.NDArray[np.float64]
+Places = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+_FEW_FACTS = 6
+"""Of so few facts a tree may use all: else it could hardly combine two."""
+_PULL = 5.0
+"""Words with few cases are drawn to the middle when they are put in order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeOptions:
+    """The shape of a tree and what a branch must hold."""
+
+    leaves: int = 8
+    depth: int = 3
+    """Facts that a condition speaks of, at most."""
+    least_support: int = 20
+    penalty: float = 3.0
+    """Lambda of the Newton gain G²/(H + lambda)."""
+    facts_looked_at: float = 0.7
+    """Share of the facts that each tree may use."""
+    most_listed: int = 6
+    """Words that one test may list."""
+    worth: float = 0.95
+    """A test without which the branch would keep this share of its gain is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A conjunction of bins, and its gain on the residual."""
+
+    bins: tuple[tuple[int, bytes], ...]
+    gain: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    bins: Bins
+    rows: Places
+    gain: float
+    """What the best split would add."""
+    sides: tuple[tuple[int, bytes], ...] = ()
+
+
+def branches(
+    table: BinnedTable,
+    gradient: Column,
+    hessian: Column,
+    rows: Places,
+    *,
+    options: TreeOptions,
+    generator: np.random.Generator,
+) -> list[Branch]:
+    """The branches of one tree on these rows, those with the largest gain first."""
+    count = max(min(len(table.facts), _FEW_FACTS), round(len(table.facts) * options.facts_looked_at))
+    facts = np.sort(generator.choice(len(table.facts), count, replace=False))
+    grower = _Grower(table, gradient, hessian, facts, options)
+    found = {tuple(sorted(bins.items())) for bins in grower.grow(rows)}
+    pruned = (grower.pruned(dict(bins), rows) for bins in sorted(found))
+    best = {branch.bins: branch for branch in pruned if table.readable(dict(branch.bins), options.most_listed)}
+    return sorted(best.values(), key=lambda branch: (-branch.gain, branch.bins))
+
+
+class _Grower:
+    def __init__(
+        self, table: BinnedTable, gradient: Column, hessian: Column, facts: Places, options: TreeOptions
+    ) -> None:
+        self._table, self._gradient, self._hessian = table, gradient, hessian
+        self._facts, self._options = facts, options
+        self._bins = [fact.bins for fact in table.facts]
+        self._words = [bool(fact.words) for fact in table.facts]
+
+    def grow(self, rows: Places) -> Iterator[Bins]:
+        """Best first, until there are leaves enough."""
+        live, leaves = [self._node({}, rows)], 1
+        while live and leaves < self._options.leaves:
+            node = max(live, key=lambda one: one.gain)
+            live.remove(node)
+            if node.gain <= 0:
+                return
+            leaves += len(node.sides) - 1
+            for place, inside in node.sides:
+                codes = self._table.codes[place][node.rows]
+                bins = {**node.bins, place: _both(node.bins.get(place), inside)}
+                child = node.rows[np.frombuffer(inside, dtype=np.bool_)[codes]]
+                yield bins
+                if self._table.readable(bins, self._options.most_listed):
+                    live.append(self._node(bins, child))
+
+    def pruned(self, bins: Bins, rows: Places) -> Branch:
+        """Without the facts that others have made idle."""
+        gain = self._gain(bins, rows)
+        for place in sorted(bins):
+            rest = {other: inside for other, inside in bins.items() if other != place}
+            if rest and (without := self._gain(rest, rows)) >= self._options.worth * gain:
+                return self.pruned(rest, rows) if without > 0 else Branch(tuple(sorted(bins.items())), gain)
+        return Branch(tuple(sorted(bins.items())), gain)
+
+    def _gain(self, bins: Bins, rows: Places) -> float:
+        inside = rows
+        for place, wanted in bins.items():
+            inside = inside[np.frombuffer(wanted, dtype=np.bool_)[self._table.codes[place][inside]]]
+        g, h = float(self._gradient[inside].sum()), float(self._hessian[inside].sum())
+        return g * g / (h + self._options.penalty)
+
+    def _node(self, bins: Bins, rows: Places) -> _Node:
+        facts = self._facts if len(bins) < self._options.depth else np.intersect1d(self._facts, list(bins))
+        if not len(facts):
+            return _Node(bins, rows, 0.0)
+        g, h = self._gradient[rows], self._hessian[rows]
+        sums = self._sums(facts, rows, g, h)
+        orders = {at: self._order(int(place), sums[:, at]) for at, place in enumerate(facts) if self._words[place]}
+        gains, cuts = self._best_cuts(sums, orders)
+        gains -= float(g.sum()) ** 2 / (float(h.sum()) + self._options.penalty)
+        at = int(np.argmax(gains))
+        if not gains[at] > 0:
+            return _Node(bins, rows, 0.0)
+        inside = self._inside(int(facts[at]), int(cuts[at]), orders.get(at))
+        return _Node(bins, rows, float(gains[at]), self._sides(int(facts[at]), inside, rows))
+
+    def _sums(self, facts: Places, rows: Places, g: Column, h: Column) -> Column:
+        """Gradient, curvature and number of rows in each bin of each fact, padded to the widest."""
+        sums = np.zeros((3, len(facts), max(self._bins[place] for place in facts)))
+        for at, place in enumerate(facts):
+            codes, bins = self._table.codes[place][rows], self._bins[place]
+            sums[0, at, :bins] = np.bincount(codes, g, bins)
+            sums[1, at, :bins] = np.bincount(codes, h, bins)
+            sums[2, at, :bins] = np.bincount(codes, minlength=bins)
+        return sums
+
+    def _order(self, place: int, sums: Column) -> Places:
+        """The bins of words, from the safest to the riskiest. The last bin holds all rare words and is never listed."""
+        order = np.arange(1, self._bins[place] - 1)
+        order = order[sums[2, order] > 0]
+        risk = sums[0, order] / (sums[1, order] + self._options.penalty + _PULL)
+        riskier: Places = order[np.argsort(risk, kind="stable")]
+        return riskier
+
+    def _best_cuts(self, sums: Column, orders: Mapping[int, Places]) -> tuple[Column, Places]:
+        """For each fact the best place to cut, and what the parts gain there."""
+        options = self._options
+        known = sums[:, :, 1:].copy()
+        forbidden = np.zeros((known.shape[1], known.shape[2] - 1), dtype=np.bool_)
+        for at, order in orders.items():
+            known[:, at] = 0.0
+            known[:, at, : len(order)] = sums[:, at, order]
+            listed = np.arange(1, len(order))
+            forbidden[at, : len(listed)] = np.minimum(listed, listed[::-1]) > options.most_listed
+        left = np.cumsum(known, axis=2)
+        left, right = left[:, :, :-1], left[:, :, -1:] - left[:, :, :-1]
+        gains = left[0] ** 2 / (left[1] + options.penalty) + right[0] ** 2 / (right[1] + options.penalty)
+        gains[forbidden | (np.minimum(left[2], right[2]) < options.least_support)] = -np.inf
+        if not gains.shape[1]:
+            return np.full(len(gains), -np.inf), np.zeros(len(gains), dtype=np.int64)
+        cuts = np.argmax(gains, axis=1)
+        apart = sums[0, :, UNKNOWN] ** 2 / (sums[1, :, UNKNOWN] + options.penalty)
+        return gains[np.arange(len(gains)), cuts] + apart, cuts
+
+    def _inside(self, place: int, cut: int, order: Places | None) -> Mask:
+        """The bins on one side of a cut: of words, the side that lists fewer."""
+        inside = np.zeros(self._bins[place], dtype=np.bool_)
+        if order is None:
+            inside[1 : cut + 2] = True
+        else:
+            inside[order[cut + 1 :] if cut + 1 > len(order) - cut - 1 else order[: cut + 1]] = True
+        return inside
+
+    def _sides(self, place: int, inside: Mask, rows: Places) -> tuple[tuple[int, bytes], ...]:
+        """Both sides of a cut, and the rows that do not know the fact where they are many enough."""
+        outside = ~inside
+        outside[UNKNOWN] = False
+        sides = [(place, inside.tobytes()), (place, outside.tobytes())]
+        unknown = np.zeros_like(inside)
+        unknown[UNKNOWN] = True
+        many = int((self._table.codes[place][rows] == UNKNOWN).sum()) >= self._options.least_support
+        return (
+            (*sides, (place, unknown.tobytes())) if many and self._table.facts[place].may_be_missing else tuple(sides)
+        )
+
+
+def _both(one: bytes | None, other: bytes) -> bytes:
+    if one is None:
+        return other
+    return (np.frombuffer(one, dtype=np.bool_) & np.frombuffer(other, dtype=np.bool_)).tobytes()

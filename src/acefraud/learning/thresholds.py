@@ -1,0 +1,182 @@
+"""From which probability of fraud on a transaction is declined, and the rules by which that is chosen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from acefraud.core.bullet import Bullet
+from acefraud.core.scoring import Calibration
+from acefraud.core.table import FactTable
+from acefraud.core.transaction import Case
+from acefraud.embedded.agent import weight_of
+from acefraud.embedded.facts import facts_of
+from acefraud.embedded.induction.fitting import probabilities as logistic
+from acefraud.embedded.scorecard import score_in
+from acefraud.errors import ConfigurationError, InputError
+from acefraud.selection.columns import cited_in
+from acefraud.selection.hybrid import HybridSelector
+
+Column = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+RULES = "a number such as 0.3, accuracy, f1, fpr=0.01 or cost=5:100"
+_DIGITS = 9
+"""Probabilities that agree so far are the same; what is behind depends on the order of summation."""
+_NOISE = 1e-9
+"""Scores that differ by less are equal."""
+
+
+class Aim(StrEnum):
+    """What a threshold is chosen for."""
+
+    NUMBER = "number"
+    ACCURACY = "accuracy"
+    F1 = "f1"
+    FALSE_POSITIVES = "fpr"
+    COST = "cost"
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdRule:
+    """How the threshold is chosen.
+
+    >>> ThresholdRule.parse("fpr=0.01").figure
+    0.01
+    >>> round(ThresholdRule.parse("cost=5:100").figure, 4)
+    0.0476
+    """
+
+    words: str
+    aim: Aim
+    figure: float = 0.5
+    """The share of honest ones that may be declined; where no cases are needed, the threshold itself."""
+
+    @classmethod
+    def parse(cls, words: str) -> ThresholdRule:
+        """A rule from its words."""
+        said = words.strip().lower()
+        name, _, rest = said.partition("=")
+        if said in (Aim.ACCURACY, Aim.F1):
+            return cls(said, Aim(said))
+        if name == Aim.FALSE_POSITIVES:
+            budget = _number(rest)
+            return cls(said, Aim.FALSE_POSITIVES, _fitting(budget, 0 <= budget < 1, words))
+        if name == Aim.COST:
+            declined, approved = (_number(part) for part in (*rest.split(":"), "")[:2])
+            costs = rest.count(":") == 1 and declined > 0 and approved > 0
+            return cls(said, Aim.COST, _inside(declined / (declined + approved) if costs else math.nan, words))
+        return cls(said, Aim.NUMBER, _inside(_number(said), words))
+
+    @property
+    def needs_cases(self) -> bool:
+        """Whether it takes labelled cases to choose by it."""
+        return self.aim not in (Aim.NUMBER, Aim.COST)
+
+
+def choose(rule: ThresholdRule, probabilities: Column, labels: Mask, counts: Column | None = None) -> float:
+    """The threshold that a rule asks for on labelled cases, each of which may stand for several.
+
+    Every way to part the cases is looked at; of equally good ones, the one that declines the fewest is taken.
+
+    >>> choose(ThresholdRule.parse("accuracy"), np.array([0.1, 0.2, 0.6]), np.array([False, False, True]))
+    0.4
+    """
+    if not rule.needs_cases:
+        return rule.figure
+    cuts = _Cuts.of(probabilities, labels, np.ones(len(labels)) if counts is None else counts)
+    if cuts.frauds <= 0 or cuts.honest <= 0:
+        raise InputError(f"choosing the threshold by {rule.words} takes both fraud and honest cases")
+    scores = cuts.scores(rule)
+    return float(cuts.thresholds[scores >= scores.max() - _NOISE].max())
+
+
+@dataclass(frozen=True, slots=True)
+class _Cuts:
+    """Every threshold that parts the cases in another way, and what it declines."""
+
+    thresholds: Column
+    frauds_declined: Column
+    honest_declined: Column
+    frauds: float
+    honest: float
+
+    @classmethod
+    def of(cls, probabilities: Column, labels: Mask, counts: Column) -> _Cuts:
+        values, place = np.unique(probabilities, return_inverse=True)
+        below, above = np.concatenate([[0.0], values]), np.concatenate([values, [1.0]])
+        middle = below + (above - below) / 2
+        thresholds = np.where(middle > below, middle, above)
+        possible = (below < thresholds) & (thresholds < 1)
+        frauds, honest = (_from_each_on(place.reshape(-1), counts * kind, len(values)) for kind in (labels, ~labels))
+        return cls(thresholds[possible], frauds[possible], honest[possible], frauds[0], honest[0])
+
+    def scores(self, rule: ThresholdRule) -> Column:
+        """What each is worth by a rule; more is better."""
+        if rule.aim is Aim.ACCURACY:
+            return (self.frauds_declined + self.honest - self.honest_declined) / (self.frauds + self.honest)
+        if rule.aim is Aim.F1:
+            return 2 * self.frauds_declined / (self.frauds_declined + self.honest_declined + self.frauds)
+        wrong = self.honest_declined / self.honest
+        return np.where(wrong <= rule.figure + _NOISE, self.frauds_declined / self.frauds, -wrong)
+
+
+def cases_for(rule: ThresholdRule, ordered: Sequence[Case], later_share: float) -> list[Case]:
+    """The latest of the cases, to choose by a rule; drawn at random where times are not known."""
+    if not rule.needs_cases:
+        return []
+    order = np.arange(len(ordered))
+    if any(case.transaction.time is None for case in ordered):  # the order of a file says nothing
+        order = np.random.default_rng(0).permutation(len(ordered))
+    cases = [ordered[place] for place in order[round(len(ordered) * (1 - later_share)) :]]
+    frauds = sum(case.is_fraud for case in cases)
+    if not 0 < frauds < len(cases):
+        raise InputError(
+            f"choosing the threshold by {rule.words} takes both fraud and honest ones among the latest cases; "
+            f"{frauds:,} of the latest {len(cases):,} are fraud. Give a number or costs instead"
+        )
+    return cases
+
+
+def said_of(
+    cases: Sequence[Case], bullets: Sequence[Bullet], frame: Calibration, selector: HybridSelector, wanted: int
+) -> Column:
+    """The probability of fraud that the embedded engine gives each case, with the bullets that have a condition."""
+    rows = FactTable([facts_of(case.transaction).facts for case in cases])
+    margin = frame.intercept + frame.knowledge_scale * score_in(rows)
+    speaking = [(bullet, bullet.condition) for bullet in bullets if bullet.condition is not None]
+    if speaking:
+        fired = np.column_stack([condition.holds_in(rows) for _, condition in speaking])
+        able = [bullet for bullet, _ in speaking]
+        cited = cited_in(selector.without_draws(), able, fired, frame.base_rate, wanted)
+        margin = margin + cited @ np.array([weight_of(bullet, frame.base_rate) for bullet in able])
+    said: Column = np.round(logistic(margin), _DIGITS)
+    return said
+
+
+def _from_each_on(place: npt.NDArray[np.int64], counts: Column, places: int) -> Column:
+    """How many stand at each place or a later one, and none behind the last."""
+    there = np.bincount(place, counts, places)
+    return np.concatenate([np.cumsum(there[::-1])[::-1], [0.0]])
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        return math.nan
+
+
+def _inside(threshold: float, words: str) -> float:
+    return _fitting(threshold, 0 < threshold < 1, words)
+
+
+def _fitting(figure: float, fits: bool, words: str) -> float:
+    if not fits:
+        raise ConfigurationError(f"the threshold must be {RULES}, with shares between 0 and 1; got {words!r}")
+    return figure

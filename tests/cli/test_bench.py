@@ -1,0 +1,193 @@
+"""`acefraud bench quality` on small folders."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from acefraud.core.table import Numbers
+from acefraud.datasets import load_mapping
+from acefraud.datasets.columns import LabelledColumns, load_columns
+from acefraud.evaluation.quality.contenders import CONTENDERS
+from acefraud.evaluation.quality.measures import NAMES
+
+MAPPINGS = Path(__file__).parents[2] / "benchmarks" / "mappings"
+SHARED = Path(os.environ.get("ACEFRAUD_DATA") or Path(__file__).parents[3] / "shared" / "data")
+
+
+def history(rows: int) -> str:
+    """Transactions as CSV: large ones through a VPN are fraud, with a little noise."""
+    chance = random.Random(5)
+    lines = ["id,time,amount,vpn,account_age_days,label"]
+    for n in range(rows):
+        amount, vpn, age = chance.randint(10, 3000), chance.random() < 0.5, chance.randint(1, 900)
+        fraud = (amount > 1500 and vpn) or chance.random() < 0.04
+        lines.append(f"h{n},2024-01-{1 + n // 10:02d}T{n % 10:02d}:00:00Z,{amount},{vpn},{age},{int(fraud)}")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture
+def data(shell: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two datasets, the second with a mapping beside it."""
+    monkeypatch.delenv("ACEFRAUD_DATA", raising=False)
+    folder: Path = shell.folder / "data"
+    for name in ("one", "two"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "data.csv").write_text(history(200))
+    (folder / "two" / "mapping.toml").write_text('label = "label"\ntime = "time"\nignore = ["account_age_days"]\n')
+    (folder / "notes").mkdir()
+    return folder
+
+
+class ByAmount:
+    """Stands in for a learner: the higher the amount, the more like fraud."""
+
+    settings, size, cited, rows_cap = "none", None, None, None
+
+    def __init__(self, seed: int) -> None: ...
+
+    def fit(self, train: LabelledColumns) -> None: ...
+
+    def score(self, test: LabelledColumns) -> Numbers:
+        amount = test.facts.numbers("amount")
+        return np.asarray(amount / (amount + 1500), dtype=np.float64)
+
+
+class Broken(ByAmount):
+    """Stands in for a learner that cannot."""
+
+    def score(self, test: LabelledColumns) -> Numbers:
+        raise MemoryError(f"too | much for {len(test)}")
+
+
+@pytest.fixture
+def stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pictures, and learners that need no library: importing these and drawing take seconds."""
+    monkeypatch.setattr("acefraud.cli.bench.pictures", lambda _: {})
+    for name in ("lightgbm", "tree"):
+        monkeypatch.setitem(CONTENDERS, name, ByAmount)
+
+
+@pytest.mark.usefixtures("stand_ins")
+def test_figures_go_to_the_screen_and_into_files(shell: Any, data: Path) -> None:
+    ran = shell("bench", "quality", data, "--models", "lightgbm,acefraud", "--out", "got")
+    assert "one has no mapping; it was read by this guess" in ran.err
+    assert "two has no mapping" not in ran.err
+    assert 'label = "label"' in ran.out
+    assert "Average precision as a share of LightGBM's" in ran.out
+    assert "Evidence held: of " in ran.out
+    figures = json.loads((shell.folder / "got" / "quality.json").read_text())
+    assert "account_age_days" in figures["about"]["one"]["facts"]
+    assert "account_age_days" not in figures["about"]["two"]["facts"]
+    assert "| acefraud |" in (shell.folder / "got" / "quality.md").read_text()
+
+
+@pytest.mark.long
+def test_real_learners_with_pictures(shell: Any, data: Path) -> None:
+    shell("bench", "quality", data, "--models", "lightgbm,tree,river_hat", "--seeds", "2", "--out", "got")
+    written = {path.name for path in (shell.folder / "got").iterdir()}
+    kinds = ("precision_recall", "stream", "reliability")
+    assert written == {"quality.json", "quality.md"} | {
+        f"{name}_{kind}.png" for name in ("one", "two") for kind in kinds
+    }
+    assert "| river_hat |" in (shell.folder / "got" / "quality.md").read_text()
+
+
+@pytest.mark.usefixtures("stand_ins")
+def test_json_is_one_object(shell: Any, data: Path) -> None:
+    ran = shell("bench", "quality", data, "--datasets", "one", "--models", "lightgbm,tree", "--rows", "150", "--json")
+    assert "it was read by this guess" in ran.err
+    got = ran.json
+    assert list(got["datasets"]) == ["one"]
+    tree = got["datasets"]["one"]["tree"]
+    for figure in NAMES:
+        assert tree[figure]["low"] <= tree[figure]["mean"] <= tree[figure]["high"]
+    assert got["about"]["one"]["rows"] == 150
+    ratio = tree["average_precision"]["mean"] / got["datasets"]["one"]["lightgbm"]["average_precision"]["mean"]
+    assert got["ratios"]["tree"]["geometric_mean"] == pytest.approx(ratio, abs=1e-4)
+    assert (shell.folder / "out" / "quality" / "quality.json").exists()
+
+
+@pytest.mark.usefixtures("stand_ins")
+def test_the_folder_of_the_environment_and_mappings_from_elsewhere(
+    shell: Any, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACEFRAUD_DATA", str(data))
+    (shell.folder / "maps").mkdir()
+    (shell.folder / "maps" / "one.toml").write_text('ignore = ["vpn"]\n')
+    ran = shell("bench", "quality", "--models", "tree", "--datasets", "one", "--mappings", "maps", "--json")
+    assert ran.json["about"]["one"]["facts"] == ["account_age_days", "amount"]
+    assert "guess" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nowhere"], "nowhere: there is no such folder"),
+        (["data/notes"], "no dataset here: expected folders with data.csv or data.parquet in them"),
+        (["data", "--datasets", "one,three"], "data has no dataset 'three'; it has: one, two"),
+        (["data", "--models", "lightgbm,magic"], "there is no model 'magic'; the models are: "),
+        (["data", "--mappings", "nowhere"], "--mappings: there is no folder nowhere"),
+        (["data", "--models", "tree", "--entity-disjoint", "card"], "'card' is not among the entities"),
+        ([], "which folder? Name one, or set ACEFRAUD_DATA"),
+    ],
+)
+@pytest.mark.usefixtures("stand_ins")
+def test_what_cannot_be_done_is_one_line(shell: Any, data: Path, arguments: list[str], said: str) -> None:
+    models = () if "--models" in arguments else ("--models", "tree")
+    ran = shell("bench", "quality", *arguments, *models, "--json", code=2)
+    assert said in ran.err
+    assert not ran.out
+
+
+@pytest.mark.usefixtures("stand_ins")
+def test_a_dataset_of_one_class_is_an_error(shell: Any, data: Path) -> None:
+    (data / "one" / "data.csv").write_text("x,label\n" + "1,0\n" * 30)
+    ran = shell("bench", "quality", data, "--datasets", "one", "--models", "tree", code=2)
+    assert "one: the training part has 21 rows of which 0 are fraud: expected both kinds" in ran.err
+
+
+def test_a_missing_library_is_told_before_anything_is_read(
+    shell: Any, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    ran = shell("bench", "quality", data, code=2)
+    assert "pip install 'acefraud[bench]'" in ran.err
+
+
+@pytest.mark.usefixtures("stand_ins")
+def test_who_fails_is_told_and_the_rest_is_measured(shell: Any, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(CONTENDERS, "tree", Broken)
+    ran = shell("bench", "quality", data, "--models", "tree,lightgbm", "--datasets", "two", code=1)
+    assert "failed: tree on two: MemoryError: too | much for 60" in ran.err
+    figures = json.loads((shell.folder / "out/quality/quality.json").read_text())["datasets"]["two"]
+    assert figures["tree"] == {"error": "MemoryError: too | much for 60"}
+    assert figures["lightgbm"]["average_precision"]["mean"] > 0.3
+    assert (
+        "| tree | failed: MemoryError: too \\| much for 60 |" in (shell.folder / "out/quality/quality.md").read_text()
+    )
+
+
+@pytest.mark.parametrize("path", sorted(MAPPINGS.glob("*.toml")), ids=lambda path: path.stem)
+def test_the_mappings_of_the_benchmark_are_sound(path: Path) -> None:
+    mapping = load_mapping(path)
+    assert mapping.label
+    if path.stem == "card_handbook":
+        assert "TX_FRAUD_SCENARIO" in (mapping.ignore or ())
+
+
+@pytest.mark.parametrize("name", ["cloudwalk", "vehicle_insurance"])
+def test_the_mappings_of_the_benchmark_fit_their_files(name: str) -> None:
+    file = SHARED / name / "data.csv"
+    if not file.exists():
+        pytest.skip(f"there is no {name}/data.csv in the folder of ACEFRAUD_DATA, nor in ../shared/data")
+    data = load_columns(file, mapping=MAPPINGS / f"{name}.toml")
+    assert not data.bad_rows
+    assert not {*data.entities, "PolicyNumber"} & set(data.facts.names)

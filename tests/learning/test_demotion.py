@@ -1,0 +1,158 @@
+"""When the latest outcomes speak against a bullet: with words, and never against a pinned one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from acefraud.core.bullet import Bullet, Status
+from acefraud.core.condition import Condition
+from acefraud.core.events import StatusChanged
+from acefraud.core.evidence import Evidence, Record
+from acefraud.core.table import Columns, FactTable
+from acefraud.core.transaction import Verdict
+from acefraud.learning.columns import ColumnLearner
+from acefraud.learning.demotion import (
+    LEAST_RECORD,
+    WITH_NEWCOMERS,
+    Demotion,
+    Patience,
+    demotion_of,
+    percent,
+    revival_of,
+)
+from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook
+
+DECLINES = Evidence(learnt=Record(support=50, frauds=47), base_rate=0.1, cases=1000)
+APPROVES = Evidence(learnt=Record(support=500, frauds=2), base_rate=0.1, cases=1000)
+
+
+def declining(status: Status = Status.ACTIVE) -> Bullet:
+    return Bullet(id="b", content="x", argues=Verdict.DECLINE, evidence=DECLINES, status=status)
+
+
+def approving() -> Bullet:
+    return Bullet(id="b", content="x", argues=Verdict.APPROVE, evidence=APPROVES)
+
+
+def after(bullet: Bullet, support: int, frauds: int, among: int = 2000) -> Demotion | None:
+    return demotion_of(bullet, 0.1, Record(support=support, frauds=frauds), among)
+
+
+def test_a_record_as_it_was_learnt_changes_nothing() -> None:
+    assert after(declining(), 100, 92) is None
+    assert after(approving(), 1000, 5) is None
+
+
+def test_a_record_that_left_its_interval_makes_a_candidate_once() -> None:
+    found = after(declining(), 100, 55)
+    assert found is not None
+    assert found.status is Status.CANDIDATE
+    assert "55 of 100" in found.reason
+    assert "outside 84%-98% as learnt" in found.reason
+    assert after(declining(Status.CANDIDATE), 100, 55) is None
+
+
+def test_a_better_record_than_learnt_is_not_held_against_it() -> None:
+    weak = Bullet(
+        id="b",
+        content="x",
+        argues=Verdict.DECLINE,
+        evidence=Evidence(learnt=Record(support=50, frauds=15), base_rate=0.1, cases=1000),
+    )
+    assert after(weak, 100, 100) is None
+
+
+@pytest.mark.parametrize(("bullet", "support", "frauds"), [(declining(), 200, 8), (approving(), 1000, 200)])
+def test_a_record_that_argues_the_other_way_retires(bullet: Bullet, support: int, frauds: int) -> None:
+    found = demotion_of(bullet, 0.1, Record(support=support, frauds=frauds), 2000)
+    assert found is not None
+    assert found.status is Status.RETIRED
+
+
+def test_a_silent_bullet_is_retired_with_words() -> None:
+    found = after(declining(), 3, 3)
+    assert found == Demotion(Status.RETIRED, "held on 3 of the latest 2,000 outcomes, where 100 would be usual")
+    assert after(approving(), 10, 0) is not None
+
+
+def test_fraud_that_no_longer_comes_retires_what_warns_of_it() -> None:
+    found = after(declining(), 15, 1)
+    assert found is not None
+    assert found.status is Status.RETIRED
+    assert found.reason == "held on 15 of the latest 2,000 outcomes, 1 of them fraud, where 94 frauds would be usual"
+    assert after(approving(), 1000, 0) is None, "no fraud is what it promises"
+
+
+def test_too_little_to_go_by_changes_nothing() -> None:
+    assert after(declining(), LEAST_RECORD - 1, 10, among=150) is None
+    assert after(declining(), 0, 0, among=150) is None, "seven would be usual: that none came may be chance"
+    unmeasured = Bullet(id="b", content="x", argues=Verdict.DECLINE)
+    assert after(unmeasured, 100, 0) is None
+    of_old = Evidence(learnt=Record(support=50, frauds=47), base_rate=0.1)
+    assert after(declining().model_copy(update={"evidence": of_old}), 0, 0) is None, "among how many was not kept"
+
+
+def test_less_patience_with_newcomers() -> None:
+    seen = Record(support=0, frauds=0)
+    assert demotion_of(declining(), 0.1, seen, 150) is None
+    assert demotion_of(declining(), 0.1, seen, 150, WITH_NEWCOMERS) is not None
+    assert not Patience().ends(1, 9.9)
+    assert Patience().ends(1, 10.0)
+
+
+def test_a_revival_says_what_was_measured_and_who_had_retired_it() -> None:
+    bullet = declining(Status.RETIRED).model_copy(update={"status_by": THE_ENGINE})
+    found = revival_of(bullet, DECLINES)
+    assert found.status is Status.ACTIVE
+    assert found.reason == f"holds up again: {DECLINES.in_words()}; it had been retired by {THE_ENGINE}"
+
+
+def test_shares_are_spoken_of_plainly() -> None:
+    assert [percent(share) for share in (0.0, 0.034, 0.1, 0.999)] == ["0.0%", "3.4%", "10%", "100%"]
+
+
+# --- watched on a stream ------------------------------------------------------------------------------------------
+
+
+def outcomes(count: int, amount: float, fraud: bool) -> tuple[FactTable, np.ndarray]:
+    """Every tenth transaction is of this amount; of the others every fifteenth is fraud."""
+    place = np.arange(count)
+    amounts = np.where(place % 10 == 0, amount, 50.0 + place % 7)
+    labels = np.where(place % 10 == 0, fraud, place % 15 == 1)
+    return FactTable.of_columns(Columns({"amount": amounts}), count), labels
+
+
+def watched(status: Status, amount: float, fraud: bool) -> tuple[BulletPlaybook, str]:
+    playbook = BulletPlaybook()
+    large = Condition.parse("amount > 900")
+    evidence = Evidence(learnt=Record(support=100, frauds=97), base_rate=0.16, cases=1000)
+    bullet = playbook.add_bullet(
+        "large", source="online", condition=large, argues=Verdict.DECLINE, evidence=evidence, status=status
+    )
+    learner = ColumnLearner(playbook)
+    learner.hear(*outcomes(250, amount, fraud))
+    return playbook, bullet
+
+
+@pytest.mark.parametrize(("amount", "fraud", "words"), [(40.0, False, "held on 0"), (950.0, False, "0 of them fraud")])
+def test_a_watched_bullet_is_retired_with_a_reason_in_the_ledger(amount: float, fraud: bool, words: str) -> None:
+    playbook, bullet = watched(Status.ACTIVE, amount, fraud)
+    (change,) = [event.what for event in playbook.ledger.read() if isinstance(event.what, StatusChanged)]
+    assert (change.bullet_id, change.status) == (bullet, Status.RETIRED)
+    assert words in change.reason
+
+
+def test_a_bullet_that_is_borne_out_stays() -> None:
+    playbook, bullet = watched(Status.ACTIVE, 950.0, True)
+    found = playbook.get_bullet(bullet)
+    assert found is not None
+    assert found.status is Status.ACTIVE
+
+
+@pytest.mark.parametrize("amount", [40.0, 950.0])
+def test_a_pinned_bullet_is_never_moved(amount: float) -> None:
+    playbook, bullet = watched(Status.PINNED, amount, False)
+    found = playbook.get_bullet(bullet)
+    assert found is not None
+    assert found.status is Status.PINNED
