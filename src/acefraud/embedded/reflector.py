@@ -135,8 +135,8 @@ class Reflector:
     ) -> Induced | None:
         """Everything a whole labelled history teaches, at once; the cases are remembered too.
 
-        What is learnt must hold up on the latest cases, or on cases drawn at random where times are not known. Of a fact
-        that is `rising`, more never lowers the risk; of one that is `falling`, more never raises it.
+        What is learnt must hold up on the latest cases, or on cases drawn at random where times are not known. More of
+        a fact that is `rising` never lowers the risk, more of one that is `falling` never raises it.
         """
         generator = np.random.default_rng(self._seed)
         ordered = by_time(cases)
