@@ -63,17 +63,17 @@ _LONG = (
 @pytest.mark.parametrize("unit", _LONG)
 def test_long_repetitions_are_read_in_good_time(unit: str) -> None:
     text = (unit * 100_000)[:100_000]
-    began = time.perf_counter()
+    began = time.process_time()
     _check(text, read_facts(text))
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
 
 
 def test_long_mixtures_are_read_in_good_time() -> None:
     draw = random.Random(7)
     text = " ".join(draw.choice(_PIECES) for _ in range(30_000))[:100_000]
-    began = time.perf_counter()
+    began = time.process_time()
     _check(text, read_facts(text))
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
 
 
 def _public_texts() -> list[str]:

@@ -109,9 +109,9 @@ class Test:
             return known & COMPARE[self.op](numbers, self.value), known
         codes, names = table.categories(self.fact)
         wanted = self.value if isinstance(self.value, tuple) else (self.value,)
-        positions = [position for position, name in enumerate(names) if name in wanted]
+        listed = np.array([*(name in wanted for name in names), False])  # the last stands for code -1
         known = codes >= 0
-        return known & (np.isin(codes, positions) != (self.op in NEGATED)), known
+        return known & (listed[codes] != (self.op in NEGATED)), known
 
     def implies(self, other: Test) -> bool:
         """Whether the other is true wherever this one is."""

@@ -45,7 +45,7 @@ class ColumnOptions:
     """Outcomes after which what is remembered is looked at anew..."""
     review_share: float = 0.2
     """...or this share of what is remembered, where that is more."""
-    review_rounds: int = 8
+    review_rounds: int = 6
     review_bins: BinOptions = field(default_factory=lambda: BinOptions(cuts=24, fraud_cuts=12))
     """Cut a little more coarsely than for a whole history: a review has to be quick."""
     watch_every: int = 250

@@ -15,7 +15,7 @@ from acefraud.core.events import BulletAdded, BulletCredited, BulletEdited, Cred
 from acefraud.core.evidence import Evidence
 from acefraud.core.ledger import Ledger, RowsChange, RowStore
 from acefraud.core.playbook import PlaybookState, Snapshot
-from acefraud.core.reading import read_bullet
+from acefraud.core.reading import Reading, read_bullet
 from acefraud.core.transaction import Case, Verdict
 from acefraud.errors import InputError, StoreConflict
 from acefraud.storage.memory import MemoryLedger
@@ -113,7 +113,7 @@ class BulletPlaybook:
         why: str = "",
     ) -> str:
         """Add a bullet and return its id. What is not given is read from its words, where it can be."""
-        reading = read_bullet(content)
+        reading = _read(content, condition, argues, evidence)
         bullet = Bullet(
             id=self._free_id(node, content),
             content=content,
@@ -150,7 +150,7 @@ class BulletPlaybook:
         What is not given is read from its words, where it can be.
         """
         node = self._must_have(bullet_id).node
-        reading = read_bullet(content)
+        reading = _read(content, condition, argues, evidence)
         contradicted = self._contradicted(node, condition or reading.condition, argues or reading.argues)
         edit = BulletEdited(
             bullet_id=bullet_id,
@@ -291,6 +291,13 @@ class BulletPlaybook:
         while bullet_id(node, content, attempt) in self._state:
             attempt += 1
         return bullet_id(node, content, attempt)
+
+
+def _read(content: str, condition: Condition | None, argues: Verdict | None, evidence: Evidence | None) -> Reading:
+    """What the words of a bullet say, where anything is left to be read."""
+    if condition is not None and argues is not None and evidence is not None and evidence.in_words() in content:
+        return Reading(condition=condition, argues=argues, claim=None)
+    return read_bullet(content)
 
 
 def _claim_beside(claim: Claim | None, content: str, evidence: Evidence | None) -> Claim | None:
