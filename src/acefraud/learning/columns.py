@@ -45,6 +45,8 @@ class ColumnOptions:
     """Outcomes after which what is remembered is looked at anew..."""
     review_share: float = 0.2
     """...or this share of what is remembered, where that is more."""
+    review_at_last: int = 2_000
+    """...but never later than this."""
     review_rounds: int = 6
     review_bins: BinOptions = field(default_factory=lambda: BinOptions(cuts=24, fraud_cuts=12))
     """Cut a little more coarsely than for a whole history: a review has to be quick."""
@@ -121,10 +123,14 @@ class ColumnLearner:
         self._memory.append((rows, labels))
         self._unreviewed += len(labels)
         self._unwatched += len(labels)
-        if self._unreviewed >= max(self.options.review_every, self.options.review_share * self.remembered):
+        if self._unreviewed >= self._enough_to_review():
             self.review()
         elif self._unwatched >= self.options.watch_every:
             self.watch()
+
+    def _enough_to_review(self) -> float:
+        options = self.options
+        return max(options.review_every, min(options.review_share * self.remembered, options.review_at_last))
 
     def watch(self) -> None:
         """Demote the bullets that the latest outcomes no longer bear out."""
