@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-long lint bench bench-quality bench-large docs lock clean
+.PHONY: demo test test-long lint bench bench-quality bench-large test-llm docs lock clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "acefraud needs Python 3.11 or newer: make PYTHON=python3.12 ..."; exit 1; }
@@ -35,6 +35,9 @@ bench-quality: $(INSTALLED)  ## the playbook beside other learners, on the datas
 
 bench-large: $(INSTALLED)  ## time and memory of one fit on 1.2 million rows, beside LightGBM
 	$(BIN)/python benchmarks/large_fit.py $(if $(ACEFRAUD_DATA),--data $(ACEFRAUD_DATA))
+
+test-llm: $(INSTALLED)  ## the three modes on a real small model, installed and served on loopback; an hour or two
+	$(BIN)/python benchmarks/real_model.py $(if $(LLM),--model $(LLM))
 
 docs: $(INSTALLED)  ## the reference pages, from the code itself
 	$(BIN)/python docs/generate.py

@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 
 import acefraud
-from acefraud.settings import Settings
+from acefraud.settings import ROLES, Settings
 
 NAMES = """Bullet BulletPlaybook BulletScore Case Condition Curator Dataset Decision Evidence HybridSelector Judgement
-    LLMJudge Learner LearnerOptions Mode Outcome Reason Record Reflector SchemaMapping SimpleFraudAgent SimpleJudge
-    Source Status TrainingPipeline Transaction Verdict load_dataset open_playbook"""
+    LLMJudge Learner LearnerOptions Mode ModelSettings Outcome Reason Record ReflectionPolicy Reflector SchemaMapping
+    SimpleFraudAgent SimpleJudge
+    Source Status TrainingPipeline Transaction Verdict cast load_dataset open_playbook"""
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "HF_TOKEN", "AZURE_OPENAI_API_KEY")
 TRANSACTION = "Transaction: User 'john' (3 days old) attempts $2500 purchase at 3:15 AM through a VPN on an emulator"
 
@@ -122,10 +123,12 @@ class Watched(Mapping[str, str]):
         return len(self.content)
 
 
-def test_settings_read_four_variables_and_no_key() -> None:
+def test_settings_ask_for_their_variables_by_name_and_for_no_key() -> None:
     environment = Watched(dict.fromkeys(KEYS, "secret") | {"ACEFRAUD_WHO": "ana"})
     assert Settings.from_environment(environment).who == "ana"
-    assert environment.asked == {"ACEFRAUD_PLAYBOOK", "ACEFRAUD_WHO", "ACEFRAUD_EMBEDDER", "ACEFRAUD_DATA"}
+    names = ["PLAYBOOK", "WHO", "EMBEDDER", "DATA", "CONFIG", "MODELS", "BASE_URL", "STYLE", "FALLBACK", "CACHE"]
+    names += [f"{role.upper()}_MODEL" for role in ROLES]
+    assert environment.asked == {f"ACEFRAUD_{name}" for name in names} | {"XDG_CACHE_HOME"}
 
 
 def test_components_without_arguments_work_with_keys_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,9 +11,13 @@ from acefraud.datasets import Dataset, SchemaMapping, load_dataset
 from acefraud.embedded.agent import SimpleFraudAgent
 from acefraud.embedded.judge import LLMJudge, SimpleJudge
 from acefraud.embedded.reflector import Reflector
-from acefraud.learning.learner import Learner, LearnerOptions
+from acefraud.learning.casting import cast
+from acefraud.learning.learner import Learner
+from acefraud.learning.options import LearnerOptions
 from acefraud.learning.pipeline import Mode, TrainingPipeline
+from acefraud.learning.reflecting import ReflectionPolicy
 from acefraud.selection.hybrid import HybridSelector
+from acefraud.settings import ModelSettings
 from acefraud.storage import BulletPlaybook, open_playbook
 
 __version__ = "0.1.0"
@@ -34,9 +38,11 @@ __all__ = [
     "Learner",
     "LearnerOptions",
     "Mode",
+    "ModelSettings",
     "Outcome",
     "Reason",
     "Record",
+    "ReflectionPolicy",
     "Reflector",
     "SchemaMapping",
     "SimpleFraudAgent",
@@ -46,6 +52,7 @@ __all__ = [
     "TrainingPipeline",
     "Transaction",
     "Verdict",
+    "cast",
     "load_dataset",
     "open_playbook",
 ]

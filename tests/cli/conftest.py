@@ -14,7 +14,14 @@ import pytest
 from typer.testing import CliRunner
 
 from acefraud.cli import console, main
+from acefraud.settings import ROLES
 from acefraud.storage import BulletPlaybook, open_playbook
+
+SETTINGS = (
+    *("PLAYBOOK", "WHO", "EMBEDDER", "DATA", "CONFIG", "MODELS", "BASE_URL", "STYLE", "FALLBACK", "CACHE"),
+    *(f"{role.upper()}_MODEL" for role in ROLES),
+)
+"""The variables that a command asks for, without their first word."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +51,13 @@ class Shell:
         self.book = folder / "book.db"
 
     def __call__(self, *arguments: str | Path, stdin: str | bytes = b"", code: int = 0) -> Ran:
-        """Run the command as from the shell: through the entry point, which turns errors into exit codes."""
+        """Run a command that ends with this exit code."""
+        ran = self.attempt(*arguments, stdin=stdin)
+        assert ran.code == code, f"exit code {ran.code}, expected {code}\n{ran.out}\n{ran.err}"
+        return ran
+
+    def attempt(self, *arguments: str | Path, stdin: str | bytes = b"") -> Ran:
+        """Run a command as from the shell: through the entry point, which turns errors into exit codes."""
         with CliRunner().isolation(input=stdin) as streams, pytest.MonkeyPatch.context() as patch:
             patch.setattr(sys, "argv", ["acefraud", *map(str, arguments)])
             try:
@@ -55,9 +68,7 @@ class Shell:
                 exit_code = 0
             sys.stdout.flush()
             sys.stderr.flush()
-            ran = Ran(exit_code, streams[0].getvalue().decode(), streams[1].getvalue().decode())
-        assert ran.code == code, f"exit code {ran.code}, expected {code}\n{ran.out}\n{ran.err}"
-        return ran
+            return Ran(exit_code, streams[0].getvalue().decode(), streams[1].getvalue().decode())
 
     def on_book(self, *arguments: str | Path, stdin: str | bytes = b"", code: int = 0) -> Ran:
         """The same on this folder's playbook."""
@@ -98,10 +109,13 @@ def history(rows: int = 80) -> str:
 
 
 @pytest.fixture
-def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
+def shell(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Shell:
     monkeypatch.chdir(tmp_path)
-    for name in ("ACEFRAUD_PLAYBOOK", "ACEFRAUD_WHO", "ACEFRAUD_EMBEDDER"):
+    for name in SETTINGS:
+        monkeypatch.delenv(f"ACEFRAUD_{name}", raising=False)
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ACEFRAUD_CACHE", str(tmp_path_factory.mktemp("cache") / "replies.db"))
     monkeypatch.setenv("COLUMNS", "200")  # for help, which looks at it each time
     monkeypatch.setattr(console.out, "width", 200)
     (tmp_path / "history.csv").write_text(history())

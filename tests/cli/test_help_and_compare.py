@@ -28,7 +28,8 @@ COMMANDS = dict(commands(typer.main.get_command(app)))
 
 def test_the_commands_are_those_that_were_promised() -> None:
     playbook = ["list", "show", "add", "edit", "approve", "pin", "retire", "history", "export", "import"]
-    expected = {(name,) for name in ("compare", "train", "decide", "learn", "explain", "backtest")}
+    names = ("compare", "train", "decide", "learn", "explain", "judge", "backtest", "doctor")
+    expected = {(name,) for name in names}
     assert set(COMMANDS) == expected | {("playbook", name) for name in playbook} | {("bench", "quality")}
 
 

@@ -49,7 +49,7 @@ def test_derived_times_and_directions_survive_being_written_as_toml(columns: lis
     a, b, c, d, e, f = columns
     mapping = SchemaMapping(
         elapsed={facts[0]: (a, b), facts[1]: (b, a)}, time_parts=TimeParts(year=c, month=d, week=e), ignore=(a, f),
-        rising=(facts[0], facts[2]), falling=(facts[3],),
+        rising=(facts[0], facts[2]), falling=(facts[3],), sensitive=(a, facts[1]),
     )  # fmt: skip
     assert parse_mapping(mapping.describe()) == mapping
     assert parse_mapping(SchemaMapping(time_parts=TimeParts(year=a, month=b, day=c)).describe()).time_parts is not None
@@ -271,6 +271,25 @@ def test_of_a_remembered_mapping_only_what_a_file_has_is_left() -> None:
     mapping = SchemaMapping(elapsed={"wait": ("a", "b")}, time_parts=parts, rising=("wait",), ignore=())
     assert mapping.only(["a", "b", "d", "m", "y"]) == mapping
     assert mapping.only(["a", "y", "m"]) == SchemaMapping(rising=("wait",), ignore=())
+
+
+def test_what_is_sensitive_goes_by_columns_and_facts(tmp_path: Path) -> None:
+    assert SchemaMapping().sensitive == ()
+    path = tmp_path / "t.csv"
+    path.write_text("mail,sum,facts.phone,label\na@example.org,5,1,1\nb@example.org,6,2,0\n")
+    given = SchemaMapping(sensitive=("mail", "facts.phone", "score"), rename={"mail": "contact"}, known=("mail",))
+    mapping = load_dataset(path, mapping=given).mapping
+    assert mapping.sensitive == ("mail", "facts.phone", "score")
+    assert mapping.sensitive_facts == ("mail", "facts.phone", "score", "contact", "phone")
+    assert mapping.only(["label"]).sensitive == mapping.sensitive
+    assert "# columns or facts that no language model may see; they are masked before any call\nsensitive = [" in (
+        mapping.describe()
+    )
+
+
+def test_a_text_cannot_be_sensitive_as_a_whole() -> None:
+    with pytest.raises(ConfigurationError, match="'text' and 'sensitive' both name the column 'note'"):
+        SchemaMapping(text="note", sensitive=("note",))
 
 
 def test_with_parts_of_the_time_nothing_else_is_guessed_to_be_it() -> None:

@@ -67,11 +67,11 @@ def test_base_and_reasons_add_up_to_the_log_odds_of_the_probability(
     facts: dict[str, FactValue], bullets: list[Bullet], calibration: Calibration | None
 ) -> None:
     assessed = weigh(facts, bullets, calibration)
-    total = assessed.base + math.fsum(reason.contribution for reason in assessed.reasons)
+    total = assessed.base + math.fsum(reason.contribution or 0.0 for reason in assessed.reasons)
     assert log_odds(assessed.probability) == pytest.approx(total, abs=1e-6)
     threshold = calibration.threshold if calibration else 0.5
     assert assessed.verdict is Verdict.of(assessed.probability >= threshold)
-    sizes = [abs(reason.contribution) for reason in assessed.reasons]
+    sizes = [abs(reason.contribution or 0.0) for reason in assessed.reasons]
     assert sizes == sorted(sizes, reverse=True)
     assert all(sizes)
 

@@ -20,8 +20,8 @@ from acefraud.evaluation.quality import peers
 from acefraud.evaluation.quality.contenders import CONTENDERS, chosen
 from acefraud.evaluation.quality.encoding import MOST_WORDS, OTHER, CommonWords, OneHot, coded_matrix, row_dicts
 from acefraud.evaluation.quality.evidence import EvidenceHeld, evidence_held, together
+from acefraud.evaluation.quality.lines import precision_recall, reliability, windowed
 from acefraud.evaluation.quality.measures import BINS, CALIBRATION, Groups, average_precision, bootstrap, pooled
-from acefraud.evaluation.quality.pictures import precision_recall, reliability, windowed
 from acefraud.evaluation.quality.results import Quality
 from acefraud.evaluation.quality.running import measure
 from acefraud.evaluation.quality.sampling import subsample

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
-from acefraud.history import EntitiesInMemory, Event, HistoryEvents, HistoryPlan, HistoryState, history_columns
+from acefraud.history import Event, HistoryEvents, HistoryPlan, HistoryState, MemoryRows, history_columns
 from acefraud.history.measures import UNITS, UNKNOWN, distance_km
 from acefraud.history.plan import HOUR, Window
 
@@ -112,7 +112,7 @@ def one_by_one(
     plan: HistoryPlan, stream: Sequence[Row], *, on_arrival: bool = False, reopen_every: int = 10**9
 ) -> list[dict[str, FactValue]]:
     """Labels are heard with the transaction or when they arrive; now and then the state is stored and reopened."""
-    store = EntitiesInMemory()
+    store = MemoryRows()
     state = HistoryState(plan, store)
     waiting: list[Row] = []
     clock = UNKNOWN

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from acefraud.core.table import FactTable
-from acefraud.history import EntitiesInMemory, Event, HistoryEvents, HistoryPlan, HistoryState, history_columns
+from acefraud.history import Event, HistoryEvents, HistoryPlan, HistoryState, MemoryRows, history_columns
 from acefraud.history.entity import EntityState
 from acefraud.history.measures import UNKNOWN
 from acefraud.history.plan import DAY, HOUR
@@ -86,7 +86,7 @@ def test_without_a_time_or_an_entity_there_are_no_facts() -> None:
 
 
 def test_nothing_is_stored_before_it_is_flushed_and_all_of_it_then() -> None:
-    store = EntitiesInMemory()
+    store = MemoryRows()
     state = HistoryState(PLAN, store, cache=1)
     state.add(pay("t1", 0))
     state.add(pay("t2", 1, card="d"))
@@ -99,7 +99,7 @@ def test_nothing_is_stored_before_it_is_flushed_and_all_of_it_then() -> None:
 
 
 def test_an_entity_survives_being_dumped() -> None:
-    store = EntitiesInMemory()
+    store = MemoryRows()
     state = HistoryState(HistoryPlan(entities=("a_id", "b_id"), category="k", latitude="x", longitude="y"), store)
     for number in range(5):
         entities = {"a_id": "ä ü 'x'", "b_id": f"\ud800{number % 2}"}
@@ -114,7 +114,7 @@ def test_an_entity_survives_being_dumped() -> None:
 def test_the_memory_of_a_busy_entity_stays_bounded() -> None:
     """Four weeks of a payment every quarter of an hour, each at a new shop."""
     plan = HistoryPlan(entities=("card_id", "shop_id"), windows=("24h", "2d"), label_patience="3d", pair_memory=100)
-    store = EntitiesInMemory()
+    store = MemoryRows()
     state = HistoryState(plan, store, cache=10)
     sizes, counts = [], []
     for number in range(4 * 7 * 96):
@@ -159,7 +159,7 @@ def test_a_long_stream_is_the_same_at_once_and_one_by_one_stored_midway(stream: 
     assert columns.label is not None
     assert columns.known_at is not None
     at_once = FactTable.of_columns(history_columns(plan, columns), count)
-    store = EntitiesInMemory()
+    store = MemoryRows()
     state = HistoryState(plan, store)
     found = []
     for row, event in enumerate(events_of(columns)):

@@ -17,7 +17,7 @@ from acefraud.core.transaction import Transaction, Verdict
 from acefraud.embedded.agent import weigh
 from acefraud.embedded.induction.boosting import InductionOptions
 from acefraud.learning.columns import ColumnLearner, ColumnOptions, Moments, stacked
-from acefraud.learning.learner import LearnerOptions
+from acefraud.learning.options import LearnerOptions
 from acefraud.storage.playbook import THE_ENGINE
 
 Mask = npt.NDArray[np.bool_]

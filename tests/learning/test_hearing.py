@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling
 from acefraud.core.transaction import Verdict
-from acefraud.learning.learner import Learner, LearnerOptions
+from acefraud.learning.learner import Learner
+from acefraud.learning.options import LearnerOptions
 from acefraud.storage.playbook import same_fold
 
 T = TypeVar("T")

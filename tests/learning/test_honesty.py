@@ -93,7 +93,7 @@ def test_learning_goes_on_while_somebody_else_decides(
     mine, theirs = shared
     learner, decider = Learner(mine), Learner(theirs)
     learner.study(WORLD.train)
-    refit, waiting = learner.refit, list(WORLD.test)
+    refit, waiting = learner.upkeep.refit, list(WORLD.test)
 
     def interrupted() -> None:
         """In the middle of a step, the other side records a decision."""
@@ -101,7 +101,7 @@ def test_learning_goes_on_while_somebody_else_decides(
         theirs.record([DecisionMade(decision=decision)])
         refit()
 
-    monkeypatch.setattr(learner, "refit", interrupted)
+    monkeypatch.setattr(learner.upkeep, "refit", interrupted)
     run(hear_all(learner, WORLD.test[:60]))
     times = len(WORLD.test) - len(waiting)
     assert times > 0

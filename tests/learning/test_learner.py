@@ -57,7 +57,7 @@ def test_a_study_that_fails_half_way_leaves_nothing(toy: Any, monkeypatch: pytes
         assert len(learner.playbook) > 0, "bullets are there within the step"
         raise ZeroDivisionError
 
-    monkeypatch.setattr(learner, "_frame", failing)
+    monkeypatch.setattr(learner.upkeep, "frame", failing)
     with pytest.raises(ZeroDivisionError):
         learner.study(toy.cases(80))
     assert len(learner.playbook) == 0
@@ -188,7 +188,7 @@ def test_a_learner_that_was_overtaken_learns_at_the_next_outcome(toy: Any, monke
         raise StoreConflict("somebody else was faster")
 
     cases = toy.cases(90)
-    monkeypatch.setattr(learner, "demote", overtaken)
+    monkeypatch.setattr(learner.upkeep, "demote", overtaken)
 
     async def hear(part: Sequence[Case]) -> None:
         for case in part:

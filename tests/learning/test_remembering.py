@@ -26,7 +26,8 @@ from acefraud.datasets import SchemaMapping
 from acefraud.history import HistoryEvents, HistoryPlan, history_columns
 from acefraud.history.measures import UNKNOWN
 from acefraud.learning import remembering
-from acefraud.learning.learner import Learner, LearnerOptions
+from acefraud.learning.learner import Learner
+from acefraud.learning.options import LearnerOptions
 from acefraud.learning.pipeline import Mode, TrainingPipeline
 from acefraud.learning.remembering import EntityMemory, memory_for, micros
 from acefraud.storage import open_playbook
@@ -268,6 +269,11 @@ def test_a_revised_outcome_takes_the_place_of_the_first(book: BulletPlaybook) ->
 # --- no plan, another plan ---------------------------------------------------------------------------------------
 
 
+def test_a_mapping_is_read_once(memory: EntityMemory) -> None:
+    assert memory_for(WRITTEN) is memory
+    assert memory_for("") is None
+
+
 def test_without_a_plan_nothing_is_remembered(book: BulletPlaybook) -> None:
     learner = Learner(book, options=QUIET)
     decision = asyncio.run(learner.decide(pay("t1", 0)))
@@ -347,7 +353,7 @@ import asyncio, sys
 from datetime import timedelta
 from pathlib import Path
 from acefraud import Learner, Outcome, Transaction, open_playbook
-from acefraud.learning.learner import LearnerOptions
+from acefraud.learning.options import LearnerOptions
 from datetime import UTC, datetime
 
 async def go_on(book, prefix, count):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -28,19 +29,27 @@ class Spy(Learner):
         super().__init__(BulletPlaybook())
         self.happened: list[Happened] = []
 
-    async def decide(self, transaction: Transaction) -> Decision:
-        self.happened.append(("decide", transaction.id))
-        return Decision(
-            id=transaction.id,
-            transaction=transaction,
-            verdict=Verdict.APPROVE,
-            probability=0.1,
-            threshold=0.5,
-            base=0,
-            revision=0,
-        )
+    async def decide_all(self, transactions: Sequence[Transaction]) -> list[Decision]:
+        self.happened.extend(("decide", transaction.id) for transaction in transactions)
+        return [
+            Decision(
+                id=transaction.id,
+                transaction=transaction,
+                verdict=Verdict.APPROVE,
+                probability=0.1,
+                threshold=0.5,
+                base=0,
+                revision=0,
+            )
+            for transaction in transactions
+        ]
 
-    async def hear(self, outcome: Outcome, transaction: Transaction | None = None) -> Heard:  # noqa: ARG002
+    async def hear(
+        self,
+        outcome: Outcome,
+        transaction: Transaction | None = None,  # noqa: ARG002
+        judgement: Judgement | None = None,  # noqa: ARG002
+    ) -> Heard:
         self.happened.append(("hear", outcome.transaction_id))
         return Heard(Judgement(ruling=Ruling.CORRECT))
 
@@ -80,6 +89,19 @@ def test_no_label_is_heard_too_early(times: list[tuple[int | None, int | None]],
         assert following is not None
         assert label.transaction.time <= following
         assert label.known_at is None or label.known_at <= following
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(hours, delays), max_size=20), st.booleans())
+def test_deciding_several_at_once_changes_nothing(times: list[tuple[int | None, int | None]], learns: bool) -> None:
+    times = sorted(times, key=lambda one: -1 if one[0] is None else one[0])
+    cases = [case(place, hour, delay) for place, (hour, delay) in enumerate(times)]
+    together, one_by_one = Spy(), Spy()
+    asyncio.run(stream(together, cases, learns=learns))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("acefraud.learning.stream.MOST_TOGETHER", 1)
+        asyncio.run(stream(one_by_one, cases, learns=learns))
+    assert together.happened == one_by_one.happened
 
 
 def test_every_label_that_arrived_is_heard_before_the_next_decision_in_order_of_arrival() -> None:

@@ -15,7 +15,8 @@ from acefraud.core.outcome import Outcome, OutcomeSource
 from acefraud.core.scoring import Calibration
 from acefraud.core.transaction import Case, Verdict
 from acefraud.errors import ConfigurationError, InputError
-from acefraud.learning.learner import Learner, LearnerOptions
+from acefraud.learning.learner import Learner
+from acefraud.learning.options import LearnerOptions
 from acefraud.learning.thresholds import Aim, Column, Mask, ThresholdRule, cases_for, choose, said_of
 from acefraud.storage.playbook import BulletPlaybook
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from acefraud.core.ledger import RowStore
-from acefraud.storage.rows import DraftRows, MemoryRows, SqliteRows
+from acefraud.history import MemoryRows
+from acefraud.storage.rows import DraftRows, SqliteRows
 from acefraud.storage.sqlite import SqliteLedger
 
 MANY = {f"k{n}": str(n).encode() for n in range(1_100)}

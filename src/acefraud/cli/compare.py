@@ -12,26 +12,32 @@ from acefraud.cli.console import (
     JsonOption,
     MappingOption,
     StrictOption,
+    cast_for,
     line,
     note,
     out,
     print_json,
     progress,
     tell_bad_rows,
+    tell_usage,
 )
+from acefraud.cli.models import with_model_options
 from acefraud.cli.train import tell_mapping
 from acefraud.datasets import SHIPPED, Dataset, load_dataset
 from acefraud.evaluation import comparison as evaluation
 from acefraud.evaluation.comparison import Comparison, Part
 from acefraud.evaluation.curves import NAMES
 from acefraud.evaluation.metrics import METRICS, Interval, in_percent
+from acefraud.evaluation.on_models import ModelFigures
 from acefraud.evaluation.report import write_report
+from acefraud.settings import ModelSettings
 
 SMALL = 500
 """A file with fewer rows and no times is compared by cross-validation unless told otherwise."""
 FOLDS = 5
 
 
+@with_model_options
 def compare(
     source: Annotated[
         str, typer.Argument(metavar="[FILE]", help="Labelled transactions, or the name of the shipped synthetic world.")
@@ -45,9 +51,14 @@ def compare(
     report: Annotated[
         Path | None, typer.Option("--report", help="Folder for the report. Default: acefraud-report; none with --json.")
     ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=20, help="Use at most so many cases to learn from, and so many to test on.")
+    ] = None,
     mapping: MappingOption = None,
     strict: StrictOption = False,
     json: JsonOption = False,
+    *,
+    chosen: ModelSettings,
 ) -> None:
     """Compare **vanilla**, **online only** and **offline + online** on the same cases.
 
@@ -67,8 +78,14 @@ def compare(
         tell_mapping(data)
     independent = bool(data.test)
     parts = _worlds(source, seeds) if independent else _parts_of_file(data, seeds, folds, test_share)
-    with progress("comparing the modes") as done:
-        result = evaluation.compare(parts, name=data.name, independent=independent, progress=done)
+    if limit is not None:
+        parts = [evaluation.limited(part, limit) for part in parts]
+    players = cast_for(chosen, data.mapping)
+    try:
+        with progress("comparing the modes") as done:
+            result = evaluation.compare(parts, name=data.name, independent=independent, players=players, progress=done)
+    finally:
+        tell_usage(players.client)
     folder = report or (None if json else Path("acefraud-report"))
     page = write_report(result, folder) if folder else None
     if json:
@@ -76,6 +93,11 @@ def compare(
         return
     out.print(modes_table(result))
     out.print(differences_table(result))
+    if result.on_models and result.on_models.tiers:
+        out.print(tiers_table(result.on_models))
+    if result.on_models and result.on_models.fallbacks:
+        failed, left = result.on_models.fallbacks, result.on_models.undecided
+        line(f"In {failed:,} decisions the model failed; {left:,} were left to a person and out of all figures.")
     line(f"Intervals: {result.method}. {result.test_rows:,} cases decided per seed.", "dim")
     if page is not None:
         line(f"Report: {page}")
@@ -124,6 +146,17 @@ def differences_table(result: Comparison) -> Table:
     for (better, worse), figures in zip(evaluation.PAIRS, result.differences.values(), strict=True):
         label = f"{NAMES[better]}\nless {NAMES[worse].lower()}"
         table.add_row(label, *(_cell(figures[metric], signed=True) for metric in METRICS))
+    return table
+
+
+def tiers_table(figures: ModelFigures) -> Table:
+    """What the first tier saved, and what that cost in accuracy."""
+    table = Table(padding=(0, 0, 0, 1), title="The clear cases without a call, beside all cases with one")
+    for heading in ("mode", "calls saved", "of", "accuracy", "in full"):
+        table.add_column(heading, justify="left" if heading == "mode" else "right")
+    for one in figures.tiers:
+        decisions = one.settled + one.asked
+        table.add_row(NAMES[one.mode], f"{one.settled:,}", f"{decisions:,}", _cell(one.accuracy), _cell(one.in_full))
     return table
 
 

@@ -16,13 +16,17 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from acefraud.datasets import BadRow, SchemaMapping, parse_mapping
 from acefraud.embedded.embedder import DEFAULT_EMBEDDER, embedder_named
 from acefraud.errors import InputError, StoreError
+from acefraud.learning.casting import Cast, cast
 from acefraud.learning.learner import Learner
+from acefraud.learning.proposing import ModelLessons
+from acefraud.llm.client import ModelClient
 from acefraud.selection.hybrid import HybridSelector
-from acefraud.settings import Settings
+from acefraud.settings import ModelSettings, Settings
 from acefraud.storage import BulletPlaybook, open_playbook
 from acefraud.storage.playbook import THE_ENGINE
 
 BAD_ROWS_SHOWN = 5
+REFUSALS_SHOWN = 5
 
 PlaybookOption = Annotated[
     Path | None,
@@ -77,6 +81,51 @@ def trained_mapping(playbook: BulletPlaybook) -> SchemaMapping | None:
     """How the file that the playbook was trained on was read."""
     written = playbook.snapshot().mapping
     return parse_mapping(written, place="the mapping this playbook was trained with") if written else None
+
+
+def cast_for(chosen: ModelSettings, mapping: SchemaMapping | None) -> Cast:
+    """Who plays which role, and which facts no model may see: those that the mapping names."""
+    return cast(chosen, sensitive=mapping.sensitive_facts if mapping else ())
+
+
+def usage_json(client: ModelClient | None) -> dict[str, Any]:
+    """What was asked of models, for scripts; nothing where none was."""
+    return {} if client is None else {"usage": client.usage.as_json()}
+
+
+def tell_usage(client: ModelClient | None) -> None:
+    """Say on standard error what was asked of models, and what it cost."""
+    if client is None:
+        return
+    for role, used in client.usage.by_role.items():
+        price = f"${used.cost:.4f}" + (f" and {used.unpriced:,} calls without a known price" if used.unpriced else "")
+        note(
+            f"{role}: {used.calls:,} calls ({used.failed:,} failed), {used.cached:,} answered from the cache, "
+            f"{used.input_tokens:,} tokens in, {used.output_tokens:,} out, {price}"
+        )
+
+
+def proposed_json(lessons: ModelLessons | None) -> dict[str, Any]:
+    """What a model proposed and what became of it, for scripts; nothing where none was asked."""
+    if lessons is None:
+        return {}
+    refused = [{"bullet": one.proposal.content, "reason": one.reason} for one in lessons.so_far.refused]
+    return {"proposals": {**lessons.so_far.counts, "refused_because": refused, "stopped": lessons.so_far.stopped}}
+
+
+def tell_proposed(lessons: ModelLessons | None) -> None:
+    """Say on standard error what a model proposed and what became of it."""
+    if lessons is None:
+        return
+    counts = lessons.so_far.counts
+    note(
+        f"proposals: {counts['asked']:,} asked for, {counts['measured']:,} measured and borne out, "
+        f"{counts['unverified']:,} not to be measured yet, {counts['refused']:,} refused, {counts['failed']:,} failed"
+    )
+    for ruling in lessons.so_far.refused[:REFUSALS_SHOWN]:
+        note(f"refused: {ruling.proposal.content} ({ruling.reason})")
+    if lessons.so_far.stopped:
+        note(f"no more was asked: {lessons.so_far.stopped}. What was learnt until then is kept")
 
 
 def learner_on(playbook: BulletPlaybook, embedder: str | None = None) -> Learner:

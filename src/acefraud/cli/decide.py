@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json as jsonlib
 import sys
+from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any, TextIO
@@ -17,28 +18,36 @@ from acefraud.cli.console import (
     MappingOption,
     PlaybookOption,
     StrictOption,
+    cast_for,
     existing_playbook,
-    learner_on,
     line,
     note,
     playbook_path,
     print_json,
     progress,
     tell_bad_rows,
+    tell_usage,
     trained_mapping,
 )
-from acefraud.core.decision import Decision
+from acefraud.cli.models import with_model_options
+from acefraud.core.decision import Decision, ProbabilityFrom
 from acefraud.core.transaction import MAX_TEXT, Transaction, Verdict
 from acefraud.datasets import read_transactions
-from acefraud.errors import InputError
+from acefraud.errors import BudgetExceeded, InputError, ModelError
+from acefraud.settings import ModelSettings
 from acefraud.storage import BulletPlaybook
 
 BATCH = 200
 """Decisions that are written and acknowledged together."""
+BATCH_WITH_MODEL = 32
+"""The same where a model decides: what it has decided should not wait long for the rest."""
 REASONS_SHOWN = 5
+_STYLES = {Verdict.DECLINE: "bold red", Verdict.APPROVE: "bold green", Verdict.REVIEW: "bold yellow"}
+_SAID = {ProbabilityFrom.STATED: " (stated by the model)", ProbabilityFrom.ODDS: " (the model's odds, not calibrated)"}
 _ENDINGS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 
 
+@with_model_options
 def decide(
     what: Annotated[
         str,
@@ -50,6 +59,8 @@ def decide(
     mapping: MappingOption = None,
     strict: StrictOption = False,
     json: JsonOption = False,
+    *,
+    chosen: ModelSettings,
 ) -> None:
     """Decide transactions with a playbook and record the decisions.
 
@@ -68,12 +79,34 @@ def decide(
         book = existing_playbook(playbook)
     with book:
         transactions = _transactions(what, book, mapping, strict)
-        learner = learner_on(book)
+        asyncio.run(_decide_all(book, transactions, chosen, json))
+
+
+async def _decide_all(book: BulletPlaybook, transactions: list[Transaction], chosen: ModelSettings, json: bool) -> None:
+    players = cast_for(chosen, trained_mapping(book))
+    size = BATCH if players.agent is None else BATCH_WITH_MODEL
+    try:
+        learner = players.learner(book)
         with progress("deciding") as done:
-            for start in range(0, len(transactions), BATCH):
-                for decision in asyncio.run(learner.decide_all(transactions[start : start + BATCH])):
+            for start in range(0, len(transactions), size):
+                try:
+                    decisions = await learner.decide_all(transactions[start : start + size])
+                except (ModelError, BudgetExceeded) as failure:
+                    kind = BudgetExceeded if isinstance(failure, BudgetExceeded) else ModelError
+                    raise kind(f"{failure}; {_left(transactions, start)}") from failure
+                for decision in decisions:
                     _print(decision, json)
-                done(min(1.0, (start + BATCH) / len(transactions)))
+                done(min(1.0, (start + size) / len(transactions)))
+    finally:
+        await players.close()
+        tell_usage(players.client)
+
+
+def _left(transactions: Sequence[Transaction], start: int) -> str:
+    """Which transactions were not decided, in words."""
+    first, left = transactions[start].id, len(transactions) - start
+    rest = " and all after it" if left > 1 else ""
+    return f"not decided: '{first}'{rest}, {left:,} of {len(transactions):,}"
 
 
 def _transactions(what: str, book: BulletPlaybook, mapping: Path | None, strict: bool) -> list[Transaction]:
@@ -132,10 +165,11 @@ def _print(decision: Decision, json: bool) -> None:
         print_json(as_json(decision))
         return
     share = f"{100 * decision.probability:.1f}% fraud"
-    style = "bold red" if decision.verdict is Verdict.DECLINE else "bold green"
+    style = _STYLES[decision.verdict]
+    share += _SAID.get(decision.probability_from, "")
     line(f"{decision.verdict}  {share}  {decision.transaction.id}  {decision.id}", style)
     for reason in decision.reasons[:REASONS_SHOWN]:
-        line(f"  {reason.contribution:+.2f}  {reason.text}  ({reason.bullet_id or reason.kind})")
+        line(f"  {reason.amount}  {reason.text}  ({reason.bullet_id or reason.kind})")
     if decision.facts and not decision.reasons:
         line("  no bullet applies: the probability is that of an ordinary case", "dim")
     more = len(decision.reasons) - REASONS_SHOWN
@@ -143,6 +177,8 @@ def _print(decision: Decision, json: bool) -> None:
         line(f"  ... and {more} more: acefraud explain {decision.id}", "dim")
     if not decision.facts:
         line("  nothing could be read from this: the verdict is the one for an unknown case", "yellow")
+    if decision.selection_fallback:
+        line(f"  bullets found by {decision.selection.embedder}: {decision.selection_fallback}", "yellow")
     for piece in decision.unread:
         line(f"  not understood: {piece}", "dim")
 
@@ -158,7 +194,7 @@ def as_json(decision: Decision) -> dict[str, Any]:
         "reasons": [
             {
                 "text": reason.text,
-                "contribution": round(reason.contribution, 6),
+                "contribution": None if reason.contribution is None else round(reason.contribution, 6),
                 "bullet_id": reason.bullet_id,
                 "kind": str(reason.kind),
             }
@@ -167,4 +203,8 @@ def as_json(decision: Decision) -> dict[str, Any]:
         "unread": list(decision.unread),
         "revision": decision.revision,
         "model": decision.model,
+        "probability_from": str(decision.probability_from),
+        **({"usage": decision.usage.model_dump()} if decision.usage else {}),
+        **({"fallback": decision.fallback} if decision.fallback else {}),
+        **({"selection_fallback": decision.selection_fallback} if decision.selection_fallback else {}),
     }

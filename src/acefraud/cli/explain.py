@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from acefraud.cli.console import JsonOption, PlaybookOption, existing_playbook, learner_on, line, out, print_json
-from acefraud.core.decision import Decision
+from acefraud.cli.console import (
+    JsonOption,
+    PlaybookOption,
+    cast_for,
+    existing_playbook,
+    line,
+    out,
+    print_json,
+    trained_mapping,
+)
+from acefraud.cli.models import model_settings
+from acefraud.core.decision import Decision, ProbabilityFrom
 from acefraud.embedded.embedder import key_of
-from acefraud.errors import InputError
+from acefraud.errors import BudgetExceeded, InputError, ModelError
+from acefraud.learning.standing_in import Fallback, failing_as
+from acefraud.llm.prompting import Style
+from acefraud.settings import EMBEDDED
 from acefraud.storage import BulletPlaybook
 
 
@@ -30,8 +44,7 @@ def explain(
     """
     with existing_playbook(playbook, read_only=True) as book:
         decision = _find(book, decision_id)
-        learner = learner_on(book, key_of(decision.selection.embedder))
-        same = asyncio.run(learner.replay(decision)) == decision if replay else None
+        same = asyncio.run(_replayed_the_same(book, decision)) if replay else None
         outcomes = book.ledger.outcomes_of(decision.transaction.id)
         if json:
             content = decision.model_dump(mode="json")
@@ -47,6 +60,36 @@ def explain(
                 line("Replayed from the ledger: the same decision." if same else "Replayed: NOT the same decision.")
     if same is False:
         raise typer.Exit(1)
+
+
+async def _replayed_the_same(book: BulletPlaybook, decision: Decision) -> bool:
+    """Decide again. What a model said comes from the replies that are kept: nothing is sent, and nothing is paid."""
+    embedder = key_of(decision.selection.embedder)
+    by_model = decision.model != EMBEDDED
+    chosen = replace(
+        model_settings(),
+        agent=decision.model if by_model else EMBEDDED,
+        judge=EMBEDDED,
+        reflector=EMBEDDED,
+        embedding=embedder or decision.selection.embedder,
+        style=Style.DIRECT if decision.prompt.startswith("agent_direct") else Style.REASONED,
+        tier=None,
+        fallback=Fallback.ERROR,
+        max_calls=0,
+    )
+    players = cast_for(chosen, trained_mapping(book))
+    learner = players.learner(book)
+    if decision.fallback:
+        learner.agent = failing_as(decision)
+    try:
+        return decision.same_as(await learner.replay(decision))
+    except BudgetExceeded:
+        raise ModelError(
+            f"the reply of {decision.model} to this decision is not kept any more, so it cannot be made again without "
+            "asking anew"
+        ) from None
+    finally:
+        await players.close()
 
 
 def _find(book: BulletPlaybook, wanted: str) -> Decision:
@@ -71,12 +114,27 @@ def _print(decision: Decision, book: BulletPlaybook) -> None:
         for score in decision.selection.scores:
             bullet = book.get_bullet(score.bullet_id)
             line(f"{score.bullet_id}  {bullet.content if bullet else ''}")
-    line(f"\nReasons, in log-odds of fraud, beginning at {decision.base:+.2f}:")
+    if decision.selection_fallback:
+        line(f"Bullets were found by {decision.selection.embedder}: {decision.selection_fallback}", "yellow")
+    if decision.fallback:
+        line(f"The model that should have decided failed: {decision.fallback}", "yellow")
+    if decision.model == EMBEDDED:
+        line(f"\nReasons, in log-odds of fraud, beginning at {decision.base:+.2f}:")
+    else:
+        line(f"\nReasons; the probability is {_FROM[decision.probability_from]} ({decision.prompt}):")
     for reason in decision.reasons:
-        line(f"  {reason.contribution:+.2f}  {reason.text}  ({reason.bullet_id or reason.kind})")
+        line(f"  {reason.amount}  {reason.text}  ({reason.bullet_id or reason.kind})")
     line("\nFacts: " + ", ".join(f"{name}={value}" for name, value in sorted(decision.facts.items())))
     for piece in decision.unread:
         line(f"Not understood: {piece}", "yellow")
+
+
+_FROM = {
+    ProbabilityFrom.FITTED: "fitted on labelled cases",
+    ProbabilityFrom.STATED: "what the model stated",
+    ProbabilityFrom.ODDS: "that of its verdict tokens, which was held against no labelled case",
+    ProbabilityFrom.CALIBRATED: "that of its verdict tokens, calibrated on labelled cases",
+}
 
 
 def _scores(decision: Decision) -> Table:

@@ -16,24 +16,33 @@ from acefraud.cli.console import (
     MappingOption,
     PlaybookOption,
     StrictOption,
+    cast_for,
     existing_playbook,
-    learner_on,
     line,
     print_json,
     progress,
     tell_bad_rows,
+    tell_proposed,
+    tell_usage,
     trained_mapping,
+    usage_json,
 )
+from acefraud.cli.models import with_model_options
 from acefraud.datasets import BadRow, ReportedOutcome, read_outcomes
+from acefraud.learning.casting import Cast
 from acefraud.learning.learner import Learner
+from acefraud.settings import ModelSettings
 
 
+@with_model_options
 def learn(
     source: Annotated[str, typer.Argument(metavar="[FILE|-]", help="Outcomes, or - for JSON lines on stdin.")] = "-",
     playbook: PlaybookOption = None,
     mapping: MappingOption = None,
     strict: StrictOption = False,
     json: JsonOption = False,
+    *,
+    chosen: ModelSettings,
 ) -> None:
     """Take in what turned out to be true, and learn from it.
 
@@ -52,14 +61,17 @@ def learn(
             )
         else:
             loaded = read_outcomes(Path(source), mapping=mapping, remembered=trained_mapping(book), strict=strict)
-        learner = learner_on(book)
+        players = cast_for(chosen, trained_mapping(book))
+        learner = players.learner(book)
         with progress("learning from outcomes") as done:
-            counts, unknown = asyncio.run(_hear_all(learner, loaded.rows, done, strict, name))
+            counts, unknown = asyncio.run(_hear_all(players, learner, loaded.rows, done, strict, name))
+    tell_usage(players.client)
+    tell_proposed(learner.lessons)
     tell_bad_rows([*loaded.bad_rows, *unknown], loaded.unlabelled)
     counts["bad_rows"] = len(loaded.bad_rows) + len(unknown)
     counts["unlabelled"] = loaded.unlabelled
     if json:
-        print_json(dict(counts))
+        print_json({**counts, **usage_json(players.client)})
         return
     line(
         f"{counts['heard']:,} outcomes heard: {counts['correct']:,} decisions were right, "
@@ -69,6 +81,20 @@ def learn(
 
 
 async def _hear_all(
+    players: Cast,
+    learner: Learner,
+    rows: tuple[ReportedOutcome, ...],
+    done: Callable[[float], None],
+    strict: bool,
+    name: str,
+) -> tuple[Counter[str], list[BadRow]]:
+    try:
+        return await _hear_each(learner, rows, done, strict, name)
+    finally:
+        await players.close()
+
+
+async def _hear_each(
     learner: Learner, rows: tuple[ReportedOutcome, ...], done: Callable[[float], None], strict: bool, name: str
 ) -> tuple[Counter[str], list[BadRow]]:
     counts: Counter[str] = Counter(heard=0, correct=0, incorrect=0, unjudged=0, already_known=0, bullets_added=0)

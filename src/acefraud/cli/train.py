@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -11,20 +13,32 @@ from acefraud.cli.console import (
     MappingOption,
     PlaybookOption,
     StrictOption,
-    learner_on,
+    cast_for,
     line,
     note,
     playbook_path,
     print_json,
     progress,
+    proposed_json,
     tell_bad_rows,
+    tell_proposed,
+    tell_usage,
+    usage_json,
 )
+from acefraud.cli.models import with_model_options
 from acefraud.datasets import SHIPPED, Dataset, load_dataset
 from acefraud.embedded.scorecard import GENERAL
-from acefraud.errors import InputError
+from acefraud.errors import BudgetExceeded, InputError, ModelError
+from acefraud.learning.casting import Cast
+from acefraud.learning.learner import Learner
+from acefraud.learning.pipeline import sample_of
 from acefraud.learning.remembering import EntityMemory
 from acefraud.learning.thresholds import RULES, ThresholdRule
+from acefraud.settings import ModelSettings
 from acefraud.storage import BulletPlaybook, open_playbook
+
+STOPPED_SHORT = 3
+"""Exit code where a budget was used up: what was learnt until then is kept."""
 
 ThresholdOption = Annotated[
     str | None,
@@ -36,6 +50,7 @@ ThresholdOption = Annotated[
 ]
 
 
+@with_model_options
 def train(
     source: Annotated[str, typer.Argument(metavar="FILE", help="Labelled transactions: JSON, JSONL, CSV or Parquet.")],
     playbook: PlaybookOption = None,
@@ -43,6 +58,8 @@ def train(
     threshold: ThresholdOption = None,
     strict: StrictOption = False,
     json: JsonOption = False,
+    *,
+    chosen: ModelSettings,
 ) -> None:
     """Learn bullets from a labelled history and add them to a playbook.
 
@@ -65,20 +82,18 @@ def train(
     if len({case.is_fraud for case in data}) < 2:
         raise InputError("all rows have the same label; expected both fraud and honest ones", file=source)
     path = playbook_path(playbook)
+    players = cast_for(chosen, data.mapping)
     with open_playbook(path) as book, progress("learning") as done:
-        learner = learner_on(book)
-        added = learner.study(
-            data,
-            dataset=data.name,
-            mapping=data.mapping.describe(),
-            waiting=data.waiting,
-            threshold=rule,
-            progress=done,
-        )
+        learner = players.learner(book)
+        added, unfitted = asyncio.run(_train(players, learner, data, rule, done))
         memory = learner.memory()
         standing = len(book.get_bullets_for_node(learner.options.node))
         kept = [b for b in book.get_bullets_for_node(learner.options.node) if b.id in set(added)]
         declines_from = _threshold(book, learner.options.node)
+    tell_usage(players.client)
+    tell_proposed(learner.lessons)
+    if unfitted:
+        note(f"the odds of the agent's words were not fitted: {unfitted}. What was learnt until then is kept")
     if json:
         print_json(
             {
@@ -91,8 +106,12 @@ def train(
                 "threshold": declines_from,
                 "threshold_rule": rule.words if rule else None,
                 **({"history": _history(memory)} if memory else {}),
+                **proposed_json(learner.lessons),
+                **({"odds_not_fitted": unfitted} if unfitted else {}),
+                **usage_json(players.client),
             }
         )
+        _stop_short(learner, unfitted)
         return
     line(
         f"{len(data):,} cases, {data.frauds:,} of them fraud: "
@@ -108,6 +127,44 @@ def train(
         line(f"Nothing new: the playbook's {standing} bullets say what these cases teach.")
     elif not kept:
         line("Nothing could be shown with so few cases; decisions rest on general knowledge until more arrive.")
+    _stop_short(learner, unfitted)
+
+
+async def _train(
+    players: Cast, learner: Learner, data: Dataset, rule: ThresholdRule | None, done: Callable[[float], None]
+) -> tuple[list[str], str]:
+    """The ids of the bullets added, and why the odds were not fitted, where a budget was in the way."""
+    try:
+        added = await learner.train(
+            list(data),
+            dataset=data.name,
+            mapping=data.mapping.describe(),
+            waiting=data.waiting,
+            threshold=rule,
+            progress=done,
+        )
+        return added, await _fit_odds(players, learner, data)
+    finally:
+        await players.close()
+
+
+async def _fit_odds(players: Cast, learner: Learner, data: Dataset) -> str:
+    if players.scale_odds:
+        try:
+            await learner.scale_odds(sample_of(list(data), players.scale_odds), data.frauds / len(data))
+        except BudgetExceeded as spent:
+            return str(spent)
+        except ModelError as failure:  # the bullets are written by now
+            raise ModelError(
+                f"{failure}; the bullets are kept, but the odds of the agent's words not fitted"
+            ) from failure
+    return ""
+
+
+def _stop_short(learner: Learner, unfitted: str) -> None:
+    """Where a budget ended the asking, what was learnt is kept and the exit code says that there is more."""
+    if unfitted or (learner.lessons is not None and learner.lessons.so_far.stopped):
+        raise typer.Exit(STOPPED_SHORT)
 
 
 def tell_mapping(data: Dataset) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from enum import StrEnum
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,17 +17,50 @@ class ReasonKind(StrEnum):
 
     BULLET = "bullet"
     KNOWLEDGE = "general knowledge"
+    MODEL = "the model's words"
+    FALLBACK = "fallback"
+
+
+class ProbabilityFrom(StrEnum):
+    """How a probability came about. Only the first and the last were ever held against labelled cases."""
+
+    FITTED = "fitted"
+    STATED = "stated"
+    ODDS = "odds"
+    CALIBRATED = "calibrated"
 
 
 class Reason(BaseModel):
-    """One thing that moved the decision, and by how much (log-odds of fraud)."""
+    """One thing that moved the decision, and by how much (log-odds of fraud), where that can be said."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: ReasonKind
     text: str
-    contribution: float
+    contribution: float | None
     bullet_id: str | None = None
+
+    @property
+    def amount(self) -> str:
+        """The contribution as a person reads it.
+
+        >>> Reason(kind=ReasonKind.MODEL, text="a VPN", contribution=None).amount, len("+0.25")
+        ('     ', 5)
+        """
+        return "     " if self.contribution is None else f"{self.contribution:+.2f}"
+
+
+class CallUsage(BaseModel):
+    """What asking a model took."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+    """US dollars; None where no price is known."""
+    cached: bool = False
+    """Whether the reply had been paid for before."""
 
 
 class BulletScore(BaseModel):
@@ -86,11 +120,26 @@ class Decision(BaseModel):
     revision: int
     selection: SelectionTrace = SelectionTrace()
     model: str = "embedded"
+    probability_from: ProbabilityFrom = ProbabilityFrom.FITTED
+    odds: float | None = None
+    """Log-odds of the two verdict tokens, as the model gave them, where it did."""
+    prompt: str = ""
+    """The prompt that a model was asked with, by name and version."""
+    usage: CallUsage | None = None
+    fallback: str = ""
+    """Why the model that should have decided did not."""
+    selection_fallback: str = ""
+    """Why the embedder that should have found the bullets did not; the trace names the one that did."""
 
     @property
     def cited(self) -> tuple[str, ...]:
         """The bullets among its reasons."""
         return tuple(reason.bullet_id for reason in self.reasons if reason.bullet_id is not None)
+
+    def same_as(self, other: Decision) -> bool:
+        """Whether the other is the same decision, whatever asking for it took."""
+        aside: dict[str, Any] = {"usage": None, "selection_fallback": ""}
+        return self.model_copy(update=aside) == other.model_copy(update=aside)
 
 
 def decision_id(transaction: Transaction, node: str, model: str, selection: SelectionTrace) -> str:

@@ -12,7 +12,7 @@ from acefraud.core.condition import Condition
 from acefraud.core.decision import Decision
 from acefraud.core.evidence import Evidence
 from acefraud.core.outcome import Judgement, Outcome
-from acefraud.core.scoring import Calibration
+from acefraud.core.scoring import Calibration, OddsScale
 from acefraud.core.transaction import Verdict
 
 
@@ -25,6 +25,7 @@ class BulletAdded(_Happening):
 
     kind: Literal["bullet_added"] = "bullet_added"
     bullet: Bullet
+    reason: str = ""
 
     @property
     def subject(self) -> str:
@@ -43,6 +44,7 @@ class BulletEdited(_Happening):
     claim: Claim | None = None
     contradicts: tuple[str, ...] = ()
     problem_types: tuple[str, ...] = ()
+    reason: str = ""
 
     @property
     def subject(self) -> str:
@@ -110,6 +112,19 @@ class Recalibrated(_Happening):
         return self.node
 
 
+class OddsScaled(_Happening):
+    """What a model's verdict tokens mean was fitted on labelled cases."""
+
+    kind: Literal["odds_scaled"] = "odds_scaled"
+    node: str
+    model: str
+    scale: OddsScale
+
+    @property
+    def subject(self) -> str:
+        return self.node
+
+
 class Trained(_Happening):
     """A labelled history was studied. What is learnt from it follows as events of its own."""
 
@@ -153,7 +168,15 @@ class OutcomeHeard(_Happening):
 
 
 Happening = Annotated[
-    BulletAdded | BulletEdited | StatusChanged | BulletCredited | Recalibrated | Trained | DecisionMade | OutcomeHeard,
+    BulletAdded
+    | BulletEdited
+    | StatusChanged
+    | BulletCredited
+    | Recalibrated
+    | OddsScaled
+    | Trained
+    | DecisionMade
+    | OutcomeHeard,
     Field(discriminator="kind"),
 ]
 

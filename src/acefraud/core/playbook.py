@@ -17,13 +17,14 @@ from acefraud.core.events import (
     Credit,
     DecisionMade,
     Event,
+    OddsScaled,
     OutcomeHeard,
     Recalibrated,
     StatusChanged,
     Trained,
 )
 from acefraud.core.evidence import Record
-from acefraud.core.scoring import Calibration
+from acefraud.core.scoring import Calibration, OddsScale
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class Snapshot:
     calibrations: Mapping[str, Calibration] = field(default_factory=dict)
     mapping: str = ""
     """How the columns of the file it was trained on were read."""
+    scales: Mapping[str, OddsScale] = field(default_factory=dict)
 
     def for_node(self, node: str, source: Source | str | None = None) -> list[Bullet]:
         """The bullets of a node that are not retired, of one source if asked, in the order they were added."""
@@ -49,6 +51,10 @@ class Snapshot:
     def calibration(self, node: str) -> Calibration | None:
         """The frame fitted for a node; None where nothing was learnt yet."""
         return self.calibrations.get(node)
+
+    def scale(self, node: str, model: str) -> OddsScale | None:
+        """What the odds of a model's verdict tokens mean at a node; None where that was never fitted."""
+        return self.scales.get(_scale_key(node, model))
 
 
 class ReadsPlaybook(Protocol):
@@ -78,6 +84,7 @@ class Checkpoint(BaseModel):
     bullets: tuple[Bullet, ...] = ()
     calibrations: dict[str, Calibration] = {}
     mapping: str = ""
+    scales: dict[str, OddsScale] = {}
 
 
 class PlaybookState:
@@ -92,6 +99,7 @@ class PlaybookState:
         self._bullets = {bullet.id: bullet for bullet in start.bullets}
         self._calibrations = dict(start.calibrations)
         self._mapping = start.mapping
+        self._scales = dict(start.scales)
         self._snapshot: Snapshot | None = None
 
     def apply(self, event: Event) -> None:
@@ -127,6 +135,8 @@ class PlaybookState:
                 self._calibrations[fitted.node] = fitted.calibration
                 for bullet_id, weight in fitted.weights.items():
                     self._replace(bullet_id, weight=weight)
+            case OddsScaled(node=node, model=model, scale=scale):
+                self._scales[_scale_key(node, model)] = scale
             case Trained(mapping=mapping):
                 self._mapping = mapping
             case _:
@@ -141,6 +151,7 @@ class PlaybookState:
                 MappingProxyType(dict(self._bullets)),
                 MappingProxyType(dict(self._calibrations)),
                 self._mapping,
+                MappingProxyType(dict(self._scales)),
             )
         return self._snapshot
 
@@ -154,6 +165,7 @@ class PlaybookState:
             bullets=tuple(self._bullets.values()),
             calibrations=dict(self._calibrations),
             mapping=self._mapping,
+            scales=dict(self._scales),
         )
 
     def __contains__(self, bullet_id: str) -> bool:
@@ -203,3 +215,7 @@ class PlaybookState:
             times_selected=bullet.times_selected + credit.selected,
             record=Record(support=support, frauds=frauds),
         )
+
+
+def _scale_key(node: str, model: str) -> str:
+    return f"{node} {model}"

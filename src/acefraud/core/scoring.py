@@ -20,6 +20,25 @@ class Calibration(BaseModel):
     """How many labelled cases it was fitted on; 0 for the frame of general knowledge."""
 
 
+class OddsScale(BaseModel):
+    """What the odds of a model's verdict tokens mean: log-odds of fraud = level + slope x the model's log-odds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    level: float
+    slope: float
+    cases: int
+    """How many labelled cases it was fitted on."""
+
+    def probability(self, odds: float) -> float:
+        """The probability of fraud that these odds stand for.
+
+        >>> round(OddsScale(level=2.0, slope=0.5, cases=60).probability(-2.0), 3)
+        0.731
+        """
+        return sigmoid(self.level + self.slope * odds)
+
+
 def sigmoid(log_odds: float) -> float:
     """The logistic function, safe at both ends.
 

@@ -30,7 +30,7 @@ MAX_WORD = 1_000
 
 
 class Verdict(StrEnum):
-    """What is decided of a transaction.
+    """What is decided of a transaction. REVIEW is no verdict: nobody could decide, and a person should.
 
     >>> Verdict.DECLINE == "DECLINE"
     True
@@ -38,6 +38,7 @@ class Verdict(StrEnum):
 
     APPROVE = "APPROVE"
     DECLINE = "DECLINE"
+    REVIEW = "REVIEW"
 
     @classmethod
     def of(cls, is_fraud: bool) -> Verdict:

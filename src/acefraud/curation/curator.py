@@ -84,7 +84,7 @@ class Curator:
                 who=who,
                 why=why,
             )
-            playbook.set_status(again.id, Status.ACTIVE, who=who, why=f"revived: {why}" if why else "revived")
+            playbook.set_status(again.id, status, who=who, why=f"revived: {why}" if why else "revived")
             return again.id
         return playbook.add_bullet(
             content,

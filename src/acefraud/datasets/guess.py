@@ -109,7 +109,7 @@ def _guess_roles(
         if role == "time" and given.time_parts:
             roles[role] = ""
             continue
-        others = taken if role == "time" else taken | times
+        others = taken if role == "time" else taken | times | (set(given.sensitive) if role == "text" else set())
         free = [column for column in columns if column not in others and not column.startswith(FACTS)]
         named = sorted((c for c in free if plain_name(c) in names), key=lambda c: names.index(plain_name(c)))
         fitting = [column for column in named if column not in sample or _fits(role, sample[column])]

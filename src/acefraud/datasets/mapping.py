@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from acefraud.datasets.table import FACTS
 from acefraud.datasets.time_parts import TimeParts
 from acefraud.errors import ConfigurationError
 from acefraud.history.plan import HistoryPlan
@@ -35,6 +36,7 @@ _COMMENTS = {
     "categories": "columns that hold categories, even if they look like numbers",
     "rising": "facts of which more never lowers the risk",
     "falling": "facts of which more never raises the risk",
+    "sensitive": "columns or facts that no language model may see; they are masked before any call",
     "rename": "column = fact name",
     "time_parts": "columns with the parts of the time, where no single column holds it",
     "time_parts.year": "",
@@ -93,6 +95,7 @@ class SchemaMapping(BaseModel):
     categories: tuple[str, ...] = ()
     rising: tuple[str, ...] = ()
     falling: tuple[str, ...] = ()
+    sensitive: tuple[str, ...] = ()
     rename: Mapping[str, str] = Field(default_factory=dict)
     time_parts: TimeParts | None = None
     elapsed: Mapping[str, tuple[str, str]] = Field(default_factory=dict)
@@ -114,6 +117,8 @@ class SchemaMapping(BaseModel):
             raise ConfigurationError(f"'amount' and 'rename' give the column '{self.amount}' two names")
         self._check_times(parts)
         self._check_entities(parts)
+        if self.text and self.text in self.sensitive:
+            raise ConfigurationError(f"'text' and 'sensitive' both name the column '{self.text}'")
         _disjoint(self, "known", "ignore")
         _disjoint(self, "rising", "falling", what="fact")
         _disjoint(self, "numbers", "flags")
@@ -151,6 +156,17 @@ class SchemaMapping(BaseModel):
     def has_time(self) -> bool:
         """Whether it says when a transaction was."""
         return bool(self.time or self.time_parts)
+
+    @property
+    def sensitive_facts(self) -> tuple[str, ...]:
+        """What is sensitive, also by the names that the facts of such columns have.
+
+        >>> SchemaMapping(sensitive=("mail", "sum"), rename={"mail": "contact"}, amount="sum").sensitive_facts
+        ('mail', 'sum', 'contact', 'amount')
+        """
+        renamed = {**self.rename, **({self.amount: "amount"} if self.amount else {})}
+        facts = (renamed.get(column, column.removeprefix(FACTS)) for column in self.sensitive)
+        return tuple(dict.fromkeys([*self.sensitive, *facts]))
 
     @property
     def entities(self) -> tuple[str, ...]:

@@ -77,8 +77,8 @@ def weigh(facts: Mapping[str, FactValue], bullets: Sequence[Bullet], calibration
                 reasons.append(
                     Reason(kind=ReasonKind.BULLET, text=bullet.shown, contribution=weight, bullet_id=bullet.id)
                 )
-    reasons.sort(key=lambda reason: (-abs(reason.contribution), reason.text))
-    probability = sigmoid(frame.intercept + sum(reason.contribution for reason in reasons))
+    reasons.sort(key=lambda reason: (-abs(reason.contribution or 0.0), reason.text))
+    probability = sigmoid(frame.intercept + sum(reason.contribution or 0.0 for reason in reasons))
     return Assessment(
         verdict=Verdict.of(probability >= frame.threshold),
         probability=probability,

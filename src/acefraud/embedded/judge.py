@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from acefraud.core.english import say_facts
 from acefraud.core.outcome import Judgement, Ruling
-from acefraud.core.roles import JudgesWithoutTruth
+from acefraud.core.roles import JudgesWithoutTruth, Presents
+from acefraud.core.transaction import FactValue
 from acefraud.errors import ModelError
 
 
@@ -44,6 +48,12 @@ class LLMJudge(SimpleJudge):
 
     def __init__(self, model: JudgesWithoutTruth | None = None) -> None:
         self._model = model
+
+    def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
+        """A transaction in words that the model may see."""
+        if isinstance(self._model, Presents):
+            return self._model.presentable(text, facts)
+        return text or say_facts(facts)
 
     async def _without_truth(self, input_text: str, output: str) -> Judgement:
         if self._model is None:

@@ -209,11 +209,48 @@ class Reflector:
             last_seen=last,
         )
 
+    def verify(self, condition: Condition) -> Evidence | None:
+        """What the remembered cases say of a condition that a model proposed; None where there are none.
+
+        The latest cases are counted apart, or a part drawn by id where times are not known: a condition that a model
+        read off some cases has to hold on others. Where either part has too few to go by, they are counted together.
+        """
+        labels = self._memory.labels
+        if not len(labels):
+            return None
+        mask, found = self._memory.mask(condition), self._earlier()
+        if min(int((mask & found).sum()), int((mask & ~found).sum())) < ENOUGH_TO_SHOW:
+            found = np.ones(len(labels), dtype=np.bool_)
+        first, last = seen(mask, self._memory.times)
+        return Evidence(
+            learnt=record_of(mask & found, labels),
+            base_rate=float(labels.mean()),
+            later=None if found.all() else record_of(mask & ~found, labels),
+            cases=_cases_shown(mask, found),
+            first_seen=first,
+            last_seen=last,
+        )
+
+    def _earlier(self) -> npt.NDArray[np.bool_]:
+        """The remembered cases but for the latest, where all have a time and there are enough to keep some aside."""
+        apart = self._memory.found_in()
+        times = [time.timestamp() for time in self._memory.times if time is not None]
+        if apart.all() or len(times) < len(apart):
+            return apart
+        moments = np.array(times)
+        earlier: npt.NDArray[np.bool_] = moments <= np.quantile(moments, 1 - self.options.induction.later_share)
+        return earlier
+
     def recent(self, condition: Condition, latest: int) -> Evidence:
         """What the latest remembered cases, so many at most, say of a condition."""
         labels, mask = self._memory.labels[-latest:], self._memory.mask(condition)[-latest:]
         base_rate = float(labels.mean()) if len(labels) else 0.0
         return Evidence(learnt=record_of(mask, labels), base_rate=base_rate, cases=len(labels))
+
+    @property
+    def table(self) -> FactTable:
+        """The facts of the remembered cases."""
+        return self._memory.table
 
     def _propose(self, transaction: Transaction, truth: Verdict, known: KnownAlready | None) -> Lesson | None:
         labels = self._memory.labels
@@ -310,7 +347,7 @@ def as_reply(lesson: Lesson) -> dict[str, Any]:
 
 
 def _verdict(word: str) -> Verdict:
-    try:
-        return Verdict(str(word).strip().upper())
-    except ValueError:
-        raise InputError(f"expected APPROVE or DECLINE, got {word!r}") from None
+    said = str(word).strip().upper()
+    if said not in (Verdict.APPROVE, Verdict.DECLINE):
+        raise InputError(f"expected APPROVE or DECLINE, got {word!r}")
+    return Verdict(said)

@@ -6,17 +6,21 @@ import asyncio
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from acefraud.core.transaction import Case
 from acefraud.datasets import Dataset
-from acefraud.errors import InputError
+from acefraud.errors import InputError, ModelError
 from acefraud.evaluation.metrics import METRICS, Interval, Scored, as_json, over_rows, over_worlds
-from acefraud.learning.pipeline import Mode, TrainingPipeline
+from acefraud.evaluation.on_models import ModelFigures, TierFigures
+from acefraud.learning.casting import Cast
+from acefraud.learning.pipeline import Mode, ModeRun, TrainingPipeline, known_by
+from acefraud.learning.standing_in import TierCount
 
 PAIRS = (
     (Mode.ONLINE_ONLY, Mode.VANILLA),
@@ -63,6 +67,8 @@ class Comparison:
     differences: dict[str, dict[str, Interval]]
     sample: tuple[str, ...] = ()
     """Bullets that the pre-trained mode ended with, strongest first."""
+    on_models: ModelFigures | None = None
+    """What was asked of models, where they play a role."""
 
     def as_json(self) -> dict[str, Any]:
         """For machines: without times of the clock, so that two runs with one seed print the same bytes."""
@@ -83,6 +89,7 @@ class Comparison:
             },
             "differences": {name: as_json(figures) for name, figures in self.differences.items()},
             "sample": list(self.sample),
+            **({"models": self.on_models.as_json()} if self.on_models else {}),
         }
 
 
@@ -98,6 +105,9 @@ class _Outcome:
     cited: float
     seconds: float
     sample: tuple[str, ...]
+    decided: npt.NDArray[np.bool_]
+    fallbacks: int = 0
+    tier: TierCount | None = None
 
 
 def parts_of_worlds(make: Callable[[int], Dataset], seeds: Sequence[int]) -> Iterator[Part]:
@@ -121,17 +131,34 @@ def parts_of_file(data: Dataset, seeds: Sequence[int], *, folds: int = 0, test_s
             yield Part(seed, train, test, rows, data.mapping.describe())
 
 
+def limited(part: Part, most: int) -> Part:
+    """At most so many of each: the latest training cases with a label, and test cases from the whole of the test.
+
+    Neighbours in time would all be decided before the first of their labels arrives, and nothing could be learnt.
+    """
+    known, _ = known_by(part.train, part.test)
+    places = np.unique(np.linspace(0, len(part.test) - 1, min(most, len(part.test))).astype(int))
+    test, rows = (tuple(whole[place] for place in places) for whole in (part.test, part.rows))
+    return replace(part, train=tuple(known[-most:]), test=test, rows=rows)
+
+
 def compare(
     parts: Sequence[Part],
     *,
     name: str,
     independent: bool,
+    players: Cast | None = None,
     processes: int | None = None,
     progress: Callable[[float], None] = lambda _: None,
 ) -> Comparison:
-    """Run every mode on every part. `independent` says that each seed brought rows of its own."""
+    """Run every mode on every part. `independent` says that each seed brought rows of its own.
+
+    Where models play a role, everything runs in this process, with one client for all; the modes wait side by side.
+    """
     for part in parts:
         _check(part, name)
+    if players is not None and players.client is not None:
+        return asyncio.run(_on_models(parts, players, name, independent, progress))
     longest_first = (Mode.OFFLINE_ONLINE, Mode.ONLINE_ONLY, Mode.VANILLA)  # so that no worker waits for a straggler
     jobs = [(part, mode) for mode in longest_first for part in parts]
     outcomes: list[_Outcome] = []
@@ -163,15 +190,91 @@ def _run_all(jobs: Sequence[tuple[Part, Mode]], processes: int | None) -> Iterat
 def _run(job: tuple[Part, Mode]) -> _Outcome:
     part, mode = job
     run = asyncio.run(TrainingPipeline(seed=part.seed).run(mode, part.train, part.test, mapping=part.mapping))
-    scored = Scored(run.declined, run.probabilities, run.labels)
+    return _outcome(part, run)
+
+
+def _outcome(part: Part, run: ModeRun, tier: TierCount | None = None) -> _Outcome:
     strongest = sorted(run.playbook.get_bullets_for_node("fraud_detection"), key=lambda b: -abs(b.weight or 0))
-    sample = tuple(bullet.content for bullet in strongest[:12])
-    return _Outcome(part.seed, mode, part.rows, scored, run.bullets, run.cited, run.seconds, sample)
+    return _Outcome(
+        seed=part.seed,
+        mode=run.mode,
+        rows=part.rows,
+        scored=Scored(run.declined, run.probabilities, run.labels),
+        bullets=run.bullets,
+        cited=run.cited,
+        seconds=run.seconds,
+        sample=tuple(bullet.shown for bullet in strongest[:12]),
+        decided=run.decided,
+        fallbacks=run.fallbacks,
+        tier=tier,
+    )
+
+
+async def _on_models(
+    parts: Sequence[Part], players: Cast, name: str, independent: bool, progress: Callable[[float], None]
+) -> Comparison:
+    """The comparison with models in the roles; with a first tier, beside the same without it."""
+    assert players.client is not None
+    runs = 2 if players.tier else 1
+    try:
+        full = await _run_on_models(parts, players.in_full(), lambda share: progress(share / runs))
+        whole = _summed_up(full, parts, name, independent)
+        tiered, tiers = full, tuple[TierFigures, ...]()
+        if players.tier:
+            tiered = await _run_on_models(parts, players, lambda share: progress((1 + share) / runs))
+            part = _summed_up(tiered, parts, name, independent)
+            tiers = tuple(_tier_figures(mode, tiered, part, whole) for mode in Mode)
+            whole = part
+    finally:
+        await players.close()
+    figures = ModelFigures(
+        usage=players.client.usage.as_json(),
+        undecided=sum(int((~outcome.decided).sum()) for outcome in tiered),
+        fallbacks=sum(outcome.fallbacks for outcome in tiered),
+        tiers=tiers,
+    )
+    return replace(whole, on_models=figures)
+
+
+async def _run_on_models(parts: Sequence[Part], players: Cast, progress: Callable[[float], None]) -> list[_Outcome]:
+    jobs = [(part, mode) for part in parts for mode in Mode]
+    done = [0.0] * len(jobs)
+
+    async def run(place: int, part: Part, mode: Mode) -> _Outcome:
+        mine = players.anew()
+
+        def told(share: float) -> None:
+            done[place] = share
+            progress(sum(done) / len(done))
+
+        pipeline = mine.pipeline(part.seed)
+        ran = await pipeline.run(mode, part.train, part.test, mapping=part.mapping, progress=told)
+        return _outcome(part, ran, mine.tier.count if mine.tier else None)
+
+    tasks = [asyncio.create_task(run(place, part, mode)) for place, (part, mode) in enumerate(jobs)]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:  # where one failed, the others need not go on asking
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _tier_figures(mode: Mode, tiered: Sequence[_Outcome], part: Comparison, whole: Comparison) -> TierFigures:
+    counts = [outcome.tier for outcome in tiered if outcome.mode is mode and outcome.tier]
+    return TierFigures(
+        mode=mode,
+        settled=sum(count.settled for count in counts),
+        asked=sum(count.asked for count in counts),
+        accuracy=part.modes[mode].figures["accuracy"],
+        in_full=whole.modes[mode].figures["accuracy"],
+    )
 
 
 def _summed_up(outcomes: Sequence[_Outcome], parts: Sequence[Part], name: str, independent: bool) -> Comparison:
     seeds = sorted({part.seed for part in parts})
     by_seed = {mode: [_whole(outcomes, mode, seed) for seed in seeds] for mode in Mode}
+    by_seed = _decided_by_all(by_seed, outcomes, seeds, independent)
     rows = len(by_seed[Mode.VANILLA][0].labels)
     worlds = independent and len(seeds) > 1
 
@@ -208,6 +311,31 @@ def _summed_up(outcomes: Sequence[_Outcome], parts: Sequence[Part], name: str, i
         differences=differences,
         sample=next(o.sample for o in outcomes if o.mode is Mode.OFFLINE_ONLINE),
     )
+
+
+def _decided_by_all(
+    by_seed: dict[Mode, list[Scored]], outcomes: Sequence[_Outcome], seeds: Sequence[int], independent: bool
+) -> dict[Mode, list[Scored]]:
+    """Without the rows that any mode left to a person: the modes are compared on the same cases."""
+    masks = [np.logical_and.reduce([_mask(outcomes, mode, seed) for mode in Mode]) for seed in seeds]
+    if all(mask.all() for mask in masks):
+        return by_seed
+    if not independent:
+        masks = [np.logical_and.reduce(masks)] * len(seeds)
+    if not all(mask.any() for mask in masks):
+        raise ModelError("no case was decided by all three modes; nothing can be compared")
+    return {
+        mode: [scored.taken(np.flatnonzero(mask)) for scored, mask in zip(runs, masks, strict=True)]
+        for mode, runs in by_seed.items()
+    }
+
+
+def _mask(outcomes: Sequence[_Outcome], mode: Mode, seed: int) -> npt.NDArray[np.bool_]:
+    """Which rows one mode decided, in the order of the rows."""
+    mine = [outcome for outcome in outcomes if outcome.mode is mode and outcome.seed == seed]
+    order = np.argsort(np.concatenate([outcome.rows for outcome in mine]), kind="stable")
+    decided: npt.NDArray[np.bool_] = np.concatenate([outcome.decided for outcome in mine])[order]
+    return decided
 
 
 def _whole(outcomes: Sequence[_Outcome], mode: Mode, seed: int) -> Scored:

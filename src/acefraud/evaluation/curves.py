@@ -25,20 +25,20 @@ NAMES = {Mode.VANILLA: "Vanilla", Mode.ONLINE_ONLY: "Online only", Mode.OFFLINE_
 SMOOTHED_OVER = 5
 
 # From the palette of Okabe and Ito, which people with any common colour blindness can tell apart.
-_COLOURS = {Mode.VANILLA: "#5f6368", Mode.ONLINE_ONLY: "#0072b2", Mode.OFFLINE_ONLINE: "#d55e00"}
+COLOURS = {Mode.VANILLA: "#5f6368", Mode.ONLINE_ONLY: "#0072b2", Mode.OFFLINE_ONLINE: "#d55e00"}
 _DASHES = {Mode.VANILLA: (0, (5, 2)), Mode.ONLINE_ONLY: "solid", Mode.OFFLINE_ONLINE: "solid"}
-_INK, _MUTED, _RULE = "#1f2328", "#59636e", "#d8dee4"
+INK, MUTED, RULE = "#1f2328", "#59636e", "#d8dee4"
 _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "acefraud",
     "svg.fonttype": "none",
     "text.parse_math": False,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.edgecolor": _MUTED,
-    "axes.labelcolor": _MUTED,
-    "xtick.color": _MUTED,
-    "ytick.color": _MUTED,
-    "text.color": _INK,
+    "axes.edgecolor": MUTED,
+    "axes.labelcolor": MUTED,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "text.color": INK,
 }
 
 
@@ -53,21 +53,21 @@ def draw_learning_curve(comparison: Comparison, path: Path) -> None:
 
 def learning_curve_png(comparison: Comparison) -> bytes:
     """Accuracy along the stream, as the bytes of a PNG."""
-    with _style():
-        return _saved(_learning_curve(comparison), "png")
+    with style():
+        return saved(_learning_curve(comparison), "png")
 
 
 def learning_curve_svg(comparison: Comparison) -> str:
     """Accuracy along the stream, as an SVG element to put into a page."""
-    with _style():
-        picture = _saved(_learning_curve(comparison), "svg")
+    with style():
+        picture = saved(_learning_curve(comparison), "svg")
     return _embeddable(picture.decode(), "curve", "Accuracy along the stream, one line for each mode")
 
 
 def differences_svg(comparison: Comparison) -> str:
     """The paired differences of accuracy with their intervals, as an SVG element to put into a page."""
-    with _style():
-        picture = _saved(_forest(comparison), "svg")
+    with style():
+        picture = saved(_forest(comparison), "svg")
     return _embeddable(picture.decode(), "differences", "Paired differences of accuracy with their 95 % intervals")
 
 
@@ -108,7 +108,7 @@ def _ends(group: Sequence[int], wanted: Sequence[float], gap: float) -> tuple[fl
 
 
 @contextmanager
-def _style() -> Iterator[None]:
+def style() -> Iterator[None]:
     """Our own settings, whatever the settings of the machine are: the same figures give the same bytes."""
     try:
         import matplotlib  # noqa: PLC0415  # an extra, and slow to import
@@ -127,7 +127,8 @@ def _figure(width: float, height: float) -> tuple[Figure, Axes]:
     return figure, figure.add_subplot()
 
 
-def _saved(figure: Figure, kind: str) -> bytes:
+def saved(figure: Figure, kind: str) -> bytes:
+    """The bytes of a picture, the same for the same figures."""
     file = BytesIO()
     # Date and version of the program would make the bytes differ; the rest are addresses nobody should fetch.
     silent = {"svg": ("Date", "Creator", "Format", "Type"), "png": ("Software",)}[kind]
@@ -153,25 +154,25 @@ def _learning_curve(comparison: Comparison) -> Figure:
         places = [100 * (point + 0.5) / len(got.curve) for point in range(len(got.curve))]
         raw = [100 * point for point in got.curve]
         line = smoothed(raw)
-        axes.plot(places, raw, "o", color=_COLOURS[mode], alpha=0.25, markersize=3.5, mew=0, clip_on=False)
-        axes.plot(places, line, color=_COLOURS[mode], linestyle=_DASHES[mode], linewidth=2.2)
+        axes.plot(places, raw, "o", color=COLOURS[mode], alpha=0.25, markersize=3.5, mew=0, clip_on=False)
+        axes.plot(places, line, color=COLOURS[mode], linestyle=_DASHES[mode], linewidth=2.2)
         ends[mode] = line[-1]
     for mode, height in zip(ends, spread(list(ends.values()), (high - low) * 0.065), strict=True):
         axes.annotate(
             NAMES[mode],
             (101.5, height),
-            color=_COLOURS[mode],
+            color=COLOURS[mode],
             fontsize=10.5,
             fontweight="bold",
             va="center",
             annotation_clip=False,
         )
     axes.set(xlim=(0, 100), ylim=(low, high), xlabel="Share of the stream seen", ylabel="Accuracy")
-    axes.grid(axis="y", color=_RULE, linewidth=0.8)
+    axes.grid(axis="y", color=RULE, linewidth=0.8)
     axes.set_axisbelow(True)
     axes.tick_params(length=0, pad=7)
     _in_percent(axes)
-    _headed(figure, _curve_title(comparison), _curve_caption(comparison))
+    headed(figure, _curve_title(comparison), _curve_caption(comparison))
     return figure
 
 
@@ -183,8 +184,8 @@ def _curve_title(comparison: Comparison) -> str:
 def _curve_caption(comparison: Comparison) -> str:
     points = max((len(got.curve) for got in comparison.modes.values()), default=0)
     dots = f"Dots: {points} equal stretches of the stream, mean of {_counted(comparison.seeds, 'seed')}."
-    rows = f"{_plain(comparison.dataset, 45)}, {comparison.test_rows:,} test rows."
-    intervals = f"95 % intervals in the report: {_plain(comparison.method)}."
+    rows = f"{plain(comparison.dataset, 45)}, {comparison.test_rows:,} test rows."
+    intervals = f"95 % intervals in the report: {plain(comparison.method)}."
     return f"{dots} Lines: moving average over {SMOOTHED_OVER} dots.\n{rows} {intervals}"
 
 
@@ -197,8 +198,8 @@ def _forest(comparison: Comparison) -> Figure:
             continue
         if got.low is not None and got.high is not None:
             ends = [100 * got.low, 100 * got.high]
-            axes.plot(ends, [row, row], color=_COLOURS[mode], linewidth=2.4, solid_capstyle="round")
-        axes.plot([100 * got.mean], [row], "o", color=_COLOURS[mode], markersize=8)
+            axes.plot(ends, [row, row], color=COLOURS[mode], linewidth=2.4, solid_capstyle="round")
+        axes.plot([100 * got.mean], [row], "o", color=COLOURS[mode], markersize=8)
         axes.annotate(
             in_percent(got, signed=True),
             (1.02, row),
@@ -207,27 +208,28 @@ def _forest(comparison: Comparison) -> Figure:
             va="center",
             annotation_clip=False,
         )
-    axes.axvline(0, color=_INK, linewidth=1, zorder=0)
+    axes.axvline(0, color=INK, linewidth=1, zorder=0)
     axes.set_yticks(range(len(rows)), [f"{NAMES[a]} vs {NAMES[b]}" for a, b, _ in rows])
     axes.set(xlim=_around_zero([got for *_, got in rows]), ylim=(len(rows) - 0.5, -0.5))
     axes.set_xlabel("Difference in accuracy, percentage points")
     axes.spines["left"].set_visible(False)
-    axes.grid(axis="x", color=_RULE, linewidth=0.8)
+    axes.grid(axis="x", color=RULE, linewidth=0.8)
     axes.set_axisbelow(True)
     axes.tick_params(length=0)
-    axes.tick_params(axis="y", labelcolor=_INK, labelsize=10)
+    axes.tick_params(axis="y", labelcolor=INK, labelsize=10)
     title = "Differences in accuracy: right of zero, the first of the two was better"
-    _headed(figure, title, _interval_note(comparison))
+    headed(figure, title, _interval_note(comparison))
     return figure
 
 
 def _interval_note(comparison: Comparison) -> str:
-    return f"Lines: 95 % intervals, {_plain(comparison.method)}. Both modes of a pair saw the same rows."
+    return f"Lines: 95 % intervals, {plain(comparison.method)}. Both modes of a pair saw the same rows."
 
 
-def _headed(figure: Figure, title: str, caption: str) -> None:
+def headed(figure: Figure, title: str, caption: str) -> None:
+    """Put a title above a picture and a note of two lines below it."""
     figure.text(0.015, 0.965, title, fontsize=11.5, fontweight="bold", va="top")
-    figure.text(0.015, 0.025, caption, fontsize=8.5, color=_MUTED, va="bottom", linespacing=1.4)
+    figure.text(0.015, 0.025, caption, fontsize=8.5, color=MUTED, va="bottom", linespacing=1.4)
 
 
 def _in_percent(axes: Axes) -> None:
@@ -254,7 +256,7 @@ def _around_zero(intervals: Sequence[Interval]) -> tuple[float, float]:
     return min(bounds) - margin, max(bounds) + margin
 
 
-def _plain(text: str, width: int = 60) -> str:
+def plain(text: str, width: int = 60) -> str:
     """What the font of the pictures can show, in one line."""
     line = " ".join(text.split())
     shown = "".join(sign if sign.isprintable() and ord(sign) < 0x250 else "?" for sign in line)

@@ -9,15 +9,14 @@ from acefraud.history.events import Event, HistoryEvents
 from acefraud.history.leak import leaks
 from acefraud.history.plan import HistoryPlan
 from acefraud.history.state import HistoryState
-from acefraud.history.store import EntitiesInMemory, EntityStore
+from acefraud.history.store import MemoryRows
 
 __all__ = [
-    "EntitiesInMemory",
-    "EntityStore",
     "Event",
     "HistoryEvents",
     "HistoryPlan",
     "HistoryState",
+    "MemoryRows",
     "history_columns",
     "leaks",
 ]

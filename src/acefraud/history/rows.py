@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
-from acefraud.history.store import EntityStore
+from acefraud.core.ledger import RowStore
 
 T = TypeVar("T")
 
@@ -13,9 +13,7 @@ T = TypeVar("T")
 class Rows(Generic[T]):
     """A cache of one kind of rows. What was changed stays in it until it is written back."""
 
-    def __init__(
-        self, store: EntityStore, load: Callable[[bytes], T], dump: Callable[[T], bytes], *, most: int
-    ) -> None:
+    def __init__(self, store: RowStore, load: Callable[[bytes], T], dump: Callable[[T], bytes], *, most: int) -> None:
         self._store, self._load, self._dump, self._most = store, load, dump, most
         self._rows: dict[str, T] = {}
         self._changed: set[str] = set()

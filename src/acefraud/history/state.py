@@ -6,13 +6,14 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from acefraud.core.ledger import RowStore
 from acefraud.core.transaction import FactValue
 from acefraud.history.entity import EntityState, Outlook, Sight
 from acefraud.history.events import Event
 from acefraud.history.measures import amount_units, place
 from acefraud.history.plan import HistoryPlan
 from acefraud.history.rows import Rows
-from acefraud.history.store import EntitiesInMemory, EntityStore
+from acefraud.history.store import MemoryRows
 
 _CLOCK = "clock"
 _CHUNK = 256
@@ -76,10 +77,10 @@ class HistoryState:
     """
 
     def __init__(
-        self, plan: HistoryPlan, store: EntityStore | None = None, *, amounts: bool = True, cache: int = 20_000
+        self, plan: HistoryPlan, store: RowStore | None = None, *, amounts: bool = True, cache: int = 20_000
     ) -> None:
         self._plan = plan
-        self._store: EntityStore = EntitiesInMemory() if store is None else store
+        self._store: RowStore = MemoryRows() if store is None else store
         self._outlooks = {column: Outlook.of(plan, column, amounts=amounts) for column in plan.entities}
         self._names = tuple(plan.facts(amounts=amounts))
         self._entities = Rows(self._store, EntityState.load, EntityState.dump, most=cache)

@@ -17,14 +17,14 @@ from acefraud.core.evidence import Record
 from acefraud.core.scoring import Calibration
 from acefraud.core.table import Columns, FactTable
 from acefraud.curation.curator import Curator
-from acefraud.embedded.agent import weight_of
 from acefraud.embedded.induction.bins import BinOptions
 from acefraud.embedded.induction.boosting import History, Induced, InductionOptions, Lesson, induce
 from acefraud.embedded.induction.fitting import probabilities
+from acefraud.embedded.induction.holding_up import record_of
 from acefraud.embedded.reflector import as_reply
+from acefraud.learning.citing import cite
 from acefraud.learning.demotion import WITH_BULLETS, WITH_NEWCOMERS, Demotion, Patience, demotion_of, revival_of
-from acefraud.learning.learner import LearnerOptions
-from acefraud.selection.columns import cited_in
+from acefraud.learning.options import LearnerOptions
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook
 
@@ -109,14 +109,9 @@ class ColumnLearner:
         """Decide rows with the bullets that the selector picks for each, or with every bullet that fires."""
         node = self.options.learner.node
         calibration = self.playbook.snapshot().calibration(node) or Calibration(intercept=0.0, knowledge_scale=0.0)
-        bullets = [bullet for bullet in self.bullets if bullet.condition is not None]
-        fired = _holding([bullet.condition for bullet in bullets if bullet.condition is not None], rows)
-        if not every_bullet:
-            wanted, base_rate = self.options.learner.n_bullets, calibration.base_rate
-            fired = cited_in(self.selector, bullets, fired, base_rate, wanted, ids=ids)
-        weights = np.array([weight_of(bullet, calibration.base_rate) for bullet in bullets])
-        margin = calibration.intercept + fired @ weights if bullets else np.full(len(rows), calibration.intercept)
-        return Decided(probabilities(margin), fired.sum(axis=1))
+        selector, wanted = None if every_bullet else self.selector, self.options.learner.n_bullets
+        spoken = cite(self.bullets, rows, calibration.base_rate, wanted, selector, ids=ids)
+        return Decided(probabilities(calibration.intercept + spoken.log_odds), spoken.cited.sum(axis=1))
 
     def hear(self, rows: FactTable, labels: Mask) -> None:
         """Take in outcomes in the order in which they arrived, and learn once there are enough new ones."""
@@ -255,8 +250,7 @@ class _Latest:
         mask, count = condition.holds_in(self.rows), len(self.labels)
         for first in (0, count // 2):
             fired, truth = mask[first:], self.labels[first:]
-            record = Record(support=int(fired.sum()), frauds=int((fired & truth).sum()))
-            found = demotion_of(bullet, float(truth.mean()), record, count - first, patience)
+            found = demotion_of(bullet, float(truth.mean()), record_of(fired, truth), count - first, patience)
             if found is not None:
                 return found
         return None
@@ -329,10 +323,3 @@ def _stacked_words(
     place = {word: position for position, word in enumerate(together)}
     lookups = [np.array([*(place[word] for word in words), -1], dtype=np.int32) for _, words in parts]
     return np.concatenate([lookup[codes] for lookup, (codes, _) in zip(lookups, parts, strict=True)]), together
-
-
-def _holding(conditions: Sequence[Condition], rows: FactTable) -> Mask:
-    masks = np.zeros((len(rows), len(conditions)), dtype=np.bool_)
-    for place, condition in enumerate(conditions):
-        masks[:, place] = condition.holds_in(rows)
-    return masks

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from acefraud.core.bullet import Bullet, Status
 from acefraud.core.decision import Decision
 from acefraud.core.events import Credit, OutcomeHeard
-from acefraud.core.outcome import Judgement, Outcome
+from acefraud.core.outcome import Judgement, Outcome, OutcomeSource
 from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.embedded.facts import facts_of
@@ -56,9 +56,10 @@ def credits_for(hearing: Hearing, snapshot: Snapshot) -> tuple[Credit, ...]:
     decision, right = hearing.decision, hearing.judgement.is_correct
     facts = decision.facts if decision else facts_of(hearing.subject).facts
     used = set(decision.cited) if decision and right is not None else set()
+    measured = hearing.outcome.source is not OutcomeSource.JUDGE  # an opinion is no measurement
     credits = []
     for bullet in snapshot.bullets.values():
-        fired = _fired(bullet, facts, decision.node if decision else bullet.node)
+        fired = measured and _fired(bullet, facts, decision.node if decision else bullet.node)
         if bullet.id in used or fired:
             credits.append(
                 Credit(

@@ -73,8 +73,15 @@ def demotion_of(
 
 
 def revival_of(bullet: Bullet, evidence: Evidence) -> Demotion:
-    """A bullet that the engine had retired is active again, because of what was measured since."""
-    return Demotion(Status.ACTIVE, f"holds up again: {evidence.in_words()}; it had been retired by {bullet.status_by}")
+    """A bullet that had been demoted is active again, because of what was measured since.
+
+    >>> evidence = Evidence(learnt=Record(support=50, frauds=47), base_rate=0.4)
+    >>> bullet = Bullet(id="b", content="x", status=Status.CANDIDATE, status_by="the engine")
+    >>> revival_of(bullet, evidence).reason.split("; ")[-1]
+    'it had been made a candidate by the engine'
+    """
+    before = "retired" if bullet.status is Status.RETIRED else "made a candidate"
+    return Demotion(Status.ACTIVE, f"holds up again: {evidence.in_words()}; it had been {before} by {bullet.status_by}")
 
 
 def percent(share: float) -> str:

@@ -2,57 +2,47 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from acefraud.core.bullet import DEFAULT_NODE, Source, Status
+from acefraud.core.bullet import Source, Status
 from acefraud.core.condition import Condition
-from acefraud.core.decision import Decision, decision_id
-from acefraud.core.events import DecisionMade, Happening, OutcomeHeard, Recalibrated, Trained
+from acefraud.core.decision import Decision, ReasonKind
+from acefraud.core.english import say_facts
+from acefraud.core.events import DecisionMade, Happening, OddsScaled, OutcomeHeard, Trained
 from acefraud.core.evidence import Evidence
 from acefraud.core.ledger import RowsChange
-from acefraud.core.outcome import Judgement, Outcome, Ruling
+from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling
 from acefraud.core.playbook import Snapshot
-from acefraud.core.roles import Agent, Judge
+from acefraud.core.roles import Agent, FetchesAhead, Judge, Presents
 from acefraud.core.scoring import Calibration
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.curation.curator import Curator
 from acefraud.embedded.agent import SimpleFraudAgent
-from acefraud.embedded.facts import facts_of
+from acefraud.embedded.embedder import DEFAULT_EMBEDDER
+from acefraud.embedded.facts import KnownFacts, facts_of
 from acefraud.embedded.judge import SimpleJudge
 from acefraud.embedded.reflector import KnownAlready, Reflector, as_reply, by_time
-from acefraud.embedded.scorecard import GENERAL
-from acefraud.errors import StoreConflict
+from acefraud.errors import ModelError, StoreConflict
 from acefraud.learning.credits import Hearing, all_credits, heard_before
-from acefraud.learning.demotion import demotion_of
+from acefraud.learning.deciding import all_at_once, decided, in_turns
+from acefraud.learning.odds import fit_scale, settled
+from acefraud.learning.options import LearnerOptions
+from acefraud.learning.proposing import ModelLessons
+from acefraud.learning.reflecting import example_of
 from acefraud.learning.remembering import EntityMemory, directions_of, forgetting, memory_for
-from acefraud.learning.thresholds import ThresholdRule, cases_for, choose, said_of
+from acefraud.learning.standing_in import Fallback, Tiered
+from acefraud.learning.thresholds import ThresholdRule, cases_for
+from acefraud.learning.upkeep import Upkeep
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.playbook import BulletPlaybook
 
+ODDS_KEPT = 500
+"""The latest outcomes of decisions by a model whose verdict tokens had odds, on which their meaning is fitted anew."""
 ATTEMPTS = 5
 """How often a lesson is put on top of what other writers have written meanwhile, before it is given up."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LearnerOptions:
-    """When and how much is learnt."""
-
-    node: str = DEFAULT_NODE
-    n_bullets: int = 10
-    reflect_every: int = 10
-    """Reflect on every failure, and on every so-manieth outcome whatever it was."""
-    review_every: int = 50
-    """After so many outcomes, look at all remembered cases together and fit all weights anew."""
-    threshold: float = 0.5
-    """Probability of fraud from which a transaction is declined, until training chooses another."""
-    recent: int = 2_000
-    """The latest outcomes, on which the record of each bullet is watched."""
-    most_bullets: int = 150
-    """No further bullets are proposed while the node has so many that are not retired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +52,17 @@ class Heard:
     judgement: Judgement
     new_bullet: str | None = None
     already_known: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """A labelled history on its way into the playbook."""
+
+    ordered: list[Case]
+    trained: Trained
+    remembered: RowsChange | None
+    threshold: ThresholdRule | None
+    tried_on: list[Case]
 
 
 class Learner:
@@ -76,6 +77,7 @@ class Learner:
         reflector: Reflector | None = None,
         curator: Curator | None = None,
         selector: HybridSelector | None = None,
+        lessons: ModelLessons | None = None,
         options: LearnerOptions | None = None,
     ) -> None:
         self.playbook = playbook
@@ -84,8 +86,11 @@ class Learner:
         self.reflector = Reflector() if reflector is None else reflector
         self.curator = Curator() if curator is None else curator
         self.selector = HybridSelector() if selector is None else selector
+        self.lessons = lessons
         self.options = options or LearnerOptions()
+        self.upkeep = Upkeep(playbook, self.reflector, self.selector, lessons, self.options)
         self._recalled = False
+        self._odds: deque[tuple[float, bool]] = deque(maxlen=ODDS_KEPT)
 
     # --- deciding ---
 
@@ -102,7 +107,7 @@ class Learner:
         if memory is not None:
             transactions = memory.enriched(transactions, self.playbook.ledger)
         snapshot = self.playbook.snapshot()
-        decisions = [await self.decide_on(transaction, snapshot) for transaction in transactions]
+        decisions = await self._decide_on(transactions, snapshot)
         recorded = [self.playbook.ledger.decision(decision.id) for decision in decisions]
         fresh = {new.id: new for new, old in zip(decisions, recorded, strict=True) if old is None}
         self.playbook.record(
@@ -113,26 +118,47 @@ class Learner:
 
     async def decide_on(self, transaction: Transaction, snapshot: Snapshot) -> Decision:
         """What would be decided on a given revision. Nothing is recorded."""
-        node = self.options.node
-        known = facts_of(transaction)
-        chosen = self.selector.select(transaction, known.facts, snapshot, node=node, n_bullets=self.options.n_bullets)
-        calibration = snapshot.calibration(node)
-        view = await self.agent.assess(transaction.text, known.facts, chosen.bullets, calibration)
-        return Decision(
-            id=decision_id(transaction, node, self.agent.model, chosen.trace),
-            transaction=transaction,
-            node=node,
-            verdict=view.verdict,
-            probability=view.probability,
-            threshold=calibration.threshold if calibration else 0.5,
-            base=view.base,
-            reasons=view.reasons,
-            facts=known.facts,
-            unread=known.unread,
-            revision=snapshot.revision,
-            selection=chosen.trace,
-            model=self.agent.model,
-        )
+        return (await self._decide_on([transaction], snapshot))[0]
+
+    async def _decide_on(
+        self, transactions: Sequence[Transaction], snapshot: Snapshot, agent: Agent | None = None
+    ) -> list[Decision]:
+        """All of them at once: those that wait for a model do not hold up the others."""
+        waits = not isinstance(self.agent, SimpleFraudAgent) or isinstance(self.selector.embedder, FetchesAhead)
+        known = [facts_of(transaction) async for transaction in in_turns(transactions, waits)]
+        selector, failure = await self._selector_for(transactions, known, snapshot)
+
+        async def decide(transaction: Transaction, facts: KnownFacts) -> Decision:
+            node = self.options.node
+            chosen = selector.select(transaction, facts.facts, snapshot, node=node, n_bullets=self.options.n_bullets)
+            calibration = snapshot.calibration(node)
+            threshold = calibration.threshold if calibration else 0.5
+            view = await (agent or self.agent).assess(transaction.text, facts.facts, chosen.bullets, calibration)
+            view = settled(view, snapshot.scale(node, view.model), threshold, chosen.bullets)
+            made = decided(transaction, facts, view, chosen.trace, node=node, threshold=threshold)
+            return made.model_copy(update={"selection_fallback": failure}) if failure else made
+
+        each = list(zip(transactions, known, strict=True))
+        if not waits:  # the embedded engine never waits, and needs no event loop
+            return [await decide(*one) for one in each]
+        return await all_at_once(decide(*one) for one in each)
+
+    async def _selector_for(
+        self, transactions: Sequence[Transaction], known: Sequence[KnownFacts], snapshot: Snapshot
+    ) -> tuple[HybridSelector, str]:
+        """The selector with all vectors at hand; with an embedded embedder, and why, where the model's failed."""
+        embedder = self.selector.embedder
+        if not isinstance(embedder, FetchesAhead):
+            return self.selector, ""
+        pairs = zip(transactions, known, strict=True)
+        texts = [self.selector.texts_for(each, facts.facts, snapshot, self.options.node) for each, facts in pairs]
+        try:
+            await embedder.fetch([text for some in texts for text in some])
+        except ModelError as failure:
+            if self.options.fallback is Fallback.ERROR:
+                raise
+            return self.selector.with_embedder(DEFAULT_EMBEDDER), str(failure)
+        return self.selector, ""
 
     async def replay(self, decision: Decision) -> Decision:
         """Decide again on the revision a decision was made with, from the ledger alone."""
@@ -147,11 +173,14 @@ class Learner:
 
     # --- hearing ---
 
-    async def hear(self, outcome: Outcome, transaction: Transaction | None = None) -> Heard:
+    async def hear(
+        self, outcome: Outcome, transaction: Transaction | None = None, judgement: Judgement | None = None
+    ) -> Heard:
         """Take in what turned out to be true, and learn from it.
 
         Hearing the same outcome again changes nothing; hearing another truth takes back what the first one counted.
-        A transaction that was never decided can be learnt from where it is handed over too.
+        A transaction that was never decided can be learnt from where it is handed over too. What a judge without the
+        truth made of a decision (`judgement`) counts as a use of bullets; nothing is measured by it or learnt from it.
         """
         node = self.options.node
         made = [m for m in self.playbook.ledger.decisions_of(outcome.transaction_id) if m.decision.node == node]
@@ -160,7 +189,8 @@ class Learner:
         if memory is not None and decision is None and transaction is not None:
             transaction = memory.enriched([transaction], self.playbook.ledger)[0]
         subject = decision.transaction if decision else transaction
-        judgement = await self._judge(outcome, decision)
+        judgement = judgement or await self._judge(outcome, decision)
+        opinion = outcome.source is OutcomeSource.JUDGE
         hearing = Hearing(outcome, decision, subject, judgement)
         news = True
 
@@ -179,17 +209,31 @@ class Learner:
                 judgement=judgement,
                 credits=all_credits(before, hearing, playbook.snapshot()) if news else (),
             )
-            case = [Case(transaction=subject, is_fraud=outcome.is_fraud, known_at=outcome.at)] if subject else []
-            return [heard], case
+            if subject is None or opinion:
+                return [heard], []
+            return [heard], [Case(transaction=subject, is_fraud=outcome.is_fraud, known_at=outcome.at)]
 
         self._recall()
-        told = memory.hearing(outcome, None if decision else transaction) if memory else None
+        told = memory.hearing(outcome, None if decision else transaction) if memory and not opinion else None
         self.playbook.record_if_unchanged(happenings, who=str(outcome.source), rows=told)
         if not news:
             return Heard(judgement, already_known=True)
-        if subject is None:
+        if subject is None or opinion:
             return Heard(judgement)
         return Heard(judgement, await self._learn(subject, decision, outcome, judgement))
+
+    async def judge_pending(self, decision: Decision) -> Judgement:
+        """Ask the judge about a decision whose truth is not known, and take in what it says where it says anything."""
+        text = decision.transaction.text or say_facts(decision.facts)
+        if isinstance(self.judge, Presents):
+            text = self.judge.presentable(decision.transaction.text, decision.facts)
+        judgement = await self.judge.rule(text, str(decision.verdict), None)
+        if judgement.is_correct is None or decision.verdict is Verdict.REVIEW:
+            return judgement
+        fraud = (decision.verdict is Verdict.DECLINE) == judgement.is_correct
+        outcome = Outcome(transaction_id=decision.transaction.id, is_fraud=fraud, source=OutcomeSource.JUDGE)
+        await self.hear(outcome, judgement=judgement)
+        return judgement
 
     def _recall(self) -> None:
         """Remember the cases of the ledger, once, and only where something is to be learnt or measured."""
@@ -205,21 +249,31 @@ class Learner:
     async def _judge(self, outcome: Outcome, decision: Decision | None) -> Judgement:
         if decision is None:
             return Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason="no decision was made on it")
+        if decision.verdict is Verdict.REVIEW:
+            return Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason="it was left to a person to decide")
         return await self.judge.rule(decision.transaction.text, str(decision.verdict), str(outcome.truth))
 
     async def _learn(
         self, transaction: Transaction, decision: Decision | None, outcome: Outcome, judgement: Judgement
     ) -> str | None:
         self.reflector.remember([Case(transaction=transaction, is_fraud=outcome.is_fraud)])
-        replies = await self._lessons(transaction, decision, outcome, judgement)
+        if decision is not None and decision.odds is not None:
+            self._odds.append((decision.odds, outcome.is_fraud))
+            if len(self._odds) % self.options.review_every == 0:
+                self._scale(list(self._odds))
+        if self.lessons is None:
+            replies = await self._lessons(transaction, decision, outcome, judgement)
+        else:
+            replies = await self._lessons_of_model(self.lessons, transaction, decision, outcome)
         if not replies and self.playbook.outcomes % self.options.review_every:
             return None
         for _ in range(ATTEMPTS):
             try:
                 with self.playbook.one_step(why=f"learnt from {outcome.transaction_id}"):
                     added = [new for reply in replies if (new := self._curate(reply, Source.ONLINE)) is not None]
-                    self.demote()
-                    self.refit()
+                    self.upkeep.recheck()
+                    self.upkeep.demote()
+                    self.upkeep.refit()
                 return added[0] if added else None
             except StoreConflict:  # another writer was faster; what was learnt is put on top of what that one wrote
                 continue
@@ -246,17 +300,34 @@ class Learner:
             replies.extend([reply] if reply else [])
         return replies
 
+    async def _lessons_of_model(
+        self, lessons: ModelLessons, transaction: Transaction, decision: Decision | None, outcome: Outcome
+    ) -> list[dict[str, Any]]:
+        bullets = self.playbook.get_bullets_for_node(self.options.node)
+        case = Case(transaction=transaction, is_fraud=outcome.is_fraud)
+        if decision is not None and decision.verdict is not Verdict.REVIEW:
+            said = next((reason.text for reason in decision.reasons if reason.kind is ReasonKind.MODEL), "")
+            example = example_of(case, decision.verdict, said)
+            lessons.note(example, transaction.id, decision.probability, decision.threshold)
+        if len(bullets) >= self.options.most_bullets:
+            return []
+        due = self.playbook.outcomes % self.options.review_every == 0
+        return [ruling.as_reply() for ruling in await lessons.lessons(bullets, all_waiting=due)]
+
     def _curate(self, reply: dict[str, Any], source: Source) -> str | None:
+        condition, argues = reply["condition"], reply["argues"]
         return self.curator.merge_bullet(
             content=str(reply["new_bullet"]),
             node=self.options.node,
             playbook=self.playbook,
             source=source,
-            condition=Condition.parse(str(reply["condition"])),
-            argues=Verdict(str(reply["argues"])),
+            condition=None if condition is None else Condition.parse(str(condition)),
+            argues=None if argues is None else Verdict(str(argues)),
             evidence=reply["evidence"],
             weight=reply["weight"],
             problem_types=reply["problem_types"],
+            status=reply.get("status", Status.ACTIVE),
+            why=reply.get("why", ""),
         )
 
     # --- fitting and keeping in order ---
@@ -276,28 +347,90 @@ class Learner:
         Where the mapping asks for a history, the cases get the facts that it gives and stay remembered, together with
         the transactions that are still ``waiting`` for their label. Without a rule the threshold stays as it is.
         """
+        course = self._course(cases, dataset, mapping, waiting, threshold)
+        rising, falling = directions_of(mapping)
+        ordered = course.ordered
+        induced = self.reflector.study(ordered, progress, rising=rising, falling=falling) if ordered else None
+        alone = not self.playbook.get_bullets_for_node(self.options.node)
+        replies = [as_reply(lesson) for lesson in induced.lessons] if induced else []
+        return self._finish(course, replies, induced.calibration if induced is not None and alone else None)
+
+    async def train(
+        self,
+        cases: Sequence[Case],
+        *,
+        dataset: str = "",
+        mapping: str = "",
+        waiting: Sequence[Transaction] = (),
+        threshold: ThresholdRule | None = None,
+        progress: Callable[[float], None] = lambda _: None,
+    ) -> list[str]:
+        """Learn from a labelled history with whoever plays the reflector; returns the ids of the bullets added."""
+        if self.lessons is None:
+            return self.study(
+                cases, dataset=dataset, mapping=mapping, waiting=waiting, threshold=threshold, progress=progress
+            )
+        course = self._course(cases, dataset, mapping, waiting, threshold)
+        known = self.playbook.get_bullets_for_node(self.options.node)
+        frame = self.playbook.snapshot().calibration(self.options.node)
+        wanted = self.options.n_bullets
+        rulings = await self.lessons.study(
+            course.ordered, known, frame, selector=self.selector, wanted=wanted, progress=progress
+        )
+        return self._finish(course, [ruling.as_reply() for ruling in rulings], None)
+
+    def _course(
+        self,
+        cases: Sequence[Case],
+        dataset: str,
+        mapping: str,
+        waiting: Sequence[Transaction],
+        threshold: ThresholdRule | None,
+    ) -> Course:
+        """A labelled history, made ready to be learnt from."""
         self._recall()
         memory = memory_for(mapping)
         ordered = by_time(cases if memory is None else memory.studied(cases, waiting))
-        tried_on = cases_for(threshold, ordered, self.reflector.options.induction.later_share) if threshold else []
-        rising, falling = directions_of(mapping)
-        induced = self.reflector.study(ordered, progress, rising=rising, falling=falling) if ordered else None
-        lessons = induced.lessons if induced else ()
+        share = self.reflector.options.induction.later_share
         frauds = sum(case.is_fraud for case in cases)
-        trained = Trained(node=self.options.node, dataset=dataset, rows=len(cases), frauds=frauds, mapping=mapping)
-        alone = not self.playbook.get_bullets_for_node(self.options.node)
-        remembered = memory.filling(cases, waiting, self.playbook.ledger) if memory else self._end_of_memory()
-        with self.playbook.one_step(why=f"learnt from {len(cases):,} labelled cases"):
-            self.playbook.record([trained], cases=ordered[-self.reflector.options.memory :], rows=remembered)
-            replies = [as_reply(lesson) for lesson in lessons]
+        return Course(
+            ordered=ordered,
+            trained=Trained(node=self.options.node, dataset=dataset, rows=len(cases), frauds=frauds, mapping=mapping),
+            remembered=memory.filling(cases, waiting, self.playbook.ledger) if memory else self._end_of_memory(),
+            threshold=threshold,
+            tried_on=cases_for(threshold, ordered, share) if threshold else [],
+        )
+
+    def _finish(self, course: Course, replies: Sequence[dict[str, Any]], frame: Calibration | None) -> list[str]:
+        """Write all that was learnt in one step, with the frame it was learnt in or one fitted anew."""
+        with self.playbook.one_step(why=f"learnt from {course.trained.rows:,} labelled cases"):
+            latest = course.ordered[-self.reflector.options.memory :]
+            self.playbook.record([course.trained], cases=latest, rows=course.remembered)
+            self.upkeep.recheck()
             added = [new for reply in replies if (new := self._curate(reply, Source.OFFLINE)) is not None]
-            if induced is not None and alone:
-                self._frame(induced.calibration, {})
+            if frame is None:
+                self.upkeep.refit()
             else:
-                self.refit()
-            if threshold is not None:
-                self._set_threshold(threshold, tried_on)
+                self.upkeep.frame(frame, {})
+            if course.threshold is not None:
+                self.upkeep.set_threshold(course.threshold, course.tried_on)
         return added
+
+    async def scale_odds(self, cases: Sequence[Case], base_rate: float | None = None) -> None:
+        """Fit what the odds of the model's verdict tokens mean, on labelled cases decided as they would be now.
+
+        Where the cases were drawn by their label, `base_rate` says how common fraud really is.
+        """
+        snapshot = self.playbook.snapshot()
+        model = self.agent.agent if isinstance(self.agent, Tiered) else self.agent  # it is asked about clear cases too
+        decisions = await self._decide_on([case.transaction for case in cases], snapshot, model)
+        pairs = [(one.odds, case.is_fraud) for one, case in zip(decisions, cases, strict=True) if one.odds is not None]
+        self._scale(pairs, base_rate)
+
+    def _scale(self, pairs: Sequence[tuple[float, bool]], base_rate: float | None = None) -> None:
+        scale = fit_scale([odds for odds, _ in pairs], [truth for _, truth in pairs], base_rate)
+        if scale is not None:
+            self.playbook.record([OddsScaled(node=self.options.node, model=self.agent.model, scale=scale)])
 
     def _end_of_memory(self) -> RowsChange | None:
         """What a training without a history does to one that is kept."""
@@ -306,37 +439,9 @@ class Learner:
     def refit(self) -> None:
         """Fit the weights of bullets with a condition, and the frame around them, on what is remembered."""
         self._recall()
-        bullets = [b for b in self.playbook.get_bullets_for_node(self.options.node) if b.condition is not None]
-        fitted = self.reflector.refit(bullets)
-        if fitted is None:
-            return
-        self._frame(fitted.calibration, fitted.weights)
-        for bullet in bullets:  # it would only take a place among the few that are selected
-            learnt = bullet.source is not Source.MANUAL and bullet.status is not Status.PINNED
-            if learnt and fitted.weights.get(bullet.id) == 0:
-                self.playbook.set_status(bullet.id, Status.RETIRED, why="fitted to nothing: others say it already")
-
-    def _frame(self, calibration: Calibration, weights: dict[str, float]) -> None:
-        before = self.playbook.snapshot().calibration(self.options.node)
-        frame = calibration.model_copy(update={"threshold": before.threshold if before else self.options.threshold})
-        self.playbook.record([Recalibrated(node=self.options.node, calibration=frame, weights=weights)])
-
-    def _set_threshold(self, rule: ThresholdRule, cases: Sequence[Case]) -> None:
-        """Choose the threshold on labelled cases, as the playbook decides them now."""
-        frame = self.playbook.snapshot().calibration(self.options.node) or GENERAL
-        bullets = self.playbook.get_bullets_for_node(self.options.node)
-        said = said_of(cases, bullets, frame, self.selector, self.options.n_bullets)
-        chosen = choose(rule, said, np.array([case.is_fraud for case in cases], dtype=np.bool_))
-        frame = frame.model_copy(update={"threshold": chosen})
-        self.playbook.record([Recalibrated(node=self.options.node, calibration=frame)])
+        self.upkeep.refit()
 
     def demote(self) -> None:
         """Retire or question bullets whose record on the latest outcomes no longer bears them out."""
         self._recall()
-        for bullet in self.playbook.get_bullets_for_node(self.options.node):
-            if bullet.condition is None or bullet.status is Status.PINNED:
-                continue
-            seen = self.reflector.recent(bullet.condition, self.options.recent)
-            verdict = demotion_of(bullet, seen.base_rate, seen.learnt, seen.cases)
-            if verdict is not None:
-                self.playbook.set_status(bullet.id, verdict.status, why=verdict.reason)
+        self.upkeep.demote()

@@ -11,11 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from acefraud.core.decision import Decision
-from acefraud.core.roles import Agent, Judge
+from acefraud.core.roles import Agent, Embedder, Judge, Proposes
 from acefraud.core.transaction import Case, Verdict
 from acefraud.curation.curator import Curator
+from acefraud.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.embedded.reflector import Reflector, ReflectorOptions
-from acefraud.learning.learner import Learner, LearnerOptions
+from acefraud.learning.learner import Learner
+from acefraud.learning.options import LearnerOptions
+from acefraud.learning.proposing import ModelLessons, Proposed
+from acefraud.learning.reflecting import ReflectionPolicy
 from acefraud.learning.remembering import awaited, memory_for
 from acefraud.learning.stream import stream
 from acefraud.selection.hybrid import HybridSelector
@@ -36,6 +40,8 @@ class ModeRun:
 
     mode: Mode
     declined: npt.NDArray[np.bool_]
+    decided: npt.NDArray[np.bool_]
+    """False where it was left to a person."""
     probabilities: npt.NDArray[np.float64]
     labels: npt.NDArray[np.bool_]
     bullets: int
@@ -43,6 +49,10 @@ class ModeRun:
     """Bullets among the reasons, on average over the decisions."""
     seconds: float
     playbook: BulletPlaybook = field(repr=False)
+    fallbacks: int = 0
+    """Decisions that a model failed to make."""
+    proposed: Proposed | None = None
+    """What a reflector on a model said, where one was asked."""
 
 
 class TrainingPipeline:
@@ -63,23 +73,37 @@ class TrainingPipeline:
         judge: Judge | None = None,
         options: LearnerOptions | None = None,
         reflector_options: ReflectorOptions | None = None,
+        proposer: Proposes | None = None,
+        policy: ReflectionPolicy | None = None,
+        embedder: str | Embedder = DEFAULT_EMBEDDER,
+        scale_odds: int = 0,
         seed: int = 0,
     ) -> None:
+        """`scale_odds`: on how many training cases the odds of a model's verdict tokens are fitted, in every mode."""
         self._agent = agent
         self._judge = judge
+        self._proposer = proposer
+        self._policy = policy
+        self._embedder = embedder
+        self._scale_odds = scale_odds
         self._options = options
         self._reflector_options = reflector_options
         self.seed = seed
 
     def learner(self, playbook: BulletPlaybook) -> Learner:
         """A learner on this playbook, as all modes use it."""
+        reflector = Reflector(self._reflector_options, seed=self.seed)
+        lessons = None
+        if self._proposer is not None:
+            lessons = ModelLessons(self._proposer, reflector, policy=self._policy, seed=self.seed)
         return Learner(
             playbook,
             agent=self._agent,
             judge=self._judge,
-            reflector=Reflector(self._reflector_options, seed=self.seed),
+            reflector=reflector,
             curator=Curator(),
-            selector=HybridSelector(seed=self.seed),
+            selector=HybridSelector(embedding_model=self._embedder, seed=self.seed),
+            lessons=lessons,
             options=self._options,
         )
 
@@ -107,9 +131,14 @@ class TrainingPipeline:
         pending: list[Case] = []
         if mode is Mode.OFFLINE_ONLINE:
             known, pending = known_by(train, test)
-            learner.study(known, mapping=mapping, waiting=[case.transaction for case in pending] if memory else ())
+            waiting = [case.transaction for case in pending] if memory else ()
+            await learner.train(known, mapping=mapping, waiting=waiting)
         elif memory is not None:
             learner.study((), mapping=mapping, waiting=[case.transaction for case in train])
+        if self._scale_odds:
+            labelled = known_by(train, test)[0]
+            share = sum(case.is_fraud for case in labelled) / max(1, len(labelled))
+            await learner.scale_odds(sample_of(labelled, self._scale_odds), share)
         learns = mode is not Mode.VANILLA
         decisions = await stream(learner, test, learns=learns, pending=pending, progress=progress)
         return _summed_up(mode, decisions, test, learner, time.perf_counter() - started)
@@ -125,16 +154,29 @@ def known_by(train: Sequence[Case], test: Sequence[Case]) -> tuple[list[Case], l
     return [case for case in train if case.transaction.id not in ids], late
 
 
+def sample_of(cases: Sequence[Case], wanted: int) -> list[Case]:
+    """The latest cases of each kind, half and half as far as there are enough, in their own order."""
+    frauds = [place for place, case in enumerate(cases) if case.is_fraud]
+    honest = [place for place, case in enumerate(cases) if not case.is_fraud]
+    half = wanted // 2
+    few, many = sorted((frauds, honest), key=len)
+    taken = few[-half:] if half else []
+    return [cases[place] for place in sorted([*taken, *many[-(wanted - len(taken)) :]])]
+
+
 def _summed_up(
     mode: Mode, decisions: Sequence[Decision], test: Sequence[Case], learner: Learner, seconds: float
 ) -> ModeRun:
     return ModeRun(
         mode=mode,
         declined=np.array([decision.verdict is Verdict.DECLINE for decision in decisions], dtype=np.bool_),
+        decided=np.array([decision.verdict is not Verdict.REVIEW for decision in decisions], dtype=np.bool_),
         probabilities=np.array([decision.probability for decision in decisions], dtype=np.float64),
         labels=np.array([case.is_fraud for case in test], dtype=np.bool_),
         bullets=len(learner.playbook.get_bullets_for_node(learner.options.node)),
         cited=float(np.mean([len(decision.cited) for decision in decisions])) if decisions else 0.0,
         seconds=seconds,
         playbook=learner.playbook,
+        fallbacks=sum(bool(decision.fallback) for decision in decisions),
+        proposed=learner.lessons.so_far if learner.lessons else None,
     )

@@ -20,7 +20,7 @@ from acefraud.core.table import Codes, Columns, Numbers
 from acefraud.core.transaction import Case, FactValue, Transaction
 from acefraud.datasets import SchemaMapping, parse_mapping
 from acefraud.datasets.assembly import fact_names
-from acefraud.history import EntitiesInMemory, EntityStore, Event, HistoryEvents, HistoryPlan, HistoryState
+from acefraud.history import Event, HistoryEvents, HistoryPlan, HistoryState, MemoryRows
 from acefraud.history.columns import history_columns
 from acefraud.history.measures import UNKNOWN
 from acefraud.storage.rows import DraftRows
@@ -205,13 +205,13 @@ class EntityMemory:
 
     # --- the rows ----------------------------------------------------------------------------------------------
 
-    def _state(self, rows: EntityStore) -> HistoryState:
+    def _state(self, rows: RowStore) -> HistoryState:
         return HistoryState(self.plan, rows, amounts=self.amounts)
 
     def _read(self, rows: RowStore) -> HistoryState:
         """What is remembered; nothing, where another plan kept it."""
         kept_by = self._kept_by(rows)
-        return self._state(rows if kept_by is not None and self.agrees_with(kept_by) else EntitiesInMemory())
+        return self._state(rows if kept_by is not None and self.agrees_with(kept_by) else MemoryRows())
 
     def _opened(self, rows: RowStore) -> tuple[EntityMemory, HistoryState]:
         """What to write to: the memory that is there, even if another training began it a moment ago."""
@@ -261,13 +261,13 @@ class EntityMemory:
         )
 
 
-@lru_cache(maxsize=16)
 def directions_of(written: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The facts of which a mapping says that more never lowers the risk, and that more never raises it."""
     mapping = parse_mapping(written, place=_PLACE)
     return mapping.rising, mapping.falling
 
 
+@lru_cache(maxsize=16)
 def memory_for(written: str) -> EntityMemory | None:
     """The memory that a mapping asks for, where it asks for one."""
     if not written:

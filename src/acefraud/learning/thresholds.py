@@ -14,12 +14,11 @@ from acefraud.core.bullet import Bullet
 from acefraud.core.scoring import Calibration
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import Case
-from acefraud.embedded.agent import weight_of
 from acefraud.embedded.facts import facts_of
 from acefraud.embedded.induction.fitting import probabilities as logistic
 from acefraud.embedded.scorecard import score_in
 from acefraud.errors import ConfigurationError, InputError
-from acefraud.selection.columns import cited_in
+from acefraud.learning.citing import cite
 from acefraud.selection.hybrid import HybridSelector
 
 Column = npt.NDArray[np.float64]
@@ -148,13 +147,8 @@ def said_of(
 ) -> Column:
     """The probability of fraud that the embedded engine gives each case, with the bullets that have a condition."""
     rows = FactTable([facts_of(case.transaction).facts for case in cases])
-    margin = frame.intercept + frame.knowledge_scale * score_in(rows)
-    speaking = [(bullet, bullet.condition) for bullet in bullets if bullet.condition is not None]
-    if speaking:
-        fired = np.column_stack([condition.holds_in(rows) for _, condition in speaking])
-        able = [bullet for bullet, _ in speaking]
-        cited = cited_in(selector.without_draws(), able, fired, frame.base_rate, wanted)
-        margin = margin + cited @ np.array([weight_of(bullet, frame.base_rate) for bullet in able])
+    spoken = cite(bullets, rows, frame.base_rate, wanted, selector.without_draws())
+    margin = frame.intercept + frame.knowledge_scale * score_in(rows) + spoken.log_odds
     said: Column = np.round(logistic(margin), _DIGITS)
     return said
 

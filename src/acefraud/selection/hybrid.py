@@ -13,12 +13,14 @@ from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source
 from acefraud.core.decision import BulletScore, SelectionTrace, StageCount
 from acefraud.core.english import say_facts
 from acefraud.core.playbook import ReadsPlaybook, Snapshot
-from acefraud.core.roles import Embedder, Vectors
+from acefraud.core.roles import Embedder, Presents, Vectors
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.embedded.agent import weight_of
 from acefraud.embedded.embedder import DEFAULT_EMBEDDER, embedder_named
 from acefraud.embedded.facts import facts_of
 from acefraud.errors import ConfigurationError, InputError
+from acefraud.llm.client import ModelClient
+from acefraud.llm.embedder import DEFAULT_EMBEDDING, ModelEmbedder
 from acefraud.selection import stages
 from acefraud.selection.stages import Weights
 
@@ -67,7 +69,7 @@ class HybridSelector:
         seed: int = 0,
         explore: bool = True,
     ) -> None:
-        self.embedder = embedder_named(embedding_model) if isinstance(embedding_model, str) else embedding_model
+        self.embedder = _embedder(embedding_model) if isinstance(embedding_model, str) else embedding_model
         self.quality_threshold = _share("quality_threshold", quality_threshold)
         self.semantic_threshold = (
             self.embedder.threshold if semantic_threshold is None else _share("semantic_threshold", semantic_threshold)
@@ -122,6 +124,14 @@ class HybridSelector:
         )
         return Selection(choice.bullets, choice.scores, trace)
 
+    def texts_for(
+        self, transaction: Transaction, facts: Mapping[str, FactValue], snapshot: Snapshot, node: str
+    ) -> list[str]:
+        """Every text that a selection may embed, for embedders that have to be asked ahead."""
+        in_context = stages.contextual(snapshot, node, None, facts)
+        asked = [] if all(proven for _, proven in in_context) else [self._query_text(transaction, facts)]
+        return [*asked, *(bullet.content for bullet, _ in in_context)]
+
     def choose(
         self,
         in_context: Sequence[tuple[Bullet, bool]],
@@ -165,6 +175,13 @@ class HybridSelector:
         same.explore = False
         return same
 
+    def with_embedder(self, name: str) -> HybridSelector:
+        """The same selector with an embedder of another name, and the threshold that was measured for that."""
+        same = copy.copy(self)
+        same.embedder = _embedder(name)
+        same.semantic_threshold = same.embedder.threshold
+        return same
+
     @property
     def settings(self) -> str:
         """The thresholds and weights, in one line."""
@@ -176,8 +193,21 @@ class HybridSelector:
         )
 
     def _embed_query(self, transaction: Transaction, facts: Mapping[str, FactValue]) -> Vectors:
-        vector: Vectors = self.embedder.embed([transaction.text or say_facts(facts)])[0]
+        vector: Vectors = self.embedder.embed([self._query_text(transaction, facts)])[0]
         return vector
+
+    def _query_text(self, transaction: Transaction, facts: Mapping[str, FactValue]) -> str:
+        """What a transaction is looked up by: its text, or its facts in words; without what may not leave the house."""
+        if isinstance(self.embedder, Presents):
+            return self.embedder.presentable(transaction.text, facts)
+        return transaction.text or say_facts(facts)
+
+
+def _embedder(name: str) -> Embedder:
+    """The embedder of that name: an embedded one, or a model that is named with its provider."""
+    if name == DEFAULT_EMBEDDING.partition(":")[2]:  # as the ACE system calls it
+        name = DEFAULT_EMBEDDING
+    return ModelEmbedder(ModelClient(), name) if ":" in name else embedder_named(name)
 
 
 def _of_text(query: str) -> Transaction:

@@ -22,7 +22,8 @@ from acefraud.core.ledger import RowsChange, RowStore
 from acefraud.core.playbook import Checkpoint
 from acefraud.core.transaction import Case
 from acefraud.errors import StoreConflict
-from acefraud.storage.rows import DraftRows, MemoryRows
+from acefraud.history import MemoryRows
+from acefraud.storage.rows import DraftRows
 
 ABOUT_A_BULLET = (BulletAdded, BulletEdited, StatusChanged, BulletCredited)
 

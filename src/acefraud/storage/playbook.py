@@ -130,7 +130,7 @@ class BulletPlaybook:
             problem_types=tuple(problem_types),
             added_at=self._clock(),
         )
-        self.record([BulletAdded(bullet=bullet)], who=who, why=why)
+        self.record([BulletAdded(bullet=bullet, reason=why)], who=who, why=why)
         return bullet.id
 
     def edit_bullet(
@@ -161,6 +161,7 @@ class BulletPlaybook:
             claim=_claim_beside(reading.claim, content, evidence),
             contradicts=tuple(other for other in contradicted if other != bullet_id),
             problem_types=tuple(problem_types),
+            reason=why,
         )
         self.record([edit], who=who, why=why)
 

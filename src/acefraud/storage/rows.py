@@ -1,4 +1,4 @@
-"""Rows of bytes beside the ledger: in a table, in memory, and as changes that are not made yet."""
+"""Rows of bytes beside the ledger: in a table, and as changes that are not made yet."""
 
 from __future__ import annotations
 
@@ -55,33 +55,10 @@ def _some_at_a_time(keys: Iterable[str]) -> Iterator[list[str]]:
         yield wanted[start : start + _AT_ONCE]
 
 
-class MemoryRows:
-    """Rows that live as long as the process."""
-
-    def __init__(self) -> None:
-        self._rows: dict[str, bytes] = {}
-
-    def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
-        """The rows of these keys."""
-        return {key: self._rows[key] for key in keys if key in self._rows}
-
-    def put_many(self, rows: Mapping[str, bytes]) -> None:
-        """Keep these rows."""
-        self._rows.update(rows)
-
-    def forget_many(self, keys: Iterable[str]) -> None:
-        """Drop the rows of these keys."""
-        for key in keys:
-            self._rows.pop(key, None)
-
-    def clear(self) -> None:
-        """Drop all rows."""
-        self._rows.clear()
-
-
 class DraftRows:
     """Changes to rows that are made only when that is said; seen through it, they are made already.
 
+    >>> from acefraud.history import MemoryRows
     >>> kept = MemoryRows()
     >>> kept.put_many({"a": b"1"})
     >>> draft = DraftRows(kept)

@@ -152,3 +152,9 @@ def test_of_a_fact_of_two_kinds_it_is_not_asked_whether_it_is_missing() -> None:
 def test_a_fact_that_tells_nothing_apart_has_no_bins() -> None:
     rows: Rows = [{"amount_paid": 5.0, "chip_read": True, "shop_kind": "toys"}] * 20
     assert cut_facts(FactTable(rows), np.zeros(20, dtype=np.bool_), BinOptions()) == ()
+
+
+def test_a_number_of_one_value_has_no_bins_even_where_it_is_not_always_known() -> None:
+    # There is nothing to cut between, and trees part known rows from unknown ones only beside a cut.
+    rows: Rows = [{"amount_paid": 5.0}, {}] * 20
+    assert cut_facts(FactTable(rows), np.zeros(40, dtype=np.bool_), BinOptions()) == ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -71,10 +72,10 @@ class BinnedFact:
             lookup = np.array([place.get(word, len(self.words) + 1) for word in words] + [UNKNOWN], dtype=np.uint8)
             return lookup[codes]
         numbers = table.numbers(self.name)
-        side = "left" if self.kind is Kind.CUT else "right"
-        found = (np.searchsorted(self.cuts, numbers, side=side) + 1).astype(np.uint8)  # type: ignore[call-overload]
+        side: Literal["left", "right"] = "left" if self.kind is Kind.CUT else "right"
+        found = (np.searchsorted(self.cuts, numbers, side=side) + 1).astype(np.uint8)
         found[np.isnan(numbers)] = UNKNOWN
-        return found  # type: ignore[no-any-return]
+        return found
 
     def tests(self, inside: Mask) -> tuple[Test, ...]:
         """The tests that are true exactly of these bins."""
@@ -182,8 +183,7 @@ def _cut_numbers(name: str, numbers: Column, labels: Mask, options: BinOptions) 
     values = numbers[known]
     distinct = np.unique(values)
     if len(distinct) < 2:
-        unsure = len(distinct) == 1 and not known.all() and words_for(name) is None
-        return BinnedFact(name, Kind.CUT, np.zeros(0), ()) if unsure else None
+        return None
     if len(distinct) <= options.few_values and bool(np.all(distinct == np.floor(distinct))):
         return BinnedFact(name, Kind.STEP, distinct[1:], ())
     frauds = numbers[known & labels]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from acefraud.core.comparison import ORDERED
 from acefraud.core.condition import Condition, Op
-from acefraud.core.evidence import Evidence, Record
+from acefraud.core.evidence import Evidence
 from acefraud.core.scoring import Calibration
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import Verdict
@@ -32,6 +32,7 @@ from acefraud.embedded.induction.fitting import (
 )
 from acefraud.embedded.induction.growing import GrowthOptions
 from acefraud.embedded.induction.holding_up import Checked, check, spread_of, usual_share
+from acefraud.embedded.induction.holding_up import record_of as record_of  # noqa: PLC0414  # for those who learn here
 from acefraud.embedded.induction.threads import threads_for
 from acefraud.embedded.induction.trees import Branch, TreeOptions, branches
 
@@ -132,11 +133,6 @@ class Induced:
 
     lessons: tuple[Lesson, ...]
     calibration: Calibration
-
-
-def record_of(mask: Mask, labels: Mask) -> Record:
-    """How often a condition held, and how often that was fraud."""
-    return Record(support=int(mask.sum()), frauds=int((mask & labels).sum()))
 
 
 def induce(

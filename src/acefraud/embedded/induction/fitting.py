@@ -13,7 +13,6 @@ from acefraud.embedded.induction.threads import threads_for
 from acefraud.embedded.scorecard import GENERAL
 
 Column = npt.NDArray[np.float64]
-Floats = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.bool_]
 
 

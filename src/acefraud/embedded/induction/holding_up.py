@@ -63,7 +63,7 @@ def check(mask: Mask, labels: Mask, usual: Column, cut: int) -> Checked:
     >>> check(np.arange(1000) < 200, np.repeat(labels, 10), np.full(1000, 0.25), 800).stopped
     True
     """
-    learnt, later = _record(mask[:cut], labels[:cut]), _record(mask[cut:], labels[cut:])
+    learnt, later = record_of(mask[:cut], labels[:cut]), record_of(mask[cut:], labels[cut:])
     expected = learnt.support * (len(labels) - cut) / max(1, cut)
     stopped = later.support < STOPPED * expected - 2
     then = _excess(mask[:cut], labels[:cut], usual[:cut])
@@ -97,7 +97,8 @@ def _move(one: Checked) -> float:
     return abs(moved) / math.sqrt(share * (1 - share) / one.later.support)
 
 
-def _record(mask: Mask, labels: Mask) -> Record:
+def record_of(mask: Mask, labels: Mask) -> Record:
+    """How often a condition held, and how often that was fraud."""
     return Record(support=int(mask.sum()), frauds=int((mask & labels).sum()))
 
 

@@ -1,0 +1,77 @@
+"""What the odds of a model's verdict tokens mean, fitted on labelled cases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from acefraud.core.bullet import Bullet
+from acefraud.core.decision import ProbabilityFrom
+from acefraud.core.roles import Assessment
+from acefraud.core.scoring import OddsScale, log_odds
+from acefraud.core.transaction import Verdict
+from acefraud.embedded.induction.fitting import probabilities
+from acefraud.llm.agent import reasons_for
+
+LEAST_OF_EACH = 8
+"""Frauds, and honest cases, without which two numbers cannot be fitted."""
+STEADY = 1.0
+"""How firmly the slope is held near a half while there are few cases: models are surer than they should be."""
+USUAL_SLOPE = 0.5
+
+
+def fit_scale(odds: Sequence[float], labels: Sequence[bool], base_rate: float | None = None) -> OddsScale | None:
+    """Level and slope by logistic regression (Platt scaling); None where there are too few cases of a kind.
+
+    With a base rate, the level is that of cases among which fraud is so common, however these were drawn.
+
+    >>> fit_scale([-6.0, -5.0, -3.0, -2.5] * 8, [False, False, True, True] * 8).probability(-3.0) > 0.7
+    True
+    """
+    x, y = np.asarray(odds, dtype=np.float64), np.asarray(labels, dtype=np.bool_)
+    if min(int(y.sum()), int((~y).sum())) < LEAST_OF_EACH:
+        return None
+    centre = float(np.median(x))
+    level, slope = log_odds(float(y.mean())), USUAL_SLOPE
+    for _ in range(100):
+        step = _newton(x - centre, y, level, slope)
+        level, slope = level - step[0], max(0.0, slope - step[1])
+        if max(abs(step)) < 1e-9:
+            break
+    share = float(y.mean())
+    if slope == 0.0:  # odds that say nothing, or the contrary: the level alone is what is left
+        level = log_odds(share)
+    shift = log_odds(min(max(base_rate, 1e-6), 1 - 1e-6)) - log_odds(share) if base_rate is not None else 0.0
+    return OddsScale(level=round(level + shift - slope * centre, 6), slope=round(slope, 6), cases=len(x))
+
+
+def _newton(
+    x: npt.NDArray[np.float64], y: npt.NDArray[np.bool_], level: float, slope: float
+) -> npt.NDArray[np.float64]:
+    """One step, no longer than one in log-odds of the level."""
+    p = probabilities(level + slope * x)
+    error, curvature = p - y, p * (1 - p)
+    cross = float(curvature @ x)
+    gradient = np.array([error.sum(), error @ x + STEADY * (slope - USUAL_SLOPE)])
+    hessian = np.array([[curvature.sum() + 1e-9, cross], [cross, curvature @ x**2 + STEADY]])
+    step: npt.NDArray[np.float64] = np.linalg.solve(hessian, gradient)
+    return step * min(1.0, 1.0 / max(float(np.abs(step).max()), 1e-12))
+
+
+def settled(view: Assessment, scale: OddsScale | None, threshold: float, bullets: Sequence[Bullet] = ()) -> Assessment:
+    """The view with a probability that was fitted on labelled cases, with the verdict and reasons it leads to."""
+    if view.odds is None or scale is None:
+        return view
+    probability = scale.probability(view.odds)
+    verdict = Verdict.of(probability >= threshold)
+    return replace(
+        view,
+        verdict=verdict,
+        reasons=reasons_for(verdict, bullets),
+        probability=probability,
+        base=scale.level + scale.slope * view.odds,
+        probability_from=ProbabilityFrom.CALIBRATED,
+    )

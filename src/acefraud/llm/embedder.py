@@ -1,0 +1,98 @@
+"""The embedder on a language model. Vectors are fetched ahead, so that selecting never waits for the network."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from acefraud.core.roles import Vectors
+from acefraud.core.transaction import FactValue
+from acefraud.errors import ModelMalformed
+from acefraud.llm.asking import Client
+from acefraud.llm.calling import Call, Role
+from acefraud.llm.masking import Mask, presentable
+from acefraud.llm.outside_text import cut, on_one_line
+
+DEFAULT_EMBEDDING = "openai:text-embedding-3-small"
+DIMENSIONS = {"openai:text-embedding-3-small": 1536, "openai:text-embedding-3-large": 3072}
+THRESHOLD = 0.5
+"""The cosine from which texts count as related, set by the ACE system for text-embedding-3-small."""
+BATCH = 256
+"""Texts in one call."""
+NOTHING = "(nothing)"
+"""What is embedded where a text is empty."""
+
+
+class ModelEmbedder:
+    """Vectors of length one from an embedding model.
+
+    `fetch` asks for what is missing; `embed` answers from what was fetched, and asks itself only where no event loop
+    would be held up by it, where it can be helped.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        model: str = DEFAULT_EMBEDDING,
+        *,
+        base_url: str = "",
+        mask: Mask | None = None,
+        threshold: float = THRESHOLD,
+    ) -> None:
+        self.name = model
+        self.threshold = threshold
+        self._client = client
+        self._base_url = base_url
+        self._mask = mask or Mask()
+        self._vectors: dict[str, Vectors] = {}
+        self._dimensions = DIMENSIONS.get(model)
+
+    def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
+        """A transaction in words that may be seen: its text, or its facts where it has none."""
+        return presentable(text, facts, self._mask)
+
+    async def fetch(self, texts: Sequence[str]) -> None:
+        """Have the vectors of these texts at hand. Raises ModelError where they cannot be had."""
+        missing = list(dict.fromkeys(text for text in texts if text not in self._vectors))
+        batches = [missing[start : start + BATCH] for start in range(0, len(missing), BATCH)]
+        await asyncio.gather(*(self._fetch(batch) for batch in batches))
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row of length one for each text."""
+        if any(text not in self._vectors for text in texts):
+            _wait_for(self.fetch(texts))
+        width = self._dimensions or 0
+        rows = [self._vectors[text] for text in texts]
+        return np.stack(rows) if rows else np.zeros((0, width), dtype=np.float32)
+
+    async def _fetch(self, texts: list[str]) -> None:
+        # Masked before it is cut: half a card number is not recognised as one. Servers turn down an empty text.
+        masked = tuple(cut(self._mask.masked_text(on_one_line(text))) or NOTHING for text in texts)
+        call = Call(role=Role.EMBEDDING, model=self.name, base_url=self._base_url, texts=masked, max_tokens=0)
+        rows = (await self._client.send(call)).vectors
+        widths = {len(row) for row in rows}
+        expected = {self._dimensions} if self._dimensions else widths
+        if len(rows) != len(texts) or widths != expected or len(widths) != 1 or 0 in widths:
+            self._client.forget(call)
+            wanted = f"{len(texts)} vectors of {self._dimensions or 'equal'} dimensions"
+            raise ModelMalformed(f"{self.name}: expected {wanted}, got {len(rows)} of {sorted(widths)}")
+        vectors = np.array(rows, dtype=np.float32)
+        self._dimensions = vectors.shape[1]
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+        self._vectors.update(zip(texts, unit, strict=True))
+
+
+def _wait_for(fetching: Coroutine[Any, Any, None]) -> None:
+    """Wait for the network. Inside a running event loop that takes a thread of its own, and holds the loop up."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(fetching)
+        return
+    with ThreadPoolExecutor(1) as aside:
+        aside.submit(asyncio.run, fetching).result()

@@ -1,0 +1,111 @@
+"""Many slow calls at once: as many as allowed are under way, and meanwhile the event loop is free."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.llm import on_server
+
+from acefraud.learning.casting import Cast, cast
+from acefraud.storage import BulletPlaybook
+
+if TYPE_CHECKING:
+    from tests.llm.conftest import Loopback
+    from tests.llm.loopback import LoopbackServer
+
+pytestmark = pytest.mark.enable_socket
+
+CALLS = 64
+AT_ONCE = 16
+LONGEST_GAP = 0.2
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
+
+
+async def longest_gap(work: Awaitable[Any], every: float = 0.005) -> tuple[float, float]:
+    """The longest time for which a task beside the work could not run, and how long the work took."""
+    gaps = [0.0]
+
+    async def tick() -> None:
+        last = time.perf_counter()
+        while True:
+            await asyncio.sleep(every)
+            now = time.perf_counter()
+            gaps.append(now - last)
+            last = now
+
+    ticking = asyncio.create_task(tick())
+    begun = time.perf_counter()
+    await work
+    took = time.perf_counter() - begun
+    ticking.cancel()
+    await asyncio.gather(ticking, return_exceptions=True)
+    return max(gaps), took
+
+
+def measured(server: LoopbackServer, work: Callable[[Cast], Awaitable[Any]]) -> tuple[float, float]:
+    """The longest gap and the time taken, once connections and packages are there."""
+
+    async def run() -> tuple[float, float]:
+        players = cast(on_server.chosen(server, concurrency=AT_ONCE))
+        assert players.agent is not None
+        try:
+            await players.agent.assess("a first call, which loads the packages", {}, (), None)
+            server.in_flight_peak = 0
+            return await longest_gap(work(players))
+        finally:
+            await players.close()
+
+    return asyncio.run(run())
+
+
+async def assess_all(players: Cast) -> None:
+    agent = players.agent
+    assert agent is not None
+    views = await asyncio.gather(*(agent.assess(f"Payment {n}", {"amount": n}, (), None) for n in range(CALLS)))
+    assert len(views) == CALLS
+
+
+async def decide_all(players: Cast) -> None:
+    cases = on_server.cases(1, CALLS)[1]
+    decisions = await players.learner(BulletPlaybook()).decide_all([case.transaction for case in cases])
+    assert len(decisions) == CALLS
+
+
+WORKS = [
+    assess_all,
+    pytest.param(
+        decide_all,
+    ),
+]
+
+
+@pytest.mark.parametrize("work", WORKS)
+def test_as_many_calls_as_allowed_are_under_way_and_the_loop_is_free(
+    work: Callable[[Cast], Awaitable[None]], loopback: Loopback
+) -> None:
+    server = loopback(delay=0.1)
+    gap, took = measured(server, work)
+    print(f"\n{CALLS} calls of 0.1 s, {AT_ONCE} at once: {took:.2f} s, longest gap {gap:.3f} s")
+    assert server.in_flight_peak == AT_ONCE
+    assert took >= 0.1 * CALLS / AT_ONCE
+    assert took < 0.1 * CALLS / 2  # one after the other would take twice as long
+    assert gap <= LONGEST_GAP
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("work", WORKS)
+def test_sixty_four_calls_of_a_second(work: Callable[[Cast], Awaitable[None]], loopback: Loopback) -> None:
+    server = loopback(delay=1.0)
+    gap, took = measured(server, work)
+    print(f"\n{CALLS} calls of 1 s, {AT_ONCE} at once: {took:.2f} s, longest gap {gap:.3f} s")
+    assert server.in_flight_peak == AT_ONCE
+    assert took < 6
+    assert gap <= LONGEST_GAP
