@@ -27,6 +27,9 @@ T = TypeVar("T")
 Answer = Proposal | Exception | None
 
 
+FIVES = ReflectionPolicy(together=5, contrast=3, most_share=0.3)
+
+
 def run(steps: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(steps)
 
@@ -77,7 +80,7 @@ def world(count: int = 300, seed: int = 1, prefix: str = "c") -> list[Case]:
 
 def learner_on(proposer: Scripted, policy: ReflectionPolicy | None = None, seed: int = 0, **more: Any) -> Learner:
     reflector = Reflector(seed=seed)
-    lessons = ModelLessons(proposer, reflector, policy=policy, seed=seed)
+    lessons = ModelLessons(proposer, reflector, policy=policy or FIVES, seed=seed)
     return Learner(BulletPlaybook(), reflector=reflector, lessons=lessons, **more)
 
 
@@ -112,9 +115,9 @@ def test_calls_stay_within_their_share_of_the_cases(share: float) -> None:
 
 def test_the_usual_policy_takes_few_calls() -> None:
     proposer = Scripted(by_number(1))
-    run(learner_on(proposer).train(world(300)))
-    assert 2 <= len(proposer.shown) <= 45
     policy = ReflectionPolicy()
+    run(learner_on(proposer, policy).train(world(300)))
+    assert 2 <= len(proposer.shown) <= 60
     assert all(len(shown) <= policy.together + policy.contrast for shown in proposer.shown)
     assert set(proposer.facts) == {("amount", "days", "vpn")}
 
@@ -216,7 +219,7 @@ def test_every_draft_has_an_id_of_its_own(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(Reflector, "refit", watched)
     proposer = Scripted(lambda number: proposal(f"amount > {500 * 1.07**number:.0f} and vpn is true"))
-    run(learner_on(proposer, ReflectionPolicy(together=4, rounds=4)).train(world(300)))
+    run(learner_on(proposer, ReflectionPolicy(together=4, contrast=3, rounds=4, most_share=0.3)).train(world(300)))
     assert len(fitted) > 2
     assert max(len(ids) for ids in fitted) >= 3
     for ids in fitted:
@@ -266,7 +269,7 @@ def example(missed: bool = True, correct: Verdict = Verdict.DECLINE) -> Example:
 
 def waiting_on(policy: ReflectionPolicy | None = None) -> tuple[ModelLessons, Scripted]:
     proposer = Scripted()
-    return ModelLessons(proposer, Reflector(), policy=policy), proposer
+    return ModelLessons(proposer, Reflector(), policy=policy or FIVES), proposer
 
 
 def test_failures_wait_until_enough_of_one_truth_have_come() -> None:
@@ -360,7 +363,7 @@ def frauds(count: int) -> list[Case]:
 
 def test_online_no_call_is_made_for_the_first_failures() -> None:
     proposer = Scripted()
-    learner = learner_on(proposer, ReflectionPolicy(success_share=0.0), agent=Approves())
+    learner = learner_on(proposer, ReflectionPolicy(together=5, success_share=0.0), agent=Approves())
     run(live(learner, frauds(4)))
     assert proposer.shown == []
     run(live(learner, frauds(5)[4:]))

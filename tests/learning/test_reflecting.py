@@ -129,7 +129,7 @@ def test_groups_keep_their_promises(count: int, seed: int, policy: ReflectionPol
 
 def test_every_failure_is_shown_where_calls_allow_it() -> None:
     said, labels, _, _ = scene(200)
-    groups = made(200, ReflectionPolicy(rounds=1, most_share=1.0, success_share=0.0, near_miss=0.0))
+    groups = made(200, ReflectionPolicy(contrast=3, rounds=1, most_share=1.0, success_share=0.0, near_miss=0.0))
     assert {place for group in groups for place in group.places} == set(np.flatnonzero((said >= 0.5) != labels))
     assert all(len(group.beside) == 3 for group in groups)
 

@@ -70,6 +70,7 @@ def test_a_comparison_without_models_sends_nothing_whatever_lies_in_the_environm
     assert server.log == []
 
 
+@pytest.mark.long
 def test_a_first_tier_is_compared_with_asking_every_time(shell: Shell, loopback: Loopback) -> None:
     server = loopback()
     options = ("--agent-model", "openai:gpt-3.5-turbo", "--tier", "0.8", "--base-url", server.base_url)

@@ -155,6 +155,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.long
 @pytest.mark.enable_socket
 def test_a_killed_run_loses_nothing_that_was_paid_for(
     loopback: Callable[..., LoopbackServer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

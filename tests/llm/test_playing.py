@@ -186,7 +186,8 @@ def test_no_secret_is_on_the_wire(loopback: Loopback, style: str, declared: str)
     asyncio.run(ask())
     assert {call.role for call in server.log} == set(MODELS)
     for call in server.log:
-        heard = call.body + json.dumps(call.headers).encode()
+        said = {name: value for name, value in call.headers.items() if name not in ("host", "content-length")}
+        heard = call.body + json.dumps(said).encode()
         for secret in FORBIDDEN:
             assert not any(form in heard for form in forms(secret)), f"{secret} in a call as {call.role}"
         if call.role != "reflector":

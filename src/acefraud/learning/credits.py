@@ -43,10 +43,16 @@ def heard_before(hearing: Hearing, before: Sequence[OutcomeHeard]) -> bool:
 def all_credits(before: Sequence[OutcomeHeard], hearing: Hearing, snapshot: Snapshot) -> tuple[Credit, ...]:
     """What earlier truths counted is taken back. A bullet that was learnt since has no part in the revision."""
     fresh = credits_for(hearing, snapshot)
-    if before:
-        then = {credit.bullet_id for credit in before[0].credits}
+    labelled = labels_in(before)
+    if labelled:
+        then = {credit.bullet_id for credit in labelled[0].credits}
         fresh = tuple(credit for credit in fresh if credit.bullet_id in then or credit.selected)
     return (*taken_back(before), *fresh)
+
+
+def labels_in(before: Sequence[OutcomeHeard]) -> list[OutcomeHeard]:
+    """What was heard as the truth; the opinions of a judge left out."""
+    return [heard for heard in before if heard.outcome.source is not OutcomeSource.JUDGE]
 
 
 def credits_for(hearing: Hearing, snapshot: Snapshot) -> tuple[Credit, ...]:

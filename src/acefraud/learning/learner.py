@@ -26,7 +26,7 @@ from acefraud.embedded.facts import KnownFacts, facts_of
 from acefraud.embedded.judge import SimpleJudge
 from acefraud.embedded.reflector import KnownAlready, Reflector, as_reply, by_time
 from acefraud.errors import ModelError, StoreConflict
-from acefraud.learning.credits import Hearing, all_credits, heard_before
+from acefraud.learning.credits import Hearing, all_credits, heard_before, labels_in
 from acefraud.learning.deciding import all_at_once, decided, in_turns
 from acefraud.learning.odds import fit_scale, settled
 from acefraud.learning.options import LearnerOptions
@@ -200,7 +200,8 @@ class Learner:
             if heard_before(hearing, before):
                 news = False
                 return (), ()
-            news = not before or before[-1].outcome.is_fraud != outcome.is_fraud or before[-1].decision_id is None
+            known = before if opinion else labels_in(before)
+            news = not known or known[-1].outcome.is_fraud != outcome.is_fraud or known[-1].decision_id is None
             heard = OutcomeHeard(
                 kind="outcome_revised" if before else "outcome_heard",
                 node=node,

@@ -29,13 +29,13 @@ class ReflectionPolicy:
     """A right decision whose probability is this close to the threshold is looked at too."""
     success_share: float = 0.05
     """Share of the other right decisions that is looked at."""
-    together: int = 5
+    together: int = 3
     """Cases of one kind that go into one call."""
-    contrast: int = 3
+    contrast: int = 2
     """Cases of the other truth, most like them, that are shown beside them."""
     rounds: int = 3
     """How often a labelled history is gone through: what is still wrong then is shown again."""
-    most_share: float = 0.3
+    most_share: float = 0.4
     """Calls that studying a labelled history may make at most, as a share of its cases."""
     every_case: bool = False
 
