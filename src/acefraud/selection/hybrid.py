@@ -13,7 +13,7 @@ from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source
 from acefraud.core.decision import BulletScore, SelectionTrace, StageCount
 from acefraud.core.english import say_facts
 from acefraud.core.playbook import ReadsPlaybook, Snapshot
-from acefraud.core.roles import Embedder, Presents, Vectors
+from acefraud.core.roles import Embedder, FetchesAhead, Presents, Vectors
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.embedded.agent import weight_of
 from acefraud.embedded.embedder import DEFAULT_EMBEDDER, embedder_named
@@ -170,8 +170,9 @@ class HybridSelector:
         return Choice(tuple(bullets[i] for i, _ in picks), scores, left)
 
     def without_draws(self) -> HybridSelector:
-        """The same selector, leaving nothing to chance."""
-        same = copy.copy(self)
+        """The same selector, leaving nothing to chance and nothing to a network."""
+        far = isinstance(self.embedder, FetchesAhead)
+        same = self.with_embedder(DEFAULT_EMBEDDER) if far else copy.copy(self)
         same.explore = False
         return same
 
