@@ -128,7 +128,7 @@ def test_settings_ask_for_their_variables_by_name_and_for_no_key() -> None:
     assert Settings.from_environment(environment).who == "ana"
     names = ["PLAYBOOK", "WHO", "EMBEDDER", "DATA", "CONFIG", "MODELS", "BASE_URL", "STYLE", "FALLBACK", "CACHE"]
     names += [f"{role.upper()}_MODEL" for role in ROLES]
-    assert environment.asked == {f"ACEFRAUD_{name}" for name in names} | {"XDG_CACHE_HOME"}
+    assert environment.asked == {f"ACEFRAUD_{name}" for name in names} | {"XDG_CACHE_HOME", "OPENAI_BASE_URL"}
 
 
 def test_components_without_arguments_work_with_keys_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

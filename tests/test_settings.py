@@ -349,7 +349,7 @@ def test_variables_are_asked_for_by_name_and_no_key_is_among_them() -> None:
     assert Settings.from_environment(environment).models.uses_models
     ours = "PLAYBOOK WHO DATA CONFIG MODELS AGENT_MODEL JUDGE_MODEL REFLECTOR_MODEL EMBEDDING_MODEL EMBEDDER BASE_URL"
     expected = {f"ACEFRAUD_{name}" for name in [*ours.split(), "STYLE", "FALLBACK", "CACHE"]}
-    assert environment.asked == expected | {"XDG_CACHE_HOME"}
+    assert environment.asked == expected | {"XDG_CACHE_HOME", "OPENAI_BASE_URL"}
 
 
 def test_a_key_in_the_environment_chooses_nothing() -> None:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from acefraud.core.bullet import Bullet
+from acefraud.core.bullet import Bullet, Status
 from acefraud.core.decision import ProbabilityFrom, ReasonKind
+from acefraud.core.evidence import Evidence, Record
 from acefraud.core.roles import Assessment
 from acefraud.core.scoring import Calibration
 from acefraud.core.transaction import Verdict
@@ -303,3 +304,20 @@ def test_trouble_is_never_a_verdict(
     again = kind in (ModelRateLimited, ModelUnavailable, ModelTimeout)
     repaired = misbehaviour in ("sentence", "invalid_json", "wrong_shape")
     assert len(server.log) == (2 if again or repaired else 1)
+
+
+@http
+@pytest.mark.parametrize("style", Style)
+def test_what_was_neither_measured_nor_approved_is_not_shown(loopback: Loopback, style: Style) -> None:
+    measured = Evidence(learnt=Record(support=20, frauds=15), base_rate=0.2)
+    waits = Bullet(id="b-44444444", content="Gut feeling = 99% fraud", status=Status.CANDIDATE, argues=Verdict.DECLINE)
+    questioned = waits.model_copy(update={"id": "b-55555555", "evidence": measured})
+    approved = waits.model_copy(update={"id": "b-66666666", "status": Status.ACTIVE})
+    server = loopback()
+    view = assess(server, style=style, bullets=[waits, questioned, approved])
+    (call,) = server.log
+    assert b"b-44444444" not in call.body
+    assert b"b-55555555" in call.body
+    assert b"b-66666666" in call.body
+    assert b"99%" not in call.body
+    assert "b-44444444" not in {reason.bullet_id for reason in view.reasons}

@@ -96,7 +96,7 @@ def test_what_is_carried_is_filed_and_said(tmp_path: Path) -> None:
 
 def test_a_call_under_way_elsewhere_is_waited_for(tmp_path: Path) -> None:
     answers, asked = AnswerFile(tmp_path / "replies.db"), call("good")
-    answers.begin([asked.key], os.getpid())
+    answers.begin([asked.key], os.getpid(), 60.0)
     cached = Cached(Scripted({}), answers)
 
     async def both() -> Reply:
@@ -116,7 +116,15 @@ def test_what_a_dead_process_had_under_way_is_not_waited_for(tmp_path: Path) -> 
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     answers, asked = AnswerFile(tmp_path / "replies.db"), call("good")
-    answers.begin([asked.key], gone.pid)
+    answers.begin([asked.key], gone.pid, 60.0)
+    assert not answers.under_way([asked.key])
+    answers.close()
+
+
+def test_what_has_been_under_way_for_too_long_is_not_waited_for(tmp_path: Path) -> None:
+    """Numbers of processes come again: another one may live under that of a courier which was killed."""
+    answers, asked = AnswerFile(tmp_path / "replies.db"), call("good")
+    answers.begin([asked.key], os.getpid(), -1.0)
     assert not answers.under_way([asked.key])
     answers.close()
 

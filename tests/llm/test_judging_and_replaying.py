@@ -116,3 +116,55 @@ def test_a_fallback_is_replayed_as_one(shell: Shell, loopback: Loopback, today: 
     told = shell.on_book("explain", decision["decision_id"], "--replay").out
     assert "Replayed from the ledger: the same decision." in told
     assert "The model that should have decided failed" in told
+
+
+def test_cases_left_to_a_person_do_not_stop_learning(shell: Shell, loopback: Loopback) -> None:
+    """Every tenth outcome is reflected on, whoever should have decided it."""
+    train, test = on_server.cases(120, 20)
+    shell.on_book("train", on_server.write_cases(shell.folder / "history.jsonl", train))
+    today = on_server.write_cases(shell.folder / "today.jsonl", test)
+    server = loopback(misbehave={"http_500": 1.0})
+    options = ("--agent-model", "openai:gpt-3.5-turbo", "--base-url", server.base_url, "--fallback", "review")
+    assert {one["verdict"] for one in shell.on_book("decide", today, *options, "--json").lines} == {"REVIEW"}
+    told = shell.on_book("learn", today, "--json").json
+    assert (told["heard"], told["unjudged"]) == (20, 20)
+
+
+def test_failures_that_wait_for_others_are_reflected_on_at_the_end(shell: Shell, loopback: Loopback) -> None:
+    train, test = on_server.cases(120, 12)
+    shell.on_book("train", on_server.write_cases(shell.folder / "history.jsonl", train))
+    today = on_server.write_cases(shell.folder / "today.jsonl", test)
+    decisions = shell.on_book("decide", today, "--json").lines
+    wrong = sum((one["verdict"] == "DECLINE") != case.is_fraud for one, case in zip(decisions, test, strict=True))
+    assert wrong > 0
+    server = loopback()
+    options = ("--reflector-model", "openai:gpt-4o-mini", "--base-url", server.base_url)
+    told = shell.on_book("learn", today, *options, "--json").json
+    assert told["proposals"]["asked"] == len(server.log) > 0
+
+
+def test_what_a_mapping_calls_sensitive_is_not_on_the_wire(shell: Shell, loopback: Loopback) -> None:
+    """Also where the playbook was trained before the mapping said so, and in the bullets that are embedded."""
+    rows = ["id,amount,segment,label"] + [
+        f"t{n},{n * 7 % 900},{'zircon' if n % 3 else 'quartz'},{int(n % 3 == 0)}" for n in range(200)
+    ]
+    (shell.folder / "history.csv").write_text("\n".join(rows))
+    (shell.folder / "today.csv").write_text("\n".join(row.rpartition(",")[0] for row in rows[:4]))
+    (shell.folder / "mapping.toml").write_text(
+        'id = "id"\nlabel = "label"\namount = "amount"\nsensitive = ["segment"]\n'
+    )
+    shell.on_book("train", shell.folder / "history.csv")
+    shell.on_book("playbook", "add", "Be careful with large amounts", "--who", "ana")
+    with shell.open() as book:
+        assert any(
+            "quartz" in bullet.content or "zircon" in bullet.content for bullet in book.snapshot().bullets.values()
+        )
+    server = loopback()
+    shell.on_book(
+        "decide", shell.folder / "today.csv", "--mapping", shell.folder / "mapping.toml",
+        "--models", "openai", "--base-url", server.base_url,
+    )  # fmt: skip
+    assert {call.role for call in server.log} == {"agent", "embedding"}
+    for call in server.log:
+        assert b"quartz" not in call.body, call.body
+        assert b"zircon" not in call.body, call.body

@@ -185,7 +185,7 @@ def train_decide_and_learn(
     assert any(call.misbehaviour == misbehaviour for call in server.log)
 
 
-@pytest.mark.parametrize("misbehaviour", ["http_500", "hang", "invalid_json", "refusal", "wrong_dimension"])
+@pytest.mark.parametrize("misbehaviour", ["http_500", "hang", "invalid_json", "refusal"])
 def test_nothing_is_decided_by_a_failed_call_and_nothing_is_lost(
     misbehaviour: str, shell: Shell, loopback: Loopback, loopback_module: Any
 ) -> None:

@@ -132,7 +132,7 @@ def test_nothing_from_outside_makes_a_tag_or_a_line(text: str, name: str, conten
     assert judged.endswith("</output>")
     example = Example(text, facts, Verdict.APPROVE, Verdict.DECLINE, content)
     taught = reflector_prompt([example, example], [FactSummary(name, "category", text)], held, mask=Mask()).user
-    assert list(tag_lines(taught)) == ["<cases>", "</cases>"]
+    assert list(tag_lines(taught)) == ["<facts>", "</facts>", "<cases>", "</cases>"]
     cases = taught.split("<cases>\n")[1].split("\n</cases>")[0].split("\n")
     assert [json.loads(case)["truth"] for case in cases] == ["DECLINE", "DECLINE"]
     assert len(repair_prompt(text).splitlines()) == 2
@@ -195,7 +195,10 @@ def test_what_may_not_be_seen_is_in_no_prompt() -> None:
     judged = judge_prompt("User 'ann' pays from 192.0.2.1", "DECLINE, said ann@example.org", mask=mask)
     for prompt in (taught, asked, judged):
         assert not re.search(r"north|example\.org|4111|77123|192\.0|'ann'", prompt.user, re.IGNORECASE)
-    assert "- amount (number): 1 to 9,800, half of them below 120\n\nA condition is written like this:" in taught.user
+    assert (
+        "- amount (number): 1 to 9,800, half of them below 120\n</facts>\n\nA condition is written like this:"
+        in taught.user
+    )
     assert '"decided": "APPROVE", "truth": "DECLINE", "reasoning": "[email] of [masked]"}' in taught.user
     assert '"email": "[masked]", "od‹d": "[masked]"' in asked.user
     assert judged.user.endswith(

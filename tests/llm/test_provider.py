@@ -572,7 +572,8 @@ def test_a_mistake_in_the_configuration_is_explained(
         ("ollama:m", "openai", "pip install 'acefraud[openai]'"),
         ("anthropic:m", "anthropic", "pip install 'acefraud[anthropic]'"),
         ("anthropic:m", "pydantic_ai.models", "pip install 'acefraud[anthropic]'"),
-        ("groq:m", "groq", "pip install 'pydantic-ai-slim[groq]'"),
+        ("groq:m", "groq", "pip install 'acefraud[groq]'"),
+        ("xai:m", "xai_sdk", "pip install 'pydantic-ai-slim[xai]'"),
     ],
 )
 def test_a_missing_package_is_named_with_the_command(

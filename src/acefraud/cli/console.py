@@ -27,6 +27,8 @@ from acefraud.storage.playbook import THE_ENGINE
 
 BAD_ROWS_SHOWN = 5
 REFUSALS_SHOWN = 5
+STOPPED_SHORT = 3
+"""Exit code where a budget was used up: what was learnt until then is kept."""
 
 PlaybookOption = Annotated[
     Path | None,
@@ -83,9 +85,9 @@ def trained_mapping(playbook: BulletPlaybook) -> SchemaMapping | None:
     return parse_mapping(written, place="the mapping this playbook was trained with") if written else None
 
 
-def cast_for(chosen: ModelSettings, mapping: SchemaMapping | None) -> Cast:
-    """Who plays which role, and which facts no model may see: those that the mapping names."""
-    return cast(chosen, sensitive=mapping.sensitive_facts if mapping else ())
+def cast_for(chosen: ModelSettings, *mappings: SchemaMapping | None) -> Cast:
+    """Who plays which role, and which facts no model may see: those that any of the mappings names."""
+    return cast(chosen, sensitive=tuple(name for one in mappings if one for name in one.sensitive_facts))
 
 
 def usage_json(client: ModelClient | None) -> dict[str, Any]:
@@ -128,9 +130,15 @@ def tell_proposed(lessons: ModelLessons | None) -> None:
         note(f"no more was asked: {lessons.so_far.stopped}. What was learnt until then is kept")
 
 
-def learner_on(playbook: BulletPlaybook, embedder: str | None = None) -> Learner:
-    """A learner on the embedded engine, with the given embedder or the one that the environment names."""
-    name = embedder or settings().embedder or DEFAULT_EMBEDDER
+def stop_short(learner: Learner, unfitted: str = "") -> None:
+    """Where a budget ended the asking, what was learnt is kept and the exit code says that there is more."""
+    if unfitted or (learner.lessons is not None and learner.lessons.so_far.stopped):
+        raise typer.Exit(STOPPED_SHORT)
+
+
+def learner_on(playbook: BulletPlaybook) -> Learner:
+    """A learner on the embedded engine, with the embedder that the environment names."""
+    name = settings().embedder or DEFAULT_EMBEDDER
     return Learner(playbook, selector=HybridSelector(embedding_model=embedder_named(name)))
 
 

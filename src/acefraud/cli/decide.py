@@ -32,8 +32,9 @@ from acefraud.cli.console import (
 from acefraud.cli.models import with_model_options
 from acefraud.core.decision import Decision, ProbabilityFrom
 from acefraud.core.transaction import MAX_TEXT, Transaction, Verdict
-from acefraud.datasets import read_transactions
+from acefraud.datasets import load_mapping, read_transactions
 from acefraud.errors import BudgetExceeded, InputError, ModelError
+from acefraud.learning.casting import Cast
 from acefraud.settings import ModelSettings
 from acefraud.storage import BulletPlaybook
 
@@ -79,11 +80,11 @@ def decide(
         book = existing_playbook(playbook)
     with book:
         transactions = _transactions(what, book, mapping, strict)
-        asyncio.run(_decide_all(book, transactions, chosen, json))
+        players = cast_for(chosen, trained_mapping(book), load_mapping(mapping) if mapping else None)
+        asyncio.run(_decide_all(players, book, transactions, json))
 
 
-async def _decide_all(book: BulletPlaybook, transactions: list[Transaction], chosen: ModelSettings, json: bool) -> None:
-    players = cast_for(chosen, trained_mapping(book))
+async def _decide_all(players: Cast, book: BulletPlaybook, transactions: list[Transaction], json: bool) -> None:
     size = BATCH if players.agent is None else BATCH_WITH_MODEL
     try:
         learner = players.learner(book)

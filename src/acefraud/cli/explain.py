@@ -19,32 +19,36 @@ from acefraud.cli.console import (
     print_json,
     trained_mapping,
 )
-from acefraud.cli.models import model_settings
+from acefraud.cli.models import with_model_options
 from acefraud.core.decision import Decision, ProbabilityFrom
 from acefraud.embedded.embedder import key_of
 from acefraud.errors import BudgetExceeded, InputError, ModelError
 from acefraud.learning.standing_in import Fallback, failing_as
 from acefraud.llm.prompting import Style
-from acefraud.settings import EMBEDDED
+from acefraud.settings import EMBEDDED, ModelSettings
 from acefraud.storage import BulletPlaybook
 
 
+@with_model_options
 def explain(
     decision_id: Annotated[str, typer.Argument(help="Id of a decision, or of a transaction (its latest decision).")],
     playbook: PlaybookOption = None,
     replay: Annotated[bool, typer.Option("--replay", help="Decide again from the ledger alone and compare.")] = False,
     json: JsonOption = False,
+    *,
+    chosen: ModelSettings,
 ) -> None:
     """Show the stages, scores and reasons of a decision.
 
     The reasons add up: log-odds = base + every contribution. With --replay the playbook is rebuilt as it was at
-    that revision and the decision made again; it must come out the same (exit code 1 where it does not).
+    that revision and the decision made again; it must come out the same (exit code 1 where it does not). What a model
+    said comes from the replies that are kept (--cache, --base-url as they were then): nothing is sent.
 
         acefraud explain d-4f0c2a917be31d55 --playbook book.db --replay
     """
     with existing_playbook(playbook, read_only=True) as book:
         decision = _find(book, decision_id)
-        same = asyncio.run(_replayed_the_same(book, decision)) if replay else None
+        same = asyncio.run(_replayed_the_same(book, decision, chosen)) if replay else None
         outcomes = book.ledger.outcomes_of(decision.transaction.id)
         if json:
             content = decision.model_dump(mode="json")
@@ -62,12 +66,12 @@ def explain(
         raise typer.Exit(1)
 
 
-async def _replayed_the_same(book: BulletPlaybook, decision: Decision) -> bool:
+async def _replayed_the_same(book: BulletPlaybook, decision: Decision, chosen: ModelSettings) -> bool:
     """Decide again. What a model said comes from the replies that are kept: nothing is sent, and nothing is paid."""
     embedder = key_of(decision.selection.embedder)
     by_model = decision.model != EMBEDDED
     chosen = replace(
-        model_settings(),
+        chosen,
         agent=decision.model if by_model else EMBEDDED,
         judge=EMBEDDED,
         reflector=EMBEDDED,
@@ -104,7 +108,9 @@ def _find(book: BulletPlaybook, wanted: str) -> Decision:
 
 def _print(decision: Decision, book: BulletPlaybook) -> None:
     share, threshold = 100 * decision.probability, 100 * decision.threshold
-    line(f"{decision.verdict}  {share:.1f}% fraud (declined from {threshold:.0f}%)", "bold")
+    by_threshold = decision.probability_from in (ProbabilityFrom.FITTED, ProbabilityFrom.CALIBRATED)
+    where = f" (declined from {threshold:.0f}%)" if by_threshold else " (the verdict is the model's own word)"
+    line(f"{decision.verdict}  {share:.1f}% fraud{where}", "bold")
     line(f"{decision.id} on {decision.transaction.id}, playbook revision {decision.revision}, {decision.model}", "dim")
     if decision.transaction.text:
         out.print(decision.transaction.text, style="italic", markup=False, highlight=False)

@@ -57,7 +57,6 @@ def judge(
         pending = _pending(book)[:limit]
         with progress("judging") as done:
             counts = asyncio.run(_judge_all(players, players.learner(book), pending, done))
-    tell_usage(players.client)
     if json:
         print_json({**counts, **usage_json(players.client)})
         return
@@ -90,4 +89,5 @@ async def _judge_all(
             done((start + len(batch)) / len(pending))
     finally:
         await players.close()
+        tell_usage(players.client)
     return counts

@@ -21,6 +21,8 @@ from acefraud.cli.console import (
     line,
     print_json,
     progress,
+    proposed_json,
+    stop_short,
     tell_bad_rows,
     tell_proposed,
     tell_usage,
@@ -28,7 +30,7 @@ from acefraud.cli.console import (
     usage_json,
 )
 from acefraud.cli.models import with_model_options
-from acefraud.datasets import BadRow, ReportedOutcome, read_outcomes
+from acefraud.datasets import BadRow, ReportedOutcome, load_mapping, read_outcomes
 from acefraud.learning.casting import Cast
 from acefraud.learning.learner import Learner
 from acefraud.settings import ModelSettings
@@ -61,23 +63,23 @@ def learn(
             )
         else:
             loaded = read_outcomes(Path(source), mapping=mapping, remembered=trained_mapping(book), strict=strict)
-        players = cast_for(chosen, trained_mapping(book))
+        players = cast_for(chosen, trained_mapping(book), load_mapping(mapping) if mapping else None)
         learner = players.learner(book)
         with progress("learning from outcomes") as done:
             counts, unknown = asyncio.run(_hear_all(players, learner, loaded.rows, done, strict, name))
-    tell_usage(players.client)
-    tell_proposed(learner.lessons)
     tell_bad_rows([*loaded.bad_rows, *unknown], loaded.unlabelled)
     counts["bad_rows"] = len(loaded.bad_rows) + len(unknown)
     counts["unlabelled"] = loaded.unlabelled
     if json:
-        print_json({**counts, **usage_json(players.client)})
+        print_json({**counts, **proposed_json(learner.lessons), **usage_json(players.client)})
+        stop_short(learner)
         return
     line(
         f"{counts['heard']:,} outcomes heard: {counts['correct']:,} decisions were right, "
         f"{counts['incorrect']:,} wrong, {counts['unjudged']:,} not judged; {counts['already_known']:,} known already; "
         f"{counts['bullets_added']:,} bullets learnt"
     )
+    stop_short(learner)
 
 
 async def _hear_all(
@@ -89,9 +91,13 @@ async def _hear_all(
     name: str,
 ) -> tuple[Counter[str], list[BadRow]]:
     try:
-        return await _hear_each(learner, rows, done, strict, name)
+        counts, unknown = await _hear_each(learner, rows, done, strict, name)
+        counts["bullets_added"] += len(await learner.finish_lessons())
+        return counts, unknown
     finally:
         await players.close()
+        tell_usage(players.client)
+        tell_proposed(learner.lessons)
 
 
 async def _hear_each(

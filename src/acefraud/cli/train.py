@@ -20,6 +20,7 @@ from acefraud.cli.console import (
     print_json,
     progress,
     proposed_json,
+    stop_short,
     tell_bad_rows,
     tell_proposed,
     tell_usage,
@@ -36,9 +37,6 @@ from acefraud.learning.remembering import EntityMemory
 from acefraud.learning.thresholds import RULES, ThresholdRule
 from acefraud.settings import ModelSettings
 from acefraud.storage import BulletPlaybook, open_playbook
-
-STOPPED_SHORT = 3
-"""Exit code where a budget was used up: what was learnt until then is kept."""
 
 ThresholdOption = Annotated[
     str | None,
@@ -90,8 +88,6 @@ def train(
         standing = len(book.get_bullets_for_node(learner.options.node))
         kept = [b for b in book.get_bullets_for_node(learner.options.node) if b.id in set(added)]
         declines_from = _threshold(book, learner.options.node)
-    tell_usage(players.client)
-    tell_proposed(learner.lessons)
     if unfitted:
         note(f"the odds of the agent's words were not fitted: {unfitted}. What was learnt until then is kept")
     if json:
@@ -111,7 +107,7 @@ def train(
                 **usage_json(players.client),
             }
         )
-        _stop_short(learner, unfitted)
+        stop_short(learner, unfitted)
         return
     line(
         f"{len(data):,} cases, {data.frauds:,} of them fraud: "
@@ -127,7 +123,7 @@ def train(
         line(f"Nothing new: the playbook's {standing} bullets say what these cases teach.")
     elif not kept:
         line("Nothing could be shown with so few cases; decisions rest on general knowledge until more arrive.")
-    _stop_short(learner, unfitted)
+    stop_short(learner, unfitted)
 
 
 async def _train(
@@ -146,12 +142,16 @@ async def _train(
         return added, await _fit_odds(players, learner, data)
     finally:
         await players.close()
+        tell_usage(players.client)
+        tell_proposed(learner.lessons)
 
 
 async def _fit_odds(players: Cast, learner: Learner, data: Dataset) -> str:
     if players.scale_odds:
+        memory = learner.memory()
+        cases = list(data) if memory is None else memory.studied(list(data), data.waiting)
         try:
-            await learner.scale_odds(sample_of(list(data), players.scale_odds), data.frauds / len(data))
+            await learner.scale_odds(sample_of(cases, players.scale_odds), data.frauds / len(data))
         except BudgetExceeded as spent:
             return str(spent)
         except ModelError as failure:  # the bullets are written by now
@@ -159,12 +159,6 @@ async def _fit_odds(players: Cast, learner: Learner, data: Dataset) -> str:
                 f"{failure}; the bullets are kept, but the odds of the agent's words not fitted"
             ) from failure
     return ""
-
-
-def _stop_short(learner: Learner, unfitted: str) -> None:
-    """Where a budget ended the asking, what was learnt is kept and the exit code says that there is more."""
-    if unfitted or (learner.lessons is not None and learner.lessons.so_far.stopped):
-        raise typer.Exit(STOPPED_SHORT)
 
 
 def tell_mapping(data: Dataset) -> None:

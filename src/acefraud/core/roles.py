@@ -50,6 +50,10 @@ class Presents(Protocol):
 class FetchesAhead(Presents, Protocol):
     """An embedder whose vectors come over a network: they are fetched before they are needed."""
 
+    def presentable_bullet(self, bullet: Bullet) -> str:
+        """A bullet in words that may be seen."""
+        ...
+
     async def fetch(self, texts: Sequence[str]) -> None:
         """Have the vectors of these texts at hand. Raises ModelError where they cannot be had."""
         ...
@@ -69,6 +73,8 @@ class Assessment:
     prompt: str = ""
     usage: CallUsage | None = None
     fallback: str = ""
+    shown: tuple[Bullet, ...] = ()
+    """The bullets that a model was shown; it may have been handed others."""
 
 
 class Agent(Protocol):

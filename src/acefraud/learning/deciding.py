@@ -49,7 +49,8 @@ def decided(
     threshold: float,
 ) -> Decision:
     """What was thought of a transaction, as it is recorded."""
-    how = " ".join(part for part in (view.model, view.prompt, "fallback" if view.fallback else "") if part)
+    stood_in = ("fallback", str(view.verdict)) if view.fallback else ()
+    how = " ".join(part for part in (view.model, view.prompt, *stood_in) if part)
     return Decision(
         id=decision_id(transaction, node, how, trace),
         transaction=transaction,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +27,7 @@ from acefraud.embedded.reflector import KnownAlready, Reflector, as_reply, by_ti
 from acefraud.errors import ModelError, StoreConflict
 from acefraud.learning.credits import Hearing, all_credits, heard_before, labels_in
 from acefraud.learning.deciding import all_at_once, decided, in_turns
-from acefraud.learning.odds import fit_scale, settled
+from acefraud.learning.odds import fit_scale, heard_odds, settled
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.proposing import ModelLessons
 from acefraud.learning.reflecting import example_of
@@ -90,7 +89,7 @@ class Learner:
         self.options = options or LearnerOptions()
         self.upkeep = Upkeep(playbook, self.reflector, self.selector, lessons, self.options)
         self._recalled = False
-        self._odds: deque[tuple[float, bool]] = deque(maxlen=ODDS_KEPT)
+        self._odds: dict[str, list[tuple[float, bool]]] = {}
 
     # --- deciding ---
 
@@ -134,7 +133,7 @@ class Learner:
             calibration = snapshot.calibration(node)
             threshold = calibration.threshold if calibration else 0.5
             view = await (agent or self.agent).assess(transaction.text, facts.facts, chosen.bullets, calibration)
-            view = settled(view, snapshot.scale(node, view.model), threshold, chosen.bullets)
+            view = settled(view, snapshot.scale(node, view.model), threshold)
             made = decided(transaction, facts, view, chosen.trace, node=node, threshold=threshold)
             return made.model_copy(update={"selection_fallback": failure}) if failure else made
 
@@ -223,6 +222,17 @@ class Learner:
             return Heard(judgement)
         return Heard(judgement, await self._learn(subject, decision, outcome, judgement))
 
+    async def finish_lessons(self) -> list[str]:
+        """Reflect on the failures that still wait for others of their kind; returns the ids of the bullets added."""
+        if self.lessons is None:
+            return []
+        known = self.playbook.get_bullets_for_node(self.options.node)
+        replies = [ruling.as_reply() for ruling in await self.lessons.lessons(known, all_waiting=True)]
+        with self.playbook.one_step(why="learnt from the failures of a run"):
+            added = [new for reply in replies if (new := self._curate(reply, Source.ONLINE)) is not None]
+            self.upkeep.refit()
+        return added
+
     async def judge_pending(self, decision: Decision) -> Judgement:
         """Ask the judge about a decision whose truth is not known, and take in what it says where it says anything."""
         text = decision.transaction.text or say_facts(decision.facts)
@@ -259,9 +269,7 @@ class Learner:
     ) -> str | None:
         self.reflector.remember([Case(transaction=transaction, is_fraud=outcome.is_fraud)])
         if decision is not None and decision.odds is not None:
-            self._odds.append((decision.odds, outcome.is_fraud))
-            if len(self._odds) % self.options.review_every == 0:
-                self._scale(list(self._odds))
+            self._hear_odds(decision.model, decision.odds, outcome.is_fraud)
         if self.lessons is None:
             replies = await self._lessons(transaction, decision, outcome, judgement)
         else:
@@ -292,7 +300,7 @@ class Learner:
         if wrong or self.playbook.outcomes % self.options.reflect_every == 0:
             reply = await self.reflector.reflect(
                 transaction,
-                predicted=str(decision.verdict if decision else outcome.truth),
+                predicted=str(_verdict_of(decision) or outcome.truth),
                 correct=str(outcome.truth),
                 node=self.options.node,
                 agent_reasoning="; ".join(reason.text for reason in decision.reasons[:3]) if decision else "",
@@ -306,7 +314,7 @@ class Learner:
     ) -> list[dict[str, Any]]:
         bullets = self.playbook.get_bullets_for_node(self.options.node)
         case = Case(transaction=transaction, is_fraud=outcome.is_fraud)
-        if decision is not None and decision.verdict is not Verdict.REVIEW:
+        if decision is not None and _verdict_of(decision) is not None:
             said = next((reason.text for reason in decision.reasons if reason.kind is ReasonKind.MODEL), "")
             example = example_of(case, decision.verdict, said)
             lessons.note(example, transaction.id, decision.probability, decision.threshold)
@@ -426,12 +434,21 @@ class Learner:
         model = self.agent.agent if isinstance(self.agent, Tiered) else self.agent  # it is asked about clear cases too
         decisions = await self._decide_on([case.transaction for case in cases], snapshot, model)
         pairs = [(one.odds, case.is_fraud) for one, case in zip(decisions, cases, strict=True) if one.odds is not None]
-        self._scale(pairs, base_rate)
+        self._scale(model.model, pairs, base_rate)
 
-    def _scale(self, pairs: Sequence[tuple[float, bool]], base_rate: float | None = None) -> None:
+    def _hear_odds(self, model: str, odds: float, is_fraud: bool) -> None:
+        """Every so many outcomes of decisions by one model, fit anew what the odds of its verdict tokens mean."""
+        if model in self._odds:
+            self._odds[model].append((odds, is_fraud))
+        else:  # the ledger knows this one already
+            self._odds[model] = heard_odds(self.playbook.ledger, self.options.node, model)
+        if len(self._odds[model]) % self.options.review_every == 0:
+            self._scale(model, self._odds[model][-ODDS_KEPT:])
+
+    def _scale(self, model: str, pairs: Sequence[tuple[float, bool]], base_rate: float | None = None) -> None:
         scale = fit_scale([odds for odds, _ in pairs], [truth for _, truth in pairs], base_rate)
         if scale is not None:
-            self.playbook.record([OddsScaled(node=self.options.node, model=self.agent.model, scale=scale)])
+            self.playbook.record([OddsScaled(node=self.options.node, model=model, scale=scale)])
 
     def _end_of_memory(self) -> RowsChange | None:
         """What a training without a history does to one that is kept."""
@@ -446,3 +463,8 @@ class Learner:
         """Retire or question bullets whose record on the latest outcomes no longer bears them out."""
         self._recall()
         self.upkeep.demote()
+
+
+def _verdict_of(decision: Decision | None) -> Verdict | None:
+    """What was decided; None where nobody did, or it was left to a person."""
+    return None if decision is None or decision.verdict is Verdict.REVIEW else decision.verdict

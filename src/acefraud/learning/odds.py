@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.bullet import Bullet
 from acefraud.core.decision import ProbabilityFrom
+from acefraud.core.events import DecisionMade, OutcomeHeard
+from acefraud.core.ledger import Ledger
+from acefraud.core.outcome import OutcomeSource
 from acefraud.core.roles import Assessment
 from acefraud.core.scoring import OddsScale, log_odds
 from acefraud.core.transaction import Verdict
@@ -61,7 +63,7 @@ def _newton(
     return step * min(1.0, 1.0 / max(float(np.abs(step).max()), 1e-12))
 
 
-def settled(view: Assessment, scale: OddsScale | None, threshold: float, bullets: Sequence[Bullet] = ()) -> Assessment:
+def settled(view: Assessment, scale: OddsScale | None, threshold: float) -> Assessment:
     """The view with a probability that was fitted on labelled cases, with the verdict and reasons it leads to."""
     if view.odds is None or scale is None:
         return view
@@ -70,8 +72,23 @@ def settled(view: Assessment, scale: OddsScale | None, threshold: float, bullets
     return replace(
         view,
         verdict=verdict,
-        reasons=reasons_for(verdict, bullets),
+        reasons=reasons_for(verdict, view.shown),
         probability=probability,
         base=scale.level + scale.slope * view.odds,
         probability_from=ProbabilityFrom.CALIBRATED,
     )
+
+
+def heard_odds(ledger: Ledger, node: str, model: str) -> list[tuple[float, bool]]:
+    """The odds of a model's decisions whose truth was heard, beside that truth, in the order it came."""
+    made: dict[str, float] = {}
+    truth: dict[str, bool] = {}
+    for event in ledger.read():
+        match event.what:
+            case DecisionMade(decision=decision) if decision.odds is not None and decision.model == model:
+                if decision.node == node:
+                    made[decision.id] = decision.odds
+            case OutcomeHeard(decision_id=str() as heard, outcome=outcome) if heard in made:
+                if outcome.source is not OutcomeSource.JUDGE:
+                    truth[heard] = outcome.is_fraud
+    return [(made[heard], is_fraud) for heard, is_fraud in truth.items()]

@@ -137,6 +137,7 @@ class TrainingPipeline:
             learner.study((), mapping=mapping, waiting=[case.transaction for case in train])
         if self._scale_odds:
             labelled = known_by(train, test)[0]
+            labelled = memory.studied(labelled, ()) if memory else labelled
             share = sum(case.is_fraud for case in labelled) / max(1, len(labelled))
             await learner.scale_odds(sample_of(labelled, self._scale_odds), share)
         learns = mode is not Mode.VANILLA

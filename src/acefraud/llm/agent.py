@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from acefraud.core.bullet import Bullet
+from acefraud.core.bullet import Bullet, Status
 from acefraud.core.decision import ProbabilityFrom, Reason, ReasonKind
 from acefraud.core.roles import Assessment
 from acefraud.core.scoring import Calibration, log_odds, sigmoid
@@ -56,7 +56,16 @@ class ModelAgent:
         bullets: Sequence[Bullet],
         calibration: Calibration | None,
     ) -> Assessment:
-        """Verdict, probability and reasons. Raises ModelError where the model gave none."""
+        """Verdict, probability and reasons. Raises ModelError where the model gave none.
+
+        How much a bullet weighs with a model nobody can say, so one that was neither measured nor approved by a person
+        is not shown to it.
+        """
+        bullets = tuple(
+            bullet
+            for bullet in bullets
+            if (bullet.verified or bullet.status is not Status.CANDIDATE) and not self._mask.hides_bullet(bullet)
+        )
         base_rate = calibration.base_rate if calibration and calibration.cases else None
 
         def prompt(style: Style) -> Rendered:
@@ -93,6 +102,7 @@ class ModelAgent:
             probability_from=ProbabilityFrom.STATED,
             prompt=prompt.name,
             usage=usage_of([*spent, *answer.replies]),
+            shown=tuple(bullets),
         )
 
     def _by_odds(
@@ -111,6 +121,7 @@ class ModelAgent:
             odds=odds,
             prompt=prompt.name,
             usage=usage_of(replies),
+            shown=tuple(bullets),
         )
 
     async def _one_word(self, call: Call) -> list[Reply]:

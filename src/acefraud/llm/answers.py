@@ -66,11 +66,11 @@ class AnswerFile:
         with self._lock, self._explained(), self._transaction():
             self._connection.executemany("DELETE FROM answer WHERE key = ?", [(key,) for key in keys])
 
-    def begin(self, keys: Sequence[str], process: int) -> None:
-        """Note that a process has these calls under way."""
+    def begin(self, keys: Sequence[str], process: int, seconds: float) -> None:
+        """Note that a process has these calls under way, for so many seconds at most."""
         with self._lock, self._explained(), self._transaction():
-            rows = [(key, process) for key in keys]
-            self._connection.executemany("INSERT OR REPLACE INTO under_way (key, process) VALUES (?, ?)", rows)
+            rows = [(key, process, time.time() + seconds) for key in keys]
+            self._connection.executemany("INSERT OR REPLACE INTO under_way VALUES (?, ?, ?)", rows)
 
     def end(self, keys: Sequence[str]) -> None:
         """Note that they are under way no longer."""
@@ -86,7 +86,8 @@ class AnswerFile:
             for start in range(0, len(keys), _AT_ONCE):
                 some = keys[start : start + _AT_ONCE]
                 marks = ",".join("?" * len(some))
-                rows += self._connection.execute(f"SELECT process FROM under_way WHERE key IN ({marks})", some)
+                query = f"SELECT process FROM under_way WHERE until > ? AND key IN ({marks})"
+                rows += self._connection.execute(query, (time.time(), *some))
         return any(_lives(process) for (process,) in rows)
 
     def close(self) -> None:
@@ -104,7 +105,8 @@ class AnswerFile:
                 "CREATE TABLE IF NOT EXISTS answer (key TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID"
             )
             self._connection.execute(
-                "CREATE TABLE IF NOT EXISTS under_way (key TEXT PRIMARY KEY, process INTEGER NOT NULL) WITHOUT ROWID"
+                "CREATE TABLE IF NOT EXISTS under_way (key TEXT PRIMARY KEY, process INTEGER NOT NULL, "
+                "until REAL NOT NULL) WITHOUT ROWID"
             )
             self._connection.execute(f"PRAGMA application_id = {_OURS}")
             self._connection.execute(f"PRAGMA user_version = {_VERSION}")

@@ -72,6 +72,7 @@ class Asker:
                 return Answer(value, tuple(reply for _, reply in asked))
             except ValueError as wrong:
                 problem = cut(on_one_line(str(wrong)), MOST_SAID)
+                problem += "; the reply was cut off, be brief" if reply.cut_short else ""
             again = (
                 Message(role="assistant", content=reply.text),
                 Message(role="user", content=repair_prompt(problem)),

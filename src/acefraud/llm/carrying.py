@@ -11,15 +11,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from acefraud.errors import AcefraudError
+from acefraud.errors import AcefraudError, StoreError
 from acefraud.llm.answers import AnswerFile
 from acefraud.llm.caching import filed, keys_of
 from acefraud.llm.calling import Call, Caller
 from acefraud.llm.failures import failure_of
 from acefraud.llm.provider import ProviderCaller, ProviderOptions
 
+MARGIN_SECONDS = 10.0
+"""How much longer than its timeout a call may take before nobody waits for it any more."""
 
-async def carry(calls: BinaryIO, replies: BinaryIO, caller: Caller, answers: AnswerFile) -> None:
+
+async def carry(calls: BinaryIO, replies: BinaryIO, caller: Caller, answers: AnswerFile, seconds: float = 60.0) -> None:
     """Carry every call that is read, all at once, until there are no more and none is under way."""
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[bytes | None] = asyncio.Queue()
@@ -32,21 +35,24 @@ async def carry(calls: BinaryIO, replies: BinaryIO, caller: Caller, answers: Ans
     threading.Thread(target=read, daemon=True).start()
     async with asyncio.TaskGroup() as group:
         while (line := await lines.get()) is not None:
-            group.create_task(_carry_one(json.loads(line), replies, caller, answers))
+            group.create_task(_carry_one(json.loads(line), replies, caller, answers, seconds + MARGIN_SECONDS))
 
 
-async def _carry_one(asked: dict[str, Any], replies: BinaryIO, caller: Caller, answers: AnswerFile) -> None:
+async def _carry_one(
+    asked: dict[str, Any], replies: BinaryIO, caller: Caller, answers: AnswerFile, seconds: float
+) -> None:
     call = Call.model_validate(asked["call"])
-    answers.begin(keys_of(call), os.getpid())
     said: dict[str, Any] = {"number": asked["number"]}
     try:
+        answers.begin(keys_of(call), os.getpid(), seconds)
         reply = await caller.send(call)
         answers.put(filed(call, reply))
         said["reply"] = reply.model_dump(mode="json")
     except AcefraudError as failure:
         said["failure"] = failure_of(failure)
     finally:
-        answers.end(keys_of(call))
+        with suppress(StoreError):  # it ends by itself when its time is over
+            answers.end(keys_of(call))
     with suppress(BrokenPipeError):  # whoever asked is gone; the reply is filed
         replies.write(json.dumps(said).encode() + b"\n")
         replies.flush()
@@ -57,7 +63,7 @@ async def main(path: str, timeout: str) -> None:
     answers = AnswerFile(Path(path))
     caller = ProviderCaller(ProviderOptions(timeout=float(timeout)))
     try:
-        await carry(sys.stdin.buffer, sys.stdout.buffer, caller, answers)
+        await carry(sys.stdin.buffer, sys.stdout.buffer, caller, answers, float(timeout))
     finally:
         await caller.close()
         answers.close()

@@ -22,7 +22,16 @@ if TYPE_CHECKING:
 _ADDRESS = ("base_url", "api_base", "azure_endpoint")
 """What the providers call the address of a server."""
 
-_OWN_EXTRA = {"openai": "openai", "tiktoken": "openai", "anthropic": "anthropic"}
+_OWN_EXTRA = {
+    "openai": "openai",
+    "tiktoken": "openai",
+    "anthropic": "anthropic",
+    "google": "google",
+    "groq": "groq",
+    "mistral": "mistral",
+    "mistralai": "mistral",
+    "cohere": "cohere",
+}
 """The extra of acefraud that brings a package; the packages of other providers are asked of pydantic-ai."""
 
 

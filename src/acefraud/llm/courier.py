@@ -78,21 +78,24 @@ class Courier:
             stdout=subprocess.PIPE,
             start_new_session=True,  # what interrupts the run is not meant for what it has under way
         )
-        threading.Thread(target=self._listen, args=(process,), daemon=True).start()
+        self._waiting = {}
+        threading.Thread(target=self._listen, args=(process, self._waiting), daemon=True).start()
         return process
 
-    def _listen(self, process: subprocess.Popen[bytes]) -> None:
+    def _listen(self, process: subprocess.Popen[bytes], asked: dict[int, Future[dict[str, Any]]]) -> None:
+        """Hand on what one process says, and when it ends, that it will say no more."""
         assert process.stdout is not None
         with process.stdout:
             for line in process.stdout:
                 said = json.loads(line)
                 with self._lock:
-                    waiting = self._waiting.pop(said["number"], None)
+                    waiting = asked.pop(said["number"], None)
                 if waiting is not None and waiting.set_running_or_notify_cancel():
                     waiting.set_result(said)
         with self._lock:
-            left, self._waiting = self._waiting, {}
-        for waiting in left.values():
+            left = list(asked.values())
+            asked.clear()
+        for waiting in left:
             if waiting.set_running_or_notify_cancel():
                 waiting.set_exception(ModelUnavailable("the courier process ended before it had a reply"))
 

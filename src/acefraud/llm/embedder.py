@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from acefraud.core.bullet import Bullet
 from acefraud.core.roles import Vectors
 from acefraud.core.transaction import FactValue
 from acefraud.errors import ModelMalformed
@@ -21,6 +22,8 @@ DEFAULT_EMBEDDING = "openai:text-embedding-3-small"
 DIMENSIONS = {"openai:text-embedding-3-small": 1536, "openai:text-embedding-3-large": 3072}
 THRESHOLD = 0.5
 """The cosine from which texts count as related, set by the ACE system for text-embedding-3-small."""
+MOST_KEPT = 20_000
+"""Vectors in memory, beyond which all are let go."""
 BATCH = 256
 """Texts in one call."""
 NOTHING = "(nothing)"
@@ -55,8 +58,16 @@ class ModelEmbedder:
         """A transaction in words that may be seen: its text, or its facts where it has none."""
         return presentable(text, facts, self._mask)
 
+    def presentable_bullet(self, bullet: Bullet) -> str:
+        """A bullet in words that may be seen: of one that tells a hidden value, only what facts it speaks of."""
+        if bullet.condition is not None and self._mask.hides_bullet(bullet):
+            return " and ".join(sorted(bullet.condition.facts))
+        return bullet.content
+
     async def fetch(self, texts: Sequence[str]) -> None:
         """Have the vectors of these texts at hand. Raises ModelError where they cannot be had."""
+        if len(self._vectors) > MOST_KEPT:
+            self._vectors.clear()  # what is needed again is on disk, where replies are kept
         missing = list(dict.fromkeys(text for text in texts if text not in self._vectors))
         batches = [missing[start : start + BATCH] for start in range(0, len(missing), BATCH)]
         await asyncio.gather(*(self._fetch(batch) for batch in batches))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from acefraud.core.bullet import Bullet
 from acefraud.core.english import say_facts
 from acefraud.core.transaction import FactValue
 from acefraud.llm.outside_text import on_one_line
@@ -50,6 +51,11 @@ class Mask:
         """Whether the value of a fact may not be seen."""
         return name.casefold() in self.sensitive or (_identifies(value) and is_personal(name))
 
+    def hides_bullet(self, bullet: Bullet) -> bool:
+        """Whether the condition of a bullet would tell the value of a fact that may not be seen."""
+        tests = bullet.condition.tests if bullet.condition else ()
+        return any(self.hides(test.fact, "" if isinstance(test.value, str | tuple) else 0.0) for test in tests)
+
     def masked_facts(self, facts: Mapping[str, FactValue]) -> dict[str, FactValue]:
         """The facts with what may not be seen masked, wherever it stands."""
         hidden = {name: value for name, value in facts.items() if self.hides(name, value)}
@@ -64,10 +70,6 @@ class Mask:
         longest_first = sorted((value for value in values if len(value) >= 2), key=lambda value: (-len(value), value))
         also = re.compile("|".join(map(_whole, longest_first)), re.IGNORECASE) if longest_first else None
         return mask_patterns(text, also=also)
-
-    def masked(self, texts: Sequence[str]) -> list[str]:
-        """Texts that are to be embedded, with personal patterns masked."""
-        return [mask_patterns(text) for text in texts]
 
 
 def presentable(text: str, facts: Mapping[str, FactValue], mask: Mask) -> str:

@@ -111,15 +111,16 @@ def reflector_prompt(
     return _render(
         "reflector",
         facts="\n".join(summaries) or _NONE,
-        example=" and ".join(one.example for one in _told(offered, examples)) or _NONE,
+        example=" and ".join(one.example for one in _told(offered, examples, mask)) or _NONE,
         known=_lines(known, mask),
         cases="\n".join(_case(example, names, mask) for example in examples) or _NONE,
     )
 
 
-def _told(facts: Sequence[FactSummary], examples: Sequence[Example]) -> list[FactSummary]:
+def _told(facts: Sequence[FactSummary], examples: Sequence[Example], mask: Mask) -> list[FactSummary]:
     """Two facts to show how a condition is written, best of different kinds and told by most of the cases."""
-    plain = [one for one in facts if _PLAIN_TEST.fullmatch(one.example)]
+    open_ones = [one for one in facts if mask.masked_text(one.example) == one.example]
+    plain = [one for one in open_ones if _PLAIN_TEST.fullmatch(one.example)]
     often = sorted(plain, key=lambda one: -sum(one.name in example.facts for example in examples))
     first = often[:1]
     other = [one for one in often if one.kind != first[0].kind] if first else []
@@ -133,13 +134,8 @@ def repair_prompt(problem: str) -> str:
 
 def _lines(bullets: Iterable[Bullet], mask: Mask) -> str:
     """The bullets but for those whose condition would tell the value of a fact that may not be seen."""
-    seen = (bullet for bullet in bullets if not _tells(bullet, mask))
+    seen = (bullet for bullet in bullets if not mask.hides_bullet(bullet))
     return "\n".join(mask.masked_text(bullet_line(bullet)) for bullet in seen) or _NONE
-
-
-def _tells(bullet: Bullet, mask: Mask) -> bool:
-    tests = bullet.condition.tests if bullet.condition else ()
-    return any(mask.hides(test.fact, "" if isinstance(test.value, str | tuple) else 0.0) for test in tests)
 
 
 def _transaction(text: str, facts: Mapping[str, FactValue], used: Collection[str], mask: Mask) -> str:

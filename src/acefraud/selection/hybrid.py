@@ -130,7 +130,7 @@ class HybridSelector:
         """Every text that a selection may embed, for embedders that have to be asked ahead."""
         in_context = stages.contextual(snapshot, node, None, facts)
         asked = [] if all(proven for _, proven in in_context) else [self._query_text(transaction, facts)]
-        return [*asked, *(bullet.content for bullet, _ in in_context)]
+        return [*asked, *(self._bullet_text(bullet) for bullet, _ in in_context)]
 
     def choose(
         self,
@@ -144,7 +144,7 @@ class HybridSelector:
         all_merits = stages.merits_of([bullet for bullet, _ in in_context], base_rate)
         places = stages.quality(in_context, all_merits, self.quality_threshold, wanted)
         good = [in_context[place] for place in places]
-        vectors = self.embedder.embed([bullet.content for bullet, _ in good])
+        vectors = self.embedder.embed([self._bullet_text(bullet) for bullet, _ in good])
         contributions = np.array([weight_of(bullet, base_rate) for bullet, _ in good], dtype=np.float64)
         asked = None if all(proven for _, proven in good) else query()
         kept, relevance = stages.semantic(good, contributions, vectors, asked, self.semantic_threshold)
@@ -196,6 +196,9 @@ class HybridSelector:
     def _embed_query(self, transaction: Transaction, facts: Mapping[str, FactValue]) -> Vectors:
         vector: Vectors = self.embedder.embed([self._query_text(transaction, facts)])[0]
         return vector
+
+    def _bullet_text(self, bullet: Bullet) -> str:
+        return self.embedder.presentable_bullet(bullet) if isinstance(self.embedder, FetchesAhead) else bullet.content
 
     def _query_text(self, transaction: Transaction, facts: Mapping[str, FactValue]) -> str:
         """What a transaction is looked up by: its text, or its facts in words; without what may not leave the house."""

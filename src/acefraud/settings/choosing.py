@@ -22,6 +22,8 @@ PROVIDERS: Mapping[str, Mapping[str, str]] = {
 }
 """The models of all roles at once, by the word that takes them."""
 
+USUAL_BASE_URL = "OPENAI_BASE_URL"
+"""What the vendor's own package goes by; a reply is filed under the server that gave it, so it has to be known here."""
 _VARIABLES = {
     "models": "ACEFRAUD_MODELS",
     "agent": "ACEFRAUD_AGENT_MODEL",
@@ -77,6 +79,9 @@ def resolve(flags: ModelFlags, environment: Mapping[str, str], file: Given | Non
     which = environment.get(WHICH_EMBEDDER)
     if which and values.get("embedding", EMBEDDED) == EMBEDDED:
         values["embedding"], said_by["embedding"] = which, WHICH_EMBEDDER
+    usual = environment.get(USUAL_BASE_URL)
+    if usual and not values.get("base_url"):
+        values["base_url"], said_by["base_url"] = usual, USUAL_BASE_URL
     return ModelSettings(**values, said_by=said_by)
 
 
