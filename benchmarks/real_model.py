@@ -11,7 +11,6 @@ import argparse
 import hashlib
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -27,6 +26,8 @@ TEXTS = "complex_fraud_detection.json"
 BUILD = "-DGGML_NATIVE=OFF"
 """A build for this very machine may use instructions that a virtual one then refuses."""
 READY_SECONDS = 120.0
+PORT = 8265
+"""Always the same: replies are kept by the server that gave them, and a second run is to find those of the first."""
 
 
 @dataclass(frozen=True)
@@ -107,16 +108,13 @@ def _piece(pieces: Path, package: str) -> bytes:
 @contextmanager
 def served(python: Path, model: Path, log: Path) -> Iterator[str]:
     """The server's address, while it runs."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    command = [str(python), "-m", "llama_cpp.server", "--model", str(model), "--host", "127.0.0.1", "--port", str(port)]
+    command = [str(python), "-m", "llama_cpp.server", "--model", str(model), "--host", "127.0.0.1", "--port", str(PORT)]
     options = ["--n_ctx", "4096", "--n_threads", str(os.cpu_count() or 2), "--logits_all", "true"]
     environment = {**os.environ, "OMP_WAIT_POLICY": "passive"}
     with log.open("wb") as said:
         process = subprocess.Popen([*command, *options], stdout=said, stderr=said, env=environment)
         try:
-            url = f"http://127.0.0.1:{port}/v1"
+            url = f"http://127.0.0.1:{PORT}/v1"
             _wait_for(url, process, log)
             yield url
         finally:

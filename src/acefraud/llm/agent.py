@@ -54,7 +54,7 @@ class ModelAgent:
         text: str,
         facts: Mapping[str, FactValue],
         bullets: Sequence[Bullet],
-        calibration: Calibration | None,
+        calibration: Calibration | None,  # noqa: ARG002  # the frame of the embedded engine says nothing to a model
     ) -> Assessment:
         """Verdict, probability and reasons. Raises ModelError where the model gave none.
 
@@ -66,10 +66,9 @@ class ModelAgent:
             for bullet in bullets
             if (bullet.verified or bullet.status is not Status.CANDIDATE) and not self._mask.hides_bullet(bullet)
         )
-        base_rate = calibration.base_rate if calibration and calibration.cases else None
 
         def prompt(style: Style) -> Rendered:
-            return agent_prompt(style, text, facts, bullets, base_rate=base_rate, mask=self._mask)
+            return agent_prompt(style, text, facts, bullets, mask=self._mask)
 
         if self.style is Style.DIRECT and self._tells_odds:
             asked = prompt(Style.DIRECT)

@@ -19,7 +19,7 @@ from typing import Any
 from acefraud.core.bullet import Bullet
 from acefraud.core.roles import Example, FactSummary
 from acefraud.core.transaction import FactValue
-from acefraud.llm.bullet_lines import bullet_line, percent
+from acefraud.llm.bullet_lines import bullet_line
 from acefraud.llm.masking import Mask
 from acefraud.llm.outside_text import MAX_SHOWN, as_data, cut, on_one_line
 
@@ -62,14 +62,13 @@ def agent_prompt(
     facts: Mapping[str, FactValue],
     bullets: Sequence[Bullet],
     *,
-    base_rate: float | None,
     mask: Mask,
 ) -> Rendered:
-    """Decide one transaction with these bullets.
+    """Decide one transaction with these bullets. Where there are none, nothing is said of them.
 
-    >>> print(agent_prompt(Style.DIRECT, "A note", {"amount": 2500.0}, [], base_rate=0.4, mask=Mask()).user)
-    Of all past cases 40% were fraud.
-    <BLANKLINE>
+    How common fraud is stands in each measured bullet; said on its own, it only led a small model astray.
+
+    >>> print(agent_prompt(Style.DIRECT, "A note", {"amount": 2500.0}, [], mask=Mask()).user)
     <transaction>
     text: A note
     facts: {"amount": 2500}
@@ -78,16 +77,9 @@ def agent_prompt(
     used = {name for bullet in bullets if bullet.condition for name in bullet.condition.facts}
     return _render(
         f"agent_{style}",
-        known=_known(bullets, base_rate, mask),
+        known=f"Bullets:\n{_lines(bullets, mask)}\n\n" if bullets else "",
         transaction=_transaction(text, facts, used, mask),
     )
-
-
-def _known(bullets: Sequence[Bullet], base_rate: float | None, mask: Mask) -> str:
-    """What is known beforehand. Nothing is said of what is not known: small models make much of that."""
-    share = [] if base_rate is None else [f"Of all past cases {percent(base_rate)} were fraud."]
-    lines = ["Bullets:", _lines(bullets, mask)] if bullets else []
-    return "\n".join([*share, *lines, "", ""]) if share or lines else ""
 
 
 def judge_prompt(input_text: str, output: str, *, mask: Mask) -> Rendered:
