@@ -15,7 +15,6 @@ from acefraud.core.bullet import Bullet, Status
 from acefraud.core.decision import ProbabilityFrom, ReasonKind
 from acefraud.core.evidence import Evidence, Record
 from acefraud.core.roles import Assessment
-from acefraud.core.scoring import Calibration
 from acefraud.core.transaction import Verdict
 from acefraud.errors import ModelError, ModelMalformed, ModelRateLimited, ModelRefused, ModelTimeout, ModelUnavailable
 from acefraud.llm.agent import ALTERNATIVES, ModelAgent
@@ -82,16 +81,6 @@ def test_a_reasoned_verdict(loopback: Loopback) -> None:
     assert body["response_format"] == {"type": "json_object"}
     assert body["model"] == "mine"
     assert assess(server, facts=QUIET, text="Paid in store").verdict is Verdict.APPROVE
-
-
-@http
-def test_the_share_of_fraud_is_told_where_it_is_known(loopback: Loopback) -> None:
-    server = loopback()
-    assess(server, calibration=Calibration(intercept=0.0, base_rate=0.125, cases=400))
-    assess(server, calibration=Calibration(intercept=0.0, base_rate=0.125, cases=0))
-    told, untold = (json.loads(call.body)["messages"][-1]["content"] for call in server.log)
-    assert "12%" in told
-    assert "12%" not in untold
 
 
 @http
