@@ -94,6 +94,7 @@ def kill_runs(path: Path, times: int, seed: int) -> None:
     assert bullets > 0
 
 
+@pytest.mark.long
 def test_an_online_run_survives_kills(tmp_path: Path) -> None:
     kill_runs(tmp_path / "book.db", times=4, seed=1)
 

@@ -438,6 +438,7 @@ def kill_runs(path: Path, times: int, seed: int) -> None:
         assert heard >= acknowledged["heard"]
 
 
+@pytest.mark.long
 def test_memory_and_ledger_stay_together_through_kills(tmp_path: Path) -> None:
     kill_runs(tmp_path / "book.db", times=3, seed=1)
 

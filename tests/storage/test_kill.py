@@ -125,6 +125,7 @@ def kill_creators(directory: Path, times: int, seed: int) -> None:
         assert path.exists() or not last
 
 
+@pytest.mark.long
 def test_what_was_acknowledged_survives_kill(tmp_path: Path) -> None:
     kill_writers(tmp_path / "playbook.db", times=5, seed=1)
 
@@ -134,6 +135,7 @@ def test_what_was_acknowledged_survives_many_kills(tmp_path: Path) -> None:
     kill_writers(tmp_path / "playbook.db", times=100, seed=2)
 
 
+@pytest.mark.long
 def test_a_creation_cut_short_is_completed(tmp_path: Path) -> None:
     kill_creators(tmp_path, times=3, seed=3)
 
