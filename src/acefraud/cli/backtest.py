@@ -32,7 +32,7 @@ from acefraud.core.table import FactTable
 from acefraud.core.transaction import Case, Verdict
 from acefraud.datasets import Dataset, SchemaMapping, load_dataset
 from acefraud.embedded.facts import facts_of
-from acefraud.embedded.induction.boosting import record_of
+from acefraud.embedded.induction.holding_up import record_of
 from acefraud.errors import InputError
 from acefraud.evaluation.metrics import METRICS, Scored, as_json, in_percent, over_rows
 from acefraud.learning.learner import Learner

@@ -19,9 +19,10 @@ from acefraud.core.table import FactTable
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.embedded.agent import weight_of
 from acefraud.embedded.facts import facts_of
-from acefraud.embedded.induction.boosting import History, Induced, InductionOptions, Lesson, induce, record_of
+from acefraud.embedded.induction.boosting import History, Induced, InductionOptions, Lesson, induce
 from acefraud.embedded.induction.fitting import Cases, fit, probabilities
 from acefraud.embedded.induction.growing import Residual, condition_of, grow
+from acefraud.embedded.induction.holding_up import record_of
 from acefraud.embedded.memory import CaseMemory
 from acefraud.embedded.problem_types import problem_types
 from acefraud.embedded.scorecard import GENERAL, score_in

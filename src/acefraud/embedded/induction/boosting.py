@@ -32,7 +32,6 @@ from acefraud.embedded.induction.fitting import (
 )
 from acefraud.embedded.induction.growing import GrowthOptions
 from acefraud.embedded.induction.holding_up import Checked, check, spread_of, usual_share
-from acefraud.embedded.induction.holding_up import record_of as record_of  # noqa: PLC0414  # for those who learn here
 from acefraud.embedded.induction.threads import threads_for
 from acefraud.embedded.induction.trees import Branch, TreeOptions, branches
 
