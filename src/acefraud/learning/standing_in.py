@@ -56,7 +56,11 @@ class WithFallback:
     ) -> Assessment:
         view = weigh(facts, bullets, calibration)
         review = self.fallback is Fallback.REVIEW
-        who = "a person should decide; the probability is the embedded engine's" if review else "the embedded engine's"
+        who = (
+            "a person should decide; the probability is the embedded engine's"
+            if review
+            else "the verdict is the embedded engine's"
+        )
         said = Reason(kind=ReasonKind.FALLBACK, text=f"{self.model} failed ({failure}): {who}", contribution=None)
         return replace(
             view,
