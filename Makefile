@@ -27,7 +27,8 @@ lint: $(INSTALLED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(INSTALLED)  ## figures that docs/ quotes
+bench: $(INSTALLED)  ## figures that docs/ quotes: speed, and the thresholds of the embedders
+	$(BIN)/acefraud bench speed --out out/speed
 	$(BIN)/python benchmarks/embedder_threshold.py
 
 bench-quality: $(INSTALLED)  ## the playbook beside other learners, on the datasets of $$ACEFRAUD_DATA

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SEVERAL = """
 import json, os, sys
 from acefraud.cli import main
@@ -57,6 +59,7 @@ def without_times(exported: str) -> str:
     return "\n".join(line for line in exported.splitlines() if not line.startswith("- added_at: "))
 
 
+@pytest.mark.long
 def test_compare_gives_the_same_bytes(tmp_path: Path) -> None:
     command = ["compare", "history.csv", "--seeds", "1", "--json"]
     first = run(tmp_path / "one", 1, command)

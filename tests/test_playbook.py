@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from acefraud.core.book import PAGE, KeptPage
 from acefraud.core.bullet import Bullet, Source, Status
-from acefraud.core.events import BulletCredited, Credit, OutcomeHeard, Recalibrated
+from acefraud.core.events import BulletAdded, BulletCredited, Credit, OutcomeHeard, Recalibrated
 from acefraud.core.outcome import Judgement, Outcome, Ruling
-from acefraud.core.playbook import Checkpoint, PlaybookState, Snapshot
+from acefraud.core.playbook import Checkpoint, Frame, PlaybookState, Snapshot
 from acefraud.core.scoring import Calibration
 from acefraud.errors import InputError, StoreConflict
 from acefraud.storage.playbook import BulletPlaybook, same_fold
@@ -94,6 +95,12 @@ def replayed(playbook: BulletPlaybook, *, start: Checkpoint | None = None, until
     return state
 
 
+def as_from_a_file(checkpoint: Checkpoint) -> Checkpoint:
+    """The same, made anew of what is written to a file."""
+    frame = Frame.model_validate_json(checkpoint.frame.model_dump_json())
+    return Checkpoint(frame, {number: KeptPage(page.table, page.bullets) for number, page in checkpoint.pages.items()})
+
+
 @settings(max_examples=100, deadline=None)
 @given(edits)
 def test_replaying_the_ledger_gives_the_playbook_as_it_stands(given_edits: list[Edit]) -> None:
@@ -109,8 +116,53 @@ def test_a_checkpoint_and_the_events_after_it_are_as_good_as_all_events(
 ) -> None:
     playbook = written(given_edits)
     place = data.draw(st.integers(0, playbook.ledger.last_seq()))
-    saved = Checkpoint.model_validate_json(replayed(playbook, until=place).checkpoint().model_dump_json())
+    saved = as_from_a_file(replayed(playbook, until=place).checkpoint())
     assert replayed(playbook, start=saved).checkpoint() == replayed(playbook).checkpoint()
+    assert replayed(playbook, start=saved).snapshot() == playbook.snapshot()
+
+
+@settings(max_examples=60, deadline=None)
+@given(edits, edits)
+def test_a_checkpoint_with_the_pages_changed_since_is_as_good_as_a_whole_one(
+    first_edits: list[Edit], then_edits: list[Edit]
+) -> None:
+    playbook = written(first_edits)
+    before = playbook.snapshot().book.pages
+    saved, credits = replayed(playbook).checkpoint(), list[Credit]()
+    for edit in then_edits:
+        do(playbook, edit, credits)
+    state = replayed(playbook, start=as_from_a_file(saved))
+    since = PlaybookState(saved).pages
+    assert set(state.checkpoint(since=since).pages) <= set(state.checkpoint().pages)
+    later = replayed(playbook).checkpoint(since=before)
+    assert Checkpoint(later.frame, {**saved.pages, **later.pages}) == replayed(playbook).checkpoint()
+
+
+def test_a_checkpoint_brings_the_pages_that_changed_and_no_others() -> None:
+    playbook = BulletPlaybook()
+    playbook.record([BulletAdded(bullet=Bullet(id=f"b{place}", content="x")) for place in range(2 * PAGE + 1)])
+    state = replayed(playbook)
+    before = state.pages
+    assert set(state.checkpoint().pages) == {0, 1, 2}
+    assert state.checkpoint(since=before).pages == {}
+    playbook.update_stats(f"b{PAGE + 7}", is_helpful=True)
+    playbook.record([BulletAdded(bullet=Bullet(id=f"c{place}", content="x")) for place in range(PAGE)])
+    for event in playbook.ledger.read(after=state.seq):
+        state.apply(event)
+    assert set(state.checkpoint(since=before).pages) == {1, 2, 3}
+
+
+def test_a_branch_of_a_fold_goes_on_by_itself() -> None:
+    playbook = written([("add", 0, 0), ("add", 1, 1)])
+    state = replayed(playbook)
+    before = state.checkpoint()
+    playbook.edit_bullet(next(iter(playbook.snapshot().bullets)), "VIP: approve")
+    playbook.add_bullet("An emulator: decline", "a third node")
+    branch = state.branched()
+    for event in playbook.ledger.read(after=branch.seq):
+        branch.apply(event)
+    assert branch.checkpoint() == replayed(playbook).checkpoint()
+    assert state.checkpoint() == before
 
 
 @settings(max_examples=60, deadline=None)

@@ -1,4 +1,4 @@
-"""`acefraud bench quality` on small folders."""
+"""`acefraud bench quality` on small folders, and `acefraud bench speed` on small books."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from acefraud.datasets import load_mapping
 from acefraud.datasets.columns import LabelledColumns, load_columns
 from acefraud.evaluation.quality.contenders import CONTENDERS
 from acefraud.evaluation.quality.measures import NAMES
+from acefraud.evaluation.speed.figures import Figures
 
 MAPPINGS = Path(__file__).parents[2] / "benchmarks" / "mappings"
 SHARED = Path(os.environ.get("ACEFRAUD_DATA") or Path(__file__).parents[3] / "shared" / "data")
@@ -191,3 +192,77 @@ def test_the_mappings_of_the_benchmark_fit_their_files(name: str) -> None:
     data = load_columns(file, mapping=MAPPINGS / f"{name}.toml")
     assert not data.bad_rows
     assert not {*data.entities, "PolicyNumber"} & set(data.facts.names)
+
+
+# --- speed ---
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Figures that nobody measured, and what was asked for."""
+    asked: list[Any] = []
+
+    def measure(sizes: tuple[int, ...], seed: int, progress: Any) -> Figures:
+        asked.append((sizes, seed))
+        progress(1.0)
+        figures = Figures(sizes, seed, skipped=["a million bullets: no room"])
+        for size in sizes:
+            figures.time("selection", size / 1e6, size)
+        figures.faster("dedupe_10k.difflib", 2.0, 1.0, "difflib")
+        figures.time("decision", 0.001)
+        figures.shares["selection_1k"] = {"contextual": 1.0, "semantic": 0.5}
+        return figures
+
+    monkeypatch.setattr("acefraud.cli.bench.measure_speed", measure)
+    monkeypatch.setattr("acefraud.cli.bench.check_libraries", lambda: None)
+    monkeypatch.setattr("acefraud.cli.bench.picture", lambda _, kind: kind.encode())
+    return asked
+
+
+def test_speed_goes_to_the_screen_and_into_files(shell: Any, measured: list[Any]) -> None:
+    ran = shell("bench", "speed", "--sizes", "10k,1k", "--seed", "3")
+    assert measured == [((1_000, 10_000), 3)]
+    assert "left out: a million bullets: no room" in ran.err
+    assert "selection, every bullet looked at" in ran.out
+    assert "1.00" in ran.out
+    assert ">= 300 (missed)" in ran.out
+    assert "selection_1k: contextual 100 %, semantic 50 %" in ran.out
+    folder = shell.folder / "out" / "speed"
+    assert {path.name for path in folder.iterdir()} == {"speed.json", "speed.md", "performance.svg", "performance.png"}
+    assert "| dedupe_10k.difflib | 2 | >= 300 (missed) | how many times faster than difflib |" in (
+        folder / "speed.md"
+    ).read_text("utf-8")
+
+
+@pytest.mark.usefixtures("measured")
+def test_speed_as_json_is_one_object(shell: Any) -> None:
+    got = shell("bench", "speed", "--sizes", "1k,10k", "--out", "there", "--json").json
+    assert got["ratios"] == {"dedupe_10k.difflib": 2.0}
+    assert got["meaning"] == {"dedupe_10k.difflib": "how many times faster than difflib"}
+    assert got["wanted"] == {"dedupe_10k.difflib": ">= 300"}
+    assert got["missed"] == ["dedupe_10k.difflib"]
+    assert got["seconds"] == {"selection_1k": 0.001, "selection_10k": 0.01, "decision": 0.001}
+    assert got["growth"]["selection"] == pytest.approx(1.0)
+    assert json.loads((shell.folder / "there" / "speed.json").read_text()) == got
+
+
+@pytest.mark.usefixtures("measured")
+def test_speed_that_cannot_be_measured_is_one_line(shell: Any) -> None:
+    ran = shell("bench", "speed", "--sizes", "1k,many", code=2)
+    assert "--sizes: expected numbers of bullets from 50 to 5m, got 'many'" in ran.err
+    shell.write("taken", "a file")
+    ran = shell("bench", "speed", "--sizes", "1k", "--out", "taken", code=2)
+    assert "cannot write to taken" in ran.err
+
+
+def test_a_library_that_speed_needs_is_told_first(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    ran = shell("bench", "speed", "--sizes", "1k", code=2)
+    assert "pip install 'acefraud[bench]'" in ran.err
+
+
+@pytest.mark.long
+def test_speed_for_real(shell: Any) -> None:
+    got = shell("bench", "speed", "--sizes", "100,200", "--json").json
+    assert got["ratios"]["dedupe_200.disagreements"] == got["ratios"]["second_run.embedded"] == 0
+    assert (shell.folder / "out" / "speed" / "performance.svg").read_text("utf-8").startswith("<?xml")

@@ -41,14 +41,16 @@ def prose_bullets(count: int, seed: int) -> list[str]:
 
 def test_alike_is_what_sequence_matcher_says() -> None:
     dice, texts, curator = random.Random(1), prose_bullets(1500, seed=0), Curator()
-    pairs = [(dice.choice(texts), dice.choice(texts)) for _ in range(2000)]
-    by_start: dict[str, list[str]] = {}
+    pairs = [(dice.choice(texts), dice.choice(texts)) for _ in range(400)]
+    by_end: dict[str, list[str]] = {}
     for text in texts:
-        by_start.setdefault(" ".join(text.lower().split()[-2:]), []).append(text)
-    pairs += [(one, other) for group in by_start.values() for one in group[:6] for other in group[:6]]
+        by_end.setdefault(" ".join(text.lower().split()[-2:]), []).append(text)
+    akin = [(one, other) for group in by_end.values() for one in group[:6] for other in group[:6] if one != other]
+    pairs += dice.sample(akin, 1600)
     expected = [SequenceMatcher(None, one.lower(), other.lower()).ratio() > 0.85 for one, other in pairs]
     assert [curator.alike(one, other) for one, other in pairs] == expected
-    assert 500 < sum(expected) < len(pairs) - 500
+    assert 300 < sum(expected) < len(pairs) - 300
+    assert sum(len(other) >= 200 for _, other in pairs) > 100  # from where on it leaves out frequent characters
 
 
 @pytest.mark.parametrize("threshold", [0.5, 0.75, 1.0])

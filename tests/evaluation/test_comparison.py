@@ -99,6 +99,7 @@ def test_parts_that_can_show_nothing_are_refused(train: tuple[Case, ...], test: 
 # --- figures -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_same_figures_however_many_processes(two_worlds: Comparison) -> None:
     parts = list(parts_of_worlds(world, [0, 1]))
     in_two = compare(parts, name="worlds", independent=True, processes=2)

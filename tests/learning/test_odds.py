@@ -234,7 +234,7 @@ def test_a_scale_survives_replay_and_checkpoint(tmp_path: Path) -> None:
         for event in playbook.ledger.read():
             state.apply(event)
         checkpoint = state.checkpoint()
-        assert type(checkpoint).model_validate_json(checkpoint.model_dump_json()) == checkpoint
+        assert type(checkpoint.frame).model_validate_json(checkpoint.frame.model_dump_json()) == checkpoint.frame
         playbook.ledger.save_checkpoint(checkpoint)
     with open_playbook(path) as again:
         assert again.snapshot() == newest

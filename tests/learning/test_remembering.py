@@ -400,6 +400,7 @@ def check(path: Path) -> tuple[int, int]:
         return found
 
 
+@pytest.mark.long
 def test_two_processes_share_a_memory(tmp_path: Path) -> None:
     path = tmp_path / "book.db"
     with open_playbook(path) as book:

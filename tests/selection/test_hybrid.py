@@ -5,14 +5,18 @@ from __future__ import annotations
 import hashlib
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from acefraud.core.bullet import Bullet, Source, Status
 from acefraud.core.condition import Condition
+from acefraud.core.events import BulletAdded, Recalibrated
 from acefraud.core.evidence import Evidence, Record
 from acefraud.core.playbook import Snapshot
 from acefraud.core.roles import Embedder, Vectors
@@ -20,8 +24,17 @@ from acefraud.core.scoring import Calibration
 from acefraud.core.transaction import FactValue, Transaction, Verdict
 from acefraud.embedded.embedder import HashingEmbedder
 from acefraud.errors import ConfigurationError
-from acefraud.selection.hybrid import HybridSelector
+from acefraud.selection import contest
+from acefraud.selection.contest import DRAWN_FOR
+from acefraud.selection.hybrid import HybridSelector, Selection
 from acefraud.storage.playbook import BulletPlaybook
+
+
+@pytest.fixture(autouse=True)
+def _small_fields_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that bounds are put to use in books that a plain reading can follow."""
+    monkeypatch.setattr(contest, "FIELD", 128)
+
 
 PROSE = ["VPN and a crypto merchant", "gift cards at night", "a large amount", "nervous caller", "new device and payee"]
 CONDITIONS = [
@@ -52,6 +65,36 @@ class GivenVectors:
         return np.array(rows, dtype=np.float32)
 
 
+class Remembering:
+    """An embedder that works out each text once."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.name, self.threshold = embedder.name, embedder.threshold
+        self._embedder = embedder
+        self._known: dict[str, Vectors] = {}
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        missing = [text for text in dict.fromkeys(texts) if text not in self._known]
+        self._known |= zip(missing, self._embedder.embed(missing), strict=True)
+        return np.stack([self._known[text] for text in texts])
+
+
+class FarAway(Remembering):
+    """One whose vectors come over a network: only those are asked for that are needed."""
+
+    def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
+        return text or str(facts)
+
+    def presentable_bullet(self, bullet: Bullet) -> str:
+        return bullet.content
+
+    async def fetch(self, texts: Sequence[str]) -> None:
+        self.embed(texts)
+
+
+HASHING, GIVEN = Remembering(HashingEmbedder()), Remembering(GivenVectors())
+
+
 def random_bullet(dice: random.Random, place: int) -> Bullet:
     with_condition, support = dice.random() < 0.5, dice.choice([0, 0, 30, 400])
     frauds = round(support * dice.choice([0.0, 0.02, 0.3, 0.9]))
@@ -79,8 +122,11 @@ class Plain:
     left: list[int]
 
 
-def dot(one: Sequence[float], other: Sequence[float]) -> float:
-    return math.fsum(a * b for a, b in zip(one, other, strict=True))
+Vector = npt.NDArray[np.float64]
+
+
+def dot(one: Vector, other: Vector) -> float:
+    return float(one @ other)
 
 
 def for_and_against(bullet: Bullet, base_rate: float) -> tuple[float, float]:
@@ -96,7 +142,33 @@ def for_and_against(bullet: Bullet, base_rate: float) -> tuple[float, float]:
     return supporting, opposing
 
 
-def plain_selection(
+def plain_uniform(key: int, turn: int) -> float:
+    """SplitMix64, word for word."""
+    z = (key + (turn + 1) * 0x9E3779B97F4A7C15) % 2**64
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+    return (((z ^ (z >> 31)) >> 12) + 0.5) / 2**52
+
+
+def plain_beta(start: int, bullet_id: str, a: float, b: float) -> float:
+    """Cheng's BB as it stands in the paper, without its short cuts."""
+    key = start ^ int.from_bytes(hashlib.blake2b(bullet_id.encode(), digest_size=8).digest(), "big")
+    if b == 1:
+        return float(plain_uniform(key, 0) ** (1 / a))
+    if a == 1:
+        return float(1 - plain_uniform(key, 0) ** (1 / b))
+    low, high = min(a, b), max(a, b)
+    rate = math.sqrt((a + b - 2) / (2 * a * b - a - b))
+    for turn in range(0, 1000, 2):
+        u, other = plain_uniform(key, turn), plain_uniform(key, turn + 1)
+        v = rate * math.log(u / (1 - u))
+        w = low * math.exp(v)
+        if (low + 1 / rate) * v - math.log(4) + (a + b) * math.log((a + b) / (high + w)) >= math.log(u * u * other):
+            return (w if a == low else high) / (high + w)
+    raise AssertionError("no draw")
+
+
+def plain_selection(  # noqa: PLR0915  # one stage after the other, as it is told
     selector: HybridSelector,
     transaction: Transaction,
     facts: Mapping[str, FactValue],
@@ -133,45 +205,58 @@ def plain_selection(
         good = at_least(0.8 * selector.quality_threshold)
     left.append(len(good))
 
-    def vector(text: str) -> list[float]:
-        return [float(x) for x in selector.embedder.embed([text])[0]]
+    texts = [transaction.text, *(each.content for each in good)]
+    vectors = dict(zip(texts, selector.embedder.embed(texts).astype(np.float64), strict=True))
 
-    query, floor = vector(transaction.text), selector.semantic_threshold
+    query, floor = vectors[transaction.text], selector.semantic_threshold
     largest = max((abs(each.weight or 0.0) for each in good if proven(each)), default=0.0)
-    relevant: list[tuple[Bullet, float, list[float]]] = []
+    relevant: list[tuple[Bullet, float, Vector]] = []
+    enough = sum(proven(each) for each in good) >= n
     for each in good:
-        own = vector(each.content)
+        if enough and not proven(each):  # what merely resembles would have no place
+            continue
+        own = vectors[each.content]
         relevance = floor + (1 - floor) * abs(each.weight or 0.0) / largest if proven(each) else dot(own, query)
         if relevance >= floor:
             relevant.append((each, relevance, own))
     left.append(len(relevant))
 
     key = f"{selector.seed}\x00{transaction.id}\x00{snapshot.revision}".encode()
-    generator = np.random.default_rng(int.from_bytes(hashlib.sha256(key).digest()[:16], "big"))
+    start = int.from_bytes(hashlib.sha256(key).digest()[:8], "big")
     weights = selector.weights
     scored = []
     for each, relevance, own in relevant:
         supporting, opposing = for_and_against(each, base_rate)
         expected = (supporting + 1) / (supporting + opposing + 2)
-        draw = float(generator.beta(supporting + 1, opposing + 1)) if selector.explore else expected
+        draw = plain_beta(start, each.id, supporting + 1, opposing + 1) if selector.explore else expected
         score = weights.quality * rate(each) + weights.semantic * relevance + weights.thompson * draw
         scored.append((each, relevance, own, draw, score))
     left.append(len(scored))
 
-    ids, figures, picked = list[str](), list[list[float]](), list[list[float]]()
-    while scored and len(ids) < n:
+    ids, figures = list[str](), list[list[float]]()
+    alike = [0.0] * len(scored)
+    left_over = dict(enumerate(scored))
+    while left_over and len(ids) < n:
         best, best_total, best_bonus = 0, -math.inf, 0.0
-        any_proven = any(proven(each) for each, *_ in scored)
-        for place, (each, _, own, _, score) in enumerate(scored):
-            average = sum(dot(own, other) for other in picked) / len(picked) if picked else 1.0
-            bonus = (1 - average) * selector.diversity_weight
+        any_proven = any(proven(each) for each, *_ in left_over.values())
+        for place, (each, *_, score) in left_over.items():
+            bonus = (1 - alike[place] / len(ids)) * selector.diversity_weight if ids else 0.0
             if score + bonus > best_total and (proven(each) or not any_proven):
                 best, best_total, best_bonus = place, score + bonus, bonus
-        each, relevance, own, draw, score = scored.pop(best)
-        picked.append(own)
+        each, relevance, picked, draw, score = left_over.pop(best)
+        alike = [before + dot(own, picked) for before, (_, _, own, *_) in zip(alike, scored, strict=True)]
         ids.append(each.id)
         figures.append([rate(each), relevance, draw, score, best_bonus, best_total])
     return Plain(ids, figures, [*left, len(ids)])
+
+
+def check(chosen: Selection, expected: Plain) -> None:
+    assert [each.id for each in chosen.bullets] == expected.ids
+    assert [score.bullet_id for score in chosen.scores] == expected.ids
+    for score, figures in zip(chosen.scores, expected.figures, strict=True):
+        found = [score.quality, score.semantic, score.thompson, score.combined, score.diversity, score.total]
+        assert found == pytest.approx(figures, abs=1e-6)
+    assert [(stage.stage, stage.left) for stage in chosen.trace.stages] == list(zip(STAGES, expected.left, strict=True))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -197,13 +282,258 @@ def test_the_selection_is_what_a_plain_reading_of_the_five_stages_gives(embedder
     n, source = dice.choice([0, 1, 5, 100]), dice.choice([None, None, Source.OFFLINE])
     chosen = selector.select(transaction, facts, snapshot, n_bullets=n, source=source)
     expected = plain_selection(selector, transaction, facts, snapshot, n=n, source=source)
-    assert [each.id for each in chosen.bullets] == expected.ids
-    assert [score.bullet_id for score in chosen.scores] == expected.ids
-    for score, figures in zip(chosen.scores, expected.figures, strict=True):
-        found = [score.quality, score.semantic, score.thompson, score.combined, score.diversity, score.total]
-        assert found == pytest.approx(figures, abs=1e-6)
-    assert [(stage.stage, stage.left) for stage in chosen.trace.stages] == list(zip(STAGES, expected.left, strict=True))
+    check(chosen, expected)
     assert (chosen.trace.revision, chosen.trace.seed) == (snapshot.revision, seed)
+
+
+# --- fields and books that are too large to be looked at as a whole ----------------------------------------------
+
+WORDS = ["gift", "cards", "night", "crypto", "merchant", "nervous", "caller", "device", "payee", "amount", "refund"]
+
+
+def in_words(dice: random.Random) -> str:
+    return " ".join(dice.choices(WORDS, k=4))
+
+
+def prose(dice: random.Random, place: int) -> Bullet:
+    return Bullet(
+        id=f"b{place}",
+        content=f"{in_words(dice)} {dice.randrange(10**6)}",
+        argues=dice.choice([Verdict.DECLINE, Verdict.APPROVE, None]),
+        weight=dice.uniform(-3, 3),
+        helpful_count=dice.choice([0, 0, 1, 5, 30]),
+        harmful_count=dice.choice([0, 0, 1, 3]),
+    )
+
+
+@cache
+def large_snapshot(size: int, ties: bool = False) -> Snapshot:
+    """A book in prose. With ties, every text stands there twenty times, and nothing else tells bullets apart."""
+    dice = random.Random(size)
+    bullets = [prose(dice, place) for place in range(size)]
+    if ties:
+        texts = [each.content for each in bullets[: size // 20]]
+        bullets = [Bullet(id=each.id, content=dice.choice(texts)) for each in bullets]
+    return Snapshot(7, {each.id: each for each in bullets})
+
+
+@pytest.mark.parametrize("diversity", [0.0, 0.15, 0.5])
+@pytest.mark.parametrize("embedder", [HASHING, GIVEN], ids=lambda embedder: str(embedder.name))
+@pytest.mark.parametrize(("size", "ties"), [(700, False), (700, True), (3_000, False), (3_000, True)])
+def test_of_a_large_field_those_are_picked_that_looking_at_everybody_picks(
+    size: int, ties: bool, embedder: Embedder, diversity: float
+) -> None:
+    snapshot = large_snapshot(size, ties)
+    selector = HybridSelector(
+        semantic_threshold=0.0, diversity_weight=diversity, embedding_model=embedder, explore=not ties
+    )
+    for name in ("t1", "t4") if size < 1_000 else ("t1",):
+        transaction = Transaction(id=name, text=in_words(random.Random(name)))
+        chosen = selector.select(transaction, {}, snapshot, n_bullets=6)
+        assert chosen.trace.stages[2].left > (contest.FIELD if size < 1_000 else DRAWN_FOR)
+        check(chosen, plain_selection(selector, transaction, {}, snapshot, n=6, source=None))
+
+
+@pytest.mark.parametrize("explore", [False, True])
+@pytest.mark.parametrize("n", [0, 1, 2, 100, 700])
+def test_of_a_large_field_as_many_are_picked_as_are_wanted(n: int, explore: bool) -> None:
+    snapshot = large_snapshot(700)
+    selector = HybridSelector(semantic_threshold=0.0, embedding_model=GIVEN, explore=explore)
+    transaction = Transaction(id="t", text=in_words(random.Random("t1")))
+    chosen = selector.select(transaction, {}, snapshot, n_bullets=n)
+    assert len(chosen.bullets) == min(n, chosen.trace.stages[2].left)
+    check(chosen, plain_selection(selector, transaction, {}, snapshot, n=n, source=None))
+
+
+@cache
+def mixed_snapshot() -> Snapshot:
+    """Three pages of bullets in prose and with conditions."""
+    dice = random.Random(4)
+    bullets = [random_bullet(dice, place) for place in range(2_500)]
+    snapshot = Snapshot(
+        3,
+        {each.id: each for each in bullets},
+        {"fraud_detection": Calibration(intercept=-1.0, base_rate=0.05)},
+    )
+    assert len(snapshot.book.pages) == 3
+    return snapshot
+
+
+@pytest.mark.parametrize("explore", [False, True])
+@pytest.mark.parametrize("n", [5, 150])
+def test_the_selection_from_several_pages_is_what_a_plain_reading_gives(n: int, explore: bool) -> None:
+    selector = HybridSelector(embedding_model=GIVEN, explore=explore, seed=2)
+    # Nearly nothing is proven, much is proven, and nothing can be.
+    known: list[dict[str, FactValue]] = [{"channel": "x"}, {"amount": 900.0, "vpn": True}, {}]
+    for place, facts in enumerate(known if n == 5 else known[:1]):
+        transaction = Transaction(id=f"t{place}", text=PROSE[place])
+        chosen = selector.select(transaction, facts, mixed_snapshot(), n_bullets=n)
+        check(chosen, plain_selection(selector, transaction, facts, mixed_snapshot(), n=n, source=None))
+
+
+@pytest.mark.parametrize("explore", [False, True])
+@pytest.mark.parametrize("diversity", [0.0, 0.5])
+def test_more_proven_bullets_than_are_looked_at_as_a_whole_over_several_pages(explore: bool, diversity: float) -> None:
+    condition = Condition.parse("amount > 100")
+    bullets = [
+        Bullet(id=f"b{place}", content=f"bullet number {place}", condition=condition, weight=3 - place / 1_000)
+        for place in range(2_500)
+    ]
+    snapshot = Snapshot(1, {each.id: each for each in bullets})
+    selector = HybridSelector(diversity_weight=diversity, embedding_model=GIVEN, explore=explore)
+    transaction, facts = Transaction(id="t", text="x"), {"amount": 900.0}
+    chosen = selector.select(transaction, facts, snapshot)
+    check(chosen, plain_selection(selector, transaction, facts, snapshot, n=5, source=None))
+
+
+@pytest.mark.parametrize("explore", [False, True])
+@pytest.mark.parametrize("n", [2, 5, 40])
+def test_vectors_that_come_over_a_network_make_no_difference(n: int, explore: bool) -> None:
+    near = HybridSelector(semantic_threshold=0.1, embedding_model=GIVEN, explore=explore)
+    far = HybridSelector(semantic_threshold=0.1, embedding_model=FarAway(GivenVectors()), explore=explore)
+    transactions, facts = transactions_for(random.Random(n), 12)
+    for snapshot in (mixed_snapshot(), large_snapshot(700)):
+        for transaction, known in zip(transactions, facts, strict=True):
+            expected = near.select(transaction, known, snapshot, n_bullets=n)
+            assert far.select(transaction, known, snapshot, n_bullets=n) == expected
+        together = far.select_many(transactions, facts, snapshot, n_bullets=n)
+        assert together == near.select_many(transactions, facts, snapshot, n_bullets=n)
+
+
+def transactions_for(dice: random.Random, count: int) -> tuple[list[Transaction], list[dict[str, FactValue]]]:
+    facts: list[dict[str, FactValue]] = []
+    for _ in range(count):
+        known: dict[str, FactValue] = {
+            "amount": dice.choice([50.0, 300.0, 900.0]),
+            "vpn": dice.random() < 0.5,
+            "hour": float(dice.randrange(24)),
+            "channel": dice.choice("xy"),
+        }
+        facts.append({name: value for name, value in known.items() if dice.random() < 0.6})
+    return [Transaction(id=f"t{place}", text=f"{in_words(dice)} {place % 40}") for place in range(count)], facts
+
+
+@pytest.mark.parametrize("explore", [False, True])
+@pytest.mark.parametrize("embedder", [HASHING, GIVEN], ids=lambda embedder: str(embedder.name))
+@pytest.mark.parametrize("pages", [1, 3])
+def test_many_transactions_at_once_get_what_each_gets_alone_to_the_last_bit(
+    pages: int, embedder: Embedder, explore: bool
+) -> None:
+    dice = random.Random(pages)
+    small = Snapshot(9, {each.id: each for each in (random_bullet(dice, place) for place in range(120))})
+    snapshot = small if pages == 1 else mixed_snapshot()
+    count = 300 if embedder is GIVEN else 40
+    transactions, facts = transactions_for(dice, count)
+    selector = HybridSelector(embedding_model=embedder, explore=explore, seed=5)
+    kinds = set()
+    for n, source in ((5, None), (25, Source.OFFLINE)) if pages == 1 else ((5, None), (150, Source.OFFLINE)):
+        some = slice(None) if n < 100 else slice(6)
+        together = selector.select_many(transactions[some], facts[some], snapshot, n_bullets=n, source=source)
+        alone = [
+            selector.select(transaction, known, snapshot, n_bullets=n, source=source)
+            for transaction, known in zip(transactions[some], facts[some], strict=True)
+        ]
+        assert together == alone
+        kinds |= {"none" if not each.proven else "enough" if each.proven == n else "a few" for each in together}
+    assert kinds == {"none", "a few", "enough"}  # bullets that are proven to apply
+
+
+def test_no_transactions_get_no_selections() -> None:
+    assert HybridSelector(embedding_model=GIVEN).select_many([], [], mixed_snapshot()) == []
+
+
+# --- revisions ---------------------------------------------------------------------------------------------------
+
+
+def random_edit(dice: random.Random, playbook: BulletPlaybook) -> None:
+    ids = list(playbook.snapshot().bullets)
+    said = f"{dice.choice([in_words(dice), 'Amount above 500', 'VPN'])} {dice.randrange(50)}: decline"
+    acts: list[Callable[[], object]] = [
+        lambda: playbook.add_bullet(said, source=dice.choice(list(Source))),
+        lambda: playbook.edit_bullet(dice.choice(ids), said),
+        lambda: playbook.set_status(dice.choice(ids), dice.choice(list(Status))),
+        lambda: playbook.update_stats(dice.choice(ids), dice.random() < 0.5),
+        lambda: playbook.record(
+            [
+                Recalibrated(
+                    node="fraud_detection",
+                    calibration=Calibration(intercept=-1.0, base_rate=dice.choice([0.5, 0.05])),
+                    weights={dice.choice(ids): dice.uniform(-2, 2)},
+                )
+            ]
+        ),
+        lambda: given_up(dice, playbook),
+    ]
+    dice.choice(acts if ids else acts[:1])()
+
+
+def given_up(dice: random.Random, playbook: BulletPlaybook) -> None:
+    """A step that is seen by a selection and then comes to nothing."""
+    with suppress(ZeroDivisionError), playbook.one_step():
+        playbook.add_bullet(f"{in_words(dice)}: decline")
+        playbook.edit_bullet(next(iter(playbook.snapshot().bullets)), f"{in_words(dice)} again: decline")
+        raise ZeroDivisionError
+
+
+def selected(selector: HybridSelector, snapshot: Snapshot) -> list[Selection]:
+    transactions, facts = transactions_for(random.Random(snapshot.revision), 3)
+    return [
+        selector.select(transaction, known, snapshot, n_bullets=8)
+        for transaction, known in zip(transactions, facts, strict=True)
+    ]
+
+
+def fresh(embedder: Embedder) -> HybridSelector:
+    return HybridSelector(0.2, 0.1, embedding_model=embedder)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_selector_used_over_many_revisions_gives_what_a_fresh_one_gives(seed: int) -> None:
+    dice, playbook, shared = random.Random(seed), BulletPlaybook(), fresh(GIVEN)
+    taken: list[tuple[Snapshot, list[Selection]]] = []
+    for _ in range(70):
+        random_edit(dice, playbook)
+        if dice.random() < 0.3:
+            continue  # not every revision is looked at
+        snapshot = playbook.snapshot()
+        chosen = selected(shared, snapshot)
+        assert chosen == selected(fresh(GIVEN), playbook.snapshot_at(snapshot.revision))
+        taken.append((snapshot, chosen))
+    for snapshot, chosen in dice.sample(taken, 15):  # whoever still holds an old one gets the same from it
+        assert selected(shared, snapshot) == chosen
+        assert selected(fresh(GIVEN), snapshot) == chosen
+
+
+def test_a_selector_used_while_a_second_page_is_begun_gives_what_a_fresh_one_gives() -> None:
+    dice, playbook, shared = random.Random(1), BulletPlaybook(), fresh(GIVEN)
+    playbook.record([BulletAdded(bullet=prose(dice, place)) for place in range(1_021)])
+    taken: list[tuple[Snapshot, list[Selection]]] = []
+    for turn in range(8):
+        playbook.record([BulletAdded(bullet=prose(dice, 1_021 + turn))])
+        playbook.edit_bullet(f"b{dice.randrange(1_021 + turn)}", f"{in_words(dice)}: decline")
+        playbook.update_stats(f"b{dice.randrange(1_021 + turn)}", is_helpful=True)
+        snapshot = playbook.snapshot()
+        taken.append((snapshot, selected(shared, snapshot)))
+    assert len(playbook.snapshot().book.pages) == 2
+    for snapshot, chosen in taken:
+        assert selected(shared, snapshot) == chosen
+        assert selected(fresh(GIVEN), snapshot) == chosen
+    assert selected(fresh(GIVEN), playbook.snapshot_at(taken[-1][0].revision)) == taken[-1][1]
+
+
+def test_a_reader_of_an_old_snapshot_gets_the_same_selection_whatever_is_written_meanwhile() -> None:
+    dice, playbook, shared = random.Random(8), BulletPlaybook(), fresh(HASHING)
+    playbook.record([BulletAdded(bullet=prose(dice, place)) for place in range(40)])
+    old = playbook.snapshot()
+    before = selected(shared, old)
+    playbook.add_bullet("gift cards at night: decline")
+    playbook.edit_bullet("b3", "refund to a crypto merchant: decline")
+    playbook.update_stats("b4", is_helpful=False)
+    playbook.set_status("b5", Status.RETIRED)
+    playbook.set_status("b6", Status.PINNED)
+    assert selected(shared, playbook.snapshot()) != before
+    assert selected(shared, old) == before
+    assert selected(fresh(HASHING), old) == before
 
 
 def playbook_of(count: int) -> BulletPlaybook:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from acefraud.core.book import Book, KeptPage
 from acefraud.core.bullet import Bullet, Claim, Source, Status
 from acefraud.core.condition import Condition, Op, Test
 from acefraud.core.decision import BulletScore, Decision, Reason, ReasonKind, SelectionTrace, StageCount
@@ -28,7 +29,7 @@ from acefraud.core.events import (
 from acefraud.core.evidence import Evidence, Record
 from acefraud.core.ledger import Ledger, RowStore
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling
-from acefraud.core.playbook import Checkpoint
+from acefraud.core.playbook import Checkpoint, Frame, PlaybookState
 from acefraud.core.scoring import Calibration
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.errors import StoreConflict
@@ -222,16 +223,91 @@ def test_what_fails_or_is_refused_changes_no_rows(ledger: Ledger, sample: Any) -
         assert rows.get_many(["a", "b"]) == {"a": b"1"}
 
 
+def page_of(*contents: str) -> KeptPage:
+    bullets = [Bullet(id=f"b{place}", content=content) for place, content in enumerate(contents)]
+    return Book.of(bullets).pages[0].kept()
+
+
+def checkpoint_at(seq: int, pages: dict[int, KeptPage]) -> Checkpoint:
+    return Checkpoint(Frame(seq=seq, revision=seq - 1, nodes=("fraud_detection",)), pages)
+
+
 def test_the_latest_checkpoint_comes_back(ledger: Ledger, sample: Any) -> None:
-    ledger.save_checkpoint(Checkpoint(seq=3, revision=2))
-    latest = Checkpoint(
+    assert ledger.save_checkpoint(Checkpoint(Frame(seq=3, revision=2)))
+    assert ledger.checkpoint() == Checkpoint(Frame(seq=3, revision=2))
+    frame = Frame(
         seq=7,
+        settled=6,
         revision=6,
-        bullets=(sample.bullet("b1").bullet,),
+        outcomes=2,
+        nodes=("fraud_detection", 'a "node"'),
         calibrations={"fraud_detection": Calibration(intercept=-2.5, cases=9)},
+        mapping="how the columns were read",
     )
-    ledger.save_checkpoint(latest)
+    latest = Checkpoint(
+        frame, {0: Book.of([sample.bullet("b1").bullet, sample.bullet("é\n", 'a "line"\n').bullet]).pages[0].kept()}
+    )
+    assert ledger.save_checkpoint(latest)
     assert ledger.checkpoint() == latest
+
+
+def test_a_whole_checkpoint_takes_the_place_of_all_pages(ledger: Ledger) -> None:
+    ledger.save_checkpoint(checkpoint_at(3, {0: page_of("one"), 1: page_of("two")}))
+    smaller = checkpoint_at(5, {0: page_of("three")})
+    assert ledger.save_checkpoint(smaller)
+    assert ledger.checkpoint() == smaller
+
+
+def test_pages_are_kept_on_top_of_those_of_the_checkpoint_before(ledger: Ledger) -> None:
+    first, second, third = page_of("one"), page_of("two"), page_of("three")
+    ledger.save_checkpoint(checkpoint_at(3, {0: first, 1: second}))
+    assert ledger.save_checkpoint(checkpoint_at(7, {1: third, 2: first}), on_top_of=3)
+    assert ledger.checkpoint() == checkpoint_at(7, {0: first, 1: third, 2: first})
+    assert ledger.save_checkpoint(checkpoint_at(9, {}), on_top_of=7)
+    assert ledger.checkpoint() == checkpoint_at(9, {0: first, 1: third, 2: first})
+
+
+@pytest.mark.parametrize("on_top_of", [0, 2, 4, 7])
+def test_nothing_is_kept_on_top_of_another_checkpoint_than_the_one_that_is_kept(ledger: Ledger, on_top_of: int) -> None:
+    kept = checkpoint_at(3, {0: page_of("one")})
+    ledger.save_checkpoint(kept)
+    assert not ledger.save_checkpoint(checkpoint_at(7, {0: page_of("two")}), on_top_of=on_top_of)
+    assert ledger.checkpoint() == kept
+
+
+@pytest.mark.parametrize("on_top_of", [0, 3])
+def test_nothing_is_kept_on_top_of_a_checkpoint_that_is_not_there(ledger: Ledger, on_top_of: int) -> None:
+    assert not ledger.save_checkpoint(checkpoint_at(7, {0: page_of("two")}), on_top_of=on_top_of)
+    assert ledger.checkpoint() is None
+
+
+@pytest.mark.parametrize("on_top_of", [None, 7])
+def test_a_checkpoint_that_is_older_than_the_one_that_is_kept_is_not_written(
+    ledger: Ledger, on_top_of: int | None
+) -> None:
+    kept = checkpoint_at(7, {0: page_of("one")})
+    ledger.save_checkpoint(kept)
+    assert not ledger.save_checkpoint(checkpoint_at(6, {0: page_of("two")}), on_top_of=on_top_of)
+    assert ledger.checkpoint() == kept
+
+
+def test_a_checkpoint_of_another_fold_gives_way_to_one_of_the_same_place(ledger: Ledger) -> None:
+    other = checkpoint_at(7, {0: page_of("one"), 1: page_of("two")})
+    ledger.save_checkpoint(Checkpoint(other.frame.model_copy(update={"fold": 1}), other.pages))
+    ours = checkpoint_at(7, {0: page_of("three")})
+    assert ledger.save_checkpoint(ours)
+    assert ledger.checkpoint() == ours
+
+
+def test_a_checkpoint_that_comes_back_is_as_good_as_the_events(ledger: Ledger, sample: Any) -> None:
+    ledger.append([sample.bullet(f"b{n}", f"line {n}\n") for n in range(5)], at=AT, who="ana")
+    state = PlaybookState()
+    for event in ledger.read():
+        state.apply(event)
+    ledger.save_checkpoint(state.checkpoint())
+    again = PlaybookState(ledger.checkpoint())
+    assert again.snapshot() == state.snapshot()
+    assert again.checkpoint() == state.checkpoint()
 
 
 def test_closing_twice_is_harmless(ledger: Ledger) -> None:
@@ -251,7 +327,7 @@ def test_everything_is_there_after_reopening(store: str, tmp_path: Path, sample:
         cases=[sample.case("t1")],
         rows=lambda rows: rows.put_many({"e:card:c1": b"\x00\xff"}),
     )
-    checkpoint = Checkpoint(seq=3, revision=1, bullets=(sample.bullet("b1").bullet,))
+    checkpoint = checkpoint_at(3, {0: page_of("one", "two"), 1: page_of("three")})
     ledger.save_checkpoint(checkpoint)
     ledger.close()
 

@@ -15,8 +15,11 @@ import pytest
 from alembic import op
 from sqlalchemy import inspect
 
+from acefraud.core.bullet import Status
 from acefraud.errors import StoreError, StoreSchema
+from acefraud.storage import playbook as playbook_module
 from acefraud.storage.migrations import known_versions
+from acefraud.storage.playbook import BulletPlaybook, same_fold
 from acefraud.storage.schema import NEWEST, metadata
 from acefraud.storage.sqlite import SqliteLedger
 
@@ -179,6 +182,62 @@ def test_a_file_of_each_release_opens_with_its_contents(path: Path, dump: Path, 
         assert ledger.append([sample.bullet("b2")], at=AT, who="ana", expected=4)[0].seq == 5
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [(NEWEST,)]
+
+
+@pytest.mark.parametrize("dump", RELEASED, ids=lambda dump: dump.stem)
+def test_the_playbook_of_each_release_is_what_its_events_say(path: Path, dump: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(dump.read_text())
+    with BulletPlaybook(SqliteLedger.open(path)) as playbook:
+        assert same_fold(playbook)
+        snapshot = playbook.snapshot()
+        assert (snapshot.revision, playbook.outcomes) == (2, 1)
+        assert [(each.id, each.status, each.content) for each in snapshot.bullets.values()] == [
+            ("b1", Status.PINNED, "VPN and a new device: decline")
+        ]
+
+
+def test_a_checkpoint_of_the_newest_schema_is_used(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript((RELEASED[-1]).read_text())
+    with SqliteLedger.open(path) as ledger:
+        kept = ledger.checkpoint()
+        assert kept is not None
+        assert (kept.seq, list(kept.pages)) == (4, [0])
+        assert BulletPlaybook(ledger)._state.checkpoint() == kept
+
+
+OLD_CHECKPOINT = (
+    '{"fold":1,"seq":4,"settled":4,"revision":2,"outcomes":1,"bullets":[{"id":"b1","content":"said by nobody",'
+    '"node":"fraud_detection","source":"manual","status":"active","helpful_count":7}],"calibrations":{},"mapping":"",'
+    '"scales":{}}'
+)
+"""As schema 0002 wrote it, but for what it says: whoever uses it says something else than the events."""
+
+
+@pytest.mark.parametrize("before", ["0001", "0002"])
+def test_a_checkpoint_from_before_pages_gives_way_to_the_events(
+    path: Path, before: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executescript(next(dump for dump in RELEASED if dump.stem == before).read_text())
+        connection.execute("INSERT INTO checkpoints VALUES (1, 4, ?)", [OLD_CHECKPOINT])
+        connection.commit()
+    with pytest.raises(StoreSchema, match="open it once for writing"):
+        SqliteLedger.open(path, read_only=True)
+    with BulletPlaybook(SqliteLedger.open(path)) as playbook:
+        (bullet,) = playbook.snapshot().bullets.values()
+        assert (bullet.content, bullet.status, bullet.helpful_count) == (
+            "VPN and a new device: decline",
+            Status.PINNED,
+            0,
+        )
+        assert same_fold(playbook)
+    monkeypatch.setattr(playbook_module, "CHECKPOINT_EVERY", 1)
+    with BulletPlaybook(SqliteLedger.open(path)) as playbook:  # saves one of its own in its place
+        kept = playbook.ledger.checkpoint()
+        assert kept is not None
+        assert kept == playbook._state.checkpoint()
 
 
 @pytest.mark.parametrize("journal", ["", "PRAGMA journal_mode = WAL"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import sqlite3
 import subprocess
 import sys
@@ -16,8 +17,12 @@ from typing import Any
 import pytest
 from sqlalchemy import event
 
-from acefraud.core.playbook import Checkpoint
+from acefraud.core.bullet import Bullet, Status
+from acefraud.core.events import BulletAdded, Event
+from acefraud.core.playbook import Checkpoint, Frame, PlaybookState
 from acefraud.errors import StoreError
+from acefraud.storage import playbook as playbook_module
+from acefraud.storage.playbook import BulletPlaybook, same_fold
 from acefraud.storage.schema import APPLICATION_ID
 from acefraud.storage.sqlite import SqliteLedger
 
@@ -94,10 +99,160 @@ def test_a_closed_ledger_says_so(path: Path) -> None:
 
 
 def test_a_checkpoint_of_another_version_is_dropped(ledger: SqliteLedger, path: Path) -> None:
-    ledger.save_checkpoint(Checkpoint(seq=3))
+    ledger.save_checkpoint(Checkpoint(Frame(seq=3)))
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute('UPDATE checkpoints SET body = \'{"seq": "what"}\'')
     assert ledger.checkpoint() is None
+
+
+# --- checkpoints -------------------------------------------------------------------------------------------------
+
+
+def folded(ledger: SqliteLedger, until: int | None = None) -> PlaybookState:
+    state = PlaybookState()
+    for each in ledger.read(until=until):
+        state.apply(each)
+    return state
+
+
+def check_kept(path: Path) -> int:
+    """The checkpoint in the file is what the events up to it give; where it stands."""
+    with SqliteLedger.open(path, read_only=True) as ledger:
+        kept = ledger.checkpoint()
+        assert kept is not None
+        assert kept == folded(ledger, until=kept.seq).checkpoint()
+    return kept.seq
+
+
+def do_something(playbook: BulletPlaybook, dice: random.Random) -> None:
+    ids = list(playbook.snapshot().bullets)
+    match dice.randrange(5) if ids else 0:
+        case 0:
+            playbook.add_bullet(f"call {dice.randrange(100)}: decline", dice.choice(["one", "two", "three"]))
+        case 1:
+            playbook.edit_bullet(dice.choice(ids), f"call {dice.randrange(100)}: approve")
+        case 2:
+            playbook.set_status(dice.choice(ids), dice.choice(list(Status)))
+        case _:
+            playbook.update_stats(dice.choice(ids), is_helpful=dice.random() < 0.5)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_two_playbooks_on_one_file_that_save_in_turn_keep_what_the_events_give(
+    path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(playbook_module, "CHECKPOINT_EVERY", 3)
+    dice = random.Random(seed)
+    with BulletPlaybook(SqliteLedger.open(path)) as first, BulletPlaybook(SqliteLedger.open(path)) as second:
+        for _ in range(25):
+            mine = dice.choice([first, second])
+            mine.refresh()
+            do_something(mine, dice)
+            assert same_fold(mine)
+            if first.ledger.checkpoint() is not None:
+                check_kept(path)
+        for each in (first, second):
+            each.refresh()
+            assert same_fold(each)
+        snapshot = first.snapshot()
+        assert second.snapshot() == snapshot
+    assert check_kept(path) > 15
+    with BulletPlaybook(SqliteLedger.open(path)) as again:
+        assert again.snapshot() == snapshot
+        assert same_fold(again)
+
+
+def test_a_checkpoint_of_several_pages_is_gone_on_with_page_by_page(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(playbook_module, "CHECKPOINT_EVERY", 5)
+    with BulletPlaybook(SqliteLedger.open(path)) as first, BulletPlaybook(SqliteLedger.open(path)) as second:
+        many = [BulletAdded(bullet=Bullet(id=f"b{place}", content="x")) for place in range(2_047)]
+        first.record(many)
+        assert check_kept(path) == 2_047
+        written = pages_written(first)
+        for place in range(5):
+            first.update_stats(f"b{place}", is_helpful=True)
+        assert written == [1]
+        for place in range(5):
+            first.add_bullet(f"call {place}: decline")  # one in the second page, four in a third
+        assert written == [1, 2]
+        assert check_kept(path) == 2_057
+        second.refresh()  # takes in all of it, and has not saved before
+        for place in range(5):
+            second.update_stats(f"b{place}", is_helpful=True)
+        check_kept(path)
+        for place in range(10):
+            first.update_stats(f"b{place}", is_helpful=True)
+        check_kept(path)
+        assert same_fold(first)
+    with BulletPlaybook(SqliteLedger.open(path)) as again:
+        assert len(again.snapshot().book.pages) == 3
+        assert same_fold(again)
+
+
+def pages_written(playbook: BulletPlaybook) -> list[int]:
+    """How many pages each checkpoint brings that is saved from now on."""
+    ledger, written = playbook.ledger, list[int]()
+    assert isinstance(ledger, SqliteLedger)
+    numbers: list[Any] = []
+
+    def note(*call: Any) -> None:
+        if call[2].startswith("INSERT INTO checkpoint_pages"):
+            numbers.append(call[3])
+        elif call[2].startswith("INSERT INTO checkpoints"):
+            written.append(len(numbers))
+            numbers.clear()
+
+    event.listen(ledger._engine, "before_cursor_execute", note)
+    return written
+
+
+DAMAGES = [
+    "UPDATE checkpoint_pages SET bullets = X'7B'",
+    "UPDATE checkpoint_pages SET bullets = X''",
+    "UPDATE checkpoint_pages SET \"table\" = X'00'",
+    "UPDATE checkpoint_pages SET \"table\" = X''",
+    "UPDATE checkpoints SET body = '{'",
+    "UPDATE checkpoints SET body = replace(body, '\"fold\":', '\"fold\":7')",
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_checkpoint_is_passed_over_and_then_replaced(
+    path: Path, damage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(playbook_module, "CHECKPOINT_EVERY", 2)
+    with BulletPlaybook(SqliteLedger.open(path)) as playbook:
+        for place in range(4):
+            playbook.add_bullet(f"call {place}: decline")
+        snapshot = playbook.snapshot()
+    assert check_kept(path) == 4
+    with closing(sqlite3.connect(path)) as connection, connection:
+        assert connection.execute(damage).rowcount == 1
+    with SqliteLedger.open(path, read_only=True) as ledger:  # a reader can do nothing about it, and need not
+        assert BulletPlaybook(ledger).snapshot() == snapshot
+    with BulletPlaybook(SqliteLedger.open(path)) as again:
+        assert again.snapshot() == snapshot
+        assert same_fold(again)
+    assert check_kept(path) == 4
+
+
+def test_opening_goes_on_from_the_checkpoint(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(playbook_module, "CHECKPOINT_EVERY", 10)
+    with BulletPlaybook(SqliteLedger.open(path)) as playbook:
+        for place in range(13):
+            playbook.add_bullet(f"call {place}: decline")
+    asked: list[int] = []
+
+    class Noting(SqliteLedger):
+        def read(self, after: int = 0, until: int | None = None) -> Iterator[Event]:
+            asked.append(after)
+            return super().read(after, until)
+
+    with BulletPlaybook(Noting.open(path)) as again:
+        assert len(again) == 13
+    assert asked == [10]
 
 
 # --- several at once ---------------------------------------------------------------------------------------------
@@ -182,7 +337,7 @@ def test_read_only_reads_and_refuses_to_write(path: Path, sample: Any) -> None:
         with pytest.raises(StoreError, match="may only be read") as caught:
             ledger.append([sample.bullet("b2")], at=AT, who="ana")
         assert str(path) in str(caught.value)
-        ledger.save_checkpoint(Checkpoint(seq=1))
+        assert not ledger.save_checkpoint(Checkpoint(Frame(seq=1)))
         assert ledger.checkpoint() is None
     assert path.read_bytes() == before
 

@@ -19,6 +19,10 @@ from acefraud.evaluation.quality.measures import CALIBRATION, FALSE_POSITIVES
 from acefraud.evaluation.quality.pictures import pictures
 from acefraud.evaluation.quality.results import Quality, described, ratio, remarks
 from acefraud.evaluation.quality.running import STREAM_ROWS, DatasetFigures, measure
+from acefraud.evaluation.speed import tables
+from acefraud.evaluation.speed.figures import Figures
+from acefraud.evaluation.speed.picture import picture
+from acefraud.evaluation.speed.running import SIZES, check_libraries, measure_speed, sizes_in
 
 app = typer.Typer(help="Figures that anybody can measure again.", no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -105,6 +109,60 @@ def quality(
         raise typer.Exit(1)
 
 
+@app.command()
+def speed(
+    sizes: Annotated[str, typer.Option(help="Numbers of bullets, separated by commas.")] = SIZES,
+    seed: Annotated[int, typer.Option(min=0, help="What bullets and transactions are made from.")] = 0,
+    folder_out: Annotated[Path, typer.Option("--out", help="Folder for the figures and the picture.")] = Path(
+        "out/speed"
+    ),
+    json: JsonOption = False,
+) -> None:
+    """Measure how long selection, curation and decisions take, beside plain ways and other learners.
+
+    Selection is compared with a plain loop and with a bare matrix product, the duplicate check with difflib, decisions
+    with **LightGBM** and river on the same facts. All of them take turns in one process, and the least of many times
+    counts. A book of a million bullets is a file that a process of its own opens, so that its memory can be told; it is
+    left out where the computer is too small. With all sizes this takes half an hour and 3 GB of disk for a while.
+
+        acefraud bench speed
+        acefraud bench speed --sizes 1k,10k --json
+    """
+    wanted = sizes_in(sizes)
+    check_libraries()
+    with progress("measuring") as done:
+        figures = measure_speed(wanted, seed, done)
+    _write_files(folder_out, _speed_files(figures))
+    for reason in figures.skipped:
+        note(f"left out: {reason}")
+    if json:
+        print_json(figures.as_json())
+        return
+    for rows in (tables.times(figures), tables.rates(figures), [row[:3] for row in tables.ratios(figures)]):
+        out.print(_plain_table(rows))
+    for text in (*tables.shares(figures), *tables.remarks(figures)):
+        line(text, "dim")
+    line(f"Figures, what they mean and the picture: {folder_out}")
+
+
+def _speed_files(figures: Figures) -> dict[str, bytes]:
+    return {
+        "speed.json": (json_format.dumps(figures.as_json(), indent=2, ensure_ascii=False) + "\n").encode(),
+        "speed.md": tables.as_markdown(figures).encode(),
+        "performance.svg": picture(figures, "svg"),
+        "performance.png": picture(figures, "png"),
+    }
+
+
+def _plain_table(rows: list[list[str]]) -> Table:
+    table = Table(padding=(0, 0, 0, 1), box=SIMPLE_HEAD)
+    for place, heading in enumerate(rows[0]):
+        table.add_column(heading, justify="right" if place else "left", no_wrap=bool(place))
+    for row in rows[1:]:
+        table.add_row(*row)
+    return table
+
+
 def _listed(names: str | None) -> list[str] | None:
     return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
 
@@ -130,6 +188,10 @@ def _write(result: Quality, latest: DatasetFigures, folder: Path) -> None:
         "quality.md": result.as_markdown().encode(),
         **pictures(latest),
     }
+    _write_files(folder, contents)
+
+
+def _write_files(folder: Path, contents: dict[str, bytes]) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in contents.items():

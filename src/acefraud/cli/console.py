@@ -87,7 +87,8 @@ def trained_mapping(playbook: BulletPlaybook) -> SchemaMapping | None:
 
 def cast_for(chosen: ModelSettings, *mappings: SchemaMapping | None) -> Cast:
     """Who plays which role, and which facts no model may see: those that any of the mappings names."""
-    return cast(chosen, sensitive=tuple(name for one in mappings if one for name in one.sensitive_facts))
+    sensitive = tuple(name for one in mappings if one for name in one.sensitive_facts)
+    return cast(chosen, sensitive=sensitive, vectors=chosen.vectors)
 
 
 def usage_json(client: ModelClient | None) -> dict[str, Any]:
@@ -138,8 +139,9 @@ def stop_short(learner: Learner, unfitted: str = "") -> None:
 
 def learner_on(playbook: BulletPlaybook) -> Learner:
     """A learner on the embedded engine, with the embedder that the environment names."""
-    name = settings().embedder or DEFAULT_EMBEDDER
-    return Learner(playbook, selector=HybridSelector(embedding_model=embedder_named(name)))
+    given = settings()
+    embedder = embedder_named(given.embedder or DEFAULT_EMBEDDER, given.models.vectors)
+    return Learner(playbook, selector=HybridSelector(embedding_model=embedder))
 
 
 def print_json(content: Any) -> None:

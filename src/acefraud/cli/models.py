@@ -69,9 +69,14 @@ OPTIONS: dict[str, Any] = {
     "max_calls": Annotated[int | None, _option("--max-calls", help="The most calls to make. Default: no limit.")],
     "cache": Annotated[
         Path | None,
-        _option("--cache", help="File that keeps replies. Default: $ACEFRAUD_CACHE, else in your cache folder."),
+        _option(
+            "--cache",
+            help="File that keeps replies; vectors lie beside it. Default: $ACEFRAUD_CACHE, else in your cache folder.",
+        ),
     ],
-    "no_cache": Annotated[bool, _option("--no-cache", help="Keep no replies and use none that were kept.")],
+    "no_cache": Annotated[
+        bool, _option("--no-cache", help="Keep no replies and no vectors, and use none that were kept.")
+    ],
 }
 """An option for each field of ModelFlags."""
 

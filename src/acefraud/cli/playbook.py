@@ -140,12 +140,8 @@ def add(
         evidence = _measured(book, content)
         new = Curator().merge_bullet(content, node, book, Source.MANUAL, evidence=evidence, who=author(who), why=why)
         if new is None:
-            existing = Curator().duplicate_of(
-                content,
-                book.snapshot().bullets.values(),
-                condition=read_bullet(content).condition,
-                argues=read_bullet(content).argues,
-            )
+            reading = read_bullet(content)
+            existing = Curator().said_already(content, node, book, condition=reading.condition, argues=reading.argues)
             where = f"{existing.id} ({existing.status}): {existing.content}" if existing else "a retired bullet"
             raise InputError(f"the playbook says this already in {where}")
         bullet = _bullet(book, new)

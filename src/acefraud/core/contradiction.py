@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+
+from acefraud.core.book import PAGE, VERDICTS, Book, Mask, Page
 from acefraud.core.bullet import Bullet
 from acefraud.core.condition import Condition
+from acefraud.core.encoding import EncodedConditions
 from acefraud.core.transaction import Verdict
 
 
@@ -20,9 +24,36 @@ def contradicted(existing: Iterable[Bullet], condition: Condition | None, argues
     ]
 
 
+def contradicted_in(
+    book: Book, encoded: EncodedConditions, node: str, condition: Condition, argues: Verdict
+) -> tuple[str, ...]:
+    """The ids of those among the bullets of a node in use, from the conditions of the book in numbers."""
+    number = book.node(node)
+    if number is None or not book.pages:
+        return ()
+    against = np.concatenate([_in_use_against(page, number, argues) for page in book.pages])
+    found = encoded.overlapping(condition, against).tolist()
+    return tuple(book.pages[row // PAGE].ids[row % PAGE] for row in found)
+
+
 def opposed(one: Verdict | None, other: Verdict | None) -> bool:
     """Whether two verdicts are known and differ."""
     return one is not None and other is not None and one is not other
+
+
+def opposed_rows(page: Page, argues: Verdict | None) -> Mask:
+    """The rows of a page that argue for another verdict."""
+    theirs = page.table["argues"]
+    against: Mask = (theirs != VERDICTS.index(None)) & (theirs != VERDICTS.index(argues)) & (argues is not None)
+    return against
+
+
+def _in_use_against(page: Page, node: int, argues: Verdict) -> Mask:
+    key = (_in_use_against, node, argues)
+    kept: Mask | None = page.derived.get(key)  # type: ignore[assignment]
+    if kept is None:
+        kept = page.derived[key] = page.in_use(node).mask & page.table["conditioned"] & opposed_rows(page, argues)
+    return kept
 
 
 def _overlap(one: Condition, other: Condition) -> bool:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 from datetime import datetime
+from typing import Any, TypeVar
 
+import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, model_validator
+
+Counts = TypeVar("Counts", float, npt.NDArray[Any])
 
 Z95 = 1.959963984540054
 ENOUGH_TO_SHOW = 10
@@ -58,16 +62,21 @@ class Record(BaseModel):
         >>> round(Record(support=1000, frauds=8).balanced_precision(0.008), 2)
         0.5
         """
-        base = min(max(base_rate, 1e-6), 1 - 1e-6)
-        added = 1 / min(base, 1 - base)
-        share = (self.frauds + added * base) / (self.support + added)
-        odds = share / (1 - share) * (1 - base) / base
-        return odds / (1 + odds)
+        return balanced_share(self.frauds, self.support, base_rate)
 
     @property
     def interval(self) -> tuple[float, float]:
         """95 % Wilson interval of the share of fraud."""
         return wilson(self.frauds, self.support)
+
+
+def balanced_share(frauds: Counts, support: Counts, base_rate: float) -> Counts:
+    """The balanced precision of one record, or of a whole column of them."""
+    base = min(max(base_rate, 1e-6), 1 - 1e-6)
+    added = 1 / min(base, 1 - base)
+    share = (frauds + added * base) / (support + added)
+    odds = share / (1 - share) * (1 - base) / base
+    return odds / (1 + odds)
 
 
 class Evidence(BaseModel):

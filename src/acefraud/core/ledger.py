@@ -98,8 +98,13 @@ class Ledger(Protocol):
         """The latest saved fold."""
         ...
 
-    def save_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Keep a fold in place of the one before."""
+    def save_checkpoint(self, checkpoint: Checkpoint, *, on_top_of: int | None = None) -> bool:
+        """Keep a fold in place of the one before; whether it was kept.
+
+        With ``on_top_of``, the pages it brings are those that changed since the checkpoint up to that event: where
+        another one is kept by now, or none, nothing is written. A fold that is older than the one that is kept is
+        not written either.
+        """
         ...
 
     def close(self) -> None:

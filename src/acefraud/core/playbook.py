@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from acefraud.core.book import Book, Draft, KeptPage, Page, Rows
 from acefraud.core.bullet import Bullet, Source, Status
 from acefraud.core.events import (
     BulletAdded,
@@ -24,6 +27,7 @@ from acefraud.core.events import (
     Trained,
 )
 from acefraud.core.evidence import Record
+from acefraud.core.rules import places_in
 from acefraud.core.scoring import Calibration, OddsScale
 
 
@@ -38,15 +42,24 @@ class Snapshot:
     """How the columns of the file it was trained on were read."""
     scales: Mapping[str, OddsScale] = field(default_factory=dict)
 
+    @cached_property
+    def book(self) -> Book:
+        """The bullets with their columns."""
+        return self.bullets if isinstance(self.bullets, Book) else Book.of(self.bullets.values())
+
     def for_node(self, node: str, source: Source | str | None = None) -> list[Bullet]:
         """The bullets of a node that are not retired, of one source if asked, in the order they were added."""
-        return [
-            bullet
-            for bullet in self.bullets.values()
-            if bullet.node == node
-            and bullet.status is not Status.RETIRED
-            and (source is None or bullet.source == source)
-        ]
+        return [page.bullet(place) for page, rows in self.rows_of(node, source) for place in places_in(rows.bits)]
+
+    def count(self, node: str) -> int:
+        """How many bullets of a node are not retired."""
+        return sum(rows.count for _, rows in self.rows_of(node))
+
+    def rows_of(self, node: str, source: Source | str | None = None) -> Iterator[tuple[Page, Rows]]:
+        """The same as rows of each page."""
+        number = self.book.node(node)
+        for page in self.book.pages:
+            yield page, page.in_use(number, None if source is None else Source(source))
 
     def calibration(self, node: str) -> Calibration | None:
         """The frame fitted for a node; None where nothing was learnt yet."""
@@ -65,13 +78,13 @@ class ReadsPlaybook(Protocol):
         ...
 
 
-FOLD = 1
+FOLD = 2
 """Raised whenever the fold changes: a checkpoint of another fold is not used."""
 NO_RECORD = Record(support=0, frauds=0)
 
 
-class Checkpoint(BaseModel):
-    """The fold up to a place in the ledger, so that opening need not start from the beginning."""
+class Frame(BaseModel):
+    """Where a fold stands, and all of it but the bullets."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -81,26 +94,56 @@ class Checkpoint(BaseModel):
     """The last event that was not a decision: decisions change nothing that an edit could be based on."""
     revision: int = 0
     outcomes: int = 0
-    bullets: tuple[Bullet, ...] = ()
+    bullets: int = 0
+    nodes: tuple[str, ...] = ()
+    """The nodes in the order of the numbers they go by in the columns."""
     calibrations: dict[str, Calibration] = {}
     mapping: str = ""
     scales: dict[str, OddsScale] = {}
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The fold up to a place in the ledger, so that opening need not start from the beginning."""
+
+    frame: Frame = field(default_factory=Frame)
+    pages: Mapping[int, KeptPage] = field(default_factory=dict)
+    """The pages of bullets by number: all of them, or those that changed since another checkpoint."""
+
+    @property
+    def seq(self) -> int:
+        """The last event that is in it."""
+        return self.frame.seq
 
 
 class PlaybookState:
     """Folds events, one after another. Only this changes bullets."""
 
     def __init__(self, checkpoint: Checkpoint | None = None) -> None:
-        start = checkpoint if checkpoint is not None and checkpoint.fold == FOLD else Checkpoint()
-        self.seq = start.seq
-        self.settled = start.settled
-        self.outcomes = start.outcomes
-        self.revision = start.revision
-        self._bullets = {bullet.id: bullet for bullet in start.bullets}
-        self._calibrations = dict(start.calibrations)
-        self._mapping = start.mapping
-        self._scales = dict(start.scales)
+        self._stand(Frame(), Draft())
+        if checkpoint is not None and checkpoint.frame.fold == FOLD:
+            kept = [checkpoint.pages[number] for number in sorted(checkpoint.pages)]
+            with suppress(ValueError):  # damaged: the events are folded again
+                bullets = Draft.of_kept(kept, checkpoint.frame.nodes)
+                if len(bullets) == checkpoint.frame.bullets:
+                    self._stand(checkpoint.frame, bullets)
+
+    def _stand(self, frame: Frame, bullets: Draft) -> None:
+        self.seq = frame.seq
+        self.settled = frame.settled
+        self.outcomes = frame.outcomes
+        self.revision = frame.revision
+        self._bullets = bullets
+        self._calibrations = dict(frame.calibrations)
+        self._mapping = frame.mapping
+        self._scales = dict(frame.scales)
         self._snapshot: Snapshot | None = None
+
+    def branched(self) -> PlaybookState:
+        """A fold that goes on from here by itself; nothing of the book is copied."""
+        branch = PlaybookState.__new__(PlaybookState)
+        branch._stand(self.frame, self._bullets.branched())
+        return branch
 
     def apply(self, event: Event) -> None:
         """Take in the next event. Events already seen are passed over."""
@@ -120,7 +163,7 @@ class PlaybookState:
         """Apply what the event says of bullets and frames; whether it said anything."""
         match event.what:
             case BulletAdded(bullet=bullet):
-                self._bullets[bullet.id] = bullet
+                self._bullets.put(bullet)
             case BulletEdited() as edit:
                 self._edit(edit)
             case StatusChanged(bullet_id=bullet_id, status=status):
@@ -148,47 +191,71 @@ class PlaybookState:
         if self._snapshot is None:
             self._snapshot = Snapshot(
                 self.revision,
-                MappingProxyType(dict(self._bullets)),
+                self._bullets.book(),
                 MappingProxyType(dict(self._calibrations)),
                 self._mapping,
                 MappingProxyType(dict(self._scales)),
             )
         return self._snapshot
 
-    def checkpoint(self) -> Checkpoint:
-        """The whole fold as a value."""
-        return Checkpoint(
+    @property
+    def frame(self) -> Frame:
+        """Where it stands, without the bullets."""
+        return Frame(
             seq=self.seq,
             settled=self.settled,
             outcomes=self.outcomes,
             revision=self.revision,
-            bullets=tuple(self._bullets.values()),
+            bullets=len(self._bullets),
+            nodes=self._bullets.nodes,
             calibrations=dict(self._calibrations),
             mapping=self._mapping,
             scales=dict(self._scales),
         )
 
+    def checkpoint(self, since: Sequence[Page] = ()) -> Checkpoint:
+        """The fold as a value, without the pages that are still the same."""
+        changed = {
+            number: page.kept()
+            for number, page in enumerate(self.pages)
+            if number >= len(since) or page is not since[number]
+        }
+        return Checkpoint(self.frame, changed)
+
+    @property
+    def pages(self) -> tuple[Page, ...]:
+        """The bullets as they stand."""
+        return self._bullets.book().pages
+
     def __contains__(self, bullet_id: str) -> bool:
         return bullet_id in self._bullets
 
+    def __len__(self) -> int:
+        return len(self._bullets)
+
     def __iter__(self) -> Iterator[Bullet]:
-        return iter(self._bullets.values())
+        return iter(self._bullets)
 
     def get(self, bullet_id: str) -> Bullet | None:
         """The bullet of that id, retired or not."""
         return self._bullets.get(bullet_id)
 
+    def _known(self, bullet_id: str) -> Bullet:
+        bullet = self._bullets.get(bullet_id)
+        if bullet is None:
+            raise KeyError(bullet_id)
+        return bullet
+
     def _replace(self, bullet_id: str, **changes: object) -> None:
-        bullet = self._bullets[bullet_id]
-        self._bullets[bullet_id] = bullet.model_copy(update=changes)
+        self._bullets.put(self._known(bullet_id).model_copy(update=changes))
 
     def _move(self, bullet_id: str, status: Status, who: str) -> None:
         """One that comes back starts with a clean record: the old one is why it went."""
-        back = self._bullets[bullet_id].status is Status.RETIRED
+        back = self._known(bullet_id).status is Status.RETIRED
         self._replace(bullet_id, status=status, status_by=who, **({"record": NO_RECORD} if back else {}))
 
     def _edit(self, edit: BulletEdited) -> None:
-        same = self._bullets[edit.bullet_id].condition == edit.condition
+        same = self._known(edit.bullet_id).condition == edit.condition
         self._replace(
             edit.bullet_id,
             content=edit.content,
@@ -210,9 +277,9 @@ class PlaybookState:
         frauds = min(support, max(0, bullet.record.frauds + credit.fired_frauds))
         self._replace(
             bullet.id,
-            helpful_count=bullet.helpful_count + credit.helpful,
-            harmful_count=bullet.harmful_count + credit.harmful,
-            times_selected=bullet.times_selected + credit.selected,
+            helpful_count=max(0, bullet.helpful_count + credit.helpful),
+            harmful_count=max(0, bullet.harmful_count + credit.harmful),
+            times_selected=max(0, bullet.times_selected + credit.selected),
             record=Record(support=support, frauds=frauds),
         )
 

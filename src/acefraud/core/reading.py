@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from acefraud.core.bullet import Claim
 from acefraud.core.condition import MAX_TESTS, Condition, Test
@@ -24,6 +25,7 @@ class Reading:
     claim: Claim | None
 
 
+@lru_cache(maxsize=1024)
 def read_bullet(content: str) -> Reading:
     """Understand a bullet from its words.
 

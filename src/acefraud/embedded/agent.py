@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
+import numpy as np
+import numpy.typing as npt
+
+from acefraud.core.book import STATUSES, VERDICTS, Table
 from acefraud.core.bullet import Bullet, Status
 from acefraud.core.decision import Reason, ReasonKind
-from acefraud.core.evidence import Record
 from acefraud.core.reading import read_bullet
 from acefraud.core.roles import Assessment
 from acefraud.core.scoring import Calibration, log_odds, sigmoid
@@ -59,24 +63,26 @@ class SimpleFraudAgent:
         return weigh(facts, bullets, calibration)
 
 
-def weigh(facts: Mapping[str, FactValue], bullets: Sequence[Bullet], calibration: Calibration | None) -> Assessment:
+def weigh(
+    facts: Mapping[str, FactValue],
+    bullets: Sequence[Bullet],
+    calibration: Calibration | None,
+    *,
+    proven: int | None = None,
+) -> Assessment:
     """Log-odds = intercept + scale x the scorecard's points + the weights of the bullets that fire.
 
-    Every term but the intercept stands among the reasons, the largest first.
+    Every term but the intercept stands among the reasons, the largest first. Where it is known how many bullets, from
+    the first on, are ``proven`` to apply, their conditions are not looked at again.
     """
     frame = calibration or GENERAL
-    reasons = [
-        Reason(kind=ReasonKind.KNOWLEDGE, text=point.words, contribution=frame.knowledge_scale * point.points)
-        for point in points_for(facts)
-        if frame.knowledge_scale > 0
-    ]
-    for bullet in bullets:
-        if fires(bullet, facts):
-            weight = weight_of(bullet, frame.base_rate)
-            if weight:
-                reasons.append(
-                    Reason(kind=ReasonKind.BULLET, text=bullet.shown, contribution=weight, bullet_id=bullet.id)
-                )
+    scale = frame.knowledge_scale
+    reasons = [_knowledge(point.words, scale * point.points) for point in points_for(facts)] if scale > 0 else []
+    for place, bullet in enumerate(bullets):
+        if fires(bullet, facts) if proven is None else place < proven or bullet.condition is None:
+            reason = _reasons.of(bullet, frame.base_rate)
+            if reason.contribution:
+                reasons.append(reason)
     reasons.sort(key=lambda reason: (-abs(reason.contribution or 0.0), reason.text))
     probability = sigmoid(frame.intercept + sum(reason.contribution or 0.0 for reason in reasons))
     return Assessment(
@@ -92,14 +98,41 @@ def fires(bullet: Bullet, facts: Mapping[str, FactValue]) -> bool:
     return bullet.condition is None or bullet.condition.holds(facts)
 
 
+@lru_cache(maxsize=4096)
+def _knowledge(words: str, contribution: float) -> Reason:
+    return Reason(kind=ReasonKind.KNOWLEDGE, text=words, contribution=contribution)
+
+
+class _Reasons:
+    """Bullets as reasons, made once for each bullet: the same ones speak in decision after decision."""
+
+    def __init__(self, most: int = 8192) -> None:
+        self._made: dict[int, tuple[Bullet, float, Reason]] = {}
+        self._most = most
+
+    def of(self, bullet: Bullet, base_rate: float) -> Reason:
+        """What a bullet says, and by how much it moves a decision."""
+        made = self._made.get(id(bullet))
+        if made is None or made[0] is not bullet or made[1] != base_rate:
+            weight = weight_of(bullet, base_rate)
+            reason = Reason(kind=ReasonKind.BULLET, text=bullet.shown, contribution=weight, bullet_id=bullet.id)
+            if len(self._made) >= self._most:
+                self._made.clear()
+            self._made[id(bullet)] = made = bullet, base_rate, reason
+        return made[2]
+
+
+_reasons = _Reasons()
+
+
 def weight_of(bullet: Bullet, base_rate: float) -> float:
     """What a bullet is worth in log-odds of fraud: fitted, else measured, else a little for what it claims."""
     if bullet.weight is not None:
         return bullet.weight
     if bullet.evidence is not None and bullet.verified:
-        weight = OVERLAP * _measured(bullet.evidence.shown, bullet.evidence.base_rate)
+        weight = _measured(bullet.evidence.shown.frauds, bullet.evidence.shown.support, bullet.evidence.base_rate)
     elif bullet.record.support >= MEASURED_FROM:
-        weight = OVERLAP * _measured(bullet.record, base_rate)
+        weight = _measured(bullet.record.frauds, bullet.record.support, base_rate)
     elif bullet.argues is None:
         weight = 0.0
     else:
@@ -108,10 +141,27 @@ def weight_of(bullet: Bullet, base_rate: float) -> float:
     return weight / 2 if bullet.status is Status.CANDIDATE else weight
 
 
-def _measured(record: Record, base_rate: float) -> float:
+def weights_in(table: Table, base_rate: float) -> npt.NDArray[np.float64]:
+    """The same for the bullets of a page, from its columns."""
+    claimed = np.where(table["claimed"] & table["conditioned"], CLAIMED, CLAIMED / 2)
+    said = np.where(table["argues"] == VERDICTS.index(Verdict.DECLINE), claimed, -claimed)
+    said[table["argues"] == 0] = 0.0
+    verified = (table["shown_support"] > 0) & ~np.isnan(table["shown_base"])
+    unfitted = np.isnan(table["weight"])
+    for row in np.flatnonzero(unfitted & (verified | (table["support"] >= MEASURED_FROM))):
+        shown = table[row]
+        if verified[row]:
+            said[row] = _measured(int(shown["shown_frauds"]), int(shown["shown_support"]), float(shown["shown_base"]))
+        else:
+            said[row] = _measured(int(shown["frauds"]), int(shown["support"]), base_rate)
+    said[table["status"] == STATUSES.index(Status.CANDIDATE)] /= 2
+    return np.where(unfitted, said, table["weight"])
+
+
+def _measured(frauds: int, support: int, base_rate: float) -> float:
     base = min(max(base_rate, 0.001), 0.999)
-    share = (record.frauds + PRIOR_CASES * base) / (record.support + PRIOR_CASES)
-    return log_odds(share) - log_odds(base)
+    share = (frauds + PRIOR_CASES * base) / (support + PRIOR_CASES)
+    return OVERLAP * (log_odds(share) - log_odds(base))
 
 
 def _as_bullet(place: int, bullet: str | Bullet) -> Bullet:

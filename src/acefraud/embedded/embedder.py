@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import logging
 import re
 import zlib
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
+from functools import cache, lru_cache
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import numpy as np
 
 from acefraud.core.roles import Embedder, Vectors
+from acefraud.embedded.kept_vectors import KeptVectors
 from acefraud.errors import ConfigurationError
 
 
@@ -26,11 +28,20 @@ class WordLlamaEmbedder:
 
     name = "wordllama-l2-256"
     threshold = 0.26
+    dimensions = 256
+
+    @property
+    def revision(self) -> str:
+        """What the vectors depend on besides the name: the package that the weights come with."""
+        try:
+            return importlib.metadata.version("wordllama")
+        except importlib.metadata.PackageNotFoundError:
+            return ""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row of length one for each text."""
         if not texts:
-            return np.zeros((0, 256), dtype=np.float32)
+            return np.zeros((0, self.dimensions), dtype=np.float32)
         vectors = np.asarray(_wordllama().embed(list(texts), norm=False), dtype=np.float32)
         return _unit(vectors)
 
@@ -45,6 +56,7 @@ class HashingEmbedder:
     name = "hashing-512"
     threshold = 0.21
     dimensions = 512
+    revision = "1"
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row of length one for each text."""
@@ -59,12 +71,29 @@ class HashingEmbedder:
 
 
 class CachedEmbedder:
-    """Remembers the vectors of the texts it saw last, by content."""
+    """Remembers the vectors of the texts it saw last, by content; and all of them on disk, where `kept` is given.
 
-    def __init__(self, embedder: Embedder, size: int = 20_000) -> None:
+    >>> cached = CachedEmbedder(HashingEmbedder())
+    >>> _ = cached.embed(["a VPN", "gift cards"]), cached.embed(["gift cards", "a VPN"])
+    >>> cached.embedded
+    2
+    """
+
+    def __init__(self, embedder: Embedder, size: int = 20_000, kept: KeptVectors | None = None) -> None:
         self._embedder = embedder
         self._size = size
-        self._vectors: OrderedDict[str, Vectors] = OrderedDict()
+        self._kept = kept
+        self._places: dict[str, int] = {}
+        self._texts: list[str] = []
+        self._next = 0
+        self._vectors: Vectors = np.empty((0, 0), dtype=np.float32)
+        self._lock = RLock()
+        self.embedded = 0
+        """How many texts were really embedded, and neither remembered nor found on disk."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """In another process: the same embedder and files, with nothing in memory."""
+        return CachedEmbedder, (self._embedder, self._size, self._kept)
 
     @property
     def name(self) -> str:
@@ -77,18 +106,57 @@ class CachedEmbedder:
         return self._embedder.threshold
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row for each text; only what is new is embedded."""
-        missing = list(dict.fromkeys(text for text in texts if text not in self._vectors))
-        fresh = dict(zip(missing, self._embedder.embed(missing), strict=True)) if missing else {}
-        found = [fresh[text] if text in fresh else self._vectors[text] for text in texts]
-        for text, vector in fresh.items():
-            self._vectors[text] = vector
-        while len(self._vectors) > self._size:
-            self._vectors.popitem(last=False)
-        return np.stack(found) if found else self._embedder.embed([])
+        """One row for each text; only what is new is embedded, all of it in one call."""
+        if not texts:
+            return self._embedder.embed([])
+        with self._lock:
+            places = [self._places.get(text, -1) for text in texts]
+            if -1 not in places:
+                remembered: Vectors = self._vectors[places]
+                return remembered
+            return self._with_missing(texts)
+
+    def _with_missing(self, texts: Sequence[str]) -> Vectors:
+        missing = list(dict.fromkeys(text for text in texts if text not in self._places))
+        made = self._found_or_embedded(missing)
+        fresh = dict(zip(missing, made, strict=True))
+        vectors = np.stack([fresh[text] if text in fresh else self._vectors[self._places[text]] for text in texts])
+        self._remember(missing, made)
+        return vectors
+
+    def _found_or_embedded(self, texts: list[str]) -> Vectors:
+        if self._kept is None:
+            return self._embed(texts)
+        found, vectors = self._kept.find(texts)
+        new = [text for text, there in zip(texts, found.tolist(), strict=True) if not there]
+        if new:
+            vectors[~found] = made = self._embed(new)
+            self._kept.keep(new, made)
+        return vectors
+
+    def _embed(self, texts: list[str]) -> Vectors:
+        self.embedded += len(texts)
+        return self._embedder.embed(texts)
+
+    def _remember(self, texts: list[str], vectors: Vectors) -> None:
+        """The latest texts take the places of the oldest."""
+        if not self._texts:
+            self._vectors = np.empty((self._size, vectors.shape[1]), dtype=np.float32)
+        for text, vector in list(zip(texts, vectors, strict=True))[max(0, len(texts) - self._size) :]:
+            if self._next < len(self._texts):
+                del self._places[self._texts[self._next]]
+                self._texts[self._next] = text
+            else:
+                self._texts.append(text)
+            self._places[text] = self._next
+            self._vectors[self._next] = vector
+            self._next = (self._next + 1) % self._size
 
 
-EMBEDDERS: dict[str, Callable[[], Embedder]] = {"wordllama": WordLlamaEmbedder, "hashing": HashingEmbedder}
+EMBEDDERS: dict[str, type[WordLlamaEmbedder] | type[HashingEmbedder]] = {
+    "wordllama": WordLlamaEmbedder,
+    "hashing": HashingEmbedder,
+}
 DEFAULT_EMBEDDER = "wordllama"
 
 
@@ -101,19 +169,27 @@ def key_of(full_name: str) -> str | None:
     return next((key for key, make in EMBEDDERS.items() if make().name == full_name), None)
 
 
-@cache
-def embedder_named(name: str) -> Embedder:
-    """The embedder of that name, remembering what it has embedded.
+def embedder_named(name: str, folder: Path | None = None) -> CachedEmbedder:
+    """The embedder of that name, remembering what it has embedded; from one run to the next where a folder is given.
 
     >>> embedder_named("hashing").embed(["a VPN"]).shape
     (1, 512)
     """
+    return _named(name, folder)
+
+
+@lru_cache(maxsize=8)
+def _named(name: str, folder: Path | None) -> CachedEmbedder:
     if name not in EMBEDDERS:
         known = ", ".join(EMBEDDERS)
         raise ConfigurationError(
             f"no embedder is called '{name}': expected one of {known}, or an object with name, threshold and embed()"
         )
-    return CachedEmbedder(EMBEDDERS[name]())
+    embedder = EMBEDDERS[name]()
+    if folder is None:
+        return CachedEmbedder(embedder)
+    kept = KeptVectors(folder, embedder.name, embedder.dimensions, revision=embedder.revision)
+    return CachedEmbedder(embedder, kept=kept)
 
 
 def _unit(vectors: Vectors) -> Vectors:

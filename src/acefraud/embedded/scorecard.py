@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from acefraud.core.condition import Condition
 from acefraud.core.english import say
+from acefraud.core.rules import Rules, places_in
 from acefraud.core.scoring import Calibration
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
@@ -99,17 +100,20 @@ class Point:
 
     condition: Condition
     points: float
-
-    @property
-    def words(self) -> str:
-        """The line in English."""
-        return say(self.condition)
+    words: str
+    """The line in English."""
 
 
 @cache
 def scorecard() -> tuple[Point, ...]:
     """The lines, read once."""
-    return tuple(Point(Condition.parse(text), points) for text, points in POINTS)
+    conditions = [Condition.parse(text) for text, _ in POINTS]
+    return tuple(Point(one, points, say(one)) for one, (_, points) in zip(conditions, POINTS, strict=True))
+
+
+@cache
+def _rules() -> Rules:
+    return Rules.of([point.condition for point in scorecard()])
 
 
 def points_for(facts: Mapping[str, FactValue]) -> list[Point]:
@@ -118,7 +122,7 @@ def points_for(facts: Mapping[str, FactValue]) -> list[Point]:
     >>> [point.words for point in points_for({"vpn": True, "account_age_days": 3.0})]
     ['account younger than 30 days', 'account younger than 7 days', 'a VPN or proxy']
     """
-    return [point for point in scorecard() if point.condition.holds(facts)]
+    return [scorecard()[place] for place in places_in(_rules().standing(facts)[1])]
 
 
 def score_in(table: FactTable) -> npt.NDArray[np.float64]:

@@ -7,14 +7,17 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from acefraud.core.roles import Embedder
 from acefraud.core.transaction import Case
 from acefraud.datasets import Dataset
+from acefraud.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.errors import InputError, ModelError
 from acefraud.evaluation.metrics import METRICS, Interval, Scored, as_json, over_rows, over_worlds
 from acefraud.evaluation.on_models import ModelFigures, TierFigures
@@ -162,7 +165,7 @@ def compare(
     longest_first = (Mode.OFFLINE_ONLINE, Mode.ONLINE_ONLY, Mode.VANILLA)  # so that no worker waits for a straggler
     jobs = [(part, mode) for mode in longest_first for part in parts]
     outcomes: list[_Outcome] = []
-    for outcome in _run_all(jobs, processes):
+    for outcome in _run_all(jobs, players.embedder if players else DEFAULT_EMBEDDER, processes):
         outcomes.append(outcome)
         progress(len(outcomes) / len(jobs))
     return _summed_up(outcomes, parts, name, independent)
@@ -178,19 +181,20 @@ def _check(part: Part, name: str) -> None:
             )
 
 
-def _run_all(jobs: Sequence[tuple[Part, Mode]], processes: int | None) -> Iterator[_Outcome]:
+def _run_all(jobs: Sequence[tuple[Part, Mode]], embedder: str | Embedder, processes: int | None) -> Iterator[_Outcome]:
+    run = partial(_run, embedder)
     workers = min(len(jobs), processes or os.cpu_count() or 1)
     if workers <= 1:
-        yield from map(_run, jobs)
+        yield from map(run, jobs)
         return
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(_run, jobs)
+        yield from pool.map(run, jobs)
 
 
-def _run(job: tuple[Part, Mode]) -> _Outcome:
+def _run(embedder: str | Embedder, job: tuple[Part, Mode]) -> _Outcome:
     part, mode = job
-    run = asyncio.run(TrainingPipeline(seed=part.seed).run(mode, part.train, part.test, mapping=part.mapping))
-    return _outcome(part, run)
+    pipeline = TrainingPipeline(embedder=embedder, seed=part.seed)
+    return _outcome(part, asyncio.run(pipeline.run(mode, part.train, part.test, mapping=part.mapping)))
 
 
 def _outcome(part: Part, run: ModeRun, tier: TierCount | None = None) -> _Outcome:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from acefraud.core.roles import Agent, Embedder, Judge, Proposes
-from acefraud.embedded.embedder import DEFAULT_EMBEDDER
+from acefraud.embedded.embedder import DEFAULT_EMBEDDER, embedder_named
 from acefraud.embedded.judge import LLMJudge
 from acefraud.embedded.reflector import Reflector
 from acefraud.learning.learner import Learner
@@ -86,13 +87,22 @@ class Cast:
             await self.client.close()
 
 
-def cast(chosen: ModelSettings, *, sensitive: tuple[str, ...] = (), caller: Caller | None = None) -> Cast:
+def cast(
+    chosen: ModelSettings,
+    *,
+    sensitive: tuple[str, ...] = (),
+    caller: Caller | None = None,
+    vectors: Path | None = None,
+) -> Cast:
     """Hand out the roles. Where no model was chosen for any, no client is made at all.
+
+    `vectors` is the folder that an embedded embedder keeps its vectors in, for the next run; None keeps none.
 
     >>> cast(ModelSettings()).client is None
     True
     """
-    own = chosen.embedding if chosen.embedding in EMBEDDERS else DEFAULT_EMBEDDER
+    name = chosen.embedding if chosen.embedding in EMBEDDERS else DEFAULT_EMBEDDER
+    own = name if vectors is None else embedder_named(name, vectors)
     if not chosen.uses_models:
         return Cast(embedder=own)
     players = play(chosen, mask=Mask(sensitive=sensitive), caller=caller)

@@ -16,7 +16,7 @@ from acefraud.core.events import Recalibrated
 from acefraud.core.evidence import Record
 from acefraud.core.scoring import Calibration
 from acefraud.core.table import Columns, FactTable
-from acefraud.curation.curator import Curator
+from acefraud.curation.curator import Curator, NewBullet
 from acefraud.embedded.induction.bins import BinOptions
 from acefraud.embedded.induction.boosting import History, Induced, InductionOptions, Lesson, induce
 from acefraud.embedded.induction.fitting import probabilities
@@ -184,8 +184,8 @@ class ColumnLearner:
             for bullet in self._considered():
                 lesson = lessons.pop(bullet.condition, None) if bullet.condition is not None else None
                 self._renew(bullet, lesson, weights)
-            for lesson in lessons.values():
-                weights[self._curate(lesson, source)] += lesson.weight
+            for lesson, said_by in zip(lessons.values(), self._curate(list(lessons.values()), source), strict=True):
+                weights[said_by] += lesson.weight
             weights.pop("", None)
             before = self.playbook.snapshot().calibration(node)
             threshold = before.threshold if before else self.options.learner.threshold
@@ -217,25 +217,29 @@ class ColumnLearner:
             problem_types=reply["problem_types"],
         )
 
-    def _curate(self, lesson: Lesson, source: Source) -> str:
-        """The id of the bullet that says it: a new one, or one that says nearly the same already."""
-        reply, node = as_reply(lesson), self.options.learner.node
-        content = str(reply["new_bullet"])
-        new = self._curator.merge_bullet(
-            content=content,
-            node=node,
-            playbook=self.playbook,
-            source=source,
-            condition=lesson.condition,
-            argues=lesson.argues,
-            evidence=lesson.evidence,
-            weight=lesson.weight,
-            problem_types=reply["problem_types"],
-        )
-        if new is not None:
-            return new
-        same = self._curator.duplicate_of(content, self.bullets, condition=lesson.condition, argues=lesson.argues)
-        return same.id if same is not None else ""
+    def _curate(self, lessons: Sequence[Lesson], source: Source) -> list[str]:
+        """For each the id of the bullet that says it: a new one, or one that says nearly the same already."""
+        new = [
+            NewBullet(
+                content=str(reply["new_bullet"]),
+                source=source,
+                condition=lesson.condition,
+                argues=lesson.argues,
+                evidence=lesson.evidence,
+                weight=lesson.weight,
+                problem_types=reply["problem_types"],
+            )
+            for lesson in lessons
+            for reply in [as_reply(lesson)]
+        ]
+        merged = self._curator.merge_bullets(new, self.options.learner.node, self.playbook)
+        return [one or self._said_by(each) for one, each in zip(merged, new, strict=True)]
+
+    def _said_by(self, new: NewBullet) -> str:
+        """The id of the bullet in use that says the same; nothing where a person retired it."""
+        node = self.options.learner.node
+        same = self._curator.said_already(new.content, node, self.playbook, condition=new.condition, argues=new.argues)
+        return same.id if same is not None and same.status is not Status.RETIRED else ""
 
 
 @dataclass(frozen=True, slots=True)

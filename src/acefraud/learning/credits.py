@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from acefraud.core.bullet import Bullet, Status
 from acefraud.core.decision import Decision
 from acefraud.core.events import Credit, OutcomeHeard
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource
 from acefraud.core.playbook import Snapshot
+from acefraud.core.rules import places_in
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.embedded.facts import facts_of
 
@@ -63,21 +63,29 @@ def credits_for(hearing: Hearing, snapshot: Snapshot) -> tuple[Credit, ...]:
     facts = decision.facts if decision else facts_of(hearing.subject).facts
     used = set(decision.cited) if decision and right is not None else set()
     measured = hearing.outcome.source is not OutcomeSource.JUDGE  # an opinion is no measurement
-    credits = []
-    for bullet in snapshot.bullets.values():
-        fired = measured and _fired(bullet, facts, decision.node if decision else bullet.node)
-        if bullet.id in used or fired:
-            credits.append(
-                Credit(
-                    bullet_id=bullet.id,
-                    helpful=int(bullet.id in used and right is True),
-                    harmful=int(bullet.id in used and right is False),
-                    selected=int(bullet.id in used),
-                    fired=int(fired),
-                    fired_frauds=int(fired and hearing.outcome.is_fraud),
-                )
-            )
-    return tuple(credits)
+    fired = set(fired_in(snapshot, facts, decision.node if decision else None)) if measured else set()
+    return tuple(
+        Credit(
+            bullet_id=one,
+            helpful=int(one in used and right is True),
+            harmful=int(one in used and right is False),
+            selected=int(one in used),
+            fired=int(one in fired),
+            fired_frauds=int(one in fired and hearing.outcome.is_fraud),
+        )
+        for one in sorted(used | fired, key=lambda one: snapshot.book.row(one) or 0)
+        if one in snapshot.book
+    )
+
+
+def fired_in(snapshot: Snapshot, facts: Mapping[str, FactValue], node: str | None) -> Iterator[str]:
+    """The bullets whose condition held, selected or not; of one node, or each of its own."""
+    for page in snapshot.book.pages:
+        if page.rules.any:
+            proven = page.rules.standing(facts)[1]
+            in_use = page.in_use(snapshot.book.node(node)) if node is not None else page.not_retired()
+            for place in places_in(proven & in_use.bits):
+                yield page.ids[place]
 
 
 def taken_back(before: Sequence[OutcomeHeard]) -> list[Credit]:
@@ -87,10 +95,3 @@ def taken_back(before: Sequence[OutcomeHeard]) -> list[Credit]:
         counts = counted.setdefault(credit.bullet_id, Counter())
         counts.update(credit.model_dump(exclude={"bullet_id"}))
     return [Credit(bullet_id=one, **counts).reversed() for one, counts in counted.items() if any(counts.values())]
-
-
-def _fired(bullet: Bullet, facts: Mapping[str, FactValue], node: str) -> bool:
-    """Whether its condition held, selected or not."""
-    if bullet.condition is None or bullet.node != node or bullet.status is Status.RETIRED:
-        return False
-    return bullet.condition.holds(facts)

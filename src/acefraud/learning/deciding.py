@@ -51,7 +51,7 @@ def decided(
     """What was thought of a transaction, as it is recorded."""
     stood_in = ("fallback", str(view.verdict)) if view.fallback else ()
     how = " ".join(part for part in (view.model, view.prompt, *stood_in) if part)
-    return Decision(
+    return Decision.model_construct(  # of parts that were checked when they were made
         id=decision_id(transaction, node, how, trace),
         transaction=transaction,
         node=node,

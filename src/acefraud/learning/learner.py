@@ -15,11 +15,11 @@ from acefraud.core.evidence import Evidence
 from acefraud.core.ledger import RowsChange
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling
 from acefraud.core.playbook import Snapshot
-from acefraud.core.roles import Agent, FetchesAhead, Judge, Presents
+from acefraud.core.roles import Agent, Assessment, FetchesAhead, Judge, Presents
 from acefraud.core.scoring import Calibration
 from acefraud.core.transaction import Case, Transaction, Verdict
-from acefraud.curation.curator import Curator
-from acefraud.embedded.agent import SimpleFraudAgent
+from acefraud.curation.curator import Curator, NewBullet
+from acefraud.embedded.agent import SimpleFraudAgent, weigh
 from acefraud.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.embedded.facts import KnownFacts, facts_of
 from acefraud.embedded.judge import SimpleJudge
@@ -35,7 +35,7 @@ from acefraud.learning.remembering import EntityMemory, directions_of, forgettin
 from acefraud.learning.standing_in import Fallback, Tiered
 from acefraud.learning.thresholds import ThresholdRule, cases_for
 from acefraud.learning.upkeep import Upkeep
-from acefraud.selection.hybrid import HybridSelector
+from acefraud.selection.hybrid import HybridSelector, Selection
 from acefraud.storage.playbook import BulletPlaybook
 
 ODDS_KEPT = 500
@@ -123,31 +123,40 @@ class Learner:
         self, transactions: Sequence[Transaction], snapshot: Snapshot, agent: Agent | None = None
     ) -> list[Decision]:
         """All of them at once: those that wait for a model do not hold up the others."""
-        waits = not isinstance(self.agent, SimpleFraudAgent) or isinstance(self.selector.embedder, FetchesAhead)
+        embedded = isinstance(agent or self.agent, SimpleFraudAgent)
+        waits = not embedded or self.selector.fetches_ahead
         known = [facts_of(transaction) async for transaction in in_turns(transactions, waits)]
         selector, failure = await self._selector_for(transactions, known, snapshot)
+        node = self.options.node
+        calibration = snapshot.calibration(node)
+        threshold = calibration.threshold if calibration else 0.5
+
+        def made(transaction: Transaction, facts: KnownFacts, view: Assessment, chosen: Selection) -> Decision:
+            decision = decided(transaction, facts, view, chosen.trace, node=node, threshold=threshold)
+            return decision.model_copy(update={"selection_fallback": failure}) if failure else decision
 
         async def decide(transaction: Transaction, facts: KnownFacts) -> Decision:
-            node = self.options.node
             chosen = selector.select(transaction, facts.facts, snapshot, node=node, n_bullets=self.options.n_bullets)
-            calibration = snapshot.calibration(node)
-            threshold = calibration.threshold if calibration else 0.5
             view = await (agent or self.agent).assess(transaction.text, facts.facts, chosen.bullets, calibration)
-            view = settled(view, snapshot.scale(node, view.model), threshold)
-            made = decided(transaction, facts, view, chosen.trace, node=node, threshold=threshold)
-            return made.model_copy(update={"selection_fallback": failure}) if failure else made
+            return made(transaction, facts, settled(view, snapshot.scale(node, view.model), threshold), chosen)
 
         each = list(zip(transactions, known, strict=True))
-        if not waits:  # the embedded engine never waits, and needs no event loop
-            return [await decide(*one) for one in each]
-        return await all_at_once(decide(*one) for one in each)
+        if waits:
+            return await all_at_once(decide(*one) for one in each)
+        chosen = selector.select_many(
+            transactions, [one.facts for one in known], snapshot, node=node, n_bullets=self.options.n_bullets
+        )
+        return [  # the embedded engine never waits, and needs no event loop
+            made(transaction, facts, weigh(facts.facts, picked.bullets, calibration, proven=picked.proven), picked)
+            for (transaction, facts), picked in zip(each, chosen, strict=True)
+        ]
 
     async def _selector_for(
         self, transactions: Sequence[Transaction], known: Sequence[KnownFacts], snapshot: Snapshot
     ) -> tuple[HybridSelector, str]:
         """The selector with all vectors at hand; with an embedded embedder, and why, where the model's failed."""
         embedder = self.selector.embedder
-        if not isinstance(embedder, FetchesAhead):
+        if not self.selector.fetches_ahead or not isinstance(embedder, FetchesAhead):
             return self.selector, ""
         pairs = zip(transactions, known, strict=True)
         texts = [self.selector.texts_for(each, facts.facts, snapshot, self.options.node) for each, facts in pairs]
@@ -229,7 +238,7 @@ class Learner:
         known = self.playbook.get_bullets_for_node(self.options.node)
         replies = [ruling.as_reply() for ruling in await self.lessons.lessons(known, all_waiting=True)]
         with self.playbook.one_step(why="learnt from the failures of a run"):
-            added = [new for reply in replies if (new := self._curate(reply, Source.ONLINE)) is not None]
+            added = self._curate(replies, Source.ONLINE)
             self.upkeep.refit()
         return added
 
@@ -279,7 +288,7 @@ class Learner:
         for _ in range(ATTEMPTS):
             try:
                 with self.playbook.one_step(why=f"learnt from {outcome.transaction_id}"):
-                    added = [new for reply in replies if (new := self._curate(reply, Source.ONLINE)) is not None]
+                    added = self._curate(replies, Source.ONLINE)
                     self.upkeep.recheck()
                     self.upkeep.demote()
                     self.upkeep.refit()
@@ -292,9 +301,9 @@ class Learner:
         self, transaction: Transaction, decision: Decision | None, outcome: Outcome, judgement: Judgement
     ) -> list[dict[str, Any]]:
         snapshot = self.playbook.snapshot()
-        known = KnownAlready(tuple(snapshot.for_node(self.options.node)), snapshot.calibration(self.options.node))
-        if len(known.bullets) >= self.options.most_bullets:
+        if snapshot.count(self.options.node) >= self.options.most_bullets:
             return []
+        known = KnownAlready(tuple(snapshot.for_node(self.options.node)), snapshot.calibration(self.options.node))
         replies = self.reflector.review(known) if self.playbook.outcomes % self.options.review_every == 0 else []
         wrong = judgement.ruling is Ruling.INCORRECT
         if wrong or self.playbook.outcomes % self.options.reflect_every == 0:
@@ -312,32 +321,21 @@ class Learner:
     async def _lessons_of_model(
         self, lessons: ModelLessons, transaction: Transaction, decision: Decision | None, outcome: Outcome
     ) -> list[dict[str, Any]]:
-        bullets = self.playbook.get_bullets_for_node(self.options.node)
         case = Case(transaction=transaction, is_fraud=outcome.is_fraud)
         if decision is not None and _verdict_of(decision) is not None:
             said = next((reason.text for reason in decision.reasons if reason.kind is ReasonKind.MODEL), "")
             example = example_of(case, decision.verdict, said)
             lessons.note(example, transaction.id, decision.probability, decision.threshold)
-        if len(bullets) >= self.options.most_bullets:
+        if self.playbook.snapshot().count(self.options.node) >= self.options.most_bullets:
             return []
+        bullets = self.playbook.get_bullets_for_node(self.options.node)
         due = self.playbook.outcomes % self.options.review_every == 0
         return [ruling.as_reply() for ruling in await lessons.lessons(bullets, all_waiting=due)]
 
-    def _curate(self, reply: dict[str, Any], source: Source) -> str | None:
-        condition, argues = reply["condition"], reply["argues"]
-        return self.curator.merge_bullet(
-            content=str(reply["new_bullet"]),
-            node=self.options.node,
-            playbook=self.playbook,
-            source=source,
-            condition=None if condition is None else Condition.parse(str(condition)),
-            argues=None if argues is None else Verdict(str(argues)),
-            evidence=reply["evidence"],
-            weight=reply["weight"],
-            problem_types=reply["problem_types"],
-            status=reply.get("status", Status.ACTIVE),
-            why=reply.get("why", ""),
-        )
+    def _curate(self, replies: Sequence[dict[str, Any]], source: Source) -> list[str]:
+        """Let the playbook say what was learnt; returns the ids of the bullets that are new or came back."""
+        new = [_new_bullet(reply, source) for reply in replies]
+        return [one for one in self.curator.merge_bullets(new, self.options.node, self.playbook) if one is not None]
 
     # --- fitting and keeping in order ---
 
@@ -360,7 +358,7 @@ class Learner:
         rising, falling = directions_of(mapping)
         ordered = course.ordered
         induced = self.reflector.study(ordered, progress, rising=rising, falling=falling) if ordered else None
-        alone = not self.playbook.get_bullets_for_node(self.options.node)
+        alone = not self.playbook.snapshot().count(self.options.node)
         replies = [as_reply(lesson) for lesson in induced.lessons] if induced else []
         return self._finish(course, replies, induced.calibration if induced is not None and alone else None)
 
@@ -416,7 +414,7 @@ class Learner:
             latest = course.ordered[-self.reflector.options.memory :]
             self.playbook.record([course.trained], cases=latest, rows=course.remembered)
             self.upkeep.recheck()
-            added = [new for reply in replies if (new := self._curate(reply, Source.OFFLINE)) is not None]
+            added = self._curate(replies, Source.OFFLINE)
             if frame is None:
                 self.upkeep.refit()
             else:
@@ -463,6 +461,22 @@ class Learner:
         """Retire or question bullets whose record on the latest outcomes no longer bears them out."""
         self._recall()
         self.upkeep.demote()
+
+
+def _new_bullet(reply: dict[str, Any], source: Source) -> NewBullet:
+    """What a reply of the reflector asks for."""
+    condition, argues = reply["condition"], reply["argues"]
+    return NewBullet(
+        content=str(reply["new_bullet"]),
+        source=source,
+        condition=None if condition is None else Condition.parse(str(condition)),
+        argues=None if argues is None else Verdict(str(argues)),
+        evidence=reply["evidence"],
+        weight=reply["weight"],
+        problem_types=reply["problem_types"],
+        status=reply.get("status", Status.ACTIVE),
+        why=reply.get("why", ""),
+    )
 
 
 def _verdict_of(decision: Decision | None) -> Verdict | None:

@@ -174,7 +174,7 @@ def _summed_up(
         decided=np.array([decision.verdict is not Verdict.REVIEW for decision in decisions], dtype=np.bool_),
         probabilities=np.array([decision.probability for decision in decisions], dtype=np.float64),
         labels=np.array([case.is_fraud for case in test], dtype=np.bool_),
-        bullets=len(learner.playbook.get_bullets_for_node(learner.options.node)),
+        bullets=learner.playbook.snapshot().count(learner.options.node),
         cited=float(np.mean([len(decision.cited) for decision in decisions])) if decisions else 0.0,
         seconds=seconds,
         playbook=learner.playbook,

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from acefraud.core.book import Book
 from acefraud.core.bullet import Bullet
-from acefraud.core.roles import Vectors
+from acefraud.selection.draws import key_for
 from acefraud.selection.hybrid import HybridSelector
-from acefraud.selection.stages import draws_for, merits_of, success_of
+from acefraud.selection.worth import worth_in
 
 Mask = npt.NDArray[np.bool_]
 
@@ -31,7 +32,8 @@ def cited_in(
     on the id of the transaction too.
     """
     cited = fired.copy()
-    unsure = _to_be_chosen(selector, bullets, fired, base_rate, wanted)
+    book = Book.of(bullets)
+    unsure = _to_be_chosen(selector, book, fired, base_rate, wanted)
     if not len(unsure):
         return cited
     packed = np.packbits(fired[unsure], axis=1)
@@ -39,29 +41,20 @@ def cited_in(
     _, first, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     picked = np.zeros((len(first), len(bullets)), dtype=np.bool_)
     for place, row in enumerate(unsure[first]):
-        places = [int(place) for place in np.flatnonzero(fired[row])]
-        generator = None
-        if selector.explore:
-            generator = draws_for(selector.seed, str(row) if ids is None else ids[row], revision)
-        choice = selector.choose([(bullets[i], True) for i in places], base_rate, wanted, generator, _no_query)
-        chosen = {bullet.id for bullet in choice.bullets}
-        picked[place, [i for i in places if bullets[i].id in chosen]] = True
+        key = key_for(selector.seed, str(row) if ids is None else ids[row], revision) if selector.explore else None
+        picked[place, selector.pick_proven(book, np.flatnonzero(fired[row]), base_rate, wanted, key)] = True
     cited[unsure] = picked[which.reshape(-1)]
     return cited
 
 
 def _to_be_chosen(
-    selector: HybridSelector, bullets: Sequence[Bullet], fired: Mask, base_rate: float, wanted: int
+    selector: HybridSelector, book: Book, fired: Mask, base_rate: float, wanted: int
 ) -> npt.NDArray[np.int64]:
     """The rows where more fire than are wanted, or one may be of too little quality. The rest cite all that fire."""
-    success = success_of(merits_of(bullets, base_rate))
+    success = worth_in(book, base_rate).success
     doubtful = success < selector.quality_threshold
     return np.flatnonzero((fired.sum(axis=1) > wanted) | fired[:, doubtful].any(axis=1))
 
 
 def _numbers(count: int) -> npt.NDArray[np.uint8]:
     return np.arange(count, dtype=np.uint64).view(np.uint8).reshape(count, 8)
-
-
-def _no_query() -> Vectors:
-    raise AssertionError("bullets with a condition that holds are relevant by proof")

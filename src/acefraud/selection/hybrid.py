@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from acefraud.core.book import Book
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source
-from acefraud.core.decision import BulletScore, SelectionTrace, StageCount
+from acefraud.core.decision import BulletScore, SelectionTrace
 from acefraud.core.english import say_facts
 from acefraud.core.playbook import ReadsPlaybook, Snapshot
 from acefraud.core.roles import Embedder, FetchesAhead, Presents, Vectors
+from acefraud.core.rules import places_in
 from acefraud.core.transaction import FactValue, Transaction
-from acefraud.embedded.agent import weight_of
 from acefraud.embedded.embedder import DEFAULT_EMBEDDER, embedder_named
 from acefraud.embedded.facts import facts_of
 from acefraud.errors import ConfigurationError, InputError
 from acefraud.llm.client import ModelClient
 from acefraud.llm.embedder import DEFAULT_EMBEDDING, ModelEmbedder
 from acefraud.selection import stages
-from acefraud.selection.stages import Weights
+from acefraud.selection.axis import Axis, Bins
+from acefraud.selection.contest import Pick, Weights, picks_of
+from acefraud.selection.draws import beta, key_for
+from acefraud.selection.large import BookIndex, index_can_be_used, index_installed
+from acefraud.selection.nearest import PROPOSED
+from acefraud.selection.stages import NOBODY, Asked, Kept, Resembling
+from acefraud.selection.together import Scoring, can_be_together, picked_together
+from acefraud.selection.vectors import BookVectors
+from acefraud.selection.worth import Column, Rows, drawn_from, pinned_at, worth_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +41,69 @@ class Selection:
     bullets: tuple[Bullet, ...]
     scores: tuple[BulletScore, ...]
     trace: SelectionTrace
+    proven: int
+    """How many of the bullets, from the first on, are proven to apply."""
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """What stages 2 to 5 picked, and how many bullets each of the five stages left."""
+class Chosen:
+    """What stages 3 to 5 picked, by row, and how many bullets each of the five stages left."""
 
-    bullets: tuple[Bullet, ...]
-    scores: tuple[BulletScore, ...]
+    picks: list[tuple[int, Pick]]
     left: tuple[int, ...]
+    proven: int
+    """How many of them, from the first on, are proven to apply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Bullets by their rows in the book, in ascending order. Draws and vectors are looked up when they are needed."""
+
+    asked: Asked
+    rows: Rows
+    success: Column
+    relevance: Column
+    key: np.uint64 | None
+    """What draws start from; None where nothing is left to chance."""
+    query: Vectors | None
+    """What they resemble; None where they are proven to apply."""
+    known: BookVectors
+
+    def draws(self, places: Rows) -> Column:
+        """One from each bullet's Beta(for + 1, against + 1), or what is expected of it."""
+        keys, shapes = drawn_from(self.asked.book, self.rows[places], self.asked.base_rate)
+        return shapes.expected if self.key is None else beta(keys ^ self.key, shapes)
+
+    def vectors(self, places: Rows) -> Vectors:
+        """Their vectors."""
+        return self.known.at(self.asked.book, self.rows[places])
+
+    def exact(self, places: Rows, vectors: Vectors) -> Column:
+        """Their relevance, which the size of a matrix product has no part in."""
+        if self.query is None:
+            return self.relevance[places]
+        cosines: Column = np.vecdot(vectors, self.query).astype(np.float64)
+        return cosines
+
+    def likeness(self, vector: Vectors) -> Vectors:
+        """The products of all of them with a vector, roughly."""
+        return self.known.products(self.asked.book, self.rows, vector)
+
+    def axis(self) -> tuple[Axis, Bins] | None:
+        """A direction that most vectors have in common, and how far they lean to it; None where that is not known."""
+        return self.known.axis(self.asked.book, self.rows)
+
+
+STAGES = ("contextual", "quality", "semantic", "hybrid", "diversity")
 
 
 class HybridSelector:
     """Picks bullets by record, relevance, exploration and difference from one another.
 
     `semantic_threshold` is the embedder's own measured one unless given (0.5 was set for text-embedding-3-small).
-    With `explore=False` what is expected of a bullet takes the place of the draw, and nothing is left to chance.
+    With `explore=False` what is expected of a bullet takes the place of the draw, and nothing is left to chance. In a
+    book of 200,000 bullets or more an index proposes those that resemble a transaction most, where the extra `index` is
+    installed; with `exact=True` all are looked at, whatever their number.
 
     >>> from acefraud.storage.playbook import BulletPlaybook
     >>> playbook = BulletPlaybook()
@@ -68,6 +124,7 @@ class HybridSelector:
         *,
         seed: int = 0,
         explore: bool = True,
+        exact: bool = False,
     ) -> None:
         self.embedder = _embedder(embedding_model) if isinstance(embedding_model, str) else embedding_model
         self.quality_threshold = _share("quality_threshold", quality_threshold)
@@ -78,6 +135,11 @@ class HybridSelector:
         self.weights = _weights(weights)
         self.seed = seed
         self.explore = explore
+        self.exact = exact
+        self._vectors = BookVectors(self.embedder, hold_all=exact or not index_installed())
+        self._index = BookIndex(self._vectors)
+        self._presents = isinstance(self.embedder, Presents)  # asking a protocol takes its time
+        self.fetches_ahead = isinstance(self.embedder, FetchesAhead)
 
     def select_bullets(
         self,
@@ -106,73 +168,150 @@ class HybridSelector:
         source: Source | str | None = None,
     ) -> Selection:
         """The same for facts already known, with the trace of the stages."""
+        return self.select_many([transaction], [facts], snapshot, node=node, n_bullets=n_bullets, source=source)[0]
+
+    def select_many(
+        self,
+        transactions: Sequence[Transaction],
+        facts: Sequence[Mapping[str, FactValue]],
+        snapshot: Snapshot,
+        *,
+        node: str = DEFAULT_NODE,
+        n_bullets: int = 5,
+        source: Source | str | None = None,
+    ) -> list[Selection]:
+        """The same for many transactions at once: all are compared with the book in one matrix product."""
         if n_bullets < 0:
             raise ConfigurationError(f"n_bullets must not be negative, got {n_bullets}")
-        in_context = stages.contextual(snapshot, node, _source(source), facts)
         calibration = snapshot.calibration(node)
-        base_rate = calibration.base_rate if calibration else 0.5
-        generator = stages.draws_for(self.seed, transaction.id, snapshot.revision) if self.explore else None
-        choice = self.choose(in_context, base_rate, n_bullets, generator, lambda: self._embed_query(transaction, facts))
-        names = ("contextual", "quality", "semantic", "hybrid", "diversity")
-        trace = SelectionTrace(
-            stages=tuple(StageCount(stage=name, left=left) for name, left in zip(names, choice.left, strict=True)),
-            scores=choice.scores,
-            revision=snapshot.revision,
-            seed=self.seed,
-            embedder=self.embedder.name,
-            settings=f"{self.settings} n={n_bullets} source={source or 'all'}",
+        asked = Asked(
+            book=snapshot.book,
+            node=snapshot.book.node(node),
+            source=_source(source),
+            base_rate=calibration.base_rate if calibration else 0.5,
+            wanted=n_bullets,
         )
-        return Selection(choice.bullets, choice.scores, trace)
+        kept = [stages.contextual_and_good(asked, each, self.quality_threshold) for each in facts]
+        queries = self._queries(transactions, facts, kept)
+        found = self._resembling(asked, kept, queries)
+        keys = self._keys(transactions, snapshot)
+        together = self._chosen_together(asked, kept, keys)
+        by_index = f" nearest={PROPOSED}" if self._by_index(asked.book) else ""
+        settings = f"{self.settings} n={n_bullets} source={source or 'all'}{by_index}"
+        return [
+            self._selection(
+                asked.book, together.get(place) or self._chosen(asked, left, prose, key), snapshot.revision, settings
+            )
+            for place, (left, prose, key) in enumerate(zip(kept, found, keys, strict=True))
+        ]
+
+    def pick_proven(self, book: Book, rows: Rows, base_rate: float, wanted: int, key: np.uint64 | None) -> Rows:
+        """Which of the bullets that fire (rows of a book) are cited. ``key`` is what draws start from, if any."""
+        success = worth_in(book, base_rate).success[rows]
+        for least in (self.quality_threshold, stages.RELAXATION * self.quality_threshold):
+            good = rows[(success >= least) | pinned_at(book, rows)]
+            if len(good) >= wanted:
+                break
+        asked = Asked(book, None, None, base_rate, wanted)
+        chosen = self._chosen(asked, Kept(len(rows), len(good), good), NOBODY, key)
+        return np.array([row for row, _ in chosen.picks], dtype=np.int64)
 
     def texts_for(
         self, transaction: Transaction, facts: Mapping[str, FactValue], snapshot: Snapshot, node: str
     ) -> list[str]:
         """Every text that a selection may embed, for embedders that have to be asked ahead."""
-        in_context = stages.contextual(snapshot, node, None, facts)
-        asked = [] if all(proven for _, proven in in_context) else [self._query_text(transaction, facts)]
-        return [*asked, *(self._bullet_text(bullet) for bullet, _ in in_context)]
+        in_context = [
+            (page.bullet(place), bool(proven >> place & 1))
+            for page, rows in snapshot.rows_of(node)
+            for possible, proven in [page.rules.standing(facts)]
+            for place in places_in(rows.bits & possible)
+        ]
+        query = [] if all(proven for _, proven in in_context) else [self._query_text(transaction, facts)]
+        return [*query, *(self._vectors.text_of(bullet) for bullet, _ in in_context)]
 
-    def choose(
-        self,
-        in_context: Sequence[tuple[Bullet, bool]],
-        base_rate: float,
-        wanted: int,
-        generator: np.random.Generator | None,
-        query: Callable[[], Vectors],
-    ) -> Choice:
-        """Stages 2 to 5 over the bullets that may apply, each with whether that is proven."""
-        all_merits = stages.merits_of([bullet for bullet, _ in in_context], base_rate)
-        places = stages.quality(in_context, all_merits, self.quality_threshold, wanted)
-        good = [in_context[place] for place in places]
-        vectors = self.embedder.embed([self._bullet_text(bullet) for bullet, _ in good])
-        contributions = np.array([weight_of(bullet, base_rate) for bullet, _ in good], dtype=np.float64)
-        asked = None if all(proven for _, proven in good) else query()
-        kept, relevance = stages.semantic(good, contributions, vectors, asked, self.semantic_threshold)
-        merits = all_merits[places][kept]
-        success, draws = stages.success_of(merits), stages.thompson(merits, generator)
-        combined = stages.hybrid(success, relevance, draws, self.weights)
-        bullets = [good[place][0] for place in kept]
-        proven = [good[place][1] for place in kept]
-        picks = stages.diverse(combined, proven, vectors[kept], wanted, self.diversity_weight)
-        scores = tuple(
-            BulletScore(
-                bullet_id=bullets[i].id,
-                quality=float(success[i]),
-                semantic=float(relevance[i]),
-                thompson=float(draws[i]),
-                combined=float(combined[i]),
-                diversity=bonus,
-                total=float(combined[i]) + bonus,
-            )
-            for i, bonus in picks
+    def _queries(
+        self, transactions: Sequence[Transaction], facts: Sequence[Mapping[str, FactValue]], kept: Sequence[Kept]
+    ) -> Sequence[Vectors | None]:
+        """The vectors of those transactions that anything in prose could resemble."""
+        asking = [place for place, left in enumerate(kept) if any(mask.any() for mask in left.prose)]
+        if not asking:
+            return [None] * len(kept)
+        vectors = self.embedder.embed([self._query_text(transactions[place], facts[place]) for place in asking])
+        found = dict(zip(asking, vectors, strict=True))
+        return [found.get(place) for place in range(len(kept))]
+
+    def _keys(self, transactions: Sequence[Transaction], snapshot: Snapshot) -> list[np.uint64 | None]:
+        if not self.explore:
+            return [None] * len(transactions)
+        return [key_for(self.seed, transaction.id, snapshot.revision) for transaction in transactions]
+
+    def _chosen_together(
+        self, asked: Asked, kept: Sequence[Kept], keys: Sequence[np.uint64 | None]
+    ) -> dict[int, Chosen]:
+        """Those of many transactions that can be chosen for in one go."""
+        places = [place for place, left in enumerate(kept) if can_be_together(left)]
+        if len(places) < 2 or not asked.wanted:
+            return {}
+        scoring = Scoring(self.semantic_threshold, self.weights, self.diversity_weight)
+        picked = picked_together(asked, [kept[i] for i in places], [keys[i] for i in places], scoring, self._vectors)
+        return {place: _chosen(kept[place], 0, picks) for place, picks in zip(places, picked, strict=True)}
+
+    def _resembling(
+        self, asked: Asked, kept: Sequence[Kept], queries: Sequence[Vectors | None]
+    ) -> Iterator[Resembling]:
+        if self._by_index(asked.book):
+            return self._index.resembling(asked, kept, queries, self.semantic_threshold)
+        return stages.resembling(asked, kept, queries, self.semantic_threshold, self._vectors)
+
+    def _by_index(self, book: Book) -> bool:
+        return not self.exact and index_can_be_used(len(book))
+
+    def _chosen(self, asked: Asked, kept: Kept, prose: Resembling, key: np.uint64 | None) -> Chosen:
+        """Stages 3 to 5. What merely resembles never takes the place of what is proven to apply."""
+        strength = worth_in(asked.book, asked.base_rate).strength[kept.proven]
+        fields = (
+            (kept.proven, stages.relevance_by_proof(strength, self.semantic_threshold), None),
+            prose,
         )
-        left = (len(in_context), len(good), len(kept), len(combined), len(picks))
-        return Choice(tuple(bullets[i] for i, _ in picks), scores, left)
+        picks: list[tuple[int, Pick]] = []
+        vectors: list[Vectors] = []
+        for rows, relevance, query in fields:
+            left = asked.wanted - len(picks)
+            if left and len(rows):
+                success = worth_in(asked.book, asked.base_rate).success[rows]
+                entrants = Candidates(asked, rows, success, relevance, key, query, self._vectors)
+                won, vectors = picks_of(entrants, left, self.weights, self.diversity_weight, vectors)
+                picks.extend((int(rows[pick.place]), pick) for pick in won)
+        return _chosen(kept, len(prose.rows), picks)
+
+    def _selection(self, book: Book, chosen: Chosen, revision: int, settings: str) -> Selection:
+        bullets = tuple(book.at(row) for row, _ in chosen.picks)
+        trace = SelectionTrace.model_validate(
+            {
+                "stages": [{"stage": name, "left": left} for name, left in zip(STAGES, chosen.left, strict=True)],
+                "scores": [
+                    {
+                        "bullet_id": bullet.id,
+                        "quality": pick.quality,
+                        "semantic": pick.semantic,
+                        "thompson": pick.thompson,
+                        "combined": pick.combined,
+                        "diversity": pick.diversity,
+                        "total": pick.combined + pick.diversity,
+                    }
+                    for bullet, (_, pick) in zip(bullets, chosen.picks, strict=True)
+                ],
+                "revision": revision,
+                "seed": self.seed,
+                "embedder": self.embedder.name,
+                "settings": settings,
+            }
+        )
+        return Selection(bullets, trace.scores, trace, chosen.proven)
 
     def without_draws(self) -> HybridSelector:
         """The same selector, leaving nothing to chance and nothing to a network."""
-        far = isinstance(self.embedder, FetchesAhead)
-        same = self.with_embedder(DEFAULT_EMBEDDER) if far else copy.copy(self)
+        same = self.with_embedder(DEFAULT_EMBEDDER) if self.fetches_ahead else copy.copy(self)
         same.explore = False
         return same
 
@@ -180,6 +319,10 @@ class HybridSelector:
         """The same selector with an embedder of another name, and the threshold that was measured for that."""
         same = copy.copy(self)
         same.embedder = _embedder(name)
+        same._vectors = BookVectors(same.embedder, hold_all=same.exact or not index_installed())
+        same._index = BookIndex(same._vectors)
+        same._presents = isinstance(same.embedder, Presents)
+        same.fetches_ahead = isinstance(same.embedder, FetchesAhead)
         same.semantic_threshold = same.embedder.threshold
         return same
 
@@ -193,18 +336,17 @@ class HybridSelector:
             f"{'' if self.explore else ' explore=no'}"
         )
 
-    def _embed_query(self, transaction: Transaction, facts: Mapping[str, FactValue]) -> Vectors:
-        vector: Vectors = self.embedder.embed([self._query_text(transaction, facts)])[0]
-        return vector
-
-    def _bullet_text(self, bullet: Bullet) -> str:
-        return self.embedder.presentable_bullet(bullet) if isinstance(self.embedder, FetchesAhead) else bullet.content
-
     def _query_text(self, transaction: Transaction, facts: Mapping[str, FactValue]) -> str:
         """What a transaction is looked up by: its text, or its facts in words; without what may not leave the house."""
-        if isinstance(self.embedder, Presents):
+        if self._presents and isinstance(self.embedder, Presents):
             return self.embedder.presentable(transaction.text, facts)
         return transaction.text or say_facts(facts)
+
+
+def _chosen(kept: Kept, resembling: int, picks: list[tuple[int, Pick]]) -> Chosen:
+    relevant = len(kept.proven) + resembling
+    left = (kept.in_context, kept.good, relevant, relevant, len(picks))
+    return Chosen(picks, left, min(len(kept.proven), len(picks)))
 
 
 def _embedder(name: str) -> Embedder:

@@ -1,155 +1,156 @@
-"""The five stages, one function each. Values in, values out; randomness is an argument."""
+"""The first three stages over the pages of a playbook. Values in, values out."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.bullet import Bullet, Source, Status
-from acefraud.core.playbook import Snapshot
+from acefraud.core.book import PAGE, Book, mask_of
+from acefraud.core.book import Rows as PageRows
+from acefraud.core.bullet import Source
 from acefraud.core.roles import Vectors
-from acefraud.core.transaction import FactValue, Verdict
-
-Column = npt.NDArray[np.float64]
+from acefraud.core.transaction import FactValue
+from acefraud.selection.axis import ROUNDING
+from acefraud.selection.vectors import BookVectors
+from acefraud.selection.worth import Column, Mask, Rows, good_in
 
 RELAXATION = 0.8
-RAREST = 1e-6
-"""A share of fraud, or of honesty, below this counts as this."""
+MOST_COSINES = 16_000_000
+"""Cosines that are held at once."""
+NONE = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
-    """How much each component counts in the hybrid score."""
+class Asked:
+    """What is to be selected from, and how much of it."""
 
-    quality: float = 0.3
-    semantic: float = 0.4
-    thompson: float = 0.3
+    book: Book
+    node: int | None
+    source: Source | None
+    base_rate: float
+    wanted: int
 
 
-def contextual(
-    snapshot: Snapshot, node: str, source: Source | None, facts: Mapping[str, FactValue]
-) -> list[tuple[Bullet, bool]]:
-    """Stage 1: the bullets of this node and source that may apply here, those for which that is proven first.
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The bullets that stages 1 and 2 left for a transaction."""
 
-    A bullet whose condition is false here is out; one whose condition is left open by an unknown fact stays.
+    in_context: int
+    good: int
+    proven: Rows
+    """Rows of the book whose condition holds."""
+    prose: tuple[Mask, ...] = ()
+    """For each page, the rows that may be relevant by resemblance; none where enough are proven to be."""
+
+
+def contextual_and_good(asked: Asked, facts: Mapping[str, FactValue], threshold: float) -> Kept:
+    """Stages 1 and 2: the bullets of this node and source that may apply here, and of these the good enough.
+
+    A bullet whose condition is false here is out; one whose condition is left open by an unknown fact stays. Where
+    too few are good, a little less will do.
     """
-    found = []
-    for bullet in snapshot.for_node(node, source):
-        truth = bullet.condition.truth(facts) if bullet.condition else None
-        if truth is not False:
-            found.append((bullet, truth is True))
-    return sorted(found, key=lambda one: not one[1])
+    pages = asked.book.pages
+    standing = [page.rules.standing(facts) if page.rules.any else None for page in pages]
+    node, source = asked.node, asked.source
+    in_context = sum(_count(page.in_use(node, source), there) for page, there in zip(pages, standing, strict=True))
+    for least in (threshold, RELAXATION * threshold):
+        good = [good_in(page, node, source, asked.base_rate, least) for page in pages]
+        count = sum(_count(rows, there) for rows, there in zip(good, standing, strict=True))
+        if count >= asked.wanted:
+            break
+    proven = [0 if there is None else rows.bits & there[1] for rows, there in zip(good, standing, strict=True)]
+    found = [
+        np.flatnonzero(mask_of(bits, len(page))) + number * PAGE
+        for number, (page, bits) in enumerate(zip(pages, proven, strict=True))
+        if bits
+    ]
+    rows = found[0] if len(found) == 1 else np.concatenate(found) if found else NONE
+    if len(rows) >= asked.wanted:
+        return Kept(in_context, count, rows)
+    prose = tuple(
+        rows.mask if there is None else mask_of(rows.bits & there[0] & ~bits, len(page))
+        for page, rows, there, bits in zip(pages, good, standing, proven, strict=True)
+    )
+    return Kept(in_context, count, rows, prose)
 
 
-def quality(bullets: Sequence[tuple[Bullet, bool]], merits: Column, threshold: float, wanted: int) -> list[int]:
-    """Stage 2: the places of those with a good enough record; a little less will do where too few are left.
+def _count(rows: PageRows, standing: tuple[int, int] | None) -> int:
+    """How many of some rows of a page are possible."""
+    return rows.count if standing is None else (rows.bits & standing[0]).bit_count()
 
-    What an analyst pinned stays, whatever its record.
+
+def relevance_by_proof(strength: Column, threshold: float) -> Column:
+    """Stage 3 for bullets whose condition holds: between the threshold and 1, the more it moves the decision."""
+    largest = float(strength.max(initial=0.0))
+    share = strength / largest if largest > 0 else np.ones(len(strength))
+    relevance: Column = threshold + (1 - threshold) * share
+    return relevance
+
+
+class Resembling(NamedTuple):
+    """The bullets in prose that are relevant to a transaction, by their rows in the book, in ascending order."""
+
+    rows: Rows
+    cosines: Column
+    """With the query, roughly: up to `ROUNDING`."""
+    query: Vectors | None
+
+
+NOBODY = Resembling(NONE, np.empty(0), None)
+
+
+def resembling(
+    asked: Asked, kept: Sequence[Kept], queries: Sequence[Vectors | None], threshold: float, vectors: BookVectors
+) -> Iterator[Resembling]:
+    """Stage 3 for bullets in prose, for each transaction: those whose cosine with the query reaches the threshold.
+
+    Some transactions at a time, for the sake of memory.
     """
-    success = success_of(merits)
-
-    def good(least: float) -> list[int]:
-        return [
-            place
-            for place, (bullet, _) in enumerate(bullets)
-            if bullet.status is Status.PINNED or success[place] >= least
-        ]
-
-    kept = good(threshold)
-    return kept if len(kept) >= wanted else good(RELAXATION * threshold)
-
-
-def merits_of(bullets: Sequence[Bullet], base_rate: float) -> Column:
-    """For and against each bullet: two columns of counts.
-
-    Where fraud and honesty are equally common these are the helpful and harmful decisions of the ACE system. The rarer
-    fraud is, the more they give way to the bullet's own record, counted as if both were equally common: at 1 % fraud
-    nearly every decision is right whatever a bullet said, while one that is right one time in five is gold.
-    """
-    base = min(max(base_rate, RAREST), 1 - RAREST)
-    return np.array([_merits(bullet, base) for bullet in bullets], dtype=np.float64).reshape(-1, 2)
+    together = max(1, MOST_COSINES // max(1, len(asked.book)))
+    for start in range(0, len(kept), together):
+        batch = range(start, min(len(kept), start + together))
+        asking = {place: query for place in batch if (query := queries[place]) is not None}
+        found = iter(_cosines(asked.book, [kept[i] for i in asking], list(asking.values()), vectors))
+        for place in batch:
+            if place in asking:
+                yield _above(asked.book, kept[place], (next(found), asking[place]), threshold, vectors)
+            else:
+                yield NOBODY
 
 
-def _merits(bullet: Bullet, base_rate: float) -> tuple[float, float]:
-    balance = 4 * base_rate * (1 - base_rate)
-    helpful, harmful = balance * bullet.helpful_count, balance * bullet.harmful_count
-    record = bullet.whole_record
-    if bullet.argues is None or not record.support:
-        return helpful, harmful
-    fraud = record.balanced_precision(base_rate)
-    right = fraud if bullet.argues is Verdict.DECLINE else 1 - fraud
-    own = (1 - balance) * record.support
-    return helpful + own * right, harmful + own * (1 - right)
+def _cosines(
+    book: Book, kept: Sequence[Kept], queries: Sequence[Vectors], vectors: BookVectors
+) -> npt.NDArray[np.float32]:
+    """Of each query with the bullets of the book that may be relevant to any of them; 0 for the others."""
+    cosines = np.zeros((len(queries), len(book)), dtype=np.float32)
+    if not len(queries):
+        return cosines
+    asked = np.stack(queries).T
+    wanted = [reduce(np.logical_or, (one.prose[number] for one in kept)) for number in range(len(book.pages))]
+    for start, matrix in vectors.stretches(book, wanted):
+        rows = slice(start, start + len(matrix))
+        if len(queries) == 1:
+            np.dot(matrix, queries[0], out=cosines[0, rows])
+        else:
+            cosines[:, rows] = (matrix @ asked).T
+    return cosines
 
 
-def success_of(merits: Column) -> Column:
-    """The share that speaks for each bullet; 0.5 while nothing is known."""
-    total = merits.sum(axis=1)
-    return np.where(total > 0, merits[:, 0] / np.where(total > 0, total, 1), 0.5)
-
-
-def semantic(
-    bullets: Sequence[tuple[Bullet, bool]],
-    contributions: Column,
-    vectors: Vectors,
-    query: Vectors | None,
-    threshold: float,
-) -> tuple[list[int], Column]:
-    """Stage 3: which of them are relevant, and how much.
-
-    A bullet whose condition holds is relevant by proof: between the threshold and 1, the more it moves the decision.
-    A bullet in prose is relevant by its resemblance to the query.
-    """
-    proven = np.array([proven for _, proven in bullets], dtype=np.bool_)
-    resemblance = vectors @ query if query is not None else np.zeros(len(bullets), dtype=np.float32)
-    strength = np.abs(contributions)
-    largest = float(strength[proven].max(initial=0.0))
-    share = strength / largest if largest > 0 else np.ones(len(bullets))
-    relevance = np.where(proven, threshold + (1 - threshold) * share, resemblance).astype(np.float64)
-    kept = np.flatnonzero(proven | (relevance >= threshold))
-    return [int(place) for place in kept], relevance[kept]
-
-
-def thompson(merits: Column, generator: np.random.Generator | None) -> Column:
-    """One draw from each bullet's Beta(for + 1, against + 1); without a generator, what is expected of it."""
-    if generator is None:
-        expected: Column = (merits[:, 0] + 1) / (merits.sum(axis=1) + 2)
-        return expected
-    return generator.beta(merits[:, 0] + 1, merits[:, 1] + 1)
-
-
-def hybrid(success: Column, relevance: Column, draws: Column, weights: Weights) -> Column:
-    """Stage 4: the weighted sum of record, relevance and draw."""
-    return weights.quality * success + weights.semantic * relevance + weights.thompson * draws
-
-
-def diverse(
-    combined: Column, proven: Sequence[bool], vectors: Vectors, wanted: int, weight: float
-) -> list[tuple[int, float]]:
-    """Stage 5: picks one after another; each place goes to the best sum of score and difference from those picked.
-
-    What merely resembles never takes the place of what is proven to apply. Returns the picks in order, each with the
-    bonus it had.
-    """
-    picks: list[tuple[int, float]] = []
-    left = np.ones(len(combined), dtype=np.bool_)
-    first = np.asarray(proven, dtype=np.bool_)
-    likeness = np.zeros(len(combined))
-    while len(picks) < min(wanted, len(combined)):
-        bonus = (1 - likeness / len(picks)) * weight if picks else np.zeros(len(combined))
-        open_to = left & first if (left & first).any() else left
-        best = int(np.argmax(np.where(open_to, combined + bonus, -np.inf)))
-        picks.append((best, float(bonus[best])))
-        left[best] = False
-        likeness += vectors @ vectors[best]
-    return picks
-
-
-def draws_for(seed: int, transaction: str, revision: int) -> np.random.Generator:
-    """The generator of one selection: the same for the same seed, transaction and revision of the playbook."""
-    digest = hashlib.sha256(f"{seed}\x00{transaction}\x00{revision}".encode()).digest()
-    return np.random.default_rng(int.from_bytes(digest[:16], "big"))
+def _above(
+    book: Book, kept: Kept, rough: tuple[Vectors, Vectors], threshold: float, vectors: BookVectors
+) -> Resembling:
+    """Those above the threshold; the few that are too close to it for a rough cosine are looked at more closely."""
+    cosines, query = rough
+    among = kept.prose[0] if len(kept.prose) == 1 else np.concatenate(kept.prose)
+    rows = np.flatnonzero((cosines >= threshold - ROUNDING) & among)
+    found = cosines[rows]
+    close = np.flatnonzero(found < threshold + ROUNDING)
+    if len(close):
+        below = np.vecdot(vectors.at(book, rows[close]), query) < threshold
+        rows, found = np.delete(rows, close[below]), np.delete(found, close[below])
+    return Resembling(rows, found.astype(np.float64), query)

@@ -98,6 +98,15 @@ class ModelSettings:
                 raise ConfigurationError(f"{self._place('prices')}: {model}: expected prices of 0 or more")
 
     @property
+    def vectors(self) -> Path | None:
+        """The folder beside the replies that commands keep vectors of texts in; None where nothing is to be kept.
+
+        >>> ModelSettings(cache=Path("/var/cache/acefraud/replies.db")).vectors.as_posix()
+        '/var/cache/acefraud/vectors'
+        """
+        return None if self.cache is None else self.cache.parent / "vectors"
+
+    @property
     def on_models(self) -> tuple[str, ...]:
         """The roles that a language model plays."""
         return tuple(role for role in ROLES if getattr(self, role) not in (EMBEDDED, *EMBEDDERS))

@@ -114,9 +114,17 @@ class MemoryLedger:
         """The latest saved fold."""
         return self._checkpoint
 
-    def save_checkpoint(self, checkpoint: Checkpoint) -> None:
+    def save_checkpoint(self, checkpoint: Checkpoint, *, on_top_of: int | None = None) -> bool:
         """Keep a fold in place of the one before."""
+        kept = self._checkpoint
+        if kept is not None and kept.seq > checkpoint.seq:
+            return False
+        if on_top_of is not None:
+            if kept is None or kept.seq != on_top_of:
+                return False
+            checkpoint = Checkpoint(checkpoint.frame, {**kept.pages, **checkpoint.pages})
         self._checkpoint = checkpoint
+        return True
 
     def close(self) -> None:
         """Nothing to let go of."""

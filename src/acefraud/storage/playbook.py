@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Self
 
+from acefraud.core.book import Page
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, Claim, Source, Status, bullet_id
 from acefraud.core.condition import Condition
-from acefraud.core.contradiction import contradicted
+from acefraud.core.contradiction import contradicted_in
+from acefraud.core.encoding import EncodedConditions
 from acefraud.core.events import BulletAdded, BulletCredited, BulletEdited, Credit, Event, Happening, StatusChanged
 from acefraud.core.evidence import Evidence
 from acefraud.core.ledger import Ledger, RowsChange, RowStore
@@ -47,6 +49,14 @@ class _Staged:
             change(rows)
 
 
+@dataclass(frozen=True, slots=True)
+class _Saved:
+    """What the latest checkpoint holds."""
+
+    seq: int
+    pages: tuple[Page, ...]
+
+
 class BulletPlaybook:
     """Bullets by node, with their counters. In memory by default; `acefraud.open_playbook` keeps it in a file.
 
@@ -63,7 +73,8 @@ class BulletPlaybook:
         self._clock = clock
         self._staged: _Staged | None = None
         self._state = PlaybookState(self.ledger.checkpoint())
-        self._saved = self._state.seq
+        self._saved = _Saved(self._state.seq, self._state.pages)
+        self._conditions = EncodedConditions()
         self.refresh()
 
     # --- reading ---
@@ -87,8 +98,13 @@ class BulletPlaybook:
         """The bullets of a node that are not retired, of one source if asked."""
         return self.snapshot().for_node(node, None if source is None else Source(source))
 
+    def conditions(self) -> EncodedConditions:
+        """The conditions of its bullets as they stand, row by row as in the book, to be compared at once."""
+        self._conditions.keep_up_with(self.snapshot().book)
+        return self._conditions
+
     def __len__(self) -> int:
-        return len(self.snapshot().bullets)
+        return len(self._state)
 
     @property
     def outcomes(self) -> int:
@@ -196,12 +212,16 @@ class BulletPlaybook:
     def one_step(self, *, who: str = THE_ENGINE, why: str = "") -> Iterator[None]:
         """What is recorded inside is written together when it ends, or not at all.
 
-        StoreConflict where somebody else has written meanwhile: then nothing of it was.
+        StoreConflict where somebody else has written meanwhile: then nothing of it was. A step inside another is
+        part of it.
         """
+        if self._staged is not None:
+            yield
+            return
         self.refresh()
         before = self._state
         staged = _Staged(who)
-        self._state, self._staged = PlaybookState(before.checkpoint()), staged
+        self._state, self._staged = before.branched(), staged
         try:
             yield
         finally:
@@ -264,9 +284,16 @@ class BulletPlaybook:
         """Take in what others have written since."""
         for event in self.ledger.read(after=self._state.seq):
             self._state.apply(event)
-        if self._state.seq - self._saved >= CHECKPOINT_EVERY:
-            self.ledger.save_checkpoint(self._state.checkpoint())
-            self._saved = self._state.seq
+        if self._state.seq - self._saved.seq >= CHECKPOINT_EVERY:
+            self._save()
+
+    def _save(self) -> None:
+        """Write the pages that changed since the last time; all of them where somebody else has saved meanwhile."""
+        state = self._state
+        changed = state.checkpoint(since=self._saved.pages)
+        if not self.ledger.save_checkpoint(changed, on_top_of=self._saved.seq):
+            self.ledger.save_checkpoint(state.checkpoint())
+        self._saved = _Saved(state.seq, state.pages)
 
     def close(self) -> None:
         """Let go of the file."""
@@ -279,7 +306,9 @@ class BulletPlaybook:
         self.close()
 
     def _contradicted(self, node: str, condition: Condition | None, argues: Verdict | None) -> tuple[str, ...]:
-        return tuple(bullet.id for bullet in contradicted(self.get_bullets_for_node(node), condition, argues))
+        if condition is None or argues is None:
+            return ()
+        return contradicted_in(self.snapshot().book, self.conditions(), node, condition, argues)
 
     def _must_have(self, bullet_id: str) -> Bullet:
         bullet = self._state.get(bullet_id)

@@ -10,7 +10,7 @@ from sqlalchemy import Boolean, Column, Connection, Index, Integer, LargeBinary,
 APPLICATION_ID: Final = 0x41434546
 """What SQLite keeps in the header for us to recognise our own files by: "ACEF" in ASCII."""
 
-NEWEST: Final = "0002"
+NEWEST: Final = "0003"
 """The schema this version writes. Kept here so that opening a current file need not load the migrations."""
 
 metadata = MetaData()
@@ -46,6 +46,14 @@ checkpoints = Table(
     Column("id", Integer, primary_key=True),
     Column("seq", Integer, nullable=False),
     Column("body", Text, nullable=False),
+)
+
+checkpoint_pages = Table(
+    "checkpoint_pages",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("table", LargeBinary, nullable=False),
+    Column("bullets", LargeBinary, nullable=False),
 )
 
 history = Table(

@@ -10,20 +10,21 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import Connection, Engine, Row, func, select
+from sqlalchemy import Connection, Engine, Row, delete, func, select
 from sqlalchemy.dialects.sqlite import insert
 
+from acefraud.core.book import KeptPage
 from acefraud.core.decision import Decision
 from acefraud.core.events import DecisionMade, Event, Happening, OutcomeHeard
 from acefraud.core.ledger import RowsChange, RowStore
-from acefraud.core.playbook import Checkpoint
+from acefraud.core.playbook import Checkpoint, Frame
 from acefraud.core.transaction import Case
 from acefraud.errors import StoreConflict, StoreError
 from acefraud.storage.connection import WAIT_SECONDS, open_engine, writing
 from acefraud.storage.faults import translated
 from acefraud.storage.rows import SqliteRows
 from acefraud.storage.schema import cases as cases_table
-from acefraud.storage.schema import checkpoints, events
+from acefraud.storage.schema import checkpoint_pages, checkpoints, events
 
 ABOUT_A_BULLET: Final = ("bullet_added", "bullet_edited", "status_changed", "bullet_credited")
 OUTCOMES: Final = ("outcome_heard", "outcome_revised")
@@ -143,20 +144,37 @@ class SqliteLedger:
         """The latest saved fold; None also where it is of another version, since the events can be folded again."""
         with self._reading() as connection:
             body = connection.execute(select(checkpoints.c.body)).scalar_one_or_none()
-        if body is None:
-            return None
-        try:
-            return Checkpoint.model_validate_json(body)
-        except ValidationError:
-            return None
+            if body is None:
+                return None
+            try:
+                frame = Frame.model_validate_json(body)
+            except ValidationError:
+                return None
+            pages = connection.execute(select(checkpoint_pages))
+            return Checkpoint(frame, {page.number: _kept_page(page.table, page.bullets) for page in pages})
 
-    def save_checkpoint(self, checkpoint: Checkpoint) -> None:
+    def save_checkpoint(self, checkpoint: Checkpoint, *, on_top_of: int | None = None) -> bool:
         """Keep a fold in place of the one before. A reader that may not write keeps none: it only saves time."""
         if self.read_only:
-            return
-        row = {"seq": checkpoint.seq, "body": checkpoint.model_dump_json()}
+            return False
+        row = {"seq": checkpoint.seq, "body": checkpoint.frame.model_dump_json()}
         with self._writing() as connection:
+            kept = connection.execute(select(checkpoints.c.seq)).scalar_one_or_none()
+            if on_top_of is not None and kept != on_top_of:
+                return False
+            if kept is not None and kept > checkpoint.seq:
+                return False
+            if on_top_of is None:
+                connection.execute(delete(checkpoint_pages))
+            for number, page in checkpoint.pages.items():
+                content = {"table": page.table, "bullets": b"\n".join(page.bullets)}
+                connection.execute(
+                    insert(checkpoint_pages)
+                    .values(number=number, **content)
+                    .on_conflict_do_update(["number"], set_=content)
+                )
             connection.execute(insert(checkpoints).values(id=1, **row).on_conflict_do_update(["id"], set_=row))
+        return True
 
     def close(self) -> None:
         """Let go of the file. Closing twice is harmless."""
@@ -242,6 +260,10 @@ def _row_of(what: Happening, at: datetime, who: str, why: str) -> dict[str, Any]
         "why": why,
         "body": body,
     }
+
+
+def _kept_page(table: bytes, bullets: bytes) -> KeptPage:
+    return KeptPage(table, tuple(bullets.split(b"\n")) if bullets else ())
 
 
 def _row_of_case(case: Case) -> dict[str, Any]:
