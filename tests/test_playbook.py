@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acefraud.core.book import PAGE, KeptPage
 from acefraud.core.bullet import Bullet, Source, Status
 from acefraud.core.events import BulletAdded, BulletCredited, Credit, OutcomeHeard, Recalibrated
 from acefraud.core.outcome import Judgement, Outcome, Ruling
+from acefraud.core.page import PAGE, KeptPage
 from acefraud.core.playbook import Checkpoint, Frame, PlaybookState, Snapshot
 from acefraud.core.scoring import Calibration
 from acefraud.errors import InputError, StoreConflict

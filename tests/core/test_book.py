@@ -11,14 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acefraud.core import book as book_module
-from acefraud.core.book import (
+from acefraud.core.book import Book, Draft
+from acefraud.core.bullet import Bullet, Claim, Source, Status
+from acefraud.core.condition import Condition
+from acefraud.core.events import BulletAdded, Event
+from acefraud.core.evidence import Evidence, Record
+from acefraud.core.page import (
     PAGE,
     REMEMBERED_CHANGES,
     SOURCES,
     STATUSES,
     VERDICTS,
-    Book,
-    Draft,
     KeptPage,
     Page,
     Rows,
@@ -26,10 +29,6 @@ from acefraud.core.book import (
     key_of,
     mask_of,
 )
-from acefraud.core.bullet import Bullet, Claim, Source, Status
-from acefraud.core.condition import Condition
-from acefraud.core.events import BulletAdded, Event
-from acefraud.core.evidence import Evidence, Record
 from acefraud.core.playbook import Checkpoint, Frame, PlaybookState
 from acefraud.core.transaction import Verdict
 

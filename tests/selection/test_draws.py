@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from acefraud.core.book import key_of
+from acefraud.core.page import key_of
 from acefraud.selection.draws import FEW, Keys, Shapes, beta, key_for, uniform
 
 NEARLY = 1 + 1e-9

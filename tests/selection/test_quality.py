@@ -9,10 +9,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from acefraud.core.book import Book, Page
+from acefraud.core.book import Book
 from acefraud.core.bullet import Bullet, Claim, Source, Status
 from acefraud.core.condition import Condition
 from acefraud.core.evidence import Evidence, Record
+from acefraud.core.page import Page
 from acefraud.core.transaction import Verdict
 from acefraud.embedded.agent import weight_of, weights_in
 from acefraud.selection import stages

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acefraud.core.book import REMEMBERED_CHANGES, Book, Draft
+from acefraud.core.book import Book, Draft
 from acefraud.core.bullet import Bullet, Status
 from acefraud.core.condition import Condition
 from acefraud.core.events import Recalibrated
+from acefraud.core.page import REMEMBERED_CHANGES
 from acefraud.core.playbook import Snapshot
 from acefraud.core.roles import Vectors
 from acefraud.core.scoring import Calibration

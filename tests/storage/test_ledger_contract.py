@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acefraud.core.book import Book, KeptPage
+from acefraud.core.book import Book
 from acefraud.core.bullet import Bullet, Claim, Source, Status
 from acefraud.core.condition import Condition, Op, Test
 from acefraud.core.decision import BulletScore, Decision, Reason, ReasonKind, SelectionTrace, StageCount
@@ -29,6 +29,7 @@ from acefraud.core.events import (
 from acefraud.core.evidence import Evidence, Record
 from acefraud.core.ledger import Ledger, RowStore
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling
+from acefraud.core.page import KeptPage
 from acefraud.core.playbook import Checkpoint, Frame, PlaybookState
 from acefraud.core.scoring import Calibration
 from acefraud.core.transaction import Case, Transaction, Verdict

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from acefraud.core.book import PAGE, VERDICTS, Book, Mask, Page
+from acefraud.core.book import Book
 from acefraud.core.bullet import Bullet
 from acefraud.core.condition import Condition
 from acefraud.core.encoding import EncodedConditions
+from acefraud.core.page import PAGE, VERDICTS, Mask, Page
 from acefraud.core.transaction import Verdict
 
 

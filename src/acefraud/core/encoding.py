@@ -11,10 +11,11 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.book import PAGE, Book, Mask
+from acefraud.core.book import Book
 from acefraud.core.comparison import Op, TestValue
 from acefraud.core.condition import MAX_TESTS, Condition
 from acefraud.core.following import BookFollower, condition_at, renewed_rows
+from acefraud.core.page import PAGE, Mask
 
 Rows = npt.NDArray[np.intp]
 

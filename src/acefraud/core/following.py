@@ -8,8 +8,9 @@ from operator import is_not
 
 from pydantic import BaseModel
 
-from acefraud.core.book import Book, Page
+from acefraud.core.book import Book
 from acefraud.core.condition import Condition
+from acefraud.core.page import Page
 
 
 class BookFollower:

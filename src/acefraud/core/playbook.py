@@ -11,7 +11,7 @@ from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from acefraud.core.book import Book, Draft, KeptPage, Page, Rows
+from acefraud.core.book import Book, Draft
 from acefraud.core.bullet import Bullet, Source, Status
 from acefraud.core.events import (
     BulletAdded,
@@ -27,6 +27,7 @@ from acefraud.core.events import (
     Trained,
 )
 from acefraud.core.evidence import Record
+from acefraud.core.page import KeptPage, Page, Rows
 from acefraud.core.rules import places_in
 from acefraud.core.scoring import Calibration, OddsScale
 

@@ -11,11 +11,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from rapidfuzz.distance import Indel
 
-from acefraud.core.book import Mask, Page
 from acefraud.core.bullet import Bullet, Source, Status
 from acefraud.core.condition import Condition, Test
 from acefraud.core.contradiction import opposed, opposed_rows
 from acefraud.core.evidence import Evidence
+from acefraud.core.page import Mask, Page
 from acefraud.core.reading import read_bullet
 from acefraud.core.transaction import Verdict
 from acefraud.curation.words import A_LITTLE, BookWords

@@ -17,8 +17,9 @@ import numpy.typing as npt
 from rapidfuzz.distance import Indel
 from rapidfuzz.process import cdist
 
-from acefraud.core.book import PAGE, Book, Mask, Page
+from acefraud.core.book import Book
 from acefraud.core.following import BookFollower, content_at, renewed_rows
+from acefraud.core.page import PAGE, Mask, Page
 
 CLASSES = 32
 """Characters are told apart by their last five bits: letters by each, the others as it comes."""

@@ -8,9 +8,9 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.book import STATUSES, VERDICTS, Table
 from acefraud.core.bullet import Bullet, Status
 from acefraud.core.decision import Reason, ReasonKind
+from acefraud.core.page import STATUSES, VERDICTS, Table
 from acefraud.core.reading import read_bullet
 from acefraud.core.roles import Assessment
 from acefraud.core.scoring import Calibration, log_odds, sigmoid

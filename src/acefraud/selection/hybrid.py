@@ -29,7 +29,7 @@ from acefraud.selection.draws import beta, key_for
 from acefraud.selection.large import BookIndex, index_can_be_used, index_installed
 from acefraud.selection.nearest import PROPOSED
 from acefraud.selection.stages import NOBODY, Asked, Kept, Resembling
-from acefraud.selection.together import Scoring, can_be_together, picked_together
+from acefraud.selection.together import Alone, Scoring, picked_together
 from acefraud.selection.vectors import BookVectors
 from acefraud.selection.worth import Column, Rows, drawn_from, pinned_at, worth_in
 
@@ -193,9 +193,9 @@ class HybridSelector:
         )
         kept = [stages.contextual_and_good(asked, each, self.quality_threshold) for each in facts]
         queries = self._queries(transactions, facts, kept)
-        found = self._resembling(asked, kept, queries)
+        found = list(self._resembling(asked, kept, queries))
         keys = self._keys(transactions, snapshot)
-        together = self._chosen_together(asked, kept, keys)
+        together = self._chosen_together(asked, kept, found, keys)
         by_index = f" nearest={PROPOSED}" if self._by_index(asked.book) else ""
         settings = f"{self.settings} n={n_bullets} source={source or 'all'}{by_index}"
         return [
@@ -246,15 +246,23 @@ class HybridSelector:
         return [key_for(self.seed, transaction.id, snapshot.revision) for transaction in transactions]
 
     def _chosen_together(
-        self, asked: Asked, kept: Sequence[Kept], keys: Sequence[np.uint64 | None]
+        self,
+        asked: Asked,
+        kept: Sequence[Kept],
+        found: Sequence[Resembling],
+        keys: Sequence[np.uint64 | None],
     ) -> dict[int, Chosen]:
         """Those of many transactions that can be chosen for in one go."""
-        places = [place for place, left in enumerate(kept) if can_be_together(left)]
-        if len(places) < 2 or not asked.wanted:
+        if len(kept) < 2 or not asked.wanted:
             return {}
+        fields = [Alone.of(left, prose, key) for left, prose, key in zip(kept, found, keys, strict=True)]
+        alone = {place: field for place, field in enumerate(fields) if field is not None}
         scoring = Scoring(self.semantic_threshold, self.weights, self.diversity_weight)
-        picked = picked_together(asked, [kept[i] for i in places], [keys[i] for i in places], scoring, self._vectors)
-        return {place: _chosen(kept[place], 0, picks) for place, picks in zip(places, picked, strict=True)}
+        picked = picked_together(asked, list(alone.values()), scoring, self._vectors)
+        return {
+            place: _chosen(kept[place], len(found[place].rows), picks)
+            for place, picks in zip(alone, picked, strict=True)
+        }
 
     def _resembling(
         self, asked: Asked, kept: Sequence[Kept], queries: Sequence[Vectors | None]

@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from acefraud.core.book import PAGE, Wording
+from acefraud.core.page import PAGE, Wording
 from acefraud.core.roles import Vectors
 from acefraud.selection.nearest import PROPOSED, Nearest
 from acefraud.selection.stages import NOBODY, Asked, Kept, Resembling

@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.book import PAGE, Book, mask_of
-from acefraud.core.book import Rows as PageRows
+from acefraud.core.book import Book
 from acefraud.core.bullet import Source
+from acefraud.core.page import PAGE, mask_of
+from acefraud.core.page import Rows as PageRows
 from acefraud.core.roles import Vectors
 from acefraud.core.transaction import FactValue
 from acefraud.selection.axis import ROUNDING
@@ -130,14 +131,14 @@ def _cosines(
     cosines = np.zeros((len(queries), len(book)), dtype=np.float32)
     if not len(queries):
         return cosines
-    asked = np.stack(queries).T
+    asked = np.stack(queries)
     wanted = [reduce(np.logical_or, (one.prose[number] for one in kept)) for number in range(len(book.pages))]
     for start, matrix in vectors.stretches(book, wanted):
         rows = slice(start, start + len(matrix))
         if len(queries) == 1:
             np.dot(matrix, queries[0], out=cosines[0, rows])
         else:
-            cosines[:, rows] = (matrix @ asked).T
+            cosines[:, rows] = asked @ matrix.T
     return cosines
 
 

@@ -1,4 +1,4 @@
-"""Stages 3 to 5 for many transactions at once, where all that may be picked is proven to apply.
+"""Stages 4 and 5 for many transactions at once, where all that may be picked for each is of one kind and not too much.
 
 The arithmetic is that of one transaction, element by element, so the outcome is the same to the last bit.
 """
@@ -8,15 +8,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
 
+from acefraud.core.roles import Vectors
 from acefraud.selection.contest import Pick, Weights, hybrid
 from acefraud.selection.draws import Keys, Shapes, beta
-from acefraud.selection.stages import Asked, Kept
+from acefraud.selection.stages import Asked, Kept, Resembling
 from acefraud.selection.vectors import BookVectors
-from acefraud.selection.worth import Column, Mask, drawn_from, worth_in
+from acefraud.selection.worth import Column, Mask, Rows, drawn_from, worth_in
 
 WIDEST = 256
 """Candidates of one transaction, beyond which it is looked at by itself."""
@@ -33,50 +35,70 @@ class Scoring:
     diversity: float
 
 
-def can_be_together(kept: Kept) -> bool:
-    """Whether all of a transaction's candidates are proven, and not too many to be looked at as a whole."""
-    return not kept.prose and 0 < len(kept.proven) <= WIDEST
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """All who may be picked for one transaction: bullets that are proven to apply, or that resemble it."""
+
+    rows: Rows
+    key: np.uint64 | None
+    """What draws start from; None where nothing is left to chance."""
+    query: Vectors | None
+    """What they resemble; None where they are proven to apply."""
+
+    @classmethod
+    def of(cls, kept: Kept, prose: Resembling, key: np.uint64 | None) -> Alone | None:
+        """Where there are bullets of one kind only, and not too many to be looked at as a whole."""
+        rows = kept.proven if len(kept.proven) else prose.rows
+        mixed = len(kept.proven) and len(prose.rows)
+        if mixed or not 0 < len(rows) <= WIDEST:
+            return None
+        return cls(rows, key, None if len(kept.proven) else prose.query)
 
 
 def picked_together(
-    asked: Asked, kept: Sequence[Kept], keys: Sequence[np.uint64 | None], scoring: Scoring, vectors: BookVectors
+    asked: Asked, fields: Sequence[Alone], scoring: Scoring, vectors: BookVectors
 ) -> list[list[tuple[int, Pick]]]:
     """The picks of each transaction, by their rows in the book."""
-    order = sorted(range(len(kept)), key=lambda place: len(kept[place].proven))  # those of a size fill a table best
+    order = sorted(range(len(fields)), key=lambda i: (fields[i].query is None, len(fields[i].rows)))
     found: dict[int, list[tuple[int, Pick]]] = {}
-    for start in range(0, len(order), TOGETHER):
-        some = order[start : start + TOGETHER]
-        picks = _picked(asked, [kept[i] for i in some], [keys[i] for i in some], scoring, vectors)
-        found.update(zip(some, picks, strict=True))
-    return [found[place] for place in range(len(kept))]
+    for _, group in groupby(order, key=lambda i: fields[i].query is None):
+        alike = list(group)  # of one kind and about one size: these fill a table best
+        for start in range(0, len(alike), TOGETHER):
+            some = alike[start : start + TOGETHER]
+            found.update(zip(some, _picked(asked, [fields[i] for i in some], scoring, vectors), strict=True))
+    return [found[place] for place in range(len(fields))]
 
 
 def _picked(
-    asked: Asked, kept: Sequence[Kept], keys: Sequence[np.uint64 | None], scoring: Scoring, vectors: BookVectors
+    asked: Asked, fields: Sequence[Alone], scoring: Scoring, vectors: BookVectors
 ) -> list[list[tuple[int, Pick]]]:
-    there = _lengths_as_mask([len(one.proven) for one in kept])
+    there = _lengths_as_mask([len(one.rows) for one in fields])
     rows = np.zeros(there.shape, dtype=np.int64)
-    rows[there] = np.concatenate([one.proven for one in kept])
+    rows[there] = np.concatenate([one.rows for one in fields])
     distinct, which = np.unique(rows[there], return_inverse=True)
-    worth = worth_in(asked.book, asked.base_rate)
-    success = _spread(worth.success[distinct][which], there)
-    relevance = _relevance(worth.strength[distinct][which], there, scoring)
-    own_keys, shapes = drawn_from(asked.book, distinct, asked.base_rate)
-    draws = _spread(_draws(own_keys[which], shapes.take(which), there, keys), there)
-    combined = hybrid(success, relevance, draws, scoring.weights)
     gathered = vectors.at(asked.book, distinct)
     own = np.zeros((*there.shape, gathered.shape[1]), dtype=np.float32)
     own[there] = gathered[which]
+    worth = worth_in(asked.book, asked.base_rate)
+    success = _spread(worth.success[distinct][which], there)
+    queries = [one.query for one in fields if one.query is not None]
+    if queries:
+        relevance = np.vecdot(own, np.stack(queries)[:, None, :]).astype(np.float64)
+    else:
+        relevance = _relevance(worth.strength[distinct][which], there, scoring)
+    own_keys, shapes = drawn_from(asked.book, distinct, asked.base_rate)
+    draws = _spread(_draws(own_keys[which], shapes.take(which), there, [one.key for one in fields]), there)
+    combined = hybrid(success, relevance, draws, scoring.weights)
     wanted = min(asked.wanted, there.shape[1])
     places, bonus = _diverse(np.where(there, combined, -math.inf), own, wanted, scoring.diversity)
-    each = np.arange(len(kept))[:, None]
+    each = np.arange(len(fields))[:, None]
     columns = [rows[each, places], places, *(part[each, places] for part in (success, relevance, draws, combined))]
     listed = [column.tolist() for column in (*columns, bonus)]
     return [
         [(row, Pick(*of_pick)) for row, *of_pick in zip(*(column[i] for column in listed), strict=True)][
-            : len(one.proven)
+            : len(one.rows)
         ]
-        for i, one in enumerate(kept)
+        for i, one in enumerate(fields)
     ]
 
 

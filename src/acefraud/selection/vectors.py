@@ -12,8 +12,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from acefraud.core.book import PAGE, Book, Page, Wording
+from acefraud.core.book import Book
 from acefraud.core.bullet import Bullet
+from acefraud.core.page import PAGE, Page, Wording
 from acefraud.core.roles import Embedder, FetchesAhead, Vectors
 from acefraud.selection.axis import Axis, Bins
 from acefraud.selection.worth import Mask, Rows, by_page

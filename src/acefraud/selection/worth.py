@@ -10,10 +10,11 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.book import PAGE, STATUSES, VERDICTS, Book, Page, Table
-from acefraud.core.book import Rows as PageRows
+from acefraud.core.book import Book
 from acefraud.core.bullet import Source, Status
 from acefraud.core.evidence import balanced_share
+from acefraud.core.page import PAGE, STATUSES, VERDICTS, Page, Table
+from acefraud.core.page import Rows as PageRows
 from acefraud.core.transaction import Verdict
 from acefraud.embedded.agent import weights_in
 from acefraud.selection.draws import Keys, Shapes

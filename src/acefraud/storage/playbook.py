@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Self
 
-from acefraud.core.book import Page
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, Claim, Source, Status, bullet_id
 from acefraud.core.condition import Condition
 from acefraud.core.contradiction import contradicted_in
@@ -16,6 +15,7 @@ from acefraud.core.encoding import EncodedConditions
 from acefraud.core.events import BulletAdded, BulletCredited, BulletEdited, Credit, Event, Happening, StatusChanged
 from acefraud.core.evidence import Evidence
 from acefraud.core.ledger import Ledger, RowsChange, RowStore
+from acefraud.core.page import Page
 from acefraud.core.playbook import PlaybookState, Snapshot
 from acefraud.core.reading import Reading, read_bullet
 from acefraud.core.transaction import Case, Verdict

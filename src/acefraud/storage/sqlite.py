@@ -13,10 +13,10 @@ from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Connection, Engine, Row, delete, func, select
 from sqlalchemy.dialects.sqlite import insert
 
-from acefraud.core.book import KeptPage
 from acefraud.core.decision import Decision
 from acefraud.core.events import DecisionMade, Event, Happening, OutcomeHeard
 from acefraud.core.ledger import RowsChange, RowStore
+from acefraud.core.page import KeptPage
 from acefraud.core.playbook import Checkpoint, Frame
 from acefraud.core.transaction import Case
 from acefraud.errors import StoreConflict, StoreError
