@@ -9,7 +9,7 @@ import numpy as np
 from acefraud.core.book import Book
 from acefraud.core.bullet import Bullet
 from acefraud.core.condition import Condition
-from acefraud.core.encoding import EncodedConditions
+from acefraud.core.encoding import EncodedConditions, Rows
 from acefraud.core.page import PAGE, VERDICTS, Mask, Page
 from acefraud.core.transaction import Verdict
 
@@ -32,7 +32,15 @@ def contradicted_in(
     number = book.node(node)
     if number is None or not book.pages:
         return ()
-    against = np.concatenate([_in_use_against(page, number, argues) for page in book.pages])
+
+    def against(rows: Rows) -> Mask:
+        pages = rows // PAGE
+        found = np.zeros(len(rows), dtype=np.bool_)
+        for page in np.unique(pages):
+            there = pages == page
+            found[there] = _in_use_against(book.pages[page], number, argues)[rows[there] % PAGE]
+        return found
+
     found = encoded.overlapping(condition, against).tolist()
     return tuple(book.pages[row // PAGE].ids[row % PAGE] for row in found)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -97,7 +97,7 @@ class EncodedConditions:
     >>> bullets = [Bullet(id=text, content=text, condition=Condition.parse(text)) for text in texts]
     >>> encoded = EncodedConditions()
     >>> encoded.keep_up_with(Book.of(bullets))
-    >>> encoded.overlapping(Condition.parse("amount > 6"), np.array([True, True, True])).tolist()
+    >>> encoded.overlapping(Condition.parse("amount > 6"), lambda rows: rows >= 0).tolist()
     [0, 1]
     >>> encoded.near(Condition.parse("amount > 5.1"), tolerance=0.05).tolist()
     [0]
@@ -111,8 +111,8 @@ class EncodedConditions:
         self._values: dict[tuple[type, TestValue], int] = {}
         self._piles: dict[frozenset[str], _Pile] = {}
         """The rows that speak of the same facts, by these facts."""
-        self._sets_with: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
-        """The sets of facts, by each fact in them."""
+        self._sets_with: defaultdict[frozenset[str], list[frozenset[str]]] = defaultdict(list)
+        """The sets of facts, by each fact in them and by each two."""
         self._pile_of: list[_Pile | None] = []
         self._place_of = array("q")
 
@@ -138,10 +138,13 @@ class EncodedConditions:
         same: Mask = (mine.fact == theirs.fact) & (mine.kind == theirs.kind) & close
         return np.sort(rows[np.all(same, axis=0)])
 
-    def overlapping(self, condition: Condition, among: Mask) -> Rows:
-        """Of the rows asked for, those whose condition implies this one or is implied by it, in order."""
+    def overlapping(self, condition: Condition, among: Callable[[Rows], Mask]) -> Rows:
+        """Of the rows asked for, those whose condition implies this one or is implied by it, in order.
+
+        ``among`` tells which of some rows are asked for.
+        """
         rows = self._of_such_facts(condition)
-        rows = rows[among[rows]]
+        rows = rows[among(rows)]
         mine = self._encoded(condition, len(condition.tests)).along(0)
         theirs = _Tests.of(self._tests[rows]).along(1)
         # Along the axes: the tests of each row, the tests of this condition, the rows.
@@ -158,8 +161,9 @@ class EncodedConditions:
     def _of_such_facts(self, condition: Condition) -> Rows:
         """The rows that speak of no other facts, or of all of these: only such imply it or are implied."""
         facts = condition.facts
-        fewer = [frozenset(some) for size in range(1, len(facts)) for some in combinations(facts, size)]
-        fewest = min((self._sets_with.get(fact, []) for fact in facts), key=len)
+        fewer = [some for size in range(1, len(facts)) for some in _some_of(facts, size)]
+        parts = _some_of(facts, min(2, len(facts)))
+        fewest = min((self._sets_with.get(some, []) for some in parts), key=len)
         return self._rows_about([*fewer, *(each for each in fewest if facts <= each)])
 
     def _rows_about(self, sets: Iterable[frozenset[str]]) -> Rows:
@@ -172,7 +176,8 @@ class EncodedConditions:
             self._piles[facts] = _Pile()
             for fact in facts:
                 self._facts.setdefault(fact, len(self._facts))
-                self._sets_with[fact].append(facts)
+            for some in (*_some_of(facts, 1), *_some_of(facts, 2)):
+                self._sets_with[some].append(facts)
         return self._piles[facts]
 
     def _make_room(self, rows: int) -> None:
@@ -210,6 +215,10 @@ class EncodedConditions:
             else:
                 numbers.append((fact, kind, self._values.get((type(value), value), np.nan)))
         return [*numbers, *[_NO_TEST] * (places - len(numbers))]
+
+
+def _some_of(facts: frozenset[str], count: int) -> list[frozenset[str]]:
+    return [frozenset(some) for some in combinations(facts, count)]
 
 
 def _implies(one: _Tests, other: _Tests) -> Mask:
