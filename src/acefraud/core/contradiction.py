@@ -34,12 +34,10 @@ def contradicted_in(
         return ()
 
     def against(rows: Rows) -> Mask:
-        pages = rows // PAGE
-        found = np.zeros(len(rows), dtype=np.bool_)
-        for page in np.unique(pages):
-            there = pages == page
-            found[there] = _in_use_against(book.pages[page], number, argues)[rows[there] % PAGE]
-        return found
+        if len(rows) > len(book.pages):  # quicker in one go
+            return np.concatenate([_in_use_against(page, number, argues) for page in book.pages])[rows]
+        places = [divmod(row, PAGE) for row in rows.tolist()]
+        return np.array([_in_use_against(book.pages[page], number, argues)[row] for page, row in places], np.bool_)
 
     found = encoded.overlapping(condition, against).tolist()
     return tuple(book.pages[row // PAGE].ids[row % PAGE] for row in found)
