@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from acefraud.core.book import Book
 from acefraud.core.bullet import Bullet, Status
 from acefraud.core.condition import Condition, Op, Test
-from acefraud.core.contradiction import contradicted, contradicted_in
+from acefraud.core.contradiction import contradicted_in, opposed
 from acefraud.core.encoding import EncodedConditions
 from acefraud.core.transaction import Verdict
 from acefraud.curation.curator import FIGURE_THAT_MATTERS, nearly_equal
@@ -46,7 +46,13 @@ def numbered(bullets: list[Bullet]) -> list[Bullet]:
 def plain_walk(book: Book, node: str, condition: Condition, argues: Verdict) -> tuple[str, ...]:
     """As it is defined: every bullet of the node that is in use is asked."""
     in_use = [bullet for bullet in book.values() if bullet.node == node and bullet.status is not Status.RETIRED]
-    return tuple(bullet.id for bullet in contradicted(in_use, condition, argues))
+    return tuple(
+        bullet.id
+        for bullet in in_use
+        if opposed(bullet.argues, argues)
+        and bullet.condition is not None
+        and (bullet.condition.implies(condition) or condition.implies(bullet.condition))
+    )
 
 
 @settings(max_examples=200, deadline=None)

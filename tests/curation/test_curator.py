@@ -7,9 +7,8 @@ from difflib import SequenceMatcher
 
 import pytest
 
-from acefraud.core.bullet import Bullet, Status
+from acefraud.core.bullet import Status
 from acefraud.core.condition import Condition
-from acefraud.core.contradiction import contradicted
 from acefraud.core.transaction import Verdict
 from acefraud.curation.curator import Curator, nearly_equal
 from acefraud.errors import ConfigurationError
@@ -140,11 +139,18 @@ def test_a_contradiction_is_kept_and_names_the_older_bullet() -> None:
 
 
 def test_without_a_condition_or_a_verdict_nothing_is_contradicted() -> None:
-    older = Bullet(id="b", content="c", condition=Condition.parse("amount > 5"), argues=Verdict.DECLINE)
-    assert contradicted([older], None, Verdict.APPROVE) == []
-    assert contradicted([older], older.condition, None) == []
-    assert contradicted([older], older.condition, Verdict.DECLINE) == []
-    assert contradicted([older], older.condition, Verdict.APPROVE) == [older]
+    condition, playbook = Condition.parse("amount > 1000"), BulletPlaybook()
+    older = playbook.add_bullet("large amounts", condition=condition, argues=Verdict.DECLINE)
+    for new, against in (
+        (playbook.add_bullet("be kind", argues=Verdict.APPROVE), ()),
+        (playbook.add_bullet("sums of note", condition=condition), ()),
+        (playbook.add_bullet("much money", condition=condition, argues=Verdict.DECLINE), ()),
+        (playbook.add_bullet("who pays much is rich", condition=condition, argues=Verdict.APPROVE), (older,)),
+    ):
+        found = playbook.get_bullet(new)
+        assert found is not None
+        assert set(against) <= set(found.contradicts)
+        assert bool(found.contradicts) == bool(against)
 
 
 def retired_by(who: str, content: str) -> tuple[BulletPlaybook, str]:

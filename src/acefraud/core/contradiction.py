@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from acefraud.core.book import Book
-from acefraud.core.bullet import Bullet
 from acefraud.core.condition import Condition
 from acefraud.core.encoding import EncodedConditions, Rows
 from acefraud.core.page import PAGE, VERDICTS, Mask, Page
 from acefraud.core.transaction import Verdict
 
 
-def contradicted(existing: Iterable[Bullet], condition: Condition | None, argues: Verdict | None) -> list[Bullet]:
-    """The bullets that argue for the other verdict under a condition that this one shares or narrows."""
-    if condition is None:
-        return []
-    return [
-        bullet
-        for bullet in existing
-        if opposed(bullet.argues, argues) and bullet.condition is not None and _overlap(bullet.condition, condition)
-    ]
-
-
 def contradicted_in(
     book: Book, encoded: EncodedConditions, node: str, condition: Condition, argues: Verdict
 ) -> tuple[str, ...]:
-    """The ids of those among the bullets of a node in use, from the conditions of the book in numbers."""
+    """The bullets in use that argue for another verdict under a condition that this one shares or narrows, by id.
+
+    One condition implies the other, so that where the narrower holds the two disagree.
+    """
     number = book.node(node)
     if number is None or not book.pages:
         return ()
@@ -61,8 +50,3 @@ def _in_use_against(page: Page, node: int, argues: Verdict) -> Mask:
     if kept is None:
         kept = page.derived[key] = page.in_use(node).mask & page.table["conditioned"] & opposed_rows(page, argues)
     return kept
-
-
-def _overlap(one: Condition, other: Condition) -> bool:
-    """Whether one condition implies the other, so that where the narrower holds the two disagree."""
-    return one.implies(other) or other.implies(one)
