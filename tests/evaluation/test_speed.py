@@ -32,7 +32,7 @@ class Quick:
     """Stands in for another learner: training real ones takes seconds."""
 
     def __init__(self, _: int) -> None:
-        self._model = self
+        self.model = self
 
     @property
     def booster_(self) -> Quick:

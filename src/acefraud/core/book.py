@@ -8,11 +8,13 @@ kept packed and are read when somebody asks for them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
+from typing import Any
 
 import numpy as np
 
 from acefraud.core.bullet import Bullet
 from acefraud.core.page import FEW_BREAKS, PAGE, ROW, KeptPage, OpenPage, Page
+from acefraud.core.rules import MOST_BREAKS
 
 LIVE_PAGES = 32
 """Bullets that are added beyond so many pages are kept packed: an object takes ten times the memory."""
@@ -56,7 +58,7 @@ class Book(Mapping[str, Bullet]):
         self.pages = pages
         self._places = places
         self._nodes = nodes
-        self.derived: dict[object, object] = {}
+        self.derived: dict[object, Any] = {}
         """What others have computed from this very book, under a key of their own."""
 
     @classmethod
@@ -143,7 +145,7 @@ class Draft:
                 raise ValueError(f"page {number} has {len(entries)} bullets and {len(table)} rows of columns")
             if pages and len(pages[-1]) != PAGE:
                 raise ValueError(f"page {number} comes after one that is not full")
-            pages.append(Page(entries, ids, table, most_breaks=256 if live else FEW_BREAKS))
+            pages.append(Page(entries, ids, table, most_breaks=MOST_BREAKS if live else FEW_BREAKS))
         return cls(pages, places, {name: number for number, name in enumerate(nodes)})
 
     def __len__(self) -> int:

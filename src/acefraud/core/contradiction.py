@@ -45,8 +45,8 @@ def opposed_rows(page: Page, argues: Verdict | None) -> Mask:
 
 
 def _in_use_against(page: Page, node: int, argues: Verdict) -> Mask:
-    key = (_in_use_against, node, argues)
-    kept: Mask | None = page.derived.get(key)  # type: ignore[assignment]
-    if kept is None:
-        kept = page.derived[key] = page.in_use(node).mask & page.table["conditioned"] & opposed_rows(page, argues)
-    return kept
+    def work_out() -> Mask:
+        against: Mask = page.in_use(node).mask & page.table["conditioned"] & opposed_rows(page, argues)
+        return against
+
+    return page.once((_in_use_against, node, argues), work_out)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from acefraud.core.bullet import Bullet, Source, Status
-from acefraud.core.rules import Rules
+from acefraud.core.rules import MOST_BREAKS, Rules
 from acefraud.core.transaction import Verdict
 
 Mask = npt.NDArray[np.bool_]
 Table = npt.NDArray[np.void]
+T = TypeVar("T")
 
 PAGE = 1024
 REMEMBERED_CHANGES = 64
@@ -148,7 +150,7 @@ class Page:
         *,
         wording: Wording | None = None,
         rules: Rules | None = None,
-        most_breaks: int = 256,
+        most_breaks: int = MOST_BREAKS,
     ) -> None:
         self.entries = entries
         self.ids = ids
@@ -157,7 +159,7 @@ class Page:
         self.life = self.wording.lived()
         self.most_breaks = most_breaks
         self._rules = rules
-        self.derived: dict[object, object] = {}
+        self.derived: dict[object, Any] = {}
         """What others have computed from this very page, under a key of their own."""
 
     def __len__(self) -> int:
@@ -181,26 +183,25 @@ class Page:
             self._rules = Rules.of(conditions, most_breaks=self.most_breaks)
         return self._rules
 
+    def once(self, key: object, work_out: Callable[[], T]) -> T:
+        """What is derived from this very page, worked out when it is first asked for."""
+        if key not in self.derived:
+            self.derived[key] = work_out()
+        found: T = self.derived[key]
+        return found
+
     def in_use(self, node: int | None, source: Source | None = None) -> Rows:
         """The rows of a node that are not retired, of one source if asked."""
-        found = self.derived.get((node, source))
-        if found is None:
-            mask = (self.table["node"] == node) & (self.table["status"] != _RETIRED)
-            if node is None:
-                mask[:] = False
-            if source is not None:
-                mask &= self.table["source"] == SOURCES.index(source)
-            found = self.derived[node, source] = Rows(mask)
-        assert isinstance(found, Rows)
-        return found
+
+        def work_out() -> Rows:
+            mask = self.not_retired().mask & (self.table["node"] == node if node is not None else False)
+            return Rows(mask if source is None else mask & (self.table["source"] == SOURCES.index(source)))
+
+        return self.once((node, source), work_out)
 
     def not_retired(self) -> Rows:
         """The rows of all nodes that are not retired."""
-        found = self.derived.get("not retired")
-        if found is None:
-            found = self.derived["not retired"] = Rows(self.table["status"] != _RETIRED)
-        assert isinstance(found, Rows)
-        return found
+        return self.once("not retired", lambda: Rows(self.table["status"] != _RETIRED))
 
     def kept(self) -> KeptPage:
         """The page as it is kept in a file."""
@@ -268,7 +269,7 @@ class OpenPage:
             self._table[:count],
             wording=wording,
             rules=self._rules(),
-            most_breaks=FEW_BREAKS if pack else 256,
+            most_breaks=FEW_BREAKS if pack else MOST_BREAKS,
         )
 
     def _rules(self) -> Rules | None:

@@ -224,11 +224,12 @@ class Curator:
 
 def _beside(page: Page, node: int, argues: Verdict | None) -> Mask:
     """The rows of a node, retired or not, that do not argue for another verdict."""
-    key = (_beside, node, argues)
-    kept: Mask | None = page.derived.get(key)  # type: ignore[assignment]
-    if kept is None:
-        kept = page.derived[key] = (page.table["node"] == node) & ~opposed_rows(page, argues)
-    return kept
+
+    def work_out() -> Mask:
+        beside: Mask = (page.table["node"] == node) & ~opposed_rows(page, argues)
+        return beside
+
+    return page.once((_beside, node, argues), work_out)
 
 
 def nearly_equal(one: Condition, other: Condition) -> bool:

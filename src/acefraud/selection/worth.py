@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -136,9 +136,9 @@ def good_in(page: Page, node: int | None, source: Source | None, base_rate: floa
     return _kept(page.derived, ("good", node, source, least), base_rate, worked_out)
 
 
-def _kept(place: dict[object, object], name: object, base_rate: float, work_out: Callable[[], T]) -> T:
+def _kept(place: dict[object, Any], name: object, base_rate: float, work_out: Callable[[], T]) -> T:
     """What was worked out before, unless at another base rate: each name keeps the latest only."""
-    kept: tuple[float, T] | None = place.get(name)  # type: ignore[assignment]
+    kept: tuple[float, T] | None = place.get(name)
     if kept is None or kept[0] != base_rate:
         kept = base_rate, work_out()
         place[name] = kept

@@ -50,25 +50,25 @@ class LightGbm:
 
     def __init__(self, seed: int) -> None:
         library = needed("lightgbm")
-        self._model = library.LGBMClassifier(
+        self.model = library.LGBMClassifier(
             n_estimators=300, learning_rate=0.05, num_leaves=31, random_state=seed, deterministic=True, verbose=-1
         )
 
     @property
     def size(self) -> int | None:
         """Leaves of all trees."""
-        return sum(int(tree["num_leaves"]) for tree in self._model.booster_.dump_model()["tree_info"])
+        return sum(int(tree["num_leaves"]) for tree in self.model.booster_.dump_model()["tree_info"])
 
     def fit(self, train: LabelledColumns) -> None:
         """Learn from all rows at once."""
         matrix, categories = coded_matrix(train.facts)
         with _quiet():
-            self._model.fit(matrix, train.labels, categorical_feature=categories)
+            self.model.fit(matrix, train.labels, categorical_feature=categories)
 
     def score(self, test: LabelledColumns) -> Numbers:
         """The probability of fraud."""
         with _quiet():
-            return np.asarray(self._model.predict_proba(coded_matrix(test.facts)[0])[:, 1], dtype=np.float64)
+            return np.asarray(self.model.predict_proba(coded_matrix(test.facts)[0])[:, 1], dtype=np.float64)
 
 
 class _OnMatrix:

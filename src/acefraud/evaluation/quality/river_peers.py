@@ -22,18 +22,18 @@ class _OfRiver:
     size: int | None = None
 
     def __init__(self, model: Any) -> None:
-        self._model, self._common = model, CommonWords()
+        self.model, self._common = model, CommonWords()
 
     def learn(self, rows: LabelledColumns) -> None:
         """Hear the labels of some rows, one after the other."""
         self._common.hear(rows.facts)
         for row, label in zip(row_dicts(rows.facts, self._common), rows.labels.tolist(), strict=True):
-            self._model.learn_one(row, label)
+            self.model.learn_one(row, label)
 
     def predict(self, rows: LabelledColumns) -> Numbers:
         """The probability of fraud of each row."""
         given = row_dicts(rows.facts, self._common)
-        return np.array([self._model.predict_proba_one(row).get(True, 0.0) for row in given])
+        return np.array([self.model.predict_proba_one(row).get(True, 0.0) for row in given])
 
 
 class HoeffdingTree(_OfRiver):

@@ -89,9 +89,9 @@ def trained_peers(rows: LabelledRows, decided: int, seed: int) -> Peers:
     test = table.take(slice(first, first + decided))
     common = CommonWords()
     common.hear(table)
-    model = boosting._model
+    model = boosting.model
     matrix = np.ascontiguousarray(coded_matrix(test)[0])
-    return Peers(model, model.booster_, forest._model, matrix, row_dicts(test, common))
+    return Peers(model, model.booster_, forest.model, matrix, row_dicts(test, common))
 
 
 # --- ours --------------------------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ def _drawn(figures: Figures) -> Figure:
     from matplotlib.figure import Figure  # noqa: PLC0415  # an extra, and slow to import
 
     figure = Figure(figsize=(12, 5.2))
-    figure.subplots_adjust(left=0.065, right=0.84, top=0.83, bottom=0.21, wspace=0.7)
+    figure.subplots_adjust(left=0.065, right=0.84, top=0.83, bottom=0.21, wspace=0.85)
     for place, (title, curves) in enumerate((("Selection", SELECTION), ("Curation", CURATION)), 1):
         axes = figure.add_subplot(1, 2, place)
         _panel(axes, figures, title, curves)
