@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from acefraud.core.timestamps import UNKNOWN
 from acefraud.history import HistoryEvents
-from acefraud.history.measures import UNKNOWN
 from acefraud.history.plan import DAY, HOUR
 
 Stream = Callable[[int], HistoryEvents]

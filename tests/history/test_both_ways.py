@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acefraud.core.table import FactTable
+from acefraud.core.timestamps import UNKNOWN
 from acefraud.core.transaction import FactValue
 from acefraud.history import Event, HistoryEvents, HistoryPlan, HistoryState, MemoryRows, history_columns
-from acefraud.history.measures import UNITS, UNKNOWN, distance_km
+from acefraud.history.measures import UNITS, distance_km
 from acefraud.history.plan import HOUR, Window
 
 ENTITIES = ("card_id", "shop_id", "device_id")

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pytest
 
 from acefraud.core.table import Columns
+from acefraud.core.timestamps import UNKNOWN
 from acefraud.history import HistoryEvents, HistoryPlan, history_columns, leaks
-from acefraud.history.measures import UNKNOWN
 from acefraud.history.plan import DAY
 
 Stream = Callable[[int], HistoryEvents]

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from acefraud.core.table import FactTable
+from acefraud.core.timestamps import UNKNOWN
 from acefraud.history import Event, HistoryEvents, HistoryPlan, HistoryState, MemoryRows, history_columns
 from acefraud.history.entity import EntityState
-from acefraud.history.measures import UNKNOWN
 from acefraud.history.plan import DAY, HOUR
 
 Stream = Callable[[int], HistoryEvents]

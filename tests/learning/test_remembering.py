@@ -21,10 +21,10 @@ from acefraud.core.decision import Decision
 from acefraud.core.events import DecisionMade
 from acefraud.core.outcome import Outcome
 from acefraud.core.table import FactTable
+from acefraud.core.timestamps import UNKNOWN
 from acefraud.core.transaction import Case, FactValue, Transaction
 from acefraud.datasets import SchemaMapping
 from acefraud.history import HistoryEvents, HistoryPlan, history_columns
-from acefraud.history.measures import UNKNOWN
 from acefraud.learning import remembering
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from acefraud.core.timestamps import Timestamp
 from acefraud.core.transaction import Verdict
 
 
@@ -28,7 +28,7 @@ class Outcome(BaseModel):
     is_fraud: bool
     source: OutcomeSource = OutcomeSource.LABEL
     id: str = ""
-    at: datetime | None = None
+    at: Timestamp | None = None
 
     @property
     def key(self) -> str:

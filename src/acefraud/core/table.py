@@ -14,7 +14,8 @@ Numbers = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.int8]
 Codes = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
-Rows = Mask | npt.NDArray[np.int64] | slice
+RowIndex = Mask | npt.NDArray[np.int64] | slice
+"""Some rows of a table: a mask, their places, or a slice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Columns:
         """All facts, in alphabetical order."""
         return sorted({*self.numbers, *self.flags, *self.categories})
 
-    def take(self, rows: Rows) -> Columns:
+    def take(self, rows: RowIndex) -> Columns:
         """Some of the rows."""
         return Columns(
             {name: column[rows] for name, column in self.numbers.items()},
@@ -69,6 +70,50 @@ class FactTable:
     def __len__(self) -> int:
         return self._count
 
+    @classmethod
+    def stacked(cls, tables: Sequence[FactTable]) -> FactTable:
+        """Tables one under the other. Facts that one of them lacks are unknown there.
+
+        >>> FactTable.stacked([FactTable([{"amount": 5.0}]), FactTable([{"vpn": True}])]).numbers("amount").tolist()
+        [5.0, nan]
+        """
+        if len(tables) == 1:
+            return tables[0]
+        columns = [table.columns for table in tables]
+        numbers = sorted({name for one in columns for name in one.numbers})
+        flags = sorted({name for one in columns for name in one.flags})
+        categories = sorted({name for one in columns for name in one.categories})
+        return cls.of_columns(
+            Columns(
+                {name: np.concatenate([table.numbers(name) for table in tables]) for name in numbers},
+                {name: np.concatenate([table.flags(name) for table in tables]) for name in flags},
+                {name: _stacked_words([table.categories(name) for table in tables]) for name in categories},
+            ),
+            sum(len(table) for table in tables),
+        )
+
+    def beside(self, other: Columns) -> FactTable:
+        """The facts of both. Where a row knows a fact already, its own value stays."""
+        names = [name for name in other.names if name not in self.names]
+        both = [name for name in other.names if name in self.names]
+        mine, theirs = self._columns, FactTable.of_columns(other, self._count)
+        kinds = (
+            {**mine.numbers, **{name: other.numbers[name] for name in names if name in other.numbers}},
+            {**mine.flags, **{name: other.flags[name] for name in names if name in other.flags}},
+            {**mine.categories, **{name: other.categories[name] for name in names if name in other.categories}},
+        )
+        for name in both:
+            unknown = ~self.known(name)
+            if name in other.numbers:
+                kinds[0][name] = np.where(unknown, theirs.numbers(name), self.numbers(name))
+            if name in other.flags:
+                kinds[1][name] = np.where(unknown, theirs.flags(name), self.flags(name)).astype(np.int8)
+            if name in other.categories:
+                codes, words = theirs.categories(name)
+                hidden = np.where(unknown, codes, -1).astype(np.int32), words
+                kinds[2][name] = _either(self.categories(name), hidden)
+        return FactTable.of_columns(Columns(*kinds), self._count)
+
     @property
     def columns(self) -> Columns:
         """The columns as they are."""
@@ -79,7 +124,7 @@ class FactTable:
         """All facts that any row knows, in alphabetical order."""
         return self._columns.names
 
-    def take(self, rows: Rows) -> FactTable:
+    def take(self, rows: RowIndex) -> FactTable:
         """Some of the rows, as a table."""
         taken = len(np.arange(self._count)[rows])
         return FactTable.of_columns(self._columns.take(rows), taken)
@@ -143,6 +188,32 @@ def _columns_of(rows: Sequence[Mapping[str, FactValue]]) -> Columns:
                 words.setdefault(name, {})[place] = value
     categories = {name: _coded(found, count) for name, found in words.items()}
     return Columns(numbers, flags, categories)
+
+
+def coded(values: Sequence[str | None]) -> tuple[Codes, tuple[str, ...]]:
+    """Words as codes, -1 where there is none.
+
+    >>> codes, words = coded(["web", None, "app"])
+    >>> codes.tolist(), words
+    ([1, -1, 0], ('app', 'web'))
+    """
+    return _coded({place: value for place, value in enumerate(values) if value is not None}, len(values))
+
+
+def _either(one: tuple[Codes, tuple[str, ...]], other: tuple[Codes, tuple[str, ...]]) -> tuple[Codes, tuple[str, ...]]:
+    """The words of one, and those of the other where the first has none."""
+    codes, words = _stacked_words([one, other])
+    first, second = codes[: len(one[0])], codes[len(one[0]) :]
+    return np.where(first >= 0, first, second).astype(np.int32), words
+
+
+def _stacked_words(parts: Sequence[tuple[Codes, tuple[str, ...]]]) -> tuple[Codes, tuple[str, ...]]:
+    if all(words is parts[0][1] or words == parts[0][1] for _, words in parts):
+        return np.concatenate([codes for codes, _ in parts]), parts[0][1]
+    together = tuple(sorted({word for _, words in parts for word in words}))
+    place = {word: position for position, word in enumerate(together)}
+    lookups = [np.array([*(place[word] for word in words), -1], dtype=np.int32) for _, words in parts]
+    return np.concatenate([lookup[codes] for lookup, (codes, _) in zip(lookups, parts, strict=True)]), together
 
 
 def _coded(found: Mapping[int, str], count: int) -> tuple[Codes, tuple[str, ...]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -18,6 +17,8 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
+
+from acefraud.core.timestamps import Timestamp
 
 FactValue = bool | float | str
 """A fact is a flag, a number or a category. A fact that is not known is absent, never a placeholder."""
@@ -66,7 +67,7 @@ class Transaction(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
 
     id: str = Field(min_length=1, max_length=200)
-    time: datetime | None = None
+    time: Timestamp | None = None
     facts: dict[str, Fact] = Field(default_factory=dict)
     text: str = Field(default="", max_length=MAX_TEXT)
     entities: dict[str, str] = Field(default_factory=dict)
@@ -118,7 +119,7 @@ class Case(BaseModel):
 
     transaction: Transaction
     is_fraud: bool
-    known_at: datetime | None = None
+    known_at: Timestamp | None = None
     difficulty: str = ""
     metadata: Mapping[str, Any] = Field(default_factory=dict)
 

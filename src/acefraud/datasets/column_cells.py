@@ -11,13 +11,13 @@ import polars as pl
 
 from acefraud.core.lexicon import Kind
 from acefraud.core.table import Codes, Columns, Flags, Numbers
+from acefraud.core.timestamps import UNKNOWN
 from acefraud.core.transaction import FactValue
 from acefraud.datasets.assembly import too_long
 from acefraud.datasets.cells import FINITE, read_cells
 from acefraud.datasets.labels import plain_texts
 from acefraud.datasets.table import Column
 from acefraud.datasets.times import ISO, find_format, read_times
-from acefraud.history.measures import UNKNOWN
 
 Micros = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int64]

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from acefraud.core.table import Codes, Columns, FactTable, Flags, Mask, Numbers, Rows
+from acefraud.core.table import Codes, Columns, FactTable, Flags, Mask, Numbers, RowIndex
+from acefraud.core.timestamps import UNKNOWN
 from acefraud.core.transaction import MAX_TEXT
 from acefraud.datasets.assembly import MAX_ID, Assembly, declared_kind, fact_names, joined, too_long
 from acefraud.datasets.cells import find_kind
@@ -37,7 +38,6 @@ from acefraud.datasets.time_parts import read_time_parts
 from acefraud.datasets.times import shared_format
 from acefraud.history.columns import history_columns
 from acefraud.history.events import HistoryEvents
-from acefraud.history.measures import UNKNOWN
 
 Ids = npt.NDArray[np.object_]
 
@@ -63,7 +63,7 @@ class LabelledColumns:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def take(self, rows: Rows) -> LabelledColumns:
+    def take(self, rows: RowIndex) -> LabelledColumns:
         """Some of the rows, in the given order."""
         return replace(
             self,

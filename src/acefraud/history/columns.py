@@ -15,10 +15,11 @@ import numpy.typing as npt
 import polars as pl
 
 from acefraud.core.table import Columns, Flags, Mask, Numbers
+from acefraud.core.timestamps import UNKNOWN, Micros
 from acefraud.history.entity import EntityState, Outlook, Sight
-from acefraud.history.events import HistoryEvents, Times
+from acefraud.history.events import HistoryEvents
 from acefraud.history.lines import Line, Past, distinct_before, highest, neighbours, running
-from acefraud.history.measures import UNITS, UNKNOWN, amounts_units, distance_km, place
+from acefraud.history.measures import UNITS, amounts_units, distance_km, place
 from acefraud.history.plan import HOUR, HistoryPlan
 
 Indices = npt.NDArray[np.int64]
@@ -60,7 +61,7 @@ class _Table:
     plan: HistoryPlan
     events: HistoryEvents
     amount: Indices | None
-    arrival: Times
+    arrival: Micros
     """`UNKNOWN` where no label arrives in time to be of use, or the transaction itself came too late for that."""
 
     @classmethod
@@ -69,7 +70,7 @@ class _Table:
         return cls(plan, events, amount, _label_arrivals(plan, events, counted))
 
 
-def _label_arrivals(plan: HistoryPlan, events: HistoryEvents, counted: Indices) -> Times:
+def _label_arrivals(plan: HistoryPlan, events: HistoryEvents, counted: Indices) -> Micros:
     if events.label is None:
         return np.full(len(events), UNKNOWN, dtype=np.int64)
     arrival = events.time + plan.delay

@@ -6,14 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from acefraud.core.table import Codes, Flags, Numbers
+from acefraud.core.timestamps import Micros
 from acefraud.errors import InputError
-
-Times = npt.NDArray[np.int64]
-"""Microseconds since 1970, `acefraud.history.measures.UNKNOWN` where a time is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +34,7 @@ class HistoryEvents:
     Codes say which rows have the same value; -1 is unknown. Labels are 1 for fraud, 0 for none, -1 for not labelled.
     """
 
-    time: Times
+    time: Micros
     entities: Mapping[str, Codes]
     """Codes by column."""
     ids: npt.NDArray[Any] | None = None
@@ -48,7 +45,7 @@ class HistoryEvents:
     latitude: Numbers | None = None
     longitude: Numbers | None = None
     label: Flags | None = None
-    known_at: Times | None = None
+    known_at: Micros | None = None
     """None, or unknown in a row, where the label comes with the usual delay."""
 
     def __post_init__(self) -> None:

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from acefraud.core.table import Columns, FactTable
-from acefraud.history.events import HistoryEvents, Times
-from acefraud.history.measures import UNKNOWN
+from acefraud.core.timestamps import UNKNOWN, Micros
+from acefraud.history.events import HistoryEvents
 from acefraud.history.plan import HOUR
 
 
@@ -52,7 +52,7 @@ def _changed(events: HistoryEvents, row: int, label_delay: int) -> HistoryEvents
     )
 
 
-def _arrivals(events: HistoryEvents, label_delay: int) -> Times:
+def _arrivals(events: HistoryEvents, label_delay: int) -> Micros:
     """When labels arrive, of rows that have none too."""
     usual = np.where(events.time == UNKNOWN, UNKNOWN, events.time + label_delay)
     if events.known_at is None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.history.measures import UNKNOWN
+from acefraud.core.timestamps import UNKNOWN
 
 Indices = npt.NDArray[np.int64]
 _MOST = 2**62

@@ -7,8 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-UNKNOWN = -(2**63)
-"""A time or an amount that is not known, in a column of whole numbers."""
+from acefraud.core.timestamps import UNKNOWN
 
 UNITS = 10_000
 """Amounts are added up as whole ten-thousandths: a sum is the same in any order."""

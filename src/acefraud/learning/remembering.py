@@ -17,12 +17,12 @@ import numpy as np
 from acefraud.core.ledger import Ledger, RowsChange, RowStore
 from acefraud.core.outcome import Outcome
 from acefraud.core.table import Codes, Columns, Numbers
+from acefraud.core.timestamps import UNKNOWN
 from acefraud.core.transaction import Case, FactValue, Transaction
 from acefraud.datasets import SchemaMapping, parse_mapping
 from acefraud.datasets.assembly import fact_names
 from acefraud.history import Event, HistoryEvents, HistoryPlan, HistoryState, MemoryRows
 from acefraud.history.columns import history_columns
-from acefraud.history.measures import UNKNOWN
 from acefraud.storage.rows import DraftRows
 
 MOST_ROWS = 100_000

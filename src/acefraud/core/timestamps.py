@@ -1,0 +1,55 @@
+"""Times as values and as columns. Every time has a zone: one that comes without is read as UTC."""
+
+from __future__ import annotations
+
+import warnings
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import AfterValidator
+
+Micros = npt.NDArray[np.int64]
+"""Microseconds since 1970 in UTC, `UNKNOWN` where there is no time."""
+UNKNOWN = -(2**63)
+"""A time or an amount that is not known, in a column of whole numbers."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class NaiveTimeWarning(UserWarning):
+    """A time without a zone was read as UTC. Python shows it once; `warnings.filterwarnings` turns it off."""
+
+
+def in_utc(time: datetime) -> datetime:
+    """The time with a zone; one without is read as UTC, with a warning.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     in_utc(datetime(2025, 1, 6, 9, 30)).isoformat()
+    '2025-01-06T09:30:00+00:00'
+    """
+    if time.tzinfo is not None:
+        return time
+    warnings.warn("a time without a zone is read as UTC; give times a tzinfo", NaiveTimeWarning, stacklevel=2)
+    return time.replace(tzinfo=UTC)
+
+
+Timestamp = Annotated[datetime, AfterValidator(in_utc)]
+"""A time that a caller hands over."""
+
+
+def micros_of(time: datetime | None) -> int:
+    """Microseconds since 1970, `UNKNOWN` for None.
+
+    >>> micros_of(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC))
+    1000000
+    """
+    return UNKNOWN if time is None else (in_utc(time) - _EPOCH) // _MICROSECOND
+
+
+def time_of(micros: int) -> datetime | None:
+    """The time that stands in a column; None for `UNKNOWN`."""
+    return None if micros == UNKNOWN else _EPOCH + timedelta(microseconds=int(micros))

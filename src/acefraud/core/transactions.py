@@ -1,0 +1,239 @@
+"""Transactions as columns. They read as a sequence of rows, each built when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from acefraud.core.table import Codes, FactTable, RowIndex, coded
+from acefraud.core.timestamps import UNKNOWN, Micros, micros_of, time_of
+from acefraud.core.transaction import Case, Transaction
+
+Ids = npt.NDArray[np.object_]
+Words = tuple[Codes, tuple[str, ...]]
+"""A code for each row (-1 where there is none), and the words that the codes stand for."""
+
+_FIELDS = {"id", "time", "facts", "text", "entities"}
+_CASE_FIELDS = {"transaction", "is_fraud", "known_at", "difficulty", "metadata"}
+
+
+class Transactions(Sequence[Transaction]):
+    """Many transactions: their facts as a table, and beside it ids, times, texts and entities.
+
+    >>> rows = Transactions.of([Transaction(id="t1", facts={"amount": 5.0}), Transaction(id="t2", text="$7 purchase")])
+    >>> rows.facts.numbers("amount").tolist(), rows[1].text
+    ([5.0, nan], '$7 purchase')
+    """
+
+    def __init__(
+        self,
+        ids: Ids,
+        facts: FactTable,
+        *,
+        times: Micros | None = None,
+        texts: Sequence[str] | None = None,
+        entities: Mapping[str, Words] | None = None,
+    ) -> None:
+        """``texts`` is None where no row has one."""
+        self.ids = ids
+        self.facts = facts
+        self.times = np.full(len(ids), UNKNOWN, dtype=np.int64) if times is None else times
+        self.texts = texts
+        self.entities: Mapping[str, Words] = entities or {}
+        self._rows: Sequence[Transaction] | None = None
+
+    @classmethod
+    def of(cls, rows: Iterable[Transaction]) -> Transactions:
+        """Rows as columns; columns as they are."""
+        if isinstance(rows, Transactions):
+            return rows
+        given = list(rows)
+        columns = sorted({column for row in given for column in row.entities})
+        made = cls(
+            np.array([row.id for row in given], dtype=object),
+            FactTable([row.facts for row in given]),
+            times=np.array([micros_of(row.time) for row in given], dtype=np.int64),
+            texts=[row.text for row in given] if any(row.text for row in given) else None,
+            entities={column: coded([row.entities.get(column) for row in given]) for column in columns},
+        )
+        made._rows = given
+        return made
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __iter__(self) -> Iterator[Transaction]:
+        return iter(self._rows) if self._rows is not None else (self._row(place) for place in range(len(self)))
+
+    @overload
+    def __getitem__(self, index: int) -> Transaction: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Transactions: ...
+
+    def __getitem__(self, index: int | slice) -> Transaction | Transactions:
+        if isinstance(index, slice):
+            return self.take(index)
+        if self._rows is not None:
+            return self._rows[index]
+        return self._row(range(len(self))[index])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(_equal, self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def take(self, rows: RowIndex) -> Transactions:
+        """Some of the rows, in the given order. A slice copies nothing."""
+        part = Transactions(
+            self.ids[rows],
+            self.facts.take(rows),
+            times=self.times[rows],
+            texts=_some(self.texts, rows, len(self)),
+            entities={column: (codes[rows], words) for column, (codes, words) in self.entities.items()},
+        )
+        part._rows = _some(self._rows, rows, len(self))
+        return part
+
+    def with_facts(self, facts: FactTable) -> Transactions:
+        """The same transactions with other facts."""
+        return Transactions(self.ids, facts, times=self.times, texts=self.texts, entities=self.entities)
+
+    @property
+    def timed(self) -> bool:
+        """Whether every row has a time."""
+        return bool((self.times != UNKNOWN).all())
+
+    def text(self, place: int) -> str:
+        """The text of one row."""
+        return "" if self.texts is None else self.texts[place]
+
+    def _row(self, place: int) -> Transaction:
+        return Transaction.model_construct(  # of columns whose cells were checked when they were read
+            _FIELDS,
+            id=self.ids[place],
+            time=time_of(self.times[place]),
+            facts=self.facts.row(place),
+            text=self.text(place),
+            entities={name: words[codes[place]] for name, (codes, words) in self.entities.items() if codes[place] >= 0},
+        )
+
+
+class Cases(Sequence[Case]):
+    """Labelled transactions as columns.
+
+    >>> case = Case(transaction=Transaction(id="t1", facts={"amount": 5.0}), is_fraud=True)
+    >>> cases = Cases.of([case])
+    >>> cases.labels.tolist(), cases[0] == case
+    ([True], True)
+    """
+
+    def __init__(
+        self,
+        transactions: Transactions,
+        labels: npt.NDArray[np.bool_],
+        *,
+        known_at: Micros | None = None,
+        difficulty: Sequence[str] | None = None,
+        metadata: Sequence[Mapping[str, Any]] | None = None,
+    ) -> None:
+        """``known_at`` is when each label became known, `UNKNOWN` where nothing says so."""
+        self.transactions = transactions
+        self.labels = labels
+        self.known_at = np.full(len(labels), UNKNOWN, dtype=np.int64) if known_at is None else known_at
+        self.difficulty = difficulty
+        self.metadata = metadata
+
+    @classmethod
+    def of(cls, rows: Iterable[Case]) -> Cases:
+        """Rows as columns; columns as they are."""
+        if isinstance(rows, Cases):
+            return rows
+        given = list(rows)
+        return cls(
+            Transactions.of([row.transaction for row in given]),
+            np.array([row.is_fraud for row in given], dtype=np.bool_),
+            known_at=np.array([micros_of(row.known_at) for row in given], dtype=np.int64),
+            difficulty=[row.difficulty for row in given] if any(row.difficulty for row in given) else None,
+            metadata=[row.metadata for row in given] if any(row.metadata for row in given) else None,
+        )
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __iter__(self) -> Iterator[Case]:
+        return (self._row(place, one) for place, one in enumerate(self.transactions))
+
+    @overload
+    def __getitem__(self, index: int) -> Case: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Cases: ...
+
+    def __getitem__(self, index: int | slice) -> Case | Cases:
+        if isinstance(index, slice):
+            return self.take(index)
+        place = range(len(self))[index]
+        return self._row(place, self.transactions[place])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(_equal, self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def take(self, rows: RowIndex) -> Cases:
+        """Some of the rows, in the given order. A slice copies nothing."""
+        return Cases(
+            self.transactions.take(rows),
+            self.labels[rows],
+            known_at=self.known_at[rows],
+            difficulty=_some(self.difficulty, rows, len(self)),
+            metadata=_some(self.metadata, rows, len(self)),
+        )
+
+    def with_facts(self, facts: FactTable) -> Cases:
+        """The same cases with other facts."""
+        return Cases(
+            self.transactions.with_facts(facts),
+            self.labels,
+            known_at=self.known_at,
+            difficulty=self.difficulty,
+            metadata=self.metadata,
+        )
+
+    def in_order(self) -> Cases:
+        """By time where every case has one, else as they are. Cases at the same time keep their order."""
+        times = self.transactions.times
+        if not self.transactions.timed or bool((np.diff(times) >= 0).all()):
+            return self
+        return self.take(np.argsort(times, kind="stable"))
+
+    @property
+    def facts(self) -> FactTable:
+        """The facts that the transactions bring."""
+        return self.transactions.facts
+
+    def _row(self, place: int, transaction: Transaction) -> Case:
+        return Case.model_construct(
+            _CASE_FIELDS,
+            transaction=transaction,
+            is_fraud=bool(self.labels[place]),
+            known_at=time_of(self.known_at[place]),
+            difficulty="" if self.difficulty is None else self.difficulty[place],
+            metadata={} if self.metadata is None else self.metadata[place],
+        )
+
+
+def _equal(one: object, other: object) -> bool:
+    return one == other
+
+
+def _some(values: Sequence[Any] | None, rows: RowIndex, count: int) -> Sequence[Any] | None:
+    if values is None:
+        return None
+    if isinstance(rows, slice):
+        return values[rows]
+    return [values[place] for place in np.arange(count)[rows]]
