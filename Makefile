@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+DATA := $(or $(ACEFRAUD_DATA),../shared/data)
 
 .PHONY: demo test test-long lint bench bench-quality bench-large test-llm docs lock clean
 
@@ -28,17 +29,17 @@ lint: $(INSTALLED)
 	$(BIN)/lint-imports
 
 bench: $(INSTALLED)  ## figures that docs/ quotes: speed, and the thresholds of the embedders
-	$(BIN)/acefraud bench speed --out out/speed
-	$(BIN)/python benchmarks/embedder_threshold.py
+	$(BIN)/python -m benchmarks speed --out out/speed
+	$(BIN)/python -m benchmarks.embedder_threshold
 
 bench-quality: $(INSTALLED)  ## the playbook beside other learners, on the datasets of $$ACEFRAUD_DATA
-	$(BIN)/acefraud bench quality $(or $(ACEFRAUD_DATA),../shared/data) --mappings benchmarks/mappings
+	$(BIN)/python -m benchmarks quality $(DATA) --mappings benchmarks/mappings
 
-bench-large: $(INSTALLED)  ## time and memory of one fit on 1.2 million rows, beside LightGBM
-	$(BIN)/python benchmarks/large_fit.py $(if $(ACEFRAUD_DATA),--data $(ACEFRAUD_DATA))
+bench-large: $(INSTALLED)  ## time and memory of `acefraud train` on 1.8 million rows, beside a fit of LightGBM
+	$(BIN)/python -m benchmarks train $(firstword $(wildcard $(DATA)/card_handbook/data.*) $(DATA)/card_handbook/data.parquet) --mapping benchmarks/mappings/card_handbook.toml
 
 test-llm: $(INSTALLED)  ## the three modes on a real small model, installed and served on loopback; an hour or two
-	$(BIN)/python benchmarks/real_model.py $(if $(LLM),--model $(LLM))
+	$(BIN)/python -m benchmarks.real_model $(if $(LLM),--model $(LLM))
 
 docs: $(INSTALLED)  ## the reference pages, from the code itself
 	$(BIN)/python docs/generate.py

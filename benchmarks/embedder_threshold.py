@@ -13,9 +13,9 @@ import json
 
 import numpy as np
 
-from acefraud.datasets import load_dataset
-from acefraud.embedded.embedder import EMBEDDERS, embedder_named
+from acefraud import HybridSelector, load_dataset
 
+EMBEDDERS = ("wordllama", "hashing")
 BULLETS = {
     "vpn": "Be careful when the customer hides behind a VPN or proxy",
     "new_device": "A device that was never seen before deserves a second look",
@@ -50,7 +50,7 @@ FOREIGN = (
 
 def measure(name: str, seed: int, cases: int) -> dict[str, float]:
     """Medians of the three kinds of pairs, area under the curve, and the best threshold."""
-    embedder = embedder_named(name)
+    embedder = HybridSelector(embedding_model=name).embedder
     rows = load_dataset("complex_fraud_detection", seed=seed).train[:cases]
     texts = embedder.embed([case.transaction.text for case in rows])
     bullets = embedder.embed(list(BULLETS.values()))
@@ -74,11 +74,12 @@ def measure(name: str, seed: int, cases: int) -> dict[str, float]:
 def main() -> None:
     """Print a line for each embedder, or JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("embedders", nargs="*", default=EMBEDDERS, help="their names")
     parser.add_argument("--seed", type=int, default=101)
     parser.add_argument("--cases", type=int, default=600)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    found = {name: measure(name, options.seed, options.cases) for name in EMBEDDERS}
+    found = {name: measure(name, options.seed, options.cases) for name in options.embedders}
     if options.json:
         print(json.dumps(found))
         return

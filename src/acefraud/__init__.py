@@ -5,16 +5,20 @@ from acefraud.core.condition import Condition
 from acefraud.core.decision import BulletScore, Decision, Reason
 from acefraud.core.evidence import Evidence, Record
 from acefraud.core.outcome import Judgement, Outcome
+from acefraud.core.table import Columns, FactTable
+from acefraud.core.timestamps import NaiveTimeWarning
 from acefraud.core.transaction import Case, Transaction, Verdict
+from acefraud.core.transactions import Cases, Transactions
 from acefraud.curation.curator import Curator
 from acefraud.datasets import Dataset, SchemaMapping, load_dataset
 from acefraud.embedded.agent import SimpleFraudAgent
 from acefraud.embedded.judge import LLMJudge, SimpleJudge
 from acefraud.embedded.reflector import Reflector
-from acefraud.learning.casting import cast
+from acefraud.learning.casting import Cast, cast
+from acefraud.learning.label_stream import label_stream
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
-from acefraud.learning.pipeline import Mode, TrainingPipeline
+from acefraud.learning.pipeline import Mode, ModeRun, TrainingPipeline, known_by
 from acefraud.learning.reflecting import ReflectionPolicy
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.settings import ModelSettings
@@ -27,18 +31,24 @@ __all__ = [
     "BulletPlaybook",
     "BulletScore",
     "Case",
+    "Cases",
+    "Cast",
+    "Columns",
     "Condition",
     "Curator",
     "Dataset",
     "Decision",
     "Evidence",
+    "FactTable",
     "HybridSelector",
     "Judgement",
     "LLMJudge",
     "Learner",
     "LearnerOptions",
     "Mode",
+    "ModeRun",
     "ModelSettings",
+    "NaiveTimeWarning",
     "Outcome",
     "Reason",
     "Record",
@@ -51,8 +61,11 @@ __all__ = [
     "Status",
     "TrainingPipeline",
     "Transaction",
+    "Transactions",
     "Verdict",
     "cast",
+    "known_by",
+    "label_stream",
     "load_dataset",
     "open_playbook",
 ]

@@ -28,11 +28,9 @@ COMMANDS = dict(commands(typer.main.get_command(app)))
 
 def test_the_commands_are_those_that_were_promised() -> None:
     playbook = ["list", "show", "add", "edit", "approve", "pin", "retire", "history", "export", "import"]
-    names = ("compare", "train", "decide", "learn", "explain", "judge", "backtest", "doctor")
+    names = ("compare", "train", "decide", "learn", "explain", "judge", "backtest", "doctor", "reread")
     expected = {(name,) for name in names}
-    assert set(COMMANDS) == expected | {("playbook", name) for name in playbook} | {
-        ("bench", name) for name in ("quality", "speed")
-    }
+    assert set(COMMANDS) == expected | {("playbook", name) for name in playbook}
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
@@ -47,7 +45,7 @@ def test_help_explains_gives_an_example_and_documents_every_option(shell: Any, p
             assert parameter.opts[0] in shown
 
 
-@pytest.mark.parametrize("arguments", [[], ["playbook"], ["bench"]])
+@pytest.mark.parametrize("arguments", [[], ["playbook"]])
 def test_without_arguments_the_commands_are_listed(shell: Any, arguments: list[str]) -> None:
     shown = shell(*arguments, code=2)
     for path in COMMANDS:

@@ -6,7 +6,7 @@ import re
 from contextlib import suppress
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from acefraud.core.bullet import Bullet
@@ -38,6 +38,8 @@ def conditions(facts: st.SearchStrategy[str] = names, most: int = 4) -> st.Searc
 
 
 few_names = st.sampled_from(FEW)
+ON_A_BUSY_MACHINE = [HealthCheck.too_slow]
+"""Drawing takes as long as the machine lets it."""
 rows = st.dictionaries(few_names, st.booleans() | figures | words)
 
 
@@ -124,7 +126,7 @@ def test_implies_never_says_yes_where_a_row_says_no(pair: tuple[Test, Test], val
         assert [row for row in everything if one.on(row) is True and other.on(row) is not True] == []
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None, suppress_health_check=ON_A_BUSY_MACHINE)
 @given(conditions(few_names), conditions(few_names), st.lists(rows, max_size=8))
 def test_implies_is_sound_for_conjunctions(
     one: Condition, other: Condition, given_rows: list[dict[str, FactValue]]
@@ -225,6 +227,7 @@ def test_a_test_that_makes_no_sense_cannot_be_built(fact: str, op: Op, value: bo
         Test(fact, op, value)
 
 
+@settings(deadline=None, suppress_health_check=ON_A_BUSY_MACHINE)
 @given(conditions())
 def test_in_json_a_condition_is_its_text_form(condition: Condition) -> None:
     assume(str(condition).isprintable())

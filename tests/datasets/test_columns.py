@@ -1,4 +1,4 @@
-"""Columns hold what the rows of `load_dataset` hold."""
+"""What is read from a file, as columns and as the rows that they are."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from acefraud.core.table import FactTable
-from acefraud.datasets import SchemaMapping, load_dataset, read_transactions
-from acefraud.datasets.columns import LabelledColumns, load_columns
+from acefraud.core.timestamps import UNKNOWN
+from acefraud.core.transaction import Case
+from acefraud.core.transactions import Cases
+from acefraud.datasets import Dataset, SchemaMapping, load_dataset, read_transactions
 from acefraud.datasets.time_parts import TimeParts
 from acefraud.errors import InputError
-from acefraud.history.plan import HistoryPlan
 
 MESSY = """id,when,Amount,vpn,country,score,note,is_fraud
 a1,2025-01-03 10:00,"$1,200.50",yes,DE,1,none,fraud
@@ -35,38 +35,48 @@ b4,2025-01-06 10:00,12,no,IT,5
 """
 
 
-def same(path: Path, mapping: SchemaMapping | None = None) -> LabelledColumns:
-    """Read a file both ways and compare everything that both know."""
-    dataset, columns = load_dataset(path, mapping=mapping), load_columns(path, mapping=mapping)
-    cases = list(dataset.train)
-    if dataset.has_time:
-        cases.sort(key=lambda case: case.transaction.time or datetime.min)
-        micros = [round(case.transaction.time.timestamp() * 1e6) for case in cases if case.transaction.time]
-        assert columns.times is not None
-        assert columns.times.tolist() == micros
-    else:
-        assert columns.times is None
-    assert [columns.facts.row(at) for at in range(len(columns))] == [case.transaction.facts for case in cases]
-    assert columns.facts.names == FactTable([case.transaction.facts for case in cases]).names
-    assert columns.labels.tolist() == [case.is_fraud for case in cases]
-    assert columns.bad_rows == dataset.bad_rows
-    assert columns.unlabelled == dataset.unlabelled
-    assert columns.mapping == dataset.mapping
-    if columns.mapping.id:
-        assert columns.ids.tolist() == [case.transaction.id for case in cases]
-    return columns
+def read(path: Path, mapping: SchemaMapping | None = None) -> Dataset:
+    """Read a file and hold its columns against its rows: they are valid, and make the same columns again."""
+    dataset = load_dataset(path, mapping=mapping)
+    cases = dataset.train
+    rows = list(cases)
+    assert [Case.model_validate(row.model_dump()) for row in rows] == rows
+    again = Cases.of(rows)
+    assert again.facts.names == cases.facts.names
+    for name in cases.facts.names:
+        np.testing.assert_array_equal(again.facts.numbers(name), cases.facts.numbers(name))
+        np.testing.assert_array_equal(again.facts.flags(name), cases.facts.flags(name))
+        assert again.facts.categories(name)[1] == cases.facts.categories(name)[1]
+        np.testing.assert_array_equal(again.facts.categories(name)[0], cases.facts.categories(name)[0])
+    np.testing.assert_array_equal(again.transactions.times, cases.transactions.times)
+    np.testing.assert_array_equal(again.known_at, cases.known_at)
+    np.testing.assert_array_equal(again.labels, cases.labels)
+    return dataset
+
+
+def facts_of(dataset: Dataset) -> list[dict[str, object]]:
+    return [dict(case.transaction.facts) for case in dataset]
 
 
 def test_text_with_all_kinds_of_slips(tmp_path: Path) -> None:
     path = tmp_path / "messy.csv"
     path.write_text(MESSY)
-    columns = same(path, SchemaMapping(time="when", numbers=("score",)))
-    assert columns.ids.tolist() == ["a2", "a4", "a1"]
-    assert len(columns.bad_rows) == 9
-    assert columns.unlabelled == 1
+    dataset = read(path, SchemaMapping(time="when", numbers=("score",)))
+    assert dataset.train.transactions.ids.tolist() == ["a1", "a2", "a4"]
+    assert [f"{case.transaction.time:%d %H}" for case in dataset] == ["03 10", "01 10", "02 10"]
+    assert facts_of(dataset) == [
+        {"amount": 1200.5, "vpn": True, "country": "DE", "score": 1.0, "note": "none"},
+        {"amount": 12.5, "vpn": False, "country": "FR", "score": 2.5},
+        {"amount": 7.0, "vpn": True, "country": "DE", "score": 3.0, "note": "None"},
+    ]
+    assert dataset.train.labels.tolist() == [True, False, True]
+    assert [bad.row for bad in dataset.bad_rows] == [3, 5, 6, 7, 8, 9, 11, 12, 13]
+    fields = ["score", "id", "id", "when", "vpn", "score", "is_fraud", None, None]
+    assert [bad.field for bad in dataset.bad_rows] == fields
+    assert dataset.unlabelled == 1
 
 
-def test_kinds_are_found_as_for_rows(tmp_path: Path) -> None:
+def test_kinds_are_found_by_column(tmp_path: Path) -> None:
     rows = ["n,flag,letter,word,mixed,label"]
     rows += [
         f"{at},{'yes' if at % 2 else 'no'},{'FT'[at % 2]},w{at % 3},{at if at % 30 else 'x'},{at % 4 == 0:d}"
@@ -74,9 +84,29 @@ def test_kinds_are_found_as_for_rows(tmp_path: Path) -> None:
     ]
     path = tmp_path / "kinds.csv"
     path.write_text("\n".join(rows))
-    columns = same(path).facts.columns
+    dataset = read(path)
+    columns = dataset.train.facts.columns
+    assert list(columns.numbers) == ["n", "mixed"]
     assert list(columns.flags) == ["flag", "letter"]
     assert list(columns.categories) == ["word"]
+    assert [bad.message for bad in dataset.bad_rows] == ["expected a number, got 'x'"] * 2
+
+
+def test_a_kind_goes_by_rows_and_not_by_distinct_cells(tmp_path: Path) -> None:
+    path = tmp_path / "vpn.csv"
+    often = "".join(f"{at},yes,0\n" for at in range(30))
+    path.write_text(f"n,vpn,label\n{often}30,sometimes,1\n31,rarely,1\n")
+    dataset = read(path)
+    assert dataset.mapping.flags == ("vpn",)
+    assert len(dataset.bad_rows) == 2
+
+
+def test_facts_and_words_that_no_sound_row_has_are_not_kept(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("id,amount,shop,gone,label\n1,5,b,,0\n2,6,c,,1\n3,x,a,7,0\n")
+    facts = read(path).train.facts
+    assert facts.names == ["amount", "shop"]
+    assert facts.categories("shop")[1] == ("b", "c")
 
 
 def test_typed_columns(tmp_path: Path) -> None:
@@ -95,9 +125,14 @@ def test_typed_columns(tmp_path: Path) -> None:
     )
     path = tmp_path / "typed.parquet"
     frame.write_parquet(path)
-    columns = same(path, SchemaMapping(categories=("code",), ignore=("day",)))
-    assert columns.times is not None
-    assert (np.diff(columns.times) >= 0).all()
+    dataset = read(path, SchemaMapping(categories=("code",), ignore=("day",)))
+    assert [f"{bad.field}: {bad.message}" for bad in dataset.bad_rows] == [
+        "amount: expected a finite number or an empty cell, got 'nan'"
+    ]
+    assert dataset[1].transaction.facts == {"amount": 1 / 7, "count": 1.0, "is_new": False, "kind": "b", "code": "1"}
+    assert dataset[3].transaction.facts == {"count": 3.0, "is_new": False, "kind": "a", "code": "0"}
+    assert dataset[4].transaction.facts == {"amount": 4 / 7, "count": 4.0, "kind": "b", "code": "1"}
+    assert dataset[4].transaction.time == start + timedelta(hours=28)
 
 
 def test_seconds_between_two_times_of_a_row(tmp_path: Path) -> None:
@@ -108,13 +143,13 @@ def test_seconds_between_two_times_of_a_row(tmp_path: Path) -> None:
     )
     elapsed = {"since_signup": ("signup", "when"), "until_paid": ("when", "paid")}
     mapping = SchemaMapping(time="when", time_format="%d/%m/%y %H:%M", ignore=("signup", "paid"), elapsed=elapsed)
-    columns = same(path, mapping)
-    assert [columns.facts.row(at) for at in range(len(columns))] == [
+    dataset = read(path, mapping)
+    assert facts_of(dataset) == [
         {"x": 1, "since_signup": 60, "until_paid": 30},
         {"x": 2, "until_paid": -30 * 86_400 - 36_000},
         {"x": 3, "since_signup": -86_400},
     ]
-    assert [(bad.row, bad.field, bad.message) for bad in columns.bad_rows] == [
+    assert [(bad.row, bad.field, bad.message) for bad in dataset.bad_rows] == [
         (4, "signup", "expected a time like '%d/%m/%y %H:%M', got 'soon'"),
         (5, "paid", "expected a time like 2025-01-31T14:05:00, got 'later'"),
     ]
@@ -131,9 +166,9 @@ def test_elapsed_time_of_typed_columns(tmp_path: Path) -> None:
     )
     path = tmp_path / "typed.parquet"
     frame.write_parquet(path)
-    columns = same(path, SchemaMapping(ignore=("opened",), elapsed={"age": ("opened", "time")}, text=""))
-    assert columns.facts.numbers("age").tolist() == [7e-6, 93_600.000007]
-    assert len(columns.bad_rows) == 1
+    dataset = read(path, SchemaMapping(ignore=("opened",), elapsed={"age": ("opened", "time")}, text=""))
+    assert dataset.train.facts.numbers("age").tolist() == [7e-6, 93_600.000007]
+    assert len(dataset.bad_rows) == 1
 
 
 @pytest.mark.parametrize("last", ["week", "day", None])
@@ -144,15 +179,14 @@ def test_a_time_made_of_parts(tmp_path: Path, last: str | None) -> None:
         "1994,Okt,1,5,0\n94,1,1,6,0\n1996,2,0,7,0\n1996,13,1,8,1\n"
     )
     parts = {"year": "Year", "month": "Month"} | ({last: "n"} if last else {})
-    columns = same(path, SchemaMapping(time_parts=TimeParts(**parts), ignore=("Year",), categories=("Month",)))
-    made = [] if columns.times is None else [f"{datetime.fromtimestamp(at / 1e6, UTC):%m-%d}" for at in columns.times]
+    dataset = read(path, SchemaMapping(time_parts=TimeParts(**parts), ignore=("Year",), categories=("Month",)))
     expected = {
-        "week": ["09-01", "09-08", "12-01", "02-28"],
-        "day": ["09-01", "09-02", "12-01", "02-05"],
-        None: ["09-01", "09-01", "12-01", "02-01", "02-01"],
+        "week": ["02-28", "12-01", "09-08", "09-01"],
+        "day": ["02-05", "12-01", "09-02", "09-01"],
+        None: ["02-01", "12-01", "09-01", "09-01", "02-01"],
     }
-    assert made == expected[last]
-    said = {bad.row: str(bad) for bad in columns.bad_rows}
+    assert [f"{case.transaction.time:%m-%d}" for case in dataset] == expected[last]
+    said = {bad.row: str(bad) for bad in dataset.bad_rows}
     assert said[5].endswith("field 'Month': expected a month as 1 to 12 or by its English name, got 'Okt'")
     assert said[6].endswith("field 'Year': expected a year from 1900 to 2100, got '94'")
     assert (7 in said) == (last is not None)
@@ -161,9 +195,10 @@ def test_a_time_made_of_parts(tmp_path: Path, last: str | None) -> None:
 def test_a_day_that_its_month_does_not_have(tmp_path: Path) -> None:
     path = tmp_path / "parts.csv"
     path.write_text("y,m,d,x,label\n1995,2,29,1,0\n1996,2,29,2,1\n1996,2,,3,0\n")
-    columns = same(path, SchemaMapping(time_parts=TimeParts(year="y", month="m", day="d")))
-    assert columns.times is None
-    assert [bad.message for bad in columns.bad_rows] == ["expected a day of February 1995, got '29'"]
+    dataset = read(path, SchemaMapping(time_parts=TimeParts(year="y", month="m", day="d")))
+    assert dataset.train.transactions.times[1] == UNKNOWN
+    assert not dataset.has_time
+    assert [bad.message for bad in dataset.bad_rows] == ["expected a day of February 1995, got '29'"]
 
 
 def test_a_single_row_is_read_as_the_file_was() -> None:
@@ -181,13 +216,15 @@ def test_times_of_any_zone(tmp_path: Path, zone: str | None) -> None:
     times = naive if zone is None else naive.dt.replace_time_zone(zone)
     path = tmp_path / "zones.parquet"
     pl.DataFrame({"time": times, "x": [1.0, 2.0], "label": [0, 1]}).write_parquet(path)
-    same(path)
+    noon = datetime(2025, 7, 1, 10 if zone == "Europe/Berlin" else 12, tzinfo=UTC)
+    assert [case.transaction.time for case in read(path)] == [noon, noon - timedelta(hours=1)]
 
 
 def test_dates_as_times(tmp_path: Path) -> None:
     path = tmp_path / "dates.parquet"
-    pl.DataFrame({"date": [date(2025, 7, 2), date(2025, 7, 1)], "x": [1, 2], "label": [0, 1]}).write_parquet(path)
-    assert same(path, SchemaMapping(time="date")).times is not None
+    pl.DataFrame({"date": [date(2025, 7, 2), None], "x": [1, 2], "label": [0, 1]}).write_parquet(path)
+    first, second = read(path, SchemaMapping(time="date"))
+    assert (first.transaction.time, second.transaction.time) == (datetime(2025, 7, 2, tzinfo=UTC), None)
 
 
 def test_json_that_mixes_kinds(tmp_path: Path) -> None:
@@ -202,28 +239,71 @@ def test_json_that_mixes_kinds(tmp_path: Path) -> None:
     ]
     path = tmp_path / "rows.jsonl"
     path.write_text("\n".join(json.dumps(row) for row in rows))
-    columns = same(path)
-    assert columns.facts.row(1)["odd"] is True
-    assert len(columns.bad_rows) == 3
+    dataset = read(path)
+    assert [type(row.get("odd")) for row in facts_of(dataset)] == [str, bool, float, type(None)]
+    assert [case.transaction.text for case in dataset] == ["", " a text ", "", "only a text"]
+    assert len(dataset.bad_rows) == 3
 
 
 def test_labels_that_came_later(tmp_path: Path) -> None:
     path = tmp_path / "late.csv"
     path.write_text("time,known_at,x,label\n2025-01-01,2025-01-05,1,0\n2025-01-02,,2,1\n")
-    columns = load_columns(path, mapping=SchemaMapping(time="time", known_at="known_at"))
-    assert columns.times is not None
-    assert columns.known_at is not None
-    assert ((columns.known_at - columns.times) // 86_400_000_000).tolist() == [4, 0]
+    dataset = read(path, SchemaMapping(time="time", known_at="known_at"))
+    assert [case.known_at for case in dataset] == [datetime(2025, 1, 5, tzinfo=UTC), None]
 
 
-def test_some_rows_can_be_taken(tmp_path: Path) -> None:
-    path = tmp_path / "messy.csv"
-    path.write_text(MESSY)
-    columns = load_columns(path, mapping=SchemaMapping(time="when", numbers=("score",)))
-    part = columns.take(np.array([2, 0]))
-    assert part.ids.tolist() == ["a1", "a2"]
-    assert part.facts.row(0) == columns.facts.row(2)
-    assert len(columns.take(slice(1, None))) == 2
+def test_what_came_with_a_case_stays_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    rows: list[dict[str, object]] = [
+        {"query": "a", "answer": "APPROVE"},
+        {"query": "b", "answer": "maybe"},
+        {"query": "c", "answer": "DECLINE", "difficulty": "hard", "metadata": {"kind": "x"}},
+    ]
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    first, last = read(path)
+    assert (first["query"], first.difficulty, dict(first.metadata)) == ("a", "", {})
+    assert (last["query"], last.difficulty, dict(last.metadata)) == ("c", "hard", {"kind": "x"})
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_ids_made_from_the_content_stay_what_they_are(tmp_path: Path, ending: str) -> None:
+    """Decisions that were recorded refer to them."""
+    path = tmp_path / f"rows.{ending}"
+    contents = {
+        "csv": "amount,shop,label\n5,web,0\n7.5,,1\n5,web,0\n5,web,0\n",
+        "jsonl": '{"amount": 5, "label": 0}\n{"amount": 7.5, "label": 1}\n{"amount": 5, "label": 0}\n',
+    }
+    path.write_text(contents[ending])
+    made = {
+        "csv": ["tx-3ba77b8fdc1d", "tx-79f179b2cd34", "tx-3ba77b8fdc1d-2", "tx-3ba77b8fdc1d-3"],
+        "jsonl": ["tx-db392b6f5c84", "tx-3ce7a593dfb5", "tx-db392b6f5c84-2"],
+    }
+    assert read(path).train.transactions.ids.tolist() == made[ending]
+
+
+def test_the_content_is_the_same_in_a_large_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("amount,label\n" + "".join(f"{row % 7},{row % 2}\n" for row in range(50)))
+    at_once = read(path).train.transactions.ids.tolist()
+    monkeypatch.setattr("acefraud.datasets.ids._BLOCK", 3)
+    assert read(path).train.transactions.ids.tolist() == at_once
+    assert len(set(at_once)) == 50
+
+
+@pytest.mark.parametrize("broken", [None, 20])
+def test_a_file_with_a_broken_row_is_read_in_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: int | None
+) -> None:
+    monkeypatch.setattr("acefraud.datasets.csv_file._BLOCK", 7)
+    lines = [f'{row},"x{row % 3}, é",{row % 2}' for row in range(30)]
+    if broken is not None:
+        lines[broken] = "only one"
+    path = tmp_path / "rows.csv"
+    path.write_bytes(("\ufeffid,name,label\n" + "\r\n".join(lines) + "\r\n").encode())
+    dataset = read(path)
+    assert dataset[0].transaction.facts == {"name": "x0, é"}
+    assert [bad.row for bad in dataset.bad_rows] == ([] if broken is None else [broken + 1])
+    assert dataset.train.transactions.ids.tolist() == [str(row) for row in range(30) if row != broken]
 
 
 @pytest.mark.parametrize(
@@ -234,22 +314,4 @@ def test_what_cannot_be_learnt_from_is_refused(tmp_path: Path, content: str, sai
     path = tmp_path / "bad.csv"
     path.write_text(content)
     with pytest.raises(InputError, match=said):
-        load_columns(path)
-
-
-def test_the_past_of_an_entity_becomes_facts(tmp_path: Path) -> None:
-    path = tmp_path / "cards.csv"
-    path.write_text(
-        "time,card,amount,label\n"
-        "2025-01-04 00:00,c1,30,0\n2025-01-01 00:00,c1,10,1\n2025-01-01 12:00,c2,5,\n2025-01-02 00:00,c1,20,0\n"
-    )
-    plan = HistoryPlan(entities=("card",), windows=("7d",), label_delay="2d")
-    columns = load_columns(path, mapping=SchemaMapping(time="time", history=plan))
-    assert columns.facts.numbers("amount").tolist() == [10, 20, 30]
-    assert columns.facts.numbers("card_count_7d").tolist() == [0, 1, 2]
-    assert columns.facts.numbers("card_known_frauds_7d").tolist() == [0, 0, 1]
-    assert "card" not in columns.facts.names
-    assert columns.entities["card"].tolist() == [0, 0, 0]
-    assert columns.times is not None
-    assert columns.known_at is not None
-    assert ((columns.known_at - columns.times) // 86_400_000_000).tolist() == [2, 2, 2]
+        load_dataset(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acefraud.core.transaction import Case, Transaction
+from acefraud.core.transaction import Case, FactValue, Transaction
+from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets import Dataset, load_dataset
+from acefraud.datasets.duplicates import first_alike
 from acefraud.errors import ConfigurationError
 
 START = datetime(2025, 1, 1, tzinfo=UTC)
@@ -25,7 +28,7 @@ def case(n: int, *, fraud: bool = False, hour: int | None = None, value: float |
     return Case(transaction=transaction, is_fraud=fraud)
 
 
-def ids(cases: tuple[Case, ...]) -> list[str]:
+def ids(cases: Iterable[Case]) -> list[str]:
     return [one.transaction.id for one in cases]
 
 
@@ -33,9 +36,10 @@ def ids(cases: tuple[Case, ...]) -> list[str]:
 def test_a_split_by_time_tests_on_what_came_later(hours: list[int], share: float) -> None:
     dataset = Dataset("x", tuple(case(n, hour=hour) for n, hour in enumerate(hours))).split(share)
     assert dataset.has_time
-    assert sorted(ids(dataset.train + dataset.test)) == sorted(f"t{n}" for n in range(len(hours)))
+    cases = [*dataset.train, *dataset.test]
+    assert sorted(ids(cases)) == sorted(f"t{n}" for n in range(len(hours)))
     assert len(dataset.test) == round(share * len(hours))
-    in_order = [(one.transaction.time, int(one.transaction.id[1:])) for one in dataset.train + dataset.test]
+    in_order = [(one.transaction.time, int(one.transaction.id[1:])) for one in cases]
     assert in_order == sorted(in_order)
 
 
@@ -70,8 +74,8 @@ def test_folds_and_splits_without_time_share_out_the_frauds() -> None:
 
 def test_a_dataset_is_a_sequence_over_its_train_rows() -> None:
     dataset = Dataset("x", tuple(case(n, hour=n) for n in range(10))).split(0.3)
-    assert (len(dataset), dataset[-1].transaction.id, ids(tuple(dataset[5:]))) == (7, "t6", ["t5", "t6"])
-    assert not set(ids(tuple(dataset))) & set(ids(dataset.test))
+    assert (len(dataset), dataset[-1].transaction.id, ids(dataset[5:])) == (7, "t6", ["t5", "t6"])
+    assert not set(ids(dataset)) & set(ids(dataset.test))
 
 
 def test_duplicates_can_be_dropped_and_are_counted() -> None:
@@ -84,6 +88,45 @@ def test_duplicates_can_be_dropped_and_are_counted() -> None:
 def test_a_share_that_is_none(share: float) -> None:
     with pytest.raises(ConfigurationError, match="test_share must be between 0 and 1"):
         Dataset("x", (case(1),)).split(share)
+
+
+def test_a_dataset_is_shown_by_its_size_and_not_by_its_rows() -> None:
+    dataset = Dataset("cards", [case(n, hour=n, fraud=n == 2) for n in range(2000)]).split(0.25)
+    assert repr(dataset) == "Dataset('cards', train=1,500, test=500, frauds=1)"
+
+
+def test_a_split_by_time_builds_no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [case(n, hour=-n % 7) for n in range(20)]
+    whole = Dataset("x", rows)
+    with monkeypatch.context() as patched:
+        patched.setattr(Cases, "_row", None)
+        patched.setattr(Transactions, "_row", None)
+        parted = whole.split(0.3)
+        assert (parted.has_time, parted.frauds, len(parted.with_history())) == (True, 0, 14)
+    assert [*parted.train, *parted.test] == sorted(rows, key=lambda one: one.transaction.time or START)
+
+
+def test_a_dataset_may_be_empty() -> None:
+    dataset = Dataset("x", [])
+    assert (list(dataset), list(dataset.test), list(dataset.waiting)) == ([], [], [])
+    assert (dataset.frauds, dataset.duplicates, dataset.has_time) == (0, 0, True)
+    assert len(dataset.without_duplicates().split(0.3).with_history()) == 0
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.0, -0.0, 1.0, True, False, "1.0", "a", None]), st.sampled_from("xy "))))
+def test_rows_are_alike_if_their_facts_and_texts_are(rows: list[tuple[FactValue | None, str]]) -> None:
+    cases = [
+        Case(
+            transaction=Transaction(
+                id=f"t{n}", facts={"always": "w"} if value is None else {"odd": value, "always": "w"}, text=text
+            ),
+            is_fraud=False,
+        )
+        for n, (value, text) in enumerate(rows)
+    ]
+    first: dict[object, int] = {}
+    same = [(one.transaction.text, frozenset(one.transaction.facts.items())) for one in cases]
+    assert first_alike(Cases.of(cases)).tolist() == [first.setdefault(one, n) for n, one in enumerate(same)]
 
 
 @dataclass(frozen=True)

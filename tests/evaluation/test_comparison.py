@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
 
 from acefraud.core.transaction import Case, Transaction
+from acefraud.core.transactions import Cases
 from acefraud.datasets import Dataset, load_dataset
 from acefraud.datasets.world import WorldOptions
 from acefraud.errors import InputError
@@ -36,7 +38,7 @@ def cases(count: int = 100, *, timed: bool = True) -> tuple[Case, ...]:
     )
 
 
-def ids(some: tuple[Case, ...]) -> list[str]:
+def ids(some: Sequence[Case]) -> list[str]:
     return [case.transaction.id for case in some]
 
 
@@ -90,7 +92,7 @@ def test_folds_test_every_row_once_and_never_train_on_it() -> None:
     ],
 )
 def test_parts_that_can_show_nothing_are_refused(train: tuple[Case, ...], test: tuple[Case, ...], message: str) -> None:
-    part = Part(0, train, test, tuple(range(len(test))))
+    part = Part(0, Cases.of(train), Cases.of(test), tuple(range(len(test))))
     with pytest.raises(InputError, match=message) as refused:
         compare([part], name="x.csv", independent=False, processes=1)
     assert refused.value.file == "x.csv"
@@ -181,8 +183,8 @@ def test_progress_counts_every_part_in_every_mode() -> None:
 
 def test_labels_that_come_after_the_end_teach_nothing() -> None:
     """With every label arriving too late, learning on the way can do no more than not learning."""
-    late = tuple(case.model_copy(update={"known_at": START + timedelta(days=365)}) for case in cases())
-    at_once = compare([_part(cases())], name="x", independent=False, processes=1)
+    late = tuple(case.model_copy(update={"known_at": START + timedelta(days=365)}) for case in cases(160))
+    at_once = compare([_part(cases(160))], name="x", independent=False, processes=1)
     delayed = compare([_part(late)], name="x", independent=False, processes=1)
     assert delayed.modes[Mode.ONLINE_ONLY].figures == delayed.modes[Mode.VANILLA].figures
     assert delayed.modes[Mode.ONLINE_ONLY].bullets == 0
@@ -191,4 +193,4 @@ def test_labels_that_come_after_the_end_teach_nothing() -> None:
 
 
 def _part(some: tuple[Case, ...]) -> Part:
-    return Part(0, some[:40], some[40:], tuple(range(40, len(some))))
+    return Part(0, Cases.of(some[:40]), Cases.of(some[40:]), tuple(range(40, len(some))))

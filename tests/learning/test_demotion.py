@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
+import asyncio
+
 import pytest
 
 from acefraud.core.bullet import Bullet, Status
 from acefraud.core.condition import Condition
 from acefraud.core.events import StatusChanged
 from acefraud.core.evidence import Evidence, Record
-from acefraud.core.table import Columns, FactTable
-from acefraud.core.transaction import Verdict
-from acefraud.learning.columns import ColumnLearner
+from acefraud.core.outcome import Outcome
+from acefraud.core.transaction import Transaction, Verdict
 from acefraud.learning.demotion import (
     LEAST_RECORD,
     WITH_NEWCOMERS,
@@ -21,6 +21,8 @@ from acefraud.learning.demotion import (
     percent,
     revival_of,
 )
+from acefraud.learning.learner import Learner
+from acefraud.learning.options import LearnerOptions
 from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook
 
 DECLINES = Evidence(learnt=Record(support=50, frauds=47), base_rate=0.1, cases=1000)
@@ -115,12 +117,15 @@ def test_shares_are_spoken_of_plainly() -> None:
 # --- watched on a stream ------------------------------------------------------------------------------------------
 
 
-def outcomes(count: int, amount: float, fraud: bool) -> tuple[FactTable, np.ndarray]:
+def outcomes(count: int, amount: float, fraud: bool) -> tuple[list[Outcome], list[Transaction]]:
     """Every tenth transaction is of this amount; of the others every fifteenth is fraud."""
-    place = np.arange(count)
-    amounts = np.where(place % 10 == 0, amount, 50.0 + place % 7)
-    labels = np.where(place % 10 == 0, fraud, place % 15 == 1)
-    return FactTable.of_columns(Columns({"amount": amounts}), count), labels
+    heard, about = [], []
+    for place in range(count):
+        special = place % 10 == 0
+        is_fraud = fraud if special else place % 15 == 1
+        heard.append(Outcome(transaction_id=f"t{place}", is_fraud=is_fraud))
+        about.append(Transaction(id=f"t{place}", facts={"amount": amount if special else 50.0 + place % 7}))
+    return heard, about
 
 
 def watched(status: Status, amount: float, fraud: bool) -> tuple[BulletPlaybook, str]:
@@ -130,8 +135,10 @@ def watched(status: Status, amount: float, fraud: bool) -> tuple[BulletPlaybook,
     bullet = playbook.add_bullet(
         "large", source="online", condition=large, argues=Verdict.DECLINE, evidence=evidence, status=status
     )
-    learner = ColumnLearner(playbook)
-    learner.hear(*outcomes(250, amount, fraud))
+    learner = Learner(playbook, options=LearnerOptions(review_least=10**6))  # it is watched, and nothing is searched
+    (*_, last) = asyncio.run(learner.hear_all(*outcomes(250, amount, fraud)))
+    assert last.review is not None
+    assert not last.review.whole
     return playbook, bullet
 
 

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling
-from acefraud.core.transaction import Verdict
+from acefraud.core.transaction import Transaction, Verdict
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
-from acefraud.storage.playbook import same_fold
+from acefraud.storage.playbook import BulletPlaybook, same_fold
 
 T = TypeVar("T")
 
@@ -152,7 +152,7 @@ def test_pending_counts_as_nothing(toy: Any) -> None:
     assert all_zero(toy.counters(learner.playbook))
     run(learner.hear(outcome("t3", True)))
     assert {counts[2] for counts in toy.counters(learner.playbook).values()} == {0, 1}
-    assert len(learner.reflector) == 1
+    assert len(learner.remembered()) == 1
 
 
 def test_an_outcome_before_its_decision_is_learnt_from(toy: Any) -> None:
@@ -162,7 +162,7 @@ def test_an_outcome_before_its_decision_is_learnt_from(toy: Any) -> None:
     for helpful, harmful, selected, fired, frauds in toy.counters(learner.playbook).values():
         assert (helpful, harmful, selected) == (0, 0, 0)
         assert fired == frauds, "its own record is kept of every outcome"
-    assert len(learner.reflector) == 1
+    assert len(learner.remembered()) == 1
     decision = run(learner.decide(toy.transaction("t1")))
     assert decision.verdict is Verdict.DECLINE
     judged = run(learner.hear(outcome("t1", True)))
@@ -177,7 +177,7 @@ def test_an_outcome_of_nothing_known_is_kept_and_teaches_nothing(toy: Any) -> No
     heard = run(learner.hear(outcome("nobody", True)))
     assert heard.new_bullet is None
     assert not heard.already_known
-    assert len(learner.reflector) == 0
+    assert len(learner.remembered()) == 0
     assert learner.playbook.ledger.cases() == []
 
 
@@ -196,3 +196,19 @@ def test_an_old_decision_replays_the_same_after_much_learning(toy: Any) -> None:
         assert run(Learner(learner.playbook).replay(decision)) == decision
     now = [run(learner.decide(decision.transaction)) for decision in old]
     assert [one.probability for one in now] != [one.probability for one in old]
+
+
+def test_a_revised_truth_without_its_transaction_corrects_what_is_remembered() -> None:
+    learner = Learner(BulletPlaybook())
+    told = Transaction(id="bare", facts={"amount": 5.0})
+    run(learner.hear(Outcome(transaction_id="bare", is_fraud=True), told))
+    run(learner.hear(Outcome(transaction_id="bare", is_fraud=False)))
+    assert learner.remembered().labels.tolist() == [False]
+
+
+def test_the_same_truth_from_another_source_is_no_new_case() -> None:
+    learner = Learner(BulletPlaybook())
+    told = Transaction(id="bare", facts={"amount": 5.0})
+    for source in ("label", "chargeback", "analyst"):
+        run(learner.hear(Outcome(transaction_id="bare", is_fraud=True, source=OutcomeSource(source)), told))
+    assert learner.playbook.learning().unreviewed.cases == 1

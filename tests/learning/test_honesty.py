@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from acefraud import BulletPlaybook, Case, Learner, Outcome, Status, TrainingPipeline, load_dataset, open_playbook
-from acefraud.core.events import BulletAdded, DecisionMade, Recalibrated
+from acefraud.core.events import BulletAdded, DecisionMade, Recalibrated, Reviewed
 from acefraud.core.reading import read_bullet
 from acefraud.core.table import FactTable
 from acefraud.datasets.world import WorldOptions
 from acefraud.embedded.embedder import embedder_named
 from acefraud.embedded.facts import facts_of
+from acefraud.learning import review
 from acefraud.learning.pipeline import Mode, known_by
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.exchange import Exported, from_json, to_json
@@ -28,7 +29,7 @@ def run(work: Any) -> Any:
     return asyncio.run(work)
 
 
-async def hear_all(learner: Learner, cases: tuple[Case, ...]) -> None:
+async def hear_all(learner: Learner, cases: Sequence[Case]) -> None:
     for case in cases:
         await learner.decide(case.transaction)
         await learner.hear(Outcome(transaction_id=case.transaction.id, is_fraud=case.is_fraud))
@@ -47,7 +48,7 @@ def test_no_decision_depends_on_a_training_label_that_arrives_after_it() -> None
     _, late = known_by(WORLD.train, WORLD.test)
     last = max(late, key=lambda case: case.known_at or WORLD.test[0].known_at)  # type: ignore[arg-type, return-value]
     flipped = tuple(
-        case.model_copy(update={"is_fraud": not case.is_fraud}) if case is last else case for case in WORLD.train
+        case.model_copy(update={"is_fraud": not case.is_fraud}) if case == last else case for case in WORLD.train
     )
     first, second = (
         run(TrainingPipeline().run(Mode.OFFLINE_ONLINE, train, WORLD.test)) for train in (WORLD.train, flipped)
@@ -93,20 +94,21 @@ def test_learning_goes_on_while_somebody_else_decides(
     mine, theirs = shared
     learner, decider = Learner(mine), Learner(theirs)
     learner.study(WORLD.train)
-    refit, waiting = learner.upkeep.refit, list(WORLD.test)
+    waiting = list(WORLD.test)
 
-    def interrupted() -> None:
+    def interrupted(*given: Any, **more: Any) -> Reviewed:
         """In the middle of a step, the other side records a decision."""
         decision = decide(decider.decide_on(waiting.pop().transaction, theirs.snapshot()))
         theirs.record([DecisionMade(decision=decision)])
-        refit()
+        return review.apply(*given, **more)
 
-    monkeypatch.setattr(learner.upkeep, "refit", interrupted)
-    run(hear_all(learner, WORLD.test[:60]))
+    monkeypatch.setattr("acefraud.learning.learner.apply", interrupted)
+    run(hear_all(learner, WORLD.test[:100]))
     times = len(WORLD.test) - len(waiting)
     assert times > 0
-    fitted = [event for event in mine.ledger.read() if event.what.kind == "recalibrated"]
-    assert len(fitted) == 1 + times, "the study, and every step that was interrupted"
+    done = [event.what for event in mine.ledger.read() if isinstance(event.what, Reviewed)]
+    assert len(done) == times, "every step that was interrupted, once"
+    assert not any(one.declined for one in done)
     assert same_fold(mine)
 
 

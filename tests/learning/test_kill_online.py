@@ -29,7 +29,7 @@ def case(n):
     return Transaction(id=f"t{n}", facts={"amount": amount, "vpn": vpn}), fraud
 
 async def go_on(book):
-    learner = Learner(book, options=LearnerOptions(reflect_every=3, review_every=10))
+    learner = Learner(book, options=LearnerOptions(review_least=3, watch_every=10))
     print("opened", flush=True)
     n = sum(event.what.kind == "decision_made" for event in book.ledger.read())
     if n and not book.ledger.outcomes_of(f"t{n - 1}"):

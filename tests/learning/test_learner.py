@@ -11,12 +11,13 @@ import pytest
 
 from acefraud.core.bullet import Source, Status
 from acefraud.core.condition import Condition
-from acefraud.core.events import Event, Happening
+from acefraud.core.events import Event, Happening, Reviewed, StatusChanged
 from acefraud.core.evidence import Evidence, Record
 from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.errors import StoreConflict, StoreError
-from acefraud.learning.learner import Learner
+from acefraud.learning.learner import ATTEMPTS, Learner
+from acefraud.learning.options import LearnerOptions
 from acefraud.storage import open_playbook
 from acefraud.storage.memory import MemoryLedger
 from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook, same_fold
@@ -57,7 +58,7 @@ def test_a_study_that_fails_half_way_leaves_nothing(toy: Any, monkeypatch: pytes
         assert len(learner.playbook) > 0, "bullets are there within the step"
         raise ZeroDivisionError
 
-    monkeypatch.setattr(learner.upkeep, "frame", failing)
+    monkeypatch.setattr("acefraud.learning.review.recalibrate", failing)
     with pytest.raises(ZeroDivisionError):
         learner.study(toy.cases(80))
     assert len(learner.playbook) == 0
@@ -70,7 +71,7 @@ def test_a_study_is_one_step_with_its_cases_and_its_bullets(toy: Any) -> None:
     events = list(learner.playbook.ledger.read())
     assert {event.at for event in events} == {events[0].at}
     assert events[0].what.kind == "trained"
-    assert (learner.playbook.snapshot().mapping, len(learner.reflector)) == ('label = "x"\n', 80)
+    assert (learner.playbook.snapshot().mapping, len(learner.remembered())) == ('label = "x"\n', 80)
     bullets = learner.playbook.snapshot().bullets
     assert set(added) <= set(bullets)
     assert {bullet.source for bullet in bullets.values()} == {Source.OFFLINE}
@@ -89,31 +90,30 @@ def failed(status: Status = Status.ACTIVE) -> Learner:
     """A learner with a bullet that no longer holds: of the latest outcomes, 5 of 60 were fraud where it fired."""
     playbook = BulletPlaybook()
     evidence = Evidence(learnt=Record(support=50, frauds=47), base_rate=0.3, cases=100)
-    playbook.add_bullet("VPN: decline", evidence=evidence, weight=2.0, status=status)
-    learner = Learner(playbook)
+    playbook.add_bullet("VPN: decline", source="online", evidence=evidence, weight=2.0, status=status)
+    learner = Learner(playbook, options=LearnerOptions(review_least=1_000, watch_every=120))
     for place in range(120):
         vpn = place % 2 == 0
         is_fraud = place < 10 if vpn else place % 3 == 0
         transaction = Transaction(id=f"t{place}", facts={"vpn": vpn})
-        learner.reflector.remember([Case(transaction=transaction, is_fraud=is_fraud)])
+        heard = asyncio.run(learner.hear(Outcome(transaction_id=f"t{place}", is_fraud=is_fraud), transaction))
+        assert (heard.review is None) == (place < 119)
     return learner
 
 
 def test_demotion_is_an_event_with_its_reason() -> None:
     learner = failed()
-    learner.demote()
     (demoted,) = learner.playbook.snapshot().bullets.values()
     assert (demoted.status, demoted.status_by) == (Status.RETIRED, THE_ENGINE)
-    last = learner.playbook.ledger.history(demoted.id)[-1]
-    assert last.why.startswith("of the latest 120 outcomes: 5 of 60 past cases were fraud")
-    seq = learner.playbook.ledger.last_seq()
-    learner.demote()
-    assert learner.playbook.ledger.last_seq() == seq
+    last = learner.playbook.ledger.history(demoted.id)[-1].what
+    assert isinstance(last, StatusChanged)
+    assert last.reason.startswith("of the latest 120 outcomes: 5 of 60 past cases were fraud")
+    (event,) = [event.what for event in learner.playbook.ledger.read() if event.what.kind == "reviewed"]
+    assert (event.whole, event.retired, event.cases) == (False, (demoted.id,), 120)
 
 
 def test_a_pinned_bullet_is_exempt() -> None:
     learner = failed(Status.PINNED)
-    learner.demote()
     assert [one.status for one in learner.playbook.snapshot().bullets.values()] == [Status.PINNED]
 
 
@@ -143,7 +143,11 @@ def test_what_a_person_retired_is_not_revived_and_what_the_engine_retired_is(toy
     added = again.study(toy.cases(80))
     found = learner.playbook.get_bullet(strongest.id)
     assert found is not None
-    assert (strongest.id in added, found.status) == ((False, Status.RETIRED) if who == "ana" else (True, Status.ACTIVE))
+    assert strongest.id not in added, "it is no new one"
+    assert found.status is (Status.RETIRED if who == "ana" else Status.ACTIVE)
+    last = learner.playbook.ledger.history(strongest.id)[-1].what
+    assert isinstance(last, StatusChanged)
+    assert (f"it had been retired by {THE_ENGINE}" in last.reason) == (who == THE_ENGINE)
     same = [one for one in learner.playbook.snapshot().bullets.values() if one.condition == strongest.condition]
     assert len(same) == 1
 
@@ -181,24 +185,30 @@ def test_two_learners_on_one_file_lose_nothing(toy: Any, tmp_path: Path) -> None
         assert small.record.support == sum(f["amount"] < 1000 for f in facts)
 
 
-def test_a_learner_that_was_overtaken_learns_at_the_next_outcome(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    learner = Learner(BulletPlaybook())
+def test_a_learner_that_was_overtaken_says_so_and_learns_at_the_next_review(
+    toy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner = Learner(BulletPlaybook(), options=LearnerOptions(review_least=15))
 
-    def overtaken() -> None:
+    def overtaken(*_: object, **__: object) -> None:
         raise StoreConflict("somebody else was faster")
 
-    cases = toy.cases(90)
-    monkeypatch.setattr(learner.upkeep, "demote", overtaken)
+    cases = toy.cases(150)
+    monkeypatch.setattr("acefraud.learning.learner.apply", overtaken)
 
-    async def hear(part: Sequence[Case]) -> None:
+    async def hear(part: Sequence[Case]) -> list[Reviewed]:
+        heard = []
         for case in part:
             await learner.decide(case.transaction)
-            await learner.hear(Outcome(transaction_id=case.transaction.id, is_fraud=case.is_fraud))
+            heard.append(await learner.hear(Outcome(transaction_id=case.transaction.id, is_fraud=case.is_fraud)))
+        return [one.review for one in heard if one.review is not None]
 
-    asyncio.run(hear(cases[:60]))
+    reviews = asyncio.run(hear(cases[:70]))
+    assert {one.declined for one in reviews} == {f"given up after {ATTEMPTS} attempts: somebody else was faster"}
+    assert [event.what for event in learner.playbook.ledger.read() if event.what.kind == "reviewed"] == reviews
     assert len(learner.playbook) == 0
-    assert len(learner.playbook.ledger.cases()) == 60
+    assert len(learner.playbook.ledger.cases()) == 70
     monkeypatch.undo()
-    asyncio.run(hear(cases[60:]))
+    assert asyncio.run(hear(cases[70:]))[0].added
     assert len(learner.playbook) > 0
     assert same_fold(learner.playbook)

@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 from acefraud.core.bullet import Bullet
 from acefraud.core.decision import ProbabilityFrom
 from acefraud.core.events import OddsScaled
+from acefraud.core.outcome import Outcome
 from acefraud.core.playbook import PlaybookState
 from acefraud.core.roles import Assessment
 from acefraud.core.scoring import Calibration, OddsScale, log_odds, sigmoid
 from acefraud.core.transaction import FactValue, Verdict
 from acefraud.learning.learner import Learner
 from acefraud.learning.odds import LEAST_OF_EACH, fit_scale, settled
+from acefraud.learning.options import LearnerOptions
 from acefraud.storage import open_playbook
 from acefraud.storage.playbook import BulletPlaybook, same_fold
 
@@ -207,6 +209,19 @@ def test_odds_that_were_fitted_decide_better(toy: Any) -> None:
     assert {decision.probability_from for decision in after} == {ProbabilityFrom.CALIBRATED}
     assert run(learner.replay(before[0])).same_as(before[0]), "an old decision is replayed without the scale"
     assert run(learner.replay(after[0])).same_as(after[0])
+
+
+@pytest.mark.parametrize("batch", [1, 7, 100])
+def test_odds_heard_in_a_batch_count_once(toy: Any, batch: int) -> None:
+    never = 10**9
+    options = LearnerOptions(review_least=never, review_at_last=never, watch_every=never, reflect_every=50)
+    learner, cases = Learner(BulletPlaybook(), agent=Direct(), options=options), toy.cases(100)
+    run(learner.decide_all([case.transaction for case in cases]))
+    outcomes = [Outcome(transaction_id=case.transaction.id, is_fraud=case.is_fraud) for case in cases]
+    for start in range(0, 100, batch):
+        run(learner.hear_all(outcomes[start : start + batch]))
+    scaled = [event.what.scale for event in learner.playbook.ledger.read() if isinstance(event.what, OddsScaled)]
+    assert [scale.cases for scale in scaled] == {1: [50, 100], 7: [56, 100], 100: [100]}[batch]
 
 
 def test_too_few_cases_fit_no_scale(toy: Any) -> None:

@@ -102,7 +102,7 @@ def test_a_run_is_repeatable_and_a_seed_is_its_own(world: Dataset, runs: dict[Mo
 
 
 def test_learning_pays_on_a_world_with_a_plain_pattern(toy: Any) -> None:
-    train, test = toy.cases(150, prefix="train"), toy.cases(100, seed=1)
+    train, test = toy.cases(150, prefix="train"), toy.cases(200, seed=1)
     right = {}
     for mode in Mode:
         got = run(mode, train, test)

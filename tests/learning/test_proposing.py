@@ -15,6 +15,7 @@ from acefraud.core.outcome import Outcome
 from acefraud.core.roles import Assessment, Example, FactSummary, Proposal
 from acefraud.core.scoring import Calibration
 from acefraud.core.transaction import Case, FactValue, Transaction, Verdict
+from acefraud.embedded.case_memory import LabelledFacts
 from acefraud.embedded.reflector import Reflector
 from acefraud.errors import BudgetExceeded, ModelMalformed, ModelTimeout
 from acefraud.learning.learner import Learner
@@ -213,9 +214,9 @@ def test_every_draft_has_an_id_of_its_own(monkeypatch: pytest.MonkeyPatch) -> No
     fitted: list[list[str]] = []
     refit = Reflector.refit
 
-    def watched(self: Reflector, bullets: Sequence[Bullet]) -> Any:
+    def watched(self: Reflector, bullets: Sequence[Bullet], *cases: LabelledFacts) -> Any:
         fitted.append([bullet.id for bullet in bullets])
-        return refit(self, bullets)
+        return refit(self, bullets, *cases)
 
     monkeypatch.setattr(Reflector, "refit", watched)
     proposer = Scripted(lambda number: proposal(f"amount > {500 * 1.07**number:.0f} and vpn is true"))
@@ -374,11 +375,11 @@ def test_online_no_call_is_made_for_the_first_failures() -> None:
 
 def test_what_was_left_to_a_person_is_not_reflected_on() -> None:
     proposer = Scripted()
-    options = LearnerOptions(review_every=5)
+    options = LearnerOptions(reflect_every=5)
     learner = learner_on(proposer, ReflectionPolicy.plain(), agent=Approves(Verdict.REVIEW), options=options)
     run(live(learner, frauds(20)))
     assert proposer.shown == []
-    assert len(learner.reflector) == 20, "but remembered"
+    assert len(learner.remembered()) == 20, "but remembered"
 
 
 def test_an_outcome_that_was_never_decided_is_not_reflected_on() -> None:
@@ -389,12 +390,20 @@ def test_an_outcome_that_was_never_decided_is_not_reflected_on() -> None:
     assert proposer.shown == []
 
 
-def test_no_more_is_asked_while_the_playbook_is_full() -> None:
-    proposer = Scripted()
-    learner = learner_on(proposer, agent=Approves(), options=LearnerOptions(most_bullets=1))
-    learner.playbook.add_bullet("Nervous voices are suspicious")
-    run(live(learner, frauds(30)))
-    assert proposer.shown == []
+def test_a_full_playbook_stays_within_its_limit_and_keeps_what_people_wrote() -> None:
+    conditions = [f"amount > {500 + 20 * n} and vpn is true" for n in range(200)]
+    proposer = Scripted(lambda number: proposal(conditions[number % 200]))
+    options = LearnerOptions(most_bullets=2, reflect_every=10)
+    learner = learner_on(proposer, ReflectionPolicy(together=4), agent=Approves(), options=options)
+    by_hand = learner.playbook.add_bullet("Nervous voices are suspicious")
+    run(learner.train(world(300)))
+    for case in world(150, seed=5, prefix="e"):
+        run(live(learner, [case]))
+        learnt = [b for b in learner.playbook.get_bullets_for_node("fraud_detection") if b.id != by_hand]
+        assert len(learnt) <= 2
+    assert learner.playbook.get_bullet(by_hand) in learner.playbook.get_bullets_for_node("fraud_detection")
+    reasons = [event.what.reason for event in learner.playbook.ledger.read() if event.what.kind == "status_changed"]
+    assert any("at most 2 learnt bullets" in reason for reason in reasons)
 
 
 def test_online_failures_and_budgets_do_not_stop_the_hearing() -> None:

@@ -21,15 +21,16 @@ from acefraud.core.decision import Decision
 from acefraud.core.events import DecisionMade
 from acefraud.core.outcome import Outcome
 from acefraud.core.table import FactTable
-from acefraud.core.timestamps import UNKNOWN
+from acefraud.core.timestamps import micros_of
 from acefraud.core.transaction import Case, FactValue, Transaction
+from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets import SchemaMapping
 from acefraud.history import HistoryEvents, HistoryPlan, history_columns
 from acefraud.learning import remembering
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.pipeline import Mode, TrainingPipeline
-from acefraud.learning.remembering import EntityMemory, memory_for, micros
+from acefraud.learning.remembering import EntityMemory, memory_for
 from acefraud.storage import open_playbook
 from acefraud.storage.playbook import BulletPlaybook
 
@@ -43,7 +44,8 @@ PLAN = HistoryPlan(
     longitude="lon",
 )
 WRITTEN = SchemaMapping(amount="amount", ignore=("card_id", "shop_id"), history=PLAN).describe()
-QUIET = LearnerOptions(most_bullets=0)
+NEVER = 10**9
+QUIET = LearnerOptions(review_least=NEVER, review_at_last=NEVER, watch_every=NEVER)
 """Learning is not what is looked at here."""
 
 
@@ -89,7 +91,7 @@ def history_of(cases: Sequence[Case]) -> list[dict[str, FactValue]]:
         return np.array([case.transaction.facts.get(name, np.nan) for case in cases], dtype=np.float64)
 
     events = HistoryEvents(
-        time=np.array([micros(case.transaction.time) if case.transaction.time else UNKNOWN for case in cases]),
+        time=np.array([micros_of(case.transaction.time) for case in cases]),
         entities={one: codes([case.transaction.entities.get(one) for case in cases]) for one in PLAN.entities},
         ids=np.array([case.transaction.id for case in cases]),
         amount=numbers("amount"),
@@ -97,7 +99,7 @@ def history_of(cases: Sequence[Case]) -> list[dict[str, FactValue]]:
         latitude=numbers("lat"),
         longitude=numbers("lon"),
         label=np.array([case.is_fraud for case in cases], dtype=np.int8),
-        known_at=np.array([micros(case.known_at) if case.known_at else UNKNOWN for case in cases]),
+        known_at=np.array([micros_of(case.known_at) for case in cases]),
     )
     table = FactTable.of_columns(history_columns(PLAN, events), len(cases))
     return [table.row(place) for place in range(len(cases))]
@@ -318,7 +320,7 @@ def test_a_process_that_has_not_heard_of_a_training_writes_to_the_memory_it_bega
 
 def test_what_is_decided_during_a_training_is_not_lost(book: BulletPlaybook, memory: EntityMemory) -> None:
     learner = trained(book)
-    change = memory.filling([Case(transaction=pay("t1", 0), is_fraud=True)], (), book.ledger)
+    change = memory.filling(Cases.of([Case(transaction=pay("t1", 0), is_fraud=True)]), Transactions.of(()), book.ledger)
     asyncio.run(learner.decide(pay("t2", 1)))
     book.ledger.append([], at=START, who="the training", rows=change)
     assert facts_on(learner, pay("t3", 2))["card_count_24h"] == 2.0
@@ -357,7 +359,9 @@ from acefraud.learning.options import LearnerOptions
 from datetime import UTC, datetime
 
 async def go_on(book, prefix, count):
-    learner = Learner(book, options=LearnerOptions(most_bullets=0))
+    never = 10**9
+    quiet = LearnerOptions(review_least=never, review_at_last=never, watch_every=never)
+    learner = Learner(book, options=quiet)
     print("opened", flush=True)
     sys.stdin.readline()
     n = sum(event.what.kind == "decision_made" for event in book.ledger.read())

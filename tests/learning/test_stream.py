@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from acefraud.core.decision import Decision
 from acefraud.core.outcome import Judgement, Outcome, Ruling
 from acefraud.core.transaction import Case, Transaction, Verdict
+from acefraud.core.transactions import Cases
+from acefraud.learning.label_stream import label_stream
 from acefraud.learning.learner import Heard, Learner
-from acefraud.learning.stream import stream
+from acefraud.learning.pipeline import stream
 from acefraud.storage.playbook import BulletPlaybook
 
 START = datetime(2024, 3, 1, tzinfo=UTC)
@@ -29,7 +31,8 @@ class Spy(Learner):
         super().__init__(BulletPlaybook())
         self.happened: list[Happened] = []
 
-    async def decide_all(self, transactions: Sequence[Transaction]) -> list[Decision]:
+    async def decide_all(self, transactions: Iterable[Transaction]) -> list[Decision]:
+        transactions = list(transactions)
         self.happened.extend(("decide", transaction.id) for transaction in transactions)
         return [
             Decision(
@@ -44,14 +47,18 @@ class Spy(Learner):
             for transaction in transactions
         ]
 
-    async def hear(
+    async def hear_all(
         self,
-        outcome: Outcome,
-        transaction: Transaction | None = None,  # noqa: ARG002
-        judgement: Judgement | None = None,  # noqa: ARG002
-    ) -> Heard:
-        self.happened.append(("hear", outcome.transaction_id))
-        return Heard(Judgement(ruling=Ruling.CORRECT))
+        outcomes: Iterable[Outcome],
+        transactions: Iterable[Transaction | None] | None = None,  # noqa: ARG002
+    ) -> list[Heard]:
+        outcomes = list(outcomes)
+        self.happened.extend(("hear", outcome.transaction_id) for outcome in outcomes)
+        return [Heard(Judgement(ruling=Ruling.CORRECT)) for _ in outcomes]
+
+
+def lived(learner: Learner, cases: list[Case], **more: Any) -> list[Decision]:
+    return asyncio.run(stream(learner, Cases.of(cases), Cases.of([]), **more))
 
 
 def case(place: int, hour: int | None, delay: int | None) -> Case:
@@ -72,7 +79,7 @@ def test_no_label_is_heard_too_early(times: list[tuple[int | None, int | None]],
         times = sorted(times, key=lambda one: -1 if one[0] is None else one[0])
     cases = [case(place, hour, delay) for place, (hour, delay) in enumerate(times)]
     spy = Spy()
-    decisions = asyncio.run(stream(spy, cases))
+    decisions = lived(spy, cases)
     assert [decision.id for decision in decisions] == [one.transaction.id for one in cases]
     by_id = {one.transaction.id: one for one in cases}
     heard = [name for what, name in spy.happened if what == "hear"]
@@ -93,21 +100,39 @@ def test_no_label_is_heard_too_early(times: list[tuple[int | None, int | None]],
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(hours, delays), max_size=20), st.booleans())
-def test_deciding_several_at_once_changes_nothing(times: list[tuple[int | None, int | None]], learns: bool) -> None:
+def test_deciding_several_at_once_changes_nothing(times: list[tuple[int | None, int | None]], late: bool) -> None:
     times = sorted(times, key=lambda one: -1 if one[0] is None else one[0])
-    cases = [case(place, hour, delay) for place, (hour, delay) in enumerate(times)]
-    together, one_by_one = Spy(), Spy()
-    asyncio.run(stream(together, cases, learns=learns))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("acefraud.learning.stream.MOST_TOGETHER", 1)
-        asyncio.run(stream(one_by_one, cases, learns=learns))
-    assert together.happened == one_by_one.happened
+    cases = Cases.of([case(place, hour, delay) for place, (hour, delay) in enumerate(times)])
+    decide = range(len(cases) // 3 if late else 0, len(cases))
+
+    def steps(batch: int) -> list[tuple[str, int]]:
+        found = label_stream(cases, decide=decide, hear=range(decide.start), batch=batch)
+        return [(what, place) for what, places in found for place in places.tolist()]
+
+    assert steps(64) == steps(1)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(hours, delays), max_size=20), st.integers(1, 7))
+def test_labels_that_wait_for_the_end_of_a_batch_come_after_it(
+    times: list[tuple[int | None, int | None]], batch: int
+) -> None:
+    times = sorted(times, key=lambda one: -1 if one[0] is None else one[0])
+    cases = Cases.of([case(place, hour, delay) for place, (hour, delay) in enumerate(times)])
+    decided: list[int] = []
+    for what, places in label_stream(cases, decide=range(len(cases)), batch=batch, early=False):
+        if what == "decide":
+            decided += places.tolist()
+        else:
+            assert set(places.tolist()) <= set(decided)
+        assert len(places) <= batch
+    assert decided == [*range(len(cases))]
 
 
 def test_every_label_that_arrived_is_heard_before_the_next_decision_in_order_of_arrival() -> None:
     cases = [case(0, 0, 5), case(1, 1, 2), case(2, 3, 1), case(3, 4, 90), case(4, 6, 0)]
     spy = Spy()
-    asyncio.run(stream(spy, cases))
+    lived(spy, cases)
     assert [f"{what} {name}" for what, name in spy.happened] == [
         "decide c0",
         "decide c1",
@@ -123,15 +148,15 @@ def test_every_label_that_arrived_is_heard_before_the_next_decision_in_order_of_
 def test_without_times_a_label_comes_right_after_its_decision_and_vanilla_hears_none() -> None:
     cases = [case(place, None, None) for place in range(3)]
     spy, vanilla = Spy(), Spy()
-    asyncio.run(stream(spy, cases))
+    lived(spy, cases)
     assert [what for what, _ in spy.happened] == ["decide", "hear"] * 3
-    asyncio.run(stream(vanilla, cases, learns=False))
+    lived(vanilla, cases, learns=False)
     assert [what for what, _ in vanilla.happened] == ["decide"] * 3
 
 
 def test_progress_goes_up_to_the_end() -> None:
     told: list[float] = []
-    asyncio.run(stream(Spy(), [case(place, None, None) for place in range(4)], progress=told.append))
+    lived(Spy(), [case(place, None, None) for place in range(4)], progress=told.append)
     assert told == [0.25, 0.5, 0.75, 1.0]
 
 
@@ -140,7 +165,7 @@ def test_flipping_a_label_changes_no_decision_made_before_it_was_heard(toy: Any,
     cases = toy.cases(90, delay=delay)
 
     def decided(cases: list[Case]) -> list[Decision]:
-        return asyncio.run(stream(Learner(BulletPlaybook()), cases))
+        return lived(Learner(BulletPlaybook()), cases)
 
     whole = decided(cases)
     assert any(decision.cited for decision in whole), "nothing was learnt, so nothing could leak"

@@ -36,7 +36,7 @@ def world() -> Dataset:
 
 def cases(train: int, test: int) -> tuple[list[Case], list[Case]]:
     """The latest labelled cases of the world, and the first ones after them."""
-    return known_by(world().train, world().test)[0][-train:], list(world().test[:test])
+    return list(known_by(world().train, world().test)[0][-train:]), list(world().test[:test])
 
 
 def write_cases(path: Path, some: Sequence[Case]) -> Path:

@@ -9,6 +9,7 @@ import pytest
 from acefraud.core.bullet import Bullet
 from acefraud.core.decision import Decision
 from acefraud.core.events import BulletAdded, DecisionMade, OutcomeHeard
+from acefraud.core.ledger import KnownCase
 from acefraud.core.outcome import Judgement, Outcome, Ruling
 from acefraud.core.transaction import Case, Transaction, Verdict
 
@@ -46,6 +47,14 @@ class Sample:
 
     def case(self, name: str, is_fraud: bool = False) -> Case:
         return Case(transaction=self.transaction(name), is_fraud=is_fraud, known_at=self.at)
+
+    def told(self, name: str, is_fraud: bool = False) -> Case:
+        transaction = Transaction(id=name, time=self.at, facts={"amount": 20}, text=f"$20 at {name}")
+        return Case(transaction=transaction, is_fraud=is_fraud)
+
+    def known(self, name: str, is_fraud: bool = False) -> KnownCase:
+        case = self.case(name, is_fraud)
+        return KnownCase(case, case.transaction.facts, "1")
 
 
 @pytest.fixture

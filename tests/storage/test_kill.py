@@ -24,6 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from acefraud.core.decision import Decision
 from acefraud.core.events import DecisionMade, OutcomeHeard
+from acefraud.core.ledger import KnownCase
 from acefraud.core.outcome import Judgement, Outcome
 from acefraud.core.transaction import Case, Transaction
 from acefraud.storage.sqlite import SqliteLedger
@@ -36,7 +37,8 @@ def pair(n):
     outcome = OutcomeHeard(
         outcome=Outcome(transaction_id=f"t{n}", is_fraud=n % 3 == 0), judgement=Judgement(ruling="unjudged")
     )
-    return [DecisionMade(decision=decision), outcome], [Case(transaction=transaction, is_fraud=n % 3 == 0)]
+    case = Case(transaction=transaction, is_fraud=n % 3 == 0)
+    return [DecisionMade(decision=decision), outcome], [KnownCase(case, {"number": float(n), "words": n * 1.0}, "1")]
 
 if not Path(sys.argv[1]).exists():
     import acefraud.storage.migrations  # loaded beforehand, so that the kill falls into the creation
@@ -90,7 +92,7 @@ def killed_after(path: Path, acknowledged: int, pause: float) -> int:
 def check(path: Path, acknowledged: int) -> None:
     with SqliteLedger.open(path, create=False) as ledger:
         events = list(ledger.read())
-        cases = ledger.cases()
+        cases, remembered = ledger.cases(), ledger.remembered(len(events))
     assert len(events) >= acknowledged
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert len(events) == 2 * len(cases)  # what was appended together is there together
@@ -102,6 +104,7 @@ def check(path: Path, acknowledged: int) -> None:
         assert case.transaction.facts == {"number": n}
         assert case.transaction.text == "word " * (n * 37 % 400 + 1)
         assert second.what.outcome.is_fraud is case.is_fraud is (n % 3 == 0)
+        assert (remembered[n - 1].id, remembered[n - 1].facts) == (case.transaction.id, {"number": n, "words": n})
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -16,23 +17,30 @@ from acefraud.core.bullet import Bullet, Claim, Source, Status
 from acefraud.core.condition import Condition, Op, Test
 from acefraud.core.decision import BulletScore, Decision, Reason, ReasonKind, SelectionTrace, StageCount
 from acefraud.core.events import (
+    COUNTED_KINDS,
+    KINDS,
     BulletAdded,
     BulletCredited,
     BulletEdited,
     Credit,
     DecisionMade,
     Happening,
+    OddsScaled,
     OutcomeHeard,
     Recalibrated,
+    Reread,
+    Reviewed,
     StatusChanged,
+    Trained,
 )
 from acefraud.core.evidence import Evidence, Record
-from acefraud.core.ledger import Ledger, RowStore
+from acefraud.core.ledger import KnownCase, Ledger, Past, RowStore, Unless
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling
 from acefraud.core.page import KeptPage
-from acefraud.core.playbook import Checkpoint, Frame, PlaybookState
-from acefraud.core.scoring import Calibration
-from acefraud.core.transaction import Case, Transaction, Verdict
+from acefraud.core.playbook import CaseCount, Checkpoint, Frame, LearningState, PlaybookState
+from acefraud.core.scoring import Calibration, OddsScale
+from acefraud.core.timestamps import UNKNOWN, micros_of
+from acefraud.core.transaction import Case, FactValue, Transaction, Verdict
 from acefraud.errors import StoreConflict
 from acefraud.storage.memory import MemoryLedger
 from acefraud.storage.sqlite import SqliteLedger
@@ -80,34 +88,122 @@ def test_appending_nothing_writes_nothing(ledger: Ledger) -> None:
     assert ledger.last_seq() == 0
 
 
-@pytest.mark.parametrize("expected", [0, 2])
-def test_an_edit_based_on_another_state_is_refused_whole(ledger: Ledger, sample: Any, expected: int) -> None:
+# --- what was not to happen meanwhile ----------------------------------------------------------------------------
+
+
+def that_edit(sample: Any) -> list[Happening]:
+    """One of each kind that changes the book, or what is known of how it was learnt."""
+    return [
+        sample.bullet("b2"),
+        BulletEdited(bullet_id="b1", content="another text"),
+        StatusChanged(bullet_id="b1", status=Status.PINNED),
+        Recalibrated(node="fraud_detection", calibration=Calibration(intercept=-2.5)),
+        OddsScaled(node="fraud_detection", model="m", scale=OddsScale(level=0.5, slope=1.0, cases=9)),
+        Trained(node="fraud_detection", dataset="d", rows=9, frauds=1),
+        Reviewed(node="fraud_detection", whole=True, cases=9, frauds=1),
+        Reread(node="fraud_detection", reader="1", cases=9, changed=1),
+    ]
+
+
+def that_count(sample: Any) -> list[Happening]:
+    """One of each kind that only adds to counters, or to nothing."""
+    return [
+        sample.decision("d1"),
+        sample.outcome("t1"),
+        sample.outcome("t1", is_fraud=False, revised=True),
+        BulletCredited(credit=Credit(bullet_id="b1", helpful=1)),
+    ]
+
+
+def test_every_kind_of_event_either_edits_or_counts(sample: Any) -> None:
+    assert {one.kind for one in that_edit(sample)} == set(KINDS) - COUNTED_KINDS
+    assert {one.kind for one in that_count(sample)} == COUNTED_KINDS
+
+
+def refused(ledger: Ledger, sample: Any, unless: Unless) -> bool:
+    """Whether a step is refused; then nothing of it may be there, else all."""
+    before, cases = list(ledger.read()), ledger.cases()
+    step: list[Happening] = [sample.bullet("mine"), sample.decision("d-mine", "t-mine"), sample.outcome("t-mine")]
+    try:
+        written = ledger.append(
+            step,
+            at=AT,
+            who="ben",
+            unless=unless,
+            cases=[sample.known("t-mine")],
+            rows=lambda rows: rows.put_many({"mine": b"1"}),
+        )
+    except StoreConflict:
+        assert list(ledger.read()) == before
+        assert ledger.cases() == cases
+        assert ledger.pasts_of(["t-mine"]) == {}
+        assert ledger.recorded(["d-mine"]) == {}
+        with ledger.rows() as rows:
+            assert rows.get_many(["mine"]) == {}
+        return True
+    assert list(ledger.read()) == [*before, *written]
+    assert ledger.cases() == [*cases, sample.case("t-mine")]
+    return False
+
+
+@pytest.mark.parametrize("place", range(8))
+def test_whoever_builds_on_the_book_is_refused_once_it_was_edited(ledger: Ledger, sample: Any, place: int) -> None:
     ledger.append([sample.bullet("b1")], at=AT, who="ana")
-
-    with pytest.raises(StoreConflict, match=f"event 1, .* event {expected}"):
-        ledger.append([sample.bullet("b2")], at=AT, who="ben", expected=expected, cases=[sample.case("t1")])
-
-    assert ledger.last_seq() == 1
-    assert ledger.cases() == []
+    ledger.append([*that_count(sample), that_edit(sample)[place], *that_count(sample)], at=AT, who="ana")
+    assert refused(ledger, sample, Unless.edited(0))
+    assert refused(ledger, sample, Unless.edited(5))
+    assert not refused(ledger, sample, Unless.edited(6))
 
 
-def test_an_edit_based_on_the_present_state_is_taken(ledger: Ledger, sample: Any) -> None:
-    ledger.append([sample.bullet("b1")], at=AT, who="ana", expected=0)
-    assert ledger.append([sample.bullet("b2")], at=AT, who="ana", expected=1)[0].seq == 2
+def test_outcomes_decisions_and_credits_of_others_are_in_nobodys_way(ledger: Ledger, sample: Any) -> None:
+    ledger.append([sample.bullet("b1")], at=AT, who="ana")
+    ledger.append(that_count(sample), at=AT, who="ana")
+    assert not refused(ledger, sample, Unless.edited(1))
+
+
+@pytest.mark.parametrize("revised", [False, True])
+def test_an_outcome_is_refused_where_another_one_of_its_transaction_came_first(
+    ledger: Ledger, sample: Any, revised: bool
+) -> None:
+    ledger.append([sample.bullet("b1"), sample.outcome("t1", revised=revised)], at=AT, who="ana")
+    assert refused(ledger, sample, Unless.heard(1, ["t1"]))
+    assert refused(ledger, sample, Unless.heard(1, {"t2", "t1"}))
+    assert not refused(ledger, sample, Unless.heard(2, ["t1"]))
+
+
+def test_an_outcome_minds_nothing_but_outcomes_of_its_transactions(ledger: Ledger, sample: Any) -> None:
+    others = [*that_edit(sample), sample.bullet("t1"), sample.decision("d1", "t1"), sample.outcome("t2")]
+    ledger.append([*others, BulletCredited(credit=Credit(bullet_id="t1", helpful=1))], at=AT, who="ana")
+    assert not refused(ledger, sample, Unless.heard(0, ["t1", "t3"]))
+
+
+def test_of_many_transactions_none_is_overlooked(ledger: Ledger, sample: Any) -> None:
+    ledger.append([sample.outcome("t1999")], at=AT, who="ana")
+    assert refused(ledger, sample, Unless.heard(0, [f"t{n}" for n in range(2_000)]))
+    assert not refused(ledger, sample, Unless.heard(0, [f"t{n}" for n in range(1_999)]))
+
+
+def test_a_conflict_says_who_was_faster_and_with_what(ledger: Ledger, sample: Any) -> None:
+    ledger.append([sample.decision("d1"), sample.bullet("b1"), sample.bullet("b2")], at=AT, who="ana")
+    with pytest.raises(StoreConflict, match=r"ana wrote event 2 meanwhile \(bullet_added of b1\)"):
+        ledger.append([sample.bullet("b3")], at=AT, who="ben", unless=Unless.edited(0))
 
 
 def test_a_batch_that_fails_leaves_nothing(ledger: Ledger, sample: Any) -> None:
-    def failing() -> Iterator[Happening]:
-        yield sample.bullet("b1")
-        raise RuntimeError("the source broke")
+    def failing(rows: RowStore) -> None:
+        rows.put_many({"a": b"1"})
+        raise RuntimeError("the change broke")
 
+    step = [sample.bullet("b1"), sample.decision("d1"), sample.outcome("t1")]
     with pytest.raises(RuntimeError):
-        ledger.append(list(failing()), at=AT, who="ana", cases=[sample.case("t1")])
-    with pytest.raises(ValueError, match="who"):
-        ledger.append([sample.bullet("b1")], at=AT, who=None, cases=[sample.case("t1")])  # type: ignore[arg-type]
+        ledger.append(step, at=AT, who="ana", cases=[sample.known("t1")], rows=failing)
 
     assert ledger.last_seq() == 0
-    assert ledger.cases() == []
+    assert (ledger.cases(), ledger.remembered(9)) == ([], [])
+    assert (ledger.decision("d1"), ledger.pasts_of(["t1"])) == (None, {})
+
+
+# --- reading -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -141,10 +237,41 @@ def test_reads_more_than_fits_a_page(ledger: Ledger, sample: Any) -> None:
     assert [event.seq for event in ledger.read()] == list(range(1, 2_002))
 
 
+def test_reads_without_decisions_where_that_is_asked_for(ledger: Ledger, sample: Any) -> None:
+    written = ledger.append(
+        [
+            sample.decision("d1"),
+            sample.bullet("b1"),
+            sample.decision("d2"),
+            sample.outcome("t1"),
+            sample.decision("d3"),
+        ],
+        at=AT,
+        who="ana",
+    )
+    assert list(ledger.read(decisions=False)) == [written[1], written[3]]
+    assert list(ledger.read(2, 4, decisions=False)) == [written[3]]
+    assert list(ledger.read(4, decisions=False)) == []
+
+
+def test_reads_past_more_decisions_than_fit_a_page(ledger: Ledger, sample: Any) -> None:
+    decisions = [sample.decision(f"d{n}") for n in range(1_100)]
+    ledger.append([sample.bullet("b1"), *decisions, sample.bullet("b2")], at=AT, who="ana")
+    assert [event.seq for event in ledger.read(decisions=False)] == [1, 1_102]
+
+
+# --- remembered cases --------------------------------------------------------------------------------------------
+
+
+def known(case: Case, reader: str = "1", **more: FactValue) -> KnownCase:
+    return KnownCase(case, {**case.transaction.facts, **more}, reader)
+
+
 def test_cases_replace_and_move_to_the_end(ledger: Ledger, sample: Any) -> None:
-    ledger.append([], at=AT, who="ana", cases=[sample.case("t1"), sample.case("t2"), sample.case("t3")])
-    ledger.append([], at=AT, who="ana", cases=[sample.case("t1", is_fraud=True)])
-    ledger.append([], at=AT, who="ana", cases=[sample.case("t4"), sample.case("t2"), sample.case("t4", is_fraud=True)])
+    ledger.append([], at=AT, who="ana", cases=[sample.known("t1"), sample.known("t2"), sample.known("t3")])
+    ledger.append([], at=AT, who="ana", cases=[sample.known("t1", is_fraud=True)])
+    again = [sample.known("t4"), sample.known("t2"), sample.known("t4", is_fraud=True)]
+    ledger.append([], at=AT, who="ana", cases=again)
 
     assert ledger.cases() == [
         sample.case("t3"),
@@ -152,13 +279,83 @@ def test_cases_replace_and_move_to_the_end(ledger: Ledger, sample: Any) -> None:
         sample.case("t2"),
         sample.case("t4", is_fraud=True),
     ]
+    remembered = ledger.remembered(9)
+    assert [(each.id, each.is_fraud) for each in remembered] == [
+        ("t3", False),
+        ("t1", True),
+        ("t2", False),
+        ("t4", True),
+    ]
+    places = [each.seq for each in remembered]
+    assert places == sorted(set(places))
 
 
 @pytest.mark.parametrize(("limit", "left"), [(None, 3), (5, 3), (3, 3), (2, 2), (0, 0)])
 def test_cases_are_limited_to_the_latest(ledger: Ledger, sample: Any, limit: int | None, left: int) -> None:
-    cases = [sample.case(f"t{n}") for n in range(3)]
-    ledger.append([], at=AT, who="ana", cases=cases)
-    assert ledger.cases(limit) == cases[3 - left :]
+    ledger.append([], at=AT, who="ana", cases=[sample.known(f"t{n}") for n in range(3)])
+    assert ledger.cases(limit) == [sample.case(f"t{n}") for n in range(3)][3 - left :]
+    if limit is not None:
+        assert [each.id for each in ledger.remembered(limit)] == [f"t{n}" for n in range(3)][3 - left :]
+
+
+def test_what_came_after_a_place_is_told_apart_from_what_was_there(ledger: Ledger, sample: Any) -> None:
+    ledger.append([], at=AT, who="ana", cases=[sample.known(name) for name in "abcd"])
+    place = {each.id: each.seq for each in ledger.remembered(9)}
+    assert [each.id for each in ledger.remembered(9, after=place["b"])] == ["c", "d"]
+    assert [each.id for each in ledger.remembered(1, after=place["b"])] == ["d"], "the latest, not the next"
+    assert ledger.remembered(9, after=place["d"]) == []
+    ledger.append([], at=AT, who="ana", cases=[sample.known("a", is_fraud=True), sample.known("e")])
+    assert [(each.id, each.is_fraud) for each in ledger.remembered(9, after=place["d"])] == [("a", True), ("e", False)]
+
+
+def test_a_case_is_remembered_with_all_facts_known_of_it_and_their_reader(ledger: Ledger, sample: Any) -> None:
+    told = sample.told("t1", is_fraud=True)
+    ledger.append([], at=AT, who="ana", cases=[known(told, "7", vpn=True, country="FR"), known(sample.case("t2"))])
+    first, second = ledger.remembered(9)
+    assert (first.id, first.is_fraud, first.has_text, first.reader) == ("t1", True, True, "7")
+    assert first.facts == {"amount": 20.0, "vpn": True, "country": "FR"}
+    assert first.time == micros_of(sample.at)
+    assert (second.has_text, second.time, second.facts) == (False, UNKNOWN, sample.case("t2").transaction.facts)
+
+
+def test_facts_are_kept_once(ledger: Ledger, sample: Any) -> None:
+    """Beside a text stand the facts that were read from it; without a text, the transaction brings all of them."""
+    told, given = sample.told("t1"), sample.case("t2")
+    ledger.append([], at=AT, who="ana", cases=[known(told, vpn=True), known(given, night=False)])
+    assert ledger.cases() == [told, known(given, night=False).kept]
+    assert ledger.cases()[1].transaction.facts == {**given.transaction.facts, "night": False}
+    assert [each.facts for each in ledger.remembered(9)] == [
+        {"amount": 20.0, "vpn": True},
+        {**given.transaction.facts, "night": False},
+    ]
+
+
+def test_facts_that_are_replaced_leave_everything_else_in_its_place(ledger: Ledger, sample: Any) -> None:
+    before = [known(sample.told("t1", is_fraud=True), "0", vpn=False), known(sample.case("t2"), ""), sample.known("t3")]
+    ledger.append([], at=AT, who="ana", cases=before)
+    first, second, third = ledger.remembered(9)
+    cases = ledger.cases()
+
+    ledger.replace_facts({"t1": {"amount": 9.5, "vpn": True}, "t2": {"hour": 3.0}, "never": {"amount": 1.0}}, "2")
+    assert ledger.remembered(9) == [
+        replace(first, facts={"amount": 9.5, "vpn": True}, reader="2"),
+        replace(second, facts={"hour": 3.0}, reader="2"),
+        third,
+    ]
+    assert ledger.cases() == cases, "the case itself stays as it was told"
+    ledger.replace_facts({}, "3")
+    assert ledger.remembered(9)[2] == third
+
+
+def test_a_case_that_comes_again_brings_its_own_facts(ledger: Ledger, sample: Any) -> None:
+    ledger.append([], at=AT, who="ana", cases=[known(sample.told("t1"), vpn=True)])
+    ledger.replace_facts({"t1": {"amount": 9.5}}, "2")
+    ledger.append([], at=AT, who="ana", cases=[known(sample.case("t1"), "3")])
+    (only,) = ledger.remembered(9)
+    assert (only.facts, only.reader, only.has_text) == (sample.case("t1").transaction.facts, "3", False)
+
+
+# --- decisions and outcomes --------------------------------------------------------------------------------------
 
 
 def test_finds_decisions_and_outcomes(ledger: Ledger, sample: Any) -> None:
@@ -171,6 +368,41 @@ def test_finds_decisions_and_outcomes(ledger: Ledger, sample: Any) -> None:
     assert ledger.decision("t1") is None
     assert ledger.decisions_of("t1") == [first, second]
     assert ledger.outcomes_of("t1") == [heard, revised]
+
+
+def test_the_pasts_of_many_transactions_are_what_each_says_of_itself(ledger: Ledger, sample: Any) -> None:
+    happenings: list[Happening] = [sample.bullet("t1")]
+    for n in range(1_200):
+        happenings += [sample.decision(f"d{n}", f"t{n}"), sample.outcome(f"t{n}")][: n % 3]
+    ledger.append([*happenings, sample.decision("again", "t2"), sample.outcome("t2", revised=True)], at=AT, who="ana")
+
+    ids = [*(f"t{n}" for n in range(1_200)), "never"]
+    pasts = ledger.pasts_of(ids)
+    assert set(pasts) == {f"t{n}" for n in range(1_200) if n % 3}
+    for one in ids[:60]:
+        past = pasts.get(one, Past())
+        assert past.decisions == [made.decision for made in ledger.decisions_of(one)]
+        assert past.outcomes == ledger.outcomes_of(one)
+    assert [len(pasts["t2"].decisions), len(pasts["t2"].outcomes)] == [2, 2]
+    assert ledger.pasts_of([]) == {}
+
+
+def test_what_a_past_holds_can_be_changed_without_changing_the_ledger(ledger: Ledger, sample: Any) -> None:
+    ledger.append([sample.decision("d1"), sample.outcome("t1")], at=AT, who="ana")
+    past = ledger.pasts_of(["t1"])["t1"]
+    past.outcomes.clear()
+    past.decisions.clear()
+    assert [len(ledger.outcomes_of("t1")), len(ledger.decisions_of("t1"))] == [1, 1]
+
+
+def test_those_of_many_decisions_that_are_recorded(ledger: Ledger, sample: Any) -> None:
+    made = [sample.decision(f"d{n}", f"t{n}") for n in range(1_200)]
+    ledger.append([*made, sample.decision("d7", "t7", probability=0.1), sample.outcome("t1")], at=AT, who="ana")
+    found = ledger.recorded([f"d{n}" for n in range(0, 2_400, 2)])
+    assert set(found) == {f"d{n}" for n in range(0, 1_200, 2)}
+    assert found["d4"] == made[4].decision
+    assert ledger.recorded(["d7"])["d7"].probability == 0.1, "the later one"
+    assert ledger.recorded(["t1", "t1:label:DECLINE:"]) == {}
 
 
 def test_a_decision_recorded_again_is_the_later_one(ledger: Ledger, sample: Any) -> None:
@@ -214,9 +446,9 @@ def test_what_fails_or_is_refused_changes_no_rows(ledger: Ledger, sample: Any) -
 
     ledger.append([sample.bullet("b1")], at=AT, who="ana", rows=lambda rows: rows.put_many({"a": b"1"}))
     with pytest.raises(RuntimeError, match="the change broke"):
-        ledger.append([sample.bullet("b2")], at=AT, who="ana", cases=[sample.case("t1")], rows=failing)
+        ledger.append([sample.bullet("b2")], at=AT, who="ana", cases=[sample.known("t1")], rows=failing)
     with pytest.raises(StoreConflict):
-        ledger.append([sample.bullet("b2")], at=AT, who="ana", expected=0, rows=failing)
+        ledger.append([sample.bullet("b2")], at=AT, who="ana", unless=Unless.edited(0), rows=failing)
 
     assert ledger.last_seq() == 1
     assert ledger.cases() == []
@@ -238,12 +470,12 @@ def test_the_latest_checkpoint_comes_back(ledger: Ledger, sample: Any) -> None:
     assert ledger.checkpoint() == Checkpoint(Frame(seq=3, revision=2))
     frame = Frame(
         seq=7,
-        settled=6,
         revision=6,
         outcomes=2,
         nodes=("fraud_detection", 'a "node"'),
         calibrations={"fraud_detection": Calibration(intercept=-2.5, cases=9)},
         mapping="how the columns were read",
+        learning={"fraud_detection": LearningState(unreviewed=CaseCount(cases=3, frauds=1), unwatched=3, reviews=2)},
     )
     latest = Checkpoint(
         frame, {0: Book.of([sample.bullet("b1").bullet, sample.bullet("é\n", 'a "line"\n').bullet]).pages[0].kept()}
@@ -316,6 +548,10 @@ def test_closing_twice_is_harmless(ledger: Ledger) -> None:
     ledger.close()
 
 
+def ledger_past(sample: Any) -> dict[str, Past]:
+    return {"t1": Past([sample.decision("d1").decision], [sample.outcome("t1")])}
+
+
 @pytest.mark.parametrize("store", OUTLIVING)
 def test_everything_is_there_after_reopening(store: str, tmp_path: Path, sample: Any) -> None:
     ledger = STORES[store](tmp_path)
@@ -325,20 +561,23 @@ def test_everything_is_there_after_reopening(store: str, tmp_path: Path, sample:
         at=AT,
         who="ana",
         why="a start",
-        cases=[sample.case("t1")],
+        cases=[sample.known("t1"), known(sample.told("t2"), "5", vpn=True)],
         rows=lambda rows: rows.put_many({"e:card:c1": b"\x00\xff"}),
     )
     checkpoint = checkpoint_at(3, {0: page_of("one", "two"), 1: page_of("three")})
     ledger.save_checkpoint(checkpoint)
+    remembered = ledger.remembered(9)
     ledger.close()
 
     again = STORES[store](tmp_path)
     assert list(again.read()) == written
-    assert again.cases() == [sample.case("t1")]
+    assert again.cases() == [sample.case("t1"), sample.told("t2")]
+    assert again.remembered(9) == remembered
+    assert again.pasts_of(["t1"]) == ledger_past(sample)
     assert again.checkpoint() == checkpoint
     with again.rows() as rows:
         assert rows.get_many(["e:card:c1"]) == {"e:card:c1": b"\x00\xff"}
-    assert again.append([sample.bullet("b2")], at=AT, who="ana", expected=3)[0].seq == 4
+    assert again.append([sample.bullet("b2")], at=AT, who="ana", unless=Unless.edited(3))[0].seq == 4
     again.close()
 
 
@@ -348,7 +587,7 @@ numbers = st.floats(allow_nan=False, allow_infinity=False)
 shares = st.floats(0, 1)
 names = st.text(min_size=1, max_size=20)
 zones = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
-times = st.datetimes(timezones=zones) | st.datetimes()
+times = st.datetimes(timezones=zones)
 facts = st.dictionaries(names, st.booleans() | numbers | st.text(max_size=20), max_size=4)
 transactions = st.builds(
     Transaction,
@@ -415,6 +654,7 @@ decisions = st.builds(
     base=numbers,
     reasons=st.lists(reasons, max_size=3).map(tuple),
     facts=facts,
+    reader=st.text(max_size=3),
     revision=st.integers(0, 2**53),
     selection=traces,
 )
@@ -444,7 +684,28 @@ happenings = st.one_of(
         outcome=outcomes,
         judgement=st.builds(Judgement, ruling=st.sampled_from(Ruling), confidence=shares, reason=names),
         credits=st.lists(credits, max_size=2).map(tuple),
+        remembered=st.booleans(),
     ),
+    st.builds(
+        Trained,
+        node=names,
+        dataset=names,
+        rows=st.integers(0, 99),
+        frauds=st.integers(0, 9),
+        remembered=st.integers(0, 99),
+        remembered_frauds=st.integers(0, 9),
+    ),
+    st.builds(
+        Reviewed,
+        node=names,
+        whole=st.booleans(),
+        cases=st.integers(0, 99),
+        frauds=st.integers(0, 9),
+        added=st.lists(names, max_size=2).map(tuple),
+        questioned=st.lists(names, max_size=2).map(tuple),
+        declined=st.text(max_size=20),
+    ),
+    st.builds(Reread, node=names, reader=names, cases=st.integers(0, 99), changed=st.integers(0, 99)),
 )
 cases = st.builds(
     Case, transaction=transactions, is_fraud=st.booleans(), known_at=st.none() | times, metadata=st.just({"fold": 1})
@@ -452,16 +713,27 @@ cases = st.builds(
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(said=st.lists(happenings, min_size=1, max_size=3), at=times, who=st.text(max_size=9), why=st.text(), case=cases)
+@given(
+    said=st.lists(happenings, min_size=1, max_size=3),
+    at=times,
+    who=st.text(max_size=9),
+    why=st.text(),
+    about=st.tuples(cases, facts),
+)
 def test_any_event_comes_back_as_it_was(
-    ledger: Ledger, *, said: list[Happening], at: datetime, who: str, why: str, case: Case
+    ledger: Ledger, *, said: list[Happening], at: datetime, who: str, why: str, about: tuple[Case, dict[str, FactValue]]
 ) -> None:
-    before = ledger.last_seq()
-    written = ledger.append(said, at=at, who=who, why=why, cases=[case])
+    (case, more), before = about, ledger.last_seq()
+    written = ledger.append(
+        said, at=at, who=who, why=why, cases=[KnownCase(case, {**case.transaction.facts, **more}, who)]
+    )
 
     assert [event.what for event in written] == said
     assert list(ledger.read(after=before)) == written
     assert ledger.cases(1) == [case]
+    (kept,) = ledger.remembered(1)
+    assert (kept.id, kept.facts, kept.reader) == (case.transaction.id, {**case.transaction.facts, **more}, who)
+    assert kept.time == micros_of(case.transaction.time)
     for event in written:
         if isinstance(event.what, DecisionMade):
             assert event.what in ledger.decisions_of(event.what.subject)

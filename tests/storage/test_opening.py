@@ -16,6 +16,7 @@ from alembic import op
 from sqlalchemy import inspect
 
 from acefraud.core.bullet import Status
+from acefraud.core.ledger import Unless
 from acefraud.errors import StoreError, StoreSchema
 from acefraud.storage import playbook as playbook_module
 from acefraud.storage.migrations import known_versions
@@ -179,7 +180,7 @@ def test_a_file_of_each_release_opens_with_its_contents(path: Path, dump: Path, 
         assert decision is not None
         assert decision.transaction == sample.transaction("t1")
         assert ledger.cases() == [sample.case("t1", is_fraud=True)]
-        assert ledger.append([sample.bullet("b2")], at=AT, who="ana", expected=4)[0].seq == 5
+        assert ledger.append([sample.bullet("b2")], at=AT, who="ana", unless=Unless.edited(4))[0].seq == 5
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [(NEWEST,)]
 

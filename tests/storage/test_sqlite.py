@@ -246,9 +246,9 @@ def test_opening_goes_on_from_the_checkpoint(path: Path, monkeypatch: pytest.Mon
     asked: list[int] = []
 
     class Noting(SqliteLedger):
-        def read(self, after: int = 0, until: int | None = None) -> Iterator[Event]:
+        def read(self, after: int = 0, until: int | None = None, *, decisions: bool = True) -> Iterator[Event]:
             asked.append(after)
-            return super().read(after, until)
+            return super().read(after, until, decisions=decisions)
 
     with BulletPlaybook(Noting.open(path)) as again:
         assert len(again) == 13
@@ -355,11 +355,11 @@ def test_a_full_disk_leaves_nothing_half_written(ledger: SqliteLedger, sample: A
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count = {pages + 2}")
 
-    written = ledger.append([sample.bullet("b0")], at=AT, who="ana", cases=[sample.case("t0")])
+    written = ledger.append([sample.bullet("b0")], at=AT, who="ana", cases=[sample.known("t0")])
     event.listen(ledger._engine, "checkout", fill)
     many = [sample.bullet(f"b{n}", content="x" * 2_000) for n in range(1, 50)]
     with pytest.raises(StoreError, match="disk is full") as caught:
-        ledger.append(many, at=AT, who="ana", cases=[sample.case("t1")])
+        ledger.append(many, at=AT, who="ana", cases=[sample.known("t1")])
     assert str(ledger.path) in str(caught.value)
     event.remove(ledger._engine, "checkout", fill)
 

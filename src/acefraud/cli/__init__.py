@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from acefraud import __version__
-from acefraud.cli import backtest, bench, compare, decide, doctor, explain, judge, learn, playbook, train
+from acefraud.cli import backtest, compare, decide, doctor, explain, judge, learn, playbook, reread, train
 from acefraud.errors import AcefraudError
 
 app = typer.Typer(
@@ -27,9 +27,9 @@ app.command()(learn.learn)
 app.command()(judge.judge)
 app.command()(explain.explain)
 app.command()(backtest.backtest)
+app.command()(reread.reread)
 app.command()(doctor.doctor)
 app.add_typer(playbook.app, name="playbook")
-app.add_typer(bench.app, name="bench")
 
 
 def _version(wanted: bool) -> None:

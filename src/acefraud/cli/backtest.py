@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from acefraud.cli.console import (
@@ -20,7 +17,6 @@ from acefraud.cli.console import (
     learner_on,
     line,
     print_json,
-    progress,
     tell_bad_rows,
     trained_mapping,
 )
@@ -28,13 +24,14 @@ from acefraud.core.condition import Condition
 from acefraud.core.english import say
 from acefraud.core.evidence import Evidence
 from acefraud.core.reading import read_bullet, read_condition
-from acefraud.core.table import FactTable
-from acefraud.core.transaction import Case, Verdict
+from acefraud.core.transactions import Cases
 from acefraud.datasets import Dataset, SchemaMapping, load_dataset
-from acefraud.embedded.facts import facts_of
+from acefraud.embedded.case_memory import LabelledFacts
 from acefraud.embedded.induction.holding_up import record_of
+from acefraud.embedded.scorecard import GENERAL
 from acefraud.errors import InputError
 from acefraud.evaluation.metrics import METRICS, Scored, as_json, in_percent, over_rows
+from acefraud.learning.batch_scoring import score
 from acefraud.learning.learner import Learner
 from acefraud.learning.remembering import memory_for
 
@@ -61,21 +58,20 @@ def backtest(
     data = load_dataset(source, mapping=mapping, remembered=remembered, strict=strict)
     tell_bad_rows(data.bad_rows, data.unlabelled)
     cases = _with_history(data, playbook, alone=condition is not None)
-    table = FactTable([facts_of(case.transaction).facts for case in cases])
-    labels = np.array([case.is_fraud for case in cases], dtype=np.bool_)
+    known = LabelledFacts.of(cases)
 
     def measured(wanted: Condition) -> Evidence:
-        return Evidence(learnt=record_of(wanted.holds_in(table), labels), base_rate=float(labels.mean()))
+        record = record_of(wanted.holds_in(known.facts), known.labels)
+        return Evidence(learnt=record, base_rate=float(known.labels.mean()))
 
     if condition is not None:
         wanted = read(condition)
-        _must_know(wanted, table.names, source)
+        _must_know(wanted, known.facts.names, source)
         _tell_condition(wanted, measured(wanted), json)
         return
     with existing_playbook(playbook, read_only=True) as book:
         learner = learner_on(book)
-        with progress("deciding") as done:
-            scored = asyncio.run(_decide_all(learner, cases, labels, done))
+        scored = _scored(learner, cases, known)
         bullets = [b for b in book.get_bullets_for_node(learner.options.node) if b.condition is not None]
     figures = {m: over_rows(lambda drawn, m=m: METRICS[m](scored.taken(drawn)), len(cases)) for m in METRICS}  # type: ignore[misc]
     found = [(bullet, measured(bullet.condition)) for bullet in bullets if bullet.condition is not None]
@@ -92,15 +88,15 @@ def backtest(
         line(f"    here {evidence.in_words()}; learnt with {learnt}")
 
 
-def _with_history(data: Dataset, playbook: Path | None, *, alone: bool) -> Sequence[Case]:
+def _with_history(data: Dataset, playbook: Path | None, *, alone: bool) -> Cases:
     """The cases with the facts of their history: of the file alone, or after what the playbook remembers."""
-    cases = (*data.train, *data.test)
+    cases = Cases.stacked([data.train, data.test])
     if alone:
         memory = memory_for(data.mapping.describe())
         return memory.studied(cases, data.waiting) if memory else cases
     with existing_playbook(playbook, read_only=True) as book:
         memory = memory_for(book.snapshot().mapping)
-        return memory.tested(cases, data.waiting, book.ledger) if memory else cases
+        return Cases.of(memory.tested(cases, data.waiting, book.ledger)) if memory else cases
 
 
 def _must_know(condition: Condition, names: list[str], file: str) -> None:
@@ -128,19 +124,12 @@ def read(words: str) -> Condition:
         return found
 
 
-async def _decide_all(
-    learner: Learner, cases: Sequence[Case], labels: np.typing.NDArray[np.bool_], done: Callable[[float], None]
-) -> Scored:
+def _scored(learner: Learner, cases: Cases, known: LabelledFacts) -> Scored:
+    """What the playbook says of the cases as it stands."""
     snapshot = learner.playbook.snapshot()
-    decisions = []
-    for place, case in enumerate(cases, 1):
-        decisions.append(await learner.decide_on(case.transaction, snapshot))
-        done(place / len(cases))
-    return Scored(
-        np.array([decision.verdict is Verdict.DECLINE for decision in decisions]),
-        np.array([decision.probability for decision in decisions]),
-        labels,
-    )
+    said = score(cases.transactions, snapshot, learner.selector, learner.options, known=known.facts).probabilities
+    frame = snapshot.calibration(learner.options.node) or GENERAL
+    return Scored(said >= frame.threshold, said, known.labels)
 
 
 def _as_json(evidence: Evidence) -> dict[str, Any]:

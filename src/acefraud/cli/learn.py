@@ -19,6 +19,7 @@ from acefraud.cli.console import (
     cast_for,
     existing_playbook,
     line,
+    note,
     print_json,
     progress,
     proposed_json,
@@ -30,10 +31,14 @@ from acefraud.cli.console import (
     usage_json,
 )
 from acefraud.cli.models import with_model_options
+from acefraud.core.events import Reviewed
 from acefraud.datasets import BadRow, ReportedOutcome, load_mapping, read_outcomes
 from acefraud.learning.casting import Cast
 from acefraud.learning.learner import Learner
 from acefraud.settings import ModelSettings
+
+BATCH = 50
+"""Outcomes that are written and acknowledged together."""
 
 
 @with_model_options
@@ -107,26 +112,36 @@ async def _hear_each(
     unknown = _unknown(learner, rows, name)
     if strict and unknown:  # before anything is heard: a run that stops must not have taken in half of its rows
         raise next(iter(unknown.values())).error
-    for place, row in enumerate(rows, 1):
-        if row.row in unknown:
-            continue
-        heard = await learner.hear(row.outcome, row.transaction)
-        if heard.already_known:
-            counts["already_known"] += 1
-        else:
-            counts["heard"] += 1
-            counts[str(heard.judgement.ruling)] += 1
-            counts["bullets_added"] += heard.new_bullet is not None
-        done(place / len(rows))
+    known = [row for row in rows if row.row not in unknown]
+    for start in range(0, len(known), BATCH):
+        some = known[start : start + BATCH]
+        for heard in await learner.hear_all([row.outcome for row in some], [row.transaction for row in some]):
+            if heard.already_known:
+                counts["already_known"] += 1
+            else:
+                counts["heard"] += 1
+                counts[str(heard.judgement.ruling)] += 1
+            if heard.review is not None:
+                counts["bullets_added"] += len(heard.review.added)
+                tell_review(heard.review)
+        done((start + len(some)) / len(known))
     return counts, list(unknown.values())
+
+
+def tell_review(review: Reviewed) -> None:
+    """Say on standard error why a review came to nothing, where it did."""
+    if review.declined:
+        note(f"nothing was learnt at this point: {review.declined}")
 
 
 def _unknown(learner: Learner, rows: tuple[ReportedOutcome, ...], name: str) -> dict[int, BadRow]:
     """The rows about transactions that nobody decided and that say nothing of them, by their place in the file."""
-    decisions_of = learner.playbook.ledger.decisions_of
+    bare = {row.outcome.transaction_id for row in rows if row.transaction is None}
+    ledger = learner.playbook.ledger
+    known = {one for one, past in ledger.pasts_of(bare).items() if past.decisions} | set(ledger.known_cases(bare))
     problem = "no decision was made on '{}', and the row brings neither facts nor text to learn from"
     return {
         row.row: BadRow(name, row.row, "transaction_id", problem.format(row.outcome.transaction_id))
         for row in rows
-        if row.transaction is None and not decisions_of(row.outcome.transaction_id)
+        if row.transaction is None and row.outcome.transaction_id not in known
     }

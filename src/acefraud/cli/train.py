@@ -77,7 +77,7 @@ def train(
     tell_bad_rows(data.bad_rows, data.unlabelled)
     if mapping is None and source not in SHIPPED:
         tell_mapping(data)
-    if len({case.is_fraud for case in data}) < 2:
+    if data.frauds in (0, len(data)):
         raise InputError("all rows have the same label; expected both fraud and honest ones", file=source)
     path = playbook_path(playbook)
     players = cast_for(chosen, data.mapping)
@@ -132,7 +132,7 @@ async def _train(
     """The ids of the bullets added, and why the odds were not fitted, where a budget was in the way."""
     try:
         added = await learner.train(
-            list(data),
+            data.train,
             dataset=data.name,
             mapping=data.mapping.describe(),
             waiting=data.waiting,
@@ -149,7 +149,7 @@ async def _train(
 async def _fit_odds(players: Cast, learner: Learner, data: Dataset) -> str:
     if players.scale_odds:
         memory = learner.memory()
-        cases = list(data) if memory is None else memory.studied(list(data), data.waiting)
+        cases = data.train if memory is None else memory.studied(data.train, data.waiting)
         try:
             await learner.scale_odds(sample_of(cases, players.scale_odds), data.frauds / len(data))
         except BudgetExceeded as spent:

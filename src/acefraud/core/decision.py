@@ -117,6 +117,8 @@ class Decision(BaseModel):
     facts: dict[str, Fact] = Field(default_factory=dict)
     """The facts that were used: those given and those read from the text."""
     unread: tuple[str, ...] = ()
+    reader: str = ""
+    """The version of the reader that made the facts; empty in decisions of before it was kept."""
     revision: int
     selection: SelectionTrace = SelectionTrace()
     model: str = "embedded"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -64,10 +65,14 @@ class StatusChanged(_Happening):
         return self.bullet_id
 
 
-class Credit(BaseModel):
-    """What one outcome adds to (or, when it is revised, takes from) the counters of one bullet."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credit:
+    """What one outcome adds to (or, when it is revised, takes from) the counters of one bullet.
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    Every outcome brings some of them, so it is a plain value, which costs a fraction of a model.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     bullet_id: str
     helpful: int = 0
@@ -75,6 +80,11 @@ class Credit(BaseModel):
     selected: int = 0
     fired: int = 0
     fired_frauds: int = 0
+
+    @property
+    def counts(self) -> tuple[int, int, int, int, int]:
+        """The counters in the order of the fields."""
+        return self.helpful, self.harmful, self.selected, self.fired, self.fired_frauds
 
     def reversed(self) -> Credit:
         """The credit that takes this one back."""
@@ -135,6 +145,9 @@ class Trained(_Happening):
     frauds: int
     mapping: str = ""
     """How the columns of the file were read, so that what is decided later is read the same way."""
+    remembered: int = 0
+    """How many labelled cases are remembered since, at most."""
+    remembered_frauds: int = 0
 
     @property
     def subject(self) -> str:
@@ -161,10 +174,48 @@ class OutcomeHeard(_Happening):
     decision_id: str | None = None
     judgement: Judgement
     credits: tuple[Credit, ...] = ()
+    remembered: bool = False
+    """Whether the case is kept to learn from."""
 
     @property
     def subject(self) -> str:
         return self.outcome.transaction_id
+
+
+class Reviewed(_Happening):
+    """What is remembered was looked at. The changes that came of it are events of their own."""
+
+    kind: Literal["reviewed"] = "reviewed"
+    node: str
+    whole: bool
+    """A review searches and fits; without it, only the recent record of each bullet was watched."""
+    cases: int
+    frauds: int
+    added: tuple[str, ...] = ()
+    retired: tuple[str, ...] = ()
+    questioned: tuple[str, ...] = ()
+    """Bullets that became candidates again."""
+    revived: tuple[str, ...] = ()
+    declined: str = ""
+    """Why nothing could be learnt, where nothing could."""
+
+    @property
+    def subject(self) -> str:
+        return self.node
+
+
+class Reread(_Happening):
+    """The texts of remembered cases were read again, by another version of the reader."""
+
+    kind: Literal["reread"] = "reread"
+    node: str
+    reader: str
+    cases: int
+    changed: int
+
+    @property
+    def subject(self) -> str:
+        return self.node
 
 
 Happening = Annotated[
@@ -176,9 +227,33 @@ Happening = Annotated[
     | OddsScaled
     | Trained
     | DecisionMade
-    | OutcomeHeard,
+    | OutcomeHeard
+    | Reviewed
+    | Reread,
     Field(discriminator="kind"),
 ]
+
+
+KINDS: tuple[str, ...] = tuple(
+    kind
+    for one in (
+        BulletAdded,
+        BulletEdited,
+        StatusChanged,
+        BulletCredited,
+        Recalibrated,
+        OddsScaled,
+        Trained,
+        DecisionMade,
+        OutcomeHeard,
+        Reviewed,
+        Reread,
+    )
+    for kind in get_args(one.model_fields["kind"].annotation)
+)
+OUTCOME_KINDS = frozenset({"outcome_heard", "outcome_revised"})
+COUNTED_KINDS = OUTCOME_KINDS | {"decision_made", "bullet_credited"}
+"""Events that only add to counters, or to nothing: what they say is true whatever was written meanwhile."""
 
 
 class Event(BaseModel):

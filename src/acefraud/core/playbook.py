@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import add
 from types import MappingProxyType
 from typing import Protocol
 
@@ -20,9 +21,12 @@ from acefraud.core.events import (
     Credit,
     DecisionMade,
     Event,
+    Happening,
     OddsScaled,
     OutcomeHeard,
     Recalibrated,
+    Reread,
+    Reviewed,
     StatusChanged,
     Trained,
 )
@@ -79,9 +83,37 @@ class ReadsPlaybook(Protocol):
         ...
 
 
-FOLD = 2
+FOLD = 3
 """Raised whenever the fold changes: a checkpoint of another fold is not used."""
 NO_RECORD = Record(support=0, frauds=0)
+
+
+class CaseCount(BaseModel):
+    """Labelled cases, and how many of them were fraud."""
+
+    model_config = ConfigDict(frozen=True)
+
+    cases: int = 0
+    frauds: int = 0
+
+    def plus(self, cases: int, frauds: int) -> CaseCount:
+        """The count with some more."""
+        return CaseCount(cases=self.cases + cases, frauds=self.frauds + frauds)
+
+
+class LearningState(BaseModel):
+    """How far learning has come at one node, as the ledger tells."""
+
+    model_config = ConfigDict(frozen=True)
+
+    remembered: CaseCount = CaseCount()
+    """What the latest review, or training, looked at."""
+    unreviewed: CaseCount = CaseCount()
+    """What was heard since."""
+    unwatched: int = 0
+    """Outcomes since the record of each bullet was last looked at."""
+    reviews: int = 0
+    rereads: int = 0
 
 
 class Frame(BaseModel):
@@ -91,8 +123,6 @@ class Frame(BaseModel):
 
     fold: int = FOLD
     seq: int = 0
-    settled: int = 0
-    """The last event that was not a decision: decisions change nothing that an edit could be based on."""
     revision: int = 0
     outcomes: int = 0
     bullets: int = 0
@@ -101,6 +131,7 @@ class Frame(BaseModel):
     calibrations: dict[str, Calibration] = {}
     mapping: str = ""
     scales: dict[str, OddsScale] = {}
+    learning: dict[str, LearningState] = {}
 
 
 @dataclass(frozen=True)
@@ -131,17 +162,20 @@ class PlaybookState:
 
     def _stand(self, frame: Frame, bullets: Draft) -> None:
         self.seq = frame.seq
-        self.settled = frame.settled
         self.outcomes = frame.outcomes
         self.revision = frame.revision
         self._bullets = bullets
         self._calibrations = dict(frame.calibrations)
         self._mapping = frame.mapping
         self._scales = dict(frame.scales)
+        self._learning = dict(frame.learning)
+        self._uncounted: dict[str, list[int]] = {}
+        """What was credited and is not written to bullets yet: many outcomes change the same few."""
         self._snapshot: Snapshot | None = None
 
     def branched(self) -> PlaybookState:
         """A fold that goes on from here by itself; nothing of the book is copied."""
+        self._count()
         branch = PlaybookState.__new__(PlaybookState)
         branch._stand(self.frame, self._bullets.branched())
         return branch
@@ -153,17 +187,52 @@ class PlaybookState:
         self.seq = event.seq
         if isinstance(event.what, DecisionMade):
             return
-        self.settled = event.seq
         if isinstance(event.what, OutcomeHeard):
             self.outcomes += 1
+        self._follow(event.what)
         if self._changes(event):
             self.revision = event.seq
             self._snapshot = None
+
+    def pass_over(self, seq: int) -> None:
+        """Stand at a later event; those in between are known to be decisions."""
+        self.seq = max(self.seq, seq)
+
+    def learning(self, node: str) -> LearningState:
+        """How far learning has come at a node."""
+        return self._learning.get(node) or LearningState()
+
+    def _follow(self, what: Happening) -> None:
+        match what:
+            case OutcomeHeard(node=node, remembered=True, outcome=outcome):
+                before = self.learning(node)
+                changes: dict[str, object] = {
+                    "unreviewed": before.unreviewed.plus(1, outcome.is_fraud),
+                    "unwatched": before.unwatched + 1,
+                }
+            case Trained(node=node):
+                looked_at = CaseCount(cases=what.remembered, frauds=what.remembered_frauds)
+                changes = {"remembered": looked_at, "unreviewed": CaseCount(), "unwatched": 0}
+            case Reviewed(node=node, whole=True):
+                changes = {
+                    "remembered": CaseCount(cases=what.cases, frauds=what.frauds),
+                    "unreviewed": CaseCount(),
+                    "unwatched": 0,
+                    "reviews": self.learning(node).reviews + 1,
+                }
+            case Reviewed(node=node):
+                changes = {"unwatched": 0}
+            case Reread(node=node):
+                changes = {"rereads": self.learning(node).rereads + 1}
+            case _:
+                return
+        self._learning[node] = self.learning(node).model_copy(update=changes)
 
     def _changes(self, event: Event) -> bool:
         """Apply what the event says of bullets and frames; whether it said anything."""
         match event.what:
             case BulletAdded(bullet=bullet):
+                self._count()  # what was credited before is not its own
                 self._bullets.put(bullet)
             case BulletEdited() as edit:
                 self._edit(edit)
@@ -190,6 +259,7 @@ class PlaybookState:
     def snapshot(self) -> Snapshot:
         """The playbook as it stands; the same object until something changes."""
         if self._snapshot is None:
+            self._count()
             self._snapshot = Snapshot(
                 self.revision,
                 self._bullets.book(),
@@ -204,7 +274,6 @@ class PlaybookState:
         """Where it stands, without the bullets."""
         return Frame(
             seq=self.seq,
-            settled=self.settled,
             outcomes=self.outcomes,
             revision=self.revision,
             bullets=len(self._bullets),
@@ -212,6 +281,7 @@ class PlaybookState:
             calibrations=dict(self._calibrations),
             mapping=self._mapping,
             scales=dict(self._scales),
+            learning=dict(self._learning),
         )
 
     def checkpoint(self, since: Sequence[Page] = ()) -> Checkpoint:
@@ -226,6 +296,7 @@ class PlaybookState:
     @property
     def pages(self) -> tuple[Page, ...]:
         """The bullets as they stand."""
+        self._count()
         return self._bullets.book().pages
 
     def __contains__(self, bullet_id: str) -> bool:
@@ -235,13 +306,16 @@ class PlaybookState:
         return len(self._bullets)
 
     def __iter__(self) -> Iterator[Bullet]:
+        self._count()
         return iter(self._bullets)
 
     def get(self, bullet_id: str) -> Bullet | None:
         """The bullet of that id, retired or not."""
+        self._count()
         return self._bullets.get(bullet_id)
 
     def _known(self, bullet_id: str) -> Bullet:
+        self._count()
         bullet = self._bullets.get(bullet_id)
         if bullet is None:
             raise KeyError(bullet_id)
@@ -271,18 +345,32 @@ class PlaybookState:
         )
 
     def _credit(self, credit: Credit) -> None:
-        bullet = self._bullets.get(credit.bullet_id)
-        if bullet is None:
-            return
-        support = max(0, bullet.record.support + credit.fired)  # a record begun anew has nothing to give back
-        frauds = min(support, max(0, bullet.record.frauds + credit.fired_frauds))
-        self._replace(
-            bullet.id,
-            helpful_count=max(0, bullet.helpful_count + credit.helpful),
-            harmful_count=max(0, bullet.harmful_count + credit.harmful),
-            times_selected=max(0, bullet.times_selected + credit.selected),
-            record=Record(support=support, frauds=frauds),
-        )
+        """Counters have bounds, so only credits that cannot meet one are added up with those before and after."""
+        counts = credit.counts
+        bounded = min(counts) < 0 or credit.fired_frauds > credit.fired
+        if bounded:
+            self._count()
+        kept = self._uncounted.setdefault(credit.bullet_id, [0] * len(counts))
+        kept[:] = map(add, kept, counts)
+        if bounded:
+            self._count()
+
+    def _count(self) -> None:
+        """Write to bullets what was credited since the last time."""
+        uncounted, self._uncounted = self._uncounted, {}
+        for bullet_id, (helpful, harmful, selected, fired, fired_frauds) in uncounted.items():
+            bullet = self._bullets.get(bullet_id)
+            if bullet is None:
+                continue
+            support = max(0, bullet.record.support + fired)  # a record begun anew has nothing to give back
+            frauds = min(support, max(0, bullet.record.frauds + fired_frauds))
+            changes = {
+                "helpful_count": max(0, bullet.helpful_count + helpful),
+                "harmful_count": max(0, bullet.harmful_count + harmful),
+                "times_selected": max(0, bullet.times_selected + selected),
+                "record": Record(support=support, frauds=frauds),
+            }
+            self._bullets.put(bullet.model_copy(update=changes))
 
 
 def _scale_key(node: str, model: str) -> str:

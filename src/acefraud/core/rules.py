@@ -89,6 +89,11 @@ class Rules:
         return len(self._conditions)
 
     @property
+    def conditioned(self) -> int:
+        """The rows with a condition, as a bit set."""
+        return self._conditioned
+
+    @property
     def any(self) -> bool:
         """Whether any row has a condition."""
         return self._conditioned != 0

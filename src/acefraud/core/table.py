@@ -155,6 +155,30 @@ class FactTable:
             known |= self._columns.categories[name][0] >= 0
         return known
 
+    def rows(self) -> list[dict[str, FactValue]]:
+        """The facts of every row, as transactions would carry them: what `row` says of each, at a fraction of the cost.
+
+        >>> FactTable([{"amount": 5.0}, {"amount": 7.0, "vpn": True}]).rows()
+        [{'amount': 5.0}, {'amount': 7.0, 'vpn': True}]
+        """
+        rows: list[dict[str, FactValue]] = [{} for _ in range(self._count)]
+        columns = self._columns
+        for name in self.names:
+            if name in columns.categories:
+                codes, words = columns.categories[name]
+                for row, code in zip(rows, codes.tolist(), strict=True):
+                    if code >= 0:
+                        row[name] = words[code]
+            if name in columns.flags:
+                for row, flag in zip(rows, columns.flags[name].tolist(), strict=True):
+                    if flag >= 0:
+                        row[name] = bool(flag)
+            if name in columns.numbers:
+                for row, number in zip(rows, columns.numbers[name].tolist(), strict=True):
+                    if number == number:  # noqa: PLR0124  # not NaN
+                        row[name] = number
+        return rows
+
     def row(self, place: int) -> dict[str, FactValue]:
         """The facts of one row, as a transaction would carry them."""
         facts: dict[str, FactValue] = {}

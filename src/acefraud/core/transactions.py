@@ -8,14 +8,15 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.table import Codes, FactTable, RowIndex, coded
+from acefraud.core.table import Codes, Columns, FactTable, RowIndex, coded
 from acefraud.core.timestamps import UNKNOWN, Micros, micros_of, time_of
-from acefraud.core.transaction import Case, Transaction
+from acefraud.core.transaction import Case, FactValue, Transaction
 
 Ids = npt.NDArray[np.object_]
 Words = tuple[Codes, tuple[str, ...]]
 """A code for each row (-1 where there is none), and the words that the codes stand for."""
 
+_AT_ONCE = 1_000
 _FIELDS = {"id", "time", "facts", "text", "entities"}
 _CASE_FIELDS = {"transaction", "is_fraud", "known_at", "difficulty", "metadata"}
 
@@ -66,7 +67,12 @@ class Transactions(Sequence[Transaction]):
         return len(self.ids)
 
     def __iter__(self) -> Iterator[Transaction]:
-        return iter(self._rows) if self._rows is not None else (self._row(place) for place in range(len(self)))
+        if self._rows is not None:
+            yield from self._rows
+            return
+        for start in range(0, len(self), _AT_ONCE):
+            facts = self.facts.take(slice(start, start + _AT_ONCE)).rows()
+            yield from (self._row(place, each) for place, each in enumerate(facts, start))
 
     @overload
     def __getitem__(self, index: int) -> Transaction: ...
@@ -79,12 +85,36 @@ class Transactions(Sequence[Transaction]):
             return self.take(index)
         if self._rows is not None:
             return self._rows[index]
-        return self._row(range(len(self))[index])
+        place = range(len(self))[index]
+        return self._row(place, self.facts.row(place))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and len(self) == len(other) and all(map(_equal, self, other))
 
     __hash__ = None  # type: ignore[assignment]
+
+    @classmethod
+    def stacked(cls, parts: Sequence[Transactions]) -> Transactions:
+        """Transactions one after the other.
+
+        >>> one, other = (Transactions.of([Transaction(id=name, text="x")]) for name in ("t1", "t2"))
+        >>> Transactions.stacked([one, other]).ids.tolist()
+        ['t1', 't2']
+        """
+        filled = [part for part in parts if len(part)] or list(parts[:1])
+        if len(filled) == 1:
+            return filled[0]
+        entities = [FactTable.of_columns(Columns(categories=part.entities), len(part)) for part in filled]
+        made = cls(
+            np.concatenate([part.ids for part in filled]),
+            FactTable.stacked([part.facts for part in filled]),
+            times=np.concatenate([part.times for part in filled]),
+            texts=_joined([part.texts for part in filled], [len(part) for part in filled], ""),
+            entities=FactTable.stacked(entities).columns.categories,
+        )
+        rows = [part._rows for part in filled if part._rows is not None]
+        made._rows = [row for part in rows for row in part] if len(rows) == len(filled) else None
+        return made
 
     def take(self, rows: RowIndex) -> Transactions:
         """Some of the rows, in the given order. A slice copies nothing."""
@@ -111,12 +141,12 @@ class Transactions(Sequence[Transaction]):
         """The text of one row."""
         return "" if self.texts is None else self.texts[place]
 
-    def _row(self, place: int) -> Transaction:
+    def _row(self, place: int, facts: dict[str, FactValue]) -> Transaction:
         return Transaction.model_construct(  # of columns whose cells were checked when they were read
             _FIELDS,
             id=self.ids[place],
             time=time_of(self.times[place]),
-            facts=self.facts.row(place),
+            facts=facts,
             text=self.text(place),
             entities={name: words[codes[place]] for name, (codes, words) in self.entities.items() if codes[place] >= 0},
         )
@@ -184,6 +214,21 @@ class Cases(Sequence[Case]):
 
     __hash__ = None  # type: ignore[assignment]
 
+    @classmethod
+    def stacked(cls, parts: Sequence[Cases]) -> Cases:
+        """Cases one after the other."""
+        filled = [part for part in parts if len(part)] or list(parts[:1])
+        if len(filled) == 1:
+            return filled[0]
+        counts = [len(part) for part in filled]
+        return cls(
+            Transactions.stacked([part.transactions for part in filled]),
+            np.concatenate([part.labels for part in filled]),
+            known_at=np.concatenate([part.known_at for part in filled]),
+            difficulty=_joined([part.difficulty for part in filled], counts, ""),
+            metadata=_joined([part.metadata for part in filled], counts, {}),
+        )
+
     def take(self, rows: RowIndex) -> Cases:
         """Some of the rows, in the given order. A slice copies nothing."""
         return Cases(
@@ -229,6 +274,14 @@ class Cases(Sequence[Case]):
 
 def _equal(one: object, other: object) -> bool:
     return one == other
+
+
+def _joined(parts: Sequence[Sequence[Any] | None], counts: Sequence[int], missing: object) -> Sequence[Any] | None:
+    """Values one after the other; None where no part has any."""
+    if all(part is None for part in parts):
+        return None
+    filled = [[missing] * count if part is None else part for part, count in zip(parts, counts, strict=True)]
+    return [value for part in filled for value in part]
 
 
 def _some(values: Sequence[Any] | None, rows: RowIndex, count: int) -> Sequence[Any] | None:

@@ -1,44 +1,31 @@
-"""From a table and a mapping to transactions, with everything that is wrong with a row said once.
+"""From a table and a mapping to columns of transactions, with everything that is wrong with a row said once.
 
-All entry points share this one path; they differ in what they make of a row at the end.
+All entry points share this one path; they differ in what they make of the rows at the end.
 """
 
 from __future__ import annotations
 
-import gc
-import hashlib
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+
+import numpy as np
 
 from acefraud.core.lexicon import Kind, words_for
-from acefraud.core.transaction import MAX_TEXT, MAX_WORD, FactValue, Transaction
-from acefraud.datasets.cells import find_kind, read_cells
+from acefraud.core.table import Columns, FactTable, Flags, Mask
+from acefraud.core.timestamps import UNKNOWN, Micros
+from acefraud.core.transaction import MAX_TEXT
+from acefraud.core.transactions import Cases, Ids, Transactions, Words
+from acefraud.datasets.cells import find_kind
+from acefraud.datasets.distinct import BadCells, Places
 from acefraud.datasets.elapsed import read_elapsed
+from acefraud.datasets.fact_columns import compact, read_fact, read_words, together
+from acefraud.datasets.ids import made_ids, numbered_ids, read_ids
 from acefraud.datasets.labels import LabelReader, plain_texts, read_labels
 from acefraud.datasets.mapping import SchemaMapping
 from acefraud.datasets.table import FACTS, BadRow, Column, Table
 from acefraud.datasets.time_parts import read_time_parts
 from acefraud.datasets.times import read_times
 from acefraud.errors import ConfigurationError
-
-MAX_ID = 200
-_FIELDS = {"id", "time", "facts", "text", "entities"}
-
-
-@contextmanager
-def many_objects() -> Iterator[None]:
-    """Build without the cyclic collector, which would walk all of a million rows again and again to find no cycle."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 @dataclass(slots=True)
@@ -47,18 +34,20 @@ class Assembly:
 
     table: Table
     mapping: SchemaMapping
-    ids: list[str | None] = field(default_factory=list)
-    times: list[datetime | None] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-    labels: list[bool | None] | None = None
-    known_at: list[datetime | None] = field(default_factory=list)
-    difficulty: list[str | None] = field(default_factory=list)
-    facts: dict[str, list[FactValue | None]] = field(default_factory=dict)
-    entities: dict[str, list[str | None]] = field(default_factory=dict)
+    ids: Ids = field(init=False)
+    """None where a row has no id, which is then bad."""
+    times: Micros = field(init=False)
+    known_at: Micros = field(init=False)
+    labels: Flags = field(init=False)
+    """1 for fraud, 0 for none, -1 where no label has arrived."""
+    texts: list[str] | None = None
+    difficulty: list[str] | None = None
+    facts: Columns = field(default_factory=Columns)
+    entities: dict[str, Words] = field(default_factory=dict)
     """Who and what took part, by column."""
     bad: dict[int, tuple[str | None, str]] = field(default_factory=dict)
 
-    def spoil(self, column: str | None, bad: Sequence[tuple[int, str]]) -> None:
+    def spoil(self, column: str | None, bad: BadCells) -> None:
         """Remember what is wrong, unless the row is spoilt already."""
         for row, message in bad:
             self.bad.setdefault(row, (column, message))
@@ -68,36 +57,50 @@ class Assembly:
         found = [BadRow(self.table.name, self.table.rows[row], *what) for row, what in self.bad.items()]
         return tuple(sorted([*self.table.bad, *found], key=lambda bad: bad.row))
 
-    def transactions(self, *, empty_allowed: bool = False) -> Iterator[tuple[int, Transaction | None]]:
-        """Each sound row with its transaction, or None where it says nothing and that is allowed.
+    def sound(self) -> Places:
+        """The rows with nothing wrong in them."""
+        sound = np.ones(self.table.height, dtype=np.bool_)
+        sound[list(self.bad)] = False
+        return np.flatnonzero(sound)
 
-        Every cell has been checked column by column, so the objects are built without checking them again: they
-        equal those that checked construction would give.
+    def says_something(self) -> Mask:
+        """Whether each row has a fact or a text."""
+        facts = FactTable.of_columns(self.facts, self.table.height)
+        says = np.zeros(self.table.height, dtype=np.bool_)
+        if self.texts is not None:
+            says |= np.array([bool(text.strip()) for text in self.texts], dtype=np.bool_)
+        for name in facts.names:
+            says |= facts.known(name)
+        return says
+
+    def spoil_empty_rows(self) -> None:
+        """A row that says nothing is no transaction."""
+        message = "expected at least one fact or a text"
+        self.spoil(None, [(row, message) for row in np.flatnonzero(~self.says_something()).tolist()])
+
+    def transactions(self, rows: Places) -> Transactions:
+        """Some of the rows as transactions.
+
+        Every cell has been checked column by column, so the rows equal those that checked construction would give.
         """
-        names = tuple(self.facts)
-        ids = [one or "" for one in self.ids]
-        rows = zip(*self.facts.values(), strict=True) if names else iter([()] * self.table.height)
-        for at, values in enumerate(rows):
-            if at in self.bad:
-                continue
-            facts = {name: value for name, value in zip(names, values, strict=True) if value is not None}
-            text = self.texts[at]
-            if facts or text.strip():
-                entities = {column: value for column, cells in self.entities.items() if (value := cells[at])}
-                yield (
-                    at,
-                    Transaction.model_construct(
-                        _FIELDS, id=ids[at], time=self.times[at], facts=facts, text=text, entities=entities
-                    ),
-                )
-            elif empty_allowed:
-                yield at, None
-            else:
-                self.bad[at] = (None, "expected at least one fact or a text")
+        return Transactions(
+            self.ids[rows],
+            FactTable.of_columns(compact(self.facts.take(rows)), len(rows)),
+            times=self.times[rows],
+            texts=None if self.texts is None else [self.texts[row] for row in rows],
+            entities={column: (codes[rows], words) for column, (codes, words) in self.entities.items()},
+        )
 
-    def metadata(self, at: int) -> dict[str, Any]:
-        """What a row brought as metadata."""
-        return self.table.metadata[at] if self.table.metadata else {}
+    def cases(self, rows: Places) -> Cases:
+        """Some of the rows, all of them with a label."""
+        metadata = self.table.metadata
+        return Cases(
+            self.transactions(rows),
+            self.labels[rows] == 1,
+            known_at=self.known_at[rows],
+            difficulty=None if self.difficulty is None else [self.difficulty[row] for row in rows],
+            metadata=[metadata[row] for row in rows] if any(metadata) else None,
+        )
 
 
 def assemble(
@@ -108,10 +111,7 @@ def assemble(
     _read_ids(assembly, unique=unique_ids)
     _read_times(assembly)
     _read_texts(assembly)
-    if mapping.label in table.columns:
-        reader = LabelReader(mapping.fraud_values, mapping.legit_values)
-        assembly.labels, bad = read_labels(table.columns[mapping.label], reader)
-        assembly.spoil(mapping.label, bad)
+    _read_labels(assembly)
     _read_facts(assembly, aside)
     _read_entities(assembly)
     return assembly
@@ -123,40 +123,15 @@ def _column(assembly: Assembly, role: str) -> tuple[str, Column] | None:
 
 
 def _read_ids(assembly: Assembly, *, unique: bool) -> None:
-    found = _column(assembly, "id")
-    rows = assembly.table.rows
-    if found is None:
-        assembly.ids = _made_ids(assembly.table) if unique else [f"row-{row}" for row in rows]
-        return
-    name, column = found
-    assembly.ids = plain_texts(column)
-    first: dict[str, int] = {}
-    bad: list[tuple[int, str]] = []
-    for at, one in enumerate(assembly.ids):
-        if one is None:
-            bad.append((at, "expected an id, got an empty cell"))
-        elif len(one) > MAX_ID:
-            bad.append((at, f"expected an id of at most {MAX_ID} characters, got {len(one):,}"))
-        elif unique and first.setdefault(one, at) != at:
-            bad.append((at, f"duplicate id {one!r}, first at row {rows[first[one]]}"))
-    assembly.spoil(name, bad)
-
-
-def _made_ids(table: Table) -> list[str | None]:
-    """Rows without an id are known by their content: positions would be the same in every file."""
-    columns = [column if isinstance(column, list) else column.to_list() for column in table.columns.values()]
-    seen: Counter[str] = Counter()
-    ids: list[str | None] = []
-    for cells in zip(*columns, strict=True):
-        made = "tx-" + hashlib.sha256(repr(cells).encode(errors="surrogatepass")).hexdigest()[:12]
-        seen[made] += 1
-        ids.append(made if seen[made] == 1 else f"{made}-{seen[made]}")
-    return ids
+    if (found := _column(assembly, "id")) is not None:
+        assembly.ids, bad = read_ids(assembly.table, found[1], unique=unique)
+        assembly.spoil(found[0], bad)
+    else:
+        assembly.ids = made_ids(assembly.table) if unique else numbered_ids(assembly.table)
 
 
 def _read_times(assembly: Assembly) -> None:
-    nothing: list[datetime | None] = [None] * assembly.table.height
-    assembly.times = assembly.known_at = nothing
+    assembly.times = assembly.known_at = np.full(assembly.table.height, UNKNOWN, dtype=np.int64)
     if (found := _column(assembly, "time")) is not None:
         times = read_times(found[1], assembly.mapping.time_format)
         assembly.times = times.values
@@ -173,44 +148,53 @@ def _read_times(assembly: Assembly) -> None:
 
 
 def _read_texts(assembly: Assembly) -> None:
-    assembly.texts = [""] * assembly.table.height
-    assembly.difficulty = [None] * assembly.table.height
     if (found := _column(assembly, "difficulty")) is not None:
-        assembly.difficulty = plain_texts(found[1])
+        assembly.difficulty = [text or "" for text in plain_texts(found[1])]
     if (found := _column(assembly, "text")) is None:
         return
     name, column = found
     cells = column if isinstance(column, list) else column.to_list()
-    assembly.texts = [cell if isinstance(cell, str) else "" for cell in cells]
-    bad = [(at, "expected text") for at, cell in enumerate(cells) if cell is not None and not isinstance(cell, str)]
+    texts = [cell if isinstance(cell, str) else "" for cell in cells]
+    bad = [(row, "expected text") for row, cell in enumerate(cells) if cell is not None and not isinstance(cell, str)]
     bad += [
-        (at, f"expected a text of at most {MAX_TEXT:,} characters, got {len(text):,}")
-        for at, text in enumerate(assembly.texts)
+        (row, f"expected a text of at most {MAX_TEXT:,} characters, got {len(text):,}")
+        for row, text in enumerate(texts)
         if len(text) > MAX_TEXT
     ]
+    assembly.texts = texts
     assembly.spoil(name, bad)
+
+
+def _read_labels(assembly: Assembly) -> None:
+    assembly.labels = np.full(assembly.table.height, -1, dtype=np.int8)
+    if (found := _column(assembly, "label")) is not None:
+        reader = LabelReader(assembly.mapping.fraud_values, assembly.mapping.legit_values)
+        assembly.labels, bad = read_labels(found[1], reader)
+        assembly.spoil(found[0], bad)
 
 
 def _read_facts(assembly: Assembly, aside: frozenset[str]) -> None:
     table, mapping = assembly.table, assembly.mapping
-    kinds: dict[str, list[str]] = {"number": [], "flag": [], "category": []}
+    parts: list[Columns] = []
+    kinds: dict[Kind, list[str]] = {"number": [], "flag": [], "category": []}
     for column, fact in fact_names(mapping, [one for one in table.columns if one not in aside]).items():
         kind = declared_kind(mapping, column) or find_kind(table.columns[column], fact, typed=table.typed)
-        cells = read_cells(table.columns[column], kind, typed=table.typed)
-        assembly.facts[fact] = cells.values
-        assembly.spoil(column, [*cells.bad, *too_long(cells.values)])
+        read, bad = read_fact(fact, table.columns[column], kind, typed=table.typed)
+        parts.append(read)
+        assembly.spoil(column, bad)
         if kind is not None:
             kinds[kind].append(column)
     for fact, seconds, wrong in read_elapsed(table, mapping):
-        assembly.facts[fact] = seconds
+        parts.append(Columns({fact: seconds}))
         for column, bad in wrong:
             assembly.spoil(column, bad)
+    assembly.facts = together(parts)
     # What was found is written down, so that one row to be decided later is read as the file was.
     assembly.mapping = mapping.model_copy(
         update={
-            "numbers": joined(mapping.numbers, kinds["number"]),
-            "flags": joined(mapping.flags, kinds["flag"]),
-            "categories": joined(mapping.categories, kinds["category"]),
+            "numbers": _joined(mapping.numbers, kinds["number"]),
+            "flags": _joined(mapping.flags, kinds["flag"]),
+            "categories": _joined(mapping.categories, kinds["category"]),
         }
     )
 
@@ -223,20 +207,11 @@ def _read_entities(assembly: Assembly) -> None:
     facts = fact_names(assembly.mapping, list(table.columns))
     for _, column in history.named_columns():
         if column in table.columns and column not in facts:
-            assembly.entities[column] = plain_texts(table.columns[column])
-            assembly.spoil(column, too_long(assembly.entities[column]))
+            assembly.entities[column], bad = read_words(table.columns[column])
+            assembly.spoil(column, bad)
 
 
-def too_long(values: Sequence[FactValue | None]) -> list[tuple[int, str]]:
-    """The words that are longer than any word should be."""
-    return [
-        (at, f"expected at most {MAX_WORD:,} characters, got {len(value):,}")
-        for at, value in enumerate(values)
-        if isinstance(value, str) and len(value) > MAX_WORD
-    ]
-
-
-def joined(given: Sequence[str], found: Sequence[str]) -> tuple[str, ...]:
+def _joined(given: Sequence[str], found: Sequence[str]) -> tuple[str, ...]:
     """The columns that were given and those that were found, each once."""
     return tuple(dict.fromkeys([*given, *found]))
 

@@ -11,10 +11,12 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from acefraud.core.lexicon import Kind, words_for
 from acefraud.core.transaction import FactValue
+from acefraud.datasets.distinct import BadCells, distinct_cells
 from acefraud.datasets.table import Column
 
 _FEW = 20
@@ -39,7 +41,7 @@ class Cells:
     """A column read as facts, None where a fact is not known, and the cells that do not fit."""
 
     values: list[FactValue | None]
-    bad: list[tuple[int, str]]
+    bad: BadCells
 
 
 def find_kind(column: Column, fact: str, *, typed: bool) -> Kind | None:
@@ -83,9 +85,11 @@ def read_cells(column: Column, kind: Kind | None, *, typed: bool) -> Cells:
 def _suits(column: Column, kind: Kind, *, at_least: float) -> bool:
     if kind == "category":
         return isinstance(column, pl.Series) and not column.dtype.is_nested()
-    cells = read_cells(column, kind, typed=False)
-    present = sum(value is not None for value in cells.values)
-    return present > 0 and present >= at_least * (present + len(cells.bad))
+    distinct, places = distinct_cells(column)
+    cells = read_cells(distinct, kind, typed=False)
+    rows = np.bincount(places, minlength=len(distinct))
+    present = int(rows[[value is not None for value in cells.values]].sum())
+    return present > 0 and present >= at_least * (present + int(rows[[cell for cell, _ in cells.bad]].sum()))
 
 
 def _kind_of_texts(column: pl.Series) -> Kind:
@@ -124,7 +128,7 @@ def _numbers(column: pl.Series) -> Cells:
     text = None if column.dtype.is_numeric() else _cleaned(column)
     numbers = column.cast(pl.Float64) if text is None else _as_floats(text)
     values: list[FactValue | None] = numbers.to_list()
-    bad: list[tuple[int, str]] = []
+    bad: BadCells = []
     if text is not None:
         wrong = (numbers.is_null() & text.is_not_null()).arg_true().to_list()
         bad += [(row, f"{NUMBER}, got {text[row][:60]!r}") for row in wrong]
@@ -168,7 +172,7 @@ def _kind_of_mixed(column: list[Any]) -> Kind | None:
 
 def _read_mixed(column: list[Any], kind: Kind | None) -> Cells:
     values: list[FactValue | None] = []
-    bad: list[tuple[int, str]] = []
+    bad: BadCells = []
     for row, value in enumerate(column):
         try:
             values.append(_one_cell(value, kind))

@@ -4,33 +4,74 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import overload
 
+import numpy as np
+
+from acefraud.core.table import Mask
 from acefraud.core.transaction import Case, Transaction
+from acefraud.core.transactions import Cases, Transactions
+from acefraud.datasets.distinct import Places
+from acefraud.datasets.duplicates import first_alike
+from acefraud.datasets.fact_columns import compact
+from acefraud.datasets.history_facts import history_facts, usual_known_at
 from acefraud.datasets.mapping import SchemaMapping
 from acefraud.datasets.table import BadRow
 from acefraud.errors import ConfigurationError
 
-Fold = tuple[tuple[Case, ...], tuple[Case, ...]]
+Fold = tuple[Cases, Cases]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class Dataset(Sequence[Case]):
-    """A sequence over the rows to learn from. The test rows have to be asked for by name."""
+    """A sequence over the rows to learn from. The test rows have to be asked for by name.
+
+    >>> case = Case(transaction=Transaction(id="t1", facts={"amount": 5.0}), is_fraud=True)
+    >>> Dataset("cards", [case])
+    Dataset('cards', train=1, test=0, frauds=1)
+    """
 
     name: str
-    train: tuple[Case, ...]
-    test: tuple[Case, ...] = ()
-    mapping: SchemaMapping = field(default_factory=SchemaMapping)
-    bad_rows: tuple[BadRow, ...] = ()
-    unlabelled: int = 0
+    train: Cases
+    test: Cases
+    mapping: SchemaMapping
+    bad_rows: tuple[BadRow, ...]
+    unlabelled: int
     """Rows whose label had not arrived; they are no cases, and nothing is wrong with them."""
-    waiting: tuple[Transaction, ...] = ()
+    waiting: Transactions
     """Those rows, where a history is kept: they happened, and count for the rows after them."""
-    dropped: int = 0
+    dropped: int
     """Rows that `without_duplicates` left out."""
+
+    def __init__(
+        self,
+        name: str,
+        train: Sequence[Case],
+        test: Sequence[Case] = (),
+        *,
+        mapping: SchemaMapping | None = None,
+        bad_rows: tuple[BadRow, ...] = (),
+        unlabelled: int = 0,
+        waiting: Sequence[Transaction] = (),
+        dropped: int = 0,
+    ) -> None:
+        values = {
+            "name": name,
+            "train": Cases.of(train),
+            "test": Cases.of(test),
+            "mapping": mapping or SchemaMapping(),
+            "bad_rows": bad_rows,
+            "unlabelled": unlabelled,
+            "waiting": Transactions.of(waiting),
+            "dropped": dropped,
+        }
+        for field, value in values.items():
+            object.__setattr__(self, field, value)
+
+    def __repr__(self) -> str:
+        return f"Dataset({self.name!r}, train={len(self.train):,}, test={len(self.test):,}, frauds={self.frauds:,})"
 
     def __len__(self) -> int:
         return len(self.train)
@@ -50,28 +91,26 @@ class Dataset(Sequence[Case]):
     @property
     def has_time(self) -> bool:
         """Whether every row has a time, so that the order of events is known."""
-        return all(case.transaction.time is not None for case in (*self.train, *self.test))
+        return self.train.transactions.timed and self.test.transactions.timed
 
     @property
     def frauds(self) -> int:
         """How many of the rows to learn from are fraud."""
-        return sum(case.is_fraud for case in self.train)
+        return int(self.train.labels.sum())
 
     @property
     def duplicates(self) -> int:
         """How many of the rows to learn from repeat the facts and the text of an earlier one."""
-        return len(self.train) - len({_sameness(case) for case in self.train})
+        return int(np.sum(~_is_first(first_alike(self.train))))
 
     def without_duplicates(self) -> Dataset:
         """The same without rows that repeat the facts and the text of an earlier one.
 
         Meant for collections of texts. Where transactions have few facts, two that are alike are still two.
         """
-        seen: set[Hashable] = set()
-        train = _first_of_each(self.train, seen)
-        test = _first_of_each(self.test, seen)
-        gone = len(self.train) + len(self.test) - len(train) - len(test)
-        return replace(self, train=train, test=test, dropped=self.dropped + gone)
+        first = _is_first(first_alike(self._all()))
+        train, test = self.train.take(first[: len(self.train)]), self.test.take(first[len(self.train) :])
+        return replace(self, train=train, test=test, dropped=self.dropped + int(np.sum(~first)))
 
     def split(self, test_share: float = 0.3, seed: int = 0) -> Dataset:
         """Part all rows anew: the latest are the test where times are known, else a share of each label at random.
@@ -81,13 +120,13 @@ class Dataset(Sequence[Case]):
         """
         if not 0 < test_share < 1:
             raise ConfigurationError(f"test_share must be between 0 and 1, got {test_share}")
-        cases = (*self.train, *self.test)
+        cases = self._all()
         if self.has_time:
-            ordered = sorted(cases, key=_time)
-            cut = len(ordered) - round(test_share * len(ordered))
-            return replace(self, train=tuple(ordered[:cut]), test=tuple(ordered[cut:]))
+            cases = cases.in_order()
+            cut = len(cases) - round(test_share * len(cases))
+            return replace(self, train=cases[:cut], test=cases[cut:])
         sides = _deal(cases, (1 - test_share, test_share), seed)
-        return replace(self, train=_on_side(cases, sides, 0), test=_on_side(cases, sides, 1))
+        return replace(self, train=cases.take(sides == 0), test=cases.take(sides == 1))
 
     def folds(self, k: int = 5, seed: int = 0) -> list[Fold]:
         """The rows to learn from as k pairs of train and test, each label shared out evenly.
@@ -98,45 +137,51 @@ class Dataset(Sequence[Case]):
         if not 2 <= k <= groups:
             raise ConfigurationError(f"k must be between 2 and the {groups} distinct rows, got {k}")
         sides = _deal(self.train, (1 / k,) * k, seed)
-        return [
-            (
-                tuple(c for c, side in zip(self.train, sides, strict=True) if side != one),
-                _on_side(self.train, sides, one),
-            )
-            for one in range(k)
-        ]
+        return [(self.train.take(sides != one), self.train.take(sides == one)) for one in range(k)]
+
+    def with_history(self) -> Dataset:
+        """The same in the order of time, with the facts of the declared history as plain facts of every case.
+
+        This is what a learner needs that keeps no history itself. The facts come from all rows together, so that those
+        of the test see the past in the training rows. Labels of which nothing says when they became known get the
+        usual delay. The mapping of the result declares no history, so that nothing is derived twice.
+        """
+        parted = replace(self, train=self.train.in_order(), test=self.test.in_order())
+        plan = self.mapping.history
+        if plan is None or not plan.entities:
+            return parted
+        cases = parted._all()
+        facts = cases.facts.beside(compact(history_facts(self.mapping, cases, self.waiting)))
+        known = Cases(
+            cases.transactions.with_facts(facts),
+            cases.labels,
+            known_at=usual_known_at(cases, plan),
+            difficulty=cases.difficulty,
+            metadata=cases.metadata,
+        )
+        at = len(self.train)
+        mapping = self.mapping.model_copy(update={"history": None})
+        return replace(self, train=known[:at], test=known[at:], mapping=mapping, waiting=Transactions.of(()))
+
+    def _all(self) -> Cases:
+        return Cases.stacked([self.train, self.test])
 
 
-def _time(case: Case) -> float:
-    assert case.transaction.time is not None
-    return case.transaction.time.timestamp()
+def _is_first(first: Places) -> Mask:
+    return np.equal(first, np.arange(len(first)))
 
 
-def _sameness(case: Case) -> Hashable:
-    return case.transaction.text, frozenset(case.transaction.facts.items())
-
-
-def _first_of_each(cases: Iterable[Case], seen: set[Hashable]) -> tuple[Case, ...]:
-    kept = []
-    for case in cases:
-        same = _sameness(case)
-        if same not in seen:
-            seen.add(same)
-            kept.append(case)
-    return tuple(kept)
-
-
-def _deal(cases: Sequence[Case], shares: Sequence[float], seed: int) -> list[int]:
+def _deal(cases: Cases, shares: Sequence[float], seed: int) -> Places:
     """For each case its side, so that every label is shared out in the given proportion and likes stay together."""
-    groups: dict[Hashable, list[int]] = defaultdict(list)
-    for at, case in enumerate(cases):
-        groups[_sameness(case)].append(at)
+    groups: dict[int, list[int]] = defaultdict(list)
+    for row, first in enumerate(first_alike(cases).tolist()):
+        groups[first].append(row)
     dealt = list(groups.values())
     random.Random(seed).shuffle(dealt)
-    sides = [0] * len(cases)
+    sides = np.zeros(len(cases), dtype=np.int64)
     filled = [[0.0, 0.0] for _ in shares]
     for group in dealt:
-        frauds = sum(cases[at].is_fraud for at in group)
+        frauds = int(cases.labels[group].sum())
         label = int(2 * frauds > len(group))
         # The side that would stay the furthest behind its share takes the group.
         side = min(
@@ -144,10 +189,5 @@ def _deal(cases: Sequence[Case], shares: Sequence[float], seed: int) -> list[int
         )
         filled[side][1] += frauds
         filled[side][0] += len(group) - frauds
-        for at in group:
-            sides[at] = side
+        sides[group] = side
     return sides
-
-
-def _on_side(cases: Sequence[Case], sides: Sequence[int], side: int) -> tuple[Case, ...]:
-    return tuple(case for case, one in zip(cases, sides, strict=True) if one == side)

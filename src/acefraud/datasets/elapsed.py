@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 
-from acefraud.core.transaction import FactValue
+import numpy as np
+
+from acefraud.core.table import Numbers
+from acefraud.core.timestamps import UNKNOWN, Micros
+from acefraud.datasets.distinct import BadCells
 from acefraud.datasets.mapping import SchemaMapping
 from acefraud.datasets.table import Table
 from acefraud.datasets.times import Times, read_times, shared_format
 
-BadColumn = tuple[str, list[tuple[int, str]]]
+_SECOND = 1_000_000
 
 
-def read_elapsed(table: Table, mapping: SchemaMapping) -> Iterator[tuple[str, list[FactValue | None], list[BadColumn]]]:
-    """Each such fact with its values in seconds, None where a time is missing, and the cells that are no times."""
+def read_elapsed(table: Table, mapping: SchemaMapping) -> Iterator[tuple[str, Numbers, list[tuple[str, BadCells]]]]:
+    """Each such fact with its values in seconds, NaN where a time is missing, and the cells that are no times."""
     read: dict[str, Times] = {}
     for fact, pair in mapping.elapsed.items():
         if not all(column in table.columns for column in pair):
@@ -24,9 +27,8 @@ def read_elapsed(table: Table, mapping: SchemaMapping) -> Iterator[tuple[str, li
                 column = table.columns[name]
                 read[name] = read_times(column, shared_format(column, mapping.time_format))
         start, end = (read[name] for name in pair)
-        pairs = zip(start.values, end.values, strict=True)
-        yield fact, [_seconds(one, other) for one, other in pairs], [(name, read[name].bad) for name in pair]
+        yield fact, _seconds(start.values, end.values), [(name, read[name].bad) for name in pair]
 
 
-def _seconds(start: datetime | None, end: datetime | None) -> float | None:
-    return None if start is None or end is None else (end - start).total_seconds()
+def _seconds(start: Micros, end: Micros) -> Numbers:
+    return np.where((start == UNKNOWN) | (end == UNKNOWN), np.nan, (end - start) / _SECOND)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
@@ -23,6 +24,9 @@ READERS: dict[str, Callable[[bytes, str], Table]] = {
 """How each kind of file is read, by its ending."""
 
 
+_BLANK = re.compile(rb"[\xef\xbb\xbf \t\r\n]*")
+
+
 def read_table(source: Path | TextIO, *, name: str | None = None, format: str | None = None) -> Table:
     """Read a file by its ending, or a stream of JSON lines unless another format is said."""
     if isinstance(source, Path):
@@ -37,7 +41,7 @@ def read_table(source: Path | TextIO, *, name: str | None = None, format: str | 
         ending = format or "jsonl"
         _require_known(ending, label)
         data = _stream_bytes(source)
-    if not data.strip(b"\xef\xbb\xbf \t\r\n"):
+    if _BLANK.fullmatch(data):
         raise InputError("the file is empty", file=label)
     if ending != "parquet":
         _require_utf8(data, label, header=ending in ("csv", "tsv"), by_line=ending != "json")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 
+import numpy as np
 import polars as pl
 
+from acefraud.core.timestamps import UNKNOWN, Micros
 from acefraud.datasets.labels import LabelReader, plain_texts
 from acefraud.datasets.mapping import SchemaMapping
 from acefraud.datasets.names import (
@@ -205,21 +206,21 @@ def _is_worded_time(cells: pl.Series) -> bool:
     return len(head) > 0 and head.cast(pl.Float64, strict=False).has_nulls() and look_like_times(head)
 
 
-def _some_times(sample: Mapping[str, Column], found: SchemaMapping) -> list[datetime | None]:
+def _some_times(sample: Mapping[str, Column], found: SchemaMapping) -> Micros:
     """Times from all over the file; none where nobody says what they are."""
     if found.time_parts and found.time_parts.are_in(sample):
         columns = {name: _spread(sample[name]) for _, name in found.time_parts.named_columns()}
         return read_time_parts(columns, found.time_parts)[0]
     column = sample.get(found.time or "")
-    return [] if column is None else read_times(_spread(column)).values
+    return np.empty(0, dtype=np.int64) if column is None else read_times(_spread(column)).values
 
 
 class _Clock:
     """Tells columns that only count on with the time, such as the number of the day."""
 
-    def __init__(self, times: Sequence[datetime | None]) -> None:
+    def __init__(self, times: Micros) -> None:
         self._order: pl.Series | None = None
-        if len(times) >= 20 and None not in times and len(set(times)) > 1:
+        if len(times) >= 20 and not (times == UNKNOWN).any() and (times != times[0]).any():
             self._order = pl.Series(times).arg_sort()
 
     def goes_with(self, cells: pl.Series) -> bool:

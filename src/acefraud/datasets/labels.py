@@ -6,8 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 
+from acefraud.core.table import Flags
+from acefraud.datasets.distinct import BadCells, distinct_values, spread
 from acefraud.datasets.table import Column
 
 FRAUD_WORDS = frozenset(
@@ -68,20 +71,24 @@ def _some(words: frozenset[str] | set[str]) -> str:
 
 
 def plain_texts(column: Column) -> list[str | None]:
-    """Cells as trimmed text, None where empty: the form in which ids, labels and times are looked at.
+    """The same as a list.
 
     >>> plain_texts([7, " x ", None, True, ""])
     ['7', 'x', None, 'true', None]
     """
-    if isinstance(column, list):
-        return [_plain_text(value) for value in column]
-    if column.dtype.is_nested() or column.dtype == pl.Object:
-        return [_plain_text(value) for value in column.to_list()]
+    return plain_text(column).to_list()
+
+
+def plain_text(column: Column) -> pl.Series:
+    """Cells as trimmed text, null where empty: the form in which ids, labels and times are looked at."""
+    if isinstance(column, list) or column.dtype.is_nested() or column.dtype == pl.Object:
+        cells = column if isinstance(column, list) else column.to_list()
+        return pl.Series([_plain_text(value) for value in cells], dtype=pl.String)
     text = column.cast(pl.String, strict=False)
     if column.dtype.is_float():
         text = text.str.replace(r"\.0$", "")
     text = text.str.strip_chars()
-    return text.set(text == "", None).to_list()
+    return text.set(text == "", None)
 
 
 def _plain_text(value: Any) -> str | None:
@@ -94,17 +101,22 @@ def _plain_text(value: Any) -> str | None:
     return str(value).strip() or None
 
 
-def read_labels(column: Column, reader: LabelReader) -> tuple[list[bool | None], list[tuple[int, str]]]:
-    """The labels, None where there is none yet, and the cells that are neither fraud nor not."""
-    texts = plain_texts(column)
-    meaning: dict[str | None, bool | None] = {text: reader(text) for text in set(texts) if not _is_empty(text)}
+def read_labels(column: Column, reader: LabelReader) -> tuple[Flags, BadCells]:
+    """1 for fraud, 0 for none, -1 where there is no label yet; and the cells that are neither fraud nor not.
+
+    >>> labels, bad = read_labels(["fraud", None, "0", "maybe"], LabelReader(["fraud"], ["0"]))
+    >>> labels.tolist(), bad
+    ([1, -1, 0, -1], [(3, "expected a fraud value (fraud) or a legit value (0), got 'maybe'")])
+    """
+    words, places = distinct_values(plain_text(column))
+    meant = [None if _is_empty(word) else reader(word) for word in words]
     bad = [
-        (row, reader.expected(text))
-        for row, text in enumerate(texts)
-        if text not in meaning or meaning[text] is None
-        if not _is_empty(text)
+        (place, reader.expected(word))
+        for place, (word, meaning) in enumerate(zip(words, meant, strict=True))
+        if meaning is None and not _is_empty(word)
     ]
-    return [meaning.get(text) for text in texts], bad
+    labels = np.array([-1 if meaning is None else meaning for meaning in meant], dtype=np.int8)
+    return labels[places], spread(bad, places)
 
 
 def _is_empty(text: str | None) -> bool:

@@ -8,9 +8,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Generic, TextIO, TypeVar
 
+import numpy as np
+
 from acefraud.core.outcome import Outcome, OutcomeSource
-from acefraud.core.transaction import Case, Transaction
-from acefraud.datasets.assembly import Assembly, assemble, many_objects
+from acefraud.core.timestamps import time_of
+from acefraud.core.transaction import Transaction
+from acefraud.core.transactions import Transactions
+from acefraud.datasets.assembly import Assembly, assemble
 from acefraud.datasets.dataset import Dataset
 from acefraud.datasets.files import read_table
 from acefraud.datasets.guess import guess_mapping
@@ -27,18 +31,17 @@ SHIPPED = ("complex_fraud_detection",)
 _TRAIN_PERIOD = 0.6
 _COLUMNS_SHOWN = 20
 _MANY = 20
-_CASE_FIELDS = {"transaction", "is_fraud", "known_at", "difficulty", "metadata"}
 _LABEL_PARTS = frozenset({"label", "known_at", "difficulty", "ignore"})
 _AT_NAMES = ("at", "outcome_at", "outcome_time")
 
-T = TypeVar("T")
+Rows = TypeVar("Rows", bound=Sequence[object])
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded(Generic[T]):
+class Loaded(Generic[Rows]):
     """What could be read, what could not, and how many rows had no label yet."""
 
-    rows: tuple[T, ...]
+    rows: Rows
     bad_rows: tuple[BadRow, ...] = ()
     unlabelled: int = 0
     mapping: SchemaMapping = field(default_factory=SchemaMapping)
@@ -78,19 +81,21 @@ def load_dataset(
         raise ConfigurationError(f"options shape a shipped dataset ({', '.join(SHIPPED)}); {source} is a file")
     if not path.exists():
         raise InputError(f"there is no such file, and the shipped datasets are: {', '.join(SHIPPED)}", file=str(source))
-    with many_objects():
-        table = read_table(path)
-        assembly = assemble(table, complete_mapping(table, mapping, remembered))
-        require_label(assembly)
-        cases, waiting = _cases(assembly)
-    loaded = checked(assembly, cases, len(waiting), strict=strict)
+    table = read_table(path)
+    assembly = assemble(table, _complete_mapping(table, mapping, remembered))
+    _require_label(assembly)
+    assembly.spoil_empty_rows()
+    rows = assembly.sound()
+    labelled = assembly.labels[rows] >= 0
+    loaded = _checked(assembly, assembly.cases(rows[labelled]), int(np.sum(~labelled)), strict=strict)
+    waiting = rows[~labelled] if loaded.mapping.entities else rows[:0]
     return Dataset(
         name=path.stem,
         train=loaded.rows,
         mapping=loaded.mapping,
         bad_rows=loaded.bad_rows,
         unlabelled=loaded.unlabelled,
-        waiting=tuple(waiting) if loaded.mapping.entities else (),
+        waiting=assembly.transactions(waiting),
     )
 
 
@@ -102,17 +107,17 @@ def read_transactions(
     strict: bool = False,
     name: str | None = None,
     format: str | None = None,
-) -> Loaded[Transaction]:
+) -> Loaded[Transactions]:
     """Transactions to be decided, from a file or from a stream of JSON lines.
 
     A label, if there is one, is neither needed nor looked at, and never becomes a fact. Without a ``mapping``, columns
     that a ``remembered`` one speaks of are read as it says, and the others are guessed.
     """
     table = read_table(source, name=name, format=format)
-    complete = complete_mapping(table, mapping, remembered, optional=_LABEL_PARTS, need_label=False)
+    complete = _complete_mapping(table, mapping, remembered, optional=_LABEL_PARTS, need_label=False)
     assembly = assemble(_without(table, complete.label, complete.known_at), complete)
-    rows = [transaction for _, transaction in assembly.transactions() if transaction is not None]
-    return checked(assembly, rows, 0, strict=strict)
+    assembly.spoil_empty_rows()
+    return _checked(assembly, assembly.transactions(assembly.sound()), 0, strict=strict)
 
 
 def read_outcomes(
@@ -123,13 +128,13 @@ def read_outcomes(
     strict: bool = False,
     name: str | None = None,
     format: str | None = None,
-) -> Loaded[ReportedOutcome]:
+) -> Loaded[tuple[ReportedOutcome, ...]]:
     """Outcomes, one per row: ``transaction_id`` and a label, perhaps ``source``, ``id`` and ``at``.
 
     Columns beyond these are facts or text of the transaction, which then comes along.
     """
     table = read_table(source, name=name, format=format)
-    complete = complete_mapping(table, mapping, remembered, optional=_LABEL_PARTS - {"label"})
+    complete = _complete_mapping(table, mapping, remembered, optional=_LABEL_PARTS - {"label"})
     listed = {*complete.known, *complete.numbers, *complete.flags, *complete.categories}
     at = next((one for one in _AT_NAMES if one in table.columns and one not in listed), None)
     if at is not None and not complete.known_at:
@@ -137,11 +142,11 @@ def read_outcomes(
     named = {one for one in ("source", "id", "outcome_id") if one in table.columns and one not in listed}
     aside = frozenset(named - {complete.id})
     assembly = assemble(table, complete, unique_ids=False, aside=aside)
-    require_label(assembly)
+    _require_label(assembly)
     if complete.id not in table.columns and table.height:
         raise InputError(f"no column with a transaction_id; {_columns(table)}", file=table.name)
     rows, unlabelled = _outcomes(assembly, aside)
-    return checked(assembly, rows, unlabelled, strict=strict)
+    return _checked(assembly, rows, unlabelled, strict=strict)
 
 
 def _shipped(name: str, seed: int, options: WorldOptions | None) -> Dataset:
@@ -150,10 +155,10 @@ def _shipped(name: str, seed: int, options: WorldOptions | None) -> Dataset:
     cut = times[0] + _TRAIN_PERIOD * (times[-1] - times[0]) + timedelta(microseconds=1)
     at = sum(time < cut for time in times)
     mapping = SchemaMapping(label="answer", text="query", difficulty="difficulty")
-    return Dataset(name=name, train=tuple(cases[:at]), test=tuple(cases[at:]), mapping=mapping)
+    return Dataset(name=name, train=cases[:at], test=cases[at:], mapping=mapping)
 
 
-def complete_mapping(
+def _complete_mapping(
     table: Table,
     mapping: SchemaMapping | Path | None,
     remembered: SchemaMapping | None = None,
@@ -191,9 +196,9 @@ def _without(table: Table, *columns: str | None) -> Table:
     return Table(table.name, kept, table.rows, table.typed, table.bad, table.metadata, table.open_ended)
 
 
-def require_label(assembly: Assembly) -> None:
+def _require_label(assembly: Assembly) -> None:
     """Refuse a file to learn from that has no label."""
-    if assembly.labels is None and assembly.table.height:
+    if assembly.mapping.label not in assembly.table.columns and assembly.table.height:
         raise InputError(
             f'no column with a label; {_columns(assembly.table)}; name it by `label = "..."` in a mapping (--mapping)',
             file=assembly.table.name,
@@ -206,54 +211,34 @@ def _columns(table: Table) -> str:
     return f"the columns are: {', '.join(names[:_COLUMNS_SHOWN])}{more}"
 
 
-def _cases(assembly: Assembly) -> tuple[list[Case], list[Transaction]]:
-    """The labelled rows, and those whose label has not arrived."""
-    labels, cases, waiting = assembly.labels or [], [], []
-    for at, transaction in assembly.transactions():
-        assert transaction is not None
-        is_fraud = labels[at]
-        if is_fraud is None:
-            waiting.append(transaction)
-            continue
-        cases.append(
-            Case.model_construct(
-                _CASE_FIELDS,
-                transaction=transaction,
-                is_fraud=is_fraud,
-                known_at=assembly.known_at[at],
-                difficulty=assembly.difficulty[at] or "",
-                metadata=assembly.metadata(at),
-            )
-        )
-    return cases, waiting
-
-
-def _outcomes(assembly: Assembly, aside: frozenset[str]) -> tuple[list[ReportedOutcome], int]:
-    table, labels, rows, unlabelled = assembly.table, assembly.labels or [], [], 0
+def _outcomes(assembly: Assembly, aside: frozenset[str]) -> tuple[tuple[ReportedOutcome, ...], int]:
+    """The outcomes of the rows with a label, and how many have none."""
+    table = assembly.table
     extra = {name: plain_texts(table.columns[name]) for name in aside}
-    known = {source.value for source in OutcomeSource}
     sources = [text and text.lower() for text in extra.get("source", [None] * table.height)]
+    known = {source.value for source in OutcomeSource}
     expected = f"expected one of {', '.join(OutcomeSource)}"
-    wrong = [(at, f"{expected}, got {one[:60]!r}") for at, one in enumerate(sources) if one and one not in known]
+    wrong = [(row, f"{expected}, got {one[:60]!r}") for row, one in enumerate(sources) if one and one not in known]
     assembly.spoil("source", wrong)
     ids = extra.get("outcome_id") or extra.get("id") or [None] * table.height
-    for at, transaction in assembly.transactions(empty_allowed=True):
-        is_fraud, transaction_id = labels[at], assembly.ids[at]
-        if is_fraud is None or transaction_id is None:
-            unlabelled += 1
-            continue
+    rows = assembly.sound()
+    labelled = rows[assembly.labels[rows] >= 0]
+    told = labelled[assembly.says_something()[labelled]]
+    transactions = dict(zip(told.tolist(), assembly.transactions(told), strict=True))
+    reported = []
+    for row in labelled.tolist():
         outcome = Outcome(
-            transaction_id=transaction_id,
-            is_fraud=is_fraud,
-            source=OutcomeSource(sources[at] or OutcomeSource.LABEL),
-            id=ids[at] or "",
-            at=assembly.known_at[at],
+            transaction_id=assembly.ids[row],
+            is_fraud=bool(assembly.labels[row]),
+            source=OutcomeSource(sources[row] or OutcomeSource.LABEL),
+            id=ids[row] or "",
+            at=time_of(assembly.known_at[row]),
         )
-        rows.append(ReportedOutcome(outcome, table.rows[at], transaction))
-    return rows, unlabelled
+        reported.append(ReportedOutcome(outcome, table.rows[row], transactions.get(row)))
+    return tuple(reported), len(rows) - len(labelled)
 
 
-def checked(assembly: Assembly, rows: Sequence[T], unlabelled: int, *, strict: bool) -> Loaded[T]:
+def _checked(assembly: Assembly, rows: Rows, unlabelled: int, *, strict: bool) -> Loaded[Rows]:
     """What could be read, unless that is nothing, or bad rows were to stop it."""
     bad = assembly.bad_rows()
     if strict and bad:
@@ -263,7 +248,7 @@ def checked(assembly: Assembly, rows: Sequence[T], unlabelled: int, *, strict: b
     if len(bad) >= _MANY and len(bad) > len(rows) + unlabelled:  # not slips, but a file that is read in the wrong way
         first = InputError(bad[0].message, row=bad[0].row, field=bad[0].field)
         raise InputError(f"{len(bad):,} of its rows cannot be read; the first is {first}", file=assembly.table.name)
-    return Loaded(tuple(rows), bad, unlabelled, assembly.mapping)
+    return Loaded(rows, bad, unlabelled, assembly.mapping)
 
 
 def _nothing(bad: Sequence[BadRow], unlabelled: int) -> str:

@@ -7,18 +7,22 @@ from calendar import month_name, monthrange
 from collections.abc import Callable, Container, Iterator, Mapping
 from datetime import UTC, datetime
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from acefraud.datasets.labels import plain_texts
+from acefraud.core.timestamps import Micros, micros_of
+from acefraud.datasets.distinct import BadCells, Places, distinct_values, spread
+from acefraud.datasets.labels import plain_text
 from acefraud.datasets.table import Column
 from acefraud.errors import ConfigurationError
 
-BadParts = list[tuple[str, list[tuple[int, str]]]]
+BadParts = list[tuple[str, BadCells]]
 """For each column, the cells that are no such part of a time."""
 
 _MONTHS = {name[:length].lower(): at for at, name in enumerate(month_name) if at for length in range(3, len(name) + 1)}
 _YEARS = range(1900, 2101)
 _WEEK = 7
+_MISSING = 0
 
 
 class TimeParts(BaseModel):
@@ -60,40 +64,39 @@ class TimeParts(BaseModel):
                 yield f"time_parts.{key}", column
 
 
-def read_time_parts(columns: Mapping[str, Column], parts: TimeParts) -> tuple[list[datetime | None], BadParts]:
-    """The times that the parts make, None where a part is missing; and the cells that are wrong.
+def read_time_parts(columns: Mapping[str, Column], parts: TimeParts) -> tuple[Micros, BadParts]:
+    """The times that the parts make, `UNKNOWN` where a part is missing; and the cells that are wrong.
 
+    >>> from acefraud.core.timestamps import time_of
     >>> columns = {"Year": [1994, 1995, 1996], "Month": ["Dec", 2, "May"], "Week": [3, 5, None]}
     >>> times, _ = read_time_parts(columns, TimeParts(year="Year", month="Month", week="Week"))
-    >>> [time and f"{time:%Y-%m-%d}" for time in times]
+    >>> [time and f"{time:%Y-%m-%d}" for time in map(time_of, times)]
     ['1994-12-15', '1995-02-28', None]
     """
     years, bad_years = _read(columns[parts.year], _year, "a year from 1900 to 2100")
     months, bad_months = _read(columns[parts.month], _month, "a month as 1 to 12 or by its English name")
     bad: BadParts = [(parts.year, bad_years), (parts.month, bad_months)]
-    days: list[int | None] = [1] * len(years)
+    days = np.ones(len(years), dtype=np.int64)
     if parts.week:
         days, wrong = _read(columns[parts.week], _first_of_week, "a week of the month from 1 to 6")
         bad.append((parts.week, wrong))
     if parts.day:
         days, wrong = _read(columns[parts.day], _day, "a day of the month from 1 to 31")
         bad.append((parts.day, wrong))
-    known: dict[tuple[int | None, int | None, int | None], datetime | None] = {}
-    times: list[datetime | None] = []
-    beyond = []
-    for row, key in enumerate(zip(years, months, days, strict=True)):
-        if key not in known:
-            known[key] = _time(*key, clipped=not parts.day)
-        times.append(known[key])
-        if known[key] is None and None not in key:
-            beyond.append((row, f"expected a day of {month_name[key[1] or 0]} {key[0]}, got {str(key[2])!r}"))
-    bad.append((parts.day, beyond))
-    return times, bad
+    dates, places = np.unique(np.column_stack([years, months, days]), axis=0, return_inverse=True)
+    made = [_time(*date, clipped=not parts.day) for date in dates.tolist()]
+    beyond = [
+        (place, f"expected a day of {month_name[month]} {year}, got {str(day)!r}")
+        for place, (year, month, day) in enumerate(dates.tolist())
+        if made[place] is None and _MISSING not in (year, month, day)
+    ]
+    bad.append((parts.day, spread(beyond, places)))
+    return np.array([micros_of(time) for time in made], dtype=np.int64)[places], bad
 
 
-def _time(year: int | None, month: int | None, day: int | None, *, clipped: bool) -> datetime | None:
+def _time(year: int, month: int, day: int, *, clipped: bool) -> datetime | None:
     """A week may begin after the month has ended; it then counts as the last day."""
-    if year is None or month is None or day is None:
+    if _MISSING in (year, month, day):
         return None
     last = monthrange(year, month)[1]
     if day > last and not clipped:
@@ -101,17 +104,16 @@ def _time(year: int | None, month: int | None, day: int | None, *, clipped: bool
     return datetime(year, month, min(day, last), tzinfo=UTC)
 
 
-def _read(
-    column: Column, read: Callable[[str], int | None], expected: str
-) -> tuple[list[int | None], list[tuple[int, str]]]:
-    texts = plain_texts(column)
-    meaning = {text: read(text) for text in set(texts) if text is not None and text.casefold() not in ("null", "none")}
+def _read(column: Column, read: Callable[[str], int | None], expected: str) -> tuple[Places, BadCells]:
+    """The figures of a column, `_MISSING` where there is none, and the cells that are none such."""
+    texts, places = distinct_values(plain_text(column))
+    figures = [None if text is None else read(text) for text in texts]
     bad = [
-        (row, f"expected {expected}, got {text[:60]!r}")
-        for row, text in enumerate(texts)
-        if text is not None and meaning.get(text, 0) is None
+        (place, f"expected {expected}, got {text[:60]!r}")
+        for place, (text, figure) in enumerate(zip(texts, figures, strict=True))
+        if figure is None and text is not None and text.casefold() not in ("null", "none")
     ]
-    return [None if text is None else meaning.get(text) for text in texts], bad
+    return np.array([figure or _MISSING for figure in figures], dtype=np.int64)[places], spread(bad, places)
 
 
 def _number(text: str, allowed: range) -> int | None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+import numpy as np
 import polars as pl
 
-from acefraud.datasets.labels import plain_texts
+from acefraud.core.timestamps import UNKNOWN, Micros, micros_of
+from acefraud.datasets.distinct import BadCells, distinct_values, spread
+from acefraud.datasets.labels import plain_text
 from acefraud.datasets.table import Column
 
 ISO = "iso"
@@ -19,16 +23,23 @@ EPOCH_MS = "epoch_ms"
 _DAYS = ("%m/%d/%y", "%m/%d/%Y", "%d/%m/%y", "%d/%m/%Y", "%Y/%m/%d", "%d.%m.%y", "%d.%m.%Y", "%d-%m-%Y")
 _NAMED_DAYS = ("%d %b %Y", "%d-%b-%Y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y")
 _CLOCKS = (" %H:%M", " %H:%M:%S", " %H:%M:%S%.f", " %I:%M %p", " %I:%M:%S %p", "")
-_EARLIEST = datetime(1900, 1, 1)
+_EARLIEST = micros_of(datetime(1900, 1, 1, tzinfo=UTC))
 _SAMPLE = 1000
+
+
+_EXPECTED = {
+    ISO: "like 2025-01-31T14:05:00",
+    EPOCH: "in seconds since 1970",
+    EPOCH_MS: "in milliseconds since 1970",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
     """A column of times, the cells that are none, and the format that was found."""
 
-    values: list[datetime | None]
-    bad: list[tuple[int, str]]
+    values: Micros
+    bad: BadCells
     format: str
 
 
@@ -40,31 +51,31 @@ def read_times(column: Column, time_format: str | None = None) -> Times:
     """
     if isinstance(column, pl.Series) and column.dtype.is_temporal():
         return Times(_stamps(column), [], time_format or ISO)
-    texts = plain_texts(column)
+    texts = plain_text(column)
     chosen = time_format or find_format(texts) or ISO
-    values = _parse(texts, chosen)
-    expected = {ISO: "like 2025-01-31T14:05:00", EPOCH: "in seconds since 1970", EPOCH_MS: "in milliseconds since 1970"}
-    shape = expected.get(chosen, f"like {chosen!r}")
+    distinct, places = distinct_values(texts)
+    values = _parse(distinct, chosen)
+    shape = _EXPECTED.get(chosen, f"like {chosen!r}")
     bad = [
-        (row, f"expected a time {shape}, got {text[:60]!r}")
-        for row, (text, value) in enumerate(zip(texts, values, strict=True))
-        if value is None and text is not None and text.casefold() not in ("null", "none")
+        (int(place), f"expected a time {shape}, got {text[:60]!r}")
+        for place in np.flatnonzero(values == UNKNOWN)
+        if (text := distinct[int(place)]) is not None and text.casefold() not in ("null", "none")
     ]
-    return Times(values, bad, chosen)
+    return Times(values[places], spread(bad, places), chosen)
 
 
-def find_format(texts: list[str | None]) -> str | None:
+def find_format(texts: pl.Series) -> str | None:
     """The format that reads the most cells of a sample, or None where none reads any.
 
     The sample is spread over the column: in a file sorted by time, the first days of January read both ways.
     """
-    present = [text for text in texts if text is not None]
+    present = texts.drop_nulls()
     sample = present[:: max(1, len(present) // _SAMPLE)]
-    if not sample:
+    if sample.is_empty():
         return None
     best, best_share = None, 0.0
     for time_format in (EPOCH, EPOCH_MS, ISO, *(day + clock for day in _DAYS + _NAMED_DAYS for clock in _CLOCKS)):
-        share = sum(value is not None for value in _parse(list(sample), time_format)) / len(sample)
+        share = _count_read(sample, time_format) / len(sample)
         if share > best_share:
             best, best_share = time_format, share
         if share == 1.0:
@@ -80,11 +91,10 @@ def shared_format(column: Column, time_format: str | None) -> str | None:
     >>> shared_format(["2/1/15"], "%d/%m/%y"), shared_format(["2015-01-02"], "%d/%m/%y")
     ('%d/%m/%y', None)
     """
-    sample = [text for text in plain_texts(_head(column)) if text is not None]
-    if time_format is None or not sample:
+    sample = plain_text(_head(column)).drop_nulls()
+    if time_format is None or sample.is_empty():
         return time_format
-    read = sum(value is not None for value in _parse(list(sample), time_format))
-    return time_format if 2 * read >= len(sample) else None
+    return time_format if 2 * _count_read(sample, time_format) >= len(sample) else None
 
 
 def look_like_times(column: Column, *, at_least: float = 0.95) -> bool:
@@ -95,11 +105,9 @@ def look_like_times(column: Column, *, at_least: float = 0.95) -> bool:
     """
     if isinstance(column, pl.Series) and column.dtype.is_temporal():
         return True
-    sample = [text for text in plain_texts(_head(column)) if text is not None]
-    found = find_format(list(sample))
-    if found is None:
-        return False
-    return sum(value is not None for value in _parse(list(sample), found)) >= at_least * len(sample)
+    sample = plain_text(_head(column)).drop_nulls()
+    found = find_format(sample)
+    return found is not None and _count_read(sample, found) >= at_least * len(sample)
 
 
 def _head(column: Column) -> Column:
@@ -109,32 +117,36 @@ def _head(column: Column) -> Column:
     return [cell for cell in column if cell is not None][:_SAMPLE]
 
 
-def _stamps(series: pl.Series) -> list[datetime | None]:
+def _count_read(texts: pl.Series, time_format: str) -> int:
+    return int(np.sum(_parse(texts, time_format) != UNKNOWN))
+
+
+def _stamps(series: pl.Series) -> Micros:
     if series.dtype == pl.Date:
         series = series.cast(pl.Datetime("us"))
     if not isinstance(series.dtype, pl.Datetime):
-        return [None] * len(series)
-    if series.dtype.time_zone is not None:
-        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    return [_aware(value) for value in series.cast(pl.Datetime("us")).to_list()]
+        return np.full(len(series), UNKNOWN, dtype=np.int64)
+    stamps = series.cast(pl.Datetime("us", series.dtype.time_zone)).to_physical()  # in UTC, whatever the zone
+    return stamps.fill_null(UNKNOWN).to_numpy()
 
 
-def _aware(value: datetime | None) -> datetime | None:
-    return None if value is None else value.replace(tzinfo=UTC)
-
-
-def _parse(texts: list[str | None], time_format: str) -> list[datetime | None]:
+def _parse(texts: pl.Series, time_format: str) -> Micros:
     if time_format == ISO:
-        return [_from_iso(text) for text in texts]
+        return _each(_from_iso, texts)
     if time_format in (EPOCH, EPOCH_MS):
         return _from_epoch(texts, 1 if time_format == EPOCH else 1000)
     pattern = time_format.replace(".%f", "%.f")
-    parsed = pl.Series(texts, dtype=pl.String).str.to_datetime(pattern, strict=False, ambiguous="null")
-    return [value if value and value.replace(tzinfo=None) >= _EARLIEST else None for value in _stamps(parsed)]
+    stamps = _stamps(texts.str.to_datetime(pattern, strict=False, ambiguous="null"))
+    return np.where(stamps >= _EARLIEST, stamps, UNKNOWN)
 
 
-def _from_iso(text: str | None) -> datetime | None:
-    if text is None or "-" not in text:  # "20250131" would pass for a date, and so would many an id
+def _each(read: Callable[[str], datetime | None], texts: pl.Series) -> Micros:
+    micros = (UNKNOWN if text is None else micros_of(read(text)) for text in texts)
+    return np.fromiter(micros, dtype=np.int64, count=len(texts))
+
+
+def _from_iso(text: str) -> datetime | None:
+    if "-" not in text:  # "20250131" would pass for a date, and so would many an id
         return None
     try:
         value = datetime.fromisoformat(text)
@@ -148,9 +160,9 @@ def _from_iso(text: str | None) -> datetime | None:
         return None
 
 
-def _from_epoch(texts: list[str | None], per_second: int) -> list[datetime | None]:
+def _from_epoch(texts: pl.Series, per_second: int) -> Micros:
     """Only figures that fall between 2000 and 2100 are times; smaller ones are seconds since who knows when."""
-    seconds = pl.Series(texts, dtype=pl.String).cast(pl.Float64, strict=False) / per_second
+    seconds = texts.cast(pl.Float64, strict=False) / per_second
     plausible = seconds.is_between(946_684_800, 4_102_444_800)
     micros = (seconds.set(~plausible.fill_null(False), None) * 1_000_000).round().cast(pl.Int64, strict=False)
-    return _stamps(micros.cast(pl.Datetime("us")))
+    return micros.fill_null(UNKNOWN).to_numpy()

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from acefraud.core.bullet import Bullet, Status
 from acefraud.core.decision import Reason, ReasonKind
-from acefraud.core.page import STATUSES, VERDICTS, Table
+from acefraud.core.page import ROW, STATUSES, VERDICTS, Table, row_of
 from acefraud.core.reading import read_bullet
 from acefraud.core.roles import Assessment
 from acefraud.core.scoring import Calibration, log_odds, sigmoid
@@ -127,22 +127,11 @@ _reasons = _Reasons()
 
 def weight_of(bullet: Bullet, base_rate: float) -> float:
     """What a bullet is worth in log-odds of fraud: fitted, else measured, else a little for what it claims."""
-    if bullet.weight is not None:
-        return bullet.weight
-    if bullet.evidence is not None and bullet.verified:
-        weight = _measured(bullet.evidence.shown.frauds, bullet.evidence.shown.support, bullet.evidence.base_rate)
-    elif bullet.record.support >= MEASURED_FROM:
-        weight = _measured(bullet.record.frauds, bullet.record.support, base_rate)
-    elif bullet.argues is None:
-        weight = 0.0
-    else:
-        strength = CLAIMED if bullet.claim is not None and bullet.condition is not None else CLAIMED / 2
-        weight = strength if bullet.argues is Verdict.DECLINE else -strength
-    return weight / 2 if bullet.status is Status.CANDIDATE else weight
+    return float(weights_in(np.array([row_of(bullet, 0)], dtype=ROW), base_rate)[0])
 
 
 def weights_in(table: Table, base_rate: float) -> npt.NDArray[np.float64]:
-    """The same for the bullets of a page, from its columns."""
+    """The same for bullets in columns."""
     claimed = np.where(table["claimed"] & table["conditioned"], CLAIMED, CLAIMED / 2)
     said = np.where(table["argues"] == VERDICTS.index(Verdict.DECLINE), claimed, -claimed)
     said[table["argues"] == 0] = 0.0

@@ -14,16 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.roles import Embedder
-from acefraud.core.transaction import Case
-from acefraud.datasets import Dataset
-from acefraud.embedded.embedder import DEFAULT_EMBEDDER
+from acefraud import Cases, Cast, Dataset, Mode, ModelSettings, ModeRun, cast, known_by
 from acefraud.errors import InputError, ModelError
 from acefraud.evaluation.metrics import METRICS, Interval, Scored, as_json, over_rows, over_worlds
 from acefraud.evaluation.on_models import ModelFigures, TierFigures
-from acefraud.learning.casting import Cast
-from acefraud.learning.pipeline import Mode, ModeRun, TrainingPipeline, known_by
-from acefraud.learning.standing_in import TierCount
 
 PAIRS = (
     (Mode.ONLINE_ONLY, Mode.VANILLA),
@@ -38,8 +32,8 @@ class Part:
     """One train and test pair of one seed; `rows` says which rows of the whole the test cases are."""
 
     seed: int
-    train: tuple[Case, ...]
-    test: tuple[Case, ...]
+    train: Cases
+    test: Cases
     rows: tuple[int, ...]
     mapping: str = ""
     """How the file was read, as text: it may ask for a history of entities."""
@@ -109,8 +103,10 @@ class _Outcome:
     seconds: float
     sample: tuple[str, ...]
     decided: npt.NDArray[np.bool_]
-    fallbacks: int = 0
-    tier: TierCount | None = None
+    fallbacks: int
+    settled: int
+    """Decisions of a first tier, and those that it left to the model."""
+    asked: int
 
 
 def parts_of_worlds(make: Callable[[int], Dataset], seeds: Sequence[int]) -> Iterator[Part]:
@@ -122,7 +118,7 @@ def parts_of_worlds(make: Callable[[int], Dataset], seeds: Sequence[int]) -> Ite
 
 def parts_of_file(data: Dataset, seeds: Sequence[int], *, folds: int = 0, test_share: float = 0.3) -> Iterator[Part]:
     """The same rows for every seed: the later part of the file, or each fold in turn."""
-    place = {case.transaction.id: row for row, case in enumerate((*data.train, *data.test))}
+    place = {one: row for row, one in enumerate((*data.train.transactions.ids, *data.test.transactions.ids))}
     for seed in seeds:
         if folds:
             pairs = data.folds(folds, seed)
@@ -130,7 +126,7 @@ def parts_of_file(data: Dataset, seeds: Sequence[int], *, folds: int = 0, test_s
             parted = data.split(test_share, seed=0)
             pairs = [(parted.train, parted.test)]
         for train, test in pairs:
-            rows = tuple(place[case.transaction.id] for case in test)
+            rows = tuple(place[one] for one in test.transactions.ids)
             yield Part(seed, train, test, rows, data.mapping.describe())
 
 
@@ -141,8 +137,8 @@ def limited(part: Part, most: int) -> Part:
     """
     known, _ = known_by(part.train, part.test)
     places = np.unique(np.linspace(0, len(part.test) - 1, min(most, len(part.test))).astype(int))
-    test, rows = (tuple(whole[place] for place in places) for whole in (part.test, part.rows))
-    return replace(part, train=tuple(known[-most:]), test=test, rows=rows)
+    rows = tuple(part.rows[place] for place in places)
+    return replace(part, train=known[-most:], test=part.test.take(places), rows=rows)
 
 
 def compare(
@@ -160,12 +156,13 @@ def compare(
     """
     for part in parts:
         _check(part, name)
-    if players is not None and players.client is not None:
+    players = cast(ModelSettings()) if players is None else players
+    if players.client is not None:
         return asyncio.run(_on_models(parts, players, name, independent, progress))
     longest_first = (Mode.OFFLINE_ONLINE, Mode.ONLINE_ONLY, Mode.VANILLA)  # so that no worker waits for a straggler
     jobs = [(part, mode) for mode in longest_first for part in parts]
     outcomes: list[_Outcome] = []
-    for outcome in _run_all(jobs, players.embedder if players else DEFAULT_EMBEDDER, processes):
+    for outcome in _run_all(jobs, players, processes):
         outcomes.append(outcome)
         progress(len(outcomes) / len(jobs))
     return _summed_up(outcomes, parts, name, independent)
@@ -181,8 +178,8 @@ def _check(part: Part, name: str) -> None:
             )
 
 
-def _run_all(jobs: Sequence[tuple[Part, Mode]], embedder: str | Embedder, processes: int | None) -> Iterator[_Outcome]:
-    run = partial(_run, embedder)
+def _run_all(jobs: Sequence[tuple[Part, Mode]], players: Cast, processes: int | None) -> Iterator[_Outcome]:
+    run = partial(_run, players)
     workers = min(len(jobs), processes or os.cpu_count() or 1)
     if workers <= 1:
         yield from map(run, jobs)
@@ -191,13 +188,13 @@ def _run_all(jobs: Sequence[tuple[Part, Mode]], embedder: str | Embedder, proces
         yield from pool.map(run, jobs)
 
 
-def _run(embedder: str | Embedder, job: tuple[Part, Mode]) -> _Outcome:
+def _run(players: Cast, job: tuple[Part, Mode]) -> _Outcome:
     part, mode = job
-    pipeline = TrainingPipeline(embedder=embedder, seed=part.seed)
-    return _outcome(part, asyncio.run(pipeline.run(mode, part.train, part.test, mapping=part.mapping)))
+    pipeline = players.pipeline(part.seed)
+    return _outcome(part, asyncio.run(pipeline.run(mode, part.train, part.test, mapping=part.mapping)), players)
 
 
-def _outcome(part: Part, run: ModeRun, tier: TierCount | None = None) -> _Outcome:
+def _outcome(part: Part, run: ModeRun, players: Cast) -> _Outcome:
     strongest = sorted(run.playbook.get_bullets_for_node("fraud_detection"), key=lambda b: -abs(b.weight or 0))
     return _Outcome(
         seed=part.seed,
@@ -210,7 +207,8 @@ def _outcome(part: Part, run: ModeRun, tier: TierCount | None = None) -> _Outcom
         sample=tuple(bullet.shown for bullet in strongest[:12]),
         decided=run.decided,
         fallbacks=run.fallbacks,
-        tier=tier,
+        settled=players.tier.count.settled if players.tier else 0,
+        asked=players.tier.count.asked if players.tier else 0,
     )
 
 
@@ -253,7 +251,7 @@ async def _run_on_models(parts: Sequence[Part], players: Cast, progress: Callabl
 
         pipeline = mine.pipeline(part.seed)
         ran = await pipeline.run(mode, part.train, part.test, mapping=part.mapping, progress=told)
-        return _outcome(part, ran, mine.tier.count if mine.tier else None)
+        return _outcome(part, ran, mine)
 
     tasks = [asyncio.create_task(run(place, part, mode)) for place, (part, mode) in enumerate(jobs)]
     try:
@@ -265,11 +263,11 @@ async def _run_on_models(parts: Sequence[Part], players: Cast, progress: Callabl
 
 
 def _tier_figures(mode: Mode, tiered: Sequence[_Outcome], part: Comparison, whole: Comparison) -> TierFigures:
-    counts = [outcome.tier for outcome in tiered if outcome.mode is mode and outcome.tier]
+    of_mode = [outcome for outcome in tiered if outcome.mode is mode]
     return TierFigures(
         mode=mode,
-        settled=sum(count.settled for count in counts),
-        asked=sum(count.asked for count in counts),
+        settled=sum(outcome.settled for outcome in of_mode),
+        asked=sum(outcome.asked for outcome in of_mode),
         accuracy=part.modes[mode].figures["accuracy"],
         in_full=whole.modes[mode].figures["accuracy"],
     )

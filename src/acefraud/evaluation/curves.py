@@ -11,10 +11,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from acefraud import Mode
 from acefraud.errors import ConfigurationError, StoreError
 from acefraud.evaluation.comparison import PAIRS, Comparison
 from acefraud.evaluation.metrics import Interval, in_percent
-from acefraud.learning.pipeline import Mode
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

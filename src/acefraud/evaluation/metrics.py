@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.evidence import Z95
+_Z95 = NormalDist().inv_cdf(0.975)
 
 Flags = npt.NDArray[np.bool_]
 Column = npt.NDArray[np.float64]
@@ -98,7 +99,7 @@ def over_worlds(values: Sequence[float]) -> Interval:
     if len(values) < 2:
         return Interval(mean, None, None)
     freedom = len(values) - 1
-    t = _T975[freedom - 1] if freedom <= len(_T975) else Z95 + (Z95**3 + Z95) / (4 * freedom)
+    t = _T975[freedom - 1] if freedom <= len(_T975) else _Z95 + (_Z95**3 + _Z95) / (4 * freedom)
     half = t * float(np.std(values, ddof=1)) / math.sqrt(len(values))
     return Interval(round(mean, 12), round(mean - half, 12), round(mean + half, 12))
 

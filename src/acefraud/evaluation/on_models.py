@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from acefraud import Mode
 from acefraud.evaluation.metrics import Interval
-from acefraud.learning.pipeline import Mode
 
 
 @dataclass(frozen=True, slots=True)

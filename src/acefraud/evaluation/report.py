@@ -12,6 +12,7 @@ from pathlib import Path
 from string import Template
 from tempfile import TemporaryDirectory
 
+from acefraud import Mode
 from acefraud.errors import ConfigurationError, StoreError
 from acefraud.evaluation.comparison import PAIRS, Comparison, ModeFigures
 from acefraud.evaluation.curves import (
@@ -22,7 +23,6 @@ from acefraud.evaluation.curves import (
     learning_curve_svg,
 )
 from acefraud.evaluation.metrics import METRICS, Interval, in_percent
-from acefraud.learning.pipeline import Mode
 
 PAGE, PICTURE, FIGURES = "report.html", "learning_curve.png", "comparison.json"
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import add
 
 from acefraud.core.decision import Decision
 from acefraud.core.events import Credit, OutcomeHeard
+from acefraud.core.ledger import KnownCase
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource
 from acefraud.core.playbook import Snapshot
 from acefraud.core.rules import places_in
-from acefraud.core.transaction import FactValue, Transaction
-from acefraud.embedded.facts import facts_of
+from acefraud.core.transaction import Case, FactValue, Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,83 @@ class Hearing:
     decision: Decision | None
     subject: Transaction | None
     """The transaction, where it is known."""
+    facts: Mapping[str, FactValue]
+    """What is known of it: as it was when it was decided, else as it is now."""
+    reader: str
+    """The version of the reader that made the facts."""
     judgement: Judgement
+    is_new: bool = False
+    """Whether its transaction comes with the outcome, and was never seen before."""
+
+    @property
+    def is_opinion(self) -> bool:
+        """Whether a judge says so who does not know the truth: nothing is measured by it or learnt from it."""
+        return self.outcome.source is OutcomeSource.JUDGE
+
+    @property
+    def teaches(self) -> bool:
+        """Whether there is a labelled case to learn from."""
+        return self.subject is not None and not self.is_opinion
+
+    def known_case(self) -> KnownCase:
+        """The case to be remembered."""
+        assert self.subject is not None
+        case = Case.model_construct(
+            transaction=self.subject,
+            is_fraud=self.outcome.is_fraud,
+            known_at=self.outcome.at,
+            difficulty="",
+            metadata={},
+        )
+        return KnownCase(case, self.facts, self.reader)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What an outcome is recorded as; None where nothing is new about it."""
+
+    hearing: Hearing
+    heard: OutcomeHeard | None
+    is_news: bool
+    """Whether it says another truth than was known, or the first one."""
+
+    @property
+    def teaches(self) -> bool:
+        """Whether its case is to be remembered and learnt from."""
+        return self.heard is not None and self.heard.remembered
+
+
+def take_in(
+    hearings: Sequence[Hearing], before: Mapping[str, Sequence[OutcomeHeard]], snapshot: Snapshot, node: str
+) -> list[Taken]:
+    """What outcomes are recorded as, in turn: one that comes later in a batch knows of those before it."""
+    known = {transaction_id: [heard for heard in some if heard.node == node] for transaction_id, some in before.items()}
+    taken = []
+    for hearing in hearings:
+        past = known.setdefault(hearing.outcome.transaction_id, [])
+        one = _taken(hearing, past, snapshot, node)
+        if one.heard is not None:
+            past.append(one.heard)
+        taken.append(one)
+    return taken
+
+
+def _taken(hearing: Hearing, before: Sequence[OutcomeHeard], snapshot: Snapshot, node: str) -> Taken:
+    if heard_before(hearing, before):
+        return Taken(hearing, None, is_news=False)
+    outcome, known = hearing.outcome, before if hearing.is_opinion else labels_in(before)
+    first_of_a_decision = hearing.decision is not None and bool(known) and known[-1].decision_id is None
+    news = not known or known[-1].outcome.is_fraud != outcome.is_fraud or first_of_a_decision
+    heard = OutcomeHeard.model_construct(  # of parts that were checked when they were made
+        kind="outcome_revised" if before else "outcome_heard",
+        node=node,
+        outcome=outcome,
+        decision_id=hearing.decision.id if hearing.decision else None,
+        judgement=hearing.judgement,
+        credits=all_credits(before, hearing, snapshot) if news else (),
+        remembered=hearing.teaches and news,
+    )
+    return Taken(hearing, heard, news)
 
 
 def heard_before(hearing: Hearing, before: Sequence[OutcomeHeard]) -> bool:
@@ -59,39 +135,46 @@ def credits_for(hearing: Hearing, snapshot: Snapshot) -> tuple[Credit, ...]:
     """Helpful or harmful where a bullet was used, and its own record where it fired."""
     if hearing.subject is None:
         return ()
-    decision, right = hearing.decision, hearing.judgement.is_correct
-    facts = decision.facts if decision else facts_of(hearing.subject).facts
+    decision, right, fraud = hearing.decision, hearing.judgement.is_correct, int(hearing.outcome.is_fraud)
     used = set(decision.cited) if decision and right is not None else set()
-    measured = hearing.outcome.source is not OutcomeSource.JUDGE  # an opinion is no measurement
-    fired = set(fired_in(snapshot, facts, decision.node if decision else None)) if measured else set()
-    return tuple(
-        Credit(
-            bullet_id=one,
-            helpful=int(one in used and right is True),
-            harmful=int(one in used and right is False),
-            selected=int(one in used),
-            fired=int(one in fired),
-            fired_frauds=int(one in fired and hearing.outcome.is_fraud),
-        )
-        for one in sorted(used | fired, key=lambda one: snapshot.book.row(one) or 0)
-        if one in snapshot.book
-    )
+    fired: list[str] = []
+    if not hearing.is_opinion:  # which is no measurement
+        fired = fired_in(snapshot, hearing.facts, decision.node if decision else None)
+    helpful, harmful = int(right is True), int(right is False)
+    credited = [
+        Credit(bullet_id=one, helpful=helpful, harmful=harmful, selected=1, fired=1, fired_frauds=fraud)
+        if one in used
+        else Credit(bullet_id=one, fired=1, fired_frauds=fraud)
+        for one in fired
+    ]
+    unproven = [one for one in used.difference(fired) if one in snapshot.book]
+    credited += [
+        Credit(bullet_id=one, helpful=helpful, harmful=harmful, selected=1)
+        for one in sorted(unproven, key=lambda one: snapshot.book.row(one) or 0)
+    ]
+    return tuple(credited)
 
 
-def fired_in(snapshot: Snapshot, facts: Mapping[str, FactValue], node: str | None) -> Iterator[str]:
-    """The bullets whose condition held, selected or not; of one node, or each of its own."""
+def fired_in(snapshot: Snapshot, facts: Mapping[str, FactValue], node: str | None) -> list[str]:
+    """The bullets whose condition held, selected or not; of one node, or each of its own; in the order of the book."""
+    found: list[str] = []
     for page in snapshot.book.pages:
         if page.rules.any:
             proven = page.rules.standing(facts)[1]
             in_use = page.in_use(snapshot.book.node(node)) if node is not None else page.not_retired()
-            for place in places_in(proven & in_use.bits):
-                yield page.ids[place]
+            found += [page.ids[place] for place in places_in(proven & in_use.bits)]
+    return found
 
 
 def taken_back(before: Sequence[OutcomeHeard]) -> list[Credit]:
     """What undoes all that the outcomes of one transaction have counted so far."""
-    counted: dict[str, Counter[str]] = {}
+    counted: dict[str, list[int]] = {}
     for credit in (credit for heard in before for credit in heard.credits):
-        counts = counted.setdefault(credit.bullet_id, Counter())
-        counts.update(credit.model_dump(exclude={"bullet_id"}))
-    return [Credit(bullet_id=one, **counts).reversed() for one, counts in counted.items() if any(counts.values())]
+        counts = counted.setdefault(credit.bullet_id, [0] * len(credit.counts))
+        counts[:] = map(add, counts, credit.counts)
+    names = ("helpful", "harmful", "selected", "fired", "fired_frauds")
+    return [
+        Credit(bullet_id=one, **dict(zip(names, counts, strict=True))).reversed()
+        for one, counts in counted.items()
+        if any(counts)
+    ]

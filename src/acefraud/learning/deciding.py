@@ -1,15 +1,24 @@
-"""What an agent thought of a transaction, as a decision that can be checked and made again."""
+"""From transactions to decisions on one revision of the playbook. Nothing is recorded here."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
 
 from acefraud.core.decision import Decision, SelectionTrace, decision_id
-from acefraud.core.roles import Assessment
+from acefraud.core.playbook import Snapshot
+from acefraud.core.roles import Agent, Assessment, FetchesAhead
 from acefraud.core.transaction import Transaction
-from acefraud.embedded.facts import KnownFacts
+from acefraud.embedded.agent import SimpleFraudAgent, weigh
+from acefraud.embedded.embedder import DEFAULT_EMBEDDER
+from acefraud.embedded.facts import READER, KnownFacts, facts_of
+from acefraud.embedded.scorecard import GENERAL
+from acefraud.errors import ModelError
+from acefraud.learning.odds import settled
+from acefraud.learning.options import LearnerOptions
+from acefraud.learning.standing_in import Fallback
+from acefraud.selection.hybrid import HybridSelector, Selection
 
 T = TypeVar("T")
 IN_ONE_TURN = 4
@@ -62,6 +71,7 @@ def decided(
         reasons=view.reasons,
         facts=known.facts,
         unread=known.unread,
+        reader=READER,
         revision=trace.revision,
         selection=trace,
         model=view.model,
@@ -71,3 +81,64 @@ def decided(
         usage=view.usage,
         fallback=view.fallback,
     )
+
+
+class Decider:
+    """Selects bullets for transactions and lets an agent decide with them."""
+
+    def __init__(self, selector: HybridSelector, options: LearnerOptions) -> None:
+        self._selector = selector
+        self._options = options
+
+    async def decide(self, transactions: Sequence[Transaction], snapshot: Snapshot, agent: Agent) -> list[Decision]:
+        """All of them at once: those that wait for a model do not hold up the others."""
+        embedded = isinstance(agent, SimpleFraudAgent)
+        waits = not embedded or self._selector.fetches_ahead
+        known = [facts_of(transaction) async for transaction in in_turns(transactions, waits)]
+        selector, failure = await self._selector_for(transactions, known, snapshot)
+        node = self._options.node
+        calibration = snapshot.calibration(node)
+        threshold = calibration.threshold if calibration else self._options.threshold
+
+        def made(transaction: Transaction, facts: KnownFacts, view: Assessment, chosen: Selection) -> Decision:
+            decision = decided(transaction, facts, view, chosen.trace, node=node, threshold=threshold)
+            return decision.model_copy(update={"selection_fallback": failure}) if failure else decision
+
+        async def decide(transaction: Transaction, facts: KnownFacts) -> Decision:
+            chosen = selector.select(transaction, facts.facts, snapshot, node=node, n_bullets=self._options.n_bullets)
+            view = await agent.assess(transaction.text, facts.facts, chosen.bullets, calibration)
+            return made(transaction, facts, settled(view, snapshot.scale(node, view.model), threshold), chosen)
+
+        each = list(zip(transactions, known, strict=True))
+        if waits:
+            return await all_at_once(decide(*one) for one in each)
+        chosen = selector.select_many(
+            transactions,
+            [one.facts for one in known],
+            snapshot,
+            node=node,
+            n_bullets=self._options.n_bullets,
+            proven_only=True,
+        )
+        frame = calibration or GENERAL.model_copy(update={"threshold": threshold})
+        return [  # the embedded engine never waits, and needs no event loop
+            made(transaction, facts, weigh(facts.facts, picked.bullets, frame, proven=picked.proven), picked)
+            for (transaction, facts), picked in zip(each, chosen, strict=True)
+        ]
+
+    async def _selector_for(
+        self, transactions: Sequence[Transaction], known: Sequence[KnownFacts], snapshot: Snapshot
+    ) -> tuple[HybridSelector, str]:
+        """The selector with all vectors at hand; with an embedded embedder, and why, where the model's failed."""
+        embedder = self._selector.embedder
+        if not self._selector.fetches_ahead or not isinstance(embedder, FetchesAhead):
+            return self._selector, ""
+        pairs = zip(transactions, known, strict=True)
+        texts = [self._selector.texts_for(each, facts.facts, snapshot, self._options.node) for each, facts in pairs]
+        try:
+            await embedder.fetch([text for some in texts for text in some])
+        except ModelError as failure:
+            if self._options.fallback is Fallback.ERROR:
+                raise
+            return self._selector.with_embedder(DEFAULT_EMBEDDER), str(failure)
+        return self._selector, ""

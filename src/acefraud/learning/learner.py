@@ -2,46 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
-from acefraud.core.bullet import Source, Status
+from acefraud.core.bullet import Source
 from acefraud.core.condition import Condition
-from acefraud.core.decision import Decision, ReasonKind
+from acefraud.core.decision import Decision
 from acefraud.core.english import say_facts
-from acefraud.core.events import DecisionMade, Happening, OddsScaled, OutcomeHeard, Trained
+from acefraud.core.events import DecisionMade, Reread, Reviewed
 from acefraud.core.evidence import Evidence
-from acefraud.core.ledger import RowsChange
-from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling
-from acefraud.core.playbook import Snapshot
-from acefraud.core.roles import Agent, Assessment, FetchesAhead, Judge, Presents
-from acefraud.core.scoring import Calibration
+from acefraud.core.outcome import Judgement, Outcome, OutcomeSource
+from acefraud.core.playbook import LearningState, Snapshot
+from acefraud.core.roles import Agent, Judge, Presents
 from acefraud.core.transaction import Case, Transaction, Verdict
-from acefraud.curation.curator import Curator, NewBullet
-from acefraud.embedded.agent import SimpleFraudAgent, weigh
-from acefraud.embedded.embedder import DEFAULT_EMBEDDER
-from acefraud.embedded.facts import KnownFacts, facts_of
+from acefraud.core.transactions import Cases, Transactions
+from acefraud.curation.curator import Curator
+from acefraud.embedded.agent import SimpleFraudAgent
+from acefraud.embedded.case_memory import LabelledFacts
 from acefraud.embedded.judge import SimpleJudge
-from acefraud.embedded.reflector import KnownAlready, Reflector, as_reply, by_time
-from acefraud.errors import ModelError, StoreConflict
-from acefraud.learning.credits import Hearing, all_credits, heard_before, labels_in
-from acefraud.learning.deciding import all_at_once, decided, in_turns
-from acefraud.learning.odds import fit_scale, heard_odds, settled
+from acefraud.embedded.reflector import Reflector
+from acefraud.errors import AcefraudError, InputError, StoreConflict, StoreError
+from acefraud.learning.batch_scoring import Scores, score
+from acefraud.learning.credits import Taken
+from acefraud.learning.deciding import Decider
+from acefraud.learning.hearing import OutcomeRecorder
+from acefraud.learning.model_reflection import ModelReflection
+from acefraud.learning.odds import FittedOdds
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.proposing import ModelLessons
-from acefraud.learning.reflecting import example_of
-from acefraud.learning.remembering import EntityMemory, directions_of, forgetting, memory_for
-from acefraud.learning.standing_in import Fallback, Tiered
-from acefraud.learning.thresholds import ThresholdRule, cases_for
-from acefraud.learning.upkeep import Upkeep
-from acefraud.selection.hybrid import HybridSelector, Selection
+from acefraud.learning.remembered_cases import RememberedCases
+from acefraud.learning.remembering import EntityMemory, directions_of, memory_for
+from acefraud.learning.review import ReviewPlan, apply, refit, review, review_due, study, watch
+from acefraud.learning.standing_in import Tiered
+from acefraud.learning.thresholds import ThresholdRule
+from acefraud.learning.training import Training
+from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.playbook import BulletPlaybook
 
-ODDS_KEPT = 500
-"""The latest outcomes of decisions by a model whose verdict tokens had odds, on which their meaning is fitted anew."""
 ATTEMPTS = 5
-"""How often a lesson is put on top of what other writers have written meanwhile, before it is given up."""
+"""How often a review is worked out anew because somebody else changed the book meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +51,18 @@ class Heard:
 
     judgement: Judgement
     new_bullet: str | None = None
+    """The first of the bullets that were learnt."""
     already_known: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Course:
-    """A labelled history on its way into the playbook."""
-
-    ordered: list[Case]
-    trained: Trained
-    remembered: RowsChange | None
-    threshold: ThresholdRule | None
-    tried_on: list[Case]
+    review: Reviewed | None = None
+    """What a review that followed did, or why it declined. In a batch it stands with the last outcome."""
 
 
 class Learner:
-    """Decides transactions with a playbook, and turns outcomes into a better one."""
+    """Decides transactions with a playbook, and turns outcomes into a better one.
+
+    It works on column tables; one transaction is a table of one row. What it remembers, and when it reviews, follows
+    from the ledger alone, so that several learners on one file learn from all outcomes.
+    """
 
     def __init__(
         self,
@@ -80,16 +77,20 @@ class Learner:
         options: LearnerOptions | None = None,
     ) -> None:
         self.playbook = playbook
+        self.options = options or LearnerOptions()
         self.agent: Agent = SimpleFraudAgent() if agent is None else agent
         self.judge: Judge = SimpleJudge() if judge is None else judge
-        self.reflector = Reflector() if reflector is None else reflector
+        self.reflector = Reflector(seed=self.options.seed) if reflector is None else reflector
         self.curator = Curator() if curator is None else curator
-        self.selector = HybridSelector() if selector is None else selector
+        self.selector = HybridSelector(seed=self.options.seed) if selector is None else selector
         self.lessons = lessons
-        self.options = options or LearnerOptions()
-        self.upkeep = Upkeep(playbook, self.reflector, self.selector, lessons, self.options)
-        self._recalled = False
-        self._odds: dict[str, list[tuple[float, bool]]] = {}
+        self._decider = Decider(self.selector, self.options)
+        self._recorder = OutcomeRecorder(playbook, self.judge, self.options)
+        self._cases = RememberedCases(playbook, self.reflector.memory, self.options.node)
+        self._odds = FittedOdds(playbook, self.options)
+        self._model = None
+        if lessons is not None:
+            self._model = ModelReflection(lessons, playbook, self.reflector, self.curator, self.options)
 
     # --- deciding ---
 
@@ -97,76 +98,40 @@ class Learner:
         """Decide one transaction and record the decision."""
         return (await self.decide_all([transaction]))[0]
 
-    async def decide_all(self, transactions: Sequence[Transaction]) -> list[Decision]:
+    async def decide_all(self, transactions: Iterable[Transaction]) -> list[Decision]:
         """Decide several on one revision of the playbook and record them together, or none.
 
         Where a history is kept, each gets the facts that its past gives, and counts for those after it.
         """
+        given = list(transactions)
         memory = self.memory()
         if memory is not None:
-            transactions = memory.enriched(transactions, self.playbook.ledger)
+            given = memory.enriched(given, self.playbook.ledger)
         snapshot = self.playbook.snapshot()
-        decisions = await self._decide_on(transactions, snapshot)
-        recorded = [self.playbook.ledger.decision(decision.id) for decision in decisions]
-        fresh = {new.id: new for new, old in zip(decisions, recorded, strict=True) if old is None}
+        decisions = await self._decider.decide(given, snapshot, self.agent)
+        recorded = self.playbook.ledger.recorded([decision.id for decision in decisions])
+        fresh = {one.id: one for one in decisions if one.id not in recorded}
         self.playbook.record(
-            [DecisionMade(decision=decision) for decision in fresh.values()],
-            rows=memory.adding([new.transaction for new in fresh.values()]) if memory and fresh else None,
+            [DecisionMade.model_construct(decision=decision) for decision in fresh.values()],
+            rows=memory.adding([one.transaction for one in fresh.values()]) if memory and fresh else None,
         )
-        return [old or new for new, old in zip(decisions, recorded, strict=True)]
+        return [recorded.get(one.id, one) for one in decisions]
+
+    def score_all(self, transactions: Iterable[Transaction], *, every_bullet: bool = False) -> Scores:
+        """The probabilities that `decide_all` would come to with the embedded engine, as columns; nothing is recorded.
+
+        With `every_bullet` all bullets that fire speak, not only those that the selector picks.
+        """
+        rows = Transactions.of(transactions)
+        memory = self.memory()
+        if memory is not None:
+            rows = Transactions.of(memory.enriched(rows, self.playbook.ledger))
+        selector = None if every_bullet else self.selector
+        return score(rows, self.playbook.snapshot(), selector, self.options)
 
     async def decide_on(self, transaction: Transaction, snapshot: Snapshot) -> Decision:
         """What would be decided on a given revision. Nothing is recorded."""
-        return (await self._decide_on([transaction], snapshot))[0]
-
-    async def _decide_on(
-        self, transactions: Sequence[Transaction], snapshot: Snapshot, agent: Agent | None = None
-    ) -> list[Decision]:
-        """All of them at once: those that wait for a model do not hold up the others."""
-        embedded = isinstance(agent or self.agent, SimpleFraudAgent)
-        waits = not embedded or self.selector.fetches_ahead
-        known = [facts_of(transaction) async for transaction in in_turns(transactions, waits)]
-        selector, failure = await self._selector_for(transactions, known, snapshot)
-        node = self.options.node
-        calibration = snapshot.calibration(node)
-        threshold = calibration.threshold if calibration else 0.5
-
-        def made(transaction: Transaction, facts: KnownFacts, view: Assessment, chosen: Selection) -> Decision:
-            decision = decided(transaction, facts, view, chosen.trace, node=node, threshold=threshold)
-            return decision.model_copy(update={"selection_fallback": failure}) if failure else decision
-
-        async def decide(transaction: Transaction, facts: KnownFacts) -> Decision:
-            chosen = selector.select(transaction, facts.facts, snapshot, node=node, n_bullets=self.options.n_bullets)
-            view = await (agent or self.agent).assess(transaction.text, facts.facts, chosen.bullets, calibration)
-            return made(transaction, facts, settled(view, snapshot.scale(node, view.model), threshold), chosen)
-
-        each = list(zip(transactions, known, strict=True))
-        if waits:
-            return await all_at_once(decide(*one) for one in each)
-        chosen = selector.select_many(
-            transactions, [one.facts for one in known], snapshot, node=node, n_bullets=self.options.n_bullets
-        )
-        return [  # the embedded engine never waits, and needs no event loop
-            made(transaction, facts, weigh(facts.facts, picked.bullets, calibration, proven=picked.proven), picked)
-            for (transaction, facts), picked in zip(each, chosen, strict=True)
-        ]
-
-    async def _selector_for(
-        self, transactions: Sequence[Transaction], known: Sequence[KnownFacts], snapshot: Snapshot
-    ) -> tuple[HybridSelector, str]:
-        """The selector with all vectors at hand; with an embedded embedder, and why, where the model's failed."""
-        embedder = self.selector.embedder
-        if not self.selector.fetches_ahead or not isinstance(embedder, FetchesAhead):
-            return self.selector, ""
-        pairs = zip(transactions, known, strict=True)
-        texts = [self.selector.texts_for(each, facts.facts, snapshot, self.options.node) for each, facts in pairs]
-        try:
-            await embedder.fetch([text for some in texts for text in some])
-        except ModelError as failure:
-            if self.options.fallback is Fallback.ERROR:
-                raise
-            return self.selector.with_embedder(DEFAULT_EMBEDDER), str(failure)
-        return self.selector, ""
+        return (await self._decider.decide([transaction], snapshot, self.agent))[0]
 
     async def replay(self, decision: Decision) -> Decision:
         """Decide again on the revision a decision was made with, from the ledger alone."""
@@ -190,57 +155,44 @@ class Learner:
         A transaction that was never decided can be learnt from where it is handed over too. What a judge without the
         truth made of a decision (`judgement`) counts as a use of bullets; nothing is measured by it or learnt from it.
         """
-        node = self.options.node
-        made = [m for m in self.playbook.ledger.decisions_of(outcome.transaction_id) if m.decision.node == node]
-        decision = made[-1].decision if made else None
-        memory = self.memory()
-        if memory is not None and decision is None and transaction is not None:
-            transaction = memory.enriched([transaction], self.playbook.ledger)[0]
-        subject = decision.transaction if decision else transaction
-        judgement = judgement or await self._judge(outcome, decision)
-        opinion = outcome.source is OutcomeSource.JUDGE
-        hearing = Hearing(outcome, decision, subject, judgement)
-        news = True
+        judgements = None if judgement is None else [judgement]
+        return (await self._hear_all([outcome], [transaction], judgements))[0]
 
-        def happenings(playbook: BulletPlaybook) -> tuple[Sequence[Happening], Sequence[Case]]:
-            nonlocal news
-            before = [h for h in playbook.ledger.outcomes_of(outcome.transaction_id) if h.node == node]
-            if heard_before(hearing, before):
-                news = False
-                return (), ()
-            known = before if opinion else labels_in(before)
-            news = not known or known[-1].outcome.is_fraud != outcome.is_fraud or known[-1].decision_id is None
-            heard = OutcomeHeard(
-                kind="outcome_revised" if before else "outcome_heard",
-                node=node,
-                outcome=outcome,
-                decision_id=decision.id if decision else None,
-                judgement=judgement,
-                credits=all_credits(before, hearing, playbook.snapshot()) if news else (),
-            )
-            if subject is None or opinion:
-                return [heard], []
-            return [heard], [Case(transaction=subject, is_fraud=outcome.is_fraud, known_at=outcome.at)]
+    async def hear_all(
+        self, outcomes: Iterable[Outcome], transactions: Iterable[Transaction | None] | None = None
+    ) -> list[Heard]:
+        """Take in many outcomes in turn, recorded together or not at all, and then learn from them.
 
-        self._recall()
-        told = memory.hearing(outcome, None if decision else transaction) if memory and not opinion else None
-        self.playbook.record_if_unchanged(happenings, who=str(outcome.source), rows=told)
-        if not news:
-            return Heard(judgement, already_known=True)
-        if subject is None or opinion:
-            return Heard(judgement)
-        return Heard(judgement, await self._learn(subject, decision, outcome, judgement))
+        `transactions` are those that the outcomes are about, in the same order; None where one was decided before.
+        """
+        given = list(outcomes)
+        about = [None] * len(given) if transactions is None else list(transactions)
+        if len(about) != len(given):
+            raise InputError(f"{len(given):,} outcomes and {len(about):,} transactions: expected one for each, or none")
+        return await self._hear_all(given, about, None)
+
+    async def _hear_all(
+        self,
+        outcomes: Sequence[Outcome],
+        transactions: Sequence[Transaction | None],
+        judgements: Sequence[Judgement] | None,
+    ) -> list[Heard]:
+        for outcome, transaction in zip(outcomes, transactions, strict=True):
+            if transaction is not None and transaction.id != outcome.transaction_id:
+                raise InputError(f"the outcome is of '{outcome.transaction_id}', the transaction is '{transaction.id}'")
+        taken = await self._recorder.record(outcomes, transactions, judgements)
+        new = [one for one in taken if one.is_news and one.teaches]
+        reviewed = await self._learn_if_due(new) if new else None
+        heard = [Heard(one.hearing.judgement, already_known=not one.is_news) for one in taken]
+        if reviewed is not None:
+            last = max(place for place, one in enumerate(taken) if one.is_news)
+            first_added = reviewed.added[0] if reviewed.added else None
+            heard[last] = replace(heard[last], new_bullet=first_added, review=reviewed)
+        return heard
 
     async def finish_lessons(self) -> list[str]:
         """Reflect on the failures that still wait for others of their kind; returns the ids of the bullets added."""
-        if self.lessons is None:
-            return []
-        known = self.playbook.get_bullets_for_node(self.options.node)
-        replies = [ruling.as_reply() for ruling in await self.lessons.lessons(known, all_waiting=True)]
-        with self.playbook.one_step(why="learnt from the failures of a run"):
-            added = self._curate(replies, Source.ONLINE)
-            self.upkeep.refit()
-        return added
+        return [] if self._model is None else list((await self._ask_model(self._model, all_waiting=True)).added)
 
     async def judge_pending(self, decision: Decision) -> Judgement:
         """Ask the judge about a decision whose truth is not known, and take in what it says where it says anything."""
@@ -255,89 +207,113 @@ class Learner:
         await self.hear(outcome, judgement=judgement)
         return judgement
 
-    def _recall(self) -> None:
-        """Remember the cases of the ledger, once, and only where something is to be learnt or measured."""
-        if not self._recalled:
-            self.reflector.remember(self.playbook.ledger.cases(self.reflector.options.memory))
-            self._recalled = True
+    # --- learning ---
+
+    async def _learn_if_due(self, new: Sequence[Taken]) -> Reviewed | None:
+        """Learn from outcomes, where it is time to. They are recorded by now, so what goes wrong is not raised."""
+        try:
+            return await self._learn(new)
+        except AcefraudError as problem:
+            declined = Reviewed(node=self.options.node, whole=True, cases=0, frauds=0, declined=str(problem))
+            with suppress(StoreError):  # where even that cannot be written, the caller is told all the same
+                self.playbook.record([declined])
+            return declined
+
+    async def _learn(self, new: Sequence[Taken]) -> Reviewed | None:
+        self._odds.hear([(one.hearing.decision, one.hearing.outcome.is_fraud) for one in new])
+        if self._model is not None:
+            self._model.note([one.hearing for one in new])
+            due = self.playbook.learning(self.options.node).unwatched >= self.options.reflect_every
+            return await self._ask_model(self._model, all_waiting=due) if due or self._model.ready else None
+        state = self.playbook.learning(self.options.node)
+        if self._due(state):
+            return self._review(whole=True)
+        return self._review(whole=False) if state.unwatched >= self.options.watch_every else None
+
+    async def _ask_model(self, model: ModelReflection, *, all_waiting: bool) -> Reviewed:
+        """Let the model that reflects say what failures teach, and write what of it holds up."""
+        self.remembered()
+        return self._review_with_model(model, await model.lessons(all_waiting=all_waiting))
+
+    def _review_with_model(self, model: ModelReflection, replies: Sequence[dict[str, Any]] = ()) -> Reviewed:
+        """Where a model reflects, a review searches for nothing itself."""
+        conflict = ""
+        for _ in range(ATTEMPTS):
+            try:
+                with self.playbook.one_step(why="learnt from what a model said of failures"):
+                    return model.keep_in_order(replies, self.remembered())
+            except StoreConflict as faster:
+                conflict = str(faster)
+        return self._declined(f"{len(replies)} lessons given up after {ATTEMPTS} attempts: {conflict}", whole=False)
+
+    def _due(self, state: LearningState) -> bool:
+        return review_due(state, self.options, self.reflector.options.induction.least_cases)
+
+    def review(self) -> Reviewed:
+        """Review the playbook now: watch, retire, revive, induce, fit, calibrate. Returns what was done."""
+        if self._model is not None:
+            return self._review_with_model(self._model)
+        done = self._review(whole=True, forced=True)
+        assert done is not None, "what is asked for is always due"
+        return done
+
+    def _review(self, *, whole: bool, forced: bool = False) -> Reviewed | None:
+        """One review, or one look at recent records, worked out anew where somebody changed the book meanwhile."""
+        conflict = ""
+        for _ in range(ATTEMPTS):
+            self.playbook.refresh()
+            state = self.playbook.learning(self.options.node)
+            due = self._due(state) if whole else state.unwatched >= self.options.watch_every
+            if not due and not forced:  # another learner on this playbook was faster
+                return None
+            seen, snapshot, cases = self.playbook.seq, self.playbook.snapshot(), self.remembered()
+            if whole:
+                plan = review(cases, snapshot, self.reflector, self.options, turn=state.reviews)
+            else:
+                plan = watch(cases, snapshot, self.options)
+            try:
+                return self._write(plan, since=seen)
+            except StoreConflict as faster:
+                conflict = str(faster)
+        return self._declined(f"given up after {ATTEMPTS} attempts: {conflict}", whole=False)
+
+    def _write(self, plan: ReviewPlan, since: int) -> Reviewed:
+        why = f"learnt from the latest {plan.cases:,} outcomes"
+        with self.playbook.one_step(why=why, since=since):
+            reviewed = apply(plan, self.playbook, self.curator, self.options, source=Source.ONLINE)
+            self.playbook.record([reviewed])
+        return reviewed
+
+    def _declined(self, reason: str, *, whole: bool = True) -> Reviewed:
+        """A review that came to nothing, in the ledger with its reason."""
+        cases = self.remembered()
+        reviewed = Reviewed(node=self.options.node, whole=whole, cases=len(cases), frauds=cases.frauds, declined=reason)
+        self.playbook.record([reviewed])
+        return reviewed
+
+    def remembered(self) -> LabelledFacts:
+        """The labelled cases that learning looks back on, up to the latest that anybody heard."""
+        return self._cases.catch_up()
+
+    def reread(self, *, everything: bool = False) -> Reread:
+        """Read the texts of remembered cases with the reader of this version, and review the playbook on them.
+
+        Cases that this version has read already are passed over, unless `everything` is wanted.
+        """
+        done = self._cases.reread(everything=everything)
+        if done.changed:
+            self.review()
+        return done
 
     def measure(self, condition: Condition) -> Evidence | None:
         """What the remembered cases say of a condition; None where there are none."""
-        self._recall()
-        return self.reflector.measure(condition)
+        return self.remembered().measure(condition)
 
-    async def _judge(self, outcome: Outcome, decision: Decision | None) -> Judgement:
-        if decision is None:
-            return Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason="no decision was made on it")
-        if decision.verdict is Verdict.REVIEW:
-            return Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason="it was left to a person to decide")
-        return await self.judge.rule(decision.transaction.text, str(decision.verdict), str(outcome.truth))
+    def refit(self) -> None:
+        """Fit the weights of bullets with a condition, and the calibration, on what is remembered."""
+        refit(self.playbook, self.reflector, self.remembered(), self.options)
 
-    async def _learn(
-        self, transaction: Transaction, decision: Decision | None, outcome: Outcome, judgement: Judgement
-    ) -> str | None:
-        self.reflector.remember([Case(transaction=transaction, is_fraud=outcome.is_fraud)])
-        if decision is not None and decision.odds is not None:
-            self._hear_odds(decision.model, decision.odds, outcome.is_fraud)
-        if self.lessons is None:
-            replies = await self._lessons(transaction, decision, outcome, judgement)
-        else:
-            replies = await self._lessons_of_model(self.lessons, transaction, decision, outcome)
-        if not replies and self.playbook.outcomes % self.options.review_every:
-            return None
-        for _ in range(ATTEMPTS):
-            try:
-                with self.playbook.one_step(why=f"learnt from {outcome.transaction_id}"):
-                    added = self._curate(replies, Source.ONLINE)
-                    self.upkeep.recheck()
-                    self.upkeep.demote()
-                    self.upkeep.refit()
-                return added[0] if added else None
-            except StoreConflict:  # another writer was faster; what was learnt is put on top of what that one wrote
-                continue
-        return None
-
-    async def _lessons(
-        self, transaction: Transaction, decision: Decision | None, outcome: Outcome, judgement: Judgement
-    ) -> list[dict[str, Any]]:
-        snapshot = self.playbook.snapshot()
-        if snapshot.count(self.options.node) >= self.options.most_bullets:
-            return []
-        known = KnownAlready(tuple(snapshot.for_node(self.options.node)), snapshot.calibration(self.options.node))
-        replies = self.reflector.review(known) if self.playbook.outcomes % self.options.review_every == 0 else []
-        wrong = judgement.ruling is Ruling.INCORRECT
-        if wrong or self.playbook.outcomes % self.options.reflect_every == 0:
-            reply = await self.reflector.reflect(
-                transaction,
-                predicted=str(_verdict_of(decision) or outcome.truth),
-                correct=str(outcome.truth),
-                node=self.options.node,
-                agent_reasoning="; ".join(reason.text for reason in decision.reasons[:3]) if decision else "",
-                known=known,
-            )
-            replies.extend([reply] if reply else [])
-        return replies
-
-    async def _lessons_of_model(
-        self, lessons: ModelLessons, transaction: Transaction, decision: Decision | None, outcome: Outcome
-    ) -> list[dict[str, Any]]:
-        case = Case(transaction=transaction, is_fraud=outcome.is_fraud)
-        if decision is not None and _verdict_of(decision) is not None:
-            said = next((reason.text for reason in decision.reasons if reason.kind is ReasonKind.MODEL), "")
-            example = example_of(case, decision.verdict, said)
-            lessons.note(example, transaction.id, decision.probability, decision.threshold)
-        if self.playbook.snapshot().count(self.options.node) >= self.options.most_bullets:
-            return []
-        bullets = self.playbook.get_bullets_for_node(self.options.node)
-        due = self.playbook.outcomes % self.options.review_every == 0
-        return [ruling.as_reply() for ruling in await lessons.lessons(bullets, all_waiting=due)]
-
-    def _curate(self, replies: Sequence[dict[str, Any]], source: Source) -> list[str]:
-        """Let the playbook say what was learnt; returns the ids of the bullets that are new or came back."""
-        new = [_new_bullet(reply, source) for reply in replies]
-        return [one for one in self.curator.merge_bullets(new, self.options.node, self.playbook) if one is not None]
-
-    # --- fitting and keeping in order ---
+    # --- whole histories ---
 
     def study(
         self,
@@ -354,13 +330,34 @@ class Learner:
         Where the mapping asks for a history, the cases get the facts that it gives and stay remembered, together with
         the transactions that are still ``waiting`` for their label. Without a rule the threshold stays as it is.
         """
-        course = self._course(cases, dataset, mapping, waiting, threshold)
+        training = self._training(cases, dataset, mapping, waiting, threshold)
+        attempts = 0
+        while True:
+            self.playbook.refresh()
+            seen = self.playbook.seq
+            plan = self._study(training, mapping, progress)
+            try:
+                with self.playbook.one_step(why=f"learnt from {training.trained.rows:,} labelled cases", since=seen):
+                    training.remember(self.playbook)
+                    added = apply(plan, self.playbook, self.curator, self.options, source=Source.OFFLINE).added
+                    training.set_threshold(self.playbook, self.selector, self.options)
+                return list(added)
+            except StoreConflict:  # somebody changed the book meanwhile: it is worked out on what is there now
+                attempts += 1
+                if attempts == ATTEMPTS:
+                    raise
+
+    def _study(self, training: Training, mapping: str, progress: Callable[[float], None]) -> ReviewPlan:
         rising, falling = directions_of(mapping)
-        ordered = course.ordered
-        induced = self.reflector.study(ordered, progress, rising=rising, falling=falling) if ordered else None
-        alone = not self.playbook.snapshot().count(self.options.node)
-        replies = [as_reply(lesson) for lesson in induced.lessons] if induced else []
-        return self._finish(course, replies, induced.calibration if induced is not None and alone else None)
+        return study(
+            training.facts,
+            self.playbook.snapshot(),
+            self.reflector,
+            self.options,
+            rising=rising,
+            falling=falling,
+            progress=progress,
+        )
 
     async def train(
         self,
@@ -373,55 +370,52 @@ class Learner:
         progress: Callable[[float], None] = lambda _: None,
     ) -> list[str]:
         """Learn from a labelled history with whoever plays the reflector; returns the ids of the bullets added."""
-        if self.lessons is None:
+        model = self._model
+        if model is None:
             return self.study(
                 cases, dataset=dataset, mapping=mapping, waiting=waiting, threshold=threshold, progress=progress
             )
-        course = self._course(cases, dataset, mapping, waiting, threshold)
+        training = self._training(cases, dataset, mapping, waiting, threshold)
+        self.remembered()
         known = self.playbook.get_bullets_for_node(self.options.node)
         frame = self.playbook.snapshot().calibration(self.options.node)
-        wanted = self.options.n_bullets
-        rulings = await self.lessons.study(
-            course.ordered, known, frame, selector=self.selector, wanted=wanted, progress=progress
+        rulings = await model.asked.study(
+            training.cases,
+            training.facts,
+            known,
+            frame,
+            selector=self.selector,
+            wanted=self.options.n_bullets,
+            progress=progress,
         )
-        return self._finish(course, [ruling.as_reply() for ruling in rulings], None)
+        with self.playbook.one_step(why=f"learnt from {training.trained.rows:,} labelled cases"):
+            training.remember(self.playbook)
+            model.recheck()
+            added = model.add([ruling.as_reply() for ruling in rulings], Source.OFFLINE)
+            model.fit(self.remembered())
+            training.set_threshold(self.playbook, self.selector, self.options)
+        return added
 
-    def _course(
+    def _training(
         self,
         cases: Sequence[Case],
         dataset: str,
         mapping: str,
         waiting: Sequence[Transaction],
         threshold: ThresholdRule | None,
-    ) -> Course:
-        """A labelled history, made ready to be learnt from."""
-        self._recall()
-        memory = memory_for(mapping)
-        ordered = by_time(cases if memory is None else memory.studied(cases, waiting))
-        share = self.reflector.options.induction.later_share
-        frauds = sum(case.is_fraud for case in cases)
-        return Course(
-            ordered=ordered,
-            trained=Trained(node=self.options.node, dataset=dataset, rows=len(cases), frauds=frauds, mapping=mapping),
-            remembered=memory.filling(cases, waiting, self.playbook.ledger) if memory else self._end_of_memory(),
-            threshold=threshold,
-            tried_on=cases_for(threshold, ordered, share) if threshold else [],
+    ) -> Training:
+        return Training.of(
+            Cases.of(cases),
+            Transactions.of(waiting),
+            mapping,
+            threshold,
+            dataset=dataset,
+            playbook=self.playbook,
+            reflector=self.reflector,
+            node=self.options.node,
         )
 
-    def _finish(self, course: Course, replies: Sequence[dict[str, Any]], frame: Calibration | None) -> list[str]:
-        """Write all that was learnt in one step, with the frame it was learnt in or one fitted anew."""
-        with self.playbook.one_step(why=f"learnt from {course.trained.rows:,} labelled cases"):
-            latest = course.ordered[-self.reflector.options.memory :]
-            self.playbook.record([course.trained], cases=latest, rows=course.remembered)
-            self.upkeep.recheck()
-            added = self._curate(replies, Source.OFFLINE)
-            if frame is None:
-                self.upkeep.refit()
-            else:
-                self.upkeep.frame(frame, {})
-            if course.threshold is not None:
-                self.upkeep.set_threshold(course.threshold, course.tried_on)
-        return added
+    # --- the odds of a model's words ---
 
     async def scale_odds(self, cases: Sequence[Case], base_rate: float | None = None) -> None:
         """Fit what the odds of the model's verdict tokens mean, on labelled cases decided as they would be now.
@@ -430,55 +424,6 @@ class Learner:
         """
         snapshot = self.playbook.snapshot()
         model = self.agent.agent if isinstance(self.agent, Tiered) else self.agent  # it is asked about clear cases too
-        decisions = await self._decide_on([case.transaction for case in cases], snapshot, model)
+        decisions = await self._decider.decide([case.transaction for case in cases], snapshot, model)
         pairs = [(one.odds, case.is_fraud) for one, case in zip(decisions, cases, strict=True) if one.odds is not None]
-        self._scale(model.model, pairs, base_rate)
-
-    def _hear_odds(self, model: str, odds: float, is_fraud: bool) -> None:
-        """Every so many outcomes of decisions by one model, fit anew what the odds of its verdict tokens mean."""
-        if model in self._odds:
-            self._odds[model].append((odds, is_fraud))
-        else:  # the ledger knows this one already
-            self._odds[model] = heard_odds(self.playbook.ledger, self.options.node, model)
-        if len(self._odds[model]) % self.options.review_every == 0:
-            self._scale(model, self._odds[model][-ODDS_KEPT:])
-
-    def _scale(self, model: str, pairs: Sequence[tuple[float, bool]], base_rate: float | None = None) -> None:
-        scale = fit_scale([odds for odds, _ in pairs], [truth for _, truth in pairs], base_rate)
-        if scale is not None:
-            self.playbook.record([OddsScaled(node=self.options.node, model=model, scale=scale)])
-
-    def _end_of_memory(self) -> RowsChange | None:
-        """What a training without a history does to one that is kept."""
-        return forgetting if self.memory() else None
-
-    def refit(self) -> None:
-        """Fit the weights of bullets with a condition, and the frame around them, on what is remembered."""
-        self._recall()
-        self.upkeep.refit()
-
-    def demote(self) -> None:
-        """Retire or question bullets whose record on the latest outcomes no longer bears them out."""
-        self._recall()
-        self.upkeep.demote()
-
-
-def _new_bullet(reply: dict[str, Any], source: Source) -> NewBullet:
-    """What a reply of the reflector asks for."""
-    condition, argues = reply["condition"], reply["argues"]
-    return NewBullet(
-        content=str(reply["new_bullet"]),
-        source=source,
-        condition=None if condition is None else Condition.parse(str(condition)),
-        argues=None if argues is None else Verdict(str(argues)),
-        evidence=reply["evidence"],
-        weight=reply["weight"],
-        problem_types=reply["problem_types"],
-        status=reply.get("status", Status.ACTIVE),
-        why=reply.get("why", ""),
-    )
-
-
-def _verdict_of(decision: Decision | None) -> Verdict | None:
-    """What was decided; None where nobody did, or it was left to a person."""
-    return None if decision is None or decision.verdict is Verdict.REVIEW else decision.verdict
+        self._odds.fit(model.model, pairs, base_rate)

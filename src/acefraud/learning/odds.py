@@ -8,16 +8,20 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.decision import ProbabilityFrom
-from acefraud.core.events import DecisionMade, OutcomeHeard
+from acefraud.core.decision import Decision, ProbabilityFrom
+from acefraud.core.events import DecisionMade, OddsScaled, OutcomeHeard
 from acefraud.core.ledger import Ledger
 from acefraud.core.outcome import OutcomeSource
 from acefraud.core.roles import Assessment
 from acefraud.core.scoring import OddsScale, log_odds
 from acefraud.core.transaction import Verdict
 from acefraud.embedded.induction.fitting import probabilities
+from acefraud.learning.options import LearnerOptions
 from acefraud.llm.agent import reasons_for
+from acefraud.storage.playbook import BulletPlaybook
 
+ODDS_KEPT = 500
+"""The latest outcomes of decisions by a model on which the meaning of its odds is fitted anew."""
 LEAST_OF_EACH = 8
 """Frauds, and honest cases, without which two numbers cannot be fitted."""
 STEADY = 1.0
@@ -92,3 +96,33 @@ def heard_odds(ledger: Ledger, node: str, model: str) -> list[tuple[float, bool]
                 if outcome.source is not OutcomeSource.JUDGE:
                     truth[heard] = outcome.is_fraud
     return [(made[heard], is_fraud) for heard, is_fraud in truth.items()]
+
+
+class FittedOdds:
+    """What the odds of each model's verdict tokens mean, fitted anew from time to time."""
+
+    def __init__(self, playbook: BulletPlaybook, options: LearnerOptions) -> None:
+        self._playbook = playbook
+        self._options = options
+        self._heard: dict[str, list[tuple[float, bool]]] = {}
+
+    def hear(self, outcomes: Sequence[tuple[Decision | None, bool]]) -> None:
+        """Take in decisions and whether they were about fraud."""
+        new: dict[str, list[tuple[float, bool]]] = {}
+        for decision, is_fraud in outcomes:
+            if decision is not None and decision.odds is not None:
+                new.setdefault(decision.model, []).append((decision.odds, is_fraud))
+        for model, pairs in new.items():
+            if model in self._heard:
+                self._heard[model].extend(pairs)
+            else:  # the ledger knows these already
+                self._heard[model] = heard_odds(self._playbook.ledger, self._options.node, model)
+            count, every = len(self._heard[model]), self._options.reflect_every
+            if count // every > (count - len(pairs)) // every:
+                self.fit(model, self._heard[model][-ODDS_KEPT:])
+
+    def fit(self, model: str, pairs: Sequence[tuple[float, bool]], base_rate: float | None = None) -> None:
+        """Fit the scale of a model on labelled odds and record it, where there are enough of them."""
+        scale = fit_scale([odds for odds, _ in pairs], [truth for _, truth in pairs], base_rate)
+        if scale is not None:
+            self._playbook.record([OddsScaled(node=self._options.node, model=model, scale=scale)])

@@ -11,17 +11,20 @@ import numpy as np
 import numpy.typing as npt
 
 from acefraud.core.decision import Decision
+from acefraud.core.outcome import Outcome
 from acefraud.core.roles import Agent, Embedder, Judge, Proposes
+from acefraud.core.timestamps import UNKNOWN
 from acefraud.core.transaction import Case, Verdict
+from acefraud.core.transactions import Cases, Transactions
 from acefraud.curation.curator import Curator
 from acefraud.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.embedded.reflector import Reflector, ReflectorOptions
+from acefraud.learning.label_stream import label_stream
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.proposing import ModelLessons, Proposed
 from acefraud.learning.reflecting import ReflectionPolicy
 from acefraud.learning.remembering import awaited, memory_for
-from acefraud.learning.stream import stream
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.playbook import BulletPlaybook
 
@@ -126,54 +129,72 @@ class TrainingPipeline:
         book = BulletPlaybook() if playbook is None else playbook
         learner = self.learner(book)
         memory = memory_for(mapping)
+        before, after = Cases.of(train), Cases.of(test)
         if memory is not None:
-            train, test = awaited(train, memory.plan), awaited(test, memory.plan)
-        pending: list[Case] = []
+            before, after = awaited(before, memory.plan), awaited(after, memory.plan)
+        known, pending = known_by(before, after)
         if mode is Mode.OFFLINE_ONLINE:
-            known, pending = known_by(train, test)
-            waiting = [case.transaction for case in pending] if memory else ()
-            await learner.train(known, mapping=mapping, waiting=waiting)
+            await learner.train(known, mapping=mapping, waiting=pending.transactions if memory else ())
         elif memory is not None:
-            learner.study((), mapping=mapping, waiting=[case.transaction for case in train])
+            learner.study((), mapping=mapping, waiting=before.transactions)
         if self._scale_odds:
-            labelled = known_by(train, test)[0]
-            labelled = memory.studied(labelled, ()) if memory else labelled
-            share = sum(case.is_fraud for case in labelled) / max(1, len(labelled))
+            labelled = memory.studied(known, Transactions.of(())) if memory else known
+            share = float(labelled.labels.mean()) if len(labelled) else 0.0
             await learner.scale_odds(sample_of(labelled, self._scale_odds), share)
-        learns = mode is not Mode.VANILLA
-        decisions = await stream(learner, test, learns=learns, pending=pending, progress=progress)
-        return _summed_up(mode, decisions, test, learner, time.perf_counter() - started)
+        late = pending if mode is Mode.OFFLINE_ONLINE else pending[:0]
+        decisions = await stream(learner, after, late, learns=mode is not Mode.VANILLA, progress=progress)
+        return _summed_up(mode, decisions, after, learner, time.perf_counter() - started)
 
 
-def known_by(train: Sequence[Case], test: Sequence[Case]) -> tuple[list[Case], list[Case]]:
+async def stream(
+    learner: Learner,
+    cases: Cases,
+    pending: Cases,
+    *,
+    learns: bool = True,
+    progress: Callable[[float], None] = lambda _: None,
+) -> list[Decision]:
+    """Decide each case in turn. Its label is heard once it has arrived, and never before it was decided.
+
+    `pending` are earlier cases, not to be decided here, whose labels were still to come.
+    """
+    whole = Cases.stacked([cases, pending])
+    decisions: list[Decision] = []
+    for what, places in label_stream(whole, decide=range(len(cases)), hear=range(len(cases), len(whole))):
+        some = [whole[place] for place in places.tolist()]
+        if what == "decide":
+            decisions.extend(await learner.decide_all([case.transaction for case in some]))
+            progress(len(decisions) / len(cases))
+        elif learns:
+            outcomes = [
+                Outcome(transaction_id=case.transaction.id, is_fraud=case.is_fraud, at=case.known_at) for case in some
+            ]
+            await learner.hear_all(outcomes, [case.transaction for case in some])
+    return decisions
+
+
+def known_by(train: Cases, test: Cases) -> tuple[Cases, Cases]:
     """The training cases whose label had arrived when the test begins, and those whose label was still to come."""
-    start = test[0].transaction.time if test else None
-    if start is None:
-        return list(train), []
-    late = [case for case in train if case.known_at is not None and case.known_at > start]
-    ids = {case.transaction.id for case in late}
-    return [case for case in train if case.transaction.id not in ids], late
+    start = test.transactions.times[0] if len(test) else UNKNOWN
+    late = (train.known_at > start) if start != UNKNOWN else np.zeros(len(train), dtype=np.bool_)
+    return train.take(~late), train.take(late)
 
 
-def sample_of(cases: Sequence[Case], wanted: int) -> list[Case]:
+def sample_of(cases: Cases, wanted: int) -> Cases:
     """The latest cases of each kind, half and half as far as there are enough, in their own order."""
-    frauds = [place for place, case in enumerate(cases) if case.is_fraud]
-    honest = [place for place, case in enumerate(cases) if not case.is_fraud]
+    few, many = sorted((np.flatnonzero(cases.labels), np.flatnonzero(~cases.labels)), key=len)
     half = wanted // 2
-    few, many = sorted((frauds, honest), key=len)
-    taken = few[-half:] if half else []
-    return [cases[place] for place in sorted([*taken, *many[-(wanted - len(taken)) :]])]
+    taken = few[-half:] if half else few[:0]
+    return cases.take(np.sort(np.concatenate([taken, many[-(wanted - len(taken)) :]])))
 
 
-def _summed_up(
-    mode: Mode, decisions: Sequence[Decision], test: Sequence[Case], learner: Learner, seconds: float
-) -> ModeRun:
+def _summed_up(mode: Mode, decisions: Sequence[Decision], test: Cases, learner: Learner, seconds: float) -> ModeRun:
     return ModeRun(
         mode=mode,
         declined=np.array([decision.verdict is Verdict.DECLINE for decision in decisions], dtype=np.bool_),
         decided=np.array([decision.verdict is not Verdict.REVIEW for decision in decisions], dtype=np.bool_),
         probabilities=np.array([decision.probability for decision in decisions], dtype=np.float64),
-        labels=np.array([case.is_fraud for case in test], dtype=np.bool_),
+        labels=test.labels,
         bullets=learner.playbook.snapshot().count(learner.options.node),
         cited=float(np.mean([len(decision.cited) for decision in decisions])) if decisions else 0.0,
         seconds=seconds,

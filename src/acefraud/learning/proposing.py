@@ -12,19 +12,21 @@ import numpy as np
 
 from acefraud.core.bullet import Bullet, Source, Status
 from acefraud.core.condition import Condition
+from acefraud.core.playbook import Snapshot
 from acefraud.core.reading import read_bullet
 from acefraud.core.roles import Example, FactSummary, Proposal, Proposes
 from acefraud.core.scoring import Calibration
-from acefraud.core.table import FactTable
-from acefraud.core.transaction import Case, Verdict
+from acefraud.core.transaction import Verdict
+from acefraud.core.transactions import Cases
 from acefraud.curation.curator import Curator
-from acefraud.embedded.facts import facts_of
+from acefraud.embedded.case_memory import LabelledFacts
 from acefraud.embedded.reflector import Reflector
 from acefraud.embedded.scorecard import GENERAL
 from acefraud.errors import BudgetExceeded, ModelError
 from acefraud.learning.admitting import AdmissionOptions, Ruling, Standing, rule_on
+from acefraud.learning.batch_scoring import score
+from acefraud.learning.options import LearnerOptions
 from acefraud.learning.reflecting import Column, Group, ReflectionPolicy, example_of, groups_of, summaries
-from acefraud.learning.thresholds import said_of
 from acefraud.selection.hybrid import HybridSelector
 
 KNOWN_SHOWN = 12
@@ -84,12 +86,19 @@ class ModelLessons:
         """What the outcomes kept so far teach, once enough of one kind have come together."""
         groups = []
         for waiting in self._waiting.values():
-            missed = sum(example.missed for example in waiting)
-            enough = missed >= self.policy.together or len(waiting) >= self._most_waiting
-            if enough or (all_waiting and missed):
+            if self._enough(waiting) or (all_waiting and any(example.missed for example in waiting)):
                 groups.append(list(waiting))
                 waiting.clear()
         return [ruling for ruling in await self._ask(groups, known) if ruling is not None]
+
+    @property
+    def ready(self) -> bool:
+        """Whether enough outcomes of one kind have come together for a call."""
+        return any(self._enough(waiting) for waiting in self._waiting.values())
+
+    def _enough(self, waiting: Sequence[Example]) -> bool:
+        missed = sum(example.missed for example in waiting)
+        return missed >= self.policy.together or len(waiting) >= self._most_waiting
 
     @property
     def _most_waiting(self) -> int:
@@ -100,7 +109,8 @@ class ModelLessons:
 
     async def study(
         self,
-        cases: Sequence[Case],
+        cases: Cases,
+        facts: LabelledFacts,
         known: Sequence[Bullet],
         calibration: Calibration | None,
         *,
@@ -112,14 +122,17 @@ class ModelLessons:
 
         The embedded engine stands in for the agent here: it says at no cost which cases the bullets leave unexplained.
         """
-        self._verifier.remember(cases)
-        table = FactTable([facts_of(case.transaction).facts for case in cases])
-        labels = np.array([case.is_fraud for case in cases], dtype=np.bool_)
-        draws = np.array([self._draw(case.transaction.id) for case in cases])
+        self._verifier.memory.add(facts)
+        table, labels = facts.facts, facts.labels
+        draws = np.array([self._draw(one) for one in facts.ids.tolist()])
+        options = LearnerOptions(n_bullets=wanted)
+        plain = selector.without_draws()
         bullets, frame, found = list(known), calibration or GENERAL, list[Ruling]()
         fruitless: set[int] = set()
         for round_ in range(self.policy.rounds):
-            said = said_of(cases, bullets, frame, selector, wanted)
+            measured = [b for b in bullets if b.condition is not None]
+            snapshot = Snapshot(bullets={b.id: b for b in measured}, calibrations={options.node: frame})
+            said = score(cases.transactions, snapshot, plain, options, known=table).probabilities
             groups = groups_of(said, labels, frame.threshold, table, draws=draws, policy=self.policy, without=fruitless)
             examples = [self._examples(group, cases, said, frame.threshold) for group in groups]
             asked = await self._ask(examples, bullets)
@@ -149,7 +162,7 @@ class ModelLessons:
         """One call for each group, all at once; None where it taught nothing, or nothing that holds up."""
         if self.so_far.stopped or not groups:
             return [None] * len(groups)
-        facts = summaries(self._verifier.table)
+        facts = summaries(self._verifier.memory.cases.facts)
         shown = sorted(known, key=lambda bullet: -abs(bullet.weight or 0.0))[:KNOWN_SHOWN]
         replies = await asyncio.gather(*(self._propose(group, facts, shown) for group in groups))
         rulings = [None if proposal is None else self._measured(proposal) for proposal in replies]
@@ -179,10 +192,11 @@ class ModelLessons:
     def _measured(self, proposal: Proposal) -> Ruling:
         if proposal.condition is None:  # what its words state can be measured too
             read = read_bullet(proposal.content).condition
-            if read is not None and read.facts <= set(self._verifier.table.names):
+            if read is not None and read.facts <= set(self._verifier.memory.cases.facts.names):
                 proposal = replace(proposal, condition=read)
-        evidence = self._verifier.verify(proposal.condition) if proposal.condition else None
-        return rule_on(proposal, evidence, len(self._verifier), self._admission)
+        cases = self._verifier.memory.cases
+        evidence = cases.measure(proposal.condition, apart=True) if proposal.condition else None
+        return rule_on(proposal, evidence, len(cases), self._admission)
 
     def _new(self, rulings: Sequence[Ruling], bullets: Sequence[Bullet]) -> list[Ruling]:
         """Those that no bullet says already, nor one before it."""
@@ -203,7 +217,7 @@ class ModelLessons:
         weighed = [b.model_copy(update={"weight": refitted.weights.get(b.id, b.weight)}) for b in bullets]
         return weighed, refitted.calibration.model_copy(update={"threshold": frame.threshold})
 
-    def _examples(self, group: Group, cases: Sequence[Case], said: Column, threshold: float) -> list[Example]:
+    def _examples(self, group: Group, cases: Cases, said: Column, threshold: float) -> list[Example]:
         return [
             example_of(cases[place], Verdict.of(bool(said[place] >= threshold)))
             for place in (*group.places, *group.beside)

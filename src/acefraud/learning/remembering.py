@@ -6,23 +6,21 @@ that neither is ever there without the other. Nothing of it is held between two 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
-from math import isnan
 
 import numpy as np
 
 from acefraud.core.ledger import Ledger, RowsChange, RowStore
-from acefraud.core.outcome import Outcome
-from acefraud.core.table import Codes, Columns, Numbers
-from acefraud.core.timestamps import UNKNOWN
+from acefraud.core.outcome import Outcome, OutcomeSource
+from acefraud.core.timestamps import UNKNOWN, micros_of
 from acefraud.core.transaction import Case, FactValue, Transaction
+from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets import SchemaMapping, parse_mapping
 from acefraud.datasets.assembly import fact_names
-from acefraud.history import Event, HistoryEvents, HistoryPlan, HistoryState, MemoryRows
-from acefraud.history.columns import history_columns
+from acefraud.datasets.history_facts import history_facts
+from acefraud.history import Event, HistoryPlan, HistoryState, MemoryRows
 from acefraud.storage.rows import DraftRows
 
 MOST_ROWS = 100_000
@@ -31,7 +29,6 @@ MOST_ROWS = 100_000
 _PLACE = "the mapping this playbook was trained with"
 _MAPPING = "mapping"
 _CHANGES = "changes"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,33 +95,40 @@ class EntityMemory:
 
         return change
 
-    def hearing(self, outcome: Outcome, unheard_of: Transaction | None = None) -> RowsChange:
-        """Take in a truth, and before it the transaction where that was never decided."""
+    def told(self, told: Sequence[tuple[Outcome, Transaction | None]], ledger: Ledger) -> list[Transaction | None]:
+        """Transactions that come with their truths, with the facts of their history: truths before them are in it."""
+        found: list[Transaction | None] = []
+        with ledger.rows() as rows:
+            state = self._read(rows)
+            for outcome, one in told:
+                found.append(None if one is None else with_history(one, self._lived(state, _Row(one))))
+                if outcome.source is not OutcomeSource.JUDGE:
+                    _hear(state, outcome)
+        return found
+
+    def hearing(self, heard: Sequence[tuple[Outcome, Transaction | None]]) -> RowsChange:
+        """Take in truths, each with its transaction where that was never decided."""
 
         def change(rows: RowStore) -> None:
             memory, state = self._opened(rows)
-            if unheard_of is not None:
-                state.add(memory.event(unheard_of))
-            known_at = micros(outcome.at) if outcome.at else state.newest
-            if known_at is not None:
-                state.hear(outcome.transaction_id, outcome.is_fraud, known_at)
+            for outcome, unheard_of in heard:
+                if unheard_of is not None:
+                    state.add(memory.event(unheard_of))
+                _hear(state, outcome)
             _write(state, rows)
 
         return change
 
     # --- whole histories ---------------------------------------------------------------------------------------
 
-    def studied(self, cases: Sequence[Case], waiting: Sequence[Transaction] = ()) -> list[Case]:
+    def studied(self, cases: Cases, waiting: Transactions) -> Cases:
         """Cases with the facts that the history in them gives, as if each had been decided in its turn.
 
         Those still ``waiting`` for their label count for the others.
         """
-        if not cases:
-            return []
-        rows = self._in_order(cases, waiting)
-        columns = history_columns(self.plan, self._events([row for row, _ in rows]))
-        facts = dict(zip((place for _, place in rows), _facts_of_rows(columns, len(rows)), strict=True))
-        return [_with_facts(case, facts[place]) for place, case in enumerate(cases)]
+        if not len(cases):
+            return cases
+        return cases.with_facts(cases.facts.beside(history_facts(self.mapping, cases, waiting)))
 
     def tested(self, cases: Sequence[Case], waiting: Sequence[Transaction], ledger: Ledger) -> list[Case]:
         """Cases with the facts they would have had after what is remembered already. Nothing is kept of them."""
@@ -135,13 +139,13 @@ class EntityMemory:
                 facts[place] = self._lived(state, row)
         return [_with_facts(case, facts[place]) for place, case in enumerate(cases)]
 
-    def filling(self, cases: Sequence[Case], waiting: Sequence[Transaction], ledger: Ledger) -> RowsChange:
+    def filling(self, cases: Cases, waiting: Transactions, ledger: Ledger) -> RowsChange:
         """Take a whole history into the memory; one that was kept by another plan ends.
 
         The work is done beforehand, so that other writers do not wait for it; where one of them was faster, it is
         done again.
         """
-        past = self._needed([row for row, _ in self._in_order(cases, waiting)])
+        past = self._needed(cases, waiting)
         with ledger.rows() as rows:
             before = rows.get_many([_CHANGES])
             draft = DraftRows(rows)
@@ -174,22 +178,32 @@ class EntityMemory:
             *(_Row(transaction) for transaction in waiting),
         ]
         places = [(row, place) for place, row in enumerate(rows)]
-        times = [micros(row.transaction.time) if row.transaction.time else UNKNOWN for row in rows]
+        times = [micros_of(row.transaction.time) if row.transaction.time else UNKNOWN for row in rows]
         return places if UNKNOWN in times else sorted(places, key=lambda one: times[one[1]])
 
     def _known_at(self, case: Case) -> int:
         if case.known_at is not None:
-            return micros(case.known_at)
-        return micros(case.transaction.time) + self.plan.delay if case.transaction.time else UNKNOWN
+            return micros_of(case.known_at)
+        return micros_of(case.transaction.time) + self.plan.delay if case.transaction.time else UNKNOWN
 
-    def _needed(self, past: list[_Row]) -> list[_Row]:
+    def _needed(self, cases: Cases, waiting: Transactions) -> list[_Row]:
         """All of a short history; of a long one what its longest window, seen from its end, still reaches."""
-        if len(past) <= MOST_ROWS:
-            return past
-        times = [micros(row.transaction.time) for row in past if row.transaction.time]
-        since = max(times, default=0) - self.plan.longest.length
-        timed = [row for row in past if row.transaction.time]
-        return [row for row, time in zip(timed, times, strict=True) if max(time, row.known_at) > since]
+        times = np.concatenate([cases.transactions.times, waiting.times])
+        known_at = np.concatenate([cases.known_at, np.full(len(waiting), UNKNOWN)])
+        late = (known_at == UNKNOWN) & (times != UNKNOWN)
+        late[len(cases) :] = False
+        known_at[late] = times[late] + self.plan.delay
+        order = np.arange(len(times)) if (times == UNKNOWN).any() else np.argsort(times, kind="stable")
+        if len(times) > MOST_ROWS:
+            since = int(times.max()) - self.plan.longest.length
+            reaches = (times != UNKNOWN) & (np.maximum(times, known_at) > since)
+            order = order[reaches[order]]
+        return [
+            _Row(cases.transactions[place], bool(cases.labels[place]), int(known_at[place]))
+            if place < len(cases)
+            else _Row(waiting[place - len(cases)])
+            for place in order.tolist()
+        ]
 
     def _lived(self, state: HistoryState, row: _Row) -> dict[str, FactValue]:
         """The facts of a transaction that happens now."""
@@ -233,7 +247,7 @@ class EntityMemory:
         amount, category = transaction.facts.get("amount"), self._value(transaction, self.plan.category)
         return Event(
             id=transaction.id,
-            time_us=None if transaction.time is None else micros(transaction.time),
+            time_us=None if transaction.time is None else micros_of(transaction.time),
             amount=amount if isinstance(amount, float) else None,
             entities=transaction.entities,
             category=None if category is None else str(category),
@@ -244,21 +258,6 @@ class EntityMemory:
     def _value(self, transaction: Transaction, column: str) -> FactValue | None:
         value: FactValue | None = transaction.entities.get(column)
         return transaction.facts.get(self._named.get(column, "")) if value is None else value
-
-    def _events(self, rows: Sequence[_Row]) -> HistoryEvents:
-        events = [self.event(row.transaction) for row in rows]
-        entities = {column: _codes(event.entities.get(column) for event in events) for column in self.plan.entities}
-        return HistoryEvents(
-            time=np.array([UNKNOWN if one.time_us is None else one.time_us for one in events], dtype=np.int64),
-            entities=entities,
-            ids=np.array([event.id for event in events], dtype=object),
-            amount=_numbers(event.amount for event in events) if self.amounts else None,
-            category=_codes(event.category for event in events) if self.plan.category else None,
-            latitude=_numbers(event.latitude for event in events) if self.plan.has_places else None,
-            longitude=_numbers(event.longitude for event in events) if self.plan.has_places else None,
-            label=np.array([-1 if row.is_fraud is None else row.is_fraud for row in rows], dtype=np.int8),
-            known_at=np.array([row.known_at for row in rows], dtype=np.int64),
-        )
 
 
 def directions_of(written: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -283,19 +282,13 @@ def forgetting(rows: RowStore) -> None:
     rows.clear()
 
 
-def awaited(cases: Sequence[Case], plan: HistoryPlan) -> list[Case]:
+def awaited(cases: Cases, plan: HistoryPlan) -> Cases:
     """Cases whose labels take their time where nothing says when they became known."""
-    return [case.model_copy(update={"known_at": _usually_known(case, plan)}) for case in cases]
-
-
-def _usually_known(case: Case, plan: HistoryPlan) -> datetime | None:
-    time = case.transaction.time
-    return time + timedelta(microseconds=plan.delay) if case.known_at is None and time else case.known_at
-
-
-def micros(time: datetime) -> int:
-    """Microseconds since 1970; a time without a zone is taken as UTC."""
-    return ((time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH) // timedelta(microseconds=1)
+    times = cases.transactions.times
+    known_at = np.where((cases.known_at == UNKNOWN) & (times != UNKNOWN), times + plan.delay, cases.known_at)
+    return Cases(
+        cases.transactions, cases.labels, known_at=known_at, difficulty=cases.difficulty, metadata=cases.metadata
+    )
 
 
 def with_history(transaction: Transaction, facts: dict[str, FactValue]) -> Transaction:
@@ -308,29 +301,17 @@ def _with_facts(case: Case, facts: dict[str, FactValue]) -> Case:
     return case.model_copy(update={"transaction": with_history(case.transaction, facts)})
 
 
+def _hear(state: HistoryState, outcome: Outcome) -> None:
+    known_at = micros_of(outcome.at) if outcome.at else state.newest
+    if known_at is not None:
+        state.hear(outcome.transaction_id, outcome.is_fraud, known_at)
+
+
 def _write(state: HistoryState, rows: RowStore) -> None:
     """Write what was changed, and that something was."""
     state.flush()
     changes = int(rows.get_many([_CHANGES]).get(_CHANGES, b"0"))
     rows.put_many({_CHANGES: str(changes + 1).encode()})
-
-
-def _facts_of_rows(columns: Columns, count: int) -> Iterator[dict[str, FactValue]]:
-    numbers = {name: column.tolist() for name, column in columns.numbers.items()}
-    flags = {name: column.tolist() for name, column in columns.flags.items()}
-    for row in range(count):
-        facts: dict[str, FactValue] = {name: cells[row] for name, cells in numbers.items() if not isnan(cells[row])}
-        facts |= {name: bool(cells[row]) for name, cells in flags.items() if cells[row] >= 0}
-        yield facts
-
-
-def _codes(values: Iterable[str | None]) -> Codes:
-    code: dict[str, int] = {}
-    return np.array([-1 if one is None else code.setdefault(one, len(code)) for one in values], dtype=np.int32)
-
-
-def _numbers(values: Iterable[float | None]) -> Numbers:
-    return np.array([np.nan if one is None else one for one in values], dtype=np.float64)
 
 
 def _number(value: FactValue | None) -> float | None:

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.bullet import Bullet
-from acefraud.core.scoring import Calibration
-from acefraud.core.table import FactTable
-from acefraud.core.transaction import Case
-from acefraud.embedded.facts import facts_of
-from acefraud.embedded.induction.fitting import probabilities as logistic
-from acefraud.embedded.scorecard import score_in
+from acefraud.embedded.case_memory import LabelledFacts
 from acefraud.errors import ConfigurationError, InputError
-from acefraud.learning.citing import cite
-from acefraud.selection.hybrid import HybridSelector
 
 Column = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -88,7 +79,7 @@ def choose(rule: ThresholdRule, probabilities: Column, labels: Mask, counts: Col
     """
     if not rule.needs_cases:
         return rule.figure
-    cuts = _Cuts.of(probabilities, labels, np.ones(len(labels)) if counts is None else counts)
+    cuts = _Cuts.of(np.round(probabilities, _DIGITS), labels, np.ones(len(labels)) if counts is None else counts)
     if cuts.frauds <= 0 or cuts.honest <= 0:
         raise InputError(f"choosing the threshold by {rule.words} takes both fraud and honest cases")
     scores = cuts.scores(rule)
@@ -125,32 +116,19 @@ class _Cuts:
         return np.where(wrong <= rule.figure + _NOISE, self.frauds_declined / self.frauds, -wrong)
 
 
-def cases_for(rule: ThresholdRule, ordered: Sequence[Case], later_share: float) -> list[Case]:
+def cases_for(rule: ThresholdRule, ordered: LabelledFacts, later_share: float) -> LabelledFacts:
     """The latest of the cases, to choose by a rule; drawn at random where times are not known."""
-    if not rule.needs_cases:
-        return []
+    first = round(len(ordered) * (1 - later_share)) if rule.needs_cases else len(ordered)
     order = np.arange(len(ordered))
-    if any(case.transaction.time is None for case in ordered):  # the order of a file says nothing
+    if not ordered.timed:  # the order of a file says nothing
         order = np.random.default_rng(0).permutation(len(ordered))
-    cases = [ordered[place] for place in order[round(len(ordered) * (1 - later_share)) :]]
-    frauds = sum(case.is_fraud for case in cases)
-    if not 0 < frauds < len(cases):
+    cases = ordered.take(order[first:])
+    if rule.needs_cases and not 0 < cases.frauds < len(cases):
         raise InputError(
             f"choosing the threshold by {rule.words} takes both fraud and honest ones among the latest cases; "
-            f"{frauds:,} of the latest {len(cases):,} are fraud. Give a number or costs instead"
+            f"{cases.frauds:,} of the latest {len(cases):,} are fraud. Give a number or costs instead"
         )
     return cases
-
-
-def said_of(
-    cases: Sequence[Case], bullets: Sequence[Bullet], frame: Calibration, selector: HybridSelector, wanted: int
-) -> Column:
-    """The probability of fraud that the embedded engine gives each case, with the bullets that have a condition."""
-    rows = FactTable([facts_of(case.transaction).facts for case in cases])
-    spoken = cite(bullets, rows, frame.base_rate, wanted, selector.without_draws())
-    margin = frame.intercept + frame.knowledge_scale * score_in(rows) + spoken.log_odds
-    said: Column = np.round(logistic(margin), _DIGITS)
-    return said
 
 
 def _from_each_on(place: npt.NDArray[np.int64], counts: Column, places: int) -> Column:

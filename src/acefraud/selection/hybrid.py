@@ -179,8 +179,13 @@ class HybridSelector:
         node: str = DEFAULT_NODE,
         n_bullets: int = 5,
         source: Source | str | None = None,
+        proven_only: bool = False,
     ) -> list[Selection]:
-        """The same for many transactions at once: all are compared with the book in one matrix product."""
+        """The same for many transactions at once: all are compared with the book in one matrix product.
+
+        With `proven_only`, bullets whose condition cannot be checked for want of a fact are left out: the embedded
+        engine, which picks for itself, could not use them. A language model may.
+        """
         if n_bullets < 0:
             raise ConfigurationError(f"n_bullets must not be negative, got {n_bullets}")
         calibration = snapshot.calibration(node)
@@ -190,6 +195,7 @@ class HybridSelector:
             source=_source(source),
             base_rate=calibration.base_rate if calibration else 0.5,
             wanted=n_bullets,
+            proven_only=proven_only,
         )
         kept = [stages.contextual_and_good(asked, each, self.quality_threshold) for each in facts]
         queries = self._queries(transactions, facts, kept)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from acefraud.core.book import Book
 from acefraud.core.bullet import Source
-from acefraud.core.page import PAGE, mask_of
+from acefraud.core.page import PAGE, Page, mask_of
 from acefraud.core.page import Rows as PageRows
 from acefraud.core.roles import Vectors
 from acefraud.core.transaction import FactValue
@@ -35,6 +35,8 @@ class Asked:
     source: Source | None
     base_rate: float
     wanted: int
+    proven_only: bool = False
+    """Whether a bullet whose condition is left open by an unknown fact is out: the embedded engine could not use it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +54,11 @@ class Kept:
 def contextual_and_good(asked: Asked, facts: Mapping[str, FactValue], threshold: float) -> Kept:
     """Stages 1 and 2: the bullets of this node and source that may apply here, and of these the good enough.
 
-    A bullet whose condition is false here is out; one whose condition is left open by an unknown fact stays. Where
-    too few are good, a little less will do.
+    A bullet whose condition is false here is out; one whose condition is left open by an unknown fact stays, unless
+    `proven_only` is asked for. Where too few are good, a little less will do.
     """
     pages = asked.book.pages
-    standing = [page.rules.standing(facts) if page.rules.any else None for page in pages]
+    standing = [_standing(page, facts, asked.proven_only) if page.rules.any else None for page in pages]
     node, source = asked.node, asked.source
     in_context = sum(_count(page.in_use(node, source), there) for page, there in zip(pages, standing, strict=True))
     for least in (threshold, RELAXATION * threshold):
@@ -78,6 +80,12 @@ def contextual_and_good(asked: Asked, facts: Mapping[str, FactValue], threshold:
         for page, rows, there, bits in zip(pages, good, standing, proven, strict=True)
     )
     return Kept(in_context, count, rows, prose)
+
+
+def _standing(page: Page, facts: Mapping[str, FactValue], proven_only: bool) -> tuple[int, int]:
+    """The rows of a page that may apply and those that are proven to, as bit sets."""
+    possible, proven = page.rules.standing(facts)
+    return (proven | (possible & ~page.rules.conditioned), proven) if proven_only else (possible, proven)
 
 
 def _count(rows: PageRows, standing: tuple[int, int] | None) -> int:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
+from itertools import islice, takewhile
 
 from acefraud.core.decision import Decision
 from acefraud.core.events import (
@@ -18,9 +20,10 @@ from acefraud.core.events import (
     OutcomeHeard,
     StatusChanged,
 )
-from acefraud.core.ledger import RowsChange, RowStore
+from acefraud.core.ledger import KnownCase, Past, RememberedCase, RowsChange, RowStore, Unless
 from acefraud.core.playbook import Checkpoint
-from acefraud.core.transaction import Case
+from acefraud.core.timestamps import micros_of
+from acefraud.core.transaction import Case, FactValue
 from acefraud.errors import StoreConflict
 from acefraud.history import MemoryRows
 from acefraud.storage.rows import DraftRows
@@ -33,8 +36,8 @@ class MemoryLedger:
 
     def __init__(self) -> None:
         self._events: list[Event] = []
-        self._settled = 0
-        self._cases: dict[str, Case] = {}
+        self._cases: dict[str, tuple[int, KnownCase]] = {}
+        self._cases_seen = 0
         self._decisions: dict[str, Decision] = {}
         self._decided: dict[str, list[DecisionMade]] = defaultdict(list)
         self._heard: dict[str, list[OutcomeHeard]] = defaultdict(list)
@@ -48,45 +51,60 @@ class MemoryLedger:
         at: datetime,
         who: str,
         why: str = "",
-        expected: int | None = None,
-        cases: Sequence[Case] = (),
+        unless: Unless | None = None,
+        cases: Sequence[KnownCase] = (),
         rows: RowsChange | None = None,
     ) -> list[Event]:
         """Write all of them, or none."""
         last = self.last_seq()
-        if expected is not None and expected != self._settled:
-            raise StoreConflict(f"the ledger stands at event {self._settled}, this edit was based on event {expected}")
+        if unless is not None and (met := self._met(unless)) is not None:
+            raise conflict(met)
         events = [
-            Event(seq=last + place, at=at, who=who, why=why, what=what) for place, what in enumerate(happenings, 1)
+            Event.model_construct(seq=last + place, at=at, who=who, why=why, what=what)
+            for place, what in enumerate(happenings, 1)
         ]
         if rows is not None:
             draft = DraftRows(self._rows)
             rows(draft)
             draft.make(self._rows)
         self._events.extend(events)
-        self._settled = max([e.seq for e in events if not isinstance(e.what, DecisionMade)], default=self._settled)
         for what in happenings:
             if isinstance(what, DecisionMade):
                 self._decisions[what.decision.id] = what.decision
                 self._decided[what.subject].append(what)
             elif isinstance(what, OutcomeHeard):
                 self._heard[what.subject].append(what)
-        for case in cases:
-            self._cases.pop(case.transaction.id, None)
-            self._cases[case.transaction.id] = case
+        for known in cases:
+            self._cases_seen += 1
+            self._cases.pop(known.case.transaction.id, None)
+            self._cases[known.case.transaction.id] = self._cases_seen, replace(known, case=known.kept)
         return events
+
+    def _met(self, unless: Unless) -> Event | None:
+        """The first event that stands in the way."""
+        for event in self._events[unless.seq :]:
+            about = unless.subjects is None or event.what.subject in unless.subjects
+            if about and unless.kinds(event.what.kind):
+                return event
+        return None
 
     def last_seq(self) -> int:
         """The place of the last event."""
         return len(self._events)
 
-    def read(self, after: int = 0, until: int | None = None) -> Iterator[Event]:
+    def read(self, after: int = 0, until: int | None = None, *, decisions: bool = True) -> Iterator[Event]:
         """The events after one place, up to another."""
-        yield from self._events[after:until]
+        for event in self._events[after:until]:
+            if decisions or not isinstance(event.what, DecisionMade):
+                yield event
 
     def decision(self, decision_id: str) -> Decision | None:
         """The decision of that id."""
         return self._decisions.get(decision_id)
+
+    def recorded(self, decision_ids: Sequence[str]) -> dict[str, Decision]:
+        """Those of these decisions that are recorded."""
+        return {one: self._decisions[one] for one in decision_ids if one in self._decisions}
 
     def decisions_of(self, transaction_id: str) -> list[DecisionMade]:
         """What was decided of a transaction."""
@@ -96,14 +114,37 @@ class MemoryLedger:
         """What was heard of a transaction."""
         return list(self._heard.get(transaction_id, ()))
 
+    def pasts_of(self, transaction_ids: Collection[str]) -> dict[str, Past]:
+        """What was decided and heard of many transactions."""
+        return {
+            one: Past([made.decision for made in self._decided.get(one, ())], list(self._heard.get(one, ())))
+            for one in transaction_ids
+            if one in self._decided or one in self._heard
+        }
+
     def history(self, bullet_id: str) -> list[Event]:
         """The events about a bullet."""
         return [e for e in self._events if isinstance(e.what, ABOUT_A_BULLET) and e.what.subject == bullet_id]
 
+    def remembered(self, limit: int, after: int = 0) -> list[RememberedCase]:
+        """The latest of the remembered cases after a place among them."""
+        newest_first = takewhile(lambda kept: kept[0] > after, reversed(self._cases.values()))
+        return [_remembered(seq, known) for seq, known in islice(newest_first, max(0, limit))][::-1]
+
     def cases(self, limit: int | None = None) -> list[Case]:
-        """The labelled cases it remembers."""
-        cases = list(self._cases.values())
-        return cases if limit is None else cases[max(0, len(cases) - limit) :]
+        """The same as cases."""
+        return [known.case for _, known in islice(reversed(self._cases.values()), limit)][::-1]
+
+    def known_cases(self, transaction_ids: Collection[str]) -> dict[str, KnownCase]:
+        """Those of some cases that are remembered."""
+        return {one: self._cases[one][1] for one in transaction_ids if one in self._cases}
+
+    def replace_facts(self, facts: Mapping[str, Mapping[str, FactValue]], reader: str) -> None:
+        """Keep other facts of remembered cases."""
+        for one, new in facts.items():
+            if one in self._cases:
+                seq, known = self._cases[one]
+                self._cases[one] = seq, replace(known, facts=new, reader=reader)
 
     @contextmanager
     def rows(self) -> Iterator[RowStore]:
@@ -128,3 +169,21 @@ class MemoryLedger:
 
     def close(self) -> None:
         """Nothing to let go of."""
+
+
+def _remembered(seq: int, known: KnownCase) -> RememberedCase:
+    transaction = known.case.transaction
+    return RememberedCase(
+        seq=seq,
+        id=transaction.id,
+        is_fraud=known.case.is_fraud,
+        time=micros_of(transaction.time),
+        has_text=bool(transaction.text),
+        reader=known.reader,
+        facts=known.facts,
+    )
+
+
+def conflict(event: Event) -> StoreConflict:
+    """What somebody else wrote meanwhile, in words."""
+    return StoreConflict(f"{event.who} wrote event {event.seq} meanwhile ({event.what.kind} of {event.what.subject})")

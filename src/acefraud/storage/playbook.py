@@ -14,19 +14,18 @@ from acefraud.core.contradiction import contradicted_in
 from acefraud.core.encoding import EncodedConditions
 from acefraud.core.events import BulletAdded, BulletCredited, BulletEdited, Credit, Event, Happening, StatusChanged
 from acefraud.core.evidence import Evidence
-from acefraud.core.ledger import Ledger, RowsChange, RowStore
+from acefraud.core.ledger import KnownCase, Ledger, RowsChange, RowStore, Unless
 from acefraud.core.page import Page
-from acefraud.core.playbook import PlaybookState, Snapshot
+from acefraud.core.playbook import LearningState, PlaybookState, Snapshot
 from acefraud.core.reading import Reading, read_bullet
-from acefraud.core.transaction import Case, Verdict
-from acefraud.errors import InputError, StoreConflict
+from acefraud.core.transaction import Verdict
+from acefraud.errors import InputError
 from acefraud.storage.memory import MemoryLedger
 
 Clock = Callable[[], datetime]
 CHECKPOINT_EVERY = 1_000
 THE_ENGINE = "the engine"
 """Who is named for what nobody did by hand. No person can go by this name."""
-_ATTEMPTS = 50
 
 
 def system_clock() -> datetime:
@@ -40,7 +39,7 @@ class _Staged:
 
     who: str
     happenings: list[Happening] = field(default_factory=list)
-    cases: list[Case] = field(default_factory=list)
+    cases: list[KnownCase] = field(default_factory=list)
     changes: list[RowsChange] = field(default_factory=list)
 
     def change_rows(self, rows: RowStore) -> None:
@@ -110,6 +109,15 @@ class BulletPlaybook:
     def outcomes(self) -> int:
         """How many outcomes have been heard, revisions included."""
         return self._state.outcomes
+
+    def learning(self, node: str = DEFAULT_NODE) -> LearningState:
+        """How far learning has come at a node."""
+        return self._state.learning(node)
+
+    @property
+    def seq(self) -> int:
+        """The place of the last event that it has taken in."""
+        return self._state.seq
 
     # --- editing ---
 
@@ -198,22 +206,45 @@ class BulletPlaybook:
         *,
         who: str = THE_ENGINE,
         why: str = "",
-        cases: Sequence[Case] = (),
+        unless: Unless | None = None,
+        cases: Sequence[KnownCase] = (),
         rows: RowsChange | None = None,
     ) -> list[Event]:
-        """Write happenings that do not depend on the present state, and take them in."""
+        """Write happenings and take them in. StoreConflict, and nothing is written, where `unless` has come true."""
         if self._staged is not None:
             return self._stage(happenings, who, why, cases, rows)
-        events = self.ledger.append(happenings, at=self._clock(), who=who, why=why, cases=cases, rows=rows)
-        self.refresh()
+        return self._append(happenings, who=who, why=why, unless=unless, cases=cases, rows=rows)
+
+    def _append(
+        self,
+        happenings: Sequence[Happening],
+        *,
+        who: str,
+        why: str,
+        unless: Unless | None = None,
+        cases: Sequence[KnownCase] = (),
+        rows: RowsChange | None = None,
+    ) -> list[Event]:
+        """Write, and take in what was written; what others wrote in between is read first."""
+        events = self.ledger.append(
+            happenings, at=self._clock(), who=who, why=why, unless=unless, cases=cases, rows=rows
+        )
+        if events and events[0].seq == self._state.seq + 1:
+            for event in events:
+                self._state.apply(event)
+            self._save_now_and_then()
+        else:
+            self.refresh()
         return events
 
     @contextmanager
-    def one_step(self, *, who: str = THE_ENGINE, why: str = "") -> Iterator[None]:
+    def one_step(self, *, who: str = THE_ENGINE, why: str = "", since: int | None = None) -> Iterator[None]:
         """What is recorded inside is written together when it ends, or not at all.
 
-        StoreConflict where somebody else has written meanwhile: then nothing of it was. A step inside another is
-        part of it.
+        ``since`` is the event that the step was worked out on, where that was before it began.
+
+        StoreConflict where somebody else has changed the book meanwhile: then nothing of it was. Outcomes and decisions
+        of others are in nobody's way. A step inside another is part of it.
         """
         if self._staged is not None:
             yield
@@ -227,19 +258,17 @@ class BulletPlaybook:
         finally:
             self._state, self._staged = before, None
         if staged.happenings or staged.cases:
-            self.ledger.append(
+            self._append(
                 staged.happenings,
-                at=self._clock(),
                 who=who,
                 why=why,
-                expected=before.settled,
+                unless=Unless.edited(before.seq if since is None else since),
                 cases=staged.cases,
                 rows=staged.change_rows,
             )
-            self.refresh()
 
     def _stage(
-        self, happenings: Sequence[Happening], who: str, why: str, cases: Sequence[Case], rows: RowsChange | None
+        self, happenings: Sequence[Happening], who: str, why: str, cases: Sequence[KnownCase], rows: RowsChange | None
     ) -> list[Event]:
         assert self._staged is not None
         if who not in (THE_ENGINE, self._staged.who):
@@ -255,35 +284,15 @@ class BulletPlaybook:
         self._staged.changes.extend([rows] if rows else [])
         return events
 
-    def record_if_unchanged(
-        self,
-        build: Callable[[Self], tuple[Sequence[Happening], Sequence[Case]]],
-        *,
-        who: str = THE_ENGINE,
-        why: str = "",
-        rows: RowsChange | None = None,
-    ) -> list[Event]:
-        """Write happenings that are derived from the present state; derive them anew where somebody was faster."""
-        for _ in range(_ATTEMPTS):
-            self.refresh()
-            seen = self._state.settled
-            happenings, cases = build(self)
-            if not happenings and not cases:
-                return []
-            try:
-                events = self.ledger.append(
-                    happenings, at=self._clock(), who=who, why=why, expected=seen, cases=cases, rows=rows
-                )
-            except StoreConflict:
-                continue
-            self.refresh()
-            return events
-        raise StoreConflict(f"other writers were faster {_ATTEMPTS} times in a row")
-
     def refresh(self) -> None:
         """Take in what others have written since."""
-        for event in self.ledger.read(after=self._state.seq):
+        last = self.ledger.last_seq()
+        for event in self.ledger.read(self._state.seq, last, decisions=False):
             self._state.apply(event)
+        self._state.pass_over(last)
+        self._save_now_and_then()
+
+    def _save_now_and_then(self) -> None:
         if self._state.seq - self._saved.seq >= CHECKPOINT_EVERY:
             self._save()
 

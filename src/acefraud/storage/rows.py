@@ -24,7 +24,7 @@ class SqliteRows:
     def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
         """The rows of these keys. Asked for many times in each decision, so the query is not built anew each time."""
         found: dict[str, bytes] = {}
-        for some in _some_at_a_time(keys):
+        for some in some_at_a_time(keys):
             places = ", ".join("?" * len(some))
             query = f"SELECT key, value FROM {history.name} WHERE key IN ({places})"
             found |= {row.key: row.value for row in self._connection.exec_driver_sql(query, tuple(some))}
@@ -41,7 +41,7 @@ class SqliteRows:
 
     def forget_many(self, keys: Iterable[str]) -> None:
         """Drop the rows of these keys."""
-        for some in _some_at_a_time(keys):
+        for some in some_at_a_time(keys):
             self._connection.execute(delete(history).where(history.c.key.in_(some)))
 
     def clear(self) -> None:
@@ -49,7 +49,8 @@ class SqliteRows:
         self._connection.execute(delete(history))
 
 
-def _some_at_a_time(keys: Iterable[str]) -> Iterator[list[str]]:
+def some_at_a_time(keys: Iterable[str]) -> Iterator[list[str]]:
+    """As many as one query may name."""
     wanted = list(keys)
     for start in range(0, len(wanted), _AT_ONCE):
         yield wanted[start : start + _AT_ONCE]

@@ -10,7 +10,7 @@ from sqlalchemy import Boolean, Column, Connection, Index, Integer, LargeBinary,
 APPLICATION_ID: Final = 0x41434546
 """What SQLite keeps in the header for us to recognise our own files by: "ACEF" in ASCII."""
 
-NEWEST: Final = "0003"
+NEWEST: Final = "0004"
 """The schema this version writes. Kept here so that opening a current file need not load the migrations."""
 
 metadata = MetaData()
@@ -38,6 +38,10 @@ cases = Table(
     Column("is_fraud", Boolean, nullable=False),
     Column("known_at", Text),
     Column("body", Text, nullable=False),
+    Column("time", Integer),
+    Column("has_text", Boolean, nullable=False),
+    Column("facts", Text),
+    Column("reader", Text, nullable=False),
 )
 
 checkpoints = Table(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -10,24 +11,27 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import Connection, Engine, Row, delete, func, select
+from sqlalchemy import Connection, Engine, Row, Select, bindparam, delete, func, select, update
 from sqlalchemy.dialects.sqlite import insert
 
 from acefraud.core.decision import Decision
-from acefraud.core.events import DecisionMade, Event, Happening, OutcomeHeard
-from acefraud.core.ledger import RowsChange, RowStore
+from acefraud.core.events import KINDS, OUTCOME_KINDS, DecisionMade, Event, Happening, OutcomeHeard
+from acefraud.core.ledger import KnownCase, Past, RememberedCase, RowsChange, RowStore, Unless
 from acefraud.core.page import KeptPage
 from acefraud.core.playbook import Checkpoint, Frame
-from acefraud.core.transaction import Case
-from acefraud.errors import StoreConflict, StoreError
+from acefraud.core.timestamps import UNKNOWN, micros_of
+from acefraud.core.transaction import Case, FactValue
+from acefraud.errors import StoreError
 from acefraud.storage.connection import WAIT_SECONDS, open_engine, writing
 from acefraud.storage.faults import translated
-from acefraud.storage.rows import SqliteRows
+from acefraud.storage.memory import conflict
+from acefraud.storage.rows import SqliteRows, some_at_a_time
 from acefraud.storage.schema import cases as cases_table
 from acefraud.storage.schema import checkpoint_pages, checkpoints, events
 
 ABOUT_A_BULLET: Final = ("bullet_added", "bullet_edited", "status_changed", "bullet_credited")
-OUTCOMES: Final = ("outcome_heard", "outcome_revised")
+OUTCOMES: Final = tuple(sorted(OUTCOME_KINDS))
+DECISION: Final = "decision_made"
 
 _PAGE: Final = 1_000
 """Events read at a time: no read transaction stays open while a caller thinks, so the log can be tidied."""
@@ -68,8 +72,8 @@ class SqliteLedger:
         at: datetime,
         who: str,
         why: str = "",
-        expected: int | None = None,
-        cases: Sequence[Case] = (),
+        unless: Unless | None = None,
+        cases: Sequence[KnownCase] = (),
         rows: RowsChange | None = None,
     ) -> list[Event]:
         """Write all of them, the cases they bring and what `rows` changes, or none."""
@@ -77,10 +81,11 @@ class SqliteLedger:
         case_rows = [_row_of_case(case) for case in cases]
         with self._writing() as connection:
             last = _last(connection)
-            if expected is not None and expected != (settled := _settled(connection)):
-                raise StoreConflict(f"the ledger stands at event {settled}, this edit was based on event {expected}")
+            if unless is not None and last > unless.seq:
+                self._refuse(connection, unless)
             written = [
-                Event(seq=last + place, at=at, who=who, why=why, what=what) for place, what in enumerate(happenings, 1)
+                Event.model_construct(seq=last + place, at=at, who=who, why=why, what=what)
+                for place, what in enumerate(happenings, 1)
             ]
             if event_rows:
                 numbered = [{**row, "seq": event.seq} for row, event in zip(event_rows, written, strict=True)]
@@ -90,17 +95,27 @@ class SqliteLedger:
                 rows(SqliteRows(connection))
         return written
 
+    def _refuse(self, connection: Connection, unless: Unless) -> None:
+        """StoreConflict where what was not to happen has happened."""
+        later = select(events).where(events.c.seq > unless.seq, events.c.kind.in_(_kinds(unless)))
+        queries = [later] if unless.subjects is None else _about_some(later, unless.subjects)
+        for query in queries:
+            found = connection.execute(query.order_by(events.c.seq).limit(1)).first()
+            if found is not None:
+                raise conflict(self._event(found))
+
     def last_seq(self) -> int:
         """The place of the last event."""
         with self._reading() as connection:
             return _last(connection)
 
-    def read(self, after: int = 0, until: int | None = None) -> Iterator[Event]:
+    def read(self, after: int = 0, until: int | None = None, *, decisions: bool = True) -> Iterator[Event]:
         """The events after one place, up to another, as the ledger stands when the first is asked for."""
         last = self.last_seq()
         end = last if until is None else min(until, last)
+        wanted = select(events) if decisions else select(events).where(events.c.kind != DECISION)
         while after < end:
-            query = select(events).where(events.c.seq > after, events.c.seq <= end).order_by(events.c.seq).limit(_PAGE)
+            query = wanted.where(events.c.seq > after, events.c.seq <= end).order_by(events.c.seq).limit(_PAGE)
             page = self._events(query)
             yield from page
             after = page[-1].seq if page else end
@@ -110,6 +125,16 @@ class SqliteLedger:
         query = select(events).where(events.c.key == decision_id, events.c.kind == "decision_made")
         found = self._events(query.order_by(events.c.seq.desc()).limit(1))
         return next((event.what.decision for event in found if isinstance(event.what, DecisionMade)), None)
+
+    def recorded(self, decision_ids: Sequence[str]) -> dict[str, Decision]:
+        """Those of these decisions that are recorded."""
+        found: dict[str, Decision] = {}
+        for some in some_at_a_time(decision_ids):
+            query = select(events).where(events.c.key.in_(some), events.c.kind == DECISION)
+            for event in self._events(query.order_by(events.c.seq)):
+                if isinstance(event.what, DecisionMade):
+                    found[event.what.decision.id] = event.what.decision
+        return found
 
     def decisions_of(self, transaction_id: str) -> list[DecisionMade]:
         """What was decided of a transaction."""
@@ -121,18 +146,59 @@ class SqliteLedger:
         found = self._about(transaction_id, OUTCOMES)
         return [event.what for event in found if isinstance(event.what, OutcomeHeard)]
 
+    def pasts_of(self, transaction_ids: Collection[str]) -> dict[str, Past]:
+        """What was decided and heard of many transactions."""
+        found: dict[str, Past] = {}
+        known = select(events).where(events.c.kind.in_((DECISION, *OUTCOMES)))
+        for query in _about_some(known, transaction_ids):
+            for event in self._events(query.order_by(events.c.seq)):
+                past = found.setdefault(event.what.subject, Past())
+                if isinstance(event.what, DecisionMade):
+                    past.decisions.append(event.what.decision)
+                elif isinstance(event.what, OutcomeHeard):
+                    past.outcomes.append(event.what)
+        return found
+
     def history(self, bullet_id: str) -> list[Event]:
         """The events about a bullet."""
         return self._about(bullet_id, ABOUT_A_BULLET)
 
+    def remembered(self, limit: int, after: int = 0) -> list[RememberedCase]:
+        """The latest of the remembered cases after a place among them."""
+        query = select(cases_table).where(cases_table.c.seq > after).order_by(cases_table.c.seq.desc())
+        with self._reading() as connection:
+            rows = connection.execute(query.limit(max(0, limit))).all()
+        return [_remembered(row) for row in reversed(rows)]
+
     def cases(self, limit: int | None = None) -> list[Case]:
-        """The labelled cases it remembers."""
+        """The same as cases."""
         query = select(cases_table.c.transaction_id, cases_table.c.body).order_by(cases_table.c.seq.desc())
         if limit is not None:
             query = query.limit(max(0, limit))
         with self._reading() as connection:
             rows = connection.execute(query).all()
         return [_read_back(_CASE, row.body, f"the case of {row.transaction_id}", self.path) for row in reversed(rows)]
+
+    def known_cases(self, transaction_ids: Collection[str]) -> dict[str, KnownCase]:
+        """Those of some cases that are remembered."""
+        found: dict[str, KnownCase] = {}
+        for some in some_at_a_time(transaction_ids):
+            with self._reading() as connection:
+                rows = connection.execute(select(cases_table).where(cases_table.c.transaction_id.in_(some))).all()
+            for row in rows:
+                case = _read_back(_CASE, row.body, f"the case of {row.transaction_id}", self.path)
+                found[row.transaction_id] = KnownCase(case, _remembered(row).facts, row.reader)
+        return found
+
+    def replace_facts(self, facts: Mapping[str, Mapping[str, FactValue]], reader: str) -> None:
+        """Keep other facts of remembered cases. A reader that may not write keeps none: it only saves time."""
+        if self.read_only:
+            return
+        put = update(cases_table).where(cases_table.c.transaction_id == bindparam("which"))
+        new = [{"which": one, "facts": json.dumps(dict(each)), "reader": reader} for one, each in facts.items()]
+        if new:
+            with self._writing() as connection:
+                connection.execute(put.values(facts=bindparam("facts"), reader=bindparam("reader")), new)
 
     @contextmanager
     def rows(self) -> Iterator[RowStore]:
@@ -220,10 +286,14 @@ class SqliteLedger:
             raise StoreError(f"playbook {self.path} was closed; open it again")
 
 
-def _settled(connection: Connection) -> int:
-    """The last event that is not a decision."""
-    query = select(events.c.seq).where(events.c.kind != "decision_made").order_by(events.c.seq.desc()).limit(1)
-    return connection.execute(query).scalar() or 0
+def _kinds(unless: Unless) -> list[str]:
+    return [kind for kind in KINDS if unless.kinds(kind)]
+
+
+def _about_some(query: Select[Any], subjects: Collection[str]) -> Iterator[Select[Any]]:
+    """A query about many subjects as a few, each with as many as SQLite takes."""
+    for some in some_at_a_time(subjects):
+        yield query.where(events.c.subject.in_(some))
 
 
 def _last(connection: Connection) -> int:
@@ -237,7 +307,7 @@ def _put_cases(connection: Connection, rows: list[dict[str, Any]]) -> None:
         return
     last = connection.execute(select(func.coalesce(func.max(cases_table.c.seq), 0))).scalar_one()
     put = insert(cases_table)
-    replaced = {name: put.excluded[name] for name in ("seq", "is_fraud", "known_at", "body")}
+    replaced = {column.name: put.excluded[column.name] for column in cases_table.c if column.name != "transaction_id"}
     connection.execute(
         put.on_conflict_do_update(["transaction_id"], set_=replaced),
         [{**row, "seq": last + place} for place, row in enumerate(rows, 1)],
@@ -266,13 +336,34 @@ def _kept_page(table: bytes, bullets: bytes) -> KeptPage:
     return KeptPage(table, tuple(bullets.split(b"\n")) if bullets else ())
 
 
-def _row_of_case(case: Case) -> dict[str, Any]:
+def _row_of_case(known: KnownCase) -> dict[str, Any]:
+    """Facts are kept once: in a column of their own where they were read from a text, else in the transaction."""
+    case = known.kept
+    facts = json.dumps(dict(known.facts)) if case.transaction.text else None
+    time = micros_of(case.transaction.time)
     return {
         "transaction_id": case.transaction.id,
         "is_fraud": case.is_fraud,
         "known_at": case.known_at and case.known_at.isoformat(),
         "body": _fit_to_keep(_CASE, case.model_dump_json(), f"case of {case.transaction.id}"),
+        "time": None if time == UNKNOWN else time,
+        "has_text": bool(case.transaction.text),
+        "facts": facts,
+        "reader": known.reader,
     }
+
+
+def _remembered(row: Row[Any]) -> RememberedCase:
+    facts = json.loads(row.body)["transaction"].get("facts", {}) if row.facts is None else json.loads(row.facts)
+    return RememberedCase(
+        seq=row.seq,
+        id=row.transaction_id,
+        is_fraud=row.is_fraud,
+        time=UNKNOWN if row.time is None else row.time,
+        has_text=row.has_text,
+        reader=row.reader,
+        facts=facts,
+    )
 
 
 def _fit_to_keep(adapter: TypeAdapter[Any], body: str, name: str) -> str:

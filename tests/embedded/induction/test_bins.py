@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal
 from functools import cache
 
 import numpy as np
@@ -13,7 +15,16 @@ from hypothesis import strategies as st
 from acefraud.core.condition import Op, Test
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
-from acefraud.embedded.induction.bins import UNKNOWN, BinnedFact, BinnedTable, BinOptions, Kind, cut_facts
+from acefraud.embedded.induction.bins import (
+    UNKNOWN,
+    BinnedFact,
+    BinnedTable,
+    BinOptions,
+    Kind,
+    cut_facts,
+    rounded_cuts,
+    roundest,
+)
 
 Rows = list[dict[str, FactValue]]
 WORDS = ["toys", "food", "fuel", "arts", "a rare one", "another"]
@@ -158,3 +169,84 @@ def test_a_number_of_one_value_has_no_bins_even_where_it_is_not_always_known() -
     # There is nothing to cut between, and trees part known rows from unknown ones only beside a cut.
     rows: Rows = [{"amount_paid": 5.0}, {}] * 20
     assert cut_facts(FactTable(rows), np.zeros(40, dtype=np.bool_), BinOptions()) == ()
+
+
+# --- figures that a person would say ------------------------------------------------------------------------------
+
+magnitudes = st.floats(1e-5, 1e9)
+intervals = st.tuples(magnitudes, st.floats(1e-4, 1.0), st.sampled_from([1, -1])).map(
+    lambda drawn: (drawn[0], drawn[0] * (1 + drawn[1])) if drawn[2] > 0 else (-drawn[0] * (1 + drawn[1]), -drawn[0])
+)
+
+
+def digits_of(figure: float) -> int:
+    """Significant digits in the shortest decimal that is this number."""
+    return len(Decimal(repr(figure)).normalize().as_tuple().digits)
+
+
+def fewest_digits(low: float, high: float) -> int:
+    """Significant digits of the shortest decimal in the interval, found by trying 1, 2, 3, ..."""
+    exponent = math.floor(math.log10(max(abs(low), abs(high))))
+    for digits in range(1, 18):
+        step = Decimal(10) ** (exponent - digits + 1)
+        if (Decimal(low) / step).to_integral_value(rounding="ROUND_CEILING") * step <= Decimal(high):
+            return digits
+    return 18
+
+
+@settings(max_examples=200)
+@given(intervals)
+def test_the_roundest_figure_lies_in_the_interval(interval: tuple[float, float]) -> None:
+    low, high = interval
+    assert low <= roundest(low, high) <= high
+
+
+@settings(max_examples=200)
+@given(intervals)
+def test_the_roundest_figure_is_no_longer_than_halves_and_quarters_allow(interval: tuple[float, float]) -> None:
+    # 2.5 and 0.25 are as easily said as 3 and 0.3, and cost one digit more than the shortest decimal.
+    assert digits_of(roundest(*interval)) <= fewest_digits(*interval) + 1
+
+
+@settings(max_examples=100)
+@given(intervals, st.sampled_from([Decimal("1"), Decimal("0.5")]))
+def test_a_power_of_ten_or_half_of_one_is_said_where_only_one_fits(
+    interval: tuple[float, float], fraction: Decimal
+) -> None:
+    low, high = interval
+    exponent = math.floor(math.log10(max(abs(low), abs(high))))
+    wanted = fraction * Decimal(10) ** exponent * (1 if high > 0 else -1)
+    if Decimal(low) <= wanted <= Decimal(high):
+        assert digits_of(roundest(low, high)) <= 2
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "figure"),
+    [
+        (1870.0, 2130.0, 2000.0),
+        (0.231, 0.274, 0.25),
+        (3.4, 4.4, 4.0),
+        (-1.0, 2.0, 0.0),
+        (0.0, 5.0, 0.0),
+        (-530.0, -480.0, -500.0),
+        (7.0, 7.0, 7.0),
+        (0.123456, 0.123457, 0.123456),
+        (29.5, 30.5, 30.0),
+    ],
+)
+def test_the_roundest_figure_by_example(low: float, high: float, figure: float) -> None:
+    assert roundest(low, high) == figure
+
+
+def test_every_cut_separates_some_rows_from_others() -> None:
+    generator = np.random.default_rng(1)
+    values = generator.lognormal(3, 2, 500)
+    table = FactTable([{"amount_paid": float(value)} for value in values])
+    (fact,) = cut_facts(table, generator.random(500) < 0.1, BinOptions())
+    assert len(fact.cuts) >= 20
+    assert all(0 < int((values > cut).sum()) < 500 for cut in fact.cuts)
+
+
+def test_a_cut_is_the_roundest_figure_nearer_to_it_than_to_its_neighbours() -> None:
+    assert rounded_cuts(np.array([19.7, 31.2, 103.0]), 0.0, 1000.0) == [25.0, 50.0, 500.0]
+    assert rounded_cuts(np.array([5.0]), 5.0, 5.0) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from acefraud.core.condition import Condition, Op
 from acefraud.core.table import FactTable
+from acefraud.core.timestamps import micros_of
 from acefraud.core.transaction import FactValue, Verdict
 from acefraud.embedded.induction.boosting import History, Induced, InductionOptions, Lesson, induce, worth_keeping
 from acefraud.embedded.induction.fitting import Cases
@@ -109,7 +111,8 @@ def test_a_lesson_says_when_its_condition_was_seen(history: tuple[Rows, list[boo
     start = datetime(2026, 1, 1, tzinfo=UTC)
     times = [start + timedelta(hours=place) for place in range(len(rows))]
     table = FactTable(rows)
-    found = induce(History(table, np.array(labels), times=times), QUICK, np.random.default_rng(0))
+    micros = np.array([micros_of(time) for time in times])
+    found = induce(History(table, np.array(labels), times=micros), QUICK, np.random.default_rng(0))
     assert found is not None
     for lesson in found.lessons:
         held = np.flatnonzero(lesson.condition.holds_in(table))
@@ -237,8 +240,79 @@ def test_weights_are_fitted_for_as_many_as_may_speak() -> None:
 
 def test_of_equals_no_more_are_kept_than_asked_for() -> None:
     masks = np.ones((10, 5), dtype=np.bool_)
-    kept = worth_keeping(np.ones(5), masks, Cases(np.ones(10, dtype=np.bool_)), 3)
+    kept = worth_keeping(np.ones(5), masks, Cases(np.ones(10, dtype=np.bool_)), 3, np.zeros(5, dtype=np.bool_))
     assert kept.tolist() == [True, True, True, False, False]
+
+
+def test_what_people_wrote_is_kept_whatever_it_is_worth_and_takes_nobodys_place() -> None:
+    masks, weights = np.ones((10, 5), dtype=np.bool_), np.array([0.0, 1.0, 2.0, 3.0, 9.0])
+    always = np.array([True, False, False, False, True])
+    kept = worth_keeping(weights, masks, Cases(np.ones(10, dtype=np.bool_)), 2, always)
+    assert kept.tolist() == [True, False, True, True, True]
+
+
+# --- what is known already, and what people wrote -----------------------------------------------------------------
+
+RULE = Condition.parse("amount_paid > 700 and risk_score < 3")
+USELESS = Condition.parse('shop_kind is "toys"')
+NEVER_TRUE = Condition.parse("amount_paid > 5000")
+
+
+def learn_with(
+    history: tuple[Rows, list[bool]],
+    options: InductionOptions = QUICK,
+    *,
+    known: Sequence[Condition] = (),
+    written: Sequence[Condition] = (),
+) -> Induced | None:
+    rows, labels = history
+    given = History(FactTable(rows), np.array(labels))
+    return induce(given, options, np.random.default_rng(0), known=known, written=written)
+
+
+def test_what_is_known_takes_part_and_is_found_again_where_it_holds(history: tuple[Rows, list[bool]]) -> None:
+    found = learn_with(history, InductionOptions(rounds=0), known=[RULE, NEVER_TRUE])
+    assert found is not None
+    (lesson,) = found.lessons
+    assert (lesson.condition, lesson.argues) == (RULE, Verdict.DECLINE)
+    assert lesson.weight > 1
+    assert found.weights == {}, "nobody wrote it"
+
+
+def test_what_people_wrote_is_never_dropped_and_has_a_weight_of_its_own(history: tuple[Rows, list[bool]]) -> None:
+    found = learn_with(history, written=[USELESS, NEVER_TRUE, RULE])
+    assert found is not None
+    assert set(found.weights) == {USELESS, NEVER_TRUE, RULE}
+    assert found.weights[NEVER_TRUE] == 0.0
+    assert abs(found.weights[USELESS]) < 0.5 < found.weights[RULE]
+
+
+def test_what_people_wrote_does_not_count_against_the_most_bullets(history: tuple[Rows, list[bool]]) -> None:
+    few = InductionOptions(rounds=12, most_bullets=2)
+    written = [RULE, Condition.parse("amount_paid <= 700"), Condition.parse("risk_score >= 3")]
+    found = learn_with(history, few, written=written)
+    assert found is not None
+    assert set(found.weights) == set(written)
+    assert sum(lesson.condition not in written for lesson in found.lessons) <= 2
+
+
+def test_what_people_wrote_is_fitted_even_where_nothing_is_learnt() -> None:
+    found = learn_with(planted(600, seed=5, signal=False), InductionOptions(rounds=0), written=[NEVER_TRUE])
+    assert found is not None
+    assert (found.lessons, found.weights) == ((), {NEVER_TRUE: 0.0})
+
+
+def test_what_rules_with_a_fixed_weight_explain_is_not_learnt_again(history: tuple[Rows, list[bool]]) -> None:
+    rows, labels = history
+    table = FactTable(rows)
+    offset = np.where(RULE.holds_in(table), 5.0, 0.0)
+    known = History(table, np.array(labels), offset=offset)
+    alone = learn_with(history, known=[RULE])
+    beside = induce(known, QUICK, np.random.default_rng(0), known=[RULE])
+    assert alone is not None
+    strength = {each.condition: each.weight for each in alone.lessons}[RULE]
+    left = {each.condition: each.weight for each in beside.lessons} if beside else {}
+    assert abs(left.get(RULE, 0.0)) < strength / 2
 
 
 def test_a_word_set_is_found() -> None:

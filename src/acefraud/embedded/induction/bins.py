@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -13,7 +15,6 @@ import numpy.typing as npt
 from acefraud.core.condition import MAX_TESTS, Condition, Op, Test
 from acefraud.core.lexicon import words_for
 from acefraud.core.table import Columns, FactTable
-from acefraud.embedded.induction.candidates import rounded_cuts
 
 Codes = npt.NDArray[np.uint8]
 Mask = npt.NDArray[np.bool_]
@@ -193,3 +194,29 @@ def _cut_numbers(name: str, numbers: Column, labels: Mask, options: BinOptions) 
         cuts = np.concatenate([cuts, more])
     cuts = np.unique(cuts)
     return BinnedFact(name, Kind.CUT, np.array(rounded_cuts(cuts, float(distinct[0]), float(distinct[-1]))), ())
+
+
+def rounded_cuts(cuts: npt.NDArray[np.float64], least: float, most: float) -> list[float]:
+    """Each cut as the roundest figure nearer to it than to its neighbours."""
+    edges = np.concatenate([[least], cuts, [most]])
+    middles = (edges[:-1] + edges[1:]) / 2
+    found = {roundest(float(low), float(high)) for low, high in pairwise(middles) if high > low}
+    return sorted(found)
+
+
+def roundest(low: float, high: float) -> float:
+    """The figure in [low, high] that a person would say.
+
+    >>> roundest(1870.0, 2130.0), roundest(0.231, 0.274), roundest(3.4, 4.4)
+    (2000.0, 0.25, 4.0)
+    """
+    if low <= 0 <= high:
+        return 0.0
+    exponent = math.floor(math.log10(max(abs(low), abs(high)))) + 1
+    for digits in range(17):
+        for fraction in (1.0, 0.5, 0.25):
+            step = fraction * 10.0 ** (exponent - digits)
+            figure = round(math.ceil(low / step) * step, max(0, digits - exponent + 2))
+            if low <= figure <= high:
+                return figure
+    return low

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from itertools import islice
 
 import numpy as np
@@ -15,10 +14,10 @@ from acefraud.core.condition import Condition, Op
 from acefraud.core.evidence import Evidence
 from acefraud.core.scoring import Calibration
 from acefraud.core.table import FactTable
+from acefraud.core.timestamps import Micros, time_of
 from acefraud.core.transaction import Verdict
 from acefraud.embedded.induction.bins import BinnedTable, BinOptions, cut_facts
 from acefraud.embedded.induction.calibrating import calibrated, levelled, slope_of
-from acefraud.embedded.induction.candidates import CandidateOptions
 from acefraud.embedded.induction.fitting import (
     Cases,
     FitOptions,
@@ -30,7 +29,6 @@ from acefraud.embedded.induction.fitting import (
     signs_of,
     strongest,
 )
-from acefraud.embedded.induction.growing import GrowthOptions
 from acefraud.embedded.induction.holding_up import Checked, check, spread_of, usual_share
 from acefraud.embedded.induction.threads import threads_for
 from acefraud.embedded.induction.trees import Branch, TreeOptions, branches
@@ -64,6 +62,7 @@ class InductionOptions:
     most_cited: int = 10
     """Bullets that may speak for one case, while weights are fitted as when they are used."""
     least_cases: int = 40
+    least_frauds: int = 5
     most_rows: int = 60_000
     """Of more frauds, or more other cases, than this a sample is drawn that stands for them all."""
     steps: int = 20
@@ -74,10 +73,6 @@ class InductionOptions:
     bins: BinOptions = field(default_factory=BinOptions)
     trees: TreeOptions = field(default_factory=TreeOptions)
     fit: FitOptions = field(default_factory=FitOptions)
-    candidates: CandidateOptions = field(default_factory=CandidateOptions)
-    """For reflecting on single outcomes."""
-    growth: GrowthOptions = field(default_factory=GrowthOptions)
-    """For reflecting on single outcomes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +83,12 @@ class History:
     labels: Mask
     knowledge: Column | None = None
     """The scorecard's sum for each case; None where general knowledge has no say."""
-    times: Sequence[datetime | None] = ()
+    offset: Column | None = None
+    """Log-odds of each case from rules that keep their weight."""
+    times: Micros | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,8 @@ class _Parted:
         """Some of the cases, as weights are fitted on them."""
         history = self.history
         knowledge = None if history.knowledge is None else history.knowledge[places]
-        return Cases(history.labels[places], knowledge, counts=counts, usual=self.usual[places])
+        offset = None if history.offset is None else history.offset[places]
+        return Cases(history.labels[places], knowledge, offset, counts=counts, usual=self.usual[places])
 
     def check(self, condition: Condition) -> Checked:
         """Whether a condition still says later what it said before."""
@@ -132,6 +133,8 @@ class Induced:
 
     lessons: tuple[Lesson, ...]
     calibration: Calibration
+    weights: Mapping[Condition, float] = field(default_factory=dict)
+    """The fitted weight of each condition that was `written` by a person, lesson or not."""
 
 
 def induce(
@@ -141,23 +144,25 @@ def induce(
     progress: Callable[[float], None] = lambda _: None,
     *,
     known: Sequence[Condition] = (),
+    written: Sequence[Condition] = (),
 ) -> Induced | None:
     """Learn from cases in the order of time. None where there is too little to say anything.
 
     Conditions are grown on the earlier part and must hold up on the later one; the weights are then fitted on all.
-    `known` conditions take part from the start.
+    `known` conditions take part from the start. So do those `written` by people, which are never dropped and do not
+    count against `most_bullets`.
     """
-    count = len(history.labels)
-    if count < options.least_cases or not options.candidates.least_support <= history.labels.sum() < count:
+    if too_little(history.labels, options):
         return None
     progress(0.0)
     parted = _Parted.of(history, options.later_share)
     if not history.labels[: parted.cut].any():
         return None
-    with threads_for(min(count, 2 * options.most_rows) * options.most_bullets):
-        conditions = _grown(parted, options, generator, progress, known)
+    always = frozenset(written)
+    with threads_for(min(len(history), 2 * options.most_rows) * options.most_bullets):
+        conditions = _grown(parted, options, generator, progress, known=[*written, *known], always=always)
         checked = [parted.check(condition) for condition in conditions]
-        fitted = _fit_all(parted, conditions, checked, options, generator)
+        fitted = _fit_all(parted, conditions, checked, options, generator, always=always)
     progress(1.0)
     spread = spread_of(checked)
     lessons = tuple(
@@ -165,7 +170,23 @@ def induce(
         for condition, one, weight in zip(conditions, checked, fitted.weights, strict=True)
         if abs(weight) > _NOTHING and one.holds_up
     )
-    return Induced(lessons, fitted.calibration) if lessons else None
+    weights = dict(zip(conditions, fitted.weights.tolist(), strict=True))
+    by_hand = {condition: weights[condition] for condition in always if condition in weights}
+    return Induced(lessons, fitted.calibration, by_hand) if lessons or known or by_hand else None
+
+
+def too_little(labels: Mask, options: InductionOptions) -> str:
+    """Why labelled cases are too few to learn from; empty where they are enough.
+
+    >>> too_little(np.array([True, False]), InductionOptions())
+    '2 labelled cases, 40 are needed'
+    """
+    frauds = int(labels.sum())
+    if len(labels) < options.least_cases:
+        return f"{len(labels)} labelled cases, {options.least_cases} are needed"
+    if frauds < options.least_frauds:
+        return f"{frauds} frauds among {len(labels):,} labelled cases, {options.least_frauds} are needed"
+    return "all labelled cases are fraud" if frauds == len(labels) else ""
 
 
 def _grown(
@@ -173,7 +194,9 @@ def _grown(
     options: InductionOptions,
     generator: np.random.Generator,
     progress: Callable[[float], None],
+    *,
     known: Sequence[Condition],
+    always: frozenset[Condition],
 ) -> list[Condition]:
     """The conditions of several runs, each once: what one run misses by chance, another finds."""
     found: dict[Condition, None] = {}
@@ -182,7 +205,7 @@ def _grown(
         def told(share: float, done: int = turn) -> None:
             progress((done + share) / options.runs)
 
-        found |= dict.fromkeys(_Boosting(parted, options, generator, known).run(told))
+        found |= dict.fromkeys(_Boosting(parted, options, generator, known, always).run(told))
     return list(found)
 
 
@@ -190,9 +213,14 @@ class _Boosting:
     """Each round grows a small tree on what all conditions so far still get wrong, and fits all weights anew."""
 
     def __init__(
-        self, parted: _Parted, options: InductionOptions, generator: np.random.Generator, known: Sequence[Condition]
+        self,
+        parted: _Parted,
+        options: InductionOptions,
+        generator: np.random.Generator,
+        known: Sequence[Condition],
+        always: frozenset[Condition],
     ) -> None:
-        self._options, self._generator = options, generator
+        self._options, self._generator, self._always = options, generator, always
         history, cut = parted.history, parted.cut
         earlier, counts = sample(history.labels[:cut], options.most_rows, generator)
         later, later_counts = sample(history.labels[cut:], options.most_rows, generator)
@@ -210,10 +238,13 @@ class _Boosting:
 
     def run(self, progress: Callable[[float], None]) -> list[Condition]:
         """The conditions, once the later part stops improving."""
-        best_loss, waited = self._later_loss(), 0
+        may_stop = self._options.rounds > self._options.patience
+        best_loss, waited = self._later_loss() if may_stop else 0.0, 0
         for turn in range(self._options.rounds if self._table.facts else 0):
             progress(turn / self._options.rounds)
             self._round()
+            if not may_stop:
+                continue
             loss = self._later_loss()
             waited = 0 if loss < best_loss else waited + 1
             best_loss = min(loss, best_loss)
@@ -259,7 +290,8 @@ class _Boosting:
         spoken[:, -len(fresh) :] = self._masks[:, -len(fresh) :]
         start = Fitted(weights, self._fitted.calibration)
         self._fitted = fit(spoken, self._cases, options.fit, start, options.steps)
-        self._keep(worth_keeping(self._fitted.weights, self._masks, self._cases, options.most_bullets))
+        always = _are_in(self._conditions, self._always)
+        self._keep(worth_keeping(self._fitted.weights, self._masks, self._cases, options.most_bullets, always))
 
     def _keep(self, kept: Mask) -> None:
         self._conditions = [one for one, stays in zip(self._conditions, kept, strict=True) if stays]
@@ -284,13 +316,17 @@ class _Boosting:
         return True
 
 
-def worth_keeping(weights: Column, masks: Mask, cases: Cases, most: int) -> Mask:
-    """The conditions with a weight; of too many, those that move the most cases the furthest."""
-    kept: Mask = np.abs(weights) > _NOTHING
+def worth_keeping(weights: Column, masks: Mask, cases: Cases, most: int, always: Mask) -> Mask:
+    """The conditions with a weight; of too many, those that move the most cases the furthest. Some stay `always`."""
+    kept: Mask = (np.abs(weights) > _NOTHING) & ~always
     if kept.sum() > most:
-        strength = np.abs(weights) * np.sqrt(cases.weights @ masks)
+        strength = np.where(kept, np.abs(weights) * np.sqrt(cases.weights @ masks), 0.0)
         kept[np.argsort(-strength, kind="stable")[most:]] = False
-    return kept
+    return kept | always
+
+
+def _are_in(conditions: Sequence[Condition], some: frozenset[Condition]) -> Mask:
+    return np.array([condition in some for condition in conditions], dtype=np.bool_)
 
 
 def sample(labels: Mask, most: int, generator: np.random.Generator) -> tuple[Places, Column]:
@@ -312,6 +348,8 @@ def _fit_all(
     checked: Sequence[Checked],
     options: InductionOptions,
     generator: np.random.Generator,
+    *,
+    always: frozenset[Condition],
 ) -> Fitted:
     """All weights on all cases, and the frame set to the later part.
 
@@ -329,7 +367,8 @@ def _fit_all(
         fitted = fit(spoken, cases, options.fit, fitted, options.steps * 3)
     kept = np.array([one.holds_up for one in checked], dtype=np.bool_)
     fitted = replace(fitted, weights=np.where(kept, fitted.weights, 0.0))
-    fitted = replace(fitted, weights=fitted.weights * worth_keeping(fitted.weights, masks, cases, options.most_bullets))
+    kept = worth_keeping(fitted.weights, masks, cases, options.most_bullets, _are_in(conditions, always))
+    fitted = replace(fitted, weights=fitted.weights * kept)
     return _set_to_later(fitted, masks & (fitted.weights != 0), cases, places < parted.cut, options)
 
 
@@ -342,7 +381,9 @@ def _set_to_later(fitted: Fitted, masks: Mask, cases: Cases, earlier: Mask, opti
 
 
 def _lesson(condition: Condition, checked: Checked, history: History, weight: float, spread: float) -> Lesson:
-    first, last = (history.times[place] for place in checked.span) if history.times and checked.span else (None, None)
+    first, last = None, None
+    if history.times is not None and checked.span:
+        first, last = (time_of(int(history.times[place])) for place in checked.span)
     evidence = Evidence(
         learnt=checked.learnt,
         base_rate=checked.base_rate,

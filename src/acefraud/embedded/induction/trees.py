@@ -16,6 +16,7 @@ Mask = npt.NDArray[np.bool_]
 
 _FEW_FACTS = 6
 """Of so few facts a tree may use all: else it could hardly combine two."""
+_FEW_CELLS = 100_000
 _PULL = 5.0
 """Words with few cases are drawn to the middle when they are put in order."""
 
@@ -133,13 +134,27 @@ class _Grower:
 
     def _sums(self, facts: Places, rows: Places, g: Column, h: Column) -> Column:
         """Gradient, curvature and number of rows in each bin of each fact, padded to the widest."""
-        sums = np.zeros((3, len(facts), max(self._bins[place] for place in facts)))
+        widest = max(self._bins[place] for place in facts)
+        if len(facts) * len(rows) <= _FEW_CELLS:
+            return self._sums_at_once(facts, rows, g, h, widest)
+        sums = np.zeros((3, len(facts), widest))
         for at, place in enumerate(facts):
             codes, bins = self._table.codes[place][rows], self._bins[place]
             sums[0, at, :bins] = np.bincount(codes, g, bins)
             sums[1, at, :bins] = np.bincount(codes, h, bins)
             sums[2, at, :bins] = np.bincount(codes, minlength=bins)
         return sums
+
+    def _sums_at_once(self, facts: Places, rows: Places, g: Column, h: Column, widest: int) -> Column:
+        """The same in one go: for few rows, calling once for each fact takes longer than adding up."""
+        codes = self._table.codes[np.ix_(facts, rows)] + (np.arange(len(facts)) * widest)[:, None]
+        flat, cells = codes.reshape(-1), len(facts) * widest
+        parts = (
+            np.bincount(flat, np.tile(g, len(facts)), cells),
+            np.bincount(flat, np.tile(h, len(facts)), cells),
+            np.bincount(flat, minlength=cells),
+        )
+        return np.stack(parts).reshape(3, len(facts), widest).astype(np.float64)
 
     def _order(self, place: int, sums: Column) -> Places:
         """The bins of words, from the safest to the riskiest. The last bin holds all rare words and is never listed."""

@@ -1,0 +1,41 @@
+"""`python -m benchmarks`: run from the root of the repository."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from acefraud.errors import AcefraudError
+from benchmarks.hearing import hearing
+from benchmarks.quality.command import quality
+from benchmarks.speed.command import speed
+from benchmarks.train import train
+
+app = typer.Typer(
+    name="benchmarks",
+    help="Figures that anybody can measure again.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+app.command()(quality)
+app.command()(speed)
+app.command()(train)
+app.command()(hearing)
+
+
+def main() -> None:
+    """Run a benchmark. What the user can mend is one line on standard error and exit code 2."""
+    try:
+        app()
+    except AcefraudError as problem:
+        print(f"benchmarks: {problem}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,107 @@
+"""`python -m benchmarks hearing`: what it costs to open a playbook file and hear one outcome.
+
+The cost should follow what is remembered, and not the length of the ledger. Files of texts are made with as many
+remembered cases and events as asked for, right after a review; then each is opened anew several times, by turns, and
+hears one outcome with no review due.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Annotated, Any
+
+import typer
+
+from acefraud import Case, Learner, Outcome, Transaction, load_dataset, open_playbook
+from benchmarks.console import JsonOption, line, print_json
+
+TURNS = 9
+BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A playbook file to be made."""
+
+    name: str
+    cases: int
+    events: int
+
+
+SIZES = (
+    Size("few_events", 2_000, 20_000),
+    Size("many_events", 2_000, 200_000),
+    Size("many_cases", 20_000, 200_000),
+)
+
+
+def hearing(
+    scale: Annotated[int, typer.Option(min=1, help="Divides all sizes, for a quick look.")] = 1,
+    json: JsonOption = False,
+) -> None:
+    """Measure what opening a playbook file and hearing **one outcome** costs, by cases remembered and by events.
+
+    python -m benchmarks hearing
+    """
+    with tempfile.TemporaryDirectory(prefix="acefraud-hearing-") as folder:
+        found = measure(Path(folder), [Size(one.name, one.cases // scale, one.events // scale) for one in SIZES])
+    if json:
+        print_json(found)
+        return
+    for name, milliseconds in found["milliseconds"].items():
+        line(f"{name:>12}  {milliseconds:8.1f} ms")
+    line(f"ten times the events: {found['ten_times_the_events']:.2f} times the cost (wanted: at most 1.3)")
+    line(f"ten times the cases: {found['ten_times_the_cases']:.2f} times the cost (wanted: at most 10)")
+
+
+def measure(folder: Path, sizes: list[Size]) -> dict[str, Any]:
+    """Make the files, then open each and hear one outcome, by turns."""
+    for size in sizes:
+        make(folder / f"{size.name}.db", size)
+    times: dict[str, list[float]] = {size.name: [] for size in sizes}
+    for turn in range(TURNS):
+        for size in sizes:
+            times[size.name].append(_seconds(folder / f"{size.name}.db", f"new-{turn}"))
+    few, many_events, many_cases = (1000 * median(times[size.name]) for size in sizes)
+    return {
+        "milliseconds": {"few_events": few, "many_events": many_events, "many_cases": many_cases},
+        "ten_times_the_events": many_events / few,
+        "ten_times_the_cases": many_cases / many_events,
+    }
+
+
+def make(path: Path, size: Size) -> None:
+    """A file in which so many cases are remembered and so much has happened, right after a review."""
+    texts = [case for seed in range(2) for case in load_dataset("complex_fraud_detection", seed=seed)]
+    with open_playbook(path) as book:
+        learner = Learner(book)
+        counted = book.add_bullet("A bullet that is counted by hand")
+        for start in range(0, size.cases, BATCH):
+            some = [_case(texts, place) for place in range(start, min(size.cases, start + BATCH))]
+            outcomes = [Outcome(transaction_id=case.transaction.id, is_fraud=case.is_fraud) for case in some]
+            asyncio.run(learner.hear_all(outcomes, [case.transaction for case in some]))
+        while book.seq < size.events:
+            with book.one_step():
+                for _ in range(min(10_000, size.events - book.seq)):
+                    book.update_stats(counted, is_helpful=True)
+        learner.review()
+
+
+def _case(texts: list[Case], place: int) -> Case:
+    case = texts[place % len(texts)]
+    told = Transaction(id=f"t{place}", time=case.transaction.time, text=case.transaction.text)
+    return Case(transaction=told, is_fraud=case.is_fraud)
+
+
+def _seconds(path: Path, transaction_id: str) -> float:
+    began = time.perf_counter()
+    with open_playbook(path) as book:
+        told = Transaction(id=transaction_id, facts={"amount": 900.0})
+        heard = asyncio.run(Learner(book).hear(Outcome(transaction_id=transaction_id, is_fraud=True), told))
+    assert heard.review is None, "a review was due"
+    return time.perf_counter() - began

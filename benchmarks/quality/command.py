@@ -1,0 +1,189 @@
+"""`python -m benchmarks quality`: how well the playbook ranks fraud, beside other learners."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from acefraud.errors import ConfigurationError
+from benchmarks.console import (
+    JsonOption,
+    err,
+    json_file,
+    line,
+    names_in,
+    note,
+    note_bad_rows,
+    out,
+    print_json,
+    progress,
+    write_files,
+)
+from benchmarks.quality.contenders import chosen
+from benchmarks.quality.dataset_folder import Source, sources
+from benchmarks.quality.measurement import STREAM_ROWS, DatasetFigures, measure
+from benchmarks.quality.measures import CALIBRATION, FALSE_POSITIVES
+from benchmarks.quality.pictures import pictures
+from benchmarks.quality.results import Quality, described, ratio, remarks
+
+
+def quality(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(help="Folder of datasets: NAME/data.csv or NAME/data.parquet. Default: $ACEFRAUD_DATA."),
+    ] = None,
+    datasets: Annotated[str | None, typer.Option(help="Only these datasets, separated by commas.")] = None,
+    models: Annotated[str | None, typer.Option(help="Only these models, separated by commas.")] = None,
+    mappings: Annotated[
+        Path | None, typer.Option(help="Folder with a mapping NAME.toml for datasets that have none beside them.")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="How many seeds to run.")] = 1,
+    last: Annotated[
+        int | None, typer.Option("--rows", min=20, help="Only the most recent rows of each dataset, for a quick look.")
+    ] = None,
+    stream_rows: Annotated[
+        int,
+        typer.Option(min=100, help="Stream learners learn from and are measured on the latest rows, so many at most."),
+    ] = STREAM_ROWS,
+    entity_disjoint: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="No value of this entity is both learnt from and tested on.")
+    ] = None,
+    folder_out: Annotated[Path, typer.Option("--out", help="Folder for the figures and pictures.")] = Path(
+        "out/quality"
+    ),
+    json: JsonOption = False,
+) -> None:
+    """Measure how well the playbook ranks fraud, beside **LightGBM** and other learners, on your own datasets.
+
+    Everyone learns from the same rows and is tested on the last 30 % by time (without times: 30 % of each label at
+    random). Labels that arrive only after the test has begun are not learnt from. Stream learners decide each row
+    before they hear its label. A dataset is read by NAME/mapping.toml, else by the one in `--mappings`, else by a
+    guess, which is printed. Figures, a table and pictures are written to `--out` after each dataset. A learner that
+    fails is named in its row, the others go on, and the exit code is 1.
+
+        python -m benchmarks quality data --mappings benchmarks/mappings
+        python -m benchmarks quality data --datasets cards --models lightgbm,tree --rows 20000 --json
+    """
+    contenders = chosen(names_in(models))
+    for factory in contenders.values():
+        factory(0)  # so that a missing library is reported now, not after an hour
+    found = sources(_folder(folder), names=names_in(datasets), mappings=mappings)
+    measured = []
+    for source in found:
+        data = source.load(last)
+        _note_guess(source, data.mapping.describe(), json=json)
+        note_bad_rows(data)
+        with progress(f"measuring on {source.name}") as done:
+            figures = measure(
+                data,
+                contenders,
+                seeds=range(seeds),
+                stream_rows=stream_rows,
+                entity_disjoint=entity_disjoint,
+                progress=done,
+            )
+        measured.append(figures)
+        result = Quality(measured, seeds)
+        _write(result, figures, folder_out)
+        if not json:
+            line(described(figures))
+            out.print(figures_table(figures))
+            for text in remarks(figures):
+                line(text)
+    if json:
+        print_json(result.as_json())
+    else:
+        if result.has_ratios:
+            _print_ratios(result)
+        line(f"Intervals: {result.method}.", "dim")
+        line(f"Figures and pictures: {folder_out}")
+    for failure in result.failed:
+        note(f"failed: {failure}")
+    if result.failed:
+        raise typer.Exit(1)
+
+
+def _folder(given: Path | None) -> Path:
+    named = given or os.environ.get("ACEFRAUD_DATA")
+    if not named:
+        raise ConfigurationError("which folder? Name one, or set ACEFRAUD_DATA")
+    return Path(named)
+
+
+def _note_guess(source: Source, mapping: str, *, json: bool) -> None:
+    if source.mapping is not None:
+        return
+    note(f"{source.name} has no mapping; it was read by this guess:")
+    (err if json else out).print(mapping, markup=False, highlight=False, soft_wrap=True)
+
+
+def _write(result: Quality, latest: DatasetFigures, folder: Path) -> None:
+    """After every dataset, so that an interrupted run leaves what it measured."""
+    contents = {
+        "quality.json": json_file(result.as_json()),
+        "quality.md": result.as_markdown().encode(),
+        **pictures(latest),
+    }
+    write_files(folder, contents)
+
+
+def figures_table(figures: DatasetFigures) -> Table:
+    """The figures of all models on a dataset, narrow enough for a terminal; the rest is in the files."""
+    table = Table(padding=(0, 0, 0, 1), title=figures.name, box=SIMPLE_HEAD)
+    for heading in (
+        "model",
+        "AP\n95 %",
+        "AUC",
+        "recall\n.5/1%",
+        "ECE\nmass",
+        "AP to\nLGBM",
+        "size",
+        "cited",
+        "secs",
+        "rows/s",
+    ):
+        table.add_column(heading, justify="left" if heading == "model" else "right", no_wrap=True)
+    for name, one in figures.models.items():
+        found = one.figures
+        precision = found["average_precision"]
+        table.add_row(
+            name.replace("_", "_\n"),
+            f"{short(precision.mean)}\n{short(precision.low)}–{short(precision.high)}",
+            short(found["roc_auc"].mean),
+            "\n".join(short(found[recall].mean) for recall in FALSE_POSITIVES),
+            "\n".join(short(found[error].mean) for error in CALIBRATION),
+            short(ratio(figures, name)),
+            "" if one.size is None else f"{one.size:,.0f}",
+            "" if one.cited_mean is None else f"{one.cited_mean:.1f}\n≤{one.cited_max}",
+            f"{one.fit_seconds:,.1f}\n{one.predict_seconds:,.1f}",
+            "" if one.rows_per_second is None else f"{one.rows_per_second:,.0f}",
+        )
+    for name in figures.failed:
+        table.add_row(name, "failed")
+    return table
+
+
+def short(value: float | None) -> str:
+    """Three digits without a leading zero.
+
+    >>> short(0.1234), short(1.0), short(None)
+    ('.123', '1.000', '')
+    """
+    return "" if value is None or math.isnan(value) else f"{value:.3f}".removeprefix("0")
+
+
+def _print_ratios(result: Quality) -> None:
+    line("Average precision as a share of LightGBM's", "bold")
+    table = Table(padding=(0, 0, 0, 1))
+    names = [*(data.name for data in result.datasets), "geometric_mean"]
+    for heading in ("model", *names):
+        table.add_column(heading.replace("_", " "), justify="left" if heading == "model" else "right")
+    for model, ratios in result.ratios().items():
+        table.add_row(model, *("" if (one := ratios[name]) is None else f"{one:.3f}" for name in names))
+    out.print(table)

@@ -1,0 +1,51 @@
+"""A folder of datasets: each a folder of its own with ``data.csv`` or ``data.parquet``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from acefraud import Dataset, load_dataset
+from acefraud.errors import ConfigurationError, InputError
+
+FILES = ("data.csv", "data.parquet")
+MAPPING = "mapping.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One dataset of a folder; without a mapping, one is guessed."""
+
+    name: str
+    file: Path
+    mapping: Path | None
+
+    def load(self, rows: int | None = None) -> Dataset:
+        """All rows, or the most recent ones, with what the past says of each as plain facts."""
+        data = load_dataset(self.file, mapping=self.mapping).with_history()
+        latest = data.train if rows is None else data.train[-rows:]
+        return replace(data, name=self.name, train=latest)
+
+
+def sources(folder: Path, *, names: Sequence[str] | None = None, mappings: Path | None = None) -> list[Source]:
+    """The datasets of a folder in alphabetical order, or those with the given names."""
+    if not folder.is_dir():
+        raise InputError("there is no such folder", file=str(folder))
+    if mappings is not None and not mappings.is_dir():
+        raise ConfigurationError(f"--mappings: there is no folder {mappings}")
+    found = {one.name: one for one in (_source(path, mappings) for path in sorted(folder.iterdir())) if one}
+    if not found:
+        raise InputError(f"no dataset here: expected folders with {' or '.join(FILES)} in them", file=str(folder))
+    unknown = [name for name in names or () if name not in found]
+    if unknown:
+        raise ConfigurationError(f"{folder} has no dataset '{unknown[0]}'; it has: {', '.join(found)}")
+    return [source for name, source in found.items() if names is None or name in names]
+
+
+def _source(path: Path, mappings: Path | None) -> Source | None:
+    file = next((path / name for name in FILES if (path / name).is_file()), None)
+    if file is None:
+        return None
+    places = [path / MAPPING, *([mappings / f"{path.name}.toml"] if mappings else [])]
+    return Source(path.name, file, next((one for one in places if one.is_file()), None))

@@ -1,0 +1,150 @@
+"""The facts that a declared history gives, from the columns of a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from acefraud.core.table import Codes, Columns, FactTable, Flags, Numbers
+from acefraud.core.timestamps import UNKNOWN, Micros
+from acefraud.core.transactions import Cases, Transactions, Words
+from acefraud.datasets.assembly import fact_names
+from acefraud.datasets.distinct import Places
+from acefraud.datasets.mapping import SchemaMapping
+from acefraud.history.columns import history_columns
+from acefraud.history.events import HistoryEvents
+from acefraud.history.plan import HistoryPlan
+
+
+def history_facts(mapping: SchemaMapping, cases: Cases, waiting: Transactions) -> Columns:
+    """The facts of each case, as if each had been decided in its turn. Transactions still waiting for a label count.
+
+    The turn is that of time where every row has one; otherwise cases come before what waits, each as they stand.
+
+    >>> from datetime import UTC, datetime
+    >>> from acefraud.core.transaction import Case, Transaction
+    >>> mapping = SchemaMapping(history=HistoryPlan(entities=("card",), windows=("24h",)))
+    >>> def paid(one: str, hour: int) -> Transaction:
+    ...     time = datetime(2025, 1, 1, hour, tzinfo=UTC)
+    ...     return Transaction(id=one, time=time, facts={"amount": 5.0}, entities={"card": "c1"})
+    >>> cases = Cases.of([Case(transaction=paid(one, hour), is_fraud=False) for one, hour in [("a", 9), ("b", 7)]])
+    >>> history_facts(mapping, cases, Transactions.of([paid("c", 8)])).numbers["card_count_24h"].tolist()
+    [2.0, 0.0]
+    """
+    plan = mapping.history
+    if plan is None or not plan.entities or not len(cases):
+        return Columns()
+    rows = Transactions.stacked([_needed(one, mapping, plan) for one in (cases.transactions, waiting)])
+    labels = np.concatenate([cases.labels.astype(np.int8), np.full(len(waiting), -1, dtype=np.int8)])
+    known_at = np.concatenate([usual_known_at(cases, plan), np.full(len(waiting), UNKNOWN, dtype=np.int64)])
+    order = _order(rows)
+    if order is None:
+        found = history_columns(plan, _events(mapping, plan, rows, labels, known_at))
+    else:
+        found = history_columns(plan, _events(mapping, plan, rows.take(order), labels[order], known_at[order]))
+        for numbers in found.numbers.values():  # in place: a second table of this width is too much to ask
+            numbers[order] = numbers.copy()
+        for flags in found.flags.values():
+            flags[order] = flags.copy()
+    return found.take(slice(len(cases)))
+
+
+def usual_known_at(cases: Cases, plan: HistoryPlan) -> Micros:
+    """When each label became known; after the usual delay where nothing says when."""
+    times = cases.transactions.times
+    usual = np.where(times == UNKNOWN, UNKNOWN, times + plan.delay)
+    return np.where(cases.known_at == UNKNOWN, usual, cases.known_at)
+
+
+def has_amounts(mapping: SchemaMapping) -> bool:
+    """Whether transactions that are read by a mapping have amounts at all."""
+    return bool(mapping.amount) or "amount" in fact_names(mapping, mapping.numbers).values()
+
+
+def _order(rows: Transactions) -> Places | None:
+    """The places of the rows by time; None where they stand in order, or some has no time."""
+    if not rows.timed or bool((np.diff(rows.times) >= 0).all()):
+        return None
+    return np.argsort(rows.times, kind="stable")
+
+
+def _fact_columns(mapping: SchemaMapping, plan: HistoryPlan) -> dict[str, str]:
+    """The columns for categories and places that are facts too, with the names of those."""
+    return fact_names(mapping, [column for column in (plan.category, plan.latitude, plan.longitude) if column])
+
+
+def _needed(rows: Transactions, mapping: SchemaMapping, plan: HistoryPlan) -> Transactions:
+    """Only what a history looks at."""
+    facts = {"amount", *_fact_columns(mapping, plan).values()}
+    columns = {column for _, column in plan.named_columns()}
+    given = rows.facts.columns
+    kept = Columns(
+        {name: column for name, column in given.numbers.items() if name in facts},
+        {name: column for name, column in given.flags.items() if name in facts},
+        {name: column for name, column in given.categories.items() if name in facts},
+    )
+    entities = {column: found for column, found in rows.entities.items() if column in columns}
+    return Transactions(rows.ids, FactTable.of_columns(kept, len(rows)), times=rows.times, entities=entities)
+
+
+def _events(
+    mapping: SchemaMapping, plan: HistoryPlan, rows: Transactions, labels: Flags, known_at: Micros
+) -> HistoryEvents:
+    facts = _fact_columns(mapping, plan)
+    nobody: Words = (np.full(len(rows), -1, dtype=np.int32), ())
+    return HistoryEvents(
+        time=rows.times,
+        entities={column: rows.entities.get(column, nobody)[0] for column in plan.entities},
+        ids=rows.ids,
+        amount=rows.facts.numbers("amount") if has_amounts(mapping) else None,
+        category=_categories(rows, plan.category, facts.get(plan.category)) if plan.category else None,
+        latitude=_degrees(rows, plan.latitude, facts.get(plan.latitude)) if plan.has_places else None,
+        longitude=_degrees(rows, plan.longitude, facts.get(plan.longitude)) if plan.has_places else None,
+        label=labels,
+        known_at=known_at,
+    )
+
+
+def _categories(rows: Transactions, column: str, fact: str | None) -> Codes:
+    """A code for each category, from the column beside the facts or from the fact that it became."""
+    found = np.full(len(rows), -1, dtype=np.int32)
+    code: dict[str, int] = {}
+    for codes, words in (*_beside(rows, column), *(_in_words(rows.facts, fact) if fact else ())):
+        known = np.array([*(code.setdefault(word, len(code)) for word in words), -1], dtype=np.int32)
+        found = np.where(found >= 0, found, known[codes])
+    return found
+
+
+def _in_words(facts: FactTable, name: str) -> Iterator[Words]:
+    """The values of a fact, whatever their kind, as they are written."""
+    yield facts.categories(name)
+    flags = facts.flags(name)
+    yield flags.astype(np.int32), ("False", "True")
+    numbers = facts.numbers(name)
+    known = ~np.isnan(numbers)
+    distinct, places = np.unique(numbers[known], return_inverse=True)
+    codes = np.full(len(numbers), -1, dtype=np.int32)
+    codes[known] = places
+    yield codes, tuple(map(str, distinct.tolist()))
+
+
+def _degrees(rows: Transactions, column: str, fact: str | None) -> Numbers:
+    """A coordinate, from the column beside the facts or from the fact that it became. NaN where it is no number."""
+    found = rows.facts.numbers(fact) if fact else np.full(len(rows), np.nan)
+    worded = [rows.facts.categories(fact)] if fact else []
+    for codes, words in (*worded, *_beside(rows, column)):
+        numbers = np.array([*map(_number, words), np.nan])
+        found = np.where(codes >= 0, numbers[codes], found)
+    return found
+
+
+def _beside(rows: Transactions, column: str) -> list[Words]:
+    return [rows.entities[column]] if column in rows.entities else []
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        return np.nan

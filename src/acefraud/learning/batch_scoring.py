@@ -1,0 +1,96 @@
+"""The embedded engine over many transactions at once: what `decide_all` would come to, as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from acefraud.core.condition import Condition
+from acefraud.core.playbook import Snapshot
+from acefraud.core.rules import Rules
+from acefraud.core.table import FactTable
+from acefraud.core.transactions import Transactions
+from acefraud.embedded.agent import weigh, weight_of
+from acefraud.embedded.facts import facts_in
+from acefraud.embedded.induction.fitting import probabilities
+from acefraud.embedded.scorecard import GENERAL, score_in
+from acefraud.learning.options import LearnerOptions
+from acefraud.selection.columns import cited_in
+from acefraud.selection.hybrid import HybridSelector
+
+MANY = 300
+"""From so many conditions on, compiling them together is quicker than asking one after another."""
+_AT_ONCE = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What the embedded engine says of many transactions."""
+
+    probabilities: npt.NDArray[np.float64]
+    """Of fraud."""
+    cited: npt.NDArray[np.int64]
+    """How many bullets speak for each."""
+
+
+def score(
+    rows: Transactions,
+    snapshot: Snapshot,
+    selector: HybridSelector | None,
+    options: LearnerOptions,
+    *,
+    known: FactTable | None = None,
+) -> Scores:
+    """Score transactions with the bullets that the selector picks for each; without one, with all that fire.
+
+    ``known`` are their facts, where these have been read already.
+    """
+    facts = facts_in(rows) if known is None else known
+    bullets = snapshot.for_node(options.node)
+    if selector is not None and any(bullet.condition is None for bullet in bullets):
+        return _one_by_one(rows, facts, snapshot, selector, options)
+    bullets = [bullet for bullet in bullets if bullet.condition is not None]
+    calibration = snapshot.calibration(options.node)
+    frame = calibration or GENERAL
+    fired = fired_in([bullet.condition for bullet in bullets if bullet.condition is not None], facts)
+    if selector is not None:
+        base_rate = calibration.base_rate if calibration else 0.5
+        ids = rows.ids.tolist()
+        fired = cited_in(selector, bullets, fired, base_rate, options.n_bullets, ids=ids, revision=snapshot.revision)
+    weights = np.array([weight_of(bullet, frame.base_rate) for bullet in bullets], dtype=np.float64)
+    margin = frame.intercept + fired @ weights
+    if frame.knowledge_scale > 0:
+        margin += frame.knowledge_scale * score_in(facts)
+    return Scores(probabilities(margin), (fired & (weights != 0)).sum(axis=1))
+
+
+def _one_by_one(
+    rows: Transactions, facts: FactTable, snapshot: Snapshot, selector: HybridSelector, options: LearnerOptions
+) -> Scores:
+    """The same where bullets in prose may be picked by resemblance, each row by itself."""
+    calibration = snapshot.calibration(options.node)
+    said, cited = np.zeros(len(rows)), np.zeros(len(rows), dtype=np.int64)
+    for start in range(0, len(rows), _AT_ONCE):
+        some = list(rows[start : start + _AT_ONCE])
+        known = facts.take(slice(start, start + _AT_ONCE)).rows()
+        chosen = selector.select_many(
+            some, known, snapshot, node=options.node, n_bullets=options.n_bullets, proven_only=True
+        )
+        for place, (each, picked) in enumerate(zip(known, chosen, strict=True), start):
+            view = weigh(each, picked.bullets, calibration, proven=picked.proven)
+            said[place] = view.probability
+            cited[place] = sum(reason.bullet_id is not None for reason in view.reasons)
+    return Scores(said, cited)
+
+
+def fired_in(conditions: Sequence[Condition], rows: FactTable) -> npt.NDArray[np.bool_]:
+    """Where each condition holds: a row for each transaction, a column for each condition."""
+    if len(conditions) >= MANY:
+        return Rules.of(conditions).standing_in(rows)[1]
+    fired = np.zeros((len(rows), len(conditions)), dtype=np.bool_)
+    for place, condition in enumerate(conditions):
+        fired[:, place] = condition.holds_in(rows)
+    return fired

@@ -1,0 +1,67 @@
+"""Memory that follows the ledger: what anybody heard, each case read once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+
+from acefraud.core.events import Reread
+from acefraud.core.table import FactTable
+from acefraud.core.transaction import FactValue
+from acefraud.embedded.case_memory import CaseMemory, LabelledFacts
+from acefraud.embedded.facts import READER, facts_of
+from acefraud.storage.playbook import BulletPlaybook
+
+
+class RememberedCases:
+    """Keeps a case memory up with the ledger of a playbook.
+
+    A cursor says which cases it has seen, so catching up costs what was heard since, whoever heard it.
+    """
+
+    def __init__(self, playbook: BulletPlaybook, memory: CaseMemory, node: str) -> None:
+        self._playbook = playbook
+        self._memory = memory
+        self._node = node
+        self._cursor = 0
+        self._rereads = 0
+
+    def catch_up(self) -> LabelledFacts:
+        """The latest cases in the ledger, with their facts as they were kept."""
+        rereads = self._playbook.learning(self._node).rereads
+        if rereads != self._rereads:
+            self._memory.clear()
+            self._cursor, self._rereads = 0, rereads
+        rows = self._playbook.ledger.remembered(self._memory.capacity, after=self._cursor)
+        if rows:
+            unread = {row.id for row in rows if not row.reader}  # in files of an earlier schema
+            read = self._read(unread) if unread else {}
+            self._memory.add(
+                LabelledFacts(
+                    np.array([row.id for row in rows], dtype=object),
+                    FactTable([read.get(row.id, row.facts) for row in rows]),
+                    np.array([row.is_fraud for row in rows], dtype=np.bool_),
+                    np.array([row.time for row in rows], dtype=np.int64),
+                    any(row.has_text for row in rows),
+                )
+            )
+            self._cursor = rows[-1].seq
+        return self._memory.cases
+
+    def reread(self, *, everything: bool) -> Reread:
+        """Read texts that another version of the reader has read, or all of them, and keep what comes of it."""
+        kept = self._playbook.ledger.remembered(self._memory.capacity)
+        old = {row.id: dict(row.facts) for row in kept if row.has_text and (everything or row.reader != READER)}
+        new = self._read(old)
+        changed = sum(new[one] != facts for one, facts in old.items())
+        done = Reread(node=self._node, reader=READER, cases=len(old), changed=changed)
+        self._playbook.record([done])
+        return done
+
+    def _read(self, ids: Collection[str]) -> dict[str, dict[str, FactValue]]:
+        """The facts of some cases, read from their texts now and kept in place of those before."""
+        cases = self._playbook.ledger.cases(self._memory.capacity)
+        read = {case.transaction.id: facts_of(case.transaction).facts for case in cases if case.transaction.id in ids}
+        self._playbook.ledger.replace_facts(read, READER)
+        return read

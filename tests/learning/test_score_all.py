@@ -1,0 +1,97 @@
+"""Scores as columns are what deciding comes to, to the last digits, and leave nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from tests.learning.traffic import traffic, transactions_of
+
+from acefraud.core.bullet import Status
+from acefraud.core.table import Columns, FactTable
+from acefraud.core.transaction import Transaction
+from acefraud.core.transactions import Cases
+from acefraud.datasets import load_dataset
+from acefraud.datasets.world import WorldOptions
+from acefraud.learning.learner import Learner
+from acefraud.learning.options import LearnerOptions
+from acefraud.selection.hybrid import HybridSelector
+from acefraud.storage.playbook import BulletPlaybook
+
+WORLD = load_dataset("complex_fraud_detection", seed=7, options=WorldOptions(transactions=400))
+Made = Callable[[], tuple[BulletPlaybook, list[Transaction]]]
+PROSE = "Customers who sound nervous and ask for a refund should be declined"
+
+
+def with_gaps(table: FactTable, seed: int) -> FactTable:
+    """The same with about a fifth of all values missing; each row keeps its amount."""
+    dice, columns = np.random.default_rng(seed), table.columns
+    count = len(table)
+    numbers = {
+        name: values if name == "amount_paid" else np.where(dice.random(count) < 0.2, np.nan, values)
+        for name, values in columns.numbers.items()
+    }
+    words = {
+        name: (np.where(dice.random(count) < 0.2, -1, codes).astype(np.int32), known)
+        for name, (codes, known) in columns.categories.items()
+    }
+    return FactTable.of_columns(Columns(numbers, dict(columns.flags), words), count)
+
+
+def records() -> tuple[BulletPlaybook, list[Transaction]]:
+    """A book that was trained on records, and others to be decided, some facts of which are missing."""
+    playbook = BulletPlaybook()
+    past = traffic(3000, 71, share=0.05)
+    rows = transactions_of(with_gaps(past.rows.facts, 1), "past-")
+    Learner(playbook).study(Cases(rows, past.labels))
+    return playbook, list(transactions_of(with_gaps(traffic(250, 72, share=0.2).rows.facts, 2), "new-"))
+
+
+def texts() -> tuple[BulletPlaybook, list[Transaction]]:
+    """The same for transactions that are told in words; some bring facts too, and one brings nothing but facts."""
+    playbook = BulletPlaybook()
+    Learner(playbook).study(WORLD.train)
+    chance = random.Random(3)
+    told = [case.transaction for case in WORLD.test]
+    some = [
+        one.model_copy(update={"facts": {**one.facts, "amount": chance.uniform(5, 5000)}}) if place % 7 == 0 else one
+        for place, one in enumerate(told)
+    ]
+    return playbook, [*some, Transaction(id="bare", facts={"amount": 900.0, "vpn": True})]
+
+
+@pytest.mark.parametrize("made", [records, texts])
+@pytest.mark.parametrize("explore", [True, False], ids=["draws", "no draws"])
+@pytest.mark.parametrize("prose", [False, True], ids=["conditions only", "with prose"])
+@pytest.mark.parametrize("n_bullets", [3, 10])
+def test_scores_are_what_deciding_comes_to(made: Made, explore: bool, prose: bool, n_bullets: int) -> None:
+    playbook, rows = made()
+    if prose:
+        playbook.add_bullet(PROSE)
+        playbook.add_bullet("Emulators and VPNs are often seen together in fraud", status=Status.PINNED)
+    selector = HybridSelector(seed=5) if explore else HybridSelector(seed=5).without_draws()
+    assert selector.explore is explore
+    learner = Learner(playbook, selector=selector, options=LearnerOptions(n_bullets=n_bullets))
+    before = playbook.ledger.last_seq()
+    scores = learner.score_all(rows)
+    assert playbook.ledger.last_seq() == before, "nothing is recorded"
+    decisions = asyncio.run(learner.decide_all(rows))
+    np.testing.assert_allclose(scores.probabilities, [one.probability for one in decisions], rtol=0, atol=1e-9)
+    assert scores.cited.tolist() == [len(one.cited) for one in decisions]
+    assert scores.cited.max() > 1
+    assert len({round(p, 6) for p in scores.probabilities.tolist()}) > 3
+
+
+def test_scores_with_every_bullet_leave_none_out() -> None:
+    playbook, rows = records()
+    few, all_ = (Learner(playbook, options=LearnerOptions(n_bullets=n)) for n in (2, 10_000))
+    every = few.score_all(rows, every_bullet=True)
+    np.testing.assert_allclose(every.probabilities, all_.score_all(rows).probabilities, atol=1e-9)
+    assert every.cited.max() > 2
+
+
+def test_nothing_to_score_is_no_score() -> None:
+    assert len(Learner(BulletPlaybook()).score_all([]).probabilities) == 0
