@@ -88,6 +88,7 @@ class OnlinePlaybook:
     def __init__(self, seed: int) -> None:
         _load_what_is_used()
         self._learner = _learner(BulletPlaybook(), seed)
+        self._loop = asyncio.new_event_loop()  # one for all batches, as in a service
         self._cited: list[int] = []
 
     @property
@@ -102,11 +103,11 @@ class OnlinePlaybook:
 
     def learn(self, rows: Cases) -> None:
         """Hear the labels of some rows."""
-        asyncio.run(self._learner.hear_all(outcomes_of(rows), rows.transactions))
+        self._loop.run_until_complete(self._learner.hear_all(outcomes_of(rows), rows.transactions))
 
     def predict(self, rows: Cases) -> Numbers:
         """The probability of fraud."""
-        decisions = asyncio.run(self._learner.decide_all(rows.transactions))
+        decisions = self._loop.run_until_complete(self._learner.decide_all(rows.transactions))
         self._cited += [len(decision.cited) for decision in decisions]
         return np.array([decision.probability for decision in decisions])
 

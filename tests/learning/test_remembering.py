@@ -320,7 +320,9 @@ def test_a_process_that_has_not_heard_of_a_training_writes_to_the_memory_it_bega
 
 def test_what_is_decided_during_a_training_is_not_lost(book: BulletPlaybook, memory: EntityMemory) -> None:
     learner = trained(book)
-    change = memory.filling(Cases.of([Case(transaction=pay("t1", 0), is_fraud=True)]), Transactions.of(()), book.ledger)
+    nothing = Transactions.of(())
+    studied = memory.studied(Cases.of([Case(transaction=pay("t1", 0), is_fraud=True)]), nothing)
+    change = memory.filling(studied, nothing, book.ledger)
     asyncio.run(learner.decide(pay("t2", 1)))
     book.ledger.append([], at=START, who="the training", rows=change)
     assert facts_on(learner, pay("t3", 2))["card_count_24h"] == 2.0

@@ -52,7 +52,7 @@ class KnownCase:
     @property
     def kept(self) -> Case:
         """The case as a ledger keeps it: without a text to read again, its transaction brings all facts known of it."""
-        if self.case.transaction.text:
+        if self.case.transaction.text or self.case.transaction.facts == self.facts:
             return self.case
         transaction = self.case.transaction.model_copy(update={"facts": dict(self.facts)})
         return self.case.model_copy(update={"transaction": transaction})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import add
 from types import MappingProxyType
@@ -88,23 +88,21 @@ FOLD = 3
 NO_RECORD = Record(support=0, frauds=0)
 
 
-class CaseCount(BaseModel):
+@dataclass(frozen=True, slots=True)
+class CaseCount:
     """Labelled cases, and how many of them were fraud."""
-
-    model_config = ConfigDict(frozen=True)
 
     cases: int = 0
     frauds: int = 0
 
     def plus(self, cases: int, frauds: int) -> CaseCount:
         """The count with some more."""
-        return CaseCount(cases=self.cases + cases, frauds=self.frauds + frauds)
+        return CaseCount(self.cases + cases, self.frauds + frauds)
 
 
-class LearningState(BaseModel):
+@dataclass(frozen=True, slots=True)
+class LearningState:
     """How far learning has come at one node, as the ledger tells."""
-
-    model_config = ConfigDict(frozen=True)
 
     remembered: CaseCount = CaseCount()
     """What the latest review, or training, looked at."""
@@ -169,7 +167,7 @@ class PlaybookState:
         self._mapping = frame.mapping
         self._scales = dict(frame.scales)
         self._learning = dict(frame.learning)
-        self._uncounted: dict[str, list[int]] = {}
+        self._uncounted: dict[str, tuple[int, ...]] = {}
         """What was credited and is not written to bullets yet: many outcomes change the same few."""
         self._snapshot: Snapshot | None = None
 
@@ -206,27 +204,23 @@ class PlaybookState:
         match what:
             case OutcomeHeard(node=node, remembered=True, outcome=outcome):
                 before = self.learning(node)
-                changes: dict[str, object] = {
-                    "unreviewed": before.unreviewed.plus(1, outcome.is_fraud),
-                    "unwatched": before.unwatched + 1,
-                }
+                new = before.unreviewed.plus(1, outcome.is_fraud)
+                now = LearningState(
+                    before.remembered, new, before.unwatched + 1, before.reviews, before.rereads
+                )  # spelt out: it comes with every outcome
             case Trained(node=node):
-                looked_at = CaseCount(cases=what.remembered, frauds=what.remembered_frauds)
-                changes = {"remembered": looked_at, "unreviewed": CaseCount(), "unwatched": 0}
+                looked_at = CaseCount(what.remembered, what.remembered_frauds)
+                now = replace(self.learning(node), remembered=looked_at, unreviewed=CaseCount(), unwatched=0)
             case Reviewed(node=node, whole=True):
-                changes = {
-                    "remembered": CaseCount(cases=what.cases, frauds=what.frauds),
-                    "unreviewed": CaseCount(),
-                    "unwatched": 0,
-                    "reviews": self.learning(node).reviews + 1,
-                }
+                before, looked_at = self.learning(node), CaseCount(what.cases, what.frauds)
+                now = LearningState(looked_at, reviews=before.reviews + 1, rereads=before.rereads)
             case Reviewed(node=node):
-                changes = {"unwatched": 0}
+                now = replace(self.learning(node), unwatched=0)
             case Reread(node=node):
-                changes = {"rereads": self.learning(node).rereads + 1}
+                now = replace(self.learning(node), rereads=self.learning(node).rereads + 1)
             case _:
                 return
-        self._learning[node] = self.learning(node).model_copy(update=changes)
+        self._learning[node] = now
 
     def _changes(self, event: Event) -> bool:
         """Apply what the event says of bullets and frames; whether it said anything."""
@@ -350,8 +344,8 @@ class PlaybookState:
         bounded = min(counts) < 0 or credit.fired_frauds > credit.fired
         if bounded:
             self._count()
-        kept = self._uncounted.setdefault(credit.bullet_id, [0] * len(counts))
-        kept[:] = map(add, kept, counts)
+        kept = self._uncounted.get(credit.bullet_id)
+        self._uncounted[credit.bullet_id] = counts if kept is None else tuple(map(add, kept, counts))
         if bounded:
             self._count()
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from acefraud.core.transaction import FactValue
 
+T = TypeVar("T")
 Numbers = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.int8]
 Codes = npt.NDArray[np.int32]
@@ -194,24 +196,29 @@ class FactTable:
 
 
 def _columns_of(rows: Sequence[Mapping[str, FactValue]]) -> Columns:
-    count = len(rows)
     numbers: dict[str, Numbers] = {}
     flags: dict[str, Flags] = {}
-    words: dict[str, dict[int, str]] = {}
-    for place, row in enumerate(rows):
-        for name, value in row.items():
-            if type(value) is float:
-                if name not in numbers:
-                    numbers[name] = np.full(count, np.nan)
-                numbers[name][place] = value
-            elif type(value) is bool:
-                if name not in flags:
-                    flags[name] = np.full(count, -1, dtype=np.int8)
-                flags[name][place] = value
-            elif type(value) is str:
-                words.setdefault(name, {})[place] = value
-    categories = {name: _coded(found, count) for name, found in words.items()}
+    categories: dict[str, tuple[Codes, tuple[str, ...]]] = {}
+    names: dict[str, FactValue] = {}
+    for row in rows:
+        names.update(row)
+    for name in names:
+        values = [row.get(name) for row in rows]
+        kinds = set(map(type, values))
+        if float in kinds:
+            numbers[name] = np.array(_only(float, values, kinds), dtype=np.float64)  # None becomes NaN
+        if bool in kinds:
+            flags[name] = np.array([-1 if one is None else one for one in _only(bool, values, kinds)], dtype=np.int8)
+        if str in kinds:
+            categories[name] = coded(_only(str, values, kinds))
     return Columns(numbers, flags, categories)
+
+
+def _only(kind: type[T], values: Sequence[FactValue | None], kinds: set[type]) -> Sequence[T | None]:
+    """The values of one kind, and None in place of others."""
+    if kinds <= {kind, type(None)}:
+        return cast(Sequence[T | None], values)
+    return [value if type(value) is kind else None for value in values]
 
 
 def coded(values: Sequence[str | None]) -> tuple[Codes, tuple[str, ...]]:
@@ -221,7 +228,9 @@ def coded(values: Sequence[str | None]) -> tuple[Codes, tuple[str, ...]]:
     >>> codes.tolist(), words
     ([1, -1, 0], ('app', 'web'))
     """
-    return _coded({place: value for place, value in enumerate(values) if value is not None}, len(values))
+    words = tuple(sorted({value for value in values if value is not None}))
+    code: dict[str | None, int] = {word: place for place, word in enumerate(words)}
+    return np.array([code.get(value, -1) for value in values], dtype=np.int32), words
 
 
 def _either(one: tuple[Codes, tuple[str, ...]], other: tuple[Codes, tuple[str, ...]]) -> tuple[Codes, tuple[str, ...]]:
@@ -238,11 +247,3 @@ def _stacked_words(parts: Sequence[tuple[Codes, tuple[str, ...]]]) -> tuple[Code
     place = {word: position for position, word in enumerate(together)}
     lookups = [np.array([*(place[word] for word in words), -1], dtype=np.int32) for _, words in parts]
     return np.concatenate([lookup[codes] for lookup, (codes, _) in zip(lookups, parts, strict=True)]), together
-
-
-def _coded(found: Mapping[int, str], count: int) -> tuple[Codes, tuple[str, ...]]:
-    words = tuple(sorted(set(found.values())))
-    code = {word: position for position, word in enumerate(words)}
-    codes = np.full(count, -1, dtype=np.int32)
-    codes[list(found)] = [code[word] for word in found.values()]
-    return codes, words

@@ -11,14 +11,13 @@ import numpy.typing as npt
 from acefraud.core.table import Codes, Columns, FactTable, RowIndex, coded
 from acefraud.core.timestamps import UNKNOWN, Micros, micros_of, time_of
 from acefraud.core.transaction import Case, FactValue, Transaction
+from acefraud.core.trusted import trusted
 
 Ids = npt.NDArray[np.object_]
 Words = tuple[Codes, tuple[str, ...]]
 """A code for each row (-1 where there is none), and the words that the codes stand for."""
 
 _AT_ONCE = 1_000
-_FIELDS = {"id", "time", "facts", "text", "entities"}
-_CASE_FIELDS = {"transaction", "is_fraud", "known_at", "difficulty", "metadata"}
 
 
 class Transactions(Sequence[Transaction]):
@@ -142,8 +141,8 @@ class Transactions(Sequence[Transaction]):
         return "" if self.texts is None else self.texts[place]
 
     def _row(self, place: int, facts: dict[str, FactValue]) -> Transaction:
-        return Transaction.model_construct(  # of columns whose cells were checked when they were read
-            _FIELDS,
+        return trusted(
+            Transaction,
             id=self.ids[place],
             time=time_of(self.times[place]),
             facts=facts,
@@ -262,8 +261,8 @@ class Cases(Sequence[Case]):
         return self.transactions.facts
 
     def _row(self, place: int, transaction: Transaction) -> Case:
-        return Case.model_construct(
-            _CASE_FIELDS,
+        return trusted(
+            Case,
             transaction=transaction,
             is_fraud=bool(self.labels[place]),
             known_at=time_of(self.known_at[place]),

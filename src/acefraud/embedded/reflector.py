@@ -21,6 +21,7 @@ from acefraud.embedded.induction.bins import BinOptions
 from acefraud.embedded.induction.boosting import History, Induced, InductionOptions, Lesson, induce, too_little
 from acefraud.embedded.induction.fitting import Cases as FitCases
 from acefraud.embedded.induction.fitting import FitOptions, fit
+from acefraud.embedded.induction.trees import TreeOptions
 from acefraud.embedded.problem_types import problem_types
 from acefraud.errors import InputError
 
@@ -37,10 +38,12 @@ class ReflectorOptions:
     """The search through a whole history."""
     review: InductionOptions = field(
         default_factory=lambda: InductionOptions(
-            rounds=8,
+            rounds=5,
+            per_round=12,
             runs=1,
             most_rows=10_000,
             bins=BinOptions(cuts=24, fraud_cuts=12),
+            trees=TreeOptions(leaves=10),
             fit=FitOptions(certainty=1.5),
         )
     )

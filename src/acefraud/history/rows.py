@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Generic, TypeVar
 
 from acefraud.core.ledger import RowStore
@@ -29,7 +30,8 @@ class Rows(Generic[T]):
 
     def get(self, key: str) -> T | None:
         """One row, if it is there."""
-        return self.get_many([key]).get(key)
+        row = self._rows.get(key)
+        return self.get_many([key]).get(key) if row is None else row
 
     def put(self, key: str, row: T) -> None:
         """Keep a row that is new or was changed."""
@@ -56,5 +58,5 @@ class Rows(Generic[T]):
         """All has been written; the cache may shrink again."""
         self._changed.clear()
         self._gone.clear()
-        while len(self._rows) > self._most:
-            del self._rows[next(iter(self._rows))]
+        for key in list(islice(self._rows, max(0, len(self._rows) - self._most))):
+            del self._rows[key]

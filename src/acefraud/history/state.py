@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from acefraud.core.ledger import RowStore
@@ -82,6 +82,8 @@ class HistoryState:
         self._plan = plan
         self._store: RowStore = MemoryRows() if store is None else store
         self._outlooks = {column: Outlook.of(plan, column, amounts=amounts) for column in plan.entities}
+        self._others = {column: tuple(other for other, _ in plan.others(column)) for column in plan.entities}
+        self._prefixes = {column: f"e:{plan.name_of(column)}:" for column in plan.entities}
         self._names = tuple(plan.facts(amounts=amounts))
         self._entities = Rows(self._store, EntityState.load, EntityState.dump, most=cache)
         self._taken = Rows(self._store, Taken.load, Taken.dump, most=cache)
@@ -101,19 +103,23 @@ class HistoryState:
         return dict(facts)
 
     def _facts(self, event: Event, time: int) -> dict[str, FactValue]:
-        keys = _keys(self._plan, event)
+        keys = self._keys(event)
         states = self._entities.get_many(keys.values())
         facts: dict[str, FactValue] = {}
         for column, key in keys.items():
             state = states.get(key) or EntityState()
-            facts |= state.facts(_sight(self._plan, column, event, time), self._outlooks[column])
+            facts |= state.facts(self._sight(column, event, time), self._outlooks[column])
         return facts
 
-    def add(self, event: Event) -> None:
-        """Count a transaction from now on. Without a time it cannot be."""
+    def add(self, event: Event, facts: Mapping[str, FactValue] | None = None) -> None:
+        """Count a transaction from now on, with the ``facts`` that it has where they are known already.
+
+        Without a time it cannot be counted.
+        """
         if event.time_us is None or self._remembered(event.id) is not None:
             return
-        facts = self._latest[1] if self._latest and self._latest[0] is event else self._facts(event, event.time_us)
+        if facts is None:
+            facts = self._latest[1] if self._latest and self._latest[0] is event else self._facts(event, event.time_us)
         numbers = dict(self._added(event, event.time_us))
         taken = Taken(event.time_us, numbers, [facts.get(name) for name in self._names])
         self._taken.put(_taken_key(event.id), taken)
@@ -121,13 +127,27 @@ class HistoryState:
         self._latest = None
 
     def _added(self, event: Event, time: int) -> Iterator[tuple[str, tuple[str, int]]]:
-        keys = _keys(self._plan, event)
+        keys = self._keys(event)
         states = self._entities.get_many(keys.values())
         for column, key in keys.items():
             state = states.get(key) or EntityState()
-            number = state.add(_sight(self._plan, column, event, time), self._outlooks[column])
+            number = state.add(self._sight(column, event, time), self._outlooks[column])
             self._entities.put(key, state)
             yield key, (column, number)
+
+    def _keys(self, event: Event) -> dict[str, str]:
+        """The key of each entity that takes part, by column."""
+        entities = event.entities
+        return {column: prefix + entities[column] for column, prefix in self._prefixes.items() if column in entities}
+
+    def _sight(self, column: str, event: Event, time: int) -> Sight:
+        return Sight(
+            time=time,
+            amount=amount_units(event.amount),
+            category=event.category if self._plan.category else None,
+            others=tuple(map(event.entities.get, self._others[column])),
+            place=place(event.latitude, event.longitude) if self._plan.has_places else None,
+        )
 
     @property
     def newest(self) -> int | None:
@@ -202,25 +222,9 @@ class HistoryState:
             clock.first += 1
 
 
-def _keys(plan: HistoryPlan, event: Event) -> dict[str, str]:
-    """The key of each entity that takes part, by column."""
-    there = (column for column in plan.entities if column in event.entities)
-    return {column: f"e:{plan.name_of(column)}:{event.entities[column]}" for column in there}
-
-
 def _taken_key(transaction_id: str) -> str:
     return f"t:{transaction_id}"
 
 
 def _chunk_key(number: int) -> str:
     return f"q:{number}"
-
-
-def _sight(plan: HistoryPlan, column: str, event: Event, time: int) -> Sight:
-    return Sight(
-        time=time,
-        amount=amount_units(event.amount),
-        category=event.category if plan.category else None,
-        others=tuple(event.entities.get(other) for other, _ in plan.others(column)),
-        place=place(event.latitude, event.longitude) if plan.has_places else None,
-    )

@@ -10,9 +10,11 @@ from acefraud.core.decision import Decision
 from acefraud.core.events import Credit, OutcomeHeard
 from acefraud.core.ledger import KnownCase
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource
+from acefraud.core.page import Page
 from acefraud.core.playbook import Snapshot
 from acefraud.core.rules import places_in
 from acefraud.core.transaction import Case, FactValue, Transaction
+from acefraud.core.trusted import trusted
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,8 @@ class Hearing:
     def known_case(self) -> KnownCase:
         """The case to be remembered."""
         assert self.subject is not None
-        case = Case.model_construct(
+        case = trusted(
+            Case,
             transaction=self.subject,
             is_fraud=self.outcome.is_fraud,
             known_at=self.outcome.at,
@@ -69,34 +72,61 @@ class Taken:
         return self.heard is not None and self.heard.remembered
 
 
+class _RulesInUse:
+    """The conditions of a book, page by page, and which of them count; looked up once for many outcomes."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.book = snapshot.book
+        self._pages: dict[str | None, list[tuple[Page, int]]] = {}
+
+    def fired(self, facts: Mapping[str, FactValue], node: str | None) -> list[str]:
+        """The bullets whose condition held, selected or not; of one node, or each of its own; in their order."""
+        return [
+            page.ids[place]
+            for page, in_use in self._of(node)
+            for place in places_in(page.rules.standing(facts)[1] & in_use)
+        ]
+
+    def _of(self, node: str | None) -> list[tuple[Page, int]]:
+        if node not in self._pages:
+            number = None if node is None else self.book.node(node)
+            self._pages[node] = [
+                (page, (page.not_retired() if node is None else page.in_use(number)).bits)
+                for page in self.book.pages
+                if page.rules.any
+            ]
+        return self._pages[node]
+
+
 def take_in(
     hearings: Sequence[Hearing], before: Mapping[str, Sequence[OutcomeHeard]], snapshot: Snapshot, node: str
 ) -> list[Taken]:
     """What outcomes are recorded as, in turn: one that comes later in a batch knows of those before it."""
     known = {transaction_id: [heard for heard in some if heard.node == node] for transaction_id, some in before.items()}
-    taken = []
+    rules, taken = _RulesInUse(snapshot), []
     for hearing in hearings:
         past = known.setdefault(hearing.outcome.transaction_id, [])
-        one = _taken(hearing, past, snapshot, node)
+        one = _taken(hearing, past, rules, node)
         if one.heard is not None:
             past.append(one.heard)
         taken.append(one)
     return taken
 
 
-def _taken(hearing: Hearing, before: Sequence[OutcomeHeard], snapshot: Snapshot, node: str) -> Taken:
+def _taken(hearing: Hearing, before: Sequence[OutcomeHeard], rules: _RulesInUse, node: str) -> Taken:
     if heard_before(hearing, before):
         return Taken(hearing, None, is_news=False)
     outcome, known = hearing.outcome, before if hearing.is_opinion else labels_in(before)
     first_of_a_decision = hearing.decision is not None and bool(known) and known[-1].decision_id is None
     news = not known or known[-1].outcome.is_fraud != outcome.is_fraud or first_of_a_decision
-    heard = OutcomeHeard.model_construct(  # of parts that were checked when they were made
+    heard = trusted(
+        OutcomeHeard,
         kind="outcome_revised" if before else "outcome_heard",
         node=node,
         outcome=outcome,
         decision_id=hearing.decision.id if hearing.decision else None,
         judgement=hearing.judgement,
-        credits=all_credits(before, hearing, snapshot) if news else (),
+        credits=all_credits(before, hearing, rules) if news else (),
         remembered=hearing.teaches and news,
     )
     return Taken(hearing, heard, news)
@@ -116,9 +146,9 @@ def heard_before(hearing: Hearing, before: Sequence[OutcomeHeard]) -> bool:
     return same and (latest.decision_id is not None or hearing.decision is None)
 
 
-def all_credits(before: Sequence[OutcomeHeard], hearing: Hearing, snapshot: Snapshot) -> tuple[Credit, ...]:
+def all_credits(before: Sequence[OutcomeHeard], hearing: Hearing, rules: _RulesInUse) -> tuple[Credit, ...]:
     """What earlier truths counted is taken back. A bullet that was learnt since has no part in the revision."""
-    fresh = credits_for(hearing, snapshot)
+    fresh = credits_for(hearing, rules)
     labelled = labels_in(before)
     if labelled:
         then = {credit.bullet_id for credit in labelled[0].credits}
@@ -131,7 +161,7 @@ def labels_in(before: Sequence[OutcomeHeard]) -> list[OutcomeHeard]:
     return [heard for heard in before if heard.outcome.source is not OutcomeSource.JUDGE]
 
 
-def credits_for(hearing: Hearing, snapshot: Snapshot) -> tuple[Credit, ...]:
+def credits_for(hearing: Hearing, rules: _RulesInUse) -> tuple[Credit, ...]:
     """Helpful or harmful where a bullet was used, and its own record where it fired."""
     if hearing.subject is None:
         return ()
@@ -139,7 +169,7 @@ def credits_for(hearing: Hearing, snapshot: Snapshot) -> tuple[Credit, ...]:
     used = set(decision.cited) if decision and right is not None else set()
     fired: list[str] = []
     if not hearing.is_opinion:  # which is no measurement
-        fired = fired_in(snapshot, hearing.facts, decision.node if decision else None)
+        fired = rules.fired(hearing.facts, decision.node if decision else None)
     helpful, harmful = int(right is True), int(right is False)
     credited = [
         Credit(bullet_id=one, helpful=helpful, harmful=harmful, selected=1, fired=1, fired_frauds=fraud)
@@ -147,23 +177,13 @@ def credits_for(hearing: Hearing, snapshot: Snapshot) -> tuple[Credit, ...]:
         else Credit(bullet_id=one, fired=1, fired_frauds=fraud)
         for one in fired
     ]
-    unproven = [one for one in used.difference(fired) if one in snapshot.book]
+    book = rules.book
+    unproven = [one for one in used.difference(fired) if one in book]
     credited += [
         Credit(bullet_id=one, helpful=helpful, harmful=harmful, selected=1)
-        for one in sorted(unproven, key=lambda one: snapshot.book.row(one) or 0)
+        for one in sorted(unproven, key=lambda one: book.row(one) or 0)
     ]
     return tuple(credited)
-
-
-def fired_in(snapshot: Snapshot, facts: Mapping[str, FactValue], node: str | None) -> list[str]:
-    """The bullets whose condition held, selected or not; of one node, or each of its own; in the order of the book."""
-    found: list[str] = []
-    for page in snapshot.book.pages:
-        if page.rules.any:
-            proven = page.rules.standing(facts)[1]
-            in_use = page.in_use(snapshot.book.node(node)) if node is not None else page.not_retired()
-            found += [page.ids[place] for place in places_in(proven & in_use.bits)]
-    return found
 
 
 def taken_back(before: Sequence[OutcomeHeard]) -> list[Credit]:

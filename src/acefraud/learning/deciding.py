@@ -10,6 +10,7 @@ from acefraud.core.decision import Decision, SelectionTrace, decision_id
 from acefraud.core.playbook import Snapshot
 from acefraud.core.roles import Agent, Assessment, FetchesAhead
 from acefraud.core.transaction import Transaction
+from acefraud.core.trusted import trusted
 from acefraud.embedded.agent import SimpleFraudAgent, weigh
 from acefraud.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.embedded.facts import READER, KnownFacts, facts_of
@@ -56,11 +57,13 @@ def decided(
     *,
     node: str,
     threshold: float,
+    selection_fallback: str = "",
 ) -> Decision:
     """What was thought of a transaction, as it is recorded."""
     stood_in = ("fallback", str(view.verdict)) if view.fallback else ()
     how = " ".join(part for part in (view.model, view.prompt, *stood_in) if part)
-    return Decision.model_construct(  # of parts that were checked when they were made
+    return trusted(
+        Decision,
         id=decision_id(transaction, node, how, trace),
         transaction=transaction,
         node=node,
@@ -80,6 +83,7 @@ def decided(
         prompt=view.prompt,
         usage=view.usage,
         fallback=view.fallback,
+        selection_fallback=selection_fallback,
     )
 
 
@@ -101,8 +105,9 @@ class Decider:
         threshold = calibration.threshold if calibration else self._options.threshold
 
         def made(transaction: Transaction, facts: KnownFacts, view: Assessment, chosen: Selection) -> Decision:
-            decision = decided(transaction, facts, view, chosen.trace, node=node, threshold=threshold)
-            return decision.model_copy(update={"selection_fallback": failure}) if failure else decision
+            return decided(
+                transaction, facts, view, chosen.trace, node=node, threshold=threshold, selection_fallback=failure
+            )
 
         async def decide(transaction: Transaction, facts: KnownFacts) -> Decision:
             chosen = selector.select(transaction, facts.facts, snapshot, node=node, n_bullets=self._options.n_bullets)

@@ -18,6 +18,7 @@ from acefraud.core.playbook import LearningState, Snapshot
 from acefraud.core.roles import Agent, Judge, Presents
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.core.transactions import Cases, Transactions
+from acefraud.core.trusted import trusted
 from acefraud.curation.curator import Curator
 from acefraud.embedded.agent import SimpleFraudAgent
 from acefraud.embedded.case_memory import LabelledFacts
@@ -112,7 +113,7 @@ class Learner:
         recorded = self.playbook.ledger.recorded([decision.id for decision in decisions])
         fresh = {one.id: one for one in decisions if one.id not in recorded}
         self.playbook.record(
-            [DecisionMade.model_construct(decision=decision) for decision in fresh.values()],
+            [trusted(DecisionMade, kind="decision_made", decision=decision) for decision in fresh.values()],
             rows=memory.adding([one.transaction for one in fresh.values()]) if memory and fresh else None,
         )
         return [recorded.get(one.id, one) for one in decisions]

@@ -6,20 +6,21 @@ that neither is ever there without the other. Nothing of it is held between two 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from acefraud.core.ledger import Ledger, RowsChange, RowStore
 from acefraud.core.outcome import Outcome, OutcomeSource
-from acefraud.core.timestamps import UNKNOWN, micros_of
+from acefraud.core.timestamps import UNKNOWN, Micros, micros_of
 from acefraud.core.transaction import Case, FactValue, Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets import SchemaMapping, parse_mapping
 from acefraud.datasets.assembly import fact_names
-from acefraud.datasets.history_facts import history_facts
+from acefraud.datasets.history_facts import history_facts, usual_known_at
 from acefraud.history import Event, HistoryPlan, HistoryState, MemoryRows
 from acefraud.storage.rows import DraftRows
 
@@ -38,6 +39,39 @@ class _Row:
     transaction: Transaction
     is_fraud: bool | None = None
     known_at: int = UNKNOWN
+    has_facts: bool = False
+    """Whether the facts that its history gives are among its own already."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Past:
+    """The rows of a training history that a memory needs, in order; each is built when its turn comes."""
+
+    cases: Cases
+    known_at: Micros
+    waiting: Transactions
+    is_case: npt.NDArray[np.bool_]
+    """Row by row, whether it is the next of the cases or the next of those that wait."""
+
+    @classmethod
+    def of(cls, cases: Cases, waiting: Transactions, plan: HistoryPlan) -> _Past:
+        """All of a short history; of a long one what its longest window, seen from its end, still reaches."""
+        times = np.concatenate([cases.transactions.times, waiting.times])
+        known_at = np.concatenate([usual_known_at(cases, plan), np.full(len(waiting), UNKNOWN)])
+        order = np.arange(len(times)) if (times == UNKNOWN).any() else np.argsort(times, kind="stable")
+        if len(times) > MOST_ROWS:
+            since = int(times.max()) - plan.longest.length
+            reaches = (times != UNKNOWN) & (np.maximum(times, known_at) > since)
+            order = order[reaches[order]]
+        is_case = order < len(cases)
+        places = order[is_case]
+        return cls(cases.take(places), known_at[places], waiting.take(order[~is_case] - len(cases)), is_case)
+
+    def __iter__(self) -> Iterator[_Row]:
+        waiting = map(_Row, self.waiting)
+        truths = zip(self.cases.transactions, self.cases.labels.tolist(), self.known_at.tolist(), strict=True)
+        studied = (_Row(one, is_fraud, known_at, has_facts=True) for one, is_fraud, known_at in truths)
+        return (next(studied if is_case else waiting) for is_case in self.is_case.tolist())
 
 
 @dataclass(frozen=True)
@@ -139,13 +173,13 @@ class EntityMemory:
                 facts[place] = self._lived(state, row)
         return [_with_facts(case, facts[place]) for place, case in enumerate(cases)]
 
-    def filling(self, cases: Cases, waiting: Transactions, ledger: Ledger) -> RowsChange:
-        """Take a whole history into the memory; one that was kept by another plan ends.
+    def filling(self, studied: Cases, waiting: Transactions, ledger: Ledger) -> RowsChange:
+        """Take a whole history into the memory, with the facts it was `studied` with; one of another plan ends.
 
         The work is done beforehand, so that other writers do not wait for it; where one of them was faster, it is
         done again.
         """
-        past = self._needed(cases, waiting)
+        past = _Past.of(studied, waiting, self.plan)
         with ledger.rows() as rows:
             before = rows.get_many([_CHANGES])
             draft = DraftRows(rows)
@@ -186,25 +220,6 @@ class EntityMemory:
             return micros_of(case.known_at)
         return micros_of(case.transaction.time) + self.plan.delay if case.transaction.time else UNKNOWN
 
-    def _needed(self, cases: Cases, waiting: Transactions) -> list[_Row]:
-        """All of a short history; of a long one what its longest window, seen from its end, still reaches."""
-        times = np.concatenate([cases.transactions.times, waiting.times])
-        known_at = np.concatenate([cases.known_at, np.full(len(waiting), UNKNOWN)])
-        late = (known_at == UNKNOWN) & (times != UNKNOWN)
-        late[len(cases) :] = False
-        known_at[late] = times[late] + self.plan.delay
-        order = np.arange(len(times)) if (times == UNKNOWN).any() else np.argsort(times, kind="stable")
-        if len(times) > MOST_ROWS:
-            since = int(times.max()) - self.plan.longest.length
-            reaches = (times != UNKNOWN) & (np.maximum(times, known_at) > since)
-            order = order[reaches[order]]
-        return [
-            _Row(cases.transactions[place], bool(cases.labels[place]), int(known_at[place]))
-            if place < len(cases)
-            else _Row(waiting[place - len(cases)])
-            for place in order.tolist()
-        ]
-
     def _lived(self, state: HistoryState, row: _Row) -> dict[str, FactValue]:
         """The facts of a transaction that happens now."""
         event = self.event(row.transaction)
@@ -213,7 +228,7 @@ class EntityMemory:
         return facts
 
     def _live(self, state: HistoryState, row: _Row, event: Event | None = None) -> None:
-        state.add(event or self.event(row.transaction))
+        state.add(event or self.event(row.transaction), row.transaction.facts if row.has_facts else None)
         if row.is_fraud is not None and row.known_at != UNKNOWN:
             state.hear(row.transaction.id, row.is_fraud, row.known_at)
 

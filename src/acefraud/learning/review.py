@@ -33,7 +33,7 @@ Mask = npt.NDArray[np.bool_]
 _FITTED_TO_NOTHING = "fitted to nothing: others say it already, or it no longer holds"
 _SEVERAL = 500
 """Outcomes after which half as many cases of the rarer kind will do."""
-_SLOWEST_FROM = 4_000
+_SLOWEST_FROM = 1_000
 """Remembered cases from which on a review waits for as large a share of new ones as it ever does."""
 
 
@@ -42,7 +42,7 @@ def review_due(state: LearningState, options: LearnerOptions, least_cases: int) 
 
     Cases of the rarer kind, mostly frauds, are what teaches: it takes `review_least` new ones, or `review_share` of
     those remembered. A review costs in proportion to what it looks at, so the more is remembered the longer it waits,
-    up to a fifth of that; but never for more than `review_at_last` outcomes.
+    up to a quarter of that; but never for more than `review_at_last` outcomes.
     """
     new, cases = state.unreviewed, state.remembered.cases + state.unreviewed.cases
     frauds = state.remembered.frauds + new.frauds
@@ -51,7 +51,7 @@ def review_due(state: LearningState, options: LearnerOptions, least_cases: int) 
         return False
     least = options.review_least if new.cases < _SEVERAL else options.review_least / 2
     enough = new_rarer >= max(least, options.review_share * rarer)
-    patient = new.cases >= 0.2 * cases * min(1.0, cases / _SLOWEST_FROM)
+    patient = new.cases >= 0.25 * cases * min(1.0, cases / _SLOWEST_FROM)
     return (enough and patient) or new.cases >= options.review_at_last
 
 

@@ -49,11 +49,12 @@ class Training:
     ) -> Training:
         """A history made ready to be learnt from, with the facts that its mapping's history gives. Nothing is kept."""
         memory = memory_for(mapping)
-        cases = (given if memory is None else memory.studied(given, waiting)).in_order()
+        studied = given if memory is None else memory.studied(given, waiting)
+        cases = studied.in_order()
         facts = LabelledFacts.of(cases)
         latest = min(len(facts), reflector.memory.capacity)
         if memory is not None:
-            rows: RowsChange | None = memory.filling(given, waiting, playbook.ledger)
+            rows: RowsChange | None = memory.filling(studied, waiting, playbook.ledger)
         else:  # a training without a history ends one that is kept
             rows = forgetting if memory_for(playbook.snapshot().mapping) else None
         return cls(

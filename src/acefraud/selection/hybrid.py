@@ -11,12 +11,13 @@ import numpy as np
 
 from acefraud.core.book import Book
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source
-from acefraud.core.decision import BulletScore, SelectionTrace
+from acefraud.core.decision import BulletScore, SelectionTrace, StageCount
 from acefraud.core.english import say_facts
 from acefraud.core.playbook import ReadsPlaybook, Snapshot
 from acefraud.core.roles import Embedder, FetchesAhead, Presents, Vectors
 from acefraud.core.rules import places_in
 from acefraud.core.transaction import FactValue, Transaction
+from acefraud.core.trusted import trusted
 from acefraud.embedded.embedder import DEFAULT_EMBEDDER, embedder_named
 from acefraud.embedded.facts import facts_of
 from acefraud.errors import ConfigurationError, InputError
@@ -300,26 +301,28 @@ class HybridSelector:
 
     def _selection(self, book: Book, chosen: Chosen, revision: int, settings: str) -> Selection:
         bullets = tuple(book.at(row) for row, _ in chosen.picks)
-        trace = SelectionTrace.model_validate(
-            {
-                "stages": [{"stage": name, "left": left} for name, left in zip(STAGES, chosen.left, strict=True)],
-                "scores": [
-                    {
-                        "bullet_id": bullet.id,
-                        "quality": pick.quality,
-                        "semantic": pick.semantic,
-                        "thompson": pick.thompson,
-                        "combined": pick.combined,
-                        "diversity": pick.diversity,
-                        "total": pick.combined + pick.diversity,
-                    }
-                    for bullet, (_, pick) in zip(bullets, chosen.picks, strict=True)
-                ],
-                "revision": revision,
-                "seed": self.seed,
-                "embedder": self.embedder.name,
-                "settings": settings,
-            }
+        trace = trusted(
+            SelectionTrace,
+            stages=tuple(
+                trusted(StageCount, stage=name, left=left) for name, left in zip(STAGES, chosen.left, strict=True)
+            ),
+            scores=tuple(
+                trusted(
+                    BulletScore,
+                    bullet_id=bullet.id,
+                    quality=pick.quality,
+                    semantic=pick.semantic,
+                    thompson=pick.thompson,
+                    combined=pick.combined,
+                    diversity=pick.diversity,
+                    total=pick.combined + pick.diversity,
+                )
+                for bullet, (_, pick) in zip(bullets, chosen.picks, strict=True)
+            ),
+            revision=revision,
+            seed=self.seed,
+            embedder=self.embedder.name,
+            settings=settings,
         )
         return Selection(bullets, trace.scores, trace, chosen.proven)
 

@@ -24,6 +24,7 @@ from acefraud.core.ledger import KnownCase, Past, RememberedCase, RowsChange, Ro
 from acefraud.core.playbook import Checkpoint
 from acefraud.core.timestamps import micros_of
 from acefraud.core.transaction import Case, FactValue
+from acefraud.core.trusted import trusted
 from acefraud.errors import StoreConflict
 from acefraud.history import MemoryRows
 from acefraud.storage.rows import DraftRows
@@ -60,7 +61,7 @@ class MemoryLedger:
         if unless is not None and (met := self._met(unless)) is not None:
             raise conflict(met)
         events = [
-            Event.model_construct(seq=last + place, at=at, who=who, why=why, what=what)
+            trusted(Event, seq=last + place, at=at, who=who, why=why, what=what)
             for place, what in enumerate(happenings, 1)
         ]
         if rows is not None:
@@ -77,7 +78,7 @@ class MemoryLedger:
         for known in cases:
             self._cases_seen += 1
             self._cases.pop(known.case.transaction.id, None)
-            self._cases[known.case.transaction.id] = self._cases_seen, replace(known, case=known.kept)
+            self._cases[known.case.transaction.id] = self._cases_seen, KnownCase(known.kept, known.facts, known.reader)
         return events
 
     def _met(self, unless: Unless) -> Event | None:

@@ -21,6 +21,7 @@ from acefraud.core.page import KeptPage
 from acefraud.core.playbook import Checkpoint, Frame
 from acefraud.core.timestamps import UNKNOWN, micros_of
 from acefraud.core.transaction import Case, FactValue
+from acefraud.core.trusted import trusted
 from acefraud.errors import StoreError
 from acefraud.storage.connection import WAIT_SECONDS, open_engine, writing
 from acefraud.storage.faults import translated
@@ -84,7 +85,7 @@ class SqliteLedger:
             if unless is not None and last > unless.seq:
                 self._refuse(connection, unless)
             written = [
-                Event.model_construct(seq=last + place, at=at, who=who, why=why, what=what)
+                trusted(Event, seq=last + place, at=at, who=who, why=why, what=what)
                 for place, what in enumerate(happenings, 1)
             ]
             if event_rows:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -145,12 +143,11 @@ class BinnedTable:
 
 def cut_facts(table: FactTable, labels: Mask, options: BinOptions) -> tuple[BinnedFact, ...]:
     """The bins of every fact that tells anything apart."""
-    facts = (_cut(name, table, labels, options) for name in table.names)
+    found = (_cut(name, table, labels, options) for name in table.names)
+    facts = _with_round_cuts([fact for fact in found if fact is not None])
     columns = table.columns
     return tuple(
-        replace(fact, may_be_missing=words_for(fact.name) is None and not _mixed(fact.name, columns))
-        for fact in facts
-        if fact is not None
+        replace(fact, may_be_missing=words_for(fact.name) is None and not _mixed(fact.name, columns)) for fact in facts
     )
 
 
@@ -181,42 +178,79 @@ def _cut_words(
 
 def _cut_numbers(name: str, numbers: Column, labels: Mask, options: BinOptions) -> BinnedFact | None:
     known = ~np.isnan(numbers)
-    values = numbers[known]
-    distinct = np.unique(values)
-    if len(distinct) < 2:
+    values = np.sort(numbers[known])
+    if len(values) < 2 or values[0] == values[-1]:
         return None
-    if len(distinct) <= options.few_values and bool(np.all(distinct == np.floor(distinct))):
-        return BinnedFact(name, Kind.STEP, distinct[1:], ())
-    frauds = numbers[known & labels]
-    cuts = np.quantile(values, np.arange(1, options.cuts + 1) / (options.cuts + 1))
+    steps = np.flatnonzero(values[1:] != values[:-1]) + 1
+    if len(steps) < options.few_values:
+        distinct = values[np.concatenate([[0], steps])]
+        if bool(np.all(distinct == np.floor(distinct))):
+            return BinnedFact(name, Kind.STEP, distinct[1:], ())
+    cuts = quantiles(values, options.cuts)
+    frauds = np.sort(numbers[known & labels])
     if len(frauds) >= options.least_support:
-        more = np.quantile(frauds, np.arange(1, options.fraud_cuts + 1) / (options.fraud_cuts + 1))
-        cuts = np.concatenate([cuts, more])
-    cuts = np.unique(cuts)
-    return BinnedFact(name, Kind.CUT, np.array(rounded_cuts(cuts, float(distinct[0]), float(distinct[-1]))), ())
+        cuts = np.concatenate([cuts, quantiles(frauds, options.fraud_cuts)])
+    edges = np.concatenate([values[:1], np.unique(cuts), values[-1:]])
+    return BinnedFact(name, Kind.CUT, edges, ())
 
 
-def rounded_cuts(cuts: npt.NDArray[np.float64], least: float, most: float) -> list[float]:
-    """Each cut as the roundest figure nearer to it than to its neighbours."""
-    edges = np.concatenate([[least], cuts, [most]])
-    middles = (edges[:-1] + edges[1:]) / 2
-    found = {roundest(float(low), float(high)) for low, high in pairwise(middles) if high > low}
-    return sorted(found)
+def quantiles(ordered: Column, count: int) -> Column:
+    """So many figures that part sorted values into equal shares, between neighbours where need be.
 
-
-def roundest(low: float, high: float) -> float:
-    """The figure in [low, high] that a person would say.
-
-    >>> roundest(1870.0, 2130.0), roundest(0.231, 0.274), roundest(3.4, 4.4)
-    (2000.0, 0.25, 4.0)
+    >>> quantiles(np.array([1.0, 2.0, 4.0]), 3).tolist()
+    [1.5, 2.0, 3.0]
     """
-    if low <= 0 <= high:
-        return 0.0
-    exponent = math.floor(math.log10(max(abs(low), abs(high)))) + 1
-    for digits in range(17):
-        for fraction in (1.0, 0.5, 0.25):
-            step = fraction * 10.0 ** (exponent - digits)
-            figure = round(math.ceil(low / step) * step, max(0, digits - exponent + 2))
-            if low <= figure <= high:
-                return figure
-    return low
+    places = np.arange(1, count + 1) / (count + 1) * (len(ordered) - 1)
+    below = np.floor(places).astype(np.int64)
+    low, high = ordered[below], ordered[np.minimum(below + 1, len(ordered) - 1)]
+    found: Column = low + (high - low) * (places - below)
+    return found
+
+
+def _with_round_cuts(facts: Sequence[BinnedFact]) -> Iterator[BinnedFact]:
+    """Facts that have edges in place of cuts with the cuts that these make."""
+    rounded = iter(rounded_cuts([fact.cuts for fact in facts if fact.kind is Kind.CUT]))
+    return (replace(fact, cuts=next(rounded)) if fact.kind is Kind.CUT else fact for fact in facts)
+
+
+def rounded_cuts(edges: Sequence[Column]) -> list[Column]:
+    """Of each fact the inner edges, each as the roundest figure nearer to it than to its neighbours.
+
+    All facts at once: one by one it would take much of the time of a short search.
+    """
+    middles = [(one[:-1] + one[1:]) / 2 for one in edges]
+    low, high = (np.concatenate([np.zeros(0), *(one[part] for one in middles)]) for part in (slice(-1), slice(1, None)))
+    figures = np.split(roundest(low, high), np.cumsum([len(one) - 1 for one in middles])[:-1])
+    return [np.unique(some[one[1:] > one[:-1]]) for one, some in zip(middles, figures, strict=False)]
+
+
+_DIGITS, _FRACTIONS = 17, (1.0, 0.5, 0.25)
+
+
+def roundest(low: Column, high: Column) -> Column:
+    """For each [low, high] the figure in it that a person would say.
+
+    >>> roundest(np.array([1870.0, 0.231, 3.4]), np.array([2130.0, 0.274, 4.4])).tolist()
+    [2000.0, 0.25, 4.0]
+    """
+    found = np.where((low <= 0) & (high >= 0), 0.0, np.nan)
+    with np.errstate(divide="ignore"):
+        exponent = np.floor(np.log10(np.maximum(np.abs(low), np.abs(high)))) + 1
+    open_ = np.flatnonzero(np.isnan(found))
+    for digits in range(_DIGITS):
+        for fraction in _FRACTIONS:
+            if not len(open_):
+                return found
+            step = fraction * 10.0 ** (exponent[open_] - digits)
+            figures = _rounded(np.ceil(low[open_] / step) * step, digits - exponent[open_] + 2)
+            fits = (low[open_] <= figures) & (figures <= high[open_])
+            found[open_[fits]] = figures[fits]
+            open_ = open_[~fits]
+    found[open_] = low[open_]
+    return found
+
+
+def _rounded(figures: Column, decimals: Column) -> Column:
+    """Each figure to its own number of decimals, so that 0.30000000000000004 reads 0.3."""
+    places = np.maximum(decimals, 0).astype(np.int64).tolist()
+    return np.array([round(figure, place) for figure, place in zip(figures.tolist(), places, strict=True)])

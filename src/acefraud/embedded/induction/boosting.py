@@ -224,6 +224,8 @@ class _Boosting:
         history, cut = parted.history, parted.cut
         earlier, counts = sample(history.labels[:cut], options.most_rows, generator)
         later, later_counts = sample(history.labels[cut:], options.most_rows, generator)
+        if options.rounds <= options.patience:  # it cannot stop early, so nobody asks how the later part fares
+            later, later_counts = later[:0], later_counts[:0]
         self._cases = parted.cases(earlier, counts)
         self._later_cases = parted.cases(later + cut, later_counts)
         self._rows, self._later_rows = history.rows.take(earlier), history.rows.take(later + cut)
@@ -238,13 +240,10 @@ class _Boosting:
 
     def run(self, progress: Callable[[float], None]) -> list[Condition]:
         """The conditions, once the later part stops improving."""
-        may_stop = self._options.rounds > self._options.patience
-        best_loss, waited = self._later_loss() if may_stop else 0.0, 0
+        best_loss, waited = self._later_loss(), 0
         for turn in range(self._options.rounds if self._table.facts else 0):
             progress(turn / self._options.rounds)
             self._round()
-            if not may_stop:
-                continue
             loss = self._later_loss()
             waited = 0 if loss < best_loss else waited + 1
             best_loss = min(loss, best_loss)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -83,9 +84,14 @@ def probabilities(log_odds: Column) -> Column:
 
 def signs_of(masks: Mask, cases: Cases) -> Column:
     """Which way each condition's own lift points, beside the share of fraud that was usual at the time."""
-    usual = cases.base_rate if cases.usual is None else cases.usual
-    signs: Column = np.sign((cases.weights * (cases.labels - usual)) @ masks)
+    signs: Column = np.sign(_excess(cases) @ masks)
     return signs
+
+
+def _excess(cases: Cases) -> Column:
+    """By how much each row is more of a fraud than was usual at the time."""
+    usual = cases.base_rate if cases.usual is None else cases.usual
+    return cases.weights * (cases.labels - usual)
 
 
 def margins(masks: Mask, cases: Cases, fitted: Fitted) -> Column:
@@ -112,8 +118,9 @@ def fit(
     never argues for approval because others overshot. It costs a little fit and keeps every reason readable.
     """
     begin = start or Fitted(np.zeros(masks.shape[1]), _first_frame(cases))
-    with threads_for(masks.size):
-        problem = _Problem(masks, cases, options, begin)
+    groups = _Groups.of(masks, cases)
+    with threads_for(groups.masks.size):
+        problem = _Problem(groups, options, begin, _first_frame(cases))
         solution = _descend(problem, steps or options.steps)
     calibration = Calibration(
         intercept=float(solution[0]),
@@ -131,30 +138,81 @@ def _first_frame(cases: Cases) -> Calibration:
     return Calibration(intercept=float(np.log(base / (1 - base))), knowledge_scale=0.0, base_rate=base)
 
 
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """Rows of which the same conditions hold, put together: to a fit they are one. Mostly there are far fewer."""
+
+    masks: Mask
+    knowledge: Column | None
+    offset: Column | None
+    counts: Column
+    """How many cases each group stands for..."""
+    frauds: Column
+    """...and how many of them were fraud."""
+    excess: Column
+    """By how many that is more than was usual."""
+
+    @classmethod
+    def of(cls, masks: Mask, cases: Cases) -> _Groups:
+        given = (cases.knowledge, cases.offset)
+        _, first, group = np.unique(
+            _hashes(masks, [part for part in given if part is not None]), return_index=True, return_inverse=True
+        )
+        knowledge, offset = (None if part is None else part[first] for part in given)
+        counts, frauds, excess = (
+            np.bincount(group, part).astype(np.float64)
+            for part in (cases.weights, cases.weights * cases.labels, _excess(cases))
+        )
+        return cls(masks[first], knowledge, offset, counts, frauds, excess)
+
+    @property
+    def as_cases(self) -> Cases:
+        """The groups, as far as the log-odds of a case go."""
+        return Cases(self.frauds > 0, self.knowledge, self.offset)
+
+
+def _hashes(masks: Mask, columns: Sequence[Column]) -> npt.NDArray[np.uint64]:
+    """A number for each row, by which rows with the same masks and columns are known (of 2**64: none will clash)."""
+    packed = np.packbits(masks, axis=1)
+    width = -packed.shape[1] % 8
+    words = np.pad(packed, ((0, 0), (0, width))).view(np.uint64)
+    parts = [*words.T, *(np.ascontiguousarray(column, dtype=np.float64).view(np.uint64) for column in columns)]
+    factors = np.random.default_rng(0).integers(1, 2**63, len(parts), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    found = np.zeros(len(masks), dtype=np.uint64)
+    for part, factor in zip(parts, factors, strict=True):
+        found = (found ^ part) * factor
+        found ^= found >> np.uint64(29)
+    return found
+
+
 class _Problem:
     """Columns are scaled to the same curvature, so that rare and common conditions settle equally fast."""
 
-    def __init__(self, masks: Mask, cases: Cases, options: FitOptions, start: Fitted) -> None:
-        count = len(cases.labels)
-        self.counts = cases.weights
-        self.y = cases.labels.astype(np.float64)
-        self.offset = np.zeros(count) if cases.offset is None else cases.offset
-        knowledge = np.zeros(count) if cases.knowledge is None else cases.knowledge
-        self.design = np.empty((count, masks.shape[1] + 2), dtype=np.float32)
-        self.design[:, 0], self.design[:, 1], self.design[:, 2:] = 1.0, knowledge, masks
+    def __init__(self, groups: _Groups, options: FitOptions, start: Fitted, first: Calibration) -> None:
+        count, conditions = groups.masks.shape
+        has_knowledge = groups.knowledge is not None
+        self.counts, self.frauds = groups.counts, groups.frauds
+        self.offset = np.zeros(count) if groups.offset is None else groups.offset
+        self.design = np.empty((count, conditions + 2), dtype=np.float32)
+        self.design[:, 0], self.design[:, 2:] = 1.0, groups.masks
+        self.design[:, 1] = 0.0 if groups.knowledge is None else groups.knowledge
         frame = start.calibration
         self.start = np.concatenate([[frame.intercept, frame.knowledge_scale], start.weights])
-        self.anchor = np.array([_first_frame(cases).intercept, 1.0])
-        p = probabilities(margins(masks, cases, start))
+        self.anchor = np.array([first.intercept, 1.0])
+        p = probabilities(margins(groups.masks, groups.as_cases, start))
         curvature = self.counts * np.maximum(p * (1 - p), 0.01)
-        trust = options.trust_in_knowledge if cases.knowledge is not None else 1.0
-        steady = 0.01 if cases.knowledge is not None else options.steady_level * float(curvature.sum())
-        self.ridge = np.concatenate([[steady, trust], np.full(masks.shape[1], options.shrinkage)])
-        information = curvature.astype(np.float32) @ np.square(self.design)
+        trust = options.trust_in_knowledge if has_knowledge else 1.0
+        steady = 0.01 if has_knowledge else options.steady_level * float(curvature.sum())
+        self.ridge = np.concatenate([[steady, trust], np.full(conditions, options.shrinkage)])
+        exact = self.counts * p * (1 - p)
+        sums = (
+            np.stack([curvature, exact, groups.excess]).astype(np.float32) @ self.design
+        )  # masks are their own squares
+        information = sums[0]
+        information[1] = curvature @ np.square(self.design[:, 1])
         self.scale = np.sqrt(information + self.ridge + 1e-3)
-        exact = (self.counts * p * (1 - p)).astype(np.float32) @ self.design[:, 2:]
-        self.lasso = np.concatenate([[0.0, 0.0], options.certainty * np.sqrt(np.maximum(exact, 0) + 1e-3)])
-        self.signs = signs_of(masks, cases)
+        self.lasso = np.concatenate([[0.0, 0.0], options.certainty * np.sqrt(np.maximum(sums[1, 2:], 0) + 1e-3)])
+        self.signs = np.sign(sums[2, 2:])
         self.lipschitz = 1.3 * self._largest_curvature(curvature)
 
     def _largest_curvature(self, curvature: Column) -> float:
@@ -171,10 +229,10 @@ class _Problem:
     def gradient(self, scaled: Column) -> Column:
         """Of the smooth part, in scaled coordinates."""
         plain = scaled / self.scale
-        error = probabilities(self.design @ plain.astype(np.float32) + self.offset) - self.y
+        error = self.counts * probabilities(self.design @ plain.astype(np.float32) + self.offset) - self.frauds
         pull = self.ridge * plain
         pull[:2] -= self.ridge[:2] * self.anchor
-        slope: Column = ((self.design.T @ (self.counts * error).astype(np.float32)) + pull) / self.scale
+        slope: Column = ((self.design.T @ error.astype(np.float32)) + pull) / self.scale
         return slope
 
     def shrunk(self, moved: Column) -> Column:
@@ -214,8 +272,11 @@ def strongest(masks: Mask, weights: Column, most: int) -> Mask:
     crowded = np.flatnonzero(masks.sum(axis=1) > most)
     if not len(crowded):
         return masks
-    order = np.argsort(-np.abs(weights), kind="stable")
-    part = masks[np.ix_(crowded, order)]
+    part = np.ascontiguousarray(masks[crowded].T)
+    spoken = np.zeros(len(crowded), dtype=np.int16)
+    for place in np.argsort(-np.abs(weights), kind="stable").tolist():
+        spoken += part[place]
+        part[place] &= spoken <= most
     kept = masks.copy()
-    kept[np.ix_(crowded, order)] = part & (np.cumsum(part, axis=1, dtype=np.int16) <= most)
+    kept[crowded] = part.T
     return kept

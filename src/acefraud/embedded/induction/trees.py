@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,8 +81,9 @@ class _Grower:
     ) -> None:
         self._table, self._gradient, self._hessian = table, gradient, hessian
         self._facts, self._options = facts, options
-        self._bins = [fact.bins for fact in table.facts]
-        self._words = [bool(fact.words) for fact in table.facts]
+        self._bins = np.array([fact.bins for fact in table.facts])
+        self._words = np.array([bool(fact.words) for fact in table.facts])
+        self._gains: dict[tuple[tuple[int, bytes], ...], float] = {}
 
     def grow(self, rows: Places) -> Iterator[Bins]:
         """Best first, until there are leaves enough."""
@@ -98,7 +99,7 @@ class _Grower:
                 bins = {**node.bins, place: _both(node.bins.get(place), inside)}
                 child = node.rows[np.frombuffer(inside, dtype=np.bool_)[codes]]
                 yield bins
-                if self._table.readable(bins, self._options.most_listed):
+                if leaves < self._options.leaves and self._table.readable(bins, self._options.most_listed):
                     live.append(self._node(bins, child))
 
     def pruned(self, bins: Bins, rows: Places) -> Branch:
@@ -111,11 +112,15 @@ class _Grower:
         return Branch(tuple(sorted(bins.items())), gain)
 
     def _gain(self, bins: Bins, rows: Places) -> float:
-        inside = rows
-        for place, wanted in bins.items():
-            inside = inside[np.frombuffer(wanted, dtype=np.bool_)[self._table.codes[place][inside]]]
-        g, h = float(self._gradient[inside].sum()), float(self._hessian[inside].sum())
-        return g * g / (h + self._options.penalty)
+        """What a branch would gain by itself; branches of one tree have much in common, so each is added up once."""
+        key = tuple(sorted(bins.items()))
+        if key not in self._gains:
+            inside = rows
+            for place, wanted in key:
+                inside = inside[np.frombuffer(wanted, dtype=np.bool_)[self._table.codes[place][inside]]]
+            g, h = float(self._gradient[inside].sum()), float(self._hessian[inside].sum())
+            self._gains[key] = g * g / (h + self._options.penalty)
+        return self._gains[key]
 
     def _node(self, bins: Bins, rows: Places) -> _Node:
         facts = self._facts if len(bins) < self._options.depth else np.intersect1d(self._facts, list(bins))
@@ -123,18 +128,18 @@ class _Grower:
             return _Node(bins, rows, 0.0)
         g, h = self._gradient[rows], self._hessian[rows]
         sums = self._sums(facts, rows, g, h)
-        orders = {at: self._order(int(place), sums[:, at]) for at, place in enumerate(facts) if self._words[place]}
-        gains, cuts = self._best_cuts(sums, orders)
+        order = _Order.of(sums, self._words[facts], self._bins[facts], self._options.penalty)
+        gains, cuts = self._best_cuts(sums, order)
         gains -= float(g.sum()) ** 2 / (float(h.sum()) + self._options.penalty)
         at = int(np.argmax(gains))
         if not gains[at] > 0:
             return _Node(bins, rows, 0.0)
-        inside = self._inside(int(facts[at]), int(cuts[at]), orders.get(at))
+        inside = self._inside(int(facts[at]), int(cuts[at]), order.listed(at))
         return _Node(bins, rows, float(gains[at]), self._sides(int(facts[at]), inside, rows))
 
     def _sums(self, facts: Places, rows: Places, g: Column, h: Column) -> Column:
         """Gradient, curvature and number of rows in each bin of each fact, padded to the widest."""
-        widest = max(self._bins[place] for place in facts)
+        widest = int(self._bins[facts].max())
         if len(facts) * len(rows) <= _FEW_CELLS:
             return self._sums_at_once(facts, rows, g, h, widest)
         sums = np.zeros((3, len(facts), widest))
@@ -156,28 +161,17 @@ class _Grower:
         )
         return np.stack(parts).reshape(3, len(facts), widest).astype(np.float64)
 
-    def _order(self, place: int, sums: Column) -> Places:
-        """The bins of words, from the safest to the riskiest. The last bin holds all rare words and is never listed."""
-        order = np.arange(1, self._bins[place] - 1)
-        order = order[sums[2, order] > 0]
-        risk = sums[0, order] / (sums[1, order] + self._options.penalty + _PULL)
-        riskier: Places = order[np.argsort(risk, kind="stable")]
-        return riskier
-
-    def _best_cuts(self, sums: Column, orders: Mapping[int, Places]) -> tuple[Column, Places]:
+    def _best_cuts(self, sums: Column, order: _Order) -> tuple[Column, Places]:
         """For each fact the best place to cut, and what the parts gain there."""
         options = self._options
         known = sums[:, :, 1:].copy()
-        forbidden = np.zeros((known.shape[1], known.shape[2] - 1), dtype=np.bool_)
-        for at, order in orders.items():
-            known[:, at] = 0.0
-            known[:, at, : len(order)] = sums[:, at, order]
-            listed = np.arange(1, len(order))
-            forbidden[at, : len(listed)] = np.minimum(listed, listed[::-1]) > options.most_listed
+        known[:, order.words] = order.ordered(sums)
         left = np.cumsum(known, axis=2)
         left, right = left[:, :, :-1], left[:, :, -1:] - left[:, :, :-1]
         gains = left[0] ** 2 / (left[1] + options.penalty) + right[0] ** 2 / (right[1] + options.penalty)
-        gains[forbidden | (np.minimum(left[2], right[2]) < options.least_support)] = -np.inf
+        forbidden = np.minimum(left[2], right[2]) < options.least_support
+        forbidden[order.words] |= order.lists_too_many(gains.shape[1], options.most_listed)
+        gains[forbidden] = -np.inf
         if not gains.shape[1]:
             return np.full(len(gains), -np.inf), np.zeros(len(gains), dtype=np.int64)
         cuts = np.argmax(gains, axis=1)
@@ -204,6 +198,45 @@ class _Grower:
         return (
             (*sides, (place, unknown.tobytes())) if many and self._table.facts[place].may_be_missing else tuple(sides)
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """The bins of facts that are words, from the safest to the riskiest: only so can they be cut in two."""
+
+    words: Places
+    """Which of the facts are words."""
+    places: Places
+    """For each of them its bins in order."""
+    counts: Places
+    """How many of these have cases. The last bin holds all rare words and is never listed."""
+
+    @classmethod
+    def of(cls, sums: Column, are_words: Mask, bins: Places, penalty: float) -> _Order:
+        words = np.flatnonzero(are_words)
+        gradient, curvature, cases = sums[:, words]
+        listed = (cases > 0) & (np.arange(sums.shape[2]) < bins[words][:, None] - 1)
+        listed[:, UNKNOWN] = False
+        risk = np.where(listed, gradient / (curvature + penalty + _PULL), np.inf)
+        return cls(words, np.argsort(risk, axis=1, kind="stable"), listed.sum(axis=1))
+
+    def listed(self, at: int) -> Places | None:
+        """The bins of one fact in order; None where it is not of words."""
+        row = int(np.searchsorted(self.words, at))
+        is_word = row < len(self.words) and self.words[row] == at
+        return self.places[row, : self.counts[row]] if is_word else None
+
+    def ordered(self, sums: Column) -> Column:
+        """The sums of the facts that are words, in order; nothing for bins that are not listed."""
+        taken = np.take_along_axis(sums[:, self.words], self.places[None], axis=2)
+        there: Mask = np.arange(sums.shape[2]) < self.counts[:, None]
+        return (taken * there)[:, :, :-1]
+
+    def lists_too_many(self, cuts: int, most: int) -> Mask:
+        """At which cuts the shorter side would list more than so many words."""
+        left = np.arange(1, cuts + 1)
+        too_many: Mask = np.minimum(left, self.counts[:, None] - left) > most
+        return too_many
 
 
 def _both(one: bytes | None, other: bytes) -> bytes:
