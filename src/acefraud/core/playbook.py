@@ -205,9 +205,8 @@ class PlaybookState:
             case OutcomeHeard(node=node, remembered=True, outcome=outcome):
                 before = self.learning(node)
                 new = before.unreviewed.plus(1, outcome.is_fraud)
-                now = LearningState(
-                    before.remembered, new, before.unwatched + 1, before.reviews, before.rereads
-                )  # spelt out: it comes with every outcome
+                # Spelled out, since `replace` is slow and this comes with every outcome.
+                now = LearningState(before.remembered, new, before.unwatched + 1, before.reviews, before.rereads)
             case Trained(node=node):
                 looked_at = CaseCount(what.remembered, what.remembered_frauds)
                 now = replace(self.learning(node), remembered=looked_at, unreviewed=CaseCount(), unwatched=0)
