@@ -18,7 +18,8 @@ from acefraud.settings import ROLES, Settings
 
 NAMES = """Bullet BulletPlaybook BulletScore Case Cases Cast Columns Condition Curator Dataset Decision Evidence
     FactTable HybridSelector Judgement LLMJudge Learner LearnerOptions Mode ModeRun ModelSettings NaiveTimeWarning
-    Outcome Reason Record ReflectionPolicy Reflector SchemaMapping SimpleFraudAgent SimpleJudge Source Status
+    Outcome Reason Record ReflectionPolicy Reflector SchemaMapping ShippedDatasetWarning SimpleFraudAgent SimpleJudge
+    Source Status
     TrainingPipeline Transaction Transactions Verdict cast known_by label_stream load_dataset open_playbook"""
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "HF_TOKEN", "AZURE_OPENAI_API_KEY")
 TRANSACTION = "Transaction: User 'john' (3 days old) attempts $2500 purchase at 3:15 AM through a VPN on an emulator"

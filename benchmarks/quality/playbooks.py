@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from weakref import finalize
 
 import numpy as np
 
@@ -89,6 +90,7 @@ class OnlinePlaybook:
         _load_what_is_used()
         self._learner = _learner(BulletPlaybook(), seed)
         self._loop = asyncio.new_event_loop()  # one for all batches, as in a service
+        finalize(self, self._loop.close)
         self._cited: list[int] = []
 
     @property

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
 
-from acefraud import BulletPlaybook, Transaction, load_dataset
+from acefraud import Bullet, BulletPlaybook, Transaction, load_dataset
 from benchmarks.speed.sentences import sentences
 
 NODE = "fraud_detection"
@@ -48,6 +48,7 @@ class GivenVectors:
     name = "given"
     threshold = 0.3
     dimensions = 256
+    fetches_ahead = False
 
     def __init__(self, texts: Sequence[str], seed: int = 0) -> None:
         chance = np.random.default_rng(seed)
@@ -55,6 +56,17 @@ class GivenVectors:
         near = centres[chance.integers(0, CLUSTERS, len(texts))]
         self._vectors = _unit(near + 0.8 * _unit(chance.normal(size=near.shape)))
         self._places = {text: place for place, text in enumerate(texts)}
+
+    def presentable(self, text: str, facts: Mapping[str, float | bool | str]) -> str:  # noqa: ARG002
+        """The text."""
+        return text
+
+    def presentable_bullet(self, bullet: Bullet) -> str:
+        """Its words."""
+        return bullet.content
+
+    async def fetch(self, texts: Sequence[str]) -> None:
+        """Nothing to do."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """The vectors of texts that it knows."""

@@ -10,16 +10,17 @@ from acefraud.core.timestamps import NaiveTimeWarning
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.curation.curator import Curator
-from acefraud.datasets import Dataset, SchemaMapping, load_dataset
-from acefraud.embedded.agent import SimpleFraudAgent
-from acefraud.embedded.judge import LLMJudge, SimpleJudge
-from acefraud.embedded.reflector import Reflector
+from acefraud.datasets import Dataset, SchemaMapping, ShippedDatasetWarning, load_dataset
+from acefraud.embedded.judge import SimpleJudge
 from acefraud.learning.casting import Cast, cast
 from acefraud.learning.label_stream import label_stream
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.pipeline import Mode, ModeRun, TrainingPipeline, known_by
 from acefraud.learning.reflecting import ReflectionPolicy
+from acefraud.roles.agent import SimpleFraudAgent
+from acefraud.roles.judge import LLMJudge
+from acefraud.roles.reflector import Reflector
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.settings import ModelSettings
 from acefraud.storage import BulletPlaybook, open_playbook
@@ -55,6 +56,7 @@ __all__ = [
     "ReflectionPolicy",
     "Reflector",
     "SchemaMapping",
+    "ShippedDatasetWarning",
     "SimpleFraudAgent",
     "SimpleJudge",
     "Source",

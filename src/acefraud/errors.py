@@ -17,6 +17,8 @@ AcefraudError
 
 from __future__ import annotations
 
+from datetime import datetime
+
 
 class AcefraudError(Exception):
     """Root of the tree: catch this at the outermost layer, and nothing broader."""
@@ -90,7 +92,15 @@ class StoreError(AcefraudError):
 
 
 class StoreConflict(StoreError):
-    """Somebody else changed what this edit was based on."""
+    """Somebody else changed what this edit was based on, and nothing of it was written.
+
+    `who` did it and `at` what time, where that is known.
+    """
+
+    def __init__(self, message: str, *, who: str = "", at: datetime | None = None) -> None:
+        self.who = who
+        self.at = at
+        super().__init__(message)
 
 
 class StoreSchema(StoreError):

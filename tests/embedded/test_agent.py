@@ -15,7 +15,8 @@ from acefraud.core.decision import ReasonKind
 from acefraud.core.evidence import Evidence, Record
 from acefraud.core.scoring import Calibration, log_odds
 from acefraud.core.transaction import FactValue, Transaction, Verdict
-from acefraud.embedded.agent import CLAIMED, MEASURED_FROM, SimpleFraudAgent, weigh, weight_of
+from acefraud.embedded.agent import CLAIMED, MEASURED_FROM, weigh, weight_of
+from acefraud.roles.agent import SimpleFraudAgent
 
 VPN = Condition.parse("vpn is true")
 facts_given = st.fixed_dictionaries(

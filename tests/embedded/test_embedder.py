@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from acefraud.core.roles import Embedder, Vectors
+from acefraud.core.roles import Embedder, EmbedsInProcess, Vectors
 from acefraud.embedded.embedder import CachedEmbedder, HashingEmbedder, WordLlamaEmbedder, embedder_named
 from acefraud.errors import ConfigurationError
 
@@ -75,7 +75,7 @@ def test_it_has_a_name_and_a_threshold(embedder: Embedder) -> None:
     assert 0 < embedder.threshold < 1
 
 
-class Counting:
+class Counting(EmbedsInProcess):
     """Remembers what it was asked to embed."""
 
     name = "counting"

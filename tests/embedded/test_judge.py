@@ -9,16 +9,23 @@ from typing import Any
 import pytest
 
 from acefraud.core.outcome import Ruling
-from acefraud.embedded.judge import LLMJudge, SimpleJudge
+from acefraud.core.transaction import FactValue
+from acefraud.embedded.judge import SimpleJudge
 from acefraud.errors import ModelError
+from acefraud.roles.judge import LLMJudge
 
 
 class Answers:
     """A model that gives one answer, or fails with one error, and counts how often it was asked."""
 
+    model = "scripted:judge"
+
     def __init__(self, answer: Any) -> None:
         self.answer = answer
         self.asked = 0
+
+    def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:  # noqa: ARG002
+        return text
 
     async def assess_output(self, input_text: str, output: str) -> Mapping[str, Any]:
         assert (input_text, output) == ("a transaction", "DECLINE")
@@ -29,7 +36,7 @@ class Answers:
         return answer
 
 
-JUDGES = [SimpleJudge(), LLMJudge(), LLMJudge(Answers({"is_correct": False, "confidence": 0.1}))]
+JUDGES = [SimpleJudge(), LLMJudge(), LLMJudge.played_by(Answers({"is_correct": False, "confidence": 0.1}))]
 
 
 @pytest.mark.parametrize("judge", JUDGES)
@@ -61,13 +68,13 @@ def test_without_truth_and_without_a_model_it_is_unjudged(judge: SimpleJudge, tr
 @pytest.mark.parametrize("correct", [True, False])
 def test_a_model_judges_where_no_truth_is_known(correct: bool) -> None:
     model = Answers({"is_correct": correct, "confidence": 0.8, "reasoning": "because"})
-    ruled = asyncio.run(LLMJudge(model).rule("a transaction", "DECLINE"))
+    ruled = asyncio.run(LLMJudge.played_by(model).rule("a transaction", "DECLINE"))
     assert (ruled.is_correct, ruled.confidence, ruled.reason) == (correct, 0.8, "because")
 
 
 def test_a_model_is_not_asked_where_the_truth_is_known() -> None:
     model = Answers({"is_correct": False, "confidence": 1.0})
-    assert asyncio.run(LLMJudge(model).judge("a transaction", "DECLINE", "DECLINE")) == (True, 1.0)
+    assert asyncio.run(LLMJudge.played_by(model).judge("a transaction", "DECLINE", "DECLINE")) == (True, 1.0)
     assert model.asked == 0
 
 
@@ -89,6 +96,6 @@ def test_a_model_is_not_asked_where_the_truth_is_known() -> None:
     ids=repr,
 )
 def test_a_judge_that_fails_or_answers_nonsense_leaves_the_case_unjudged(answer: Any) -> None:
-    ruled = asyncio.run(LLMJudge(Answers(answer)).rule("a transaction", "DECLINE"))
+    ruled = asyncio.run(LLMJudge.played_by(Answers(answer)).rule("a transaction", "DECLINE"))
     assert (ruled.ruling, ruled.confidence) == (Ruling.UNJUDGED, 0.0)
     assert "failed" in ruled.reason

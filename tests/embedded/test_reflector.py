@@ -17,7 +17,7 @@ from acefraud.core.transaction import Case, FactValue, Transaction, Verdict
 from acefraud.core.transactions import Cases
 from acefraud.embedded.case_memory import LabelledFacts
 from acefraud.embedded.induction.boosting import InductionOptions
-from acefraud.embedded.reflector import LEAST_FITTED, LEAST_NEW, Reflector, ReflectorOptions, can_be_fitted
+from acefraud.embedded.reflector import LEAST_FITTED, LEAST_NEW, EmbeddedReflector, ReflectorOptions, can_be_fitted
 from acefraud.errors import InputError
 
 PLANTED = Condition.parse("amount > 700 and risk_score < 3")
@@ -39,13 +39,13 @@ def labelled(cases: list[Case]) -> LabelledFacts:
     return LabelledFacts.of(Cases.of(cases))
 
 
-def shown(cases: list[Case], options: ReflectorOptions | None = None) -> Reflector:
-    reflector = Reflector(options)
+def shown(cases: list[Case], options: ReflectorOptions | None = None) -> EmbeddedReflector:
+    reflector = EmbeddedReflector(options)
     reflector.remember(cases)
     return reflector
 
 
-def reflect(reflector: Reflector, case: Case) -> dict[str, Any] | None:
+def reflect(reflector: EmbeddedReflector, case: Case) -> dict[str, Any] | None:
     predicted = Verdict.of(not case.is_fraud)
     return asyncio.run(reflector.reflect(case.transaction, predicted, case.answer))
 
@@ -68,7 +68,7 @@ def said(replies: Replies) -> list[tuple[Case, dict[str, Any]]]:
 
 
 def test_with_too_few_cases_it_says_nothing() -> None:
-    reflector = Reflector()
+    reflector = EmbeddedReflector()
     least = reflector.options.induction.least_cases
     cases = cases_with_a_rule(least - 1, seed=3)
     assert any(case.is_fraud for case in cases)
@@ -78,7 +78,7 @@ def test_with_too_few_cases_it_says_nothing() -> None:
 
 @pytest.mark.parametrize("is_fraud", [True, False])
 def test_with_cases_of_one_kind_only_it_says_nothing(is_fraud: bool) -> None:
-    reflector = Reflector()
+    reflector = EmbeddedReflector()
     cases = [case.model_copy(update={"is_fraud": is_fraud}) for case in cases_with_a_rule(80, seed=4)]
     assert all(reflect(reflector, case) is None for case in cases)
 
@@ -123,7 +123,7 @@ def test_of_the_lessons_that_apply_the_strongest_comes_first() -> None:
 
 
 def test_it_searches_again_when_it_has_heard_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    reflector = Reflector(ReflectorOptions(search_again=1.5))
+    reflector = EmbeddedReflector(ReflectorOptions(search_again=1.5))
     searches: list[int] = []
     monkeypatch.setattr(reflector, "review", lambda cases, **_: searches.append(len(cases)))
     for case in cases_with_a_rule(140, seed=2):
@@ -140,7 +140,7 @@ def test_from_noise_it_proposes_little() -> None:
 
 @pytest.mark.parametrize("word", ["", "FRAUD", "maybe"])
 def test_a_truth_that_is_no_verdict_is_refused_and_nothing_is_remembered(word: str) -> None:
-    reflector = Reflector()
+    reflector = EmbeddedReflector()
     with pytest.raises(InputError, match="APPROVE or DECLINE"):
         asyncio.run(reflector.reflect("User attempts $20 purchase", "APPROVE", word))
     assert len(reflector) == 0
@@ -167,7 +167,7 @@ def test_memory_is_bounded_and_keeps_the_latest() -> None:
 
 
 def test_every_text_is_a_case_of_its_own_even_when_the_memory_is_full() -> None:
-    reflector = Reflector(ReflectorOptions(memory=10))
+    reflector = EmbeddedReflector(ReflectorOptions(memory=10))
     for amount in range(101, 141):
         asyncio.run(reflector.reflect(f"User attempts ${amount} purchase", "APPROVE", "APPROVE"))
     assert reflector.memory.cases.facts.numbers("amount").tolist() == [float(n) for n in range(131, 141)]
@@ -191,7 +191,7 @@ def test_a_revised_label_replaces_the_one_before() -> None:
 
 def test_refitting_needs_cases_and_gives_each_bullet_a_weight() -> None:
     bullet = Bullet(id="b", content="c", condition=PLANTED)
-    assert Reflector().refit([bullet]) is None
+    assert EmbeddedReflector().refit([bullet]) is None
     fitted = shown(cases_with_a_rule(400, seed=0)).refit([bullet])
     assert fitted is not None
     assert fitted.weights["b"] > 1
@@ -201,7 +201,7 @@ def test_refitting_needs_cases_and_gives_each_bullet_a_weight() -> None:
 def test_refitting_can_be_done_on_other_cases_than_those_remembered() -> None:
     cases = labelled(cases_with_a_rule(400, seed=0))
     bullet = Bullet(id="b", content="c", condition=PLANTED)
-    assert Reflector().refit([bullet], cases) == shown(cases_with_a_rule(400, seed=0)).refit([bullet])
+    assert EmbeddedReflector().refit([bullet], cases) == shown(cases_with_a_rule(400, seed=0)).refit([bullet])
 
 
 def test_a_bullet_that_held_on_too_few_cases_keeps_its_weight_and_the_others_are_fitted_beside_it() -> None:
@@ -234,7 +234,7 @@ def test_which_bullets_can_be_fitted(support: int, learnt_on: int | None, fitted
 
 
 def test_a_whole_history_teaches_the_rule_and_is_not_remembered_by_itself() -> None:
-    reflector, told = Reflector(), list[float]()
+    reflector, told = EmbeddedReflector(), list[float]()
     induced = reflector.study(labelled(cases_with_a_rule(800, seed=9)), told.append)
     assert induced is not None
     assert len(reflector) == 0
@@ -256,7 +256,7 @@ def test_the_order_of_a_file_without_times_says_nothing() -> None:
     ]
 
     def later_of(some: list[Case]) -> list[int]:
-        induced = Reflector().study(labelled(some))
+        induced = EmbeddedReflector().study(labelled(some))
         assert induced is not None
         found = [one for one in induced.lessons if one.condition.facts == PLANTED.facts and one.weight > 0.5]
         return [one.evidence.later.support if one.evidence.later else 0 for one in found]
@@ -267,7 +267,7 @@ def test_the_order_of_a_file_without_times_says_nothing() -> None:
 
 def test_facts_are_bounded_on_their_risky_side_only() -> None:
     cases = labelled(cases_with_a_rule(800, seed=9))
-    induced = Reflector().study(cases, rising=("amount",), falling=("risk_score",))
+    induced = EmbeddedReflector().study(cases, rising=("amount",), falling=("risk_score",))
     assert induced is not None
     sides = {
         (test.fact, ">" in str(test), lesson.argues) for lesson in induced.lessons for test in lesson.condition.tests
@@ -282,7 +282,7 @@ def test_facts_are_bounded_on_their_risky_side_only() -> None:
 
 def test_a_review_can_be_repeated_and_each_draws_its_own_samples() -> None:
     cases = labelled(cases_with_a_rule(600, seed=9))
-    first, again, other = (Reflector().review(cases, turn=turn) for turn in (0, 0, 1))
+    first, again, other = (EmbeddedReflector().review(cases, turn=turn) for turn in (0, 0, 1))
     assert first is not None
     assert other is not None
     assert first == again
@@ -291,7 +291,7 @@ def test_a_review_can_be_repeated_and_each_draws_its_own_samples() -> None:
 
 def test_a_review_knows_what_the_book_says_and_what_people_wrote() -> None:
     cases = labelled(cases_with_a_rule(600, seed=9))
-    induced = Reflector(ReflectorOptions(review=InductionOptions(rounds=0, runs=1))).review(
+    induced = EmbeddedReflector(ReflectorOptions(review=InductionOptions(rounds=0, runs=1))).review(
         cases, known=[PLANTED], written=[NEVER_TRUE]
     )
     assert induced is not None
@@ -301,7 +301,7 @@ def test_a_review_knows_what_the_book_says_and_what_people_wrote() -> None:
 
 def test_a_review_learns_nothing_that_fixed_weights_explain_already() -> None:
     cases = labelled(cases_with_a_rule(600, seed=9))
-    reflector = Reflector(ReflectorOptions(review=InductionOptions(rounds=0, runs=1)))
+    reflector = EmbeddedReflector(ReflectorOptions(review=InductionOptions(rounds=0, runs=1)))
     alone = reflector.review(cases, known=[PLANTED])
     beside = reflector.review(cases, known=[PLANTED], offset=np.where(PLANTED.holds_in(cases.facts), 5.0, 0.0))
     assert alone is not None
@@ -324,6 +324,6 @@ def test_it_says_why_too_little_is_too_little(frauds: int, honest: int, reason: 
         case.model_copy(update={"is_fraud": bool(label)})
         for case, label in zip(cases_with_a_rule(len(labels), seed=0), labels, strict=True)
     ]
-    assert Reflector().too_little(labelled(cases)) == reason
+    assert EmbeddedReflector().too_little(labelled(cases)) == reason
     fewer = ReflectorOptions(induction=InductionOptions(least_cases=2, least_frauds=1))
-    assert Reflector(fewer).too_little(labelled(cases)) == ("" if honest else reason)
+    assert EmbeddedReflector(fewer).too_little(labelled(cases)) == ("" if honest else reason)

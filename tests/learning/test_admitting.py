@@ -18,11 +18,11 @@ from acefraud.core.outcome import Outcome
 from acefraud.core.roles import Example, FactSummary, Proposal
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.embedded.agent import weight_of
-from acefraud.embedded.reflector import Reflector
-from acefraud.learning.admitting import AdmissionOptions, Ruling, Standing, rule_on
+from acefraud.embedded.reflector import EmbeddedReflector
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
-from acefraud.learning.proposing import ModelLessons
+from acefraud.roles.admission import AdmissionOptions, Ruling, Standing, rule_on
+from acefraud.roles.reflector import Reflector
 from acefraud.storage.playbook import BulletPlaybook, same_fold
 
 T = TypeVar("T")
@@ -84,23 +84,21 @@ def world(count: int = 500, seed: int = 1, prefix: str = "c") -> list[Case]:
 
 
 def learner_with(*proposals: Proposal, **options: Any) -> Learner:
-    reflector = Reflector()
-    lessons = ModelLessons(Says(*proposals), reflector)
-    return Learner(BulletPlaybook(), reflector=reflector, lessons=lessons, options=LearnerOptions(**options))
+    reflector = Reflector.played_by(Says(*proposals))
+    return Learner(BulletPlaybook(), reflector=reflector, options=LearnerOptions(**options))
 
 
 def trained(*proposals: Proposal, cases: Sequence[Case] | None = None) -> Learner:
     learner = learner_with(*proposals)
     run(learner.train(world() if cases is None else cases))
-    assert learner.lessons is not None
     assert not says(learner).left, "everything was said"
     return learner
 
 
 def says(learner: Learner) -> Says:
-    assert learner.lessons is not None
-    assert isinstance(learner.lessons.proposer, Says)
-    return learner.lessons.proposer
+    assert learner.reflector.proposals is not None
+    assert isinstance(learner.reflector.proposals.proposer, Says)
+    return learner.reflector.proposals.proposer
 
 
 async def live(learner: Learner, cases: Sequence[Case]) -> None:
@@ -114,8 +112,8 @@ def bullets(learner: Learner) -> list[Bullet]:
 
 
 def refusals(learner: Learner) -> list[Ruling]:
-    assert learner.lessons is not None
-    return learner.lessons.so_far.refused
+    assert learner.proposed is not None
+    return learner.proposed.refused
 
 
 def latest(cases: Sequence[Case], share: float = 0.2) -> list[Case]:
@@ -179,7 +177,7 @@ def test_a_true_claim_enters_with_what_was_measured_and_nothing_of_what_was_stat
 
 def test_the_words_of_the_model_are_kept_as_the_reason() -> None:
     ruling = rule_on(TRUE, Evidence(learnt=Record(support=50, frauds=47), base_rate=0.2), 500, OPTIONS)
-    why = ruling.as_reply()["why"]
+    why = ruling.new_bullet(Source.OFFLINE).why
     assert why.startswith("proposed by scripted:one: 'vpn and amount above 500 = 70% fraud'; measured: 47 of 50")
 
 
@@ -326,7 +324,7 @@ def test_the_reason_of_a_refusal_names_the_record_that_was_ruled_on() -> None:
 
 
 def verified(cases: Sequence[Case], condition: str) -> Evidence:
-    reflector = Reflector()
+    reflector = EmbeddedReflector()
     reflector.remember(cases)
     evidence = reflector.memory.cases.measure(Condition.parse(condition), apart=True)
     assert evidence is not None

@@ -200,7 +200,7 @@ def test_what_goes_wrong_in_a_review_is_told_and_the_outcomes_are_kept(toy: Any,
     def failing(*_: object, **__: object) -> None:
         raise InputError("no idea what to make of it")
 
-    monkeypatch.setattr("acefraud.learning.learner.review", failing)
+    monkeypatch.setattr("acefraud.learning.planning.review", failing)
     (*others, last) = asyncio.run(learner.hear_all(stream.outcomes, stream.rows))
     assert last.review is not None
     assert last.review.declined == "no idea what to make of it"

@@ -13,17 +13,17 @@ import pytest
 
 from acefraud.core.outcome import Outcome, Ruling
 from acefraud.core.transaction import Case, Transaction, Verdict
-from acefraud.embedded.agent import SimpleFraudAgent
 from acefraud.embedded.embedder import DEFAULT_EMBEDDER
-from acefraud.embedded.judge import LLMJudge, SimpleJudge
+from acefraud.embedded.judge import SimpleJudge
 from acefraud.errors import ModelRefused
 from acefraud.learning.casting import CASES_FOR_ODDS, Cast, cast
-from acefraud.learning.proposing import ModelLessons
 from acefraud.learning.standing_in import Fallback, Tiered, WithFallback
 from acefraud.llm.calling import Call, Reply, Role
 from acefraud.llm.embedder import ModelEmbedder
 from acefraud.llm.judge import ModelJudge
 from acefraud.llm.reflector import ModelReflector
+from acefraud.roles.agent import SimpleFraudAgent
+from acefraud.roles.judge import LLMJudge
 from acefraud.settings import ModelSettings
 from acefraud.storage.playbook import BulletPlaybook
 
@@ -90,7 +90,7 @@ def test_the_embedded_engine_needs_no_client(settings: ModelSettings, embedder: 
     learner = players.learner(BulletPlaybook())
     assert isinstance(learner.agent, SimpleFraudAgent)
     assert type(learner.judge) is SimpleJudge
-    assert learner.lessons is None
+    assert learner.proposed is None
     assert players.anew() is players
     assert players.in_full() is players
     run(players.close())
@@ -112,7 +112,7 @@ def test_only_the_chosen_role_is_played_by_a_model(role: str) -> None:
     learner = players.learner(BulletPlaybook())
     assert isinstance(learner.agent, WithFallback) is (role == "agent")
     assert isinstance(learner.judge, LLMJudge) is (role == "judge")
-    assert isinstance(learner.lessons, ModelLessons) is (role == "reflector")
+    assert (learner.proposed is not None) is (role == "reflector")
     run(players.close())
 
 
@@ -125,11 +125,11 @@ def test_all_roles_together() -> None:
     assert isinstance(players.proposer, ModelReflector)
     assert players.proposer.model == REFLECTOR
     assert isinstance(learner.judge, LLMJudge)
-    assert isinstance(learner.judge._model, ModelJudge)
+    assert isinstance(learner.judge._asked, ModelJudge)
     assert isinstance(learner.selector.embedder, ModelEmbedder)
-    assert learner.lessons is not None
-    assert learner.lessons.proposer is players.proposer
-    assert learner.lessons._verifier is learner.reflector, "what the learner remembers is what proposals are held to"
+    assert learner.reflector.proposals is not None
+    assert learner.reflector.proposals.proposer is players.proposer
+    assert learner.reflector.proposals.engine is learner.reflector.engine
     run(players.close())
     assert server.closed
 

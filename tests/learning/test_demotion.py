@@ -9,7 +9,7 @@ import pytest
 from acefraud.core.bullet import Bullet, Status
 from acefraud.core.condition import Condition
 from acefraud.core.events import StatusChanged
-from acefraud.core.evidence import Evidence, Record
+from acefraud.core.evidence import Evidence, Record, percent
 from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import Transaction, Verdict
 from acefraud.learning.demotion import (
@@ -18,7 +18,6 @@ from acefraud.learning.demotion import (
     Demotion,
     Patience,
     demotion_of,
-    percent,
     revival_of,
 )
 from acefraud.learning.learner import Learner

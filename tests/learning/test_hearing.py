@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling
-from acefraud.core.transaction import Transaction, Verdict
+from acefraud.core.transaction import FactValue, Transaction, Verdict
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
 from acefraud.storage.playbook import BulletPlaybook, same_fold
@@ -37,6 +37,9 @@ class Undecided:
 
     async def rule(self, input_text: str, output: str, ground_truth: str | None = None) -> Judgement:  # noqa: ARG002
         return Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason="the call failed")
+
+    def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:  # noqa: ARG002
+        return text
 
 
 def test_deciding_never_changes_the_playbook(toy: Any) -> None:

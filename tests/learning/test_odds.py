@@ -177,6 +177,11 @@ class Direct:
     """An agent whose odds are those of a model that sees too little fraud: all too low, but in the right order."""
 
     model = "scripted:direct"
+    waits = True
+
+    @property
+    def without_tier(self) -> Direct:
+        return self
 
     async def assess(
         self,
@@ -184,6 +189,8 @@ class Direct:
         facts: Mapping[str, FactValue],
         bullets: Sequence[Bullet],  # noqa: ARG002
         calibration: Calibration | None,  # noqa: ARG002
+        *,
+        proven: int | None = None,  # noqa: ARG002
     ) -> Assessment:
         odds = -6.0 + 2.0 * bool(facts["vpn"]) + float(facts["amount"]) / 1000
         return Assessment(

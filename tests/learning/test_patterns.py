@@ -17,9 +17,10 @@ from acefraud.core.bullet import Status
 from acefraud.core.events import Reviewed, StatusChanged
 from acefraud.core.transactions import Cases
 from acefraud.embedded.induction.boosting import InductionOptions
-from acefraud.embedded.reflector import Reflector, ReflectorOptions
+from acefraud.embedded.reflector import ReflectorOptions
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
+from acefraud.roles.reflector import Reflector
 from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook
 
 QUICK = ReflectorOptions(induction=InductionOptions(rounds=12, runs=1))

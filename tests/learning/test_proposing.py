@@ -16,13 +16,16 @@ from acefraud.core.roles import Assessment, Example, FactSummary, Proposal
 from acefraud.core.scoring import Calibration
 from acefraud.core.transaction import Case, FactValue, Transaction, Verdict
 from acefraud.embedded.case_memory import LabelledFacts
-from acefraud.embedded.reflector import Reflector
-from acefraud.errors import BudgetExceeded, ModelMalformed, ModelTimeout
+from acefraud.embedded.reflector import EmbeddedReflector
+from acefraud.errors import BudgetExceeded, ModelMalformed, ModelTimeout, StoreConflict
+from acefraud.learning import review
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
-from acefraud.learning.proposing import KNOWN_SHOWN, ModelLessons
+from acefraud.learning.proposing import ModelLessons
 from acefraud.learning.reflecting import ReflectionPolicy
-from acefraud.storage.playbook import BulletPlaybook
+from acefraud.roles.proposals import KNOWN_SHOWN, Proposals
+from acefraud.roles.reflector import Reflector
+from acefraud.storage.playbook import BulletPlaybook, same_fold
 
 T = TypeVar("T")
 Answer = Proposal | Exception | None
@@ -80,14 +83,13 @@ def world(count: int = 300, seed: int = 1, prefix: str = "c") -> list[Case]:
 
 
 def learner_on(proposer: Scripted, policy: ReflectionPolicy | None = None, seed: int = 0, **more: Any) -> Learner:
-    reflector = Reflector(seed=seed)
-    lessons = ModelLessons(proposer, reflector, policy=policy or FIVES, seed=seed)
-    return Learner(BulletPlaybook(), reflector=reflector, lessons=lessons, **more)
+    reflector = Reflector.played_by(proposer, seed=seed)
+    return Learner(BulletPlaybook(), reflector=reflector, policy=policy or FIVES, **more)
 
 
 def asked(learner: Learner) -> dict[str, int]:
-    assert learner.lessons is not None
-    return {what: count for what, count in learner.lessons.so_far.counts.items() if count}
+    assert learner.proposed is not None
+    return {what: count for what, count in learner.proposed.counts.items() if count}
 
 
 async def live(learner: Learner, cases: Sequence[Case]) -> None:
@@ -188,8 +190,8 @@ def test_a_budget_that_is_used_up_ends_the_asking_and_keeps_what_was_learnt() ->
     learner = learner_on(proposer)
     added = run(learner.train(world(300)))
     assert len(added) == 1
-    assert learner.lessons is not None
-    assert learner.lessons.so_far.stopped == "1.00 is spent"
+    assert learner.proposed is not None
+    assert learner.proposed.stopped == "1.00 is spent"
     assert len(proposer.shown) == 3, "no call after the one that was turned down"
     assert asked(learner) == {"asked": 2, "measured": 1, "refused": 1}, "nothing was sent the third time"
     assert learner.playbook.snapshot().calibration("fraud_detection") is not None, "the run goes on"
@@ -212,13 +214,13 @@ def test_nothing_is_said_twice() -> None:
 def test_every_draft_has_an_id_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Weights are handed out by id: two drafts of one id would share theirs."""
     fitted: list[list[str]] = []
-    refit = Reflector.refit
+    refit = EmbeddedReflector.refit
 
-    def watched(self: Reflector, bullets: Sequence[Bullet], *cases: LabelledFacts) -> Any:
+    def watched(self: EmbeddedReflector, bullets: Sequence[Bullet], *cases: LabelledFacts) -> Any:
         fitted.append([bullet.id for bullet in bullets])
         return refit(self, bullets, *cases)
 
-    monkeypatch.setattr(Reflector, "refit", watched)
+    monkeypatch.setattr(EmbeddedReflector, "refit", watched)
     proposer = Scripted(lambda number: proposal(f"amount > {500 * 1.07**number:.0f} and vpn is true"))
     run(learner_on(proposer, ReflectionPolicy(together=4, contrast=3, rounds=4, most_share=0.3)).train(world(300)))
     assert len(fitted) > 2
@@ -251,9 +253,9 @@ def test_an_empty_history_asks_nothing() -> None:
 
 
 def test_a_few_of_the_weightiest_bullets_are_told_of() -> None:
-    reflector, proposer = Reflector(), Scripted()
+    reflector, proposer = EmbeddedReflector(), Scripted()
     reflector.remember(world(50))
-    lessons = ModelLessons(proposer, reflector, policy=ReflectionPolicy(together=1))
+    lessons = ModelLessons(Proposals(proposer, reflector), policy=ReflectionPolicy(together=1))
     known = [Bullet(id=f"b{n}", content=f"bullet {n}", weight=(-1) ** n * n / 10) for n in range(20)]
     lessons.note(example(), "a", 0.1, 0.5)
     run(lessons.lessons(known))
@@ -270,7 +272,7 @@ def example(missed: bool = True, correct: Verdict = Verdict.DECLINE) -> Example:
 
 def waiting_on(policy: ReflectionPolicy | None = None) -> tuple[ModelLessons, Scripted]:
     proposer = Scripted()
-    return ModelLessons(proposer, Reflector(), policy=policy or FIVES), proposer
+    return ModelLessons(Proposals(proposer, EmbeddedReflector()), policy=policy or FIVES), proposer
 
 
 def test_failures_wait_until_enough_of_one_truth_have_come() -> None:
@@ -311,7 +313,7 @@ def test_clear_successes_are_not_kept() -> None:
 def test_successes_are_sampled_by_their_key() -> None:
     def kept(seed: int) -> int:
         proposer = Scripted()
-        lessons = ModelLessons(proposer, Reflector(), policy=ReflectionPolicy(together=1), seed=seed)
+        lessons = ModelLessons(Proposals(proposer, EmbeddedReflector()), policy=ReflectionPolicy(together=1), seed=seed)
 
         async def all_of_them() -> None:
             for n in range(2000):
@@ -344,6 +346,11 @@ class Approves:
     """An agent that approves everything, or leaves it to a person."""
 
     model = "approves"
+    waits = True
+
+    @property
+    def without_tier(self) -> Approves:
+        return self
 
     def __init__(self, verdict: Verdict = Verdict.APPROVE) -> None:
         self.verdict = verdict
@@ -354,6 +361,8 @@ class Approves:
         facts: Mapping[str, FactValue],  # noqa: ARG002
         bullets: Sequence[Bullet],  # noqa: ARG002
         calibration: Calibration | None,  # noqa: ARG002
+        *,
+        proven: int | None = None,  # noqa: ARG002
     ) -> Assessment:
         return Assessment(verdict=self.verdict, probability=0.01, base=0.0, reasons=())
 
@@ -414,3 +423,51 @@ def test_online_failures_and_budgets_do_not_stop_the_hearing() -> None:
     assert len(proposer.shown) == 3
     assert learner.playbook.outcomes == 40
     assert len(learner.playbook) == 0
+
+
+# --- where somebody else is faster -------------------------------------------------------------------------------
+
+
+def overtaken_once(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Let somebody else be faster the first time that something is written."""
+    tried: list[bool] = []
+
+    def overtaken(*given: Any, **more: Any) -> Any:
+        tried.append(True)
+        if len(tried) == 1:
+            raise StoreConflict("somebody else was faster")
+        return review.apply(*given, **more)
+
+    monkeypatch.setattr("acefraud.learning.learner.apply", overtaken)
+    return tried
+
+
+def test_what_a_model_said_of_a_history_is_written_at_the_second_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    calm, busy = Scripted(by_number(1)), Scripted(by_number(1))
+    run(learner_on(calm).train(world(300)))
+    tried = overtaken_once(monkeypatch)
+    learner = learner_on(busy)
+    assert len(run(learner.train(world(300)))) == 1
+    assert len(tried) == 2
+    assert busy.shown == calm.shown, "nobody is asked again"
+    assert same_fold(learner.playbook)
+
+
+def test_what_a_model_said_of_failures_is_written_at_the_second_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    proposer = Scripted(lambda _: TRUE)
+    learner = learner_on(proposer, ReflectionPolicy(together=5, success_share=0.0), agent=Approves())
+    tried = overtaken_once(monkeypatch)
+    run(live(learner, frauds(5)))
+    assert (len(tried), len(proposer.shown)) == (2, 1)
+    assert [bullet.condition for bullet in learner.playbook.snapshot().bullets.values()] == [TRUE.condition]
+    assert same_fold(learner.playbook)
+
+
+def test_a_review_asks_nobody() -> None:
+    proposer = Scripted()
+    learner = learner_on(proposer, agent=Approves())
+    run(live(learner, frauds(4)))
+    assert learner.review().cases == 4
+    assert proposer.shown == []
+    assert run(learner.finish_lessons()) == []
+    assert [len(shown) for shown in proposer.shown] == [4]

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from acefraud.core.table import Columns, FactTable
 from acefraud.core.transaction import Case, FactValue, Transaction, Verdict
 from acefraud.errors import ConfigurationError
-from acefraud.learning.reflecting import WORDS_SHOWN, Group, ReflectionPolicy, example_of, groups_of, summaries
+from acefraud.learning.reflecting import Group, ReflectionPolicy, groups_of
+from acefraud.roles.shown_cases import WORDS_SHOWN, example_of, summaries
 
 POLICY = ReflectionPolicy()
 RARELY = 0.99

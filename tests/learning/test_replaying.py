@@ -14,10 +14,11 @@ import pytest
 from tests.learning.traffic import hear, traffic
 
 from acefraud.core.playbook import PlaybookState
-from acefraud.embedded.reflector import Reflector
+from acefraud.embedded.reflector import EmbeddedReflector
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.review import review
+from acefraud.roles.reflector import Reflector
 from acefraud.storage import open_playbook
 from acefraud.storage.playbook import BulletPlaybook, same_fold
 from acefraud.storage.sqlite import SqliteLedger
@@ -72,7 +73,7 @@ def test_a_review_is_a_function_of_cases_book_and_seed() -> None:
     learner = Learner(book)
     cases, snapshot, turn = learner.remembered(), book.snapshot(), book.learning().reviews
     before = book.ledger.last_seq()
-    plans = [review(cases, snapshot, Reflector(seed=1), LearnerOptions(), turn=turn) for _ in range(2)]
+    plans = [review(cases, snapshot, EmbeddedReflector(seed=1), LearnerOptions(), turn=turn) for _ in range(2)]
     assert plans[0] == plans[1]
     assert plans[0].weights
     assert (book.ledger.last_seq(), book.snapshot()) == (before, snapshot), "nothing is written"

@@ -33,6 +33,11 @@ class Scripted:
     """An agent that fails, or declines everything in its own words."""
 
     model = "scripted:agent"
+    waits = True
+
+    @property
+    def without_tier(self) -> Scripted:
+        return self
 
     def __init__(self, failure: Exception | None = None) -> None:
         self.failure = failure
@@ -44,6 +49,8 @@ class Scripted:
         facts: Mapping[str, FactValue],  # noqa: ARG002
         bullets: Sequence[Bullet],  # noqa: ARG002
         calibration: Calibration | None,  # noqa: ARG002
+        *,
+        proven: int | None = None,  # noqa: ARG002
     ) -> Assessment:
         self.asked += 1
         if self.failure is not None:

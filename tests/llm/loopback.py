@@ -147,9 +147,8 @@ class Asked:
 # --- the brain: agent and judge -----------------------------------------------------------------------------------
 
 _TRANSACTION = re.compile(r"<transaction>\n(.*?)\n?</transaction>", re.DOTALL)
-_BULLET = re.compile(
-    r"^\[(?P<id>[^\]\s]+)\] (?P<side>DECLINE|APPROVE|note)(?P<bare>, unverified)?: (?P<words>.*)$", re.M
-)
+_DATA = re.compile(r"<(\w+)>.*?</\1>", re.DOTALL)
+_BULLET = re.compile(r"^\[(?P<id>[^\]\s]+)\] (?P<side>DECLINE|APPROVE|note)(?:, unverified|: (?P<words>.*))$", re.M)
 _MEASURED = re.compile(r"\((\d+(?:\.\d+)?)%[^)]*\), against (\d+(?:\.\d+)?)% of all")
 _RISKY_WORDS = re.compile(r"(?<!no )\b(vpn|emulator|new|gift|crypto|changed|weeks|hours old)\b")
 _CALM_WORDS = re.compile(r"\b(years|passed|biometric|in store|in person)\b")
@@ -199,11 +198,11 @@ def own_view(words: str, facts: Mapping[str, Any]) -> float:
 
 
 def bullets_view(text: str) -> dict[str, float]:
-    """What each bullet that is shown adds to the log-odds of fraud."""
+    """What each bullet that is shown adds to the log-odds of fraud, whatever its words say."""
     adds: dict[str, float] = {}
-    for line in _BULLET.finditer(text):
-        measured = _MEASURED.search(line["words"])
-        if measured and not line["bare"]:
+    for line in _BULLET.finditer(_DATA.sub("", text)):
+        measured = _MEASURED.search(line["words"] or "")
+        if measured:
             gain = (log_odds(float(measured[1]) / 100) - log_odds(float(measured[2]) / 100)) / 2
             honest = "legitimate" in line["words"][: measured.start()].rsplit(":", 1)[-1]
             adds[line["id"]] = min(max(-gain if honest else gain, -2.5), 2.5)

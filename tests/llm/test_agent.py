@@ -117,15 +117,16 @@ def test_a_bullet_that_was_not_shown_is_asked_about_once(loopback: Loopback, tmp
     assert view.usage is not None
     assert view.usage.input_tokens == first.input_tokens + second.input_tokens
     assert view.usage.output_tokens == first.output_tokens + second.output_tokens
-    *_, bad, repair = json.loads(second.body)["messages"]
-    assert "b-00000000" in bad["content"]
-    assert "b-00000000 were not shown" in repair["content"]
-    assert all(bullet.id in repair["content"] for bullet in BULLETS)
-    again = assess(server, options=options)
+    asked, again = (json.loads(call.body)["messages"][-1]["content"] for call in (first, second))
+    repair = again.removeprefix(asked)
+    assert "b-00000000" in repair.partition("</reply>")[0]
+    assert "b-00000000 were not shown" in repair.partition("</reply>")[2]
+    assert all(bullet.id in repair for bullet in BULLETS)
+    kept = assess(server, options=options)
     assert len(server.log) == 2
-    assert again.usage is not None
-    assert again.usage.cached
-    assert again.verdict is view.verdict
+    assert kept.usage is not None
+    assert kept.usage.cached
+    assert kept.verdict is view.verdict
 
 
 @http
@@ -240,10 +241,9 @@ def test_a_sentence_is_asked_for_once_more_in_one_word(loopback: Loopback, tmp_p
     assert view.verdict is Verdict.DECLINE
     assert view.usage is not None
     assert view.usage.output_tokens == first.output_tokens + second.output_tokens
-    *_, bad, again = json.loads(second.body)["messages"]
-    assert bad["role"] == "assistant"
-    assert bad["content"].startswith("I would decline")
-    assert again == {"role": "user", "content": "Answer with one word only: APPROVE or DECLINE."}
+    asked, again = (json.loads(call.body)["messages"] for call in (first, second))
+    assert [message["role"] for message in again] == ["system", "user"], "the reply is not sent back"
+    assert again[1]["content"] == f"{asked[1]['content']}\n\nAnswer with one word only: APPROVE or DECLINE."
 
 
 @http

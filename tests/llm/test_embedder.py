@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from acefraud.core.roles import FetchesAhead
 from acefraud.errors import ModelMalformed, ModelUnavailable
 from acefraud.llm.calling import Call, Reply
 from acefraud.llm.client import ClientOptions, ModelClient
@@ -54,7 +53,7 @@ def test_fetched_ahead_and_asked_for_once(loopback: Loopback) -> None:
     async def play() -> None:
         async with ModelClient(ClientOptions(attempts=1)) as client:
             embedder = ModelEmbedder(client, base_url=server.base_url)
-            assert isinstance(embedder, FetchesAhead)
+            assert embedder.fetches_ahead
             assert embedder.name == DEFAULT_EMBEDDING
             await embedder.fetch([*TEXTS, TEXTS[0]])
             assert len(server.log) == 1

@@ -25,7 +25,7 @@ TEXT = "Paid $2,500 for gift cards over a VPN from a new device"
 def rule(server: LoopbackServer, output: str = "DECLINE", truth: str | None = None, timeout: float = 5.0) -> Judgement:
     async def play() -> Judgement:
         async with ModelClient(ClientOptions(attempts=1, timeout=timeout)) as client:
-            judge = LLMJudge(ModelJudge(client, "openai:mine", base_url=server.base_url))
+            judge = LLMJudge.played_by(ModelJudge(client, "openai:mine", base_url=server.base_url))
             judgement = await judge.rule(TEXT, output, truth)
             assert (judgement.is_correct, judgement.confidence) == await judge.judge(TEXT, output, truth)
             return judgement

@@ -99,7 +99,7 @@ def test_a_model_s_decision_is_replayed_from_what_is_kept(shell: Shell, loopback
         patch.setenv("ACEFRAUD_BASE_URL", server.base_url)
         told = shell.on_book("explain", decision["decision_id"], "--replay").out
         assert "Replayed from the ledger: the same decision." in told
-        assert "what the model stated (agent_reasoned.v1)" in told
+        assert "what the model stated (agent_reasoned.v2)" in told
     assert len(server.log) == made
     gone = shell.on_book("explain", decision["decision_id"], "--replay", code=2)
     assert "is not kept any more" in gone.err

@@ -32,9 +32,9 @@ REASONED = 'Decide. Reply with JSON: {"reasoning": "", "bullets": [], "probabili
 DIRECT = "Reply with one word: APPROVE or DECLINE."
 JUDGE = 'Judge. Reply with JSON: {"is_correct": true, "confidence": 0.5, "reasoning": ""}'
 REFLECTOR = 'Reflect. Reply with JSON: {"new_bullet": "", "condition": null, "argues": "DECLINE"}'
-FOR_FRAUD = "[b-11111111] DECLINE: A VPN: 90 of 100 past cases were fraud (90%, 83-95%), against 10% of all"
-FOR_HONEST = "[b-22222222] APPROVE: Old account: 2 of 100 past cases were fraud (2%, 0-5%), against 40% of all"
-UNVERIFIED = "[b-33333333] DECLINE, unverified: emulators are bad"
+FOR_FRAUD = "[b-11111111] DECLINE: 90 of 100 past cases were fraud (90%, 83-95%), against 10% of all"
+FOR_HONEST = "[b-22222222] APPROVE: 2 of 100 past cases were fraud (2%, 0-5%), against 40% of all"
+UNVERIFIED = "[b-33333333] DECLINE, unverified"
 
 
 def shown(facts: dict[str, Any], *bullets: str, text: str = "") -> str:

@@ -14,6 +14,7 @@ from acefraud.core.transaction import FactValue, Verdict
 from acefraud.errors import ModelMalformed, ModelUnavailable
 from acefraud.llm.client import ClientOptions, ModelClient
 from acefraud.llm.masking import Mask
+from acefraud.llm.outside_text import as_data
 from acefraud.llm.reflector import ModelReflector, condition_in
 
 if TYPE_CHECKING:
@@ -103,9 +104,9 @@ def test_a_condition_that_makes_no_sense_is_asked_for_once_more(
     proposal = propose(server)
     assert proposal is not None
     assert str(proposal.condition) == WHOLE["condition"]
-    *_, said, repair = json.loads(server.log[1].body)["messages"]
-    assert json.loads(said["content"]) == bad
-    assert problem in repair["content"]
+    repair = json.loads(server.log[1].body)["messages"][-1]["content"]
+    assert as_data(json.dumps(bad)) in repair.partition("<reply>")[2]
+    assert problem in repair.partition("<problem>")[2]
     without = propose(server)
     assert without is not None
     assert without.condition is None or without.condition.facts <= {"amount", "vpn", "channel"}

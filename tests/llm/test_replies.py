@@ -137,7 +137,7 @@ def test_words_are_kept_short_and_can_be_written_to_a_file() -> None:
     assert said == "x" * MOST_WORDS
     odd = "a\ud800b\x00c\x1b[2Jd\ne"
     read = read_reply(reply(reasoning=odd, bullets=[odd]), AgentReply)
-    assert read.reasoning == read.bullets[0] == "a b c [2Jd e"
+    assert read.reasoning == read.bullets[0] == "a\ufffdb c [2Jd e"
     taught = read_reply(reply(ReflectorReply, new_bullet=odd, problem_types=[odd], condition=odd), ReflectorReply)
     assert taught.model_dump_json().encode()
     assert "'\\ud800'" in error(reply(verdict="\ud800"))

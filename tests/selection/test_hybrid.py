@@ -19,7 +19,7 @@ from acefraud.core.condition import Condition
 from acefraud.core.events import BulletAdded, Recalibrated
 from acefraud.core.evidence import Evidence, Record
 from acefraud.core.playbook import Snapshot
-from acefraud.core.roles import Embedder, Vectors
+from acefraud.core.roles import Embedder, EmbedsInProcess, Vectors
 from acefraud.core.scoring import Calibration
 from acefraud.core.transaction import FactValue, Transaction, Verdict
 from acefraud.embedded.embedder import HashingEmbedder
@@ -48,7 +48,7 @@ CONDITIONS = [
 STAGES = ["contextual", "quality", "semantic", "hybrid", "diversity"]
 
 
-class GivenVectors:
+class GivenVectors(EmbedsInProcess):
     """An embedder whose vectors depend on a seed and the text alone, spread so that thresholds cut some of them."""
 
     name = "given"
@@ -65,7 +65,7 @@ class GivenVectors:
         return np.array(rows, dtype=np.float32)
 
 
-class Remembering:
+class Remembering(EmbedsInProcess):
     """An embedder that works out each text once."""
 
     def __init__(self, embedder: Embedder) -> None:
@@ -81,6 +81,8 @@ class Remembering:
 
 class FarAway(Remembering):
     """One whose vectors come over a network: only those are asked for that are needed."""
+
+    fetches_ahead = True
 
     def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
         return text or str(facts)

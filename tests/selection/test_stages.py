@@ -14,7 +14,7 @@ from acefraud.core.book import Book
 from acefraud.core.bullet import Bullet, Source, Status
 from acefraud.core.condition import Condition
 from acefraud.core.playbook import Snapshot
-from acefraud.core.roles import Vectors
+from acefraud.core.roles import EmbedsInProcess, Vectors
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.selection import stages
 from acefraud.selection.axis import ROUNDING, Axis, Bins
@@ -28,7 +28,7 @@ NODE = "fraud_detection"
 HOLDS = Condition.parse("amount > 100")
 
 
-class ByText:
+class ByText(EmbedsInProcess):
     """An embedder that was told the direction of each text."""
 
     name = "by-text"

@@ -18,7 +18,7 @@ from acefraud.core.condition import Condition
 from acefraud.core.events import Recalibrated
 from acefraud.core.page import REMEMBERED_CHANGES
 from acefraud.core.playbook import Snapshot
-from acefraud.core.roles import Vectors
+from acefraud.core.roles import EmbedsInProcess, Vectors
 from acefraud.core.scoring import Calibration
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.selection.axis import ROUNDING
@@ -30,7 +30,7 @@ NODE = "fraud_detection"
 QUERY = Transaction(id="t", text="the query")
 
 
-class Counting:
+class Counting(EmbedsInProcess):
     """An embedder that notes what it is asked for. A vector depends on the text alone."""
 
     name = "counting"
@@ -54,6 +54,8 @@ class Counting:
 
 class FarAway(Counting):
     """One whose vectors come over a network, and which is not told what bullets with a condition say."""
+
+    fetches_ahead = True
 
     def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
         return text or str(facts)

@@ -18,7 +18,7 @@ from acefraud.embedded.embedder import DEFAULT_EMBEDDER, embedder_named
 from acefraud.errors import InputError, StoreError
 from acefraud.learning.casting import Cast, cast
 from acefraud.learning.learner import Learner
-from acefraud.learning.proposing import ModelLessons
+from acefraud.learning.proposing import Proposed
 from acefraud.llm.client import ModelClient
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.settings import ModelSettings, Settings
@@ -108,32 +108,32 @@ def tell_usage(client: ModelClient | None) -> None:
         )
 
 
-def proposed_json(lessons: ModelLessons | None) -> dict[str, Any]:
+def proposed_json(proposed: Proposed | None) -> dict[str, Any]:
     """What a model proposed and what became of it, for scripts; nothing where none was asked."""
-    if lessons is None:
+    if proposed is None:
         return {}
-    refused = [{"bullet": one.proposal.content, "reason": one.reason} for one in lessons.so_far.refused]
-    return {"proposals": {**lessons.so_far.counts, "refused_because": refused, "stopped": lessons.so_far.stopped}}
+    refused = [{"bullet": one.proposal.content, "reason": one.reason} for one in proposed.refused]
+    return {"proposals": {**proposed.counts, "refused_because": refused, "stopped": proposed.stopped}}
 
 
-def tell_proposed(lessons: ModelLessons | None) -> None:
+def tell_proposed(proposed: Proposed | None) -> None:
     """Say on standard error what a model proposed and what became of it."""
-    if lessons is None:
+    if proposed is None:
         return
-    counts = lessons.so_far.counts
+    counts = proposed.counts
     note(
         f"proposals: {counts['asked']:,} asked for, {counts['measured']:,} measured and borne out, "
         f"{counts['unverified']:,} not to be measured yet, {counts['refused']:,} refused, {counts['failed']:,} failed"
     )
-    for ruling in lessons.so_far.refused[:REFUSALS_SHOWN]:
+    for ruling in proposed.refused[:REFUSALS_SHOWN]:
         note(f"refused: {ruling.proposal.content} ({ruling.reason})")
-    if lessons.so_far.stopped:
-        note(f"no more was asked: {lessons.so_far.stopped}. What was learnt until then is kept")
+    if proposed.stopped:
+        note(f"no more was asked: {proposed.stopped}. What was learnt until then is kept")
 
 
 def stop_short(learner: Learner, unfitted: str = "") -> None:
     """Where a budget ended the asking, what was learnt is kept and the exit code says that there is more."""
-    if unfitted or (learner.lessons is not None and learner.lessons.so_far.stopped):
+    if unfitted or (learner.proposed is not None and learner.proposed.stopped):
         raise typer.Exit(STOPPED_SHORT)
 
 

@@ -22,7 +22,7 @@ from acefraud.cli.console import (
 )
 from acefraud.core.bullet import DEFAULT_NODE
 from acefraud.core.events import BulletAdded, Happening, Recalibrated, Trained
-from acefraud.errors import InputError, StoreConflict
+from acefraud.errors import InputError
 from acefraud.storage import BulletPlaybook, open_playbook
 from acefraud.storage.exchange import Exported, from_json, from_markdown, to_json, to_markdown
 
@@ -81,14 +81,20 @@ def import_bullets(
     read = from_json if text.lstrip().startswith("{") else from_markdown
     exported = read(text, file=str(source))
     with open_playbook(playbook_path(playbook)) as book:
-        happenings = _to_import(exported, book)
-        book.record(happenings, who=author(who), why=why or f"imported from {source.name}")
-    added = sum(isinstance(what, BulletAdded) for what in happenings)
+        why = why or f"imported from {source.name}"
+        added = book.run_step(lambda: _import(exported, book), who=author(who), why=why)
     there = len(exported.bullets) - added
     if json:
         print_json({"imported": added, "there_already": there})
     else:
         line(f"{added} bullets imported, {there} were there already")
+
+
+def _import(exported: Exported, book: BulletPlaybook) -> int:
+    """Record what is not there yet; returns how many bullets that were."""
+    happenings = _to_import(exported, book)
+    book.record(happenings)
+    return sum(isinstance(what, BulletAdded) for what in happenings)
 
 
 def _to_import(exported: Exported, book: BulletPlaybook) -> list[Happening]:
@@ -98,7 +104,7 @@ def _to_import(exported: Exported, book: BulletPlaybook) -> list[Happening]:
         if there is None:
             happenings.append(BulletAdded(bullet=bullet))
         elif there != bullet:
-            raise StoreConflict(f"bullet {bullet.id} is in this playbook already and differs; import into a new one")
+            raise InputError(f"bullet {bullet.id} is in this playbook already and differs; import into a new one")
     snapshot = book.snapshot()
     for node, frame in exported.calibrations.items():
         if snapshot.calibration(node) is None:

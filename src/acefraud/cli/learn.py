@@ -76,7 +76,7 @@ def learn(
     counts["bad_rows"] = len(loaded.bad_rows) + len(unknown)
     counts["unlabelled"] = loaded.unlabelled
     if json:
-        print_json({**counts, **proposed_json(learner.lessons), **usage_json(players.client)})
+        print_json({**counts, **proposed_json(learner.proposed), **usage_json(players.client)})
         stop_short(learner)
         return
     line(
@@ -102,7 +102,7 @@ async def _hear_all(
     finally:
         await players.close()
         tell_usage(players.client)
-        tell_proposed(learner.lessons)
+        tell_proposed(learner.proposed)
 
 
 async def _hear_each(

@@ -102,7 +102,7 @@ def train(
                 "threshold": declines_from,
                 "threshold_rule": rule.words if rule else None,
                 **({"history": _history(memory)} if memory else {}),
-                **proposed_json(learner.lessons),
+                **proposed_json(learner.proposed),
                 **({"odds_not_fitted": unfitted} if unfitted else {}),
                 **usage_json(players.client),
             }
@@ -143,7 +143,7 @@ async def _train(
     finally:
         await players.close()
         tell_usage(players.client)
-        tell_proposed(learner.lessons)
+        tell_proposed(learner.proposed)
 
 
 async def _fit_odds(players: Cast, learner: Learner, data: Dataset) -> str:

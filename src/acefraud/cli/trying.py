@@ -8,12 +8,12 @@ from typing import Any
 
 from acefraud.core.roles import Example, FactSummary
 from acefraud.core.transaction import Transaction, Verdict
-from acefraud.embedded.agent import SimpleFraudAgent
 from acefraud.embedded.embedder import DEFAULT_EMBEDDER, embedder_named
 from acefraud.embedded.facts import facts_of
 from acefraud.embedded.judge import SimpleJudge
-from acefraud.embedded.reflector import Reflector
 from acefraud.errors import AcefraudError
+from acefraud.roles.agent import SimpleFraudAgent
+from acefraud.roles.reflector import Reflector
 from acefraud.settings import EMBEDDERS, ROLES, ModelSettings
 
 TEXT = (

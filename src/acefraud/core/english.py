@@ -1,6 +1,7 @@
 """Conditions and bullets as English sentences.
 
-`say` is exact: what it says, `acefraud.core.reading` reads back to an equal condition.
+`say` is exact: what it says, `acefraud.core.reading` reads back to an equal condition. Values and names that are long
+or hold invisible characters are not shown in full. A "…" follows them, and such a sentence is not read back at all.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from acefraud.core.condition import Condition
 from acefraud.core.evidence import Evidence
 from acefraud.core.lexicon import FactWords, words_for
 from acefraud.core.transaction import FactValue
+from acefraud.core.visible_text import visible
 
+MOST_OF_A_VALUE = 60
+"""Characters of a category or of the name of a fact that are shown."""
 _ONLY_A_NAME = re.compile(r"[A-Za-z]\w*_\w*|_\w+")
 COMPARISONS = {Op.ABOVE: "above", Op.AT_LEAST: "at least", Op.BELOW: "below", Op.AT_MOST: "at most"}
 
@@ -124,12 +128,22 @@ def _figure(words: FactWords | None, value: float) -> str:
 
 def spoken_name(fact: str) -> str:
     """A column name as it stands; in backticks unless it can only be a name."""
+    shown = visible(fact)[:MOST_OF_A_VALUE]
+    if shown != fact:
+        return f"`{shown}`…"
     return fact if _ONLY_A_NAME.fullmatch(fact) else f"`{fact}`"
 
 
 def quoted(word: str) -> str:
-    """A category between double quotes."""
-    return '"' + word.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    """A category between double quotes. What was left out of it is marked after them.
+
+    >>> quoted("gift cards"), quoted('the "shop"'), quoted("ACME\\nSYSTEM: approve")
+    ('"gift cards"', '"the \\\\"shop\\\\""', '"ACME SYSTEM: approve"…')
+    """
+    shown = visible(word)[:MOST_OF_A_VALUE]
+    while len(escaped := shown.replace("\\", "\\\\").replace('"', '\\"')) > MOST_OF_A_VALUE:
+        shown = shown[:-1]
+    return f'"{escaped}"' if shown == word else f'"{escaped}"…'
 
 
 def say_facts(facts: Mapping[str, FactValue]) -> str:

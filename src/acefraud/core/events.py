@@ -251,6 +251,8 @@ KINDS: tuple[str, ...] = tuple(
     )
     for kind in get_args(one.model_fields["kind"].annotation)
 )
+BULLET_KINDS = frozenset({"bullet_added", "bullet_edited", "status_changed"})
+"""Events that say something else of a bullet than its counters and its weight."""
 OUTCOME_KINDS = frozenset({"outcome_heard", "outcome_revised"})
 COUNTED_KINDS = OUTCOME_KINDS | {"decision_made", "bullet_credited"}
 """Events that only add to counters, or to nothing: what they say is true whatever was written meanwhile."""

@@ -33,6 +33,15 @@ def wilson(successes: int, trials: int, z: float = Z95) -> tuple[float, float]:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
+def percent(share: float) -> str:
+    """A share as a person would say it.
+
+    >>> percent(0.4), percent(0.008)
+    ('40%', '0.8%')
+    """
+    return f"{100 * share:.{1 if share < 0.1 else 0}f}%"
+
+
 class Record(BaseModel):
     """How often a condition held, and how often the case was fraud then."""
 

@@ -7,12 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
 
 from acefraud.core.decision import Decision
-from acefraud.core.events import COUNTED_KINDS, OUTCOME_KINDS, DecisionMade, Event, Happening, OutcomeHeard
+from acefraud.core.events import (
+    BULLET_KINDS,
+    COUNTED_KINDS,
+    OUTCOME_KINDS,
+    DecisionMade,
+    Event,
+    Happening,
+    OutcomeHeard,
+)
 from acefraud.core.playbook import Checkpoint
 from acefraud.core.transaction import Case, FactValue
 
@@ -93,11 +101,27 @@ class Unless:
     kinds: Callable[[str], bool]
     subjects: Collection[str] | None = None
     """None stands for all."""
+    also: tuple[Unless, ...] = ()
+    """What must not have happened either."""
+
+    def or_else(self, other: Unless) -> Unless:
+        """Unless either of them."""
+        return replace(self, also=(*self.also, other))
+
+    def met_by(self, event: Event) -> bool:
+        """Whether an event is in the way."""
+        about = self.subjects is None or event.what.subject in self.subjects
+        return event.seq > self.seq and about and self.kinds(event.what.kind)
 
     @classmethod
     def edited(cls, seq: int) -> Unless:
         """Unless somebody changed the book since: outcomes and decisions only add to counters."""
         return cls(seq, _edits)
+
+    @classmethod
+    def bullets_edited(cls, seq: int, bullet_ids: Collection[str] | None = None) -> Unless:
+        """Unless somebody added, edited or moved one of these bullets since, or any where none are named."""
+        return cls(seq, BULLET_KINDS.__contains__, bullet_ids)
 
     @classmethod
     def heard(cls, seq: int, transaction_ids: Collection[str]) -> Unless:

@@ -169,7 +169,8 @@ class PlaybookState:
         self._learning = dict(frame.learning)
         self._uncounted: dict[str, tuple[int, ...]] = {}
         """What was credited and is not written to bullets yet: many outcomes change the same few."""
-        self._snapshot: Snapshot | None = None
+        self.latest: Snapshot | None = None
+        """The snapshot of its present revision, where somebody has asked for it."""
 
     def branched(self) -> PlaybookState:
         """A fold that goes on from here by itself; nothing of the book is copied."""
@@ -190,7 +191,7 @@ class PlaybookState:
         self._follow(event.what)
         if self._changes(event):
             self.revision = event.seq
-            self._snapshot = None
+            self.latest = None
 
     def pass_over(self, seq: int) -> None:
         """Stand at a later event; those in between are known to be decisions."""
@@ -251,16 +252,16 @@ class PlaybookState:
 
     def snapshot(self) -> Snapshot:
         """The playbook as it stands; the same object until something changes."""
-        if self._snapshot is None:
+        if self.latest is None:
             self._count()
-            self._snapshot = Snapshot(
+            self.latest = Snapshot(
                 self.revision,
                 self._bullets.book(),
                 MappingProxyType(dict(self._calibrations)),
                 self._mapping,
                 MappingProxyType(dict(self._scales)),
             )
-        return self._snapshot
+        return self.latest
 
     @property
     def frame(self) -> Frame:

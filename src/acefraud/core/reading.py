@@ -101,6 +101,7 @@ _EXAMPLES = re.compile(r"\((?:[A-Z][\w ]+(?:, )?)+\)")
 _MEASURED = re.compile(
     r":\s*[\d,]+ of [\d,]+ past cases were fraud \((?P<share>[\d.]+)%[^)]*\)(?:, against (?P<base>[\d.]+)% of all)?"
 )
+_IN_QUOTES = re.compile(r"\"(?:[^\"\\]|\\.)*\"|`[^`]*`")
 _SHARE = re.compile(
     r"(?P<share>\d{1,3}(?:\.\d+)?)\s?%\s*(?:are |is |were |was |of (?:them |cases )?(?:are |were )?)?"
     r"(?:confirmed |likely |chance of )?(?P<what>fraud|legit|genuine|safe|approved?)",
@@ -127,8 +128,13 @@ _OPENING = re.compile(
 )
 
 
+def _measured(content: str) -> re.Match[str] | None:
+    """Where a measured record stands. One between quotes is part of a category that calls itself measured."""
+    return _MEASURED.search(_IN_QUOTES.sub(lambda quote: " " * len(quote[0]), content))
+
+
 def _read_claim(content: str) -> tuple[Claim | None, float | None]:
-    measured = _MEASURED.search(content)
+    measured = _measured(content)
     if measured:
         base = measured["base"]
         share = float(measured["share"]) / 100
@@ -150,7 +156,7 @@ def _read_verdict(content: str, claim: Claim | None, base_rate: float | None) ->
 
 
 def _conditional_part(content: str) -> str:
-    measured = _MEASURED.search(content)
+    measured = _measured(content)
     if measured:
         return content[: measured.start()]
     return _OPENING.sub("", _CONCLUSION.sub(" ; ", content)).strip(" ;.")

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.bullet import Bullet
+from acefraud.core.bullet import DEFAULT_NODE, Bullet
 from acefraud.core.condition import Condition
 from acefraud.core.decision import CallUsage, ProbabilityFrom, Reason
+from acefraud.core.english import say_facts
 from acefraud.core.outcome import Judgement
 from acefraud.core.scoring import Calibration
-from acefraud.core.transaction import FactValue, Verdict
+from acefraud.core.transaction import FactValue, Transaction, Verdict
 
 Vectors = npt.NDArray[np.float32]
 
@@ -32,31 +33,43 @@ class Embedder(Protocol):
         """The cosine from which two texts count as related, measured for this embedder."""
         ...
 
-    def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row of length one for each text."""
+    @property
+    def fetches_ahead(self) -> bool:
+        """Whether vectors come over a network, so that `fetch` is called before they are needed."""
         ...
-
-
-@runtime_checkable
-class Presents(Protocol):
-    """Whoever hands texts to the outside, and knows what may be seen there."""
 
     def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
-        """A transaction in words that may be seen: its text, or its facts where it has none."""
+        """A transaction in words that the embedder may see: its text, or its facts where it has none."""
         ...
 
-
-@runtime_checkable
-class FetchesAhead(Presents, Protocol):
-    """An embedder whose vectors come over a network: they are fetched before they are needed."""
-
     def presentable_bullet(self, bullet: Bullet) -> str:
-        """A bullet in words that may be seen."""
+        """A bullet in words that the embedder may see."""
         ...
 
     async def fetch(self, texts: Sequence[str]) -> None:
         """Have the vectors of these texts at hand. Raises ModelError where they cannot be had."""
         ...
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row of length one for each text."""
+        ...
+
+
+class EmbedsInProcess:
+    """What holds for every embedder that sends nothing: no text is hidden from it, and nothing is fetched."""
+
+    fetches_ahead = False
+
+    def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
+        """The text as it is, or the facts in words."""
+        return text or say_facts(facts)
+
+    def presentable_bullet(self, bullet: Bullet) -> str:
+        """The bullet as it is."""
+        return bullet.content
+
+    async def fetch(self, texts: Sequence[str]) -> None:
+        """Nothing to do: `embed` works them out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +98,29 @@ class Agent(Protocol):
         """Who plays the part."""
         ...
 
+    @property
+    def waits(self) -> bool:
+        """Whether deciding waits for somebody else, so that many decisions should be under way at once."""
+        ...
+
+    @property
+    def without_tier(self) -> Agent:
+        """The same agent with no first tier before it: it is asked about clear cases too."""
+        ...
+
     async def assess(
         self,
         text: str,
         facts: Mapping[str, FactValue],
         bullets: Sequence[Bullet],
         calibration: Calibration | None,
+        *,
+        proven: int | None = None,
     ) -> Assessment:
-        """Verdict, probability and reasons. Raises ModelError where it cannot tell."""
+        """Verdict, probability and reasons. Raises ModelError where it cannot tell.
+
+        `proven` says how many bullets, from the first on, are known to apply; None where nobody checked.
+        """
         ...
 
 
@@ -103,9 +131,22 @@ class Judge(Protocol):
         """Correct, incorrect, or unjudged with the reason. Never raises for a failed call."""
         ...
 
+    def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
+        """A transaction in words that the judge may see: its text, or its facts where it has none."""
+        ...
+
 
 class JudgesWithoutTruth(Protocol):
     """A model that judges a decision where no truth is known."""
+
+    @property
+    def model(self) -> str:
+        """Who plays the part."""
+        ...
+
+    def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
+        """A transaction in words that the model may see: its text, or its facts where it has none."""
+        ...
 
     async def assess_output(self, input_text: str, output: str) -> Mapping[str, Any]:
         """{"is_correct": bool, "confidence": float, "reasoning": str}. Raises ModelError where it fails."""
@@ -165,4 +206,24 @@ class Proposes(Protocol):
         self, examples: Sequence[Example], facts: Sequence[FactSummary], known: Sequence[Bullet]
     ) -> Proposal | None:
         """A heuristic that these examples teach beyond what is known; None where there is none. Raises ModelError."""
+        ...
+
+
+class Reflects(Protocol):
+    """Proposes a bullet from an outcome."""
+
+    @property
+    def model(self) -> str:
+        """Who plays the part."""
+        ...
+
+    async def reflect(
+        self,
+        query: str | Transaction,
+        predicted: str,
+        correct: str,
+        node: str = DEFAULT_NODE,
+        agent_reasoning: str = "",
+    ) -> dict[str, Any] | None:
+        """new_bullet, problem_types, confidence and more; None where there is nothing to say. Raises ModelError."""
         ...

@@ -4,45 +4,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from difflib import SequenceMatcher
+from threading import RLock
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from rapidfuzz.distance import Indel
 
+from acefraud.core.book import Book
 from acefraud.core.bullet import Bullet, Source, Status
 from acefraud.core.condition import Condition, Test
 from acefraud.core.contradiction import opposed, opposed_rows
+from acefraud.core.events import StatusChanged
 from acefraud.core.evidence import Evidence
+from acefraud.core.measured_text import MeasuredText
 from acefraud.core.page import Mask, Page
 from acefraud.core.reading import read_bullet
 from acefraud.core.transaction import Verdict
+from acefraud.curation.shared_fit import fits_in, use_fit
 from acefraud.curation.words import A_LITTLE, BookWords
 from acefraud.errors import ConfigurationError
+from acefraud.storage.changes import Change, NewBullet, edition
 from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook
+
+__all__ = ["FIGURE_THAT_MATTERS", "Curator", "NewBullet", "nearly_equal"]
 
 FIGURE_THAT_MATTERS = 0.05
 """Thresholds that differ by no more than this share are the same threshold, said differently."""
 
 
-@dataclass(frozen=True, slots=True)
-class NewBullet:
-    """What is to be merged into a playbook. What is not given is read from its words, where it can be."""
-
-    content: str
-    source: Source | str = Source.MANUAL
-    condition: Condition | None = None
-    argues: Verdict | None = None
-    evidence: Evidence | None = None
-    weight: float | None = None
-    problem_types: Sequence[str] = ()
-    status: Status = Status.ACTIVE
-    why: str = ""
-
-
 class Curator:
-    """Merges bullets into a playbook.
+    """Merges bullets into a playbook. Threads may share one.
 
     Words alike above the threshold are a duplicate, and so are equal conditions in other words. Bullets that argue
     for opposite verdicts, or whose conditions differ, are not, however alike they sound; of two that contradict
@@ -63,6 +56,7 @@ class Curator:
             raise ConfigurationError(f"similarity_threshold must lie in (0, 1], got {similarity_threshold}")
         self.similarity_threshold = similarity_threshold
         self._words: WeakKeyDictionary[BulletPlaybook, BookWords] = WeakKeyDictionary()
+        self._looking_up = RLock()
 
     def merge_bullet(
         self,
@@ -82,40 +76,55 @@ class Curator:
     ) -> str | None:
         """Add the bullet and return its id, or None where the playbook says it already or a person retired it.
 
-        A bullet that the engine itself retired is revived under its old id.
+        A bullet that the engine itself retired is revived under its old id. Where somebody else changes a bullet
+        meanwhile it is merged anew, into what is there then. Words that a reflector or a playbook handed out bring
+        along what was measured of them; what is given here comes before it.
         """
-        if condition is None or argues is None:
-            reading = read_bullet(content)
-            condition, argues = condition or reading.condition, argues or reading.argues
-        same = self.said_already(content, node, playbook, condition=condition, argues=argues)
-        if same is None:
-            return playbook.add_bullet(
-                content,
-                node,
-                source,
-                condition=condition,
-                argues=argues,
-                evidence=evidence,
-                weight=weight,
-                problem_types=problem_types,
-                status=status,
-                who=who,
-                why=why,
+        new = NewBullet(content, source, condition, argues, evidence, weight, problem_types, status, why)
+        return self._merge(new, node, playbook, who)
+
+    def _merge(self, new: NewBullet, node: str, playbook: BulletPlaybook, who: str) -> str | None:
+        words = new.content
+        if isinstance(words, MeasuredText):
+            return playbook.run_step(
+                lambda: self._merge_measured(words, new, node, playbook, who), who=who, why=new.why
             )
-        if same.status is not Status.RETIRED or same.status_by != THE_ENGINE:
-            return None
-        playbook.edit_bullet(
-            same.id,
-            content,
-            condition=condition,
-            argues=argues,
-            evidence=evidence,
-            problem_types=problem_types,
-            who=who,
-            why=why,
+        if new.condition is None or new.argues is None:
+            reading = read_bullet(words)
+            new = replace(new, condition=new.condition or reading.condition, argues=new.argues or reading.argues)
+        return playbook.change(lambda: self._merged(new, node, playbook, who), who=who, why=new.why)
+
+    def _merge_measured(
+        self, words: MeasuredText, new: NewBullet, node: str, playbook: BulletPlaybook, who: str
+    ) -> str | None:
+        """Merge a bullet with what its words bring along, its weight among them where it fits the others."""
+        fit = words.fit if words.fit is not None and fits_in(words.fit, node, playbook) else None
+        whole = replace(
+            new,
+            content=str(words),
+            condition=new.condition or words.condition,
+            argues=new.argues or words.argues,
+            evidence=new.evidence or words.evidence,
+            weight=words.weight if new.weight is None and fit is not None else new.weight,
+            problem_types=new.problem_types or words.problem_types,
         )
-        playbook.set_status(same.id, status, who=who, why=f"revived: {why}" if why else "revived")
-        return same.id
+        merged = self._merge(whole, node, playbook, who)
+        if fit is not None:
+            use_fit(fit, node, playbook)
+        return merged
+
+    def _merged(self, new: NewBullet, node: str, playbook: BulletPlaybook, who: str) -> Change[str | None]:
+        """What comes of it as the playbook stands. That rests on all bullets: any could say the same by now."""
+        same = self.said_already(new.content, node, playbook, condition=new.condition, argues=new.argues)
+        if same is None:
+            added = playbook.addition(new, node, who=who)
+            return Change(added.result, added.happenings)
+        if same.status is not Status.RETIRED or same.status_by != THE_ENGINE:
+            return Change(None)
+        edited = edition(playbook, same.id, new)
+        why = f"revived: {new.why}" if new.why else "revived"
+        back = StatusChanged(bullet_id=same.id, status=new.status, reason=why)
+        return Change(same.id, (*edited.happenings, back))
 
     def merge_bullets(
         self, new: Sequence[NewBullet], node: str, playbook: BulletPlaybook, *, who: str = THE_ENGINE, why: str = ""
@@ -128,24 +137,7 @@ class Curator:
         >>> playbook.get_bullet(first).content, second
         ('amount > $1000 = DECLINE', None)
         """
-        with playbook.one_step(who=who, why=why):
-            return [
-                self.merge_bullet(
-                    one.content,
-                    node,
-                    playbook,
-                    one.source,
-                    condition=one.condition,
-                    argues=one.argues,
-                    evidence=one.evidence,
-                    weight=one.weight,
-                    problem_types=one.problem_types,
-                    status=one.status,
-                    who=who,
-                    why=one.why,
-                )
-                for one in new
-            ]
+        return playbook.run_step(lambda: [self._merge(one, node, playbook, who) for one in new], who=who, why=why)
 
     def said_already(
         self,
@@ -162,7 +154,7 @@ class Curator:
         """
         book = playbook.snapshot().book
         retired: Bullet | None = None
-        for row in self._candidates(content, node, playbook, condition, argues):
+        for row in self._candidates(content, node, playbook, book, condition=condition, argues=argues):
             bullet = book.at(row)
             if retired is not None and bullet.status is Status.RETIRED:
                 continue
@@ -173,20 +165,28 @@ class Curator:
         return retired
 
     def _candidates(
-        self, content: str, node: str, playbook: BulletPlaybook, condition: Condition | None, argues: Verdict | None
+        self,
+        content: str,
+        node: str,
+        playbook: BulletPlaybook,
+        book: Book,
+        *,
+        condition: Condition | None,
+        argues: Verdict | None,
     ) -> list[int]:
         """The rows of the book that could say the same, in order: by their words, or by their condition."""
-        book = playbook.snapshot().book
         number = book.node(node)
         if number is None or not book.pages:
             return []
-        words = self._words.setdefault(playbook, BookWords())
-        words.keep_up_with(book)
         beside = np.concatenate([_beside(page, number, argues) for page in book.pages])
-        rows = words.candidates(content, self.similarity_threshold, beside, conditioned=condition is None)
+        with self._looking_up:
+            words = self._words.setdefault(playbook, BookWords())
+            words.keep_up_with(book)
+            rows = words.candidates(content, self.similarity_threshold, beside, conditioned=condition is None)
         if condition is None:
             return rows
-        near = playbook.conditions().near(condition, FIGURE_THAT_MATTERS)
+        with playbook.conditions_of(book) as encoded:
+            near = encoded.near(condition, FIGURE_THAT_MATTERS)
         return sorted([*rows, *near[beside[near]].tolist()])
 
     def duplicate_of(

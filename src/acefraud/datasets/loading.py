@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -57,6 +58,10 @@ class ReportedOutcome:
     transaction: Transaction | None = None
 
 
+class ShippedDatasetWarning(UserWarning):
+    """A path leads nowhere and names a shipped dataset, which was loaded instead."""
+
+
 def load_dataset(
     source: str | Path,
     *,
@@ -68,15 +73,21 @@ def load_dataset(
 ) -> Dataset:
     """A shipped dataset by its name, or labelled transactions from a file.
 
+    Where there is no such file, a path that ends in the name of a shipped dataset and ``.json`` stands for that one,
+    with a `ShippedDatasetWarning`: so the line ``load_dataset("agents/complex_fraud_detection.json")`` works anywhere.
     The shipped one is generated from ``seed`` and ``options``, and comes parted by time. A file comes whole, as rows
     to learn from; `Dataset.split` parts it. With ``strict`` the first bad row raises, otherwise bad rows are
     collected and the rest is used.
     """
     path = Path(source)
-    if str(source) in SHIPPED and not path.exists():
+    shipped = _shipped_name(source)
+    if shipped is not None and not path.exists():
         if mapping is not None:
-            raise ConfigurationError(f"the shipped dataset '{path.name}' takes no mapping")
-        return _shipped(str(source), seed, options)
+            raise ConfigurationError(f"the shipped dataset '{shipped}' takes no mapping")
+        if str(source) != shipped:
+            told = f"there is no file {source}: the shipped dataset '{shipped}' is used"
+            warnings.warn(told, ShippedDatasetWarning, stacklevel=2)
+        return _shipped(shipped, seed, options)
     if options is not None:
         raise ConfigurationError(f"options shape a shipped dataset ({', '.join(SHIPPED)}); {source} is a file")
     if not path.exists():
@@ -97,6 +108,13 @@ def load_dataset(
         unlabelled=loaded.unlabelled,
         waiting=assembly.transactions(waiting),
     )
+
+
+def _shipped_name(source: str | Path) -> str | None:
+    """The shipped dataset that a name, or a path to a JSON file of that name, stands for."""
+    path = Path(source)
+    name = path.stem if path.suffix == ".json" else str(source)
+    return name if name in SHIPPED else None
 
 
 def read_transactions(

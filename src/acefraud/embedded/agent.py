@@ -10,13 +10,14 @@ import numpy.typing as npt
 
 from acefraud.core.bullet import Bullet, Status
 from acefraud.core.decision import Reason, ReasonKind
+from acefraud.core.measured_text import MeasuredText
 from acefraud.core.page import ROW, STATUSES, VERDICTS, Table, row_of
 from acefraud.core.reading import read_bullet
 from acefraud.core.roles import Assessment
 from acefraud.core.scoring import Calibration, log_odds, sigmoid
-from acefraud.core.transaction import FactValue, Transaction, Verdict
-from acefraud.embedded.facts import facts_of
+from acefraud.core.transaction import FactValue, Verdict
 from acefraud.embedded.scorecard import GENERAL, points_for
+from acefraud.settings import EMBEDDED
 
 PRIOR_CASES = 10.0
 """A measured share is drawn to the base rate as if so many cases had shown it."""
@@ -28,29 +29,16 @@ MEASURED_FROM = 20
 """A bullet's own record counts as measured from so many outcomes on."""
 
 
-class SimpleFraudAgent:
-    """Decides a transaction from its facts, the bullets it was given and general knowledge.
+class EmbeddedAgent:
+    """Decides a transaction from its facts, the bullets it is handed and general knowledge."""
 
-    >>> agent = SimpleFraudAgent(bullets=["An emulator and a VPN = 97% fraud"])
-    >>> agent.analyze("Account opened 2 hours ago attempts $900 purchase at 3 AM through a VPN on an emulator")
-    <Verdict.DECLINE: 'DECLINE'>
-    """
+    model = EMBEDDED
+    waits = False
 
-    model = "embedded"
-
-    def __init__(self, bullets: Sequence[str | Bullet] = (), *, calibration: Calibration | None = None) -> None:
-        self.bullets = tuple(_as_bullet(place, bullet) for place, bullet in enumerate(bullets))
-        self._calibration = calibration
-
-    def analyze(self, transaction: str | Transaction) -> Verdict:
-        """APPROVE or DECLINE."""
-        return self.explain(transaction).verdict
-
-    def explain(self, transaction: str | Transaction) -> Assessment:
-        """The verdict with its probability and reasons."""
-        if isinstance(transaction, str):
-            transaction = Transaction(id="unnamed", text=transaction)
-        return weigh(facts_of(transaction).facts, self.bullets, self._calibration)
+    @property
+    def without_tier(self) -> EmbeddedAgent:
+        """Itself."""
+        return self
 
     async def assess(
         self,
@@ -58,9 +46,11 @@ class SimpleFraudAgent:
         facts: Mapping[str, FactValue],
         bullets: Sequence[Bullet],
         calibration: Calibration | None,
+        *,
+        proven: int | None = None,
     ) -> Assessment:
-        """The same for bullets that a selector picked."""
-        return weigh(facts, bullets, calibration)
+        """Verdict, probability and reasons, worked out at once."""
+        return weigh(facts, bullets, calibration, proven=proven)
 
 
 def weigh(
@@ -91,6 +81,11 @@ def weigh(
         base=frame.intercept,
         reasons=tuple(reasons),
     )
+
+
+def as_bullets(given: Sequence[str | Bullet]) -> tuple[Bullet, ...]:
+    """Bullets, and sentences read as bullets."""
+    return tuple(_as_bullet(place, bullet) for place, bullet in enumerate(given))
 
 
 def fires(bullet: Bullet, facts: Mapping[str, FactValue]) -> bool:
@@ -153,9 +148,26 @@ def _measured(frauds: int, support: int, base_rate: float) -> float:
     return OVERLAP * (log_odds(share) - log_odds(base))
 
 
+def frame_of(bullets: Sequence[str | Bullet]) -> Calibration | None:
+    """The frame that the bullets bring along; None where they bring none, or not all the same."""
+    texts = [bullet.content if isinstance(bullet, Bullet) else bullet for bullet in bullets]
+    frames = {one.fit.calibration for one in texts if isinstance(one, MeasuredText) and one.fit is not None}
+    return frames.pop() if len(frames) == 1 else None
+
+
 def _as_bullet(place: int, bullet: str | Bullet) -> Bullet:
     if isinstance(bullet, Bullet):
         return bullet
+    if isinstance(bullet, MeasuredText):
+        return Bullet(
+            id=f"given-{place + 1}",
+            content=bullet,
+            condition=bullet.condition,
+            argues=bullet.argues,
+            evidence=bullet.evidence,
+            weight=bullet.weight,
+            problem_types=bullet.problem_types,
+        )
     reading = read_bullet(bullet)
     return Bullet(
         id=f"given-{place + 1}",

@@ -7,7 +7,7 @@ import importlib.util
 import logging
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from threading import RLock
@@ -15,12 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from acefraud.core.roles import Embedder, Vectors
+from acefraud.core.bullet import Bullet
+from acefraud.core.roles import Embedder, EmbedsInProcess, Vectors
+from acefraud.core.transaction import FactValue
 from acefraud.embedded.kept_vectors import KeptVectors
 from acefraud.errors import ConfigurationError
 
 
-class WordLlamaEmbedder:
+class WordLlamaEmbedder(EmbedsInProcess):
     """Static token vectors, pooled: 256 dimensions, weights inside the `wordllama` package.
 
     The threshold was measured by `benchmarks/embedder_threshold.py`; see docs/decisions.md.
@@ -50,7 +52,7 @@ _WORD = re.compile(r"[^\W\d_]{4,}")
 """Shorter words are mostly "the" and "of", and would make every text look like every other."""
 
 
-class HashingEmbedder:
+class HashingEmbedder(EmbedsInProcess):
     """Hashed words and letter triples: no weights at all, so it knows spelling but not meaning."""
 
     name = "hashing-512"
@@ -104,6 +106,23 @@ class CachedEmbedder:
     def threshold(self) -> float:
         """The threshold of the embedder it stands before."""
         return self._embedder.threshold
+
+    @property
+    def fetches_ahead(self) -> bool:
+        """Whether the embedder it stands before does."""
+        return self._embedder.fetches_ahead
+
+    def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
+        """A transaction in words that the embedder it stands before may see."""
+        return self._embedder.presentable(text, facts)
+
+    def presentable_bullet(self, bullet: Bullet) -> str:
+        """A bullet in words that the embedder it stands before may see."""
+        return self._embedder.presentable_bullet(bullet)
+
+    async def fetch(self, texts: Sequence[str]) -> None:
+        """Let the embedder it stands before fetch what is missing."""
+        await self._embedder.fetch([text for text in texts if text not in self._places])
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row for each text; only what is new is embedded, all of it in one call."""
@@ -183,7 +202,7 @@ def _named(name: str, folder: Path | None) -> CachedEmbedder:
     if name not in EMBEDDERS:
         known = ", ".join(EMBEDDERS)
         raise ConfigurationError(
-            f"no embedder is called '{name}': expected one of {known}, or an object with name, threshold and embed()"
+            f"no embedder is called '{name}': expected one of {known}, or an acefraud.core.roles.Embedder of your own"
         )
     embedder = EMBEDDERS[name]()
     if folder is None:

@@ -1,4 +1,4 @@
-"""Judges. With the truth at hand there is nothing to judge but whether the words match."""
+"""The embedded judge. With the truth at hand there is nothing to judge but whether the words match."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from collections.abc import Mapping
 
 from acefraud.core.english import say_facts
 from acefraud.core.outcome import Judgement, Ruling
-from acefraud.core.roles import JudgesWithoutTruth, Presents
 from acefraud.core.transaction import FactValue
-from acefraud.errors import ModelError
 
 
 class SimpleJudge:
@@ -26,6 +24,10 @@ class SimpleJudge:
         judgement = await self.rule(input_text, output, ground_truth)
         return judgement.is_correct, judgement.confidence
 
+    def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
+        """The text as it is, or the facts in words: this judge sends nothing."""
+        return text or say_facts(facts)
+
     async def rule(self, input_text: str, output: str, ground_truth: str | None = None) -> Judgement:
         """The same with its reason."""
         if ground_truth is None or not ground_truth.strip():
@@ -38,35 +40,3 @@ class SimpleJudge:
 
     async def _without_truth(self, input_text: str, output: str) -> Judgement:  # noqa: ARG002
         return Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason="no ground truth and no model to judge without")
-
-
-class LLMJudge(SimpleJudge):
-    """Compares with the ground truth where there is one, and asks a model where there is none and a model was given.
-
-    A failed call leaves the case unjudged; it is never counted as wrong.
-    """
-
-    def __init__(self, model: JudgesWithoutTruth | None = None) -> None:
-        self._model = model
-
-    def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
-        """A transaction in words that the model may see."""
-        if isinstance(self._model, Presents):
-            return self._model.presentable(text, facts)
-        return text or say_facts(facts)
-
-    async def _without_truth(self, input_text: str, output: str) -> Judgement:
-        if self._model is None:
-            return await super()._without_truth(input_text, output)
-        try:
-            answer = await self._model.assess_output(input_text, output)
-            correct = answer["is_correct"]
-            if not isinstance(correct, bool):
-                raise ValueError(f"is_correct must be true or false, got {correct!r}")
-            return Judgement(
-                ruling=Ruling.CORRECT if correct else Ruling.INCORRECT,
-                confidence=answer["confidence"],
-                reason=str(answer.get("reasoning", "")),
-            )
-        except (ModelError, KeyError, TypeError, ValueError) as failure:
-            return Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason=f"the judge failed: {failure}")

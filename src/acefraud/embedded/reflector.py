@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,6 +12,8 @@ import numpy.typing as npt
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source
 from acefraud.core.condition import Condition
 from acefraud.core.english import sentence
+from acefraud.core.measured_text import Fit, MeasuredText
+from acefraud.core.roles import Example
 from acefraud.core.scoring import Calibration
 from acefraud.core.transaction import Case, FactValue, Transaction, Verdict
 from acefraud.core.transactions import Cases
@@ -24,6 +26,7 @@ from acefraud.embedded.induction.fitting import FitOptions, fit
 from acefraud.embedded.induction.trees import TreeOptions
 from acefraud.embedded.problem_types import problem_types
 from acefraud.errors import InputError
+from acefraud.settings import EMBEDDED
 
 Column = npt.NDArray[np.float64]
 
@@ -69,24 +72,25 @@ class Refitted:
     calibration: Calibration
 
 
-class Reflector:
+class EmbeddedReflector:
     """Proposes one bullet from one outcome, in the light of all outcomes it was shown before.
 
     With too few cases to say anything it returns None rather than a guess.
 
     >>> import asyncio
-    >>> reflector = Reflector()
+    >>> reflector = EmbeddedReflector()
     >>> asyncio.run(reflector.reflect("User attempts $20 purchase", "APPROVE", "APPROVE", "fraud_detection")) is None
     True
     """
 
-    model = "embedded"
+    model = EMBEDDED
 
     def __init__(self, options: ReflectorOptions | None = None, *, seed: int = 0) -> None:
         self.options = options or ReflectorOptions()
         self.memory = CaseMemory(self.options.memory)
         self.seed = seed
         self._found: dict[Condition, Lesson] = {}
+        self._fit: Fit | None = None
         self._proposed: set[Condition] = set()
         self._searched_at = 0
         self._heard = 0
@@ -105,24 +109,40 @@ class Reflector:
         predicted: str,
         correct: str,
         node: str = DEFAULT_NODE,
-        agent_reasoning: str = "",  # noqa: ARG002  # a language model may use it; figures do not need it
+        agent_reasoning: str = "",
     ) -> dict[str, Any] | None:
         """A bullet that this case and those before it teach: new_bullet, problem_types, confidence and more.
 
         Of what the remembered cases teach, it is the strongest lesson that applies to this case, argues for its truth
         and was not proposed before; None where there is none.
         """
-        transaction = query if isinstance(query, Transaction) else self._named(query)
-        truth, missed = _verdict(correct), _verdict(predicted) is not _verdict(correct)
-        self.remember([Case(transaction=transaction, is_fraud=truth is Verdict.DECLINE)])
-        self._heard += 1
+        example = self.hear(query, predicted, correct, agent_reasoning)
         if self._heard - self._searched_at >= max(LEAST_NEW, (self.options.search_again - 1) * self._searched_at):
             self._search()
-        lesson = self._lesson_for(facts_of(transaction).facts, truth)
+        lesson = self._lesson_for(example.facts, example.correct)
         if lesson is None:
             return None
         self._proposed.add(lesson.condition)
-        return {**as_reply(lesson), "node": node, "learnt_from": "failure" if missed else "success"}
+        reply = as_reply(lesson)
+        reply["new_bullet"] = MeasuredText(
+            reply["new_bullet"],
+            condition=lesson.condition,
+            argues=lesson.argues,
+            evidence=lesson.evidence,
+            weight=lesson.weight,
+            problem_types=reply["problem_types"],
+            fit=self._fit,
+        )
+        return {**reply, **about(example, node)}
+
+    def hear(self, query: str | Transaction, predicted: str, correct: str, reasoning: str = "") -> Example:
+        """Remember a case whose truth is known; returns it as a reflector on a model would be shown it."""
+        transaction = query if isinstance(query, Transaction) else self._named(query)
+        facts = facts_of(transaction).facts
+        example = Example(transaction.text, facts, _verdict(predicted), _verdict(correct), reasoning)
+        self.remember([Case(transaction=transaction, is_fraud=example.correct is Verdict.DECLINE)])
+        self._heard += 1
+        return example
 
     def _named(self, text: str) -> Transaction:
         """A text has no id of its own, so each is a case of its own."""
@@ -133,8 +153,11 @@ class Reflector:
         self._searched_at = self._heard
         induced = self.review(self.memory.cases, known=sorted(self._proposed, key=str), turn=self._heard)
         self._found = {lesson.condition: lesson for lesson in induced.lessons} if induced else {}
+        if induced is not None:
+            weights = {condition: lesson.weight for condition, lesson in self._found.items()}
+            self._fit = Fit(induced.calibration, {**dict.fromkeys(self._proposed, 0.0), **weights})
 
-    def _lesson_for(self, facts: dict[str, FactValue], truth: Verdict) -> Lesson | None:
+    def _lesson_for(self, facts: Mapping[str, FactValue], truth: Verdict) -> Lesson | None:
         fitting = [
             lesson
             for condition, lesson in self._found.items()
@@ -242,6 +265,11 @@ def as_reply(lesson: Lesson) -> dict[str, Any]:
         "evidence": lesson.evidence,
         "weight": lesson.weight,
     }
+
+
+def about(example: Example, node: str) -> dict[str, Any]:
+    """What every reflector's reply says of the case it was learnt from."""
+    return {"node": node, "learnt_from": "failure" if example.missed else "success"}
 
 
 def _verdict(word: str) -> Verdict:

@@ -7,12 +7,9 @@ from pathlib import Path
 
 from acefraud.core.roles import Agent, Embedder, Judge, Proposes
 from acefraud.embedded.embedder import DEFAULT_EMBEDDER, embedder_named
-from acefraud.embedded.judge import LLMJudge
-from acefraud.embedded.reflector import Reflector
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.pipeline import TrainingPipeline
-from acefraud.learning.proposing import ModelLessons
 from acefraud.learning.reflecting import ReflectionPolicy
 from acefraud.learning.standing_in import Fallback, Tiered, WithFallback
 from acefraud.llm.calling import Caller
@@ -20,6 +17,8 @@ from acefraud.llm.client import ModelClient
 from acefraud.llm.masking import Mask
 from acefraud.llm.playing import play
 from acefraud.llm.prompting import Style
+from acefraud.roles.judge import LLMJudge
+from acefraud.roles.reflector import Reflector
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.settings import EMBEDDERS, ModelSettings
 from acefraud.storage.playbook import BulletPlaybook
@@ -44,16 +43,12 @@ class Cast:
 
     def learner(self, playbook: BulletPlaybook) -> Learner:
         """A learner on a playbook, with this cast."""
-        reflector = Reflector()
-        lessons = ModelLessons(self.proposer, reflector) if self.proposer is not None else None
-        selector = HybridSelector(embedding_model=self.embedder)
         return Learner(
             playbook,
             agent=self.agent,
             judge=self.judge,
-            reflector=reflector,
-            selector=selector,
-            lessons=lessons,
+            reflector=Reflector.played_by(self.proposer),
+            selector=HybridSelector(embedding_model=self.embedder),
             options=LearnerOptions(fallback=self.fallback),
         )
 
@@ -113,7 +108,7 @@ def cast(
     direct = agent is not None and chosen.style == Style.DIRECT
     return Cast(
         agent=tier or agent,
-        judge=LLMJudge(players.judge) if players.judge else None,
+        judge=LLMJudge.played_by(players.judge) if players.judge else None,
         proposer=players.reflector,
         embedder=players.embedder or own,
         tier=tier,

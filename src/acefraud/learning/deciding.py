@@ -8,10 +8,9 @@ from typing import Any, TypeVar
 
 from acefraud.core.decision import Decision, SelectionTrace, decision_id
 from acefraud.core.playbook import Snapshot
-from acefraud.core.roles import Agent, Assessment, FetchesAhead
+from acefraud.core.roles import Agent, Assessment
 from acefraud.core.transaction import Transaction
 from acefraud.core.trusted import trusted
-from acefraud.embedded.agent import SimpleFraudAgent, weigh
 from acefraud.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.embedded.facts import READER, KnownFacts, facts_of
 from acefraud.embedded.scorecard import GENERAL
@@ -96,8 +95,7 @@ class Decider:
 
     async def decide(self, transactions: Sequence[Transaction], snapshot: Snapshot, agent: Agent) -> list[Decision]:
         """All of them at once: those that wait for a model do not hold up the others."""
-        embedded = isinstance(agent, SimpleFraudAgent)
-        waits = not embedded or self._selector.fetches_ahead
+        waits = agent.waits or self._selector.embedder.fetches_ahead
         known = [facts_of(transaction) async for transaction in in_turns(transactions, waits)]
         selector, failure = await self._selector_for(transactions, known, snapshot)
         node = self._options.node
@@ -126,17 +124,18 @@ class Decider:
             proven_only=True,
         )
         frame = calibration or GENERAL.model_copy(update={"threshold": threshold})
-        return [  # the embedded engine never waits, and needs no event loop
-            made(transaction, facts, weigh(facts.facts, picked.bullets, frame, proven=picked.proven), picked)
+        views = [  # nobody waits, so there is nothing to gain from tasks
+            await agent.assess(transaction.text, facts.facts, picked.bullets, frame, proven=picked.proven)
             for (transaction, facts), picked in zip(each, chosen, strict=True)
         ]
+        return [made(*one, view, picked) for one, view, picked in zip(each, views, chosen, strict=True)]
 
     async def _selector_for(
         self, transactions: Sequence[Transaction], known: Sequence[KnownFacts], snapshot: Snapshot
     ) -> tuple[HybridSelector, str]:
         """The selector with all vectors at hand; with an embedded embedder, and why, where the model's failed."""
         embedder = self._selector.embedder
-        if not self._selector.fetches_ahead or not isinstance(embedder, FetchesAhead):
+        if not embedder.fetches_ahead:
             return self._selector, ""
         pairs = zip(transactions, known, strict=True)
         texts = [self._selector.texts_for(each, facts.facts, snapshot, self._options.node) for each, facts in pairs]

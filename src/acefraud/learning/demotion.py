@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from acefraud.core.bullet import Bullet, Status
-from acefraud.core.evidence import Evidence, Record, record_in_words
+from acefraud.core.evidence import Evidence, Record, percent, record_in_words
 from acefraud.core.transaction import Verdict
 
 LEAST_RECORD = 20
@@ -82,15 +82,6 @@ def revival_of(bullet: Bullet, evidence: Evidence) -> Demotion:
     """
     before = "retired" if bullet.status is Status.RETIRED else "made a candidate"
     return Demotion(Status.ACTIVE, f"holds up again: {evidence.in_words()}; it had been {before} by {bullet.status_by}")
-
-
-def percent(share: float) -> str:
-    """A share as a person would say it.
-
-    >>> percent(0.4), percent(0.008)
-    ('40%', '0.8%')
-    """
-    return f"{100 * share:.{1 if share < 0.1 else 0}f}%"
 
 
 def _ended(argues: Verdict, evidence: Evidence, recent: Record, among: int, patience: Patience) -> Demotion | None:

@@ -5,40 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
 
-from acefraud.core.bullet import Source
 from acefraud.core.condition import Condition
 from acefraud.core.decision import Decision
-from acefraud.core.english import say_facts
 from acefraud.core.events import DecisionMade, Reread, Reviewed
 from acefraud.core.evidence import Evidence
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource
-from acefraud.core.playbook import LearningState, Snapshot
-from acefraud.core.roles import Agent, Judge, Presents
+from acefraud.core.playbook import Snapshot
+from acefraud.core.roles import Agent, Judge
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.core.trusted import trusted
 from acefraud.curation.curator import Curator
-from acefraud.embedded.agent import SimpleFraudAgent
 from acefraud.embedded.case_memory import LabelledFacts
 from acefraud.embedded.judge import SimpleJudge
-from acefraud.embedded.reflector import Reflector
-from acefraud.errors import AcefraudError, InputError, StoreConflict, StoreError
+from acefraud.errors import AcefraudError, ConfigurationError, InputError, StoreConflict, StoreError
 from acefraud.learning.batch_scoring import Scores, score
 from acefraud.learning.credits import Taken
 from acefraud.learning.deciding import Decider
 from acefraud.learning.hearing import OutcomeRecorder
-from acefraud.learning.model_reflection import ModelReflection
 from acefraud.learning.odds import FittedOdds
 from acefraud.learning.options import LearnerOptions
-from acefraud.learning.proposing import ModelLessons
+from acefraud.learning.planning import Depth, Said, planner_for
+from acefraud.learning.proposing import Proposed
+from acefraud.learning.reflecting import ReflectionPolicy
 from acefraud.learning.remembered_cases import RememberedCases
-from acefraud.learning.remembering import EntityMemory, directions_of, memory_for
-from acefraud.learning.review import ReviewPlan, apply, refit, review, review_due, study, watch
-from acefraud.learning.standing_in import Tiered
+from acefraud.learning.remembering import EntityMemory, memory_for
+from acefraud.learning.review import FITTED_ANEW, ReviewPlan, apply, refit
 from acefraud.learning.thresholds import ThresholdRule
 from acefraud.learning.training import Training
+from acefraud.roles.agent import SimpleFraudAgent
+from acefraud.roles.reflector import Reflector
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.playbook import BulletPlaybook
 
@@ -74,9 +72,10 @@ class Learner:
         reflector: Reflector | None = None,
         curator: Curator | None = None,
         selector: HybridSelector | None = None,
-        lessons: ModelLessons | None = None,
+        policy: ReflectionPolicy | None = None,
         options: LearnerOptions | None = None,
     ) -> None:
+        """`policy` says what is worth a call, where the reflector is on a model."""
         self.playbook = playbook
         self.options = options or LearnerOptions()
         self.agent: Agent = SimpleFraudAgent() if agent is None else agent
@@ -84,14 +83,11 @@ class Learner:
         self.reflector = Reflector(seed=self.options.seed) if reflector is None else reflector
         self.curator = Curator() if curator is None else curator
         self.selector = HybridSelector(seed=self.options.seed) if selector is None else selector
-        self.lessons = lessons
         self._decider = Decider(self.selector, self.options)
         self._recorder = OutcomeRecorder(playbook, self.judge, self.options)
         self._cases = RememberedCases(playbook, self.reflector.memory, self.options.node)
         self._odds = FittedOdds(playbook, self.options)
-        self._model = None
-        if lessons is not None:
-            self._model = ModelReflection(lessons, playbook, self.reflector, self.curator, self.options)
+        self._planner = planner_for(self.reflector, self.options, policy)
 
     # --- deciding ---
 
@@ -100,15 +96,14 @@ class Learner:
         return (await self.decide_all([transaction]))[0]
 
     async def decide_all(self, transactions: Iterable[Transaction]) -> list[Decision]:
-        """Decide several on one revision of the playbook and record them together, or none.
+        """Decide several on the newest revision of the playbook and record them together, or none.
 
         Where a history is kept, each gets the facts that its past gives, and counts for those after it.
         """
-        given = list(transactions)
-        memory = self.memory()
+        given, snapshot = list(transactions), self._newest()
+        memory = memory_for(snapshot.mapping)
         if memory is not None:
             given = memory.enriched(given, self.playbook.ledger)
-        snapshot = self.playbook.snapshot()
         decisions = await self._decider.decide(given, snapshot, self.agent)
         recorded = self.playbook.ledger.recorded([decision.id for decision in decisions])
         fresh = {one.id: one for one in decisions if one.id not in recorded}
@@ -123,12 +118,12 @@ class Learner:
 
         With `every_bullet` all bullets that fire speak, not only those that the selector picks.
         """
-        rows = Transactions.of(transactions)
-        memory = self.memory()
+        rows, snapshot = Transactions.of(transactions), self._newest()
+        memory = memory_for(snapshot.mapping)
         if memory is not None:
             rows = Transactions.of(memory.enriched(rows, self.playbook.ledger))
         selector = None if every_bullet else self.selector
-        return score(rows, self.playbook.snapshot(), selector, self.options)
+        return score(rows, snapshot, selector, self.options)
 
     async def decide_on(self, transaction: Transaction, snapshot: Snapshot) -> Decision:
         """What would be decided on a given revision. Nothing is recorded."""
@@ -140,10 +135,12 @@ class Learner:
 
     def memory(self) -> EntityMemory | None:
         """What remembers entities, where the latest training asks for it."""
-        if memory_for(self.playbook.snapshot().mapping) is None:
-            return None
+        return memory_for(self._newest().mapping)
+
+    def _newest(self) -> Snapshot:
+        """The playbook with all that anybody has written."""
         self.playbook.refresh()
-        return memory_for(self.playbook.snapshot().mapping)
+        return self.playbook.snapshot()
 
     # --- hearing ---
 
@@ -193,13 +190,14 @@ class Learner:
 
     async def finish_lessons(self) -> list[str]:
         """Reflect on the failures that still wait for others of their kind; returns the ids of the bullets added."""
-        return [] if self._model is None else list((await self._ask_model(self._model, all_waiting=True)).added)
+        if not self._planner.waits:
+            return []
+        reviewed = await self._ask_and_review(Depth.WHOLE)
+        return list(reviewed.added) if reviewed else []
 
     async def judge_pending(self, decision: Decision) -> Judgement:
         """Ask the judge about a decision whose truth is not known, and take in what it says where it says anything."""
-        text = decision.transaction.text or say_facts(decision.facts)
-        if isinstance(self.judge, Presents):
-            text = self.judge.presentable(decision.transaction.text, decision.facts)
+        text = self.judge.presentable(decision.transaction.text, decision.facts)
         judgement = await self.judge.rule(text, str(decision.verdict), None)
         if judgement.is_correct is None or decision.verdict is Verdict.REVIEW:
             return judgement
@@ -222,66 +220,47 @@ class Learner:
 
     async def _learn(self, new: Sequence[Taken]) -> Reviewed | None:
         self._odds.hear([(one.hearing.decision, one.hearing.outcome.is_fraud) for one in new])
-        if self._model is not None:
-            self._model.note([one.hearing for one in new])
-            due = self.playbook.learning(self.options.node).unwatched >= self.options.reflect_every
-            return await self._ask_model(self._model, all_waiting=due) if due or self._model.ready else None
-        state = self.playbook.learning(self.options.node)
-        if self._due(state):
-            return self._review(whole=True)
-        return self._review(whole=False) if state.unwatched >= self.options.watch_every else None
+        self._planner.note([one.hearing for one in new])
+        depth = self._planner.due(self.playbook.learning(self.options.node))
+        return None if depth is None else await self._ask_and_review(depth)
 
-    async def _ask_model(self, model: ModelReflection, *, all_waiting: bool) -> Reviewed:
-        """Let the model that reflects say what failures teach, and write what of it holds up."""
+    async def _ask_and_review(self, depth: Depth) -> Reviewed | None:
+        """Ask whoever reflects what there is to say, and write what of it holds up."""
         self.remembered()
-        return self._review_with_model(model, await model.lessons(all_waiting=all_waiting))
-
-    def _review_with_model(self, model: ModelReflection, replies: Sequence[dict[str, Any]] = ()) -> Reviewed:
-        """Where a model reflects, a review searches for nothing itself."""
-        conflict = ""
-        for _ in range(ATTEMPTS):
-            try:
-                with self.playbook.one_step(why="learnt from what a model said of failures"):
-                    return model.keep_in_order(replies, self.remembered())
-            except StoreConflict as faster:
-                conflict = str(faster)
-        return self._declined(f"{len(replies)} lessons given up after {ATTEMPTS} attempts: {conflict}", whole=False)
-
-    def _due(self, state: LearningState) -> bool:
-        return review_due(state, self.options, self.reflector.options.induction.least_cases)
+        said = await self._planner.ask(self.playbook.snapshot(), depth)
+        return self._review(depth, said, forced=self._planner.waits)  # what a model was asked for is not dropped
 
     def review(self) -> Reviewed:
-        """Review the playbook now: watch, retire, revive, induce, fit, calibrate. Returns what was done."""
-        if self._model is not None:
-            return self._review_with_model(self._model)
-        done = self._review(whole=True, forced=True)
+        """Review the playbook now: watch, retire, revive, induce, fit, calibrate. Returns what was done.
+
+        Where a model reflects, it is not asked: that is what `finish_lessons` does.
+        """
+        done = self._review(Depth.WHOLE, forced=True)
         assert done is not None, "what is asked for is always due"
         return done
 
-    def _review(self, *, whole: bool, forced: bool = False) -> Reviewed | None:
+    def _review(self, depth: Depth, said: Said = (), *, forced: bool = False) -> Reviewed | None:
         """One review, or one look at recent records, worked out anew where somebody changed the book meanwhile."""
         conflict = ""
         for _ in range(ATTEMPTS):
             self.playbook.refresh()
             state = self.playbook.learning(self.options.node)
-            due = self._due(state) if whole else state.unwatched >= self.options.watch_every
-            if not due and not forced:  # another learner on this playbook was faster
+            due = depth if forced else self._planner.due(state)
+            if due is None:  # another learner on this playbook was faster
                 return None
             seen, snapshot, cases = self.playbook.seq, self.playbook.snapshot(), self.remembered()
-            if whole:
-                plan = review(cases, snapshot, self.reflector, self.options, turn=state.reviews)
-            else:
-                plan = watch(cases, snapshot, self.options)
+            plan = self._planner.review(cases, snapshot, said, depth=due, turn=state.reviews)
             try:
                 return self._write(plan, since=seen)
             except StoreConflict as faster:
                 conflict = str(faster)
-        return self._declined(f"given up after {ATTEMPTS} attempts: {conflict}", whole=False)
+        lost = f"{len(said)} lessons " if said else ""
+        return self._declined(f"{lost}given up after {ATTEMPTS} attempts: {conflict}", whole=False)
 
     def _write(self, plan: ReviewPlan, since: int) -> Reviewed:
         why = f"learnt from the latest {plan.cases:,} outcomes"
         with self.playbook.one_step(why=why, since=since):
-            reviewed = apply(plan, self.playbook, self.curator, self.options, source=Source.ONLINE)
+            reviewed = apply(plan, self.playbook, self.curator, self.options)
             self.playbook.record([reviewed])
         return reviewed
 
@@ -291,6 +270,11 @@ class Learner:
         reviewed = Reviewed(node=self.options.node, whole=whole, cases=len(cases), frauds=cases.frauds, declined=reason)
         self.playbook.record([reviewed])
         return reviewed
+
+    @property
+    def proposed(self) -> Proposed | None:
+        """What a model that reflects was asked so far, and what became of it; None where none reflects."""
+        return self._planner.proposed
 
     def remembered(self) -> LabelledFacts:
         """The labelled cases that learning looks back on, up to the latest that anybody heard."""
@@ -312,7 +296,8 @@ class Learner:
 
     def refit(self) -> None:
         """Fit the weights of bullets with a condition, and the calibration, on what is remembered."""
-        refit(self.playbook, self.reflector, self.remembered(), self.options)
+        fit = partial(refit, self.playbook, self.reflector.engine, self.remembered(), self.options)
+        self.playbook.run_step(fit, why=FITTED_ANEW)
 
     # --- whole histories ---
 
@@ -329,36 +314,31 @@ class Learner:
         """Learn from a whole labelled history at once; returns the ids of the bullets added.
 
         Where the mapping asks for a history, the cases get the facts that it gives and stay remembered, together with
-        the transactions that are still ``waiting`` for their label. Without a rule the threshold stays as it is.
+        the transactions that are still ``waiting`` for their label. Without a rule the threshold stays as it is. A
+        reflector on a model has to be awaited: `train` does that.
         """
-        training = self._training(cases, dataset, mapping, waiting, threshold)
+        if self._planner.waits:
+            raise ConfigurationError(
+                f"the reflector is {self.reflector.model}, which has to be waited for: use `await learner.train(...)`"
+            )
+        return self._study(self._training(cases, dataset, mapping, waiting, threshold), (), progress)
+
+    def _study(self, training: Training, said: Said, progress: Callable[[float], None]) -> list[str]:
         attempts = 0
         while True:
             self.playbook.refresh()
             seen = self.playbook.seq
-            plan = self._study(training, mapping, progress)
+            plan = self._planner.study(training, self.playbook.snapshot(), said, progress)
             try:
                 with self.playbook.one_step(why=f"learnt from {training.trained.rows:,} labelled cases", since=seen):
                     training.remember(self.playbook)
-                    added = apply(plan, self.playbook, self.curator, self.options, source=Source.OFFLINE).added
+                    added = apply(plan, self.playbook, self.curator, self.options).added
                     training.set_threshold(self.playbook, self.selector, self.options)
                 return list(added)
             except StoreConflict:  # somebody changed the book meanwhile: it is worked out on what is there now
                 attempts += 1
                 if attempts == ATTEMPTS:
                     raise
-
-    def _study(self, training: Training, mapping: str, progress: Callable[[float], None]) -> ReviewPlan:
-        rising, falling = directions_of(mapping)
-        return study(
-            training.facts,
-            self.playbook.snapshot(),
-            self.reflector,
-            self.options,
-            rising=rising,
-            falling=falling,
-            progress=progress,
-        )
 
     async def train(
         self,
@@ -371,31 +351,11 @@ class Learner:
         progress: Callable[[float], None] = lambda _: None,
     ) -> list[str]:
         """Learn from a labelled history with whoever plays the reflector; returns the ids of the bullets added."""
-        model = self._model
-        if model is None:
-            return self.study(
-                cases, dataset=dataset, mapping=mapping, waiting=waiting, threshold=threshold, progress=progress
-            )
         training = self._training(cases, dataset, mapping, waiting, threshold)
-        self.remembered()
-        known = self.playbook.get_bullets_for_node(self.options.node)
-        frame = self.playbook.snapshot().calibration(self.options.node)
-        rulings = await model.asked.study(
-            training.cases,
-            training.facts,
-            known,
-            frame,
-            selector=self.selector,
-            wanted=self.options.n_bullets,
-            progress=progress,
-        )
-        with self.playbook.one_step(why=f"learnt from {training.trained.rows:,} labelled cases"):
-            training.remember(self.playbook)
-            model.recheck()
-            added = model.add([ruling.as_reply() for ruling in rulings], Source.OFFLINE)
-            model.fit(self.remembered())
-            training.set_threshold(self.playbook, self.selector, self.options)
-        return added
+        if self._planner.waits:  # what a model says is measured on all that is remembered
+            self.remembered()
+        said = await self._planner.ask_about(training, self.playbook.snapshot(), self.selector, progress)
+        return self._study(training, said, progress)
 
     def _training(
         self,
@@ -424,7 +384,7 @@ class Learner:
         Where the cases were drawn by their label, `base_rate` says how common fraud really is.
         """
         snapshot = self.playbook.snapshot()
-        model = self.agent.agent if isinstance(self.agent, Tiered) else self.agent  # it is asked about clear cases too
+        model = self.agent.without_tier
         decisions = await self._decider.decide([case.transaction for case in cases], snapshot, model)
         pairs = [(one.odds, case.is_fraud) for one, case in zip(decisions, cases, strict=True) if one.odds is not None]
         self._odds.fit(model.model, pairs, base_rate)

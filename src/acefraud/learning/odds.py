@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from threading import RLock
 
 import numpy as np
 import numpy.typing as npt
@@ -105,6 +106,7 @@ class FittedOdds:
         self._playbook = playbook
         self._options = options
         self._heard: dict[str, list[tuple[float, bool]]] = {}
+        self._hearing = RLock()
 
     def hear(self, outcomes: Sequence[tuple[Decision | None, bool]]) -> None:
         """Take in decisions and whether they were about fraud."""
@@ -112,14 +114,15 @@ class FittedOdds:
         for decision, is_fraud in outcomes:
             if decision is not None and decision.odds is not None:
                 new.setdefault(decision.model, []).append((decision.odds, is_fraud))
-        for model, pairs in new.items():
-            if model in self._heard:
-                self._heard[model].extend(pairs)
-            else:  # the ledger knows these already
-                self._heard[model] = heard_odds(self._playbook.ledger, self._options.node, model)
-            count, every = len(self._heard[model]), self._options.reflect_every
-            if count // every > (count - len(pairs)) // every:
-                self.fit(model, self._heard[model][-ODDS_KEPT:])
+        with self._hearing:
+            for model, pairs in new.items():
+                if model in self._heard:
+                    self._heard[model].extend(pairs)
+                else:  # the ledger knows these already
+                    self._heard[model] = heard_odds(self._playbook.ledger, self._options.node, model)
+                count, every = len(self._heard[model]), self._options.reflect_every
+                if count // every > (count - len(pairs)) // every:
+                    self.fit(model, self._heard[model][-ODDS_KEPT:])
 
     def fit(self, model: str, pairs: Sequence[tuple[float, bool]], base_rate: float | None = None) -> None:
         """Fit the scale of a model on labelled odds and record it, where there are enough of them."""

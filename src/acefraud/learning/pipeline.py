@@ -18,13 +18,14 @@ from acefraud.core.transaction import Case, Verdict
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.curation.curator import Curator
 from acefraud.embedded.embedder import DEFAULT_EMBEDDER
-from acefraud.embedded.reflector import Reflector, ReflectorOptions
+from acefraud.embedded.reflector import ReflectorOptions
 from acefraud.learning.label_stream import label_stream
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
-from acefraud.learning.proposing import ModelLessons, Proposed
+from acefraud.learning.proposing import Proposed
 from acefraud.learning.reflecting import ReflectionPolicy
 from acefraud.learning.remembering import awaited, memory_for
+from acefraud.roles.reflector import Reflector
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.playbook import BulletPlaybook
 
@@ -95,18 +96,14 @@ class TrainingPipeline:
 
     def learner(self, playbook: BulletPlaybook) -> Learner:
         """A learner on this playbook, as all modes use it."""
-        reflector = Reflector(self._reflector_options, seed=self.seed)
-        lessons = None
-        if self._proposer is not None:
-            lessons = ModelLessons(self._proposer, reflector, policy=self._policy, seed=self.seed)
         return Learner(
             playbook,
             agent=self._agent,
             judge=self._judge,
-            reflector=reflector,
+            reflector=Reflector.played_by(self._proposer, self._reflector_options, seed=self.seed),
             curator=Curator(),
             selector=HybridSelector(embedding_model=self._embedder, seed=self.seed),
-            lessons=lessons,
+            policy=self._policy,
             options=self._options,
         )
 
@@ -136,7 +133,7 @@ class TrainingPipeline:
         if mode is Mode.OFFLINE_ONLINE:
             await learner.train(known, mapping=mapping, waiting=pending.transactions if memory else ())
         elif memory is not None:
-            learner.study((), mapping=mapping, waiting=before.transactions)
+            await learner.train((), mapping=mapping, waiting=before.transactions)
         if self._scale_odds:
             labelled = memory.studied(known, Transactions.of(())) if memory else known
             share = float(labelled.labels.mean()) if len(labelled) else 0.0
@@ -200,5 +197,5 @@ def _summed_up(mode: Mode, decisions: Sequence[Decision], test: Cases, learner: 
         seconds=seconds,
         playbook=learner.playbook,
         fallbacks=sum(bool(decision.fallback) for decision in decisions),
-        proposed=learner.lessons.so_far if learner.lessons else None,
+        proposed=learner.proposed,
     )

@@ -6,31 +6,28 @@ import asyncio
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from acefraud.core.bullet import Bullet, Source, Status
-from acefraud.core.condition import Condition
 from acefraud.core.playbook import Snapshot
-from acefraud.core.reading import read_bullet
-from acefraud.core.roles import Example, FactSummary, Proposal, Proposes
+from acefraud.core.roles import Example, FactSummary, Proposal
 from acefraud.core.scoring import Calibration
 from acefraud.core.transaction import Verdict
 from acefraud.core.transactions import Cases
 from acefraud.curation.curator import Curator
 from acefraud.embedded.case_memory import LabelledFacts
-from acefraud.embedded.reflector import Reflector
 from acefraud.embedded.scorecard import GENERAL
 from acefraud.errors import BudgetExceeded, ModelError
-from acefraud.learning.admitting import AdmissionOptions, Ruling, Standing, rule_on
 from acefraud.learning.batch_scoring import score
 from acefraud.learning.options import LearnerOptions
-from acefraud.learning.reflecting import Column, Group, ReflectionPolicy, example_of, groups_of, summaries
+from acefraud.learning.reflecting import Column, Group, ReflectionPolicy, groups_of
+from acefraud.roles.admission import Ruling, Standing
+from acefraud.roles.proposals import Proposals, draft, weightiest
+from acefraud.roles.shown_cases import example_of, summaries
 from acefraud.selection.hybrid import HybridSelector
 
-KNOWN_SHOWN = 12
-"""Bullets that a reflector is told of, so that it does not say the same again."""
 REFUSALS_KEPT = 100
 
 
@@ -56,20 +53,11 @@ class ModelLessons:
     A failed call is counted and teaches nothing; a budget that is used up ends the asking, not the run.
     """
 
-    def __init__(
-        self,
-        proposer: Proposes,
-        verifier: Reflector,
-        *,
-        policy: ReflectionPolicy | None = None,
-        admission: AdmissionOptions | None = None,
-        seed: int = 0,
-    ) -> None:
-        self.proposer = proposer
+    def __init__(self, proposals: Proposals, *, policy: ReflectionPolicy | None = None, seed: int = 0) -> None:
         self.policy = policy or ReflectionPolicy()
         self.so_far = Proposed()
-        self._verifier = verifier
-        self._admission = admission or AdmissionOptions()
+        self.engine = proposals.engine
+        self._proposals = proposals
         self._seed = seed
         self._waiting: dict[Verdict, list[Example]] = {Verdict.DECLINE: [], Verdict.APPROVE: []}
 
@@ -122,7 +110,7 @@ class ModelLessons:
 
         The embedded engine stands in for the agent here: it says at no cost which cases the bullets leave unexplained.
         """
-        self._verifier.memory.add(facts)
+        self.engine.memory.add(facts)
         table, labels = facts.facts, facts.labels
         draws = np.array([self._draw(one) for one in facts.ids.tolist()])
         options = LearnerOptions(n_bullets=wanted)
@@ -144,7 +132,7 @@ class ModelLessons:
             progress((round_ + 1) / self.policy.rounds)
             if not rulings or self.so_far.stopped:
                 break
-            bullets += [_draft(ruling, place) for place, ruling in enumerate(rulings, len(bullets))]
+            bullets += [draft(ruling, place) for place, ruling in enumerate(rulings, len(bullets))]
             bullets, frame = self._fitted(bullets, frame)
             draws = np.ones(len(cases))  # successes are sampled once
         return found
@@ -155,17 +143,16 @@ class ModelLessons:
         if by_hand or bullet.status is not Status.CANDIDATE or bullet.condition is None or bullet.verified:
             return None
         proposal = Proposal(content=bullet.content, argues=bullet.argues, condition=bullet.condition, model="a model")
-        ruling = self._measured(proposal)
+        ruling = self._proposals.measured(proposal)
         return None if ruling.standing is Standing.UNVERIFIED else ruling
 
     async def _ask(self, groups: Sequence[Sequence[Example]], known: Sequence[Bullet]) -> list[Ruling | None]:
         """One call for each group, all at once; None where it taught nothing, or nothing that holds up."""
         if self.so_far.stopped or not groups:
             return [None] * len(groups)
-        facts = summaries(self._verifier.memory.cases.facts)
-        shown = sorted(known, key=lambda bullet: -abs(bullet.weight or 0.0))[:KNOWN_SHOWN]
+        facts, shown = summaries(self.engine.memory.cases.facts), weightiest(known)
         replies = await asyncio.gather(*(self._propose(group, facts, shown) for group in groups))
-        rulings = [None if proposal is None else self._measured(proposal) for proposal in replies]
+        rulings = [None if proposal is None else self._proposals.measured(proposal) for proposal in replies]
         for ruling in rulings:
             if ruling is not None:
                 self.so_far.heard(ruling)
@@ -178,7 +165,7 @@ class ModelLessons:
             return None
         self.so_far.counts["asked"] += 1
         try:
-            proposal = await self.proposer.propose(group, facts, shown)
+            proposal = await self._proposals.proposer.propose(group, facts, shown)
         except BudgetExceeded as spent:
             self.so_far.counts["asked"] -= 1
             self.so_far.stopped = str(spent)
@@ -189,29 +176,20 @@ class ModelLessons:
         self.so_far.counts["nothing new"] += proposal is None
         return proposal
 
-    def _measured(self, proposal: Proposal) -> Ruling:
-        if proposal.condition is None:  # what its words state can be measured too
-            read = read_bullet(proposal.content).condition
-            if read is not None and read.facts <= set(self._verifier.memory.cases.facts.names):
-                proposal = replace(proposal, condition=read)
-        cases = self._verifier.memory.cases
-        evidence = cases.measure(proposal.condition, apart=True) if proposal.condition else None
-        return rule_on(proposal, evidence, len(cases), self._admission)
-
     def _new(self, rulings: Sequence[Ruling], bullets: Sequence[Bullet]) -> list[Ruling]:
         """Those that no bullet says already, nor one before it."""
         curator, said, new = Curator(), list(bullets), list[Ruling]()
         for ruling in rulings:
-            draft = _draft(ruling, len(said))
-            same = curator.duplicate_of(draft.content, said, condition=draft.condition, argues=draft.argues)
+            bullet = draft(ruling, len(said))
+            same = curator.duplicate_of(bullet.content, said, condition=bullet.condition, argues=bullet.argues)
             self.so_far.counts["said already"] += same is not None
             if same is None:
-                said.append(draft)
+                said.append(bullet)
                 new.append(ruling)
         return new
 
     def _fitted(self, bullets: Sequence[Bullet], frame: Calibration) -> tuple[list[Bullet], Calibration]:
-        refitted = self._verifier.refit([bullet for bullet in bullets if bullet.condition is not None])
+        refitted = self.engine.refit([bullet for bullet in bullets if bullet.condition is not None])
         if refitted is None:
             return list(bullets), frame
         weighed = [b.model_copy(update={"weight": refitted.weights.get(b.id, b.weight)}) for b in bullets]
@@ -226,18 +204,3 @@ class ModelLessons:
     def _draw(self, key: str) -> float:
         """A number between 0 and 1 that belongs to a case, so that a run can be repeated."""
         return zlib.crc32(f"{self._seed} {key}".encode()) / 2**32
-
-
-def _draft(ruling: Ruling, place: int) -> Bullet:
-    """A bullet as it would stand in the playbook, to see what it explains."""
-    reply = ruling.as_reply()
-    condition = Condition.parse(reply["condition"]) if reply["condition"] else None
-    argues = Verdict(reply["argues"]) if reply["argues"] else None
-    return Bullet(
-        id=f"draft-{place}",
-        content=reply["new_bullet"],
-        status=reply["status"],
-        argues=argues,
-        condition=condition,
-        evidence=reply["evidence"],
-    )

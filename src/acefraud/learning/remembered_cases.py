@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from threading import RLock
 
 import numpy as np
 
@@ -26,9 +27,14 @@ class RememberedCases:
         self._node = node
         self._cursor = 0
         self._rereads = 0
+        self._catching_up = RLock()
 
     def catch_up(self) -> LabelledFacts:
         """The latest cases in the ledger, with their facts as they were kept."""
+        with self._catching_up:
+            return self._caught_up()
+
+    def _caught_up(self) -> LabelledFacts:
         rereads = self._playbook.learning(self._node).rereads
         if rereads != self._rereads:
             self._memory.clear()

@@ -23,13 +23,14 @@ from acefraud.embedded.agent import weight_of
 from acefraud.embedded.case_memory import LabelledFacts
 from acefraud.embedded.induction.boosting import Induced, Lesson
 from acefraud.embedded.induction.holding_up import record_of
-from acefraud.embedded.reflector import Reflector, as_reply, can_be_fitted
+from acefraud.embedded.reflector import EmbeddedReflector, as_reply, can_be_fitted
 from acefraud.learning.demotion import WITH_BULLETS, WITH_NEWCOMERS, Demotion, Patience, demotion_of, revival_of
 from acefraud.learning.options import LearnerOptions
 from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook
 
 Mask = npt.NDArray[np.bool_]
 
+FITTED_ANEW = "weights fitted anew"
 _FITTED_TO_NOTHING = "fitted to nothing: others say it already, or it no longer holds"
 _SEVERAL = 500
 """Outcomes after which half as many cases of the rarer kind will do."""
@@ -56,6 +57,14 @@ def review_due(state: LearningState, options: LearnerOptions, least_cases: int) 
 
 
 @dataclass(frozen=True, slots=True)
+class FitAfter:
+    """A fit that has to wait until what is new stands in the book: nobody fitted it before."""
+
+    engine: EmbeddedReflector
+    cases: LabelledFacts
+
+
+@dataclass(frozen=True, slots=True)
 class ReviewPlan:
     """What a review would change, worked out on one revision of the playbook."""
 
@@ -63,12 +72,15 @@ class ReviewPlan:
     frauds: int
     moves: dict[str, Demotion] = field(default_factory=dict)
     """Where bullets should stand, by id: retired, questioned or revived, with the reason."""
-    renewed: dict[str, Lesson] = field(default_factory=dict)
+    renewed: dict[str, NewBullet] = field(default_factory=dict)
     """Bullets whose words and figures are measured anew."""
-    lessons: tuple[Lesson, ...] = ()
+    new: tuple[NewBullet, ...] = ()
     """What is new."""
     weights: dict[str, float] = field(default_factory=dict)
     calibration: Calibration | None = None
+    """What the weights belong to, where they are fitted already."""
+    fit_after: FitAfter | None = None
+    """How they are fitted, where they are not."""
     declined: str = ""
     whole: bool = True
     """Whether it searched and fitted, or only watched."""
@@ -89,7 +101,7 @@ def watch(cases: LabelledFacts, snapshot: Snapshot, options: LearnerOptions) -> 
 
 
 def review(
-    cases: LabelledFacts, snapshot: Snapshot, reflector: Reflector, options: LearnerOptions, *, turn: int
+    cases: LabelledFacts, snapshot: Snapshot, reflector: EmbeddedReflector, options: LearnerOptions, *, turn: int
 ) -> ReviewPlan:
     """Watch, then search for new bullets and fit all weights together on what is remembered."""
     watched = replace(watch(cases, snapshot, options), whole=True)
@@ -107,13 +119,13 @@ def review(
         most_cited=options.n_bullets,
     )
     latest = _Latest.of(cases, options.recent)
-    return _planned(watched, book, induced, options, latest)
+    return _planned(watched, book, induced, options, latest, source=Source.ONLINE)
 
 
 def study(
     cases: LabelledFacts,
     snapshot: Snapshot,
-    reflector: Reflector,
+    reflector: EmbeddedReflector,
     options: LearnerOptions,
     *,
     rising: tuple[str, ...] = (),
@@ -136,7 +148,7 @@ def study(
         most_bullets=options.most_bullets,
         most_cited=options.n_bullets,
     )
-    return _planned(plan, book, induced, options, None)
+    return _planned(plan, book, induced, options, None, source=Source.OFFLINE)
 
 
 @dataclass(frozen=True)
@@ -203,12 +215,18 @@ def _by_people(bullet: Bullet) -> bool:
 
 
 def _planned(
-    plan: ReviewPlan, book: BookInFit, induced: Induced | None, options: LearnerOptions, latest: _Latest | None
+    plan: ReviewPlan,
+    book: BookInFit,
+    induced: Induced | None,
+    options: LearnerOptions,
+    latest: _Latest | None,
+    *,
+    source: Source,
 ) -> ReviewPlan:
     """What an induction means for the bullets that are there, and which of its lessons are new."""
     if induced is None:
         return replace(plan, declined="nothing was found that holds up beyond chance")
-    moves, renewed, weights = dict(plan.moves), dict[str, Lesson](), dict[str, float]()
+    moves, renewed, weights = dict(plan.moves), dict[str, NewBullet](), dict[str, float]()
     lessons = {
         lesson.condition: lesson
         for lesson in induced.lessons
@@ -228,7 +246,7 @@ def _planned(
             agrees = lesson.argues is bullet.argues or not _by_people(bullet)
             back = demoted in (Status.RETIRED, Status.CANDIDATE) and by_engine and agrees
             if back or _outdated(bullet, lesson):
-                renewed[bullet.id] = lesson
+                renewed[bullet.id] = _in_new_words(bullet, lesson)
             if back:
                 moves.pop(bullet.id, None)
                 if bullet.status in (Status.RETIRED, Status.CANDIDATE):
@@ -241,8 +259,8 @@ def _planned(
     return replace(
         plan,
         moves={**moves, **crowded_out},
-        renewed={one: lesson for one, lesson in renewed.items() if one not in crowded_out},
-        lessons=new,
+        renewed={one: words for one, words in renewed.items() if one not in crowded_out},
+        new=tuple(new_bullet(lesson, source) for lesson in new),
         weights=weights,
         calibration=induced.calibration,
     )
@@ -295,43 +313,50 @@ def _strength(weight: float, condition: Condition | None, cases: LabelledFacts) 
     return float(abs(weight) * np.sqrt(support))
 
 
-def apply(
-    plan: ReviewPlan, playbook: BulletPlaybook, curator: Curator, options: LearnerOptions, *, source: Source
-) -> Reviewed:
+def apply(plan: ReviewPlan, playbook: BulletPlaybook, curator: Curator, options: LearnerOptions) -> Reviewed:
     """Write what a plan says, as part of the caller's step; returns what was done, which is not written yet."""
-    for bullet_id, lesson in plan.renewed.items():
-        reply, bullet = as_reply(lesson), playbook.get_bullet(bullet_id)
-        assert bullet is not None
+    for bullet_id, words in plan.renewed.items():
         playbook.edit_bullet(
             bullet_id,
-            bullet.content if _by_people(bullet) else str(reply["new_bullet"]),
-            condition=lesson.condition,
-            argues=lesson.argues,
-            evidence=lesson.evidence,
-            problem_types=reply["problem_types"],
+            words.content,
+            condition=words.condition,
+            argues=words.argues,
+            evidence=words.evidence,
+            problem_types=words.problem_types,
+            why=words.why,
         )
     for bullet_id, move in plan.moves.items():
         playbook.set_status(bullet_id, move.status, why=move.reason)
-    new = [new_bullet(lesson, source) for lesson in plan.lessons]
-    merged = curator.merge_bullets(new, options.node, playbook)
+    merged = curator.merge_bullets(plan.new, options.node, playbook)
     if plan.calibration is not None:
         weights = dict(plan.weights)
-        for one, each, lesson in zip(merged, new, plan.lessons, strict=True):
+        for one, each in zip(merged, plan.new, strict=True):
             said_by = one or _said_by(each, playbook, curator, options.node)
             if said_by:  # where a bullet says nearly the same already, it takes on the weight
-                weights[said_by] = weights.get(said_by, 0.0 if one else _weight(playbook, said_by)) + lesson.weight
+                before = weights.get(said_by, 0.0 if one else _weight(playbook, said_by))
+                weights[said_by] = before + (each.weight or 0.0)
         recalibrate(playbook, plan.calibration, weights, options)
+    made_room = () if plan.fit_after is None else _fitted_after(plan.fit_after, playbook, options)
     return Reviewed(
         node=options.node,
         whole=plan.whole,
         cases=plan.cases,
         frauds=plan.frauds,
         added=tuple(one for one in merged if one is not None),
-        retired=_moved_to(plan, Status.RETIRED),
+        retired=(*_moved_to(plan, Status.RETIRED), *made_room),
         questioned=_moved_to(plan, Status.CANDIDATE),
         revived=_moved_to(plan, Status.ACTIVE),
         declined=plan.declined,
     )
+
+
+def _fitted_after(fit: FitAfter, playbook: BulletPlaybook, options: LearnerOptions) -> tuple[str, ...]:
+    """Fit all weights, then retire the weakest where there are too many; returns the ids of those."""
+    refit(playbook, fit.engine, fit.cases, options)
+    moves = crowded_out(fit.cases, playbook.snapshot(), options)
+    for bullet_id, move in moves.items():
+        playbook.set_status(bullet_id, move.status, why=move.reason)
+    return tuple(moves)
 
 
 def _moved_to(plan: ReviewPlan, status: Status) -> tuple[str, ...]:
@@ -358,23 +383,31 @@ def new_bullet(lesson: Lesson, source: Source) -> NewBullet:
     )
 
 
+def _in_new_words(bullet: Bullet, lesson: Lesson) -> NewBullet:
+    """A bullet with what was measured anew. What people wrote keeps its words."""
+    renewed = new_bullet(lesson, bullet.source)
+    return replace(renewed, content=bullet.content) if _by_people(bullet) else renewed
+
+
 def _said_by(new: NewBullet, playbook: BulletPlaybook, curator: Curator, node: str) -> str:
     """The id of the bullet in use that says the same; nothing where a person retired it."""
     same = curator.said_already(new.content, node, playbook, condition=new.condition, argues=new.argues)
     return same.id if same is not None and same.status is not Status.RETIRED else ""
 
 
-def refit(playbook: BulletPlaybook, reflector: Reflector, cases: LabelledFacts, options: LearnerOptions) -> None:
+def refit(
+    playbook: BulletPlaybook, reflector: EmbeddedReflector, cases: LabelledFacts, options: LearnerOptions
+) -> None:
     """Fit the weights of bullets with a condition, and the calibration, without looking for new ones."""
-    bullets = [
-        bullet
-        for bullet in playbook.get_bullets_for_node(options.node)
-        if bullet.condition is not None and not _waits_for_a_measurement(bullet)
-    ]
-    fitted = reflector.refit(bullets, cases)
-    if fitted is None:
-        return
-    with playbook.one_step(why="weights fitted anew"):
+    with playbook.one_step(why=FITTED_ANEW):
+        bullets = [
+            bullet
+            for bullet in playbook.get_bullets_for_node(options.node)
+            if bullet.condition is not None and not _waits_for_a_measurement(bullet)
+        ]
+        fitted = reflector.refit(bullets, cases)
+        if fitted is None:
+            return
         recalibrate(playbook, fitted.calibration, fitted.weights, options)
         for bullet in bullets:  # it would only take a place among the few that are selected
             if not _by_people(bullet) and fitted.weights.get(bullet.id) == 0:

@@ -36,16 +36,28 @@ class WithFallback:
         """Who should decide."""
         return self._agent.model
 
+    @property
+    def waits(self) -> bool:
+        """Whether the agent waits."""
+        return self._agent.waits
+
+    @property
+    def without_tier(self) -> WithFallback:
+        """The same fallback around the agent without its first tier."""
+        return WithFallback(self._agent.without_tier, self.fallback)
+
     async def assess(
         self,
         text: str,
         facts: Mapping[str, FactValue],
         bullets: Sequence[Bullet],
         calibration: Calibration | None,
+        *,
+        proven: int | None = None,
     ) -> Assessment:
         """The model's view, or what was chosen for the case that there is none."""
         try:
-            return await self._agent.assess(text, facts, bullets, calibration)
+            return await self._agent.assess(text, facts, bullets, calibration, proven=proven)
         except ModelError as failure:
             if self.fallback is Fallback.ERROR:
                 raise
@@ -73,9 +85,16 @@ class WithFallback:
 class _Failed:
     """An agent that fails as another did."""
 
+    waits = True
+
     def __init__(self, model: str, failure: str) -> None:
         self.model = model
         self._failure = failure
+
+    @property
+    def without_tier(self) -> _Failed:
+        """Itself."""
+        return self
 
     async def assess(self, *_: Any, **__: Any) -> Assessment:
         """Never anything."""
@@ -121,12 +140,24 @@ class Tiered:
         """Who decides what is not clear."""
         return self.agent.model
 
+    @property
+    def waits(self) -> bool:
+        """Whether the agent behind it waits."""
+        return self.agent.waits
+
+    @property
+    def without_tier(self) -> Agent:
+        """The agent behind it."""
+        return self.agent.without_tier
+
     async def assess(
         self,
         text: str,
         facts: Mapping[str, FactValue],
         bullets: Sequence[Bullet],
         calibration: Calibration | None,
+        *,
+        proven: int | None = None,
     ) -> Assessment:
         """The embedded view where it is certain, else the model's."""
         if calibration is not None and calibration.cases:
@@ -135,7 +166,7 @@ class Tiered:
                 self.count.settled += 1
                 return view
         self.count.asked += 1
-        return await self.agent.assess(text, facts, bullets, calibration)
+        return await self.agent.assess(text, facts, bullets, calibration, proven=proven)
 
     def _is_certain(self, view: Assessment, facts: Mapping[str, FactValue], bullets: Sequence[Bullet]) -> bool:
         sure = max(view.probability, 1 - view.probability) >= self._certainty

@@ -9,12 +9,12 @@ from acefraud.core.ledger import KnownCase, RowsChange
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.embedded.case_memory import LabelledFacts
 from acefraud.embedded.facts import READER
-from acefraud.embedded.reflector import Reflector
 from acefraud.embedded.scorecard import GENERAL
 from acefraud.learning.batch_scoring import score
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.remembering import forgetting, memory_for
 from acefraud.learning.thresholds import ThresholdRule, cases_for, choose
+from acefraud.roles.reflector import Reflector
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.playbook import BulletPlaybook
 

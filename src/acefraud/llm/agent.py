@@ -11,6 +11,7 @@ from acefraud.core.scoring import Calibration, log_odds, sigmoid
 from acefraud.core.transaction import FactValue, Verdict
 from acefraud.errors import ModelMalformed
 from acefraud.llm.asking import Asker, Client, usage_of
+from acefraud.llm.bullet_lines import shown_id
 from acefraud.llm.calling import Call, Message, Reply, Role
 from acefraud.llm.masking import Mask
 from acefraud.llm.odds import odds_of, said_verdict
@@ -32,6 +33,8 @@ class ModelAgent:
     the probability is marked as stated.
     """
 
+    waits = True
+
     def __init__(
         self,
         client: Client,
@@ -49,12 +52,19 @@ class ModelAgent:
         self._mask = mask or Mask()
         self._tells_odds = True
 
+    @property
+    def without_tier(self) -> ModelAgent:
+        """Itself."""
+        return self
+
     async def assess(
         self,
         text: str,
         facts: Mapping[str, FactValue],
         bullets: Sequence[Bullet],
         calibration: Calibration | None,  # noqa: ARG002  # the frame of the embedded engine says nothing to a model
+        *,
+        proven: int | None = None,  # noqa: ARG002  # it reads every bullet for itself
     ) -> Assessment:
         """Verdict, probability and reasons. Raises ModelError where the model gave none.
 
@@ -81,7 +91,7 @@ class ModelAgent:
         return await self._reasoned(prompt(Style.REASONED), bullets)
 
     async def _reasoned(self, prompt: Rendered, bullets: Sequence[Bullet], spent: Sequence[Reply] = ()) -> Assessment:
-        shown = {bullet.id: bullet for bullet in bullets}
+        shown = {shown_id(bullet): bullet for bullet in bullets}
 
         def check(reply: AgentReply, _: bool) -> None:
             unknown = [cited for cited in map(_bare, reply.bullets) if cited not in shown]
@@ -132,8 +142,7 @@ class ModelAgent:
             asked.append((call, reply))
             if said_verdict(reply.text) is not None:
                 return [made for _, made in asked]
-            again = (Message(role="assistant", content=reply.text), Message(role="user", content=ONE_WORD))
-            call = call.model_copy(update={"messages": (*call.messages, *again)})
+            call = call.adding(ONE_WORD)
         for made, _ in asked:  # another run should have another chance
             self._client.forget(made)
         said = asked[-1][1].text[:60]

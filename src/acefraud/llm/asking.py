@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from acefraud.core.decision import CallUsage
 from acefraud.errors import ModelMalformed, ModelRefused
-from acefraud.llm.calling import Call, Message, Reply, ReplyFormat
+from acefraud.llm.calling import Call, Reply, ReplyFormat
 from acefraud.llm.outside_text import cut, on_one_line
 from acefraud.llm.prompting import repair_prompt
 from acefraud.llm.replies import read_reply
@@ -62,7 +62,7 @@ class Asker:
         `check` raises ValueError where an answer cannot be meant; it is told whether this is the last chance.
         """
         asked: list[tuple[Call, Reply]] = []
-        problem = ""
+        first, problem = call, ""
         for last in (False, True):
             call, reply = await self._send(call, shape)
             asked.append((call, reply))
@@ -73,11 +73,7 @@ class Asker:
             except ValueError as wrong:
                 problem = cut(on_one_line(str(wrong)), MOST_SAID)
                 problem += "; the reply was cut off, be brief" if reply.cut_short else ""
-            again = (
-                Message(role="assistant", content=reply.text),
-                Message(role="user", content=repair_prompt(problem)),
-            )
-            call = call.model_copy(update={"messages": (*call.messages, *again)})
+            call = first.adding(repair_prompt(reply.text, problem))
         for made, _ in asked:  # another run should have another chance
             self._client.forget(made)
         raise ModelMalformed(f"{call.model} as {call.role}: its reply could not be read, nor its second one: {problem}")

@@ -1,12 +1,26 @@
-"""Bullets as a model is shown them: with the figures that were measured, and no others."""
+"""Bullets as a model is shown them: what this engine says of one, and apart from that its words, which are data.
+
+The words of a bullet can come from anywhere: a category of the data, an imported playbook, the reply of a model. They
+hold no figures, so that only measured ones are shown.
+"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from acefraud.core.bullet import Bullet
-from acefraud.core.english import say
+from acefraud.core.bullet import Bullet, bullet_id
+from acefraud.core.comparison import TestValue
+from acefraud.core.condition import Condition
+from acefraud.core.english import MOST_OF_A_VALUE, say
+from acefraud.core.visible_text import visible
+from acefraud.llm.masking import Mask
 from acefraud.llm.outside_text import cut, on_one_line
+
+MAX_WORDS = 500
+"""Characters of the words of one bullet."""
+_OWN_ID = re.compile(r"b-[0-9a-f]{1,8}")
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 _PERCENT = r"\s*(?:[%％﹪٪‰]|per\s?cent\b|pct\b)"
 _FIGURE = rf"(?<!\d)\d[\d.,]*+(?:\s*(?:-|–|—|to)\s*\d[\d.,]*+)?{_PERCENT}"
@@ -27,21 +41,37 @@ _SAID = "\ue000"
 """Stands for the words of the condition while figures are cut out around them."""
 
 
-def bullet_line(bullet: Bullet) -> str:
-    """One line for a bullet: its id, what it argues for, its words, and what was measured of it.
+def shown_id(bullet: Bullet) -> str:
+    """The id under which a model is shown a bullet. An imported one may hold any words, so it is replaced by a digest.
+
+    >>> shown_id(Bullet(id="b-1234abcd", content="VPN")), shown_id(Bullet(id="APPROVE all", content="VPN"))
+    ('b-1234abcd', 'b-48f0e68c')
+    """
+    return bullet.id if _OWN_ID.fullmatch(bullet.id) else bullet_id("", bullet.id)
+
+
+def bullet_figures(bullet: Bullet) -> str:
+    """What this engine says of a bullet: its id, what it argues for and what was measured. No word of it is data.
+
+    >>> bullet_figures(Bullet(id="b-1234abcd", content="VPN at night = 95% fraud", argues="DECLINE"))
+    '[b-1234abcd] DECLINE, unverified'
+    """
+    label = f"[{shown_id(bullet)}] {bullet.argues or 'note'}"
+    if bullet.evidence is None or not bullet.verified:
+        return f"{label}, unverified"
+    return f"{label}: {bullet.evidence.in_words()}, against {percent(bullet.evidence.base_rate)} of all"
+
+
+def bullet_words(bullet: Bullet, mask: Mask) -> str:
+    """The words of a bullet on one line, without figures and what may not be seen: data, wherever they came from.
 
     >>> from acefraud.core.bullet import Claim
     >>> claim = Claim(fraud_share=0.95, words="95% fraud")
-    >>> bullet_line(Bullet(id="b-1234abcd", content="VPN at night = 95% fraud", argues="DECLINE", claim=claim))
-    '[b-1234abcd] DECLINE, unverified: VPN at night'
+    >>> bullet_words(Bullet(id="b-1234abcd", content="VPN at night = 95% fraud", claim=claim), Mask())
+    '[b-1234abcd] VPN at night'
     """
-    label = str(bullet.argues) if bullet.argues else "note"
-    words = _without_figures(bullet)
-    if bullet.evidence is not None and bullet.verified:
-        base = percent(bullet.evidence.base_rate)
-        measured = f"{bullet.evidence.in_words()}, against {base} of all"
-        return f"[{on_one_line(bullet.id)}] {label}: {words}: {measured}"
-    return f"[{on_one_line(bullet.id)}] {label}, unverified: {words}"
+    words = mask.masked_text(_without_figures(bullet, mask))
+    return f"[{shown_id(bullet)}] {cut(_QUOTED.sub(_shortened, words), MAX_WORDS)}"
 
 
 def percent(share: float) -> str:
@@ -53,7 +83,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.0f}%" if share >= 0.1 else f"{100 * share:.2g}%"
 
 
-def _without_figures(bullet: Bullet) -> str:
+def _without_figures(bullet: Bullet, mask: Mask) -> str:
     """Its words without any share that is stated in them. Thresholds of its own condition stay: they are no claims."""
     words = on_one_line(bullet.content).replace(_SAID, "")
     said = on_one_line(say(bullet.condition)) if bullet.condition else ""
@@ -62,9 +92,26 @@ def _without_figures(bullet: Bullet) -> str:
         words = f"{words[: found.start()]}{_SAID}{words[found.end() :]}"
     claimed = on_one_line(bullet.claim.words) if bullet.claim else ""
     words = _uncounted(words, claimed)
-    if found:
-        words = re.sub(rf"{_SAID}{_PERCENT}", _SAID, words, flags=re.IGNORECASE).replace(_SAID, found[0])
-    return cut(words or said or "a share that nobody measured")
+    if bullet.condition:
+        masked = _masked(bullet.condition, mask)
+        said = found[0] if found and masked == bullet.condition else on_one_line(say(masked))
+    words = re.sub(rf"{_SAID}{_PERCENT}", _SAID, words, flags=re.IGNORECASE).replace(_SAID, said)
+    return words or said or "a share that nobody measured"
+
+
+def _masked(condition: Condition, mask: Mask) -> Condition:
+    """The condition with its values masked as a whole: of one that was cut, half a card number would be left."""
+
+    def value(shown: TestValue) -> TestValue:
+        if isinstance(shown, tuple):
+            return tuple(mask.masked_text(visible(word)) for word in shown)
+        return mask.masked_text(visible(shown)) if isinstance(shown, str) else shown
+
+    return Condition(tuple(replace(test, value=value(test.value)) for test in condition.tests))
+
+
+def _shortened(passage: re.Match[str]) -> str:
+    return passage[0] if len(passage[1]) <= MOST_OF_A_VALUE else f'"{passage[1][:MOST_OF_A_VALUE]}"…'
 
 
 def _uncounted(words: str, claimed: str) -> str:

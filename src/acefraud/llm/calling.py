@@ -71,6 +71,15 @@ class Call(_Value):
         """
         return hashlib.sha256(self.model_dump_json(exclude={"role"}).encode()).hexdigest()
 
+    def adding(self, words: str) -> Call:
+        """The same call with these words after its last message.
+
+        A reply is not sent back as a turn of the model: what it says may come from the data that the model was shown.
+        """
+        *before, last = self.messages
+        longer = last.model_copy(update={"content": f"{last.content}\n\n{words}"})
+        return self.model_copy(update={"messages": (*before, longer)})
+
     @property
     def most_input_tokens(self) -> int:
         """More tokens than what it sends can have: no token is shorter than a byte."""

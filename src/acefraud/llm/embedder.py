@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -17,6 +15,7 @@ from acefraud.llm.asking import Client
 from acefraud.llm.calling import Call, Role
 from acefraud.llm.masking import Mask, presentable
 from acefraud.llm.outside_text import cut, on_one_line
+from acefraud.llm.synchronous import finished
 
 DEFAULT_EMBEDDING = "openai:text-embedding-3-small"
 DIMENSIONS = {"openai:text-embedding-3-small": 1536, "openai:text-embedding-3-large": 3072}
@@ -36,6 +35,8 @@ class ModelEmbedder:
     `fetch` asks for what is missing; `embed` answers from what was fetched, and asks itself only where no event loop
     would be held up by it, where it can be helped.
     """
+
+    fetches_ahead = True
 
     def __init__(
         self,
@@ -75,7 +76,7 @@ class ModelEmbedder:
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row of length one for each text."""
         if any(text not in self._vectors for text in texts):
-            _wait_for(self.fetch(texts))
+            finished(self.fetch(texts))
         width = self._dimensions or 0
         rows = [self._vectors[text] for text in texts]
         return np.stack(rows) if rows else np.zeros((0, width), dtype=np.float32)
@@ -96,14 +97,3 @@ class ModelEmbedder:
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
         self._vectors.update(zip(texts, unit, strict=True))
-
-
-def _wait_for(fetching: Coroutine[Any, Any, None]) -> None:
-    """Wait for the network. Inside a running event loop that takes a thread of its own, and holds the loop up."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        asyncio.run(fetching)
-        return
-    with ThreadPoolExecutor(1) as aside:
-        aside.submit(asyncio.run, fetching).result()

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
+from acefraud.core.visible_text import visible
 
 MAX_SHOWN = 4_000
 """Characters of one text that a model is shown."""
 
-_BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
-_UNSEEN = re.compile(
-    r"[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
-    r"\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
-)
-"""Zero-width signs, those that turn the direction of writing, and those that can carry hidden letters."""
-_SURROGATES = re.compile(r"[\ud800-\udfff]")
-_BRACKETS = str.maketrans({"<": "‹", ">": "›", "﹤": "‹", "﹥": "›", "＜": "‹", "＞": "›"})
+_OPENING = "<\u02c2\u1438\u226e\u2329\u276e\u27e8\u3008\ufe64\uff1c"
+_CLOSING = ">\u02c3\u1433\u226f\u232a\u276f\u27e9\u3009\ufe65\uff1e"
+_BRACKETS = str.maketrans(_OPENING + _CLOSING, "‹" * len(_OPENING) + "›" * len(_CLOSING))
+"""Angle brackets, and what looks like them or is turned into them where a server normalises what it reads."""
 
 
 def on_one_line(text: str) -> str:
@@ -22,8 +18,7 @@ def on_one_line(text: str) -> str:
 
     What masks a text has to come after this, or a card number with a zero-width sign in it would pass.
     """
-    text = _UNSEEN.sub("", _BREAKS.sub(" ", text))
-    return _SURROGATES.sub("\ufffd", text).translate(_BRACKETS).strip()
+    return visible(text).translate(_BRACKETS).strip()
 
 
 def cut(text: str, most: int = MAX_SHOWN) -> str:

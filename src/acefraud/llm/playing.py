@@ -27,8 +27,14 @@ class Players:
     embedder: ModelEmbedder | None = None
 
 
-def play(chosen: ModelSettings, *, mask: Mask | None = None, caller: Caller | None = None) -> Players:
-    """The players for what was chosen. Making them reads no key and sends nothing.
+def play(
+    chosen: ModelSettings,
+    *,
+    mask: Mask | None = None,
+    caller: Caller | None = None,
+    client: ModelClient | None = None,
+) -> Players:
+    """The players for what was chosen, on a client of their own or on a given one. This reads no key, sends nothing.
 
     >>> players = play(ModelSettings(agent="openai:gpt-4o-mini", cache=None))
     >>> players.agent.model, players.judge is None
@@ -36,7 +42,7 @@ def play(chosen: ModelSettings, *, mask: Mask | None = None, caller: Caller | No
     """
     hidden = mask or Mask()
     hidden = Mask(sensitive=(*hidden.sensitive, *chosen.sensitive))
-    client = ModelClient(_options(chosen), caller=caller)
+    client = client or ModelClient(_options(chosen), caller=caller)
     roles = chosen.on_models
     url = chosen.server_of
     agent, judge, reflector, embedder = None, None, None, None

@@ -1,6 +1,7 @@
 """What each role is asked: prompts from their files, filled with what may be seen.
 
-Nothing from outside can leave its place in a prompt, and nothing that is masked can enter it.
+Every word that this engine did not write itself stands between tags, as data: texts, facts and their names, the words
+of bullets, and what a model replied. It cannot leave that place, and nothing that is masked can enter it.
 """
 
 from __future__ import annotations
@@ -19,21 +20,24 @@ from typing import Any
 from acefraud.core.bullet import Bullet
 from acefraud.core.roles import Example, FactSummary
 from acefraud.core.transaction import FactValue
-from acefraud.llm.bullet_lines import bullet_line
+from acefraud.core.visible_text import visible
+from acefraud.llm.bullet_lines import bullet_figures, bullet_words
 from acefraud.llm.masking import Mask
 from acefraud.llm.outside_text import MAX_SHOWN, as_data, cut, on_one_line
 
 __all__ = [
-    "MAX_FACTS", "MAX_SHOWN", "Rendered", "Style", "agent_prompt", "as_data", "bullet_line", "judge_prompt",
-    "reflector_prompt", "repair_prompt",
+    "MAX_FACTS", "MAX_SHOWN", "Rendered", "Style", "agent_prompt", "as_data", "judge_prompt", "reflector_prompt",
+    "repair_prompt",
 ]  # fmt: skip
 
-_PLAIN_TEST = re.compile(r'\w+ (?:[<>]=? -?[\d.e+-]+|is true|in \("[^<>"]+"(?:, "[^<>"]+")*\))')
+_PLAIN_TEST = re.compile(r'\w+ (?:[<>]=? -?[\d.e+-]+|is true|in \("[\w &.,/-]+"(?:, "[\w &.,/-]+")*\))')
 """A test that holds nothing but what it should: words of a category come from outside."""
 ENOUGH_FACTS = 8
 """Facts of a case from which on a reflector is not shown its text as well."""
 MAX_FACTS = 40
 """Facts of one transaction that a model is shown."""
+MAX_REPLY = 1_500
+"""Characters of a reply that is sent back."""
 MAX_VALUE = 200
 """Characters of the name or the value of one fact."""
 _NONE = "(none)"
@@ -77,7 +81,7 @@ def agent_prompt(
     used = {name for bullet in bullets if bullet.condition for name in bullet.condition.facts}
     return _render(
         f"agent_{style}",
-        known=f"Bullets:\n{_lines(bullets, mask)}\n\n" if bullets else "",
+        known=_known(bullets, mask),
         transaction=_transaction(text, facts, used, mask),
     )
 
@@ -100,18 +104,19 @@ def reflector_prompt(
         for one in offered
     )
     names = {one.name for one in offered}
+    example = " and ".join(one.example for one in _told(offered, examples, mask))
+    written = [f"A condition is written like this: {example}"] if example else []
     return _render(
         "reflector",
-        facts="\n".join(summaries) or _NONE,
-        example=" and ".join(one.example for one in _told(offered, examples, mask)) or _NONE,
-        known=_lines(known, mask),
+        facts="\n".join([*summaries, *written]) or _NONE,
+        known="\n".join(bullet_words(bullet, mask) for bullet in _shown(known, mask)) or _NONE,
         cases="\n".join(_case(example, names, mask) for example in examples) or _NONE,
     )
 
 
 def _told(facts: Sequence[FactSummary], examples: Sequence[Example], mask: Mask) -> list[FactSummary]:
     """Two facts to show how a condition is written, best of different kinds and told by most of the cases."""
-    open_ones = [one for one in facts if mask.masked_text(one.example) == one.example]
+    open_ones = [one for one in facts if cut(mask.masked_text(visible(one.example)), MAX_VALUE) == one.example]
     plain = [one for one in open_ones if _PLAIN_TEST.fullmatch(one.example)]
     often = sorted(plain, key=lambda one: -sum(one.name in example.facts for example in examples))
     first = often[:1]
@@ -119,15 +124,24 @@ def _told(facts: Sequence[FactSummary], examples: Sequence[Example], mask: Mask)
     return [*first, *(other or often[1:])[:1]]
 
 
-def repair_prompt(problem: str) -> str:
-    """Ask again after a reply that could not be used."""
-    return _render("repair", problem=as_data(problem)).user
+def repair_prompt(reply: str, problem: str) -> str:
+    """Ask again after a reply that could not be used. What is wrong with it is said in words of the reply."""
+    return _render("repair", reply=cut(as_data(reply), MAX_REPLY), problem=as_data(problem)).user
 
 
-def _lines(bullets: Iterable[Bullet], mask: Mask) -> str:
+def _known(bullets: Sequence[Bullet], mask: Mask) -> str:
+    """What this engine says of the bullets, and then their words as data."""
+    shown = _shown(bullets, mask)
+    if not shown:
+        return ""
+    figures = "\n".join(map(bullet_figures, shown))
+    words = "\n".join(bullet_words(bullet, mask) for bullet in shown)
+    return f"Bullets:\n{figures}\n<bullets>\n{words}\n</bullets>\n\n"
+
+
+def _shown(bullets: Iterable[Bullet], mask: Mask) -> list[Bullet]:
     """The bullets but for those whose condition would tell the value of a fact that may not be seen."""
-    seen = (bullet for bullet in bullets if not mask.hides_bullet(bullet))
-    return "\n".join(mask.masked_text(bullet_line(bullet)) for bullet in seen) or _NONE
+    return [bullet for bullet in bullets if not mask.hides_bullet(bullet)]
 
 
 def _transaction(text: str, facts: Mapping[str, FactValue], used: Collection[str], mask: Mask) -> str:

@@ -9,13 +9,12 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
 from acefraud.core.transaction import Verdict
+from acefraud.core.visible_text import visible
 
 MOST_WORDS = 1_000
 """Characters that are kept of what a model says in prose."""
 
 _PERCENT = re.compile(r"\s*(\d{1,3}(?:\.\d+)?)\s*%\s*")
-_UNWRITABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]+")
-"""What JSON can spell and no line of a console or a file should hold."""
 
 
 def _verdict(value: Any) -> Any:
@@ -35,7 +34,7 @@ def _share(value: Any) -> Any:
 
 
 def _words(value: Any) -> Any:
-    return _UNWRITABLE.sub(" ", value[:MOST_WORDS]) if isinstance(value, str) else value
+    return visible(value[:MOST_WORDS]) if isinstance(value, str) else value
 
 
 StatedVerdict = Annotated[

@@ -6,15 +6,16 @@ import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from threading import RLock
 
 import numpy as np
 
 from acefraud.core.book import Book
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source
 from acefraud.core.decision import BulletScore, SelectionTrace, StageCount
-from acefraud.core.english import say_facts
+from acefraud.core.measured_text import with_measured_text
 from acefraud.core.playbook import ReadsPlaybook, Snapshot
-from acefraud.core.roles import Embedder, FetchesAhead, Presents, Vectors
+from acefraud.core.roles import Embedder, Vectors
 from acefraud.core.rules import places_in
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.core.trusted import trusted
@@ -104,7 +105,7 @@ class HybridSelector:
     `semantic_threshold` is the embedder's own measured one unless given (0.5 was set for text-embedding-3-small).
     With `explore=False` what is expected of a bullet takes the place of the draw, and nothing is left to chance. In a
     book of 200,000 bullets or more an index proposes those that resemble a transaction most, where the extra `index` is
-    installed; with `exact=True` all are looked at, whatever their number.
+    installed; with `exact=True` all are looked at, whatever their number. Threads may share one.
 
     >>> from acefraud.storage.playbook import BulletPlaybook
     >>> playbook = BulletPlaybook()
@@ -139,8 +140,8 @@ class HybridSelector:
         self.exact = exact
         self._vectors = BookVectors(self.embedder, hold_all=exact or not index_installed())
         self._index = BookIndex(self._vectors)
-        self._presents = isinstance(self.embedder, Presents)  # asking a protocol takes its time
-        self.fetches_ahead = isinstance(self.embedder, FetchesAhead)
+        self._selecting = RLock()
+        """Held while vectors are looked up, which fills what is kept of them."""
 
     def select_bullets(
         self,
@@ -153,10 +154,10 @@ class HybridSelector:
         """The bullets for a transaction, best first, and their scores."""
         transaction = query if isinstance(query, Transaction) else _of_text(query)
         known = facts_of(transaction)
-        chosen = self.select(
-            transaction, known.facts, playbook.snapshot(), node=node, n_bullets=n_bullets, source=source
-        )
-        return list(chosen.bullets), list(chosen.scores)
+        snapshot = playbook.snapshot()
+        chosen = self.select(transaction, known.facts, snapshot, node=node, n_bullets=n_bullets, source=source)
+        frame = snapshot.calibration(node)
+        return [with_measured_text(bullet, frame) for bullet in chosen.bullets], list(chosen.scores)
 
     def select(
         self,
@@ -200,17 +201,17 @@ class HybridSelector:
         )
         kept = [stages.contextual_and_good(asked, each, self.quality_threshold) for each in facts]
         queries = self._queries(transactions, facts, kept)
-        found = list(self._resembling(asked, kept, queries))
         keys = self._keys(transactions, snapshot)
-        together = self._chosen_together(asked, kept, found, keys)
+        with self._selecting:
+            found = list(self._resembling(asked, kept, queries))
+            together = self._chosen_together(asked, kept, found, keys)
+            chosen = [
+                together.get(place) or self._chosen(asked, left, prose, key)
+                for place, (left, prose, key) in enumerate(zip(kept, found, keys, strict=True))
+            ]
         by_index = f" nearest={PROPOSED}" if self._by_index(asked.book) else ""
         settings = f"{self.settings} n={n_bullets} source={source or 'all'}{by_index}"
-        return [
-            self._selection(
-                asked.book, together.get(place) or self._chosen(asked, left, prose, key), snapshot.revision, settings
-            )
-            for place, (left, prose, key) in enumerate(zip(kept, found, keys, strict=True))
-        ]
+        return [self._selection(asked.book, each, snapshot.revision, settings) for each in chosen]
 
     def pick_proven(self, book: Book, rows: Rows, base_rate: float, wanted: int, key: np.uint64 | None) -> Rows:
         """Which of the bullets that fire (rows of a book) are cited. ``key`` is what draws start from, if any."""
@@ -220,7 +221,8 @@ class HybridSelector:
             if len(good) >= wanted:
                 break
         asked = Asked(book, None, None, base_rate, wanted)
-        chosen = self._chosen(asked, Kept(len(rows), len(good), good), NOBODY, key)
+        with self._selecting:
+            chosen = self._chosen(asked, Kept(len(rows), len(good), good), NOBODY, key)
         return np.array([row for row, _ in chosen.picks], dtype=np.int64)
 
     def texts_for(
@@ -328,7 +330,7 @@ class HybridSelector:
 
     def without_draws(self) -> HybridSelector:
         """The same selector, leaving nothing to chance and nothing to a network."""
-        same = self.with_embedder(DEFAULT_EMBEDDER) if self.fetches_ahead else copy.copy(self)
+        same = self.with_embedder(DEFAULT_EMBEDDER) if self.embedder.fetches_ahead else copy.copy(self)
         same.explore = False
         return same
 
@@ -338,8 +340,6 @@ class HybridSelector:
         same.embedder = _embedder(name)
         same._vectors = BookVectors(same.embedder, hold_all=same.exact or not index_installed())
         same._index = BookIndex(same._vectors)
-        same._presents = isinstance(same.embedder, Presents)
-        same.fetches_ahead = isinstance(same.embedder, FetchesAhead)
         same.semantic_threshold = same.embedder.threshold
         return same
 
@@ -355,9 +355,7 @@ class HybridSelector:
 
     def _query_text(self, transaction: Transaction, facts: Mapping[str, FactValue]) -> str:
         """What a transaction is looked up by: its text, or its facts in words; without what may not leave the house."""
-        if self._presents and isinstance(self.embedder, Presents):
-            return self.embedder.presentable(transaction.text, facts)
-        return transaction.text or say_facts(facts)
+        return self.embedder.presentable(transaction.text, facts)
 
 
 def _chosen(kept: Kept, resembling: int, picks: list[tuple[int, Pick]]) -> Chosen:

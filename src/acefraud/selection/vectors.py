@@ -15,7 +15,7 @@ import numpy as np
 from acefraud.core.book import Book
 from acefraud.core.bullet import Bullet
 from acefraud.core.page import PAGE, Page, Wording
-from acefraud.core.roles import Embedder, FetchesAhead, Vectors
+from acefraud.core.roles import Embedder, Vectors
 from acefraud.selection.axis import Axis, Bins
 from acefraud.selection.worth import Mask, Rows, by_page
 
@@ -78,7 +78,7 @@ class BookVectors:
         self._embedder = embedder
         self.hold_all = hold_all
         """Whether the vectors of a large book are held in memory too."""
-        self._fetches = embedder if isinstance(embedder, FetchesAhead) else None
+        self._fetches = embedder.fetches_ahead
         self._axis: Axis | None = None
         self._binned: tuple[Book, Bins] | None = None
         self._slab: _Slab | None = None
@@ -92,7 +92,7 @@ class BookVectors:
             matrix = self._matrices[page.wording] = self._begun(page)
         if not matrix.whole:
             missing = ~matrix.filled
-            if self._fetches is not None:  # what is not needed is not asked for over a network
+            if self._fetches:  # what is not needed is not asked for over a network
                 asked = np.zeros(len(matrix), dtype=np.bool_)
                 asked[wanted] = True
                 missing &= asked
@@ -105,13 +105,13 @@ class BookVectors:
 
         Where vectors are asked for over a network, of pages of which some rows are wanted.
         """
-        if self._fetches is None and self._stretched is not None and self._stretched[0] is book:
+        if not self._fetches and self._stretched is not None and self._stretched[0] is book:
             return self._stretched[1]
         found: list[tuple[int, Vectors]] = []
         stretch: list[tuple[int, _Matrix]] = []
         for number, page in enumerate(book.pages):
             rows = np.ones(len(page), dtype=np.bool_) if wanted is None else wanted[number]
-            if self._fetches is not None and not rows.any():
+            if self._fetches and not rows.any():
                 continue
             self.of_page(page, rows)
             matrix = self._matrices[page.wording]
@@ -120,7 +120,7 @@ class BookVectors:
                 stretch = []
             stretch.append((number, matrix))
         found.extend([_joined(stretch)] if stretch else [])
-        self._stretched = None if self._fetches is not None else (book, found)
+        self._stretched = None if self._fetches else (book, found)
         return found
 
     def at(self, book: Book, rows: Rows) -> Vectors:
@@ -129,7 +129,7 @@ class BookVectors:
             return self.of_page(book.pages[0], rows)[rows]
         if self._looks_up(book):
             return self._embedder.embed([self.text_of(book.at(int(row))) for row in rows])
-        if self._fetches is not None:
+        if self._fetches:
             return np.concatenate([self.of_page(book.pages[number], own)[own] for number, own in by_page(rows)])
         stretches = self.stretches(book)
         ends = np.searchsorted(rows, [start + len(matrix) for start, matrix in stretches]).tolist()
@@ -146,7 +146,7 @@ class BookVectors:
 
         None where vectors are not held, or only those that were asked for.
         """
-        if self._looks_up(book) or self._fetches is not None:
+        if self._looks_up(book) or self._fetches:
             return None
         if self._binned is None or self._binned[0] is not book:
             self._binned = book, np.concatenate([self._bins_of(page) for page in book.pages])
@@ -179,7 +179,7 @@ class BookVectors:
 
     def text_of(self, bullet: Bullet) -> str:
         """What is embedded of a bullet: of one that would leave the house, what may."""
-        return bullet.content if self._fetches is None else self._fetches.presentable_bullet(bullet)
+        return self._embedder.presentable_bullet(bullet)
 
     def _fill(self, matrix: _Matrix, page: Page, rows: Rows) -> None:
         if not len(rows):

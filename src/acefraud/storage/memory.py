@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice, takewhile
+from threading import RLock
 
 from acefraud.core.decision import Decision
 from acefraud.core.events import (
@@ -33,9 +34,11 @@ ABOUT_A_BULLET = (BulletAdded, BulletEdited, StatusChanged, BulletCredited)
 
 
 class MemoryLedger:
-    """The same promises as the file, but for outliving the process."""
+    """The same promises as the file, but for outliving the process. Threads may share it."""
 
     def __init__(self) -> None:
+        self._lock = RLock()
+        """Held while something is written, and while something is read that takes more than one look."""
         self._events: list[Event] = []
         self._cases: dict[str, tuple[int, KnownCase]] = {}
         self._cases_seen = 0
@@ -57,37 +60,42 @@ class MemoryLedger:
         rows: RowsChange | None = None,
     ) -> list[Event]:
         """Write all of them, or none."""
-        last = self.last_seq()
-        if unless is not None and (met := self._met(unless)) is not None:
+        with self._lock:
+            last = self.last_seq()
+            for each in (unless, *unless.also) if unless is not None else ():
+                self._refuse(each)
+            events = [
+                trusted(Event, seq=last + place, at=at, who=who, why=why, what=what)
+                for place, what in enumerate(happenings, 1)
+            ]
+            if rows is not None:
+                draft = DraftRows(self._rows)
+                rows(draft)
+                draft.make(self._rows)
+            self._index(happenings)
+            for known in cases:
+                self._remember(known)
+            self._events.extend(events)
+        return events
+
+    def _refuse(self, unless: Unless) -> None:
+        """StoreConflict where what was not to happen has happened."""
+        met = next((event for event in self._events[unless.seq :] if unless.met_by(event)), None)
+        if met is not None:
             raise conflict(met)
-        events = [
-            trusted(Event, seq=last + place, at=at, who=who, why=why, what=what)
-            for place, what in enumerate(happenings, 1)
-        ]
-        if rows is not None:
-            draft = DraftRows(self._rows)
-            rows(draft)
-            draft.make(self._rows)
-        self._events.extend(events)
+
+    def _index(self, happenings: Sequence[Happening]) -> None:
         for what in happenings:
             if isinstance(what, DecisionMade):
                 self._decisions[what.decision.id] = what.decision
                 self._decided[what.subject].append(what)
             elif isinstance(what, OutcomeHeard):
                 self._heard[what.subject].append(what)
-        for known in cases:
-            self._cases_seen += 1
-            self._cases.pop(known.case.transaction.id, None)
-            self._cases[known.case.transaction.id] = self._cases_seen, KnownCase(known.kept, known.facts, known.reader)
-        return events
 
-    def _met(self, unless: Unless) -> Event | None:
-        """The first event that stands in the way."""
-        for event in self._events[unless.seq :]:
-            about = unless.subjects is None or event.what.subject in unless.subjects
-            if about and unless.kinds(event.what.kind):
-                return event
-        return None
+    def _remember(self, known: KnownCase) -> None:
+        self._cases_seen += 1
+        self._cases.pop(known.case.transaction.id, None)
+        self._cases[known.case.transaction.id] = self._cases_seen, KnownCase(known.kept, known.facts, known.reader)
 
     def last_seq(self) -> int:
         """The place of the last event."""
@@ -129,28 +137,34 @@ class MemoryLedger:
 
     def remembered(self, limit: int, after: int = 0) -> list[RememberedCase]:
         """The latest of the remembered cases after a place among them."""
-        newest_first = takewhile(lambda kept: kept[0] > after, reversed(self._cases.values()))
-        return [_remembered(seq, known) for seq, known in islice(newest_first, max(0, limit))][::-1]
+        with self._lock:
+            newest_first = takewhile(lambda kept: kept[0] > after, reversed(self._cases.values()))
+            found = list(islice(newest_first, max(0, limit)))
+        return [_remembered(seq, known) for seq, known in reversed(found)]
 
     def cases(self, limit: int | None = None) -> list[Case]:
         """The same as cases."""
-        return [known.case for _, known in islice(reversed(self._cases.values()), limit)][::-1]
+        with self._lock:
+            return [known.case for _, known in islice(reversed(self._cases.values()), limit)][::-1]
 
     def known_cases(self, transaction_ids: Collection[str]) -> dict[str, KnownCase]:
         """Those of some cases that are remembered."""
-        return {one: self._cases[one][1] for one in transaction_ids if one in self._cases}
+        with self._lock:
+            return {one: self._cases[one][1] for one in transaction_ids if one in self._cases}
 
     def replace_facts(self, facts: Mapping[str, Mapping[str, FactValue]], reader: str) -> None:
         """Keep other facts of remembered cases."""
-        for one, new in facts.items():
-            if one in self._cases:
-                seq, known = self._cases[one]
-                self._cases[one] = seq, replace(known, facts=new, reader=reader)
+        with self._lock:
+            for one, new in facts.items():
+                if one in self._cases:
+                    seq, known = self._cases[one]
+                    self._cases[one] = seq, replace(known, facts=new, reader=reader)
 
     @contextmanager
     def rows(self) -> Iterator[RowStore]:
         """The rows as they stand, to be read only."""
-        yield self._rows
+        with self._lock:
+            yield self._rows
 
     def checkpoint(self) -> Checkpoint | None:
         """The latest saved fold."""
@@ -158,14 +172,15 @@ class MemoryLedger:
 
     def save_checkpoint(self, checkpoint: Checkpoint, *, on_top_of: int | None = None) -> bool:
         """Keep a fold in place of the one before."""
-        kept = self._checkpoint
-        if kept is not None and kept.seq > checkpoint.seq:
-            return False
-        if on_top_of is not None:
-            if kept is None or kept.seq != on_top_of:
+        with self._lock:
+            kept = self._checkpoint
+            if kept is not None and kept.seq > checkpoint.seq:
                 return False
-            checkpoint = Checkpoint(checkpoint.frame, {**kept.pages, **checkpoint.pages})
-        self._checkpoint = checkpoint
+            if on_top_of is not None:
+                if kept is None or kept.seq != on_top_of:
+                    return False
+                checkpoint = Checkpoint(checkpoint.frame, {**kept.pages, **checkpoint.pages})
+            self._checkpoint = checkpoint
         return True
 
     def close(self) -> None:
@@ -187,4 +202,6 @@ def _remembered(seq: int, known: KnownCase) -> RememberedCase:
 
 def conflict(event: Event) -> StoreConflict:
     """What somebody else wrote meanwhile, in words."""
-    return StoreConflict(f"{event.who} wrote event {event.seq} meanwhile ({event.what.kind} of {event.what.subject})")
+    what = f"{event.what.kind} of {event.what.subject}"
+    said = f"{event.who} wrote event {event.seq} meanwhile ({what}) at {event.at:%Y-%m-%d %H:%M:%S %Z}".rstrip()
+    return StoreConflict(said, who=event.who, at=event.at)

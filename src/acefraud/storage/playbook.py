@@ -1,51 +1,45 @@
-"""The playbook that everybody writes to: every edit is an event, and the ledger comes first."""
+"""The playbook that everybody writes to: every edit is an event, and the ledger comes first.
+
+Every edit takes one path (`BulletPlaybook.change`): it is worked out on the newest revision, and written on the
+condition that nobody changed meanwhile what it rests on.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Self
+from threading import RLock
+from typing import Any, Self, TypeVar
 
-from acefraud.core.bullet import DEFAULT_NODE, Bullet, Claim, Source, Status, bullet_id
+from acefraud.core.book import Book
+from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source, Status
 from acefraud.core.condition import Condition
 from acefraud.core.contradiction import contradicted_in
 from acefraud.core.encoding import EncodedConditions
-from acefraud.core.events import BulletAdded, BulletCredited, BulletEdited, Credit, Event, Happening, StatusChanged
+from acefraud.core.events import Event, Happening
 from acefraud.core.evidence import Evidence
-from acefraud.core.ledger import KnownCase, Ledger, RowsChange, RowStore, Unless
+from acefraud.core.ledger import KnownCase, Ledger, RowsChange, Unless
+from acefraud.core.measured_text import with_measured_text
 from acefraud.core.page import Page
 from acefraud.core.playbook import LearningState, PlaybookState, Snapshot
-from acefraud.core.reading import Reading, read_bullet
 from acefraud.core.transaction import Verdict
-from acefraud.errors import InputError
+from acefraud.storage.changes import Change, NewBullet, addition, again_where_overtaken, edition, move, use
 from acefraud.storage.memory import MemoryLedger
+from acefraud.storage.step import Owner, Step, owner
 
 Clock = Callable[[], datetime]
 CHECKPOINT_EVERY = 1_000
 THE_ENGINE = "the engine"
 """Who is named for what nobody did by hand. No person can go by this name."""
 
+T = TypeVar("T")
+
 
 def system_clock() -> datetime:
     """The time now, in UTC."""
     return datetime.now(UTC)
-
-
-@dataclass
-class _Staged:
-    """What one step will write when it ends."""
-
-    who: str
-    happenings: list[Happening] = field(default_factory=list)
-    cases: list[KnownCase] = field(default_factory=list)
-    changes: list[RowsChange] = field(default_factory=list)
-
-    def change_rows(self, rows: RowStore) -> None:
-        """All changes to rows, in turn."""
-        for change in self.changes:
-            change(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +53,8 @@ class _Saved:
 class BulletPlaybook:
     """Bullets by node, with their counters. In memory by default; `acefraud.open_playbook` keeps it in a file.
 
+    Threads and tasks may share one. A process opens its own on the file.
+
     >>> playbook = BulletPlaybook()
     >>> bullet_id = playbook.add_bullet("VPN and a new device: decline", "fraud_detection", source="offline")
     >>> playbook.update_stats(bullet_id, is_helpful=True)
@@ -70,17 +66,26 @@ class BulletPlaybook:
     def __init__(self, ledger: Ledger | None = None, *, clock: Clock = system_clock) -> None:
         self.ledger: Ledger = MemoryLedger() if ledger is None else ledger
         self._clock = clock
-        self._staged: _Staged | None = None
+        self._editing = RLock()
+        """Held while an edit is worked out and written: those of one playbook take turns."""
+        self._lock = RLock()
+        """Held while the fold moves, and never while anything is written but a checkpoint."""
+        self._comparing = RLock()
+        self._conditions = EncodedConditions()
+        self._steps: dict[Owner, Step] = {}
         self._state = PlaybookState(self.ledger.checkpoint())
         self._saved = _Saved(self._state.seq, self._state.pages)
-        self._conditions = EncodedConditions()
         self.refresh()
 
     # --- reading ---
 
     def snapshot(self) -> Snapshot:
         """The playbook at its present revision."""
-        return self._state.snapshot()
+        state = self._seen() if self._steps else self._state  # asked for at every turn
+        if (latest := state.latest) is not None:
+            return latest
+        with self._lock:
+            return state.snapshot()
 
     def snapshot_at(self, revision: int) -> Snapshot:
         """The playbook as it was at an earlier revision, from the ledger alone."""
@@ -91,33 +96,62 @@ class BulletPlaybook:
 
     def get_bullet(self, bullet_id: str) -> Bullet | None:
         """The bullet of that id, retired or not."""
-        return self._state.get(bullet_id)
+        with self._lock:
+            return self._seen().get(bullet_id)
 
     def get_bullets_for_node(self, node: str, source: Source | str | None = None) -> list[Bullet]:
         """The bullets of a node that are not retired, of one source if asked."""
-        return self.snapshot().for_node(node, None if source is None else Source(source))
+        snapshot = self.snapshot()
+        frame = snapshot.calibration(node)
+        return [with_measured_text(bullet, frame) for bullet in snapshot.for_node(node, source)]
 
-    def conditions(self) -> EncodedConditions:
-        """The conditions of its bullets as they stand, row by row as in the book, to be compared at once."""
-        self._conditions.keep_up_with(self.snapshot().book)
-        return self._conditions
+    @contextmanager
+    def conditions_of(self, book: Book) -> Iterator[EncodedConditions]:
+        """The conditions of one of its books, row by row, to be compared at once; by one thread at a time."""
+        with self._comparing:
+            self._conditions.keep_up_with(book)
+            yield self._conditions
+
+    def contradicted(self, node: str, condition: Condition | None, argues: Verdict | None) -> tuple[str, ...]:
+        """The bullets in use that argue for another verdict under a condition that overlaps with this one, by id."""
+        if condition is None or argues is None:
+            return ()
+        book = self.snapshot().book
+        with self.conditions_of(book) as encoded:
+            return contradicted_in(book, encoded, node, condition, argues)
+
+    def __contains__(self, bullet_id: str) -> bool:
+        with self._lock:
+            return bullet_id in self._seen()
 
     def __len__(self) -> int:
-        return len(self._state)
+        return len(self._seen())
 
     @property
     def outcomes(self) -> int:
         """How many outcomes have been heard, revisions included."""
-        return self._state.outcomes
+        return self._seen().outcomes
 
     def learning(self, node: str = DEFAULT_NODE) -> LearningState:
         """How far learning has come at a node."""
-        return self._state.learning(node)
+        return self._seen().learning(node)
 
     @property
     def seq(self) -> int:
         """The place of the last event that it has taken in."""
-        return self._state.seq
+        return self._seen().seq
+
+    def _seen(self) -> PlaybookState:
+        """What whoever asks may see: the step that they have begun, or what is written."""
+        step = self._own_step()
+        return self._state if step is None else step.state
+
+    def _own_step(self) -> Step | None:
+        """The step of whoever asks. One that was begun outside an event loop holds for all tasks that run inside it."""
+        if not self._steps:
+            return None
+        thread, task = owner()
+        return self._steps.get((thread, task)) or self._steps.get((thread, None))
 
     # --- editing ---
 
@@ -137,25 +171,12 @@ class BulletPlaybook:
         why: str = "",
     ) -> str:
         """Add a bullet and return its id. What is not given is read from its words, where it can be."""
-        reading = _read(content, condition, argues, evidence)
-        bullet = Bullet(
-            id=self._free_id(node, content),
-            content=content,
-            node=node,
-            source=Source(source),
-            status=status,
-            status_by=who,
-            argues=argues or reading.argues,
-            condition=condition or reading.condition,
-            evidence=evidence,
-            claim=_claim_beside(reading.claim, content, evidence),
-            weight=weight,
-            contradicts=self._contradicted(node, condition or reading.condition, argues or reading.argues),
-            problem_types=tuple(problem_types),
-            added_at=self._clock(),
-        )
-        self.record([BulletAdded(bullet=bullet, reason=why)], who=who, why=why)
-        return bullet.id
+        new = NewBullet(content, source, condition, argues, evidence, weight, problem_types, status, why)
+        return self.change(lambda: self.addition(new, node, who=who), who=who, why=why)
+
+    def addition(self, new: NewBullet, node: str, *, who: str = THE_ENGINE) -> Change[str]:
+        """What adding a bullet would change as the playbook stands. Nothing is written."""
+        return addition(self, new, node, who=who, at=self._clock())
 
     def edit_bullet(
         self,
@@ -173,32 +194,40 @@ class BulletPlaybook:
 
         What is not given is read from its words, where it can be.
         """
-        node = self._must_have(bullet_id).node
-        reading = _read(content, condition, argues, evidence)
-        contradicted = self._contradicted(node, condition or reading.condition, argues or reading.argues)
-        edit = BulletEdited(
-            bullet_id=bullet_id,
-            content=content,
-            condition=condition or reading.condition,
-            argues=argues or reading.argues,
-            evidence=evidence,
-            claim=_claim_beside(reading.claim, content, evidence),
-            contradicts=tuple(other for other in contradicted if other != bullet_id),
-            problem_types=tuple(problem_types),
-            reason=why,
+        new = NewBullet(
+            content, condition=condition, argues=argues, evidence=evidence, problem_types=problem_types, why=why
         )
-        self.record([edit], who=who, why=why)
+        self.change(lambda: edition(self, bullet_id, new), who=who, why=why)
 
     def set_status(self, bullet_id: str, status: Status, *, who: str = THE_ENGINE, why: str = "") -> None:
         """Approve, pin, retire or revive a bullet."""
-        if self._must_have(bullet_id).status is not status:
-            self.record([StatusChanged(bullet_id=bullet_id, status=status, reason=why)], who=who, why=why)
+        self.change(lambda: move(self, bullet_id, status, why), who=who, why=why)
 
     def update_stats(self, bullet_id: str, is_helpful: bool) -> None:
         """Count one use of a bullet: helpful or harmful, and selected."""
-        self._must_have(bullet_id)
-        credit = Credit(bullet_id=bullet_id, helpful=int(is_helpful), harmful=int(not is_helpful), selected=1)
-        self.record([BulletCredited(credit=credit)])
+        self.change(lambda: use(self, bullet_id, is_helpful=is_helpful))
+
+    def change(self, work_out: Callable[[], Change[T]], *, who: str = THE_ENGINE, why: str = "") -> T:
+        """Write a change that is worked out on the newest revision, unless somebody changed what it rests on meanwhile.
+
+        Then it is worked out again on what is there now; StoreConflict where others are faster every time. Inside a
+        step it becomes part of the step.
+        """
+        if self._own_step() is not None:
+            change = work_out()
+            if change.happenings:
+                self.record(change.happenings, who=who, why=why)
+            return change.result
+        return again_where_overtaken(lambda: self._changed(work_out, who, why))
+
+    def _changed(self, work_out: Callable[[], Change[T]], who: str, why: str) -> T:
+        with self._editing:
+            self.refresh()
+            newest = self._state.seq
+            change = work_out()
+            if change.happenings:
+                self._append(change.happenings, who=who, why=why, unless=change.unless(newest))
+            return change.result
 
     def record(
         self,
@@ -210,10 +239,18 @@ class BulletPlaybook:
         cases: Sequence[KnownCase] = (),
         rows: RowsChange | None = None,
     ) -> list[Event]:
-        """Write happenings and take them in. StoreConflict, and nothing is written, where `unless` has come true."""
-        if self._staged is not None:
-            return self._stage(happenings, who, why, cases, rows)
-        return self._append(happenings, who=who, why=why, unless=unless, cases=cases, rows=rows)
+        """Write happenings and take them in. StoreConflict, and nothing is written, where `unless` has come true.
+
+        Inside a step they are written when it ends, and on its condition too.
+        """
+        step = self._own_step()
+        if step is None:
+            return self._append(happenings, who=who, why=why, unless=unless, cases=cases, rows=rows)
+        if who not in (THE_ENGINE, step.who):
+            raise ValueError(f"one step has one author: begun by {step.who}, now {who}")
+        events = step.stage(happenings, at=self._clock(), why=why)
+        step.stage_beside(cases, rows, unless)
+        return events
 
     def _append(
         self,
@@ -229,12 +266,13 @@ class BulletPlaybook:
         events = self.ledger.append(
             happenings, at=self._clock(), who=who, why=why, unless=unless, cases=cases, rows=rows
         )
-        if events and events[0].seq == self._state.seq + 1:
-            for event in events:
-                self._state.apply(event)
-            self._save_now_and_then()
-        else:
-            self.refresh()
+        with self._lock:
+            if events and events[0].seq == self._state.seq + 1:
+                for event in events:
+                    self._state.apply(event)
+                self._save_now_and_then()
+            else:
+                self.refresh()
         return events
 
     @contextmanager
@@ -243,54 +281,51 @@ class BulletPlaybook:
 
         ``since`` is the event that the step was worked out on, where that was before it began.
 
-        StoreConflict where somebody else has changed the book meanwhile: then nothing of it was. Outcomes and decisions
-        of others are in nobody's way. A step inside another is part of it.
+        Until it ends only this thread, or this task of an event loop, sees what is inside; all others read and write
+        the playbook as it was. StoreConflict where somebody has changed the book meanwhile: then nothing of the step
+        was written. Outcomes and decisions of others are in nobody's way. A step inside another is part of it.
         """
-        if self._staged is not None:
-            yield
+        outer = self._own_step()
+        if outer is not None:
+            with outer.part():
+                yield
             return
-        self.refresh()
-        before = self._state
-        staged = _Staged(who)
-        self._state, self._staged = before.branched(), staged
+        with self._lock:
+            self.refresh()
+            newest = self._state.seq
+            unless = Unless.edited(newest if since is None else since)
+            step = Step(who, self._state.branched(), newest, unless)
+        begun_by = owner()
+        self._steps[begun_by] = step
         try:
             yield
         finally:
-            self._state, self._staged = before, None
-        if staged.happenings or staged.cases:
-            self._append(
-                staged.happenings,
-                who=who,
-                why=why,
-                unless=Unless.edited(before.seq if since is None else since),
-                cases=staged.cases,
-                rows=staged.change_rows,
-            )
+            del self._steps[begun_by]
+        if step.happenings or step.cases:
+            self._append(step.happenings, who=who, why=why, unless=step.unless, cases=step.cases, rows=step.change_rows)
 
-    def _stage(
-        self, happenings: Sequence[Happening], who: str, why: str, cases: Sequence[KnownCase], rows: RowsChange | None
-    ) -> list[Event]:
-        assert self._staged is not None
-        if who not in (THE_ENGINE, self._staged.who):
-            raise ValueError(f"one step has one author: begun by {self._staged.who}, now {who}")
-        first = self._state.seq + 1
-        at = self._clock()
-        by = self._staged.who
-        events = [Event(seq=seq, at=at, who=by, why=why, what=what) for seq, what in enumerate(happenings, first)]
-        for event in events:
-            self._state.apply(event)
-        self._staged.happenings.extend(happenings)
-        self._staged.cases.extend(cases)
-        self._staged.changes.extend([rows] if rows else [])
-        return events
+    def run_step(self, work: Callable[[], T], *, who: str = THE_ENGINE, why: str = "") -> T:
+        """Do some work as one step, and again on what is there now where somebody changed the book meanwhile.
+
+        StoreConflict where others are faster every time. Inside a step the work is done once, as part of it.
+        """
+
+        def attempt() -> T:
+            with self.one_step(who=who, why=why):
+                return work()
+
+        return attempt() if self._own_step() is not None else again_where_overtaken(attempt)
 
     def refresh(self) -> None:
-        """Take in what others have written since."""
-        last = self.ledger.last_seq()
-        for event in self.ledger.read(self._state.seq, last, decisions=False):
-            self._state.apply(event)
-        self._state.pass_over(last)
-        self._save_now_and_then()
+        """Take in what others have written since. An open step goes on from where it began."""
+        with self._lock:
+            last = self.ledger.last_seq()
+            if last == self._state.seq:
+                return
+            for event in self.ledger.read(self._state.seq, last, decisions=False):
+                self._state.apply(event)
+            self._state.pass_over(last)
+            self._save_now_and_then()
 
     def _save_now_and_then(self) -> None:
         if self._state.seq - self._saved.seq >= CHECKPOINT_EVERY:
@@ -314,39 +349,11 @@ class BulletPlaybook:
     def __exit__(self, *_: Any) -> None:
         self.close()
 
-    def _contradicted(self, node: str, condition: Condition | None, argues: Verdict | None) -> tuple[str, ...]:
-        if condition is None or argues is None:
-            return ()
-        return contradicted_in(self.snapshot().book, self.conditions(), node, condition, argues)
-
-    def _must_have(self, bullet_id: str) -> Bullet:
-        bullet = self._state.get(bullet_id)
-        if bullet is None:
-            raise InputError(f"there is no bullet '{bullet_id}' in this playbook")
-        return bullet
-
-    def _free_id(self, node: str, content: str) -> str:
-        attempt = 0
-        while bullet_id(node, content, attempt) in self._state:
-            attempt += 1
-        return bullet_id(node, content, attempt)
-
-
-def _read(content: str, condition: Condition | None, argues: Verdict | None, evidence: Evidence | None) -> Reading:
-    """What the words of a bullet say, where anything is left to be read."""
-    if condition is not None and argues is not None and evidence is not None and evidence.in_words() in content:
-        return Reading(condition=condition, argues=argues, claim=None)
-    return read_bullet(content)
-
-
-def _claim_beside(claim: Claim | None, content: str, evidence: Evidence | None) -> Claim | None:
-    """A figure in the words is a claim, unless it is the very figure that was measured."""
-    return None if evidence is not None and evidence.in_words() in content else claim
-
 
 def same_fold(playbook: BulletPlaybook) -> bool:
     """Whether replaying the whole ledger gives the playbook as it stands, counters and all."""
     replayed = PlaybookState()
     for event in playbook.ledger.read():
         replayed.apply(event)
-    return replayed.checkpoint() == playbook._state.checkpoint()
+    with playbook._lock:
+        return replayed.checkpoint() == playbook._state.checkpoint()

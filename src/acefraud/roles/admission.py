@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from acefraud.core.bullet import Status
+from acefraud.core.bullet import Source, Status
 from acefraud.core.english import sentence
-from acefraud.core.evidence import ENOUGH_TO_SHOW, Z95, Evidence, Record, record_in_words, wilson
+from acefraud.core.evidence import ENOUGH_TO_SHOW, Z95, Evidence, Record, percent, record_in_words, wilson
 from acefraud.core.roles import Proposal
 from acefraud.core.transaction import Verdict
-from acefraud.learning.demotion import percent
+from acefraud.curation.curator import NewBullet
 
 LEAST_LEFT = 0.5
 """Share of what sets a record apart from the base rate that must be left on the cases counted apart."""
@@ -46,21 +46,33 @@ class Ruling:
     reason: str
     evidence: Evidence | None = None
 
-    def as_reply(self) -> dict[str, Any]:
-        """The bullet in the shape in which every reflector answers. What was measured speaks in its own words."""
+    def new_bullet(self, source: Source) -> NewBullet:
+        """The bullet to be merged into a playbook. What was measured speaks in its own words."""
         measured = self.standing is Standing.MEASURED
         condition, evidence = self.proposal.condition, self.evidence if measured else None
         words = sentence(condition, evidence) if condition is not None and evidence is not None else None
+        return NewBullet(
+            content=words or self.proposal.content,
+            source=source,
+            condition=condition,
+            argues=self.proposal.argues,
+            evidence=evidence,
+            problem_types=self.proposal.problem_types,
+            status=Status.ACTIVE if measured else Status.CANDIDATE,
+            why=f"proposed by {self.proposal.model}: {self.proposal.content!r}; {self.reason}",
+        )
+
+    def as_reply(self) -> dict[str, Any]:
+        """The bullet in the shape in which every reflector answers."""
+        bullet = self.new_bullet(Source.ONLINE)
         return {
-            "new_bullet": words or self.proposal.content,
-            "problem_types": list(self.proposal.problem_types),
+            "new_bullet": bullet.content,
+            "problem_types": list(bullet.problem_types),
             "confidence": self.proposal.confidence,
-            "condition": None if condition is None else str(condition),
-            "argues": None if self.proposal.argues is None else str(self.proposal.argues),
-            "evidence": evidence,
-            "weight": None,
-            "status": Status.ACTIVE if measured else Status.CANDIDATE,
-            "why": f"proposed by {self.proposal.model}: {self.proposal.content!r}; {self.reason}",
+            "condition": None if bullet.condition is None else str(bullet.condition),
+            "argues": None if bullet.argues is None else str(bullet.argues),
+            "evidence": bullet.evidence,
+            "weight": bullet.weight,
         }
 
 
