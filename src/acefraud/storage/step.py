@@ -52,7 +52,10 @@ class Step:
     def stage_beside(
         self, cases: Sequence[KnownCase], rows: RowsChange | None = None, unless: Unless | None = None
     ) -> None:
-        """Take in what goes with happenings. What it counts as events of its own, nobody else does."""
+        """Take in what is written beside the happenings.
+
+        ``unless`` counts from before the step at the latest: the step's own events have no place in the ledger yet.
+        """
         self.cases.extend(cases)
         self.changes.extend([rows] if rows else [])
         if unless is not None:
@@ -61,13 +64,13 @@ class Step:
     @contextmanager
     def part(self) -> Iterator[None]:
         """A step inside this one: it is as if it had never begun where an exception ends it."""
-        before = self.state
+        before, unless = self.state, self.unless
         happenings, cases, changes = len(self.happenings), len(self.cases), len(self.changes)
         self.state = before.branched()
         try:
             yield
         except BaseException:
-            self.state = before
+            self.state, self.unless = before, unless
             del self.happenings[happenings:], self.cases[cases:], self.changes[changes:]
             raise
 
