@@ -1,11 +1,18 @@
-# Two commands on a fresh machine with Python 3.11+, make and git: `make demo` and `make test`.
+# On a fresh machine with Python 3.11+, make and git: `make demo` and `make test`. `make help` lists the rest.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 DATA := $(or $(ACEFRAUD_DATA),../shared/data)
+# A file's tests run on one worker, so that what its fixtures train is trained once.
+WORKERS := -n 2 --dist loadfile --no-loadscope-reorder
+# Compiled modules are kept, whatever the caller's environment says: without them every start compiles the package again.
+export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-long lint bench bench-quality bench-large test-llm docs lock clean
+.PHONY: help demo test test-long test-llm lint format hooks bench bench-quality bench-large docs build lock clean
+
+help:  ## list the targets (the default)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST) | sed 's/\$$\$$/$$/g'
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "acefraud needs Python 3.11 or newer: make PYTHON=python3.12 ..."; exit 1; }
@@ -13,40 +20,52 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-demo: $(INSTALLED)  ## the three modes on the shipped synthetic world
+demo: $(INSTALLED)  ## compare the three modes on the shipped synthetic world; report in out/demo
 	$(BIN)/acefraud compare --seeds 3 --report out/demo
 
-test: lint  ## everything but the long ones
-	$(BIN)/pytest -n 2 -m 'not long' --cov --cov-report=term --cov-fail-under=90
+test: lint  ## lint, then the ordinary tests with branch coverage
+	$(BIN)/pytest $(WORKERS) -m 'not long' --cov --cov-report=term --cov-fail-under=95
 
-test-long: $(INSTALLED)  ## kill loops, load and soak
-	$(BIN)/pytest -n 2 -m long tests
+test-long: $(INSTALLED)  ## the exhaustive tests: kill loops, load, soak, and many examples for every property
+	$(BIN)/pytest $(WORKERS) -m 'long or hypothesis' --hypothesis-profile=many tests
 
-lint: $(INSTALLED)
+test-llm: $(INSTALLED)  ## the three modes on a real small model, installed and served on loopback; an hour or two
+	$(BIN)/python -m benchmarks.real_model $(if $(LLM),--model $(LLM))
+
+lint: $(INSTALLED)  ## ruff, mypy --strict and the import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(INSTALLED)  ## figures that docs/ quotes: speed, and the thresholds of the embedders
+format: $(INSTALLED)  ## format the code and fix what ruff can fix
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+hooks: $(INSTALLED)  ## run ruff and mypy before every commit
+	$(BIN)/python -m pip install --quiet pre-commit
+	$(BIN)/pre-commit install
+
+bench: $(INSTALLED)  ## measure speed, and the similarity thresholds of the embedders
 	$(BIN)/python -m benchmarks speed --out out/speed
 	$(BIN)/python -m benchmarks.embedder_threshold
 
-bench-quality: $(INSTALLED)  ## the playbook beside other learners, on the datasets of $$ACEFRAUD_DATA
+bench-quality: $(INSTALLED)  ## measure the playbook beside other learners, on the datasets of $$ACEFRAUD_DATA
 	$(BIN)/python -m benchmarks quality $(DATA) --mappings benchmarks/mappings
 
-bench-large: $(INSTALLED)  ## time and memory of `acefraud train` on 1.8 million rows, beside a fit of LightGBM
+bench-large: $(INSTALLED)  ## measure `acefraud train` on 1.8 million rows beside a fit of LightGBM
 	$(BIN)/python -m benchmarks train $(firstword $(wildcard $(DATA)/card_handbook/data.*) $(DATA)/card_handbook/data.parquet) --mapping benchmarks/mappings/card_handbook.toml
 
-test-llm: $(INSTALLED)  ## the three modes on a real small model, installed and served on loopback; an hour or two
-	$(BIN)/python -m benchmarks.real_model $(if $(LLM),--model $(LLM))
-
-docs: $(INSTALLED)  ## the reference pages, from the code itself
+docs: $(INSTALLED)  ## write the reference pages and the README's transcript from the code
 	$(BIN)/python docs/generate.py
 
-lock: $(INSTALLED)  ## choose versions anew
+build: $(INSTALLED)  ## build the wheel and the source archive into dist/
+	$(BIN)/python -m pip install --quiet build
+	$(BIN)/python -m build
+
+lock: $(INSTALLED)  ## choose the versions in constraints.txt again
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --no-annotate --no-emit-package acefraud --upgrade --output-file constraints.txt
 
-clean:
-	rm -rf $(VENV) out
+clean:  ## delete the environment and everything that was built
+	rm -rf $(VENV) out build dist

@@ -1,1 +1,1 @@
-"""Figures that anybody can measure again, all of them through the public API: what is measured is what users run."""
+"""Benchmarks that anybody can repeat. They use the public API only, so they measure what users run."""

@@ -7,6 +7,7 @@ import sys
 import typer
 
 from acefraud.errors import AcefraudError
+from benchmarks.footprint import footprint
 from benchmarks.hearing import hearing
 from benchmarks.quality.command import quality
 from benchmarks.speed.command import speed
@@ -14,7 +15,7 @@ from benchmarks.train import train
 
 app = typer.Typer(
     name="benchmarks",
-    help="Figures that anybody can measure again.",
+    help="Benchmarks that anybody can repeat.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -24,10 +25,11 @@ app.command()(quality)
 app.command()(speed)
 app.command()(train)
 app.command()(hearing)
+app.command()(footprint)
 
 
 def main() -> None:
-    """Run a benchmark. What the user can mend is one line on standard error and exit code 2."""
+    """Run a benchmark. An error that the user can fix is one line on standard error and exit code 2."""
     try:
         app()
     except AcefraudError as problem:

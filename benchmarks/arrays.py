@@ -1,4 +1,4 @@
-"""The arrays that cases and scores are made of."""
+"""Types of the arrays that cases and scores consist of."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Codes = npt.NDArray[np.int32]
 Mask = npt.NDArray[np.bool_]
 Counts = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int64]
-"""Rows by their position in the data."""
+"""Positions of rows in the data."""
 Micros = npt.NDArray[np.int64]
-"""Microseconds since 1970 in UTC, `UNKNOWN` where there is no time."""
+"""Microseconds since 1970 in UTC, `UNKNOWN` if there is no time."""
 UNKNOWN = int(np.iinfo(np.int64).min)

@@ -1,4 +1,4 @@
-"""What all benchmarks print with: lines, notes, tables, progress, JSON and files."""
+"""What every benchmark prints with: lines, notes, progress, JSON and files."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress
 
 from acefraud import Dataset
 from acefraud.errors import StoreError
 
 BAD_ROWS_SHOWN = 5
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 
-# What is printed are other people's words: a bracket in them is a bracket, and ":100:" is no picture.
+# Printed text may come from data: "[bold]" and ":100:" must stay as they are.
 out = Console(markup=False, emoji=False)
 err = Console(stderr=True, markup=False, emoji=False)
 
 
 def line(text: str, style: str | None = None) -> None:
-    """One line of plain text on standard output, never wrapped or marked up."""
+    """Print plain text on standard output, never wrapped or marked up."""
     out.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
 
 
 def note(text: str) -> None:
-    """One line on standard error."""
+    """Print plain text on standard error."""
     err.print(text, style="yellow", markup=False, highlight=False, soft_wrap=True)
 
 
 def note_bad_rows(data: Dataset) -> None:
-    """Say on standard error which rows were left out and why."""
+    """Say on standard error which rows were skipped and why."""
     for bad in data.bad_rows[:BAD_ROWS_SHOWN]:
-        note(f"left out: {bad}")
+        note(f"skipped: {bad}")
     if len(data.bad_rows) > BAD_ROWS_SHOWN:
         note(f"... {len(data.bad_rows):,} rows in all could not be read")
     if data.unlabelled:
-        note(f"{data.unlabelled:,} rows have no label yet and were passed over")
+        note(f"{data.unlabelled:,} rows have no label yet and were skipped")
 
 
 def print_json(content: Any) -> None:
-    """One JSON value on one line of standard output."""
+    """Print one JSON value on one line of standard output."""
     sys.stdout.write(json.dumps(content, ensure_ascii=False) + "\n")
     sys.stdout.flush()
 
@@ -57,7 +57,7 @@ def json_file(content: Any) -> bytes:
 
 
 def write_files(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write files by their names into a folder, which is made where it is missing."""
+    """Write files by name into a folder, which is created if it is missing."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in contents.items():
@@ -68,13 +68,12 @@ def write_files(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[float], None]]:
-    """A progress bar on standard error, where that is a terminal. It is called with the share that is done."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
+    """Show a progress bar if standard error is a terminal. Call the function you get with the share done."""
+    with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
         task = bar.add_task(what, total=1.0)
         yield lambda done: bar.update(task, completed=done)
 
 
 def names_in(text: str | None) -> Sequence[str] | None:
-    """Names as they are written in an option, separated by commas; None where the option is not given."""
+    """The names in an option, separated by commas; None if the option is not given."""
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]

@@ -1,9 +1,9 @@
 """Measures, for each embedder, the cosine from which a bullet counts as related to a transaction.
 
-Bullets are phrased by hand as analysts would write them, one for each of twenty facts, and compared with texts of
-the synthetic world: *related* where the fact is true of the transaction, *unrelated* where it is known to be false,
-and *foreign* for sentences that are not about payments at all. The threshold is where the share of related pairs
-kept less the share of unrelated pairs kept is largest.
+Twenty bullets, written by hand for twenty facts as an analyst would, are compared with texts of the synthetic world. A
+pair is *related* if the fact is true of the transaction, *unrelated* if it is known to be false, and *foreign* if the
+sentence is not about payments at all. The threshold maximises the share of related pairs kept minus the share of
+unrelated pairs kept.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ FOREIGN = (
 
 
 def measure(name: str, seed: int, cases: int) -> dict[str, float]:
-    """Medians of the three kinds of pairs, area under the curve, and the best threshold."""
+    """Median cosine of the three kinds of pairs, area under the curve, and the best threshold."""
     embedder = HybridSelector(embedding_model=name).embedder
     rows = load_dataset("complex_fraud_detection", seed=seed).train[:cases]
     texts = embedder.embed([case.transaction.text for case in rows])

@@ -1,8 +1,8 @@
-"""`python -m benchmarks hearing`: what it costs to open a playbook file and hear one outcome.
+"""`python -m benchmarks hearing`: the cost of opening a playbook file and taking in one outcome.
 
-The cost should follow what is remembered, and not the length of the ledger. Files of texts are made with as many
-remembered cases and events as asked for, right after a review; then each is opened anew several times, by turns, and
-hears one outcome with no review due.
+The cost should depend on the number of remembered cases, not on the length of the ledger. Each file gets a number of
+remembered cases and events and ends with a review. Then the files are opened in turn, several times, and take in one
+outcome with no review due.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import tempfile
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
@@ -26,7 +27,7 @@ BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A playbook file to be made."""
+    """The size of a playbook file."""
 
     name: str
     cases: int
@@ -41,10 +42,10 @@ SIZES = (
 
 
 def hearing(
-    scale: Annotated[int, typer.Option(min=1, help="Divides all sizes, for a quick look.")] = 1,
+    scale: Annotated[int, typer.Option(min=1, help="Divide all sizes by this, for a quick look.")] = 1,
     json: JsonOption = False,
 ) -> None:
-    """Measure what opening a playbook file and hearing **one outcome** costs, by cases remembered and by events.
+    """Measure the cost of opening a playbook file and taking in **one outcome**, by remembered cases and by events.
 
     python -m benchmarks hearing
     """
@@ -55,12 +56,12 @@ def hearing(
         return
     for name, milliseconds in found["milliseconds"].items():
         line(f"{name:>12}  {milliseconds:8.1f} ms")
-    line(f"ten times the events: {found['ten_times_the_events']:.2f} times the cost (wanted: at most 1.3)")
-    line(f"ten times the cases: {found['ten_times_the_cases']:.2f} times the cost (wanted: at most 10)")
+    line(f"ten times the events: {found['ten_times_the_events']:.2f} times the cost (goal: at most 1.3)")
+    line(f"ten times the cases: {found['ten_times_the_cases']:.2f} times the cost (goal: at most 10)")
 
 
 def measure(folder: Path, sizes: list[Size]) -> dict[str, Any]:
-    """Make the files, then open each and hear one outcome, by turns."""
+    """Make the files, then open them in turn and take in one outcome each time."""
     for size in sizes:
         make(folder / f"{size.name}.db", size)
     times: dict[str, list[float]] = {size.name: [] for size in sizes}
@@ -75,9 +76,15 @@ def measure(folder: Path, sizes: list[Size]) -> dict[str, Any]:
     }
 
 
+@cache
+def _texts() -> list[Case]:
+    """Cases of two synthetic worlds, which all files are made of."""
+    return [case for seed in range(2) for case in load_dataset("complex_fraud_detection", seed=seed)]
+
+
 def make(path: Path, size: Size) -> None:
-    """A file in which so many cases are remembered and so much has happened, right after a review."""
-    texts = [case for seed in range(2) for case in load_dataset("complex_fraud_detection", seed=seed)]
+    """Write a playbook file with this many remembered cases and events, ending with a review."""
+    texts = _texts()
     with open_playbook(path) as book:
         learner = Learner(book)
         counted = book.add_bullet("A bullet that is counted by hand")
@@ -86,7 +93,7 @@ def make(path: Path, size: Size) -> None:
             outcomes = [Outcome(transaction_id=case.transaction.id, is_fraud=case.is_fraud) for case in some]
             asyncio.run(learner.hear_all(outcomes, [case.transaction for case in some]))
         while book.seq < size.events:
-            with book.one_step():
+            with book.unit_of_work():
                 for _ in range(min(10_000, size.events - book.seq)):
                     book.update_stats(counted, is_helpful=True)
         learner.review()

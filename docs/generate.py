@@ -1,4 +1,4 @@
-"""Writes the reference pages from the code itself: commands, the scorecard of vanilla mode, and the known facts."""
+"""Writes the reference pages from the code: commands, the scorecard of vanilla mode, facts, and the transcript."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import typer
 from typer.testing import CliRunner
 
 from acefraud.cli import app
-from acefraud.core.lexicon import LEXICON
-from acefraud.embedded.scorecard import GENERAL, scorecard
+from acefraud.core.fact_names import NAMED_FACTS
+from acefraud.rules.scorecard import GENERAL, scorecard
 
 HERE = Path(__file__).parent
 README = HERE.parent / "README.md"
@@ -38,8 +38,9 @@ def commands() -> str:
 
 
 def _walk(command: Any, path: list[str]) -> Iterator[tuple[list[str], Any]]:
-    for name, child in getattr(command, "commands", {}).items():
-        if getattr(child, "commands", None):
+    for name, listed in command.commands.items():
+        child = getattr(listed, "loaded", listed)  # commands are imported when they are called
+        if hasattr(child, "commands"):
             yield from _walk(child, [*path, name])
         else:
             yield [*path, name], child
@@ -50,11 +51,11 @@ def general_knowledge() -> str:
     lines = [
         "# General knowledge: the scorecard of vanilla mode",
         "",
-        "Made by `make docs` from `acefraud.embedded.scorecard`. Points are log-odds of fraud; a transaction starts at "
-        f"{GENERAL.intercept:+.1f} and is declined from even odds on. The points were set by judgement, from what is "
-        "commonly published as red and green flags. None was fitted to a data set.",
+        "Made by `make docs` from `rules/scorecard.toml`. Points are log-odds of fraud; a transaction starts at "
+        f"{GENERAL.intercept:+.1f} and is declined at even odds or higher. The points were set by judgement, from "
+        "commonly published red and green flags. None was fitted to a data set.",
         "",
-        "| where | points |",
+        "| condition | points |",
         "| --- | ---: |",
         *(f"| {point.words} | {point.points:+.1f} |" for point in scorecard()),
     ]
@@ -64,16 +65,16 @@ def general_knowledge() -> str:
 def facts() -> str:
     """The facts that texts are read for."""
     lines = [
-        "# Facts of the house",
+        "# Facts the engine knows by name",
         "",
-        "Made by `make docs` from `acefraud.core.lexicon`. Texts are read for these; a column of this name is spoken "
-        "of in these words. Any other column is a fact too, under its own name.",
+        "Made by `make docs` from `core/fact_names.toml`. These facts are read from texts. A column with "
+        "one of these names is described in the words beside it. Any other column is a fact too, under its own name.",
         "",
-        "| fact | kind | spoken of as |",
+        "| fact | kind | in words |",
         "| --- | --- | --- |",
         *(
             f"| `{w.name}` | {w.kind} | {w.true or w.noun}{f' ({w.unit})' if w.unit else ''} |"
-            for w in LEXICON.values()
+            for w in NAMED_FACTS.values()
         ),
     ]
     return "\n".join(lines) + "\n"
@@ -91,7 +92,7 @@ TRANSCRIPT = (
 
 
 def transcript() -> str:
-    """What an analyst types and sees, as it really comes out."""
+    """What an analyst types, and what the commands print."""
     lines = []
     with TemporaryDirectory() as folder:
         for arguments in TRANSCRIPT:
@@ -102,7 +103,7 @@ def transcript() -> str:
 
 
 def readme() -> str:
-    """The README with its transcript as it comes out now."""
+    """The README with the current transcript."""
     text = README.read_text("utf-8")
     before, rest = text.split(BEGIN)
     after = rest.split(END)[1]

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# The same examples in every run. `make test` tries a few, `make test-long` many. A property that is slow to check takes
+# a quarter of them: `@settings(max_examples=settings().max_examples // 4)`.
+settings.register_profile(
+    "few", max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("many", settings.get_profile("few"), max_examples=200)
+settings.load_profile("few")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _cache_folder_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Commands keep replies and vectors; not in the cache folder of whoever runs the tests."""
+def _own_cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the replies and vectors that commands cache out of the user's own cache folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("xdg_cache")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _certificates_read_once() -> Iterator[None]:
+    """Read the certificate store once: every HTTP client reads it, though the server on loopback needs none."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
         yield

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -22,11 +23,15 @@ from acefraud import (
     SimpleFraudAgent,
     Status,
     load_dataset,
+    open_playbook,
 )
+from acefraud.core.bullet import NewBullet
+from acefraud.core.calibration import Calibration
 from acefraud.core.measured_text import Fit, MeasuredText
-from acefraud.core.scoring import Calibration
 from acefraud.datasets.loading import ShippedDatasetWarning
 from acefraud.errors import InputError
+
+pytestmark = pytest.mark.no_cover  # coverage doubles their time, and smaller tests cover these lines
 
 NODE = "fraud_detection"
 
@@ -84,6 +89,21 @@ def playbook(world: Dataset, reflector: Reflector) -> BulletPlaybook:
     return asyncio.run(offline_training(world, reflector))
 
 
+@pytest.fixture(scope="module")
+def studied_once(world: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("studied") / "book.db"
+    with open_playbook(path) as book:
+        Learner(book).study(world)
+    return path
+
+
+@pytest.fixture
+def studied(studied_once: Path, tmp_path: Path) -> Iterator[BulletPlaybook]:
+    """A playbook that the learner trained on the world."""
+    with open_playbook(shutil.copy(studied_once, tmp_path)) as book:
+        yield book
+
+
 def test_every_bullet_is_verified_and_none_is_a_claim(playbook: BulletPlaybook) -> None:
     bullets = playbook.get_bullets_for_node(NODE)
     assert len(bullets) > 20
@@ -91,16 +111,16 @@ def test_every_bullet_is_verified_and_none_is_a_claim(playbook: BulletPlaybook) 
     assert not any("claim" in bullet.shown for bullet in bullets)
 
 
-def test_the_flow_is_ten_points_above_vanilla_on_the_whole_test_part(world: Dataset, playbook: BulletPlaybook) -> None:
+def test_the_flow_is_ten_points_above_vanilla_on_the_whole_test_part(
+    world: Dataset, playbook: BulletPlaybook, studied: BulletPlaybook
+) -> None:
     selector, test = HybridSelector(), list(world.test)
     vanilla = accuracy([SimpleFraudAgent().analyze(case["query"]) for case in test], test)
     with_bullets = accuracy([decided_with(playbook, selector, case["query"]) for case in test], test)
-    learner = Learner(BulletPlaybook())
-    learner.study(world)
-    said = learner.score_all([case.transaction for case in test]).probabilities
-    studied = accuracy(["DECLINE" if one >= 0.5 else "APPROVE" for one in said], test)
-    assert with_bullets >= vanilla + 0.10, (vanilla, with_bullets, studied)
-    assert studied >= with_bullets - 0.02, (vanilla, with_bullets, studied)
+    said = Learner(studied).score_all([case.transaction for case in test]).probabilities
+    learnt = accuracy(["DECLINE" if one >= 0.5 else "APPROVE" for one in said], test)
+    assert with_bullets >= vanilla + 0.10, (vanilla, with_bullets, learnt)
+    assert learnt >= with_bullets - 0.02, (vanilla, with_bullets, learnt)
 
 
 def test_a_mistake_teaches_as_in_the_third_example(
@@ -149,20 +169,20 @@ def test_words_bring_what_was_measured_into_the_playbook_and_to_the_agent(
     assert [one.contribution for one in by_words.reasons] == [one.contribution for one in by_bullets.reasons]
 
 
-def test_words_of_one_fit_do_not_change_the_weights_of_another(world: Dataset, playbook: BulletPlaybook) -> None:
-    other = BulletPlaybook()
-    Learner(other).study(world)
-    before = {bullet.id: bullet.weight for bullet in other.get_bullets_for_node(NODE)}
-    frame = other.snapshot().calibration(NODE)
-    lesson = next(b for b in playbook.get_bullets_for_node(NODE) if b.weight and b.condition not in conditions(other))
-    added = Curator().merge_bullet(lesson.content, NODE, other)
+def test_words_of_one_fit_do_not_change_the_weights_of_another(
+    playbook: BulletPlaybook, studied: BulletPlaybook
+) -> None:
+    before = {bullet.id: bullet.weight for bullet in studied.get_bullets_for_node(NODE)}
+    frame = studied.snapshot().calibration(NODE)
+    lesson = next(b for b in playbook.get_bullets_for_node(NODE) if b.weight and b.condition not in conditions(studied))
+    added = Curator().merge_bullet(lesson.content, NODE, studied)
     assert added is not None
-    newcomer = other.get_bullet(added)
+    newcomer = studied.get_bullet(added)
     assert newcomer is not None
     assert newcomer.evidence == lesson.evidence
     assert newcomer.weight is None, "it was fitted with others, which are not here"
-    assert other.snapshot().calibration(NODE) == frame
-    assert {bullet.id: bullet.weight for bullet in other.get_bullets_for_node(NODE) if bullet.id != added} == before
+    assert studied.snapshot().calibration(NODE) == frame
+    assert {bullet.id: bullet.weight for bullet in studied.get_bullets_for_node(NODE) if bullet.id != added} == before
 
 
 def conditions(playbook: BulletPlaybook) -> set[object]:
@@ -179,16 +199,16 @@ def test_what_a_person_says_comes_before_what_the_words_bring(playbook: BulletPl
 
 
 def test_measured_words_are_plain_text_and_can_be_copied() -> None:
-    words = MeasuredText("VPN: decline", weight=0.5, problem_types=["vpn"])
+    words = MeasuredText(NewBullet("VPN: decline", weight=0.5, problem_types=("vpn",)))
     assert words == "VPN: decline"
     assert type(words.lower()) is str
     for twin in (copy.copy(words), copy.deepcopy(words), pickle.loads(pickle.dumps(words))):
-        assert (twin, twin.weight, twin.problem_types) == (words, 0.5, ("vpn",))
+        assert (twin, twin.bullet) == (words, words.bullet)
 
 
 def test_words_of_two_frames_are_weighed_in_the_general_one() -> None:
     frames = [Calibration(intercept=level, knowledge_scale=1.0) for level in (-1.0, -2.0)]
-    texts = [MeasuredText(f"{place}: decline", fit=Fit(frame)) for place, frame in enumerate(frames)]
+    texts = [MeasuredText(NewBullet(f"{place}: decline"), Fit(frame)) for place, frame in enumerate(frames)]
     assert SimpleFraudAgent(bullets=texts[:1]).explain("$20 purchase").base == -1.0
     assert SimpleFraudAgent(bullets=texts).explain("$20 purchase").base == SimpleFraudAgent().explain("$20").base
 

@@ -60,8 +60,9 @@ def without_times(exported: str) -> str:
 
 
 @pytest.mark.long
-def test_compare_gives_the_same_bytes(tmp_path: Path) -> None:
-    command = ["compare", "history.csv", "--seeds", "1", "--json"]
+@pytest.mark.parametrize("data", [["history.csv"], []], ids=["a file", "the shipped world"])
+def test_compare_gives_the_same_bytes(tmp_path: Path, data: list[str]) -> None:
+    command = ["compare", *data, "--seeds", "1", "--json"]
     first = run(tmp_path / "one", 1, command)
     assert run(tmp_path / "two", 2, command, processes=2) == first
     assert set(json.loads(first)["modes"]) == {"vanilla", "online_only", "offline_online"}

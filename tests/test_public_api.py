@@ -18,9 +18,9 @@ from acefraud.settings import ROLES, Settings
 
 NAMES = """Bullet BulletPlaybook BulletScore Case Cases Cast Columns Condition Curator Dataset Decision Evidence
     FactTable HybridSelector Judgement LLMJudge Learner LearnerOptions Mode ModeRun ModelSettings NaiveTimeWarning
-    Outcome Reason Record ReflectionPolicy Reflector SchemaMapping ShippedDatasetWarning SimpleFraudAgent SimpleJudge
-    Source Status
-    TrainingPipeline Transaction Transactions Verdict cast known_by label_stream load_dataset open_playbook"""
+    Outcome Reason Record ReflectionPolicy Reflector Roles SchemaMapping ShippedDatasetWarning SimpleFraudAgent
+    SimpleJudge Source Status TrainingPipeline Transaction Transactions Verdict build_roles cast known_by label_stream
+    load_dataset open_playbook"""
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "HF_TOKEN", "AZURE_OPENAI_API_KEY")
 TRANSACTION = "Transaction: User 'john' (3 days old) attempts $2500 purchase at 3:15 AM through a VPN on an emulator"
 
@@ -127,7 +127,7 @@ class Watched(Mapping[str, str]):
 def test_settings_ask_for_their_variables_by_name_and_for_no_key() -> None:
     environment = Watched(dict.fromkeys(KEYS, "secret") | {"ACEFRAUD_WHO": "ana"})
     assert Settings.from_environment(environment).who == "ana"
-    names = ["PLAYBOOK", "WHO", "EMBEDDER", "DATA", "CONFIG", "MODELS", "BASE_URL", "STYLE", "FALLBACK", "CACHE"]
+    names = ["PLAYBOOK", "WHO", "EMBEDDER", "CONFIG", "MODELS", "BASE_URL", "STYLE", "FALLBACK", "CACHE"]
     names += [f"{role.upper()}_MODEL" for role in ROLES]
     assert environment.asked == {f"ACEFRAUD_{name}" for name in names} | {"XDG_CACHE_HOME", "OPENAI_BASE_URL"}
 

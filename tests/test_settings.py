@@ -12,12 +12,12 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from acefraud.cli.models import OPTIONS, with_model_options
-from acefraud.embedded.embedder import EMBEDDERS as EMBEDDED_EMBEDDERS
+from acefraud.cli.options import MODEL_OPTIONS, with_model_options
 from acefraud.errors import ConfigurationError
-from acefraud.settings import EMBEDDERS, ROLES, Given, ModelFlags, ModelSettings, Settings, read_file, resolve
-from acefraud.settings.choosing import PROVIDERS
-from acefraud.settings.file import parse
+from acefraud.roles.embedded.embedder import EMBEDDERS as EMBEDDED_EMBEDDERS
+from acefraud.settings import EMBEDDERS, ROLES, ModelSettings, Settings
+from acefraud.settings.config_file import parse, read_file
+from acefraud.settings.precedence import PROVIDERS, resolve
 
 OPENAI = {
     "agent": "openai:gpt-3.5-turbo",
@@ -25,6 +25,10 @@ OPENAI = {
     "reflector": "openai:gpt-4o-mini",
     "embedding": "openai:text-embedding-3-small",
 }
+
+
+def given_flags(**flags: Any) -> dict[str, Any]:
+    return flags
 
 
 def roles(chosen: ModelSettings) -> dict[str, str]:
@@ -45,19 +49,19 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_nothing_given_means_embedded() -> None:
-    chosen = resolve(ModelFlags(), {}, Given())
+    chosen = resolve({}, {}, {})
     assert roles(chosen) == dict.fromkeys(ROLES, "embedded")
     assert not chosen.uses_models
-    assert set(chosen.said_by) == {one.name for one in fields(ModelSettings)} - {"said_by"}
-    assert set(chosen.said_by.values()) == {"default"}
+    assert set(chosen.chosen_by) == {one.name for one in fields(ModelSettings)} - {"chosen_by"}
+    assert set(chosen.chosen_by.values()) == {"default"}
 
 
 def test_a_word_takes_the_models_of_a_provider_for_all_roles() -> None:
     assert PROVIDERS["openai"] == OPENAI
     for chosen in (
-        resolve(ModelFlags(models="openai"), {}),
-        resolve(ModelFlags(), {"ACEFRAUD_MODELS": "openai"}),
-        resolve(ModelFlags(), {}, parse(b'[models]\nall = "openai"')),
+        resolve(given_flags(models="openai"), {}),
+        resolve({}, {"ACEFRAUD_MODELS": "openai"}),
+        resolve({}, {}, parse(b'[models]\nall = "openai"')),
     ):
         assert roles(chosen) == OPENAI
         assert chosen.on_models == ROLES
@@ -77,7 +81,7 @@ LADDER: list[tuple[str, str]] = [
 @pytest.mark.parametrize("first", range(len(LADDER)), ids=[step for step, _ in LADDER])
 def test_each_step_outweighs_all_below_it(first: int) -> None:
     given = {step for step, _ in LADDER[first:]}
-    flags = ModelFlags(
+    flags = given_flags(
         judge="x:flag" if "flag role" in given else None, models="openai" if "flag all" in given else None
     )
     environment = {
@@ -88,30 +92,30 @@ def test_each_step_outweighs_all_below_it(first: int) -> None:
     lines += [f'all = "{"embedded" if "env all" in given else "openai"}"'] * ("toml all" in given)
     chosen = resolve(flags, environment, parse("\n".join(["[models]", *lines]).encode()))
     expected = ["x:flag", OPENAI["judge"], "x:env", OPENAI["judge"], "x:toml", OPENAI["judge"], "embedded"]
-    assert (chosen.judge, chosen.said_by["judge"]) == (expected[first], LADDER[first][1])
+    assert (chosen.judge, chosen.chosen_by["judge"]) == (expected[first], LADDER[first][1])
 
 
 def test_models_embedded_switches_everything_back() -> None:
     environment = {f"ACEFRAUD_{role.upper()}_MODEL": "x:y" for role in ROLES}
-    assert len(resolve(ModelFlags(), environment).on_models) == 4
-    chosen = resolve(ModelFlags(models="embedded"), environment, parse(b'[models]\nall = "openai"'))
+    assert len(resolve({}, environment).on_models) == 4
+    chosen = resolve(given_flags(models="embedded"), environment, parse(b'[models]\nall = "openai"'))
     assert roles(chosen) == dict.fromkeys(ROLES, "embedded")
 
 
 def test_one_role_can_stay_embedded() -> None:
-    chosen = resolve(ModelFlags(models="openai", embedding="hashing", reflector="embedded"), {})
+    chosen = resolve(given_flags(models="openai", embedding="hashing", reflector="embedded"), {})
     assert chosen.on_models == ("agent", "judge")
-    assert chosen.said_by["embedding"] == "--embedding-model"
-    assert chosen.said_by["agent"] == "--models"
+    assert chosen.chosen_by["embedding"] == "--embedding-model"
+    assert chosen.chosen_by["agent"] == "--models"
 
 
 def test_an_unknown_word_names_what_is_known() -> None:
     with pytest.raises(ConfigurationError, match=r"^--models: expected one of openai, embedded; got 'acme'"):
-        resolve(ModelFlags(models="acme"), {})
+        resolve(given_flags(models="acme"), {})
     with pytest.raises(ConfigurationError, match=r"^ACEFRAUD_MODELS: expected one of openai, embedded; got 'acme'"):
-        resolve(ModelFlags(), {"ACEFRAUD_MODELS": "acme"})
+        resolve({}, {"ACEFRAUD_MODELS": "acme"})
     with pytest.raises(ConfigurationError, match=r"^acefraud\.toml: expected one of openai, embedded; got 'acme'"):
-        resolve(ModelFlags(), {}, parse(b'[models]\nall = "acme"'))
+        resolve({}, {}, parse(b'[models]\nall = "acme"'))
 
 
 # --- the embedding role ------------------------------------------------------------------------------------------
@@ -123,23 +127,23 @@ def test_the_embedders_are_those_of_the_embedded_engine() -> None:
 
 def test_the_older_variable_keeps_working_below_the_new_one() -> None:
     old = {"ACEFRAUD_EMBEDDER": "hashing"}
-    chosen = resolve(ModelFlags(), old)
-    assert (chosen.embedding, chosen.said_by["embedding"]) == ("hashing", "ACEFRAUD_EMBEDDER")
+    chosen = resolve({}, old)
+    assert (chosen.embedding, chosen.chosen_by["embedding"]) == ("hashing", "ACEFRAUD_EMBEDDER")
     assert not chosen.uses_models
-    assert resolve(ModelFlags(), old | {"ACEFRAUD_EMBEDDING_MODEL": "x:y"}).embedding == "x:y"
-    assert resolve(ModelFlags(), old, parse(b'[models]\nembedding = "x:y"')).embedding == "hashing"
-    assert resolve(ModelFlags(models="openai"), old).embedding == OPENAI["embedding"]
+    assert resolve({}, old | {"ACEFRAUD_EMBEDDING_MODEL": "x:y"}).embedding == "x:y"
+    assert resolve({}, old, parse(b'[models]\nembedding = "x:y"')).embedding == "hashing"
+    assert resolve(given_flags(models="openai"), old).embedding == OPENAI["embedding"]
 
 
-@pytest.mark.parametrize("flags", [ModelFlags(models="embedded"), ModelFlags(embedding="embedded")])
-def test_the_older_variable_says_which_embedder_is_meant_by_embedded(flags: ModelFlags) -> None:
+@pytest.mark.parametrize("flags", [given_flags(models="embedded"), given_flags(embedding="embedded")])
+def test_the_older_variable_says_which_embedder_is_meant_by_embedded(flags: dict[str, Any]) -> None:
     chosen = resolve(flags, {"ACEFRAUD_EMBEDDER": "hashing"})
-    assert (chosen.embedding, chosen.said_by["embedding"]) == ("hashing", "ACEFRAUD_EMBEDDER")
+    assert (chosen.embedding, chosen.chosen_by["embedding"]) == ("hashing", "ACEFRAUD_EMBEDDER")
 
 
 def test_the_older_variable_takes_no_model() -> None:
     with pytest.raises(ConfigurationError, match=r"ACEFRAUD_EMBEDDER: expected wordllama or hashing; .*'openai:x'"):
-        resolve(ModelFlags(), {"ACEFRAUD_EMBEDDER": "openai:x"})
+        resolve({}, {"ACEFRAUD_EMBEDDER": "openai:x"})
 
 
 def test_settings_know_the_embedder_in_force() -> None:
@@ -167,7 +171,7 @@ def test_anything_else_is_no_model(bad: str) -> None:
     with pytest.raises(
         ConfigurationError, match=r"^--agent-model: expected embedded or provider:name, such as openai:"
     ):
-        resolve(ModelFlags(agent=bad), {})
+        resolve(given_flags(agent=bad), {})
 
 
 @pytest.mark.parametrize(
@@ -189,18 +193,18 @@ def test_anything_else_is_no_model(bad: str) -> None:
 )
 def test_a_value_that_cannot_be_names_the_option_and_what_was_expected(field: str, value: Any, words: str) -> None:
     with pytest.raises(ConfigurationError, match=f"^--{field.replace('_', '-')}: expected .*{words}"):
-        resolve(ModelFlags(**{field: value}), {})
+        resolve(given_flags(**{field: value}), {})
     with pytest.raises(ConfigurationError, match=f"^{field}: expected .*{words}"):
         ModelSettings(**{field: value})
 
 
 def test_values_of_variables_and_files_are_named_by_their_source() -> None:
     with pytest.raises(ConfigurationError, match=r"^ACEFRAUD_STYLE: expected one of"):
-        resolve(ModelFlags(), {"ACEFRAUD_STYLE": "poetic"})
+        resolve({}, {"ACEFRAUD_STYLE": "poetic"})
     with pytest.raises(ConfigurationError, match=r"^acefraud\.toml: attempts: expected a whole number"):
-        resolve(ModelFlags(), {}, parse(b"[llm]\nattempts = 0"))
+        resolve({}, {}, parse(b"[llm]\nattempts = 0"))
     with pytest.raises(ConfigurationError, match=r"^acefraud\.toml: prices: x:y: expected prices of 0 or more"):
-        resolve(ModelFlags(), {}, parse(b'[prices."x:y"]\ninput = -1\noutput = 1'))
+        resolve({}, {}, parse(b'[prices."x:y"]\ninput = -1\noutput = 1'))
 
 
 def test_the_server_is_for_roles_on_openai() -> None:
@@ -214,23 +218,23 @@ def test_where_replies_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     kept = tmp_path / ".cache" / "acefraud" / "replies.db"
     xdg = {"XDG_CACHE_HOME": "/var/cache"}
     none = parse(b'[llm]\ncache = "none"')
-    assert resolve(ModelFlags(), {}).cache == kept
-    assert resolve(ModelFlags(), {"XDG_CACHE_HOME": "relative"}).cache == kept
-    assert resolve(ModelFlags(), xdg).cache == Path("/var/cache/acefraud/replies.db")
-    assert resolve(ModelFlags(), xdg, none).cache is None
-    assert resolve(ModelFlags(), {"ACEFRAUD_CACHE": "~/r.db"}, none).cache == tmp_path / "r.db"
-    assert resolve(ModelFlags(), {"ACEFRAUD_CACHE": ""}).cache is None
-    assert resolve(ModelFlags(cache=Path("mine.db")), {"ACEFRAUD_CACHE": ""}).cache == Path("mine.db")
-    off = resolve(ModelFlags(no_cache=True), {"ACEFRAUD_CACHE": "r.db"})
-    assert (off.cache, off.said_by["cache"]) == (None, "--no-cache")
+    assert resolve({}, {}).cache == kept
+    assert resolve({}, {"XDG_CACHE_HOME": "relative"}).cache == kept
+    assert resolve({}, xdg).cache == Path("/var/cache/acefraud/replies.db")
+    assert resolve({}, xdg, none).cache is None
+    assert resolve({}, {"ACEFRAUD_CACHE": "~/r.db"}, none).cache == tmp_path / "r.db"
+    assert resolve({}, {"ACEFRAUD_CACHE": ""}).cache is None
+    assert resolve(given_flags(cache=Path("mine.db")), {"ACEFRAUD_CACHE": ""}).cache == Path("mine.db")
+    off = resolve(given_flags(no_cache=True), {"ACEFRAUD_CACHE": "r.db"})
+    assert (off.cache, off.chosen_by["cache"]) == (None, "--no-cache")
     with pytest.raises(ConfigurationError, match="--cache and --no-cache"):
-        resolve(ModelFlags(cache=Path("mine.db"), no_cache=True), {})
+        resolve(given_flags(cache=Path("mine.db"), no_cache=True), {})
     with pytest.raises(ConfigurationError, match="ACEFRAUD_CACHE: ~nobody-of-that-name"):
-        resolve(ModelFlags(), {"ACEFRAUD_CACHE": "~nobody-of-that-name/r.db"})
+        resolve({}, {"ACEFRAUD_CACHE": "~nobody-of-that-name/r.db"})
 
 
 def test_settings_can_be_handed_to_another_process() -> None:
-    chosen = resolve(ModelFlags(models="openai"), {}, parse(b'[prices."x:y"]\ninput = 1\noutput = 2'))
+    chosen = resolve(given_flags(models="openai"), {}, parse(b'[prices."x:y"]\ninput = 1\noutput = 2'))
     assert pickle.loads(pickle.dumps(chosen)) == chosen
 
 
@@ -281,8 +285,8 @@ def test_a_whole_file(empty_folder: Path) -> None:
         sensitive=("iban", "email"),
         prices={"openai:my-model": (0.5, 1.5)},
     )
-    assert set(chosen.said_by.values()) == {"acefraud.toml"}
-    louder = resolve(ModelFlags(concurrency=9), {"ACEFRAUD_FALLBACK": "error"}, read_file({}))
+    assert set(chosen.chosen_by.values()) == {"acefraud.toml"}
+    louder = resolve(given_flags(concurrency=9), {"ACEFRAUD_FALLBACK": "error"}, read_file({}))
     assert (louder.concurrency, louder.fallback, louder.timeout) == (9, "error", 5.5)
 
 
@@ -290,7 +294,7 @@ def test_a_file_that_is_named(empty_folder: Path) -> None:
     (empty_folder / "acefraud.toml").write_bytes(b"[nonsense]")
     (empty_folder / "team.toml").write_bytes(b'[models]\nagent = "x:y"')
     chosen = Settings.from_environment({"ACEFRAUD_CONFIG": "team.toml"}).models
-    assert (chosen.agent, chosen.said_by["agent"]) == ("x:y", "team.toml")
+    assert (chosen.agent, chosen.chosen_by["agent"]) == ("x:y", "team.toml")
     for missing in ("nowhere.toml", "."):
         with pytest.raises(ConfigurationError, match=r"^ACEFRAUD_CONFIG: there is no file"):
             read_file({"ACEFRAUD_CONFIG": missing})
@@ -347,7 +351,7 @@ class Watched(Mapping[str, str]):
 def test_variables_are_asked_for_by_name_and_no_key_is_among_them() -> None:
     environment = Watched(OPENAI_API_KEY="secret", ACEFRAUD_MODELS="openai")
     assert Settings.from_environment(environment).models.uses_models
-    ours = "PLAYBOOK WHO DATA CONFIG MODELS AGENT_MODEL JUDGE_MODEL REFLECTOR_MODEL EMBEDDING_MODEL EMBEDDER BASE_URL"
+    ours = "PLAYBOOK WHO CONFIG MODELS AGENT_MODEL JUDGE_MODEL REFLECTOR_MODEL EMBEDDING_MODEL EMBEDDER BASE_URL"
     expected = {f"ACEFRAUD_{name}" for name in [*ours.split(), "STYLE", "FALLBACK", "CACHE"]}
     assert environment.asked == expected | {"XDG_CACHE_HOME", "OPENAI_BASE_URL"}
 
@@ -360,7 +364,8 @@ def test_a_key_in_the_environment_chooses_nothing() -> None:
 
 
 def test_there_is_an_option_for_each_flag() -> None:
-    assert list(OPTIONS) == [one.name for one in fields(ModelFlags)]
+    settable = {one.name for one in fields(ModelSettings)} - {"attempts", "sensitive", "prices", "chosen_by"}
+    assert set(MODEL_OPTIONS) == settable | {"models", "no_cache"}
 
 
 def command_line() -> typer.Typer:
@@ -372,10 +377,12 @@ def command_line() -> typer.Typer:
         name: Annotated[str, typer.Argument(help="Whom.")],
         loud: Annotated[bool, typer.Option("--loud", help="Shout.")] = False,
         *,
-        chosen: ModelSettings,
+        settings: ModelSettings,
     ) -> None:
         """Say who plays."""
-        print(name, loud, chosen.agent, chosen.tier, chosen.max_calls, chosen.cache, chosen.said_by["agent"])
+        print(
+            name, loud, settings.agent, settings.tier, settings.max_calls, settings.cache, settings.chosen_by["agent"]
+        )
 
     return app
 

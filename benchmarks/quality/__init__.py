@@ -1,1 +1,1 @@
-"""How well the playbook ranks fraud, beside learners that people use for the same task."""
+"""How well the playbook ranks fraud, compared with learners that people use for the same task."""

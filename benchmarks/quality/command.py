@@ -1,4 +1,4 @@
-"""`python -m benchmarks quality`: how well the playbook ranks fraud, beside other learners."""
+"""`python -m benchmarks quality`: how well the playbook ranks fraud, compared with other learners."""
 
 from __future__ import annotations
 
@@ -49,23 +49,26 @@ def quality(
     ] = None,
     stream_rows: Annotated[
         int,
-        typer.Option(min=100, help="Stream learners learn from and are measured on the latest rows, so many at most."),
+        typer.Option(
+            min=100, help="Stream learners learn from and are measured on at most this many of the latest rows."
+        ),
     ] = STREAM_ROWS,
     entity_disjoint: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="No value of this entity is both learnt from and tested on.")
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Split by this entity: none of its values is both learnt from and tested on."
+        ),
     ] = None,
-    folder_out: Annotated[Path, typer.Option("--out", help="Folder for the figures and pictures.")] = Path(
-        "out/quality"
-    ),
+    folder_out: Annotated[Path, typer.Option("--out", help="Folder for the figures and plots.")] = Path("out/quality"),
     json: JsonOption = False,
 ) -> None:
-    """Measure how well the playbook ranks fraud, beside **LightGBM** and other learners, on your own datasets.
+    """Measure how well the playbook ranks fraud, compared with **LightGBM** and other learners, on your own datasets.
 
     Everyone learns from the same rows and is tested on the last 30 % by time (without times: 30 % of each label at
-    random). Labels that arrive only after the test has begun are not learnt from. Stream learners decide each row
-    before they hear its label. A dataset is read by NAME/mapping.toml, else by the one in `--mappings`, else by a
-    guess, which is printed. Figures, a table and pictures are written to `--out` after each dataset. A learner that
-    fails is named in its row, the others go on, and the exit code is 1.
+    random). Nobody learns from labels that arrive after the test has begun. Stream learners decide each row before its
+    label arrives. A dataset is read with NAME/mapping.toml, else with the one in `--mappings`, else with a guess, which
+    is printed. Figures, a table and plots are written to `--out` after each dataset. If a learner fails, its row says
+    so, the others go on, and the exit code is 1.
 
         python -m benchmarks quality data --mappings benchmarks/mappings
         python -m benchmarks quality data --datasets cards --models lightgbm,tree --rows 20000 --json
@@ -102,7 +105,7 @@ def quality(
         if result.has_ratios:
             _print_ratios(result)
         line(f"Intervals: {result.method}.", "dim")
-        line(f"Figures and pictures: {folder_out}")
+        line(f"Figures and plots: {folder_out}")
     for failure in result.failed:
         note(f"failed: {failure}")
     if result.failed:
@@ -112,19 +115,19 @@ def quality(
 def _folder(given: Path | None) -> Path:
     named = given or os.environ.get("ACEFRAUD_DATA")
     if not named:
-        raise ConfigurationError("which folder? Name one, or set ACEFRAUD_DATA")
+        raise ConfigurationError("no folder of datasets: name one, or set ACEFRAUD_DATA")
     return Path(named)
 
 
 def _note_guess(source: Source, mapping: str, *, json: bool) -> None:
     if source.mapping is not None:
         return
-    note(f"{source.name} has no mapping; it was read by this guess:")
+    note(f"{source.name} has no mapping; it was read with this guess:")
     (err if json else out).print(mapping, markup=False, highlight=False, soft_wrap=True)
 
 
 def _write(result: Quality, latest: DatasetFigures, folder: Path) -> None:
-    """After every dataset, so that an interrupted run leaves what it measured."""
+    """Write after every dataset, so that an interrupted run keeps what it measured."""
     contents = {
         "quality.json": json_file(result.as_json()),
         "quality.md": result.as_markdown().encode(),
@@ -134,7 +137,7 @@ def _write(result: Quality, latest: DatasetFigures, folder: Path) -> None:
 
 
 def figures_table(figures: DatasetFigures) -> Table:
-    """The figures of all models on a dataset, narrow enough for a terminal; the rest is in the files."""
+    """The main figures of all models on a dataset, narrow enough for a terminal; the files have the rest."""
     table = Table(padding=(0, 0, 0, 1), title=figures.name, box=SIMPLE_HEAD)
     for heading in (
         "model",

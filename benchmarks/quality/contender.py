@@ -1,4 +1,4 @@
-"""What the benchmark asks of everyone who takes part."""
+"""What the benchmark asks of every learner."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.quality.evidence import EvidenceHeld
 
 
 class Entrant(Protocol):
-    """What is told of everyone in the table."""
+    """What the tables show of every learner."""
 
     @property
     def settings(self) -> str:
@@ -19,12 +19,12 @@ class Entrant(Protocol):
 
     @property
     def size(self) -> int | None:
-        """Rules, leaves or bullets after learning; None where that says nothing."""
+        """Rules, leaves or bullets after learning; None if the number means nothing."""
         ...
 
     @property
     def cited(self) -> Counts | None:
-        """How many reasons each decision of the last scoring named; None where it names none."""
+        """How many reasons each decision of the last scoring names; None if it gives no reasons."""
         ...
 
 
@@ -33,25 +33,25 @@ class Contender(Entrant, Protocol):
 
     @property
     def rows_cap(self) -> int | None:
-        """The most rows it is given to learn from."""
+        """The most rows it can learn from."""
         ...
 
     def fit(self, train: Cases, mapping: str, /) -> None:
-        """Learn from all rows at once. The mapping says of which facts more never lowers or raises the risk."""
+        """Learn from all rows at once. The mapping may name facts that can only raise, or only lower, the risk."""
         ...
 
     def score(self, test: Cases) -> Numbers:
-        """The higher, the more like fraud; a probability where it can be."""
+        """A score that is higher for fraud; a probability if possible."""
         ...
 
 
 @runtime_checkable
 class SharesFit(Protocol):
-    """Learns what others learn too, and only decides in another way: what one has learnt serves all."""
+    """Learns the same as others and only decides in another way, so they can share what was learnt."""
 
     @property
     def fitted_as(self) -> str:
-        """The same for all who learn the same."""
+        """The same for all that learn the same."""
         ...
 
     learnt: Any
@@ -59,7 +59,7 @@ class SharesFit(Protocol):
 
 @runtime_checkable
 class Evidenced(Protocol):
-    """States figures with intervals, which can be held against the test rows."""
+    """States figures with intervals, which can be checked on the test rows."""
 
     def evidence_held(self, test: Cases) -> EvidenceHeld:
         """How many of its intervals the test rows confirm."""
@@ -71,13 +71,13 @@ class Streaming(Protocol):
     """Learns as labels arrive."""
 
     def learn(self, rows: Cases) -> None:
-        """Hear the labels of some rows, in the order in which they arrived."""
+        """Learn from rows whose labels have arrived, in that order."""
         ...
 
     def predict(self, rows: Cases) -> Numbers:
-        """Score consecutive rows, none of whose labels has been heard; they must not be looked at."""
+        """Score consecutive rows. Their labels have not arrived and must not be used."""
         ...
 
 
 class StreamContender(Streaming, Entrant, Protocol):
-    """Learns as labels arrive. All contenders are given the same batches in the same order."""
+    """Learns as labels arrive. Everyone gets the same batches in the same order."""

@@ -1,4 +1,4 @@
-"""Who takes part in the benchmark: a line for each."""
+"""The learners in the benchmark, one line for each."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from benchmarks.quality.playbooks import OnlinePlaybook, Playbook, PlaybookWitho
 from benchmarks.quality.river_peers import AdaptiveForest, HoeffdingTree
 
 Factory = Callable[[int], Contender | StreamContender]
-"""Makes a contender from a seed."""
+"""Makes a learner from a seed."""
 
 REFERENCE = "lightgbm"
-"""Everyone's figures are also given as a share of this one's."""
+"""The learner that the ratios refer to."""
 OURS = "acefraud"
 WITHOUT_DRAWS = "acefraud_without_draws"
 
@@ -35,7 +35,7 @@ CONTENDERS: dict[str, Factory] = {
 
 
 def chosen(names: Sequence[str] | None) -> dict[str, Factory]:
-    """The contenders of these names, in the order of the table; all without names."""
+    """The learners with these names, in the order of the table; all of them if no names are given."""
     unknown = [name for name in names or () if name not in CONTENDERS]
     if unknown:
         raise ConfigurationError(f"there is no model '{unknown[0]}'; the models are: {', '.join(CONTENDERS)}")

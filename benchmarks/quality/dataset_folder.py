@@ -15,14 +15,14 @@ MAPPING = "mapping.toml"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One dataset of a folder; without a mapping, one is guessed."""
+    """One dataset of a folder. If it has no mapping, one is guessed."""
 
     name: str
     file: Path
     mapping: Path | None
 
     def load(self, rows: int | None = None) -> Dataset:
-        """All rows, or the most recent ones, with what the past says of each as plain facts."""
+        """All rows, or the most recent ones, with the facts of their history."""
         data = load_dataset(self.file, mapping=self.mapping).with_history()
         latest = data.train if rows is None else data.train[-rows:]
         return replace(data, name=self.name, train=latest)

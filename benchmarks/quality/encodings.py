@@ -1,4 +1,4 @@
-"""Facts as the matrices and dictionaries that other learners take."""
+"""Facts in the form that other learners take: matrices and dictionaries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from acefraud import FactTable
 from benchmarks.arrays import Codes, Numbers
 
 MOST_WORDS = 30
-"""Words of a category that get a column of their own; the others share one."""
+"""Words of a category that get their own column; the others share one."""
 
 OTHER = "(other)"
 """What stream learners see in place of a rare word."""
@@ -23,18 +23,11 @@ Matrix = npt.NDArray[np.float64]
 
 
 def plain_columns(facts: FactTable) -> Iterator[tuple[str, Numbers]]:
-    """Numbers as they are, flags as 1 and 0; NaN where there is none."""
+    """Numbers as they are, flags as 1 and 0; NaN for what is not known."""
     for name, numbers in sorted(facts.columns.numbers.items()):
         yield name, numbers
     for name, flags in sorted(facts.columns.flags.items()):
         yield name, np.where(flags < 0, np.nan, flags)
-
-
-def coded_matrix(facts: FactTable) -> tuple[Matrix, list[int]]:
-    """Categories as codes, and which columns these are."""
-    plain = [column for _, column in plain_columns(facts)]
-    coded = [np.where(codes < 0, np.nan, codes) for _, (codes, _) in sorted(facts.columns.categories.items())]
-    return _stacked([*plain, *coded], len(facts)), list(range(len(plain), len(plain) + len(coded)))
 
 
 def by_frequency(codes: Codes, words: Sequence[str]) -> list[str]:
@@ -47,8 +40,8 @@ def by_frequency(codes: Codes, words: Sequence[str]) -> list[str]:
 class OneHot:
     """Numbers and flags as they are, a column for each frequent word of a category and one for the rest.
 
-    With ``fill``, what is missing becomes the median of the training rows, with a column that says so. With a
-    transformer of scikit-learn for ``numbers``, these and the flags are what it makes of them.
+    With ``fill``, missing values become the median of the training rows, with a column that marks them. ``numbers``
+    may be a scikit-learn transformer for the numbers and flags.
     """
 
     fill: bool = True
@@ -58,7 +51,7 @@ class OneHot:
     _words: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def fit(self, facts: FactTable) -> OneHot:
-        """Learn from training rows which words are frequent, what is usual, and how numbers are distributed."""
+        """Learn the frequent words, the medians and the distribution of numbers from training rows."""
         for name, column in plain_columns(facts):
             empty = np.isnan(column)
             self._medians[name] = 0.0 if empty.all() else float(np.median(column[~empty]))
@@ -99,13 +92,15 @@ def _stacked(columns: list[Numbers], count: int) -> Matrix:
 
 @dataclass(slots=True)
 class CommonWords:
-    """The words that a stream learner tells apart: the most frequent of the first rows, then new ones while there is
-    room. All others are one word."""
+    """The words that a stream learner sees: the most frequent of the first rows, then new ones while there is room.
+
+    All others become one word.
+    """
 
     _known: dict[str, set[str]] = field(default_factory=dict)
 
     def hear(self, facts: FactTable) -> None:
-        """Take up the words of some rows."""
+        """Take in the words of some rows."""
         for name, (codes, words) in facts.columns.categories.items():
             known = self._known.setdefault(name, set())
             if len(known) < MOST_WORDS:
@@ -113,13 +108,13 @@ class CommonWords:
                 known.update(new[: MOST_WORDS - len(known)])
 
     def told_apart(self, name: str, words: Sequence[str]) -> list[str]:
-        """Each word of a category as the learner is to see it."""
+        """Each word of a category as the learner sees it."""
         known = self._known.get(name, set())
         return [word if word in known else OTHER for word in words]
 
 
 def row_dicts(facts: FactTable, common: CommonWords) -> list[dict[str, float | str]]:
-    """Each row as a dictionary of what it knows: flags as 1 and 0, categories as words."""
+    """Each row as a dictionary of its known facts: flags as 1 and 0, categories as words."""
     rows: list[dict[str, float | str]] = [{} for _ in range(len(facts))]
     for name, column in plain_columns(facts):
         for row, value in zip(rows, column.tolist(), strict=True):

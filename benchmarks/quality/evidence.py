@@ -1,4 +1,4 @@
-"""Whether the figures printed in bullets hold on rows that nobody had seen then."""
+"""Whether the figures printed in bullets hold on rows that nobody had seen at the time."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from benchmarks.arrays import Mask
 
 @dataclass(frozen=True, slots=True)
 class EvidenceHeld:
-    """Of so many bullets that held on some test row, how many had a share of fraud inside their interval."""
+    """Of the bullets that hold on some test row, how many have their share of fraud inside their interval."""
 
     inside: int
     of: int
 
     @property
     def share(self) -> float | None:
-        """None where no bullet held anywhere."""
+        """None if no bullet holds on any row."""
         return self.inside / self.of if self.of else None
 
     def as_json(self) -> dict[str, float | None]:
@@ -29,7 +29,7 @@ class EvidenceHeld:
 
 
 def evidence_held(bullets: Iterable[Bullet], facts: FactTable, labels: Mask) -> EvidenceHeld:
-    """Hold the interval of each bullet with measured evidence against its share of fraud on these rows."""
+    """Compare the interval of each bullet with measured evidence to its share of fraud on these rows."""
     inside, of = 0, 0
     for bullet in bullets:
         if bullet.condition is None or bullet.evidence is None:
@@ -42,6 +42,6 @@ def evidence_held(bullets: Iterable[Bullet], facts: FactTable, labels: Mask) -> 
 
 
 def together(runs: Iterable[EvidenceHeld | None]) -> EvidenceHeld | None:
-    """The counts of several runs; None where there are none."""
+    """The counts of several runs together; None if there are none."""
     known = [run for run in runs if run is not None]
     return EvidenceHeld(sum(run.inside for run in known), sum(run.of for run in known)) if known else None

@@ -1,4 +1,4 @@
-"""Everyone on one dataset, and the figures that come of it."""
+"""Runs every learner on one dataset and collects the figures."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from benchmarks.quality.streams import Stream, run_stream, stream_of
 Progress = Callable[[float], None]
 
 STREAM_ROWS = 15_000
-"""Rows of a stream unless told otherwise: about two minutes for ten trees and sixty facts on two cores."""
+"""Default length of a stream: about two minutes for ten trees and sixty facts on two cores."""
 _MESSAGE = 200
-"""Characters of an error that are kept."""
+"""Characters that are kept of an error message."""
 
 
-def _untold(_: float) -> None:
-    """For a caller who does not ask how far it is."""
+def _no_progress(_: float) -> None:
+    """Progress for callers that show none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Scored:
     scores: Numbers
     labels: Mask
     on_stream: Mask
-    """Which of these rows the stream learners were measured on too."""
+    """Which of these rows the stream learners are measured on too."""
     fit_seconds: float
     predict_seconds: float
     size: int | None = None
@@ -63,16 +63,16 @@ class ModelFigures:
     rows_per_second: float | None
     learnt_from: int
     on_stream_rows: float
-    """Average precision on the rows that the stream learners were measured on."""
+    """Average precision on the rows that the stream learners are measured on."""
     evidence_held: EvidenceHeld | None
-    """Over the bullets of all seeds; None for who has no bullets to check."""
+    """Over the bullets of all seeds; None for learners without bullets."""
     first: Scored
-    """The run of the first seed, for the pictures."""
+    """The run of the first seed, for the plots."""
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetFigures:
-    """A dataset, how it was parted, and what everyone reached on it."""
+    """A dataset, how it was split, and what every learner reached on it."""
 
     name: str
     rows: int
@@ -91,7 +91,7 @@ class DatasetFigures:
     unlabelled: int
     models: dict[str, ModelFigures] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
-    """What went wrong with those who came to no figures."""
+    """Error messages of the learners that failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +104,14 @@ class Round:
 
 
 class Fits:
-    """Lets contenders fit, and those who learn the same only once."""
+    """Fits learners; those that learn the same are fitted only once."""
 
     def __init__(self, mapping: str) -> None:
         self._mapping = mapping
         self._done: dict[tuple[str, int], tuple[Any, float]] = {}
 
     def seconds_of(self, contender: Contender, train: Cases, seed: int) -> float:
-        """Fit a contender, or hand it what another has learnt; either way the seconds that learning took."""
+        """Fit a learner, or give it what another has learnt. Returns the seconds that learning took."""
         if not isinstance(contender, SharesFit):
             return self._fit(contender, train)
         key = contender.fitted_as, seed
@@ -134,11 +134,11 @@ def measure(
     seeds: Sequence[int] = (0,),
     stream_rows: int = STREAM_ROWS,
     entity_disjoint: str | None = None,
-    progress: Progress = _untold,
+    progress: Progress = _no_progress,
 ) -> DatasetFigures:
-    """Let every contender learn from the same rows and score the same rows, once for each seed.
+    """Let every learner learn from the same rows and score the same rows, once for each seed.
 
-    The facts have the history in them already (`Dataset.with_history`); nobody derives it again.
+    The facts already include the history (`Dataset.with_history`).
     """
     cases = data.train
     splits = [split_rows(cases, name=data.name, seed=seed, entity_disjoint=entity_disjoint) for seed in seeds]
@@ -158,7 +158,7 @@ def measure(
 
 
 def _measured(factory: Factory, cases: Cases, rounds: Sequence[Round], fits: Fits, progress: Progress) -> ModelFigures:
-    """One contender over all seeds."""
+    """One learner over all seeds."""
     runs, learnt_from = [], 0
     for nth, one in enumerate(rounds):
         contender = factory(one.seed)

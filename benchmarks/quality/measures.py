@@ -1,4 +1,4 @@
-"""Figures of merit of scores, with intervals from rows drawn anew; tied scores always count as one step."""
+"""Metrics of scores with bootstrap intervals. Tied scores always count as one step."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Bins = npt.NDArray[np.int64]
 DRAWS = 200
 BINS = 15
 _STRETCHES = 1500
-"""So many stretches of rows without fraud are told apart when rows are drawn: a hundred for each bin."""
+"""The number of stretches of rows without fraud that are drawn separately: a hundred for each bin."""
 FALSE_POSITIVES = {"recall_at_0.5_fpr": 0.005, "recall_at_1_fpr": 0.01}
 CALIBRATION = ("expected_calibration_error", "expected_calibration_error_equal_mass")
 NAMES = ("average_precision", "roc_auc", *FALSE_POSITIVES, *CALIBRATION)
-"""Of the false positives, the names say the percent."""
+"""The names of the recalls give the share of false positives in percent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Rows from the highest score to the lowest, as groups of equal scores with what is in each."""
+    """Rows from the highest score to the lowest, as groups of equal scores with their counts."""
 
     scores: Numbers
     frauds: Numbers
@@ -34,7 +34,7 @@ class Groups:
 
     @classmethod
     def of(cls, scores: Numbers, labels: Mask) -> Groups:
-        """Rank rows by their scores."""
+        """Groups of rows, ranked by score."""
         order = np.argsort(-scores, kind="stable")
         ranked = scores[order]
         starts = np.flatnonzero(np.append(True, np.diff(ranked) != 0))
@@ -48,10 +48,10 @@ class Groups:
         return self.frauds + self.honest
 
     def merged(self, most: int) -> Groups:
-        """Neighbours without fraud as one group, of about so many rows at most, with their mean score.
+        """The same with neighbouring groups without fraud merged, up to about `most` rows, with their mean score.
 
-        It changes no figure that looks at ranks or at bins of equal width: only groups with fraud in them are steps
-        of recall, and none reaches beyond its bin.
+        This changes no metric of ranks or of bins of equal width: only groups with fraud are steps of recall, and no
+        merged group crosses a bin.
         """
         mass, has_fraud = self.mass, self.frauds > 0
         stretch, bins = np.cumsum(mass) // most, self.bins_of_equal_width()
@@ -62,13 +62,13 @@ class Groups:
         return Groups(np.add.reduceat(self.scores * mass, starts) / total, frauds, total - frauds)
 
     def drawn(self, generator: np.random.Generator) -> Groups:
-        """As many rows drawn with repetition."""
+        """As many rows, drawn with repetition."""
         parts = np.concatenate([self.frauds, self.honest])
         counts = generator.multinomial(int(parts.sum()), parts / parts.sum()).astype(np.float64)
         return Groups(self.scores, *np.split(counts, 2))
 
     def figures(self) -> dict[str, float]:
-        """All figures of merit; NaN where only one of the two kinds is there."""
+        """All metrics; NaN if there is only one kind of label."""
         caught, wrong = np.cumsum(self.frauds), np.cumsum(self.honest)
         if caught[-1] == 0 or wrong[-1] == 0:
             return dict.fromkeys(NAMES, math.nan)
@@ -82,19 +82,19 @@ class Groups:
         return figures | {name: self._calibration_error(bins) for name, bins in zip(CALIBRATION, parts, strict=True)}
 
     def bins_of_equal_width(self) -> Bins:
-        """The bin of each group, such that bins are equal parts of zero to one (Guo et al. 2017)."""
+        """The bin of each group, for bins of equal width between zero and one (Guo et al. 2017)."""
         places: Bins = np.ceil(self.scores * BINS).astype(np.int64) - 1
         return np.clip(places, 0, BINS - 1)
 
     def bins_of_equal_mass(self) -> Bins:
-        """The bin of each group, such that bins have equal mass; a group is never torn apart."""
+        """The bin of each group, for bins with equally many rows; a group is never split."""
         mass = self.mass
         middle = np.cumsum(mass) - mass / 2
         places: Bins = (BINS * middle / mass.sum()).astype(np.int64)
         return np.minimum(places, BINS - 1)
 
     def _calibration_error(self, bins: Bins) -> float:
-        """Mean distance of score and share of fraud over the bins; NaN where scores are no probabilities."""
+        """Mean distance between score and share of fraud over the bins; NaN if scores are not probabilities."""
         if self.scores[0] > 1 or self.scores[-1] < 0:
             return math.nan
         gaps = np.bincount(bins, self.frauds - self.scores * self.mass, minlength=BINS)
@@ -111,9 +111,9 @@ def average_precision(scores: Numbers, labels: Mask) -> float:
 
 
 def bootstrap(scores: Numbers, labels: Mask, *, draws: int = DRAWS, seed: int = 0) -> dict[str, list[float]]:
-    """The figures on the rows themselves, then on rows drawn with repetition.
+    """The metrics on the rows themselves, then on rows drawn with repetition.
 
-    Stretches without fraud are drawn as one, which makes hundreds of draws of a million rows a matter of seconds.
+    Stretches without fraud are drawn as one, so that hundreds of draws from a million rows take seconds.
     """
     groups = Groups.of(scores, labels)
     generator = np.random.default_rng(seed)
@@ -123,7 +123,7 @@ def bootstrap(scores: Numbers, labels: Mask, *, draws: int = DRAWS, seed: int = 
 
 
 def pooled(runs: Sequence[Mapping[str, list[float]]]) -> dict[str, Interval]:
-    """Means over the runs, and the middle 95 % of all their draws together."""
+    """Means over the runs, with the middle 95 % of all their draws together."""
     return {name: _interval([run[name] for run in runs]) for name in NAMES}
 
 

@@ -1,4 +1,4 @@
-"""Pictures of a dataset: ours and the reference in colour, the other peers in grey behind them."""
+"""Plots of a dataset: acefraud and LightGBM in colour, the others in grey behind them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from acefraud import Mode
-from acefraud.evaluation.curves import COLOURS, INK, MUTED, RULE, headed, plain, saved, smoothed, spread, style
+from acefraud.evaluation.comparison import LIGHTGBM
+from acefraud.evaluation.plots import COLOURS, INK, MUTED, RULE, headed, plain, saved, smoothed, spread, style
 from benchmarks.arrays import Numbers
 from benchmarks.quality.contenders import OURS, REFERENCE, WITHOUT_DRAWS
 from benchmarks.quality.measurement import DatasetFigures, ModelFigures
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 LEFT_OUT = (WITHOUT_DRAWS, "acefraud_all")
 """They differ from ours by less than the width of a line."""
 COMPARED = (OURS, REFERENCE, "logistic")
-"""Those whose probabilities a reader compares: the picture of reliability shows the range that they cover."""
+"""Models whose probabilities a reader compares: the reliability plot shows the range that they cover."""
 _CALIBRATION = "expected_calibration_error_equal_mass"
 
 
@@ -39,12 +40,12 @@ class Look:
 
     @property
     def line(self) -> dict[str, Any]:
-        """As matplotlib has it."""
+        """Options of matplotlib for the line."""
         return {"color": self.colour, "linewidth": self.width, "zorder": self.layer, "linestyle": self.dashes}
 
     @property
     def name(self) -> dict[str, Any]:
-        """The same for its name."""
+        """Options of matplotlib for the name."""
         return {"color": self.name_colour, "fontweight": self.name_weight}
 
 
@@ -55,14 +56,14 @@ def _strong(colour: str, width: float, layer: int) -> Look:
 _STRONG = {
     OURS: _strong(COLOURS[Mode.OFFLINE_ONLINE], 3.0, 6),
     "acefraud_online": _strong(COLOURS[Mode.ONLINE_ONLY], 2.2, 5),
-    REFERENCE: _strong("#009e73", 2.2, 4),
+    REFERENCE: _strong(COLOURS[LIGHTGBM], 2.2, 4),
 }
 _GREYS = ("#8c959f", "#b6bec6")
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
 
 
 def pictures(data: DatasetFigures) -> dict[str, bytes]:
-    """PNG files by their names; none where nobody came to figures."""
+    """PNG files by name; none if every learner failed."""
     if not data.models:
         return {}
     drawn: dict[str, Callable[[DatasetFigures], Figure]] = {
@@ -75,24 +76,24 @@ def pictures(data: DatasetFigures) -> dict[str, bytes]:
 
 
 def shown(data: DatasetFigures) -> dict[str, ModelFigures]:
-    """Who is drawn; where nobody but variants of ours took part, those."""
+    """The models that are drawn. Variants of ours are left out, unless nobody else took part."""
     return {name: model for name, model in data.models.items() if name not in LEFT_OUT} or data.models
 
 
 def on_the_stream(data: DatasetFigures) -> dict[str, ModelFigures]:
-    """Who is drawn along the stream: who learns from it, and beside them ours and the reference."""
+    """The models drawn along the stream: those that learn from it, and beside them ours and the reference."""
     models = shown(data)
     return {name: model for name, model in models.items() if model.streamed or name in _STRONG} or models
 
 
 def range_of(points: Mapping[str, tuple[Numbers, Numbers]]) -> float:
-    """How far the axes reach: as far as the points of those who are compared, and a little more."""
+    """How far the axes reach: a little beyond the points of the models that are compared."""
     wanted = [one for name, one in points.items() if name in COMPARED] or list(points.values())
     return min(1.0, 1.06 * max((float(np.max(some)) for pair in wanted for some in pair), default=1.0))
 
 
 def looks(data: DatasetFigures) -> dict[str, Look]:
-    """How each is drawn, the same in all pictures: who is not ours or the reference in grey, told apart by dashes."""
+    """How each model is drawn, the same in all plots: others than ours and the reference in grey, with dashes."""
     peers = [name for name in shown(data) if name not in _STRONG]
     muted = {name: Look(_GREYS[at // len(_DASHES) % 2], 1.3, 2, _DASHES[at % 4]) for at, name in enumerate(peers)}
     return {name: _STRONG.get(name) or muted[name] for name in shown(data)}
@@ -196,7 +197,7 @@ def _legend(axes: Axes, data: DatasetFigures, metric: str, title: str, *, best_i
 
 
 def _smooth_line(axes: Axes, values: Numbers, look: Look) -> float | None:
-    """Draw the known values and their moving average; where that ends."""
+    """Draw the known values and their moving average. Returns where the average ends."""
     known = np.flatnonzero(~np.isnan(values))
     if not len(known):
         return None

@@ -1,4 +1,4 @@
-"""The product, driven as its users drive it: through a learner on a playbook, with the shipped defaults."""
+"""acefraud as its users run it: a learner on a playbook, with the shipped defaults."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def _learner(playbook: BulletPlaybook, seed: int, *, explore: bool = True) -> Le
     return Learner(playbook, selector=selector, options=LearnerOptions(seed=seed))
 
 
-def _load_what_is_used() -> None:
-    """The embedder and the words of bullets, as the others' libraries are loaded before the clock starts."""
+def _load_models() -> None:
+    """Load the embedder and the reader of bullets before the clock starts, as the libraries of the others are."""
     HybridSelector().embedder.embed(["loads the model"])
     BulletPlaybook().add_bullet("Amount above 2,000 and a VPN: decline", NODE)
 
 
 class Playbook:
-    """Offline, as shipped: learns a playbook from the training rows, then cites at most ten bullets a decision."""
+    """Offline: learns a playbook from the training rows, then cites at most ten bullets per decision."""
 
     rows_cap = None
     fitted_as = "playbook"
@@ -37,20 +37,20 @@ class Playbook:
     every_bullet = False
 
     def __init__(self, seed: int) -> None:
-        _load_what_is_used()
+        _load_models()
         self._seed = seed
         self.learnt = BulletPlaybook()
         self.cited: Counts | None = None
 
     @property
     def settings(self) -> str:
-        """The shipped defaults, and what is different here."""
+        """The shipped defaults, and what differs from them."""
         picks = "every bullet that fires" if self.every_bullet else f"{LearnerOptions().n_bullets} bullets a decision"
         return f"shipped defaults, {picks}{'' if self.explore else ', without draws'}"
 
     @property
     def size(self) -> int:
-        """Bullets in the book."""
+        """Bullets in the playbook."""
         return len(self.learnt.get_bullets_for_node(NODE))
 
     def fit(self, train: Cases, mapping: str) -> None:
@@ -65,29 +65,29 @@ class Playbook:
         return scores.probabilities
 
     def evidence_held(self, test: Cases) -> EvidenceHeld:
-        """How many bullets keep to the interval that was printed when they were learnt."""
+        """How many bullets stay inside the interval that was printed when they were learnt."""
         return evidence_held(self.learnt.get_bullets_for_node(NODE), test.facts, test.labels)
 
 
 class PlaybookWithoutDraws(Playbook):
-    """The same book, with what is expected of each bullet in place of the draws by which the selector explores."""
+    """The same playbook without exploration: the selector uses expected values instead of random draws."""
 
     explore = False
 
 
 class WholePlaybook(Playbook):
-    """The same book, with every bullet that fires instead of ten."""
+    """The same playbook, with every bullet that fires instead of ten."""
 
     every_bullet = True
 
 
 class OnlinePlaybook:
-    """Online only: starts empty, decides, hears labels as they arrive, learns. Everything is recorded."""
+    """Online only: starts empty and learns from labels as they arrive. Everything is recorded."""
 
     settings = f"shipped defaults, starts empty, decides and hears {BATCH} rows at a time, everything recorded"
 
     def __init__(self, seed: int) -> None:
-        _load_what_is_used()
+        _load_models()
         self._learner = _learner(BulletPlaybook(), seed)
         self._loop = asyncio.new_event_loop()  # one for all batches, as in a service
         finalize(self, self._loop.close)
@@ -95,7 +95,7 @@ class OnlinePlaybook:
 
     @property
     def size(self) -> int:
-        """Bullets in the book."""
+        """Bullets in the playbook."""
         return len(self._learner.playbook.get_bullets_for_node(NODE))
 
     @property
@@ -104,7 +104,7 @@ class OnlinePlaybook:
         return np.array(self._cited, dtype=np.int64) if self._cited else None
 
     def learn(self, rows: Cases) -> None:
-        """Hear the labels of some rows."""
+        """Learn from rows whose labels have arrived."""
         self._loop.run_until_complete(self._learner.hear_all(outcomes_of(rows), rows.transactions))
 
     def predict(self, rows: Cases) -> Numbers:
@@ -115,7 +115,7 @@ class OnlinePlaybook:
 
 
 def outcomes_of(cases: Cases) -> list[Outcome]:
-    """What turned out to be true of each, with the time at which it became known."""
+    """The outcome of each case, with the time at which it became known."""
     return [
         Outcome(transaction_id=name, is_fraud=label, at=at)
         for name, label, at in zip(cases.transactions.ids, cases.labels.tolist(), _times(cases.known_at), strict=True)

@@ -1,4 +1,4 @@
-"""What the pictures of a dataset draw: precision and recall, figures along the stream, scores beside frequencies."""
+"""The points of the plots: precision and recall, metrics along the stream, and reliability."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _POINTS = 500
 
 
 def precision_recall(scores: Numbers, labels: Mask) -> tuple[Numbers, Numbers]:
-    """Recall and precision at each threshold, thinned to what a picture can show."""
+    """Recall and precision at each threshold, thinned to what a plot can show."""
     groups = Groups.of(scores, labels)
     caught, declined = np.cumsum(groups.frauds), np.cumsum(groups.mass)
     some = np.unique(np.linspace(0, len(caught) - 1, _POINTS).astype(np.int64))
@@ -21,7 +21,7 @@ def precision_recall(scores: Numbers, labels: Mask) -> tuple[Numbers, Numbers]:
 
 
 def windowed(scores: Numbers, labels: Mask) -> tuple[Numbers, Numbers]:
-    """Accuracy and average precision in windows of equal length; NaN where a window has no fraud."""
+    """Accuracy and average precision in windows of equal length; NaN if a window has no fraud."""
     parts = [part for part in np.array_split(np.arange(len(scores)), WINDOWS) if len(part)]
     accuracy = [float(np.mean((scores[part] >= 0.5) == labels[part])) for part in parts]
     precision = [average_precision(scores[part], labels[part]) for part in parts]

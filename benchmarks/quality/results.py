@@ -1,4 +1,4 @@
-"""All datasets together, as JSON and as a table in Markdown."""
+"""The figures of all datasets, as JSON and as Markdown tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STREAM_HEADINGS = ("dataset", "model", *_FIGURES, "size", "cited", "learn s", "
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """What everyone reached on every dataset."""
+    """What every learner reached on every dataset."""
 
     datasets: Sequence[DatasetFigures]
     seeds: int
@@ -33,16 +33,16 @@ class Quality:
 
     @property
     def failed(self) -> list[str]:
-        """Who came to no figures, and where."""
+        """Which learners failed, and where."""
         return [f"{name} on {data.name}: {error}" for data in self.datasets for name, error in data.failed.items()]
 
     @property
     def has_ratios(self) -> bool:
-        """Whether there is anything to compare with."""
+        """Whether LightGBM took part, so that there are ratios."""
         return any(REFERENCE in data.models for data in self.datasets)
 
     def ratios(self) -> dict[str, dict[str, float | None]]:
-        """For each model its average precision as a share of LightGBM's, and the geometric mean of these."""
+        """Each model's average precision as a share of LightGBM's by dataset, and the geometric mean."""
         models = list(dict.fromkeys(name for data in self.datasets for name in data.models))
         return {name: _with_mean({data.name: ratio(data, name) for data in self.datasets}) for name in models}
 
@@ -61,9 +61,9 @@ class Quality:
         }
 
     def as_markdown(self) -> str:
-        """A table of ratios, one of the stream learners, one for each dataset, and how everything was set up.
+        """A table of ratios, one of the stream learners, one for each dataset, and the settings.
 
-        Stream learners stand in their own table and nowhere else: they decide other rows than the rest.
+        Stream learners have their own table: they decide other rows than the rest.
         """
         parts = ["# Quality beside other learners\n", f"Intervals: {self.method}.\n"]
         parts += [*self._ratio_table(), *self._stream_table()]
@@ -98,7 +98,7 @@ class Quality:
 
     @property
     def _streamed(self) -> list[str]:
-        """Who learns from the stream."""
+        """The models that learn from the stream."""
         return list(dict.fromkeys(name for data in self.datasets for name, one in data.models.items() if one.streamed))
 
 
@@ -114,7 +114,7 @@ def ratio(data: DatasetFigures, name: str) -> float | None:
 
 
 def exploration_cost(data: DatasetFigures) -> float | None:
-    """By how much the playbook's average precision is less because its selector explores."""
+    """How much average precision the playbook loses because its selector explores."""
     ours, without = data.models.get(OURS), data.models.get(WITHOUT_DRAWS)
     if ours is None or without is None:
         return None
@@ -122,7 +122,7 @@ def exploration_cost(data: DatasetFigures) -> float | None:
 
 
 def remarks(data: DatasetFigures) -> list[str]:
-    """What is to be said of the playbook alone: whether its figures held, and what exploration costs."""
+    """Sentences about the playbook: whether its figures held, and what exploration costs."""
     said, ours = [], data.models.get(OURS)
     if ours is not None and ours.evidence_held is not None and ours.evidence_held.share is not None:
         held = ours.evidence_held
@@ -186,7 +186,7 @@ def _about(data: DatasetFigures) -> dict[str, Any]:
 
 
 def described(data: DatasetFigures) -> str:
-    """The rows of a dataset in a few sentences."""
+    """A dataset in a few sentences."""
     text = (
         f"{data.rows:,} rows, {data.frauds / data.rows:.2%} fraud, {len(data.facts)} facts. Test: {data.split} "
         f"({data.test_rows:,} rows, {data.test_frauds:,} frauds); learnt from {data.train_rows:,} rows with "
@@ -218,7 +218,7 @@ def _stream_rows(data: DatasetFigures) -> Iterator[list[str]]:
 
 
 def _merit(data: DatasetFigures, name: str, one: ModelFigures) -> list[str]:
-    """How good a model is, and how large: the cells that all tables have."""
+    """The cells that all tables have: how good a model is, and how large."""
     return [
         name,
         *(_interval(interval) for interval in one.figures.values()),

@@ -1,4 +1,4 @@
-"""Stream learners of river: rows one by one, as dictionaries."""
+"""Stream learners of river, which take rows one by one as dictionaries."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _OfRiver:
         self.model, self._common = model, CommonWords()
 
     def learn(self, rows: Cases) -> None:
-        """Hear the labels of some rows, one after the other."""
+        """Learn from rows whose labels have arrived, one by one."""
         self._common.hear(rows.facts)
         for row, label in zip(row_dicts(rows.facts, self._common), rows.labels.tolist(), strict=True):
             self.model.learn_one(row, label)

@@ -1,4 +1,4 @@
-"""Fewer rows for learners that cannot take them all."""
+"""Samples of the training rows, for learners that cannot take them all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from benchmarks.arrays import Mask, Numbers, Places
 
 
 def subsample(labels: Mask, cap: int | None, seed: int) -> Places:
-    """At most ``cap`` rows in their order: all frauds, but no more than half, and the rest drawn at random."""
+    """At most ``cap`` rows in their order: all frauds up to half of the sample, the rest drawn at random."""
     if cap is None or len(labels) <= cap:
         return np.arange(len(labels))
     generator = np.random.default_rng(seed)
@@ -19,7 +19,7 @@ def subsample(labels: Mask, cap: int | None, seed: int) -> Places:
 
 
 def corrected(scores: Numbers, seen: Mask, labels: Mask) -> Numbers:
-    """Probabilities learnt on a sample with more fraud than there is, brought back to the share of all rows.
+    """Probabilities that were learnt on a sample with too much fraud, corrected to the share of all rows.
 
     >>> corrected(np.array([0.5]), np.array([True, False]), np.array([True, False, False, False])).round(6).tolist()
     [0.25]

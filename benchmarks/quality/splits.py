@@ -1,4 +1,4 @@
-"""Which rows are learnt from and which are decided."""
+"""Which rows are for learning and which for the test."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from benchmarks.arrays import UNKNOWN, Mask, Places
 
 TEST_SHARE = 0.3
 _ENOUGH = 30
-"""Frauds of newcomers that make a test; with fewer, a share of all entities is kept aside instead."""
+"""Frauds of new entities that are enough for a test; with fewer, a share of all entities is held out instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Rows to learn from and rows to decide, in the order of the data, and how they were chosen."""
+    """Training and test rows, in the order of the data, and how they were chosen."""
 
     train: Places
     test: Places
     late: Places
-    """Rows that are not learnt from because their label arrived only after the test had begun."""
+    """Rows that nobody learns from, because their label arrived after the test had begun."""
     how: str
 
 
 def split_rows(cases: Cases, *, name: str = "", seed: int = 0, entity_disjoint: str | None = None) -> Split:
-    """The latest rows are the test where times are known, else a share of each label at random.
+    """If times are known, the latest rows are the test; otherwise a share of each label at random.
 
-    With ``entity_disjoint``, no value of that entity is on both sides. Errors call the data by its ``name``.
+    With ``entity_disjoint``, no value of that entity is on both sides. Error messages use ``name`` for the data.
     """
     if entity_disjoint is not None:
         train, test, how = _disjoint(cases, entity_disjoint, seed, name)
@@ -48,14 +48,14 @@ def split_rows(cases: Cases, *, name: str = "", seed: int = 0, entity_disjoint: 
 
 
 def labels_known(cases: Cases, rows: Places, first: np.int64) -> Mask:
-    """Whether the label of each of these rows was known when another row came; all are where times are not known."""
+    """Whether the label of each row was known when another row came. Without times, all are."""
     times, known_at = cases.transactions.times, cases.known_at[rows]
     known: Mask = (known_at == UNKNOWN) | (times[first] == UNKNOWN) | (known_at <= times[first])
     return known
 
 
 def taken(cases: Cases, rows: Places) -> Cases:
-    """Some rows; neighbours in their order are not copied."""
+    """Some of the rows; consecutive rows are not copied."""
     whole = len(rows) and rows[-1] - rows[0] + 1 == len(rows) and (np.diff(rows) == 1).all()
     return cases.take(slice(int(rows[0]), int(rows[-1]) + 1) if whole else rows)
 

@@ -1,4 +1,4 @@
-"""As in production: decide, wait for the label, learn."""
+"""Streams as in production: decide, wait for the label, learn."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from benchmarks.quality.contender import Streaming
 from benchmarks.quality.splits import TEST_SHARE, Split, labels_known, taken
 
 BATCH = 50
-"""Rows that are decided together, before any of their labels is heard, and labels that are heard together."""
+"""Rows that are decided together before any of their labels arrives, and labels that arrive together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """The rows of a stream: what is learnt before the measuring begins, and what is measured."""
+    """The rows of a stream: the warm-up, and the rows that are measured."""
 
     warm_up: Places
-    """Earlier rows whose labels are known when the measuring begins."""
+    """Earlier rows whose labels are known before the first measured row."""
     waiting: Places
-    """Earlier rows whose labels are heard later, or not at all."""
+    """Earlier rows whose labels arrive later, or never."""
     measured: Places
     capped: bool
-    """Whether the measured rows are fewer than those of the test."""
+    """Whether fewer rows are measured than the test has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,14 @@ class Streamed:
 
     @property
     def rows_per_second(self) -> float:
-        """Rows that went by, learnt or decided or both, in a second of the learner's own time."""
+        """Rows learnt, decided or both per second of the learner's own time."""
         return self.rows / max(self.learn_seconds + self.predict_seconds, 1e-9)
 
 
 def stream_of(cases: Cases, split: Split, cap: int) -> Stream:
     """The latest rows, ``cap`` at most. Of a capped stream at most 30 % are measured, so that there is a warm-up.
 
-    Rows whose labels are still awaited do not count: where labels take long, they would be all that there is.
+    Rows whose labels have not arrived do not count: with long delays there would be no others.
     """
     before = np.sort(np.concatenate([split.train, split.late]))
     rows = np.concatenate([before, split.test])
@@ -65,9 +65,9 @@ def stream_of(cases: Cases, split: Split, cap: int) -> Stream:
 def run_stream(
     learner: Streaming, cases: Cases, stream: Stream, progress: Callable[[float], None] | None = None
 ) -> Streamed:
-    """Let a learner go through a stream: the same batches in the same order for everyone.
+    """Run a learner through a stream, with the same batches in the same order for everyone.
 
-    The dataset is kept out of the garbage collector's sight meanwhile, or everyone would pay for its size.
+    The dataset is hidden from the garbage collector meanwhile; otherwise everyone would pay for its size.
     """
     gc.collect()
     gc.freeze()

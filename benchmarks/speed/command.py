@@ -28,7 +28,7 @@ def speed(
 
     Selection is compared with a plain loop and with a bare matrix product, merging with difflib, decisions with
     **LightGBM** and river on the same facts. All of them take turns in one process, and the least of many times
-    counts. With all sizes this takes a quarter of an hour, most of it for filling the books.
+    counts. With both sizes this takes a few minutes.
 
         python -m benchmarks speed
         python -m benchmarks speed --sizes 1k,10k --json

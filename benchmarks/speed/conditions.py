@@ -130,7 +130,7 @@ def condition_book(bullets: Iterable[ConditionBullet], playbook: BulletPlaybook 
     playbook = BulletPlaybook() if playbook is None else playbook
     left = iter(bullets)
     while some := list(islice(left, _AT_ONCE)):
-        with playbook.one_step():
+        with playbook.unit_of_work():
             for bullet in some:
                 playbook.add_bullet(bullet.content, NODE, **bullet.given)
     return playbook

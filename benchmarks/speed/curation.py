@@ -15,7 +15,6 @@ from benchmarks.speed.prose import NODE, prose_book
 from benchmarks.speed.sentences import said_otherwise, sentences
 from benchmarks.speed.timing import Effort, interleaved, median, taken
 
-DIFFLIB_UP_TO = 10_000
 COMPARED_BULLETS = 2_000
 COMPARED_NEW = 200
 CHECKED = 16
@@ -42,12 +41,11 @@ def measure_dedupe(figures: Figures, playbook: BulletPlaybook, seed: int, effort
     texts = [text for text in near if curator.merge_bullet(text, NODE, playbook) is None][-CHECKED:]
     works = [partial(curator.merge_bullet, text, NODE, playbook) for text in texts]
     ours = figures.time("dedupe", interleaved({"ours": works}, effort)["ours"], size)
-    if size <= DIFFLIB_UP_TO:
-        plain = taken(lambda: plain_duplicate(curator, texts[-1], bullets))
-        figures.time("difflib", plain, size)
-        figures.faster(
-            f"{named('dedupe', size)}.difflib", plain, ours, "difflib over all bullets, for one that is there already"
-        )
+    plain = taken(lambda: plain_duplicate(curator, texts[-1], bullets))
+    figures.time("difflib", plain, size)
+    figures.faster(
+        f"{named('dedupe', size)}.difflib", plain, ours, "difflib over all bullets, for one that is there already"
+    )
 
 
 def plain_duplicate(curator: Curator, content: str, bullets: Sequence[Bullet]) -> Bullet | None:

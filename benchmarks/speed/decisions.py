@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from acefraud import BulletPlaybook, Cases, Learner, Transaction, Transactions, open_playbook
+from acefraud.evaluation.lightgbm_model import LightGbm
 from benchmarks.arrays import Numbers
-from benchmarks.quality.encodings import CommonWords, coded_matrix, row_dicts
-from benchmarks.quality.peers import LightGbm
+from benchmarks.quality.encodings import CommonWords, row_dicts
 from benchmarks.quality.river_peers import AdaptiveForest
 from benchmarks.speed.conditions import ConditionBullet, LabelledRows, condition_book, firing_bullets, world_rows
 from benchmarks.speed.figures import Figures
@@ -68,12 +68,12 @@ def trained_peers(rows: LabelledRows, decided: int, seed: int) -> Peers:
     whole = Cases(Transactions.of(rows.transactions), np.array(rows.labels))
     train, test = whole[:first], whole[first : first + decided]
     boosting, forest = LightGbm(seed), AdaptiveForest(seed)
-    boosting.fit(train, "")
+    boosting.fit(train.facts, train.labels)
     forest.learn(train)
     common = CommonWords()
     common.hear(whole.facts)
-    model = boosting.model
-    matrix = np.ascontiguousarray(coded_matrix(test.facts)[0])
+    model = boosting.classifier
+    matrix = np.ascontiguousarray(boosting.encoding.matrix(test.facts))
     return Peers(model, model.booster_, forest.model, matrix, row_dicts(test.facts, common))
 
 

@@ -13,7 +13,6 @@ from benchmarks.quality.peers import needed
 from benchmarks.speed.curation import (
     ADDED,
     COMPARED_NEW,
-    DIFFLIB_UP_TO,
     count_disagreements,
     measure_adding_conditions,
     measure_adding_prose,
@@ -26,8 +25,8 @@ from benchmarks.speed.prose import prose_book
 from benchmarks.speed.selection import as_shipped, measure_selection, spread
 from benchmarks.speed.timing import Effort, label
 
-SIZES = "1k,10k,100k"
-MOST = 100_000
+SIZES = "1k,10k"
+MOST = 10_000
 DECISION_BULLETS = 1_000
 _THOUSAND = "k"
 
@@ -105,9 +104,7 @@ def _steps(figures: Figures, amounts: Amounts, folder: Path) -> Iterator[Step]:
     for size in figures.sizes:
         yield Step(20 + size / 250, partial(_on_prose, figures, size, amounts))
         yield Step(5 + size / 1_000, partial(measure_adding_conditions, figures, size, seed, amounts.added))
-    compared = [size for size in figures.sizes if size <= DIFFLIB_UP_TO]
-    if compared:
-        yield Step(40, lambda: count_disagreements(figures, compared[-1], seed, amounts.compared))
+    yield Step(40, lambda: count_disagreements(figures, figures.sizes[-1], seed, amounts.compared))
     yield Step(60, lambda: measure_decisions(figures, amounts.bullets, seed, amounts.deciding, folder))
 
 

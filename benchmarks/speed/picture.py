@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from acefraud.evaluation.curves import INK, MUTED, RULE, headed, saved, spread, style
+from acefraud.evaluation.plots import INK, MUTED, RULE, headed, saved, spread, style
 from benchmarks.speed.figures import Figures
 from benchmarks.speed.tables import duration
 from benchmarks.speed.timing import label

@@ -25,7 +25,7 @@ def prose_book(size: int, seed: int = 0) -> BulletPlaybook:
     """A playbook in memory of bullets in prose, each of which helped or harmed a few times or never."""
     playbook, dice, texts = BulletPlaybook(), random.Random(seed), sentences(size, seed)
     while some := list(islice(texts, _AT_ONCE)):
-        with playbook.one_step():
+        with playbook.unit_of_work():
             for text in some:
                 bullet = playbook.add_bullet(text, NODE)
                 for helpful in dice.choices((True, False), (3, 1), k=dice.randint(0, MOST_USES)):

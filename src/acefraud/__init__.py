@@ -1,29 +1,40 @@
-"""acefraud: a fraud-decision engine that learns in plain English."""
+"""acefraud: a fraud-decision engine that learns in plain English.
 
-from acefraud.core.bullet import Bullet, Source, Status
-from acefraud.core.condition import Condition
-from acefraud.core.decision import BulletScore, Decision, Reason
-from acefraud.core.evidence import Evidence, Record
-from acefraud.core.outcome import Judgement, Outcome
-from acefraud.core.table import Columns, FactTable
-from acefraud.core.timestamps import NaiveTimeWarning
-from acefraud.core.transaction import Case, Transaction, Verdict
-from acefraud.core.transactions import Cases, Transactions
-from acefraud.curation.curator import Curator
-from acefraud.datasets import Dataset, SchemaMapping, ShippedDatasetWarning, load_dataset
-from acefraud.embedded.judge import SimpleJudge
-from acefraud.learning.casting import Cast, cast
-from acefraud.learning.label_stream import label_stream
-from acefraud.learning.learner import Learner
-from acefraud.learning.options import LearnerOptions
-from acefraud.learning.pipeline import Mode, ModeRun, TrainingPipeline, known_by
-from acefraud.learning.reflecting import ReflectionPolicy
-from acefraud.roles.agent import SimpleFraudAgent
-from acefraud.roles.judge import LLMJudge
-from acefraud.roles.reflector import Reflector
-from acefraud.selection.hybrid import HybridSelector
-from acefraud.settings import ModelSettings
-from acefraud.storage import BulletPlaybook, open_playbook
+The public names are imported when they are first used, so that `import acefraud` stays quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from acefraud.core.bullet import Bullet, Source, Status
+    from acefraud.core.condition import Condition
+    from acefraud.core.decision import BulletScore, Decision, Reason
+    from acefraud.core.evidence import Evidence, Record
+    from acefraud.core.outcome import Judgement, Outcome
+    from acefraud.core.table import Columns, FactTable
+    from acefraud.core.timestamps import NaiveTimeWarning
+    from acefraud.core.transaction import Case, Transaction, Verdict
+    from acefraud.core.transactions import Cases, Transactions
+    from acefraud.curation.curator import Curator
+    from acefraud.datasets import Dataset, SchemaMapping, ShippedDatasetWarning, load_dataset
+    from acefraud.learning.build_roles import Roles, build_roles
+    from acefraud.learning.build_roles import Roles as Cast
+    from acefraud.learning.build_roles import build_roles as cast
+    from acefraud.learning.label_stream import label_stream
+    from acefraud.learning.learner import Learner
+    from acefraud.learning.options import LearnerOptions
+    from acefraud.learning.pipeline import Mode, ModeRun, TrainingPipeline, known_by
+    from acefraud.learning.reflection_policy import ReflectionPolicy
+    from acefraud.roles.agent import SimpleFraudAgent
+    from acefraud.roles.embedded.judge import SimpleJudge
+    from acefraud.roles.judge import LLMJudge
+    from acefraud.roles.reflector import Reflector
+    from acefraud.selection.hybrid import HybridSelector
+    from acefraud.settings import ModelSettings
+    from acefraud.storage import BulletPlaybook, open_playbook
 
 __version__ = "0.1.0"
 
@@ -55,6 +66,7 @@ __all__ = [
     "Record",
     "ReflectionPolicy",
     "Reflector",
+    "Roles",
     "SchemaMapping",
     "ShippedDatasetWarning",
     "SimpleFraudAgent",
@@ -65,9 +77,51 @@ __all__ = [
     "Transaction",
     "Transactions",
     "Verdict",
+    "build_roles",
     "cast",
     "known_by",
     "label_stream",
     "load_dataset",
     "open_playbook",
 ]
+
+_MODULES = {
+    "acefraud.core.bullet": "Bullet Source Status",
+    "acefraud.core.condition": "Condition",
+    "acefraud.core.decision": "BulletScore Decision Reason",
+    "acefraud.core.evidence": "Evidence Record",
+    "acefraud.core.outcome": "Judgement Outcome",
+    "acefraud.core.table": "Columns FactTable",
+    "acefraud.core.timestamps": "NaiveTimeWarning",
+    "acefraud.core.transaction": "Case Transaction Verdict",
+    "acefraud.core.transactions": "Cases Transactions",
+    "acefraud.curation.curator": "Curator",
+    "acefraud.datasets": "Dataset SchemaMapping ShippedDatasetWarning load_dataset",
+    "acefraud.learning.build_roles": "Roles build_roles",
+    "acefraud.learning.label_stream": "label_stream",
+    "acefraud.learning.learner": "Learner",
+    "acefraud.learning.options": "LearnerOptions",
+    "acefraud.learning.pipeline": "Mode ModeRun TrainingPipeline known_by",
+    "acefraud.learning.reflection_policy": "ReflectionPolicy",
+    "acefraud.roles.agent": "SimpleFraudAgent",
+    "acefraud.roles.embedded.judge": "SimpleJudge",
+    "acefraud.roles.judge": "LLMJudge",
+    "acefraud.roles.reflector": "Reflector",
+    "acefraud.selection.hybrid": "HybridSelector",
+    "acefraud.settings": "ModelSettings",
+    "acefraud.storage": "BulletPlaybook open_playbook",
+}
+_ORIGIN = {name: (module, name) for module, names in _MODULES.items() for name in names.split()}
+_ORIGIN |= {"Cast": _ORIGIN["Roles"], "cast": _ORIGIN["build_roles"]}  # the earlier names
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ORIGIN:
+        raise AttributeError(f"module 'acefraud' has no attribute {name!r}")
+    module, attribute = _ORIGIN[name]
+    value = globals()[name] = getattr(import_module(module), attribute)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,18 +1,18 @@
-"""Every error acefraud raises on purpose.
+"""Every error that acefraud raises on purpose.
 
 AcefraudError
-├── InputError            what the user gave cannot be read: file, row, field and what was expected
-├── ConfigurationError    an option, a mapping or the environment asks for something impossible
-├── ModelError            a model that plays a role failed; never a verdict
-│   ├── ModelTimeout      no reply within the time allowed
+├── InputError            invalid input, with its file, row and field and what was expected
+├── ConfigurationError    an invalid option, mapping or environment variable
+├── ModelError            a model call failed; this is never a verdict
+│   ├── ModelTimeout      no reply in time
 │   ├── ModelRateLimited  too many calls; may say how long to wait
-│   ├── ModelUnavailable  the server failed, cut the connection or is not reached
-│   ├── ModelRefused      the request was turned down, and would be again: key, name of the model, content
-│   └── ModelMalformed    a reply that cannot be read, even after it was asked for again
-├── BudgetExceeded        the next call might cost more than was allowed; nothing was sent
-└── StoreError            the playbook file
-    ├── StoreConflict     somebody else changed what this edit was based on
-    └── StoreSchema       the file is not a playbook, or of a newer schema
+│   ├── ModelUnavailable  the server failed, dropped the connection or could not be reached
+│   ├── ModelRefused      the request was rejected and would be again: wrong key, unknown model, content
+│   └── ModelMalformed    the reply could not be parsed, even after a retry
+├── BudgetExceeded        the next call might exceed the budget; it was not sent
+└── StoreError            the playbook file cannot be read or written
+    ├── StoreConflict     another writer changed what this write depends on
+    └── StoreSchema       the file is not a playbook, or has a newer schema
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from datetime import datetime
 
 
 class AcefraudError(Exception):
-    """Root of the tree: catch this at the outermost layer, and nothing broader."""
+    """The base class of all errors. Catch this at the outermost layer, and nothing broader."""
 
 
 class InputError(AcefraudError):
-    """Input that cannot be read, with the place where it stands.
+    """Invalid input, with where it was found.
 
     >>> print(InputError("expected a number, got '12,5x'", file="tx.csv", row=7, field="amount"))
     tx.csv, row 7, field 'amount': expected a number, got '12,5x'
@@ -48,43 +48,44 @@ class InputError(AcefraudError):
 
 
 class ConfigurationError(AcefraudError):
-    """An option, a mapping or the environment asks for something impossible."""
+    """An option, a mapping or an environment variable is invalid."""
 
 
 class ModelError(AcefraudError):
-    """A model that plays a role failed. What it was asked stays unjudged or undecided."""
+    """A call to a model failed. The case stays unjudged or undecided.
+
+    `retry_after` is the wait in seconds that the server asked for, if it did. `tokens` are the input and output tokens
+    of an unusable reply, which is charged all the same.
+    """
+
+    def __init__(self, message: str, *, retry_after: float | None = None, tokens: tuple[int, int] = (0, 0)) -> None:
+        self.retry_after = retry_after
+        self.tokens = tokens
+        super().__init__(message)
 
 
 class ModelTimeout(ModelError):
-    """No reply came within the time allowed."""
+    """The model did not reply in time."""
 
 
 class ModelRateLimited(ModelError):
-    """The server wants fewer calls; `retry_after` are the seconds it asked to wait, where it said so."""
-
-    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
-        self.retry_after = retry_after
-        super().__init__(message)
+    """The server wants fewer calls."""
 
 
 class ModelUnavailable(ModelError):
-    """The server failed, cut the connection, or could not be reached."""
-
-    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
-        self.retry_after = retry_after
-        super().__init__(message)
+    """The server failed, dropped the connection or could not be reached."""
 
 
 class ModelRefused(ModelError):
-    """The request was turned down and would be again: a wrong key, an unknown model, content it does not answer."""
+    """The request was rejected and would be again: a wrong key, an unknown model, or content the model refuses."""
 
 
 class ModelMalformed(ModelError):
-    """A reply that cannot be read as what was asked for."""
+    """The reply could not be parsed."""
 
 
 class BudgetExceeded(AcefraudError):
-    """The next call might cost more than was allowed. Nothing was sent, and what was learnt before is kept."""
+    """The next call might exceed the budget, so it was not sent. What was learnt before is kept."""
 
 
 class StoreError(AcefraudError):
@@ -92,9 +93,9 @@ class StoreError(AcefraudError):
 
 
 class StoreConflict(StoreError):
-    """Somebody else changed what this edit was based on, and nothing of it was written.
+    """Another writer changed what this write depends on. Nothing was written.
 
-    `who` did it and `at` what time, where that is known.
+    `who` and `at` name the other writer and the time, where they are known.
     """
 
     def __init__(self, message: str, *, who: str = "", at: datetime | None = None) -> None:
@@ -104,4 +105,4 @@ class StoreConflict(StoreError):
 
 
 class StoreSchema(StoreError):
-    """The file is not a playbook, or it was written by a newer version."""
+    """The file is not a playbook, or a newer version wrote it."""

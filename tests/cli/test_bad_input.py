@@ -58,7 +58,7 @@ def test_one_bad_row_is_reported_and_counted_and_strict_stops(shell: Any, row: s
     assert f"acefraud: {told}" in refused.err
     assert not shell.book.exists()
     ran = shell.on_book("train", path, "--json")
-    assert f"left out: {told}" in ran.err
+    assert f"skipped: {told}" in ran.err
     assert (ran.json["rows"], ran.json["bad_rows"]) == (60, 1)
     if field == "label":
         return
@@ -66,7 +66,7 @@ def test_one_bad_row_is_reported_and_counted_and_strict_stops(shell: Any, row: s
     shell.on_book("decide", path, "--strict", code=2)
     assert shell.state() == state
     ran = shell.on_book("decide", path, "--json")
-    assert f"left out: {told}" in ran.err
+    assert f"skipped: {told}" in ran.err
     assert len(ran.lines) == 60
 
 
@@ -95,7 +95,7 @@ def test_many_bad_rows_are_counted_and_the_first_shown(shell: Any) -> None:
     mapping = shell.write("map.toml", 'numbers = ["amount"]\n')
     ran = shell.on_book("train", path, "--mapping", mapping, "--json")
     assert ran.json["bad_rows"] == 5
-    assert ran.err.count("left out") == 5
+    assert ran.err.count("skipped: ") == 5
     path = shell.write("x.csv", GOOD + "".join(f"x{n},oops,1,0\n" for n in range(9)))
     ran = shell.on_book("train", path, "--mapping", mapping, "--json")
     assert "9 rows in all could not be read" in ran.err

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from acefraud.cli import doctor
-from acefraud.cli.trying import Trial, try_role
+from acefraud.cli.doctor import Trial, try_role
 from acefraud.errors import ModelRefused
 from acefraud.settings import ROLES, ModelSettings
 
@@ -138,7 +138,7 @@ def test_a_role_on_a_model_is_asked_once_and_its_usage_told(role: str) -> None:
     used = {"input_tokens": 120, "output_tokens": 9, "cost": 0.001, "unpriced": 0}
     trial = tried(role, player, ON_MODELS, used)
     assert player.asked == [role]
-    assert trial.answered
+    assert not trial.error
     assert (trial.input_tokens, trial.output_tokens, trial.cost, trial.logprobs) == (120, 9, 0.001, None)
     assert tried(role, player, ON_MODELS, used | {"unpriced": 1}).cost is None
 
@@ -146,7 +146,6 @@ def test_a_role_on_a_model_is_asked_once_and_its_usage_told(role: str) -> None:
 @pytest.mark.parametrize("role", ROLES)
 def test_a_role_that_fails_says_why(role: str) -> None:
     trial = tried(role, Player(ModelRefused("no such model")), ON_MODELS)
-    assert not trial.answered
     assert (trial.error, trial.cost) == ("no such model", None)
 
 

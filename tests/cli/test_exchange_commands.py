@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acefraud.core.bullet import Bullet, Claim, Source, Status
+from acefraud.core.calibration import Calibration
 from acefraud.core.condition import Condition
 from acefraud.core.evidence import Evidence, Record
-from acefraud.core.scoring import Calibration
 from acefraud.core.transaction import Verdict
 from acefraud.storage.exchange import Exported, from_json, from_markdown, to_json, to_markdown
 
@@ -45,7 +45,7 @@ bullets = st.builds(
 exports = st.builds(
     Exported,
     bullets=st.lists(bullets, max_size=3, unique_by=lambda bullet: bullet.id).map(tuple),
-    calibrations=st.dictionaries(
+    frames=st.dictionaries(
         st.from_regex(r"\A[a-z :]{1,12}\Z"),
         st.builds(Calibration, intercept=st.floats(-9, 9), cases=st.integers(0, 9999)),
         max_size=2,
@@ -54,7 +54,7 @@ exports = st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=settings().max_examples // 4)
 @given(exports)
 @pytest.mark.parametrize(("write", "read"), [(to_json, from_json), (to_markdown, from_markdown)])
 def test_what_was_written_reads_back(
@@ -67,7 +67,7 @@ def test_what_was_written_reads_back(
 
 @pytest.mark.parametrize("separator", SEPARATORS)
 def test_every_line_separator_survives_markdown(separator: str) -> None:
-    exported = Exported((Bullet(id="b-1", content=f"one{separator}two"),), {})
+    exported = Exported(bullets=(Bullet(id="b-1", content=f"one{separator}two"),), calibrations={})
     assert from_markdown(to_markdown(exported), file="x") == exported
 
 
@@ -122,7 +122,7 @@ def test_an_import_that_differs_from_what_is_there_is_refused_whole(trained: Any
     new = '\n## b-00000001\n\n> Something else\n\n- status_by: "x"\n'
     state = trained.state()
     refused = trained.on_book("playbook", "import", trained.write("changed.md", changed + new), code=2)
-    assert "is in this playbook already and differs" in refused.err
+    assert "is already in this playbook and differs" in refused.err
     assert trained.state() == state
 
 

@@ -16,7 +16,8 @@ METRICS = {"accuracy", "fraud_caught", "false_declines", "average_precision"}
 
 
 def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    for name, command in group.commands.items():
+    for name, listed in group.commands.items():
+        command = getattr(listed, "loaded", listed)
         if hasattr(command, "commands"):
             yield from commands(command, (*path, name))
         else:

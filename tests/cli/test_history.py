@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.cli.conftest import Shell
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 
@@ -33,11 +35,19 @@ def row(name: str, minutes: int, **more: Any) -> dict[str, Any]:
     return {"tx_id": name, "time": time.isoformat(), "customer_id": "new", "terminal_id": "s1", "amount": 20, **more}
 
 
+@pytest.fixture(scope="module")
+def shop_once(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    shell: Any = Shell(tmp_path_factory.mktemp("shop"))
+    shell.ran = shell.on_book("train", shell.write("payments.csv", payments()))
+    return shell
+
+
 @pytest.fixture
-def shop(shell: Any) -> Any:
+def shop(shell: Any, shop_once: Any) -> Any:
     """A shell whose playbook was trained on payments."""
-    shell.write("payments.csv", payments())
-    shell.ran = shell.on_book("train", "payments.csv")
+    for path in (shop_once.book, shop_once.folder / "payments.csv"):
+        shutil.copy(path, shell.folder)
+    shell.ran = shop_once.ran
     return shell
 
 

@@ -52,8 +52,8 @@ def test_outcomes_from_standard_input(decided: Any) -> None:
     stdin = '{"transaction_id": "h1", "label": "fraud"}\n{"transaction_id": "h2", "label": "legit"}\n'
     assert decided.on_book("learn", "-", "--json", stdin=stdin).json["heard"] == 2
     with decided.open() as book:
-        assert [heard.outcome.is_fraud for heard in book.ledger.outcomes_of("h1")] == [True]
-        assert [heard.outcome.is_fraud for heard in book.ledger.outcomes_of("h2")] == [False]
+        assert [heard.outcome.is_fraud for heard in book.ledger.transaction_events(["h1"])["h1"].outcomes] == [True]
+        assert [heard.outcome.is_fraud for heard in book.ledger.transaction_events(["h2"])["h2"].outcomes] == [False]
 
 
 def test_the_same_outcome_again_changes_nothing(decided: Any) -> None:
@@ -75,7 +75,10 @@ def test_a_revised_outcome_leaves_only_the_second_truth(decided: Any, tmp_path: 
     revised = counters(decided)
     assert revised != first
     with decided.open() as book:
-        assert [heard.kind for heard in book.ledger.outcomes_of("h0")] == ["outcome_heard", "outcome_revised"]
+        assert [heard.kind for heard in book.ledger.transaction_events(["h0"])["h0"].outcomes] == [
+            "outcome_heard",
+            "outcome_revised",
+        ]
     for leftover in tmp_path.glob("book.db-*"):
         leftover.unlink()
     decided.book.write_bytes(before)
@@ -108,14 +111,14 @@ def test_a_row_that_brings_its_transaction_is_learnt_from_undecided(trained: Any
     assert (ran["heard"], ran["unjudged"], ran["bad_rows"]) == (1, 1, 0)
     with trained.open() as book:
         assert book.ledger.cases()[-1].transaction.id == "new"
-        assert book.ledger.outcomes_of("new")[0].judgement.ruling is Ruling.UNJUDGED
+        assert book.ledger.transaction_events(["new"])["new"].outcomes[0].judgement.ruling is Ruling.UNJUDGED
 
 
 def test_rows_without_a_label_are_pending(decided: Any) -> None:
     ran = learn(decided, {"transaction_id": "h1", "label": "fraud"}, {"transaction_id": "h2", "label": None})
     assert (ran["heard"], ran["unlabelled"], ran["bad_rows"]) == (1, 1, 0)
     with decided.open() as book:
-        assert book.ledger.outcomes_of("h2") == []
+        assert book.ledger.transaction_events(["h2"])["h2"].outcomes == []
 
 
 # --- explain -----------------------------------------------------------------------------------------------------

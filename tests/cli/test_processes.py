@@ -77,7 +77,7 @@ def test_a_full_disk_leaves_the_playbook_as_it_was(trained: Any) -> None:
     """A limit on the size of files makes every longer write fail, as a full disk does."""
     book, new = str(trained.book), trained.folder / "new.db"
     exported = trained.write("book.md", "what was exported before\n")
-    with trained.open() as opened, opened.one_step():
+    with trained.open() as opened, opened.unit_of_work():
         for n in range(30):
             opened.add_bullet(f"{n} " + "long story " * 150)
     state = trained.state()

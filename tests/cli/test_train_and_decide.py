@@ -82,7 +82,7 @@ def test_decide_json_gives_what_scripts_rely_on(trained: Any, transaction: dict[
     for reason in decision["reasons"]:
         assert {"text", "contribution", "bullet_id", "kind"} == set(reason)
     with trained.open() as book:
-        kept = book.ledger.decision(decision["decision_id"])
+        kept = book.ledger.decisions([decision["decision_id"]]).get(decision["decision_id"])
     assert kept is not None
     assert str(kept.verdict) == decision["verdict"]
 
@@ -191,9 +191,9 @@ def test_no_more_of_the_honest_ones_are_declined_than_the_budget_allows(shell: A
 
 
 def test_train_says_the_threshold_and_its_rule_and_keeps_it_without_one(shell: Any) -> None:
-    assert "Declined from a probability of fraud of 0.5 on\n" in shell.on_book("train", "history.csv").out
+    assert "Declines from a fraud probability of 0.5\n" in shell.on_book("train", "history.csv").out
     told = shell.on_book("train", "history.csv", "--threshold", "cost=1:3").out
-    assert "Declined from a probability of fraud of 0.25 on (cost=1:3)" in told
+    assert "Declines from a fraud probability of 0.25 (cost=1:3)" in told
     again = shell.on_book("train", "history.csv", "--json").json
     assert (again["threshold"], again["threshold_rule"]) == (0.25, None)
 

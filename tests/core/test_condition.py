@@ -6,7 +6,7 @@ import re
 from contextlib import suppress
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from acefraud.core.bullet import Bullet
@@ -38,12 +38,10 @@ def conditions(facts: st.SearchStrategy[str] = names, most: int = 4) -> st.Searc
 
 
 few_names = st.sampled_from(FEW)
-ON_A_BUSY_MACHINE = [HealthCheck.too_slow]
 """Drawing takes as long as the machine lets it."""
 rows = st.dictionaries(few_names, st.booleans() | figures | words)
 
 
-@settings(max_examples=300)
 @given(conditions())
 def test_the_text_form_reads_back_to_an_equal_condition(condition: Condition) -> None:
     assert Condition.parse(str(condition)) == condition
@@ -55,7 +53,6 @@ def test_the_order_of_the_tests_does_not_matter(condition: Condition) -> None:
     assert hash(Condition(tuple(reversed(condition.tests)))) == hash(condition)
 
 
-@settings(max_examples=200)
 @given(conditions(few_names, most=2), st.lists(rows, max_size=8))
 def test_a_column_table_gives_the_same_answers_as_the_rows(
     condition: Condition, given_rows: list[dict[str, FactValue]]
@@ -64,7 +61,6 @@ def test_a_column_table_gives_the_same_answers_as_the_rows(
     assert column.tolist() == [condition.holds(row) for row in given_rows]
 
 
-@settings(max_examples=200)
 @given(any_test(few_names), st.lists(rows, max_size=8))
 def test_a_column_knows_what_is_unknown_as_the_rows_do(test: Test, given_rows: list[dict[str, FactValue]]) -> None:
     true, known = test.in_table(FactTable(given_rows))
@@ -115,7 +111,6 @@ def narrowing(draw: st.DrawFn) -> tuple[Test, Test]:
     return draw(any_test(fact)), draw(any_test(fact))
 
 
-@settings(max_examples=300)
 @given(narrowing(), st.lists(st.booleans() | figures | words, max_size=12))
 def test_implies_never_says_yes_where_a_row_says_no(pair: tuple[Test, Test], values: list[FactValue]) -> None:
     one, other = pair
@@ -126,7 +121,6 @@ def test_implies_never_says_yes_where_a_row_says_no(pair: tuple[Test, Test], val
         assert [row for row in everything if one.on(row) is True and other.on(row) is not True] == []
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=ON_A_BUSY_MACHINE)
 @given(conditions(few_names), conditions(few_names), st.lists(rows, max_size=8))
 def test_implies_is_sound_for_conjunctions(
     one: Condition, other: Condition, given_rows: list[dict[str, FactValue]]
@@ -227,7 +221,6 @@ def test_a_test_that_makes_no_sense_cannot_be_built(fact: str, op: Op, value: bo
         Test(fact, op, value)
 
 
-@settings(deadline=None, suppress_health_check=ON_A_BUSY_MACHINE)
 @given(conditions())
 def test_in_json_a_condition_is_its_text_form(condition: Condition) -> None:
     assume(str(condition).isprintable())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from acefraud.core.comparison import MEMBERSHIP, ORDERED, PRESENCE
@@ -66,7 +66,6 @@ def chosen_by_sqlite(condition: Condition, given_rows: list[dict[str, FactValue]
         database.close()
 
 
-@settings(max_examples=200)
 @given(conditions, st.lists(rows, min_size=1, max_size=10))
 def test_sql_picks_the_rows_the_condition_holds_for(
     condition: Condition, given_rows: list[dict[str, FactValue]]

@@ -5,16 +5,14 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from acefraud.core.book import Book
 from acefraud.core.bullet import Bullet, Status
+from acefraud.core.bullet_table import BulletTable
 from acefraud.core.condition import Condition, Op, Test
 from acefraud.core.contradiction import contradicted_in, opposed
-from acefraud.core.encoding import EncodedConditions
 from acefraud.core.transaction import Verdict
-from acefraud.curation.curator import FIGURE_THAT_MATTERS, nearly_equal
 from acefraud.storage.playbook import BulletPlaybook
 
 NODES = ("fraud_detection", "another")
@@ -43,9 +41,9 @@ def numbered(bullets: list[Bullet]) -> list[Bullet]:
     return [bullet.model_copy(update={"id": f"b{place}"}) for place, bullet in enumerate(bullets)]
 
 
-def plain_walk(book: Book, node: str, condition: Condition, argues: Verdict) -> tuple[str, ...]:
+def plain_walk(table: BulletTable, node: str, condition: Condition, argues: Verdict) -> tuple[str, ...]:
     """As it is defined: every bullet of the node that is in use is asked."""
-    in_use = [bullet for bullet in book.values() if bullet.node == node and bullet.status is not Status.RETIRED]
+    in_use = [bullet for bullet in table.values() if bullet.node == node and bullet.status is not Status.RETIRED]
     return tuple(
         bullet.id
         for bullet in in_use
@@ -55,25 +53,12 @@ def plain_walk(book: Book, node: str, condition: Condition, argues: Verdict) -> 
     )
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.lists(BULLETS, max_size=12), min_size=1, max_size=3), CONDITIONS, st.sampled_from(Verdict))
 def test_the_same_as_by_asking_every_bullet(books: list[list[Bullet]], condition: Condition, argues: Verdict) -> None:
-    encoded = EncodedConditions()
-    for bullets in books:  # one after the other, so that what was there before must not show
-        book = Book.of(numbered(bullets))
-        encoded.keep_up_with(book)
+    for bullets in books:
+        table = BulletTable.of(numbered(bullets))
         for node in NODES:
-            assert contradicted_in(book, encoded, node, condition, argues) == plain_walk(book, node, condition, argues)
-
-
-@settings(max_examples=200, deadline=None)
-@given(st.lists(CONDITIONS, max_size=12), CONDITIONS)
-def test_near_are_those_whose_figures_differ_by_too_little(conditions: list[Condition], condition: Condition) -> None:
-    bullets = numbered([Bullet(id="b", content="c", condition=one) for one in [*conditions, condition]])
-    encoded = EncodedConditions()
-    encoded.keep_up_with(Book.of(bullets))
-    near = [row for row, one in enumerate([*conditions, condition]) if nearly_equal(condition, one)]
-    assert encoded.near(condition, FIGURE_THAT_MATTERS).tolist() == near
+            assert contradicted_in(table, node, condition, argues) == plain_walk(table, node, condition, argues)
 
 
 def random_condition(dice: random.Random) -> Condition:
@@ -83,9 +68,9 @@ def random_condition(dice: random.Random) -> Condition:
     )
 
 
-def test_over_pages_and_edits() -> None:
+def test_over_many_bullets_and_edits() -> None:
     dice, playbook = random.Random(7), BulletPlaybook()
-    with playbook.one_step():
+    with playbook.unit_of_work():
         ids = [
             playbook.add_bullet(f"bullet {place}", condition=random_condition(dice), argues=dice.choice([*Verdict]))
             for place in range(1100)
@@ -99,16 +84,16 @@ def test_over_pages_and_edits() -> None:
         else:
             playbook.set_status(changed, dice.choice([Status.RETIRED, Status.ACTIVE]))
         condition, argues = random_condition(dice), dice.choice([Verdict.APPROVE, Verdict.DECLINE])
-        book = playbook.snapshot().book
+        table = playbook.snapshot().table
         added = playbook.get_bullet(playbook.add_bullet("one more", condition=condition, argues=argues))
         assert added is not None
-        assert added.contradicts == plain_walk(book, NODES[0], condition, argues)
+        assert added.contradicts == plain_walk(table, NODES[0], condition, argues)
 
 
 def test_a_step_that_came_to_nothing_leaves_no_trace() -> None:
     playbook = BulletPlaybook()
     playbook.add_bullet("amount > 5: decline")
-    with pytest.raises(RuntimeError), playbook.one_step():  # noqa: PT012
+    with pytest.raises(RuntimeError), playbook.unit_of_work():  # noqa: PT012
         playbook.add_bullet("amount > 7: decline")
         raise RuntimeError
     wide = playbook.get_bullet(playbook.add_bullet("amount > 1: approve"))
@@ -119,8 +104,7 @@ def test_a_step_that_came_to_nothing_leaves_no_trace() -> None:
 def test_only_conditions_that_share_their_facts_are_found() -> None:
     conditions = [Condition.of(Test(f"fact {place}", Op.ABOVE, 1.0)) for place in range(200)]
     bullets = [Bullet(id=f"b{place}", content="c", condition=one) for place, one in enumerate(conditions)]
-    encoded = EncodedConditions()
-    encoded.keep_up_with(Book.of(bullets))
+    bullets = [bullet.model_copy(update={"argues": Verdict.DECLINE}) for bullet in bullets]
+    table = BulletTable.of(bullets)
     for row, condition in enumerate(conditions):
-        assert encoded.overlapping(condition, lambda rows: rows >= 0).tolist() == [row]
-        assert encoded.near(condition, 0.05).tolist() == [row]
+        assert contradicted_in(table, NODES[0], condition, Verdict.APPROVE) == (f"b{row}",)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy.stats import binomtest
 
-from acefraud.core.evidence import Evidence, Record, record_in_words, wilson
+from acefraud.core.evidence import Evidence, Record, balanced_precision, record_in_words, wilson
 
 counts = st.integers(1, 100_000).flatmap(lambda trials: st.tuples(st.integers(0, trials), st.just(trials)))
 
@@ -64,30 +64,29 @@ def test_balanced_precision_is_a_share_that_every_fraud_raises_and_that_takes_no
     figures: tuple[int, int], base_rate: float
 ) -> None:
     frauds, support = figures
-    found = Record(support=support, frauds=frauds).balanced_precision(base_rate)
+    found = balanced_precision(frauds, support, base_rate)
     assert 0 < found < 1
-    mirrored = Record(support=support, frauds=support - frauds).balanced_precision(1 - base_rate)
+    mirrored = balanced_precision(support - frauds, support, 1 - base_rate)
     assert found == pytest.approx(1 - mirrored, abs=1e-9)
     if frauds:
-        assert Record(support=support, frauds=frauds - 1).balanced_precision(base_rate) < found
+        assert balanced_precision(frauds - 1, support, base_rate) < found
 
 
 @pytest.mark.parametrize("base_rate", [0.5, 0.05, 0.005])
 def test_at_the_base_rate_and_without_cases_balanced_precision_is_one_half(base_rate: float) -> None:
-    at_base = Record(support=100_000, frauds=round(100_000 * base_rate))
-    assert at_base.balanced_precision(base_rate) == pytest.approx(0.5)
-    assert Record(support=0, frauds=0).balanced_precision(base_rate) == pytest.approx(0.5)
+    assert balanced_precision(round(100_000 * base_rate), 100_000, base_rate) == pytest.approx(0.5)
+    assert balanced_precision(0, 0, base_rate) == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(("base_rate", "expected"), [(0.5, 0.2), (0.05, 0.826), (0.005, 0.980)])
 def test_one_in_five_means_more_the_rarer_fraud_is(base_rate: float, expected: float) -> None:
-    found = Record(support=100_000, frauds=20_000).balanced_precision(base_rate)
+    found = balanced_precision(20_000, 100_000, base_rate)
     assert found == pytest.approx(expected, abs=0.001)
 
 
 @pytest.mark.parametrize("base_rate", [0.0, 1.0])
 def test_balanced_precision_is_safe_where_there_was_no_fraud_or_nothing_else(base_rate: float) -> None:
-    assert 0 <= Record(support=10, frauds=3).balanced_precision(base_rate) <= 1
+    assert 0 <= balanced_precision(3, 10, base_rate) <= 1
 
 
 @given(counts, st.floats(1, 4))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from acefraud.core.table import Columns, FactTable, RowIndex, coded
@@ -20,7 +20,6 @@ def rows_of(table: FactTable) -> list[Row]:
     return [table.row(place) for place in range(len(table))]
 
 
-@settings(max_examples=200)
 @given(rows_given)
 def test_rows_come_back_and_every_view_shows_its_own_type(rows: list[Row]) -> None:
     table = FactTable(rows)
@@ -37,7 +36,6 @@ def test_rows_come_back_and_every_view_shows_its_own_type(rows: list[Row]) -> No
     assert table.names == sorted({name for row in rows for name in row})
 
 
-@settings(max_examples=200)
 @given(st.lists(rows_given, max_size=4))
 def test_stacked_tables_are_all_rows_in_order(parts: list[list[Row]]) -> None:
     stacked = FactTable.stacked([FactTable(part) for part in parts])
@@ -51,7 +49,6 @@ def test_stacked_tables_are_all_rows_in_order(parts: list[list[Row]]) -> None:
         assert flags.dtype == np.int8
 
 
-@settings(max_examples=300)
 @given(st.lists(st.tuples(st.dictionaries(names, values), st.dictionaries(names, values)), max_size=6))
 def test_beside_each_other_a_row_keeps_what_it_knows_and_learns_the_rest(pairs: list[tuple[Row, Row]]) -> None:
     mine, theirs = FactTable([one for one, _ in pairs]), FactTable([other for _, other in pairs])

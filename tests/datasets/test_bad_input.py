@@ -70,7 +70,7 @@ def test_a_slip_in_a_numeric_column_is_bad_and_a_category_is_not(tmp_path: Path)
     assert dataset[1].transaction.facts == {"score": 1.0, "claims": "none"}
 
 
-def test_times_that_are_none(tmp_path: Path) -> None:
+def test_invalid_times_are_bad_rows(tmp_path: Path) -> None:
     path = write(tmp_path, "tx.csv", "id,time,amount,label\n1,2/24/15 22:55,1,0\n2,soon,1,0\n3,12/31/15 1:00,2,1\n")
     dataset = load_dataset(path)
     assert str(dataset.bad_rows[0]) == f"{path}, row 2, field 'time': expected a time like '%m/%d/%y %H:%M', got 'soon'"
@@ -122,7 +122,7 @@ def test_a_text_beyond_the_limit(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_a_whole_file(tmp_path: Path, name: str, content: str, message: str) -> None:
+def test_unusable_files_are_refused_with_the_reason(tmp_path: Path, name: str, content: str, message: str) -> None:
     path = write(tmp_path, name, content)
     with pytest.raises(InputError) as raised:
         load_dataset(path)
@@ -143,7 +143,7 @@ def test_an_open_quote(tmp_path: Path) -> None:
     assert str(raised.value) == f"{path}, row 2: not readable as CSV: a quote is opened and never closed"
 
 
-def test_unreadable_parquet_and_places_that_are_no_file(tmp_path: Path) -> None:
+def test_unreadable_parquet_missing_files_and_directories(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not readable as Parquet: "):
         load_dataset(write(tmp_path, "a.parquet", b"PAR1 nothing PAR1"))
     with pytest.raises(InputError) as raised:
@@ -187,7 +187,7 @@ def test_json_rows_that_do_not_fit(tmp_path: Path) -> None:
     ]
 
 
-def test_a_parquet_column_of_objects_spoils_its_rows(tmp_path: Path) -> None:
+def test_a_parquet_column_of_objects_makes_bad_rows(tmp_path: Path) -> None:
     pl.DataFrame({"id": [1, 2], "label": [0, 1], "deep": [{"a": 1}, None], "n": [1.5, float("inf")]}).write_parquet(
         tmp_path / "tx.parquet"
     )

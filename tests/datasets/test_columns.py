@@ -15,7 +15,7 @@ from acefraud.core.timestamps import UNKNOWN
 from acefraud.core.transaction import Case
 from acefraud.core.transactions import Cases
 from acefraud.datasets import Dataset, SchemaMapping, load_dataset, read_transactions
-from acefraud.datasets.time_parts import TimeParts
+from acefraud.datasets.mapping import TimeParts
 from acefraud.errors import InputError
 
 MESSY = """id,when,Amount,vpn,country,score,note,is_fraud
@@ -58,7 +58,7 @@ def facts_of(dataset: Dataset) -> list[dict[str, object]]:
     return [dict(case.transaction.facts) for case in dataset]
 
 
-def test_text_with_all_kinds_of_slips(tmp_path: Path) -> None:
+def test_csv_with_all_kinds_of_bad_cells(tmp_path: Path) -> None:
     path = tmp_path / "messy.csv"
     path.write_text(MESSY)
     dataset = read(path, SchemaMapping(time="when", numbers=("score",)))
@@ -92,7 +92,7 @@ def test_kinds_are_found_by_column(tmp_path: Path) -> None:
     assert [bad.message for bad in dataset.bad_rows] == ["expected a number, got 'x'"] * 2
 
 
-def test_a_kind_goes_by_rows_and_not_by_distinct_cells(tmp_path: Path) -> None:
+def test_a_kind_is_found_by_rows_not_by_distinct_cells(tmp_path: Path) -> None:
     path = tmp_path / "vpn.csv"
     often = "".join(f"{at},yes,0\n" for at in range(30))
     path.write_text(f"n,vpn,label\n{often}30,sometimes,1\n31,rarely,1\n")
@@ -101,7 +101,7 @@ def test_a_kind_goes_by_rows_and_not_by_distinct_cells(tmp_path: Path) -> None:
     assert len(dataset.bad_rows) == 2
 
 
-def test_facts_and_words_that_no_sound_row_has_are_not_kept(tmp_path: Path) -> None:
+def test_facts_and_words_only_in_bad_rows_are_dropped(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("id,amount,shop,gone,label\n1,5,b,,0\n2,6,c,,1\n3,x,a,7,0\n")
     facts = read(path).train.facts
@@ -192,7 +192,7 @@ def test_a_time_made_of_parts(tmp_path: Path, last: str | None) -> None:
     assert (7 in said) == (last is not None)
 
 
-def test_a_day_that_its_month_does_not_have(tmp_path: Path) -> None:
+def test_an_impossible_day_of_the_month_is_a_bad_row(tmp_path: Path) -> None:
     path = tmp_path / "parts.csv"
     path.write_text("y,m,d,x,label\n1995,2,29,1,0\n1996,2,29,2,1\n1996,2,,3,0\n")
     dataset = read(path, SchemaMapping(time_parts=TimeParts(year="y", month="m", day="d")))
@@ -285,7 +285,7 @@ def test_the_content_is_the_same_in_a_large_file(tmp_path: Path, monkeypatch: py
     path = tmp_path / "rows.csv"
     path.write_text("amount,label\n" + "".join(f"{row % 7},{row % 2}\n" for row in range(50)))
     at_once = read(path).train.transactions.ids.tolist()
-    monkeypatch.setattr("acefraud.datasets.ids._BLOCK", 3)
+    monkeypatch.setattr("acefraud.datasets.assembly._BLOCK", 3)
     assert read(path).train.transactions.ids.tolist() == at_once
     assert len(set(at_once)) == 50
 
@@ -294,7 +294,7 @@ def test_the_content_is_the_same_in_a_large_file(tmp_path: Path, monkeypatch: py
 def test_a_file_with_a_broken_row_is_read_in_blocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: int | None
 ) -> None:
-    monkeypatch.setattr("acefraud.datasets.csv_file._BLOCK", 7)
+    monkeypatch.setattr("acefraud.datasets.files._BLOCK", 7)
     lines = [f'{row},"x{row % 3}, é",{row % 2}' for row in range(30)]
     if broken is not None:
         lines[broken] = "only one"
@@ -310,7 +310,7 @@ def test_a_file_with_a_broken_row_is_read_in_blocks(
     ("content", "said"),
     [("a,b\n1,2\n", "no column with a label"), ("a,label\n1,\n", "none of the 1 rows has a label")],
 )
-def test_what_cannot_be_learnt_from_is_refused(tmp_path: Path, content: str, said: str) -> None:
+def test_files_without_usable_labels_are_refused(tmp_path: Path, content: str, said: str) -> None:
     path = tmp_path / "bad.csv"
     path.write_text(content)
     with pytest.raises(InputError, match=said):

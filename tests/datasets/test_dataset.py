@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from acefraud.core.transaction import Case, FactValue, Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets import Dataset, load_dataset
-from acefraud.datasets.duplicates import first_alike
+from acefraud.datasets.dataset import first_alike
 from acefraud.errors import ConfigurationError
 
 START = datetime(2025, 1, 1, tzinfo=UTC)
@@ -47,7 +47,9 @@ labelled = st.lists(st.tuples(st.booleans(), st.integers(0, 15)), min_size=2, ma
 
 
 @given(labelled, st.integers(2, 6), st.integers(0, 3))
-def test_folds_are_disjoint_cover_all_and_keep_likes_together(rows: list[tuple[bool, int]], k: int, seed: int) -> None:
+def test_folds_are_disjoint_cover_all_and_keep_equal_rows_together(
+    rows: list[tuple[bool, int]], k: int, seed: int
+) -> None:
     dataset = Dataset("x", tuple(case(n, fraud=fraud, value=value) for n, (fraud, value) in enumerate(rows)))
     distinct = len({value for _, value in rows})
     assert dataset.duplicates == len(rows) - distinct
@@ -85,7 +87,7 @@ def test_duplicates_can_be_dropped_and_are_counted() -> None:
 
 
 @pytest.mark.parametrize("share", [0, 1, -0.5, 2])
-def test_a_share_that_is_none(share: float) -> None:
+def test_invalid_shares_are_refused(share: float) -> None:
     with pytest.raises(ConfigurationError, match="test_share must be between 0 and 1"):
         Dataset("x", (case(1),)).split(share)
 

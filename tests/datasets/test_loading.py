@@ -20,7 +20,7 @@ from acefraud.datasets import SchemaMapping, load_dataset, read_outcomes, read_t
 from acefraud.datasets.labels import FRAUD_WORDS, LEGIT_WORDS, LabelReader
 from acefraud.datasets.world import WorldOptions
 from acefraud.errors import ConfigurationError, InputError
-from acefraud.history import HistoryPlan
+from acefraud.facts.history import HistoryPlan
 
 words = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufeff"), max_size=12)
 categories = words.map(lambda word: f"k{word}".strip())
@@ -55,7 +55,7 @@ def write_all(folder: Path, table: list[dict[str, Any]]) -> list[Path]:
     return [folder / f"a.{ending}" for ending in ("csv", "tsv", "parquet", "jsonl", "json")]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=settings().max_examples // 4)
 @given(st.lists(rows, min_size=1, max_size=8))
 def test_a_table_is_the_same_in_every_format(table: list[dict[str, Any]]) -> None:
     expected = tuple(
@@ -78,7 +78,7 @@ def test_a_table_is_the_same_in_every_format(table: list[dict[str, Any]]) -> Non
             assert [case.model_dump() for case in dataset] == [case.model_dump() for case in expected]
 
 
-def test_the_shipped_world_is_parted_by_time() -> None:
+def test_the_shipped_world_is_split_by_time() -> None:
     options = WorldOptions(transactions=200)
     dataset = load_dataset("complex_fraud_detection", seed=3, options=options)
     assert len(dataset.train) + len(dataset.test) == 200
@@ -90,7 +90,7 @@ def test_the_shipped_world_is_parted_by_time() -> None:
     assert dataset[0]["answer"] in ("APPROVE", "DECLINE")
 
 
-def test_a_file_of_that_name_goes_first(tmp_path: Path) -> None:
+def test_a_file_with_the_name_of_a_shipped_dataset_is_preferred(tmp_path: Path) -> None:
     path = tmp_path / "complex_fraud_detection.json"
     path.write_text('[{"query": "q", "answer": "DECLINE", "difficulty": "hard", "metadata": {"kind": "x"}}]')
     (case,) = load_dataset(path)
@@ -139,7 +139,7 @@ def test_times_in_usual_shapes(tmp_path: Path) -> None:
         assert load_dataset(path)[0].transaction.time == expected, shape
 
 
-def test_kinds_of_the_house_hold_for_a_single_row() -> None:
+def test_known_facts_keep_their_kind_in_a_single_row() -> None:
     loaded = read_transactions(io.StringIO('{"id": 7, "vpn": 1, "merchant_rating": "4.5", "amount": "$250"}\n'))
     assert loaded.rows == (Transaction(id="7", facts={"vpn": True, "merchant_rating": 4.5, "amount": 250}),)
 
@@ -193,7 +193,7 @@ def test_outcomes(tmp_path: Path) -> None:
     ]
 
 
-def test_outcomes_bring_their_transaction_where_they_tell_of_it() -> None:
+def test_outcomes_come_with_their_transaction_if_the_row_describes_it() -> None:
     stream = io.StringIO(
         '{"transaction_id": "1", "label": "fraud", "amount": 5}\n{"transaction_id": "2", "label": 0}\n'
     )

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acefraud.datasets import SchemaMapping, guess_mapping, load_dataset, parse_mapping
-from acefraud.datasets.assembly import fact_names
-from acefraud.datasets.time_parts import TimeParts
+from acefraud.datasets.mapping import TimeParts, fact_names
 from acefraud.errors import ConfigurationError
-from acefraud.history import HistoryPlan
+from acefraud.facts.history import HistoryPlan
 
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 
@@ -89,15 +88,15 @@ def test_guesses_by_name(columns: str, roles: tuple[str, ...], facts: str) -> No
     assert list(fact_names(guessed, columns.split()).values()) == facts.split()
 
 
-def test_a_leak_is_ignored_and_said_so() -> None:
+def test_a_leak_is_ignored_with_its_reason() -> None:
     guessed = guess_mapping(HANDBOOK.split())
     assert "TX_FRAUD_SCENARIO" in (guessed.ignore or ())
     assert (
-        '"TX_FRAUD_SCENARIO" = "sounds like the label in other words: it would leak the answer"' in guessed.describe()
+        '"TX_FRAUD_SCENARIO" = "looks like another name for the label: it would leak the answer"' in guessed.describe()
     )
 
 
-def test_what_is_listed_is_kept_though_it_looks_like_an_id() -> None:
+def test_listed_columns_are_kept_even_if_they_look_like_ids() -> None:
     guessed = guess_mapping(PAYMENTS.split(), given=SchemaMapping(categories=("device_id",)))
     assert guessed.ignore == ("merchant_id", "user_id", "card_number")
 
@@ -115,7 +114,7 @@ def test_contents_correct_the_names(tmp_path: Path) -> None:
     assert (mapping.time, mapping.label) == ("date", "Class")
     assert {column: reason.split(":")[0] for column, reason in mapping.why.items()} == {
         "Time": "a different value in nearly every row",
-        "day": "counts on with the time",
+        "day": "grows with time",
         "serial": "a different value in nearly every row",
         "token": "a different value in nearly every row",
     }
@@ -241,7 +240,7 @@ def test_the_mapping_of_a_file_reads_it_again_the_same(tmp_path: Path) -> None:
         ("label = ", "not valid TOML: Invalid value (at end of document)"),
     ],
 )
-def test_what_is_wrong_with_a_mapping(tmp_path: Path, toml: str, message: str) -> None:
+def test_invalid_mappings_are_refused(tmp_path: Path, toml: str, message: str) -> None:
     data, saved = tmp_path / "tx.csv", tmp_path / "mapping.toml"
     data.write_text("id,amount,label\n1,2,0\n")
     saved.write_text(toml)
@@ -266,7 +265,7 @@ def test_a_column_cannot_be_the_fact_of_an_elapsed_time(tmp_path: Path) -> None:
         load_dataset(path, mapping=SchemaMapping(elapsed={"wait": ("a", "b")}))
 
 
-def test_of_a_remembered_mapping_only_what_a_file_has_is_left() -> None:
+def test_a_remembered_mapping_is_reduced_to_the_columns_of_a_file() -> None:
     parts = TimeParts(year="y", month="m", day="d")
     mapping = SchemaMapping(elapsed={"wait": ("a", "b")}, time_parts=parts, rising=("wait",), ignore=())
     assert mapping.only(["a", "b", "d", "m", "y"]) == mapping
@@ -282,7 +281,7 @@ def test_what_is_sensitive_goes_by_columns_and_facts(tmp_path: Path) -> None:
     assert mapping.sensitive == ("mail", "facts.phone", "score")
     assert mapping.sensitive_facts == ("mail", "facts.phone", "score", "contact", "phone")
     assert mapping.only(["label"]).sensitive == mapping.sensitive
-    assert "# columns or facts that no language model may see; they are masked before any call\nsensitive = [" in (
+    assert "# Columns or facts that no language model may see; they are masked before any call.\nsensitive = [" in (
         mapping.describe()
     )
 
@@ -292,7 +291,7 @@ def test_a_text_cannot_be_sensitive_as_a_whole() -> None:
         SchemaMapping(text="note", sensitive=("note",))
 
 
-def test_with_parts_of_the_time_nothing_else_is_guessed_to_be_it() -> None:
+def test_with_time_parts_no_time_column_is_guessed() -> None:
     days = [(1994 + at // 24, 1 + at // 2 % 12, 1 + at % 2) for at in range(60)]
     sample = {
         "Year": pl.Series([year for year, _, _ in days]),
@@ -307,7 +306,7 @@ def test_with_parts_of_the_time_nothing_else_is_guessed_to_be_it() -> None:
     assert guessed.time == ""
     assert guessed.entities == ("shop_id",)
     assert guessed.ignore == ("Year", "date", "shop_id")
-    assert guessed.why["Year"].startswith("counts on with the time")
+    assert guessed.why["Year"].startswith("grows with time")
 
 
 def test_two_columns_cannot_be_one_fact(tmp_path: Path) -> None:
@@ -331,13 +330,13 @@ def payments(tmp_path: Path) -> Path:
     return path
 
 
-def test_ids_that_come_again_have_a_history(tmp_path: Path) -> None:
+def test_ids_that_repeat_have_a_history(tmp_path: Path) -> None:
     mapping = load_dataset(payments(tmp_path)).mapping
     assert mapping.history == HistoryPlan(entities=("card_id", "shop_id"), latitude="lat", longitude="long")
     assert mapping.ignore is not None
     assert {"card_id", "shop_id", "token_id", "one_id"} <= set(mapping.ignore)
-    assert mapping.why["shop_id"] == "an id that comes again: what is remembered of each shop becomes facts"
-    assert mapping.why["token_id"] == "an id: a rule about it would be learnt by heart"
+    assert mapping.why["shop_id"] == "an id that repeats: the history of each shop becomes facts"
+    assert mapping.why["token_id"] == "an id: a rule about it would not generalise"
     assert set(fact_names(mapping, ["card_id", "shop_id", "town", "lat"])) == {"town", "lat"}
 
 
@@ -354,7 +353,7 @@ def test_at_most_four_entities_are_guessed_and_one_of_each_name(tmp_path: Path) 
     assert set(guessed.ignore or ()) == set(columns)
 
 
-def test_what_a_mapping_says_of_the_history_stays_and_entities_are_never_facts(tmp_path: Path) -> None:
+def test_a_given_history_stays_and_entities_are_never_facts(tmp_path: Path) -> None:
     path = payments(tmp_path)
     given = SchemaMapping(ignore=("token_id", "one_id"), history=HistoryPlan(entities=("town",), windows=("7d",)))
     mapping = load_dataset(path, mapping=given).mapping

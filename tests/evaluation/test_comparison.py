@@ -14,9 +14,10 @@ from acefraud.core.transactions import Cases
 from acefraud.datasets import Dataset, load_dataset
 from acefraud.datasets.world import WorldOptions
 from acefraud.errors import InputError
-from acefraud.evaluation import comparison
-from acefraud.evaluation.comparison import Comparison, Part, compare, parts_of_file, parts_of_worlds
+from acefraud.evaluation.compare import CURVE_POINTS, compare
+from acefraud.evaluation.comparison import Comparison
 from acefraud.evaluation.metrics import METRICS
+from acefraud.evaluation.parts import Part, parts_of_file, parts_of_worlds
 from acefraud.learning.pipeline import Mode
 
 START = datetime(2024, 3, 1, tzinfo=UTC)
@@ -121,7 +122,7 @@ def test_figures_are_means_over_worlds_and_differences_are_paired(two_worlds: Co
             one.modes[Mode.OFFLINE_ONLINE].figures[metric].mean - one.modes[Mode.VANILLA].figures[metric].mean
             for one in alone
         ]
-        found = two_worlds.differences["offline_online_vs_vanilla"][metric]
+        found = two_worlds.differences[Mode.OFFLINE_ONLINE, Mode.VANILLA][metric]
         half = 12.706 * np.std(gaps, ddof=1) / np.sqrt(2)
         assert found.mean == pytest.approx(np.mean(gaps))
         assert found.high == pytest.approx(np.mean(gaps) + half)
@@ -136,14 +137,14 @@ def test_a_single_world_and_a_file_take_their_interval_from_the_rows() -> None:
     assert figure.low is not None
     assert figure.high is not None
     assert figure.low < figure.mean < figure.high
-    same = file.differences["online_only_vs_vanilla"]["accuracy"]
+    same = file.differences[Mode.ONLINE_ONLY, Mode.VANILLA]["accuracy"]
     assert same.low is not None
     assert same.low <= same.mean
 
 
 def test_the_curve_is_accuracy_along_the_stream(two_worlds: Comparison) -> None:
     for got in two_worlds.modes.values():
-        assert len(got.curve) == comparison.CURVE_POINTS
+        assert len(got.curve) == CURVE_POINTS
         assert all(0 <= point <= 1 for point in got.curve)
         assert np.mean(got.curve) == pytest.approx(got.figures["accuracy"].mean, abs=0.05)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -18,11 +18,11 @@ from acefraud.evaluation.metrics import (
     Scored,
     accuracy,
     average_precision,
+    bootstrap_interval,
     false_declines,
     fraud_caught,
     in_percent,
-    over_rows,
-    over_worlds,
+    student_interval,
 )
 
 Row = tuple[bool, float, bool]
@@ -55,7 +55,6 @@ def area(rows: list[Row]) -> float:
     return total
 
 
-@settings(deadline=None)
 @given(rows)
 def test_figures_are_what_their_names_say(rows: list[Row]) -> None:
     given_rows = scored(rows)
@@ -68,7 +67,6 @@ def test_figures_are_what_their_names_say(rows: list[Row]) -> None:
         assert measure(given_rows) == pytest.approx(value, nan_ok=True)
 
 
-@settings(deadline=None)
 @given(rows)
 def test_average_precision_against_every_cut_off(rows: list[Row]) -> None:
     if any(label for _, _, label in rows):
@@ -77,7 +75,6 @@ def test_average_precision_against_every_cut_off(rows: list[Row]) -> None:
         assert math.isnan(average_precision(scored(rows)))
 
 
-@settings(deadline=None)
 @given(rows, st.randoms(use_true_random=False))
 def test_average_precision_does_not_depend_on_the_order_of_rows(rows: list[Row], chance: object) -> None:
     mixed = list(rows)
@@ -90,7 +87,7 @@ def test_average_precision_of_an_even_score_is_the_share_of_fraud() -> None:
 
 
 def test_rows_can_be_taken_with_repetition() -> None:
-    taken = scored([(True, 0.9, True), (False, 0.1, True)]).taken(np.array([0, 0, 1]))
+    taken = scored([(True, 0.9, True), (False, 0.1, True)]).take(np.array([0, 0, 1]))
     assert taken.declined.tolist() == [True, True, False]
     assert taken.probabilities.tolist() == [0.9, 0.9, 0.1]
     assert accuracy(taken) == pytest.approx(2 / 3)
@@ -100,9 +97,9 @@ def test_rows_can_be_taken_with_repetition() -> None:
 
 
 @pytest.mark.parametrize("worlds", [*range(2, 31), 31, 40, 100])
-def test_the_interval_over_worlds_is_students(worlds: int) -> None:
+def test_the_interval_student_interval_is_students(worlds: int) -> None:
     values = np.random.default_rng(worlds).normal(0.8, 0.05, worlds).tolist()
-    found = over_worlds(values)
+    found = student_interval(values)
     low, high = stats.t.interval(0.95, worlds - 1, loc=np.mean(values), scale=stats.sem(values))
     assert found.mean == pytest.approx(np.mean(values))
     assert found.low is not None
@@ -114,17 +111,17 @@ def test_the_interval_over_worlds_is_students(worlds: int) -> None:
 
 
 def test_one_world_has_no_interval() -> None:
-    assert over_worlds([0.7]) == Interval(0.7, None, None)
-    assert over_worlds([0.7]).as_json() == {"mean": 0.7, "low": None, "high": None}
+    assert student_interval([0.7]) == Interval(0.7, None, None)
+    assert student_interval([0.7]).as_json() == {"mean": 0.7, "low": None, "high": None}
 
 
-def test_the_interval_over_rows_covers_the_truth_about_as_often_as_it_says() -> None:
+def test_the_interval_bootstrap_interval_covers_the_truth_about_as_often_as_it_says() -> None:
     """150 samples of 80 rows, right with probability 0.7: a 95 % interval covers that 134 to 149 times."""
     generator = np.random.default_rng(7)
     covered = 0
     for _ in range(150):
         right = generator.random(80) < 0.7
-        interval = over_rows(_share_of(right), 80, draws=200)
+        interval = bootstrap_interval(_share_of(right), 80, draws=200)
         assert interval.low is not None
         assert interval.high is not None
         assert interval.low <= interval.mean <= interval.high
@@ -136,17 +133,17 @@ def _share_of(right: npt.NDArray[np.bool_]) -> Callable[[npt.NDArray[np.intp]], 
     return lambda drawn: float(np.mean(right[drawn]))
 
 
-def test_the_interval_over_rows_is_repeatable_and_passes_over_draws_that_say_nothing() -> None:
+def test_the_interval_bootstrap_interval_is_repeatable_and_passes_over_draws_that_say_nothing() -> None:
     few = scored([(True, 0.9, True), *[(False, 0.1, False)] * 9])
 
     def measure(drawn: npt.NDArray[np.intp]) -> float:
-        return METRICS["fraud_caught"](few.taken(drawn))
+        return METRICS["fraud_caught"](few.take(drawn))
 
-    assert over_rows(measure, 10) == over_rows(measure, 10) == Interval(1.0, 1.0, 1.0)
+    assert bootstrap_interval(measure, 10) == bootstrap_interval(measure, 10) == Interval(1.0, 1.0, 1.0)
 
 
 def test_a_figure_that_can_never_be_measured_has_no_interval() -> None:
-    nothing = over_rows(lambda _: math.nan, 5)
+    nothing = bootstrap_interval(lambda _: math.nan, 5)
     assert (nothing.low, nothing.high) == (None, None)
     assert nothing.as_json() == {"mean": None, "low": None, "high": None}
 

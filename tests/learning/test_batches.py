@@ -15,18 +15,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.learning.traffic import traffic
 
-from acefraud.core.events import Event, Happening, OutcomeHeard
+from acefraud.core.events import Event, EventPayload, OutcomeHeard
 from acefraud.core.outcome import Outcome, OutcomeSource
 from acefraud.core.timestamps import NaiveTimeWarning
 from acefraud.core.transaction import Transaction
 from acefraud.datasets import SchemaMapping
 from acefraud.errors import InputError, StoreError
-from acefraud.history import HistoryPlan
+from acefraud.facts.history import HistoryPlan
 from acefraud.learning.learner import Heard, Learner
 from acefraud.learning.options import LearnerOptions
 from acefraud.storage import open_playbook
 from acefraud.storage.memory import MemoryLedger
-from acefraud.storage.playbook import BulletPlaybook, same_fold
+from acefraud.storage.playbook import BulletPlaybook, matches_replay
 
 NEVER = 10**9
 QUIET = LearnerOptions(review_least=NEVER, review_at_last=NEVER, watch_every=NEVER)
@@ -77,7 +77,7 @@ async def lived(learner: Learner, first: Sequence[Outcome], second: Sequence[Out
     return [*heard, *await hear(learner, second, [None] * len(second))]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=settings().max_examples // 4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(first=st.lists(said, max_size=14), second=st.lists(said, max_size=8))
 def test_one_batch_counts_as_one_by_one(opened: Opened, first: list[Outcome], second: list[Outcome]) -> None:
     """Duplicates, revisions, confirmations, opinions of a judge and outcomes before their decision included."""
@@ -92,14 +92,16 @@ def test_one_batch_counts_as_one_by_one(opened: Opened, first: list[Outcome], se
             found.append(
                 {
                     "heard": heard,
-                    "events": [event.what for event in playbook.ledger.read() if isinstance(event.what, OutcomeHeard)],
+                    "events": [
+                        event.payload for event in playbook.ledger.read() if isinstance(event.payload, OutcomeHeard)
+                    ],
                     "bullets": [b.model_dump(exclude={"added_at"}) for b in playbook.snapshot().bullets.values()],
                     "state": playbook.learning(),
                     "kept": [(row.id, row.is_fraud, row.reader, dict(row.facts)) for row in kept],
                     "remembered": (remembered.ids.tolist(), remembered.labels.tolist()),
                 }
             )
-            assert same_fold(playbook)
+            assert matches_replay(playbook)
     assert found[0] == found[1]
 
 
@@ -136,11 +138,11 @@ class Fragile(MemoryLedger):
 
     left = NEVER
 
-    def append(self, happenings: Sequence[Happening], **more: Any) -> list[Event]:
+    def append(self, payloads: Sequence[EventPayload], **more: Any) -> list[Event]:
         if self.left <= 0:
             raise StoreError("the disk is full")
         self.left -= 1
-        return super().append(happenings, **more)
+        return super().append(payloads, **more)
 
 
 def unchanged(learner: Learner, call: Any, error: type[Exception], match: str) -> None:
@@ -150,7 +152,7 @@ def unchanged(learner: Learner, call: Any, error: type[Exception], match: str) -
     with pytest.raises(error, match=match):
         asyncio.run(call)
     assert (ledger.last_seq(), learner.playbook.snapshot(), learner.playbook.learning(), ledger.cases()) == before
-    assert same_fold(learner.playbook)
+    assert matches_replay(learner.playbook)
 
 
 def test_an_outcome_of_another_transaction_is_refused(toy: Any, opened: Opened) -> None:
@@ -200,13 +202,13 @@ def test_what_goes_wrong_in_a_review_is_told_and_the_outcomes_are_kept(toy: Any,
     def failing(*_: object, **__: object) -> None:
         raise InputError("no idea what to make of it")
 
-    monkeypatch.setattr("acefraud.learning.planning.review", failing)
+    monkeypatch.setattr("acefraud.learning.planners.review", failing)
     (*others, last) = asyncio.run(learner.hear_all(stream.outcomes, stream.rows))
     assert last.review is not None
     assert last.review.declined == "no idea what to make of it"
     assert not any(one.review for one in others)
     assert len(learner.playbook.ledger.cases()) == learner.playbook.outcomes == 400
-    told = [event.what for event in learner.playbook.ledger.read() if event.what.kind == "reviewed"]
+    told = [event.payload for event in learner.playbook.ledger.read() if event.payload.kind == "reviewed"]
     assert told == [last.review]
     monkeypatch.undo()
     assert asyncio.run(learner.hear_all(traffic(1, 82).outcomes, traffic(1, 82).rows))[0].review is None
@@ -226,7 +228,7 @@ def test_a_review_that_cannot_be_written_is_told_and_changes_nothing(toy: Any) -
     assert last.review.declined == "the disk is full"
     assert len(learner.playbook) == 0
     assert (ledger.last_seq(), learner.playbook.outcomes) == (400, 400)
-    assert same_fold(learner.playbook)
+    assert matches_replay(learner.playbook)
 
 
 # --- times without a zone -----------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from acefraud.core.transaction import Transaction, Verdict
 from acefraud.learning.demotion import (
     LEAST_RECORD,
     WITH_NEWCOMERS,
-    Demotion,
     Patience,
+    StatusMove,
     demotion_of,
     revival_of,
 )
@@ -36,7 +36,7 @@ def approving() -> Bullet:
     return Bullet(id="b", content="x", argues=Verdict.APPROVE, evidence=APPROVES)
 
 
-def after(bullet: Bullet, support: int, frauds: int, among: int = 2000) -> Demotion | None:
+def after(bullet: Bullet, support: int, frauds: int, among: int = 2000) -> StatusMove | None:
     return demotion_of(bullet, 0.1, Record(support=support, frauds=frauds), among)
 
 
@@ -73,7 +73,7 @@ def test_a_record_that_argues_the_other_way_retires(bullet: Bullet, support: int
 
 def test_a_silent_bullet_is_retired_with_words() -> None:
     found = after(declining(), 3, 3)
-    assert found == Demotion(Status.RETIRED, "held on 3 of the latest 2,000 outcomes, where 100 would be usual")
+    assert found == StatusMove(Status.RETIRED, "held on 3 of the latest 2,000 outcomes, where 100 would be usual")
     assert after(approving(), 10, 0) is not None
 
 
@@ -144,7 +144,7 @@ def watched(status: Status, amount: float, fraud: bool) -> tuple[BulletPlaybook,
 @pytest.mark.parametrize(("amount", "fraud", "words"), [(40.0, False, "held on 0"), (950.0, False, "0 of them fraud")])
 def test_a_watched_bullet_is_retired_with_a_reason_in_the_ledger(amount: float, fraud: bool, words: str) -> None:
     playbook, bullet = watched(Status.ACTIVE, amount, fraud)
-    (change,) = [event.what for event in playbook.ledger.read() if isinstance(event.what, StatusChanged)]
+    (change,) = [event.payload for event in playbook.ledger.read() if isinstance(event.payload, StatusChanged)]
     assert (change.bullet_id, change.status) == (bullet, Status.RETIRED)
     assert words in change.reason
 

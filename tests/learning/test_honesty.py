@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,18 @@ import pytest
 
 from acefraud import BulletPlaybook, Case, Learner, Outcome, Status, TrainingPipeline, load_dataset, open_playbook
 from acefraud.core.events import BulletAdded, DecisionMade, Recalibrated, Reviewed
-from acefraud.core.reading import read_bullet
 from acefraud.core.table import FactTable
 from acefraud.datasets.world import WorldOptions
-from acefraud.embedded.embedder import embedder_named
-from acefraud.embedded.facts import facts_of
-from acefraud.learning import review
+from acefraud.facts.extraction import facts_of
+from acefraud.learning import apply_review
 from acefraud.learning.pipeline import Mode, known_by
+from acefraud.roles.embedded.embedder import embedder_named
+from acefraud.rules.bullet_text import read_bullet
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.exchange import Exported, from_json, to_json
-from acefraud.storage.playbook import same_fold
+from acefraud.storage.playbook import matches_replay
+
+pytestmark = pytest.mark.no_cover  # coverage doubles their time, and smaller tests cover these lines
 
 WORLD = load_dataset("complex_fraud_detection", seed=5, options=WorldOptions(transactions=500))
 
@@ -33,6 +36,21 @@ async def hear_all(learner: Learner, cases: Sequence[Case]) -> None:
     for case in cases:
         await learner.decide(case.transaction)
         await learner.hear(Outcome(transaction_id=case.transaction.id, is_fraud=case.is_fraud))
+
+
+@pytest.fixture(scope="module")
+def studied_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("studied") / "book.db"
+    with open_playbook(path) as book:
+        Learner(book).study(WORLD.train)
+    return path
+
+
+@pytest.fixture
+def studied(studied_once: Path, tmp_path: Path) -> Iterator[BulletPlaybook]:
+    """A playbook that was trained on the world."""
+    with open_playbook(shutil.copy(studied_once, tmp_path / "studied.db")) as book:
+        yield book
 
 
 def test_training_labels_that_had_not_arrived_are_waited_for() -> None:
@@ -58,10 +76,10 @@ def test_no_decision_depends_on_a_training_label_that_arrives_after_it() -> None
     assert first.probabilities[before].tolist() == second.probabilities[before].tolist()
 
 
-def test_an_imported_playbook_keeps_its_bullets_while_there_are_few_cases_to_fit_them_on() -> None:
-    source = BulletPlaybook()
-    Learner(source).study(WORLD.train)
-    exported = from_json(to_json(Exported.of(source.snapshot())), file="x")
+def test_an_imported_playbook_keeps_its_bullets_while_there_are_few_cases_to_fit_them_on(
+    studied: BulletPlaybook,
+) -> None:
+    exported = from_json(to_json(Exported.of(studied.snapshot())), file="x")
     copy = BulletPlaybook()
     copy.record([BulletAdded(bullet=bullet) for bullet in exported.bullets])
     copy.record([Recalibrated(node=node, calibration=frame) for node, frame in exported.calibrations.items()])
@@ -71,20 +89,18 @@ def test_an_imported_playbook_keeps_its_bullets_while_there_are_few_cases_to_fit
     assert len(kept) >= 0.8 * len(before)
 
 
-def test_what_an_analyst_wrote_stays_though_it_never_fired() -> None:
-    playbook = BulletPlaybook()
-    learner = Learner(playbook)
-    learner.study(WORLD.train)
-    mine = playbook.add_bullet("Amount above 90,000 and an emulator: decline", who="ana")
-    run(hear_all(learner, WORLD.test[:60]))
-    bullet = playbook.get_bullet(mine)
+def test_what_an_analyst_wrote_stays_though_it_never_fired(studied: BulletPlaybook) -> None:
+    mine = studied.add_bullet("Amount above 90,000 and an emulator: decline", who="ana")
+    run(hear_all(Learner(studied), WORLD.test[:60]))
+    bullet = studied.get_bullet(mine)
     assert bullet is not None
     assert bullet.status is Status.ACTIVE
 
 
 @pytest.fixture
-def shared(tmp_path: Path) -> Iterator[tuple[BulletPlaybook, BulletPlaybook]]:
-    with open_playbook(tmp_path / "book.db") as one, open_playbook(tmp_path / "book.db") as other:
+def shared(studied_once: Path, tmp_path: Path) -> Iterator[tuple[BulletPlaybook, BulletPlaybook]]:
+    path = shutil.copy(studied_once, tmp_path / "book.db")
+    with open_playbook(path) as one, open_playbook(path) as other:
         yield one, other
 
 
@@ -93,23 +109,22 @@ def test_learning_goes_on_while_somebody_else_decides(
 ) -> None:
     mine, theirs = shared
     learner, decider = Learner(mine), Learner(theirs)
-    learner.study(WORLD.train)
     waiting = list(WORLD.test)
 
     def interrupted(*given: Any, **more: Any) -> Reviewed:
         """In the middle of a step, the other side records a decision."""
         decision = decide(decider.decide_on(waiting.pop().transaction, theirs.snapshot()))
         theirs.record([DecisionMade(decision=decision)])
-        return review.apply(*given, **more)
+        return apply_review.apply(*given, **more)
 
-    monkeypatch.setattr("acefraud.learning.learner.apply", interrupted)
+    monkeypatch.setattr("acefraud.learning.reviewer.apply", interrupted)
     run(hear_all(learner, WORLD.test[:100]))
     times = len(WORLD.test) - len(waiting)
     assert times > 0
-    done = [event.what for event in mine.ledger.read() if isinstance(event.what, Reviewed)]
+    done = [event.payload for event in mine.ledger.read() if isinstance(event.payload, Reviewed)]
     assert len(done) == times, "every step that was interrupted, once"
     assert not any(one.declined for one in done)
-    assert same_fold(mine)
+    assert matches_replay(mine)
 
 
 def decide(work: Any) -> Any:
@@ -121,15 +136,13 @@ def decide(work: Any) -> Any:
     raise AssertionError("it waited")
 
 
-def test_another_embedder_makes_another_decision_and_the_recorded_one_is_returned() -> None:
-    playbook = BulletPlaybook()
-    learner = Learner(playbook)
-    learner.study(WORLD.train)
-    other = Learner(playbook, selector=HybridSelector(embedding_model=embedder_named("hashing")))
+def test_another_embedder_makes_another_decision_and_the_recorded_one_is_returned(studied: BulletPlaybook) -> None:
+    learner = Learner(studied)
+    other = Learner(studied, selector=HybridSelector(embedding_model=embedder_named("hashing")))
     transaction = WORLD.test[0].transaction
     first, second = run(learner.decide(transaction)), run(other.decide(transaction))
     assert first.id != second.id
-    assert run(learner.decide(transaction)) == first == playbook.ledger.decision(first.id)
+    assert run(learner.decide(transaction)) == first == studied.ledger.decisions([first.id]).get(first.id)
 
 
 def test_how_often_is_reflected_does_not_depend_on_restarts() -> None:
@@ -141,24 +154,21 @@ def test_how_often_is_reflected_does_not_depend_on_restarts() -> None:
             if restarts:
                 learner = Learner(playbook)
             run(hear_all(learner, (case,)))
-        counts.append([event.what.kind for event in playbook.ledger.read()].count("recalibrated"))
+        counts.append([event.payload.kind for event in playbook.ledger.read()].count("recalibrated"))
     # candidate thresholds are chosen anew on a restart, so the lessons differ a little; their number must not collapse
     assert min(counts) >= 0.6 * max(counts) > 0
 
 
-def test_a_claim_stays_a_claim_beside_the_measurement() -> None:
-    playbook = BulletPlaybook()
-    learner = Learner(playbook)
-    learner.study(WORLD.train)
+def test_a_claim_stays_a_claim_beside_the_measurement(studied: BulletPlaybook) -> None:
     words = "VPN and a new device = 99% fraud"
     condition = read_bullet(words).condition
     assert condition is not None
-    mine = playbook.add_bullet(words, evidence=learner.measure(condition))
-    bullet = playbook.get_bullet(mine)
+    mine = studied.add_bullet(words, evidence=Learner(studied).measure(condition))
+    bullet = studied.get_bullet(mine)
     assert bullet is not None
     assert bullet.claim is not None
     assert "its figure is a claim; measured: " in bullet.shown
-    learnt = [b for b in playbook.get_bullets_for_node("fraud_detection") if b.id != mine]
+    learnt = [b for b in studied.get_bullets_for_node("fraud_detection") if b.id != mine]
     assert learnt
     assert not any(b.claim for b in learnt), "what the engine measured is no claim"
 

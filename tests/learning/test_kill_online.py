@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from acefraud.storage import open_playbook
-from acefraud.storage.playbook import same_fold
+from acefraud.storage.playbook import matches_replay
 
 ONLINE_RUN = """
 import asyncio, random, sys
@@ -31,8 +31,8 @@ def case(n):
 async def go_on(book):
     learner = Learner(book, options=LearnerOptions(review_least=3, watch_every=10))
     print("opened", flush=True)
-    n = sum(event.what.kind == "decision_made" for event in book.ledger.read())
-    if n and not book.ledger.outcomes_of(f"t{n - 1}"):
+    n = sum(event.payload.kind == "decision_made" for event in book.ledger.read())
+    if n and not book.ledger.transaction_events([f"t{n - 1}"])[f"t{n - 1}"].outcomes:
         n -= 1  # the run was cut short between a decision and its outcome
     while True:
         transaction, fraud = case(n)
@@ -70,10 +70,11 @@ def check(path: Path, acknowledged: set[str]) -> int:
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     with open_playbook(path, create=False) as book:
-        assert same_fold(book)
+        assert matches_replay(book)
         for line in acknowledged:
             what, name = line.split()
-            found = book.ledger.decisions_of(name) if what == "decided" else book.ledger.outcomes_of(name)
+            events = book.ledger.transaction_events([name])[name]
+            found = events.decisions if what == "decided" else events.outcomes
             assert found, f"{line} was acknowledged and is gone"
             assert what == "decided" or len(found) == 1
         cases = {case.transaction.id for case in book.ledger.cases()}

@@ -11,16 +11,17 @@ import pytest
 
 from acefraud.core.bullet import Source, Status
 from acefraud.core.condition import Condition
-from acefraud.core.events import Event, Happening, Reviewed, StatusChanged
+from acefraud.core.events import Event, EventPayload, Reviewed, StatusChanged
 from acefraud.core.evidence import Evidence, Record
 from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.errors import StoreConflict, StoreError
-from acefraud.learning.learner import ATTEMPTS, Learner
+from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
+from acefraud.learning.reviewer import ATTEMPTS
 from acefraud.storage import open_playbook
 from acefraud.storage.memory import MemoryLedger
-from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook, same_fold
+from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook, matches_replay
 
 # --- all or nothing ----------------------------------------------------------------------------------------------
 
@@ -30,10 +31,10 @@ class Fragile(MemoryLedger):
 
     broken = False
 
-    def append(self, happenings: Sequence[Happening], **more: Any) -> list[Event]:
+    def append(self, payloads: Sequence[EventPayload], **more: Any) -> list[Event]:
         if self.broken:
             raise StoreError("the disk is full")
-        return super().append(happenings, **more)
+        return super().append(payloads, **more)
 
 
 def test_a_study_that_cannot_be_written_leaves_nothing(toy: Any) -> None:
@@ -58,7 +59,7 @@ def test_a_study_that_fails_half_way_leaves_nothing(toy: Any, monkeypatch: pytes
         assert len(learner.playbook) > 0, "bullets are there within the step"
         raise ZeroDivisionError
 
-    monkeypatch.setattr("acefraud.learning.review.recalibrate", failing)
+    monkeypatch.setattr("acefraud.learning.apply_review.recalibrate", failing)
     with pytest.raises(ZeroDivisionError):
         learner.study(toy.cases(80))
     assert len(learner.playbook) == 0
@@ -70,7 +71,7 @@ def test_a_study_is_one_step_with_its_cases_and_its_bullets(toy: Any) -> None:
     added = learner.study(toy.cases(80), dataset="toy", mapping='label = "x"\n')
     events = list(learner.playbook.ledger.read())
     assert {event.at for event in events} == {events[0].at}
-    assert events[0].what.kind == "trained"
+    assert events[0].payload.kind == "trained"
     assert (learner.playbook.snapshot().mapping, len(learner.remembered())) == ('label = "x"\n', 80)
     bullets = learner.playbook.snapshot().bullets
     assert set(added) <= set(bullets)
@@ -105,10 +106,10 @@ def test_demotion_is_an_event_with_its_reason() -> None:
     learner = failed()
     (demoted,) = learner.playbook.snapshot().bullets.values()
     assert (demoted.status, demoted.status_by) == (Status.RETIRED, THE_ENGINE)
-    last = learner.playbook.ledger.history(demoted.id)[-1].what
+    last = learner.playbook.ledger.history(demoted.id)[-1].payload
     assert isinstance(last, StatusChanged)
     assert last.reason.startswith("of the latest 120 outcomes: 5 of 60 past cases were fraud")
-    (event,) = [event.what for event in learner.playbook.ledger.read() if event.what.kind == "reviewed"]
+    (event,) = [event.payload for event in learner.playbook.ledger.read() if event.payload.kind == "reviewed"]
     assert (event.whole, event.retired, event.cases) == (False, (demoted.id,), 120)
 
 
@@ -145,7 +146,7 @@ def test_what_a_person_retired_is_not_revived_and_what_the_engine_retired_is(toy
     assert found is not None
     assert strongest.id not in added, "it is no new one"
     assert found.status is (Status.RETIRED if who == "ana" else Status.ACTIVE)
-    last = learner.playbook.ledger.history(strongest.id)[-1].what
+    last = learner.playbook.ledger.history(strongest.id)[-1].payload
     assert isinstance(last, StatusChanged)
     assert (f"it had been retired by {THE_ENGINE}" in last.reason) == (who == THE_ENGINE)
     same = [one for one in learner.playbook.snapshot().bullets.values() if one.condition == strongest.condition]
@@ -172,11 +173,11 @@ def test_two_learners_on_one_file_lose_nothing(toy: Any, tmp_path: Path) -> None
         asyncio.run(interleaved(Learner(one), Learner(other), cases))
         for playbook in (one, other):
             playbook.refresh()
-            assert same_fold(playbook)
+            assert matches_replay(playbook)
         assert one.snapshot() == other.snapshot()
         for case in cases:
-            assert len(one.ledger.decisions_of(case.transaction.id)) == 1
-            assert len(one.ledger.outcomes_of(case.transaction.id)) == 1
+            events = one.ledger.transaction_events([case.transaction.id])[case.transaction.id]
+            assert [len(events.decisions), len(events.outcomes)] == [1, 1]
         both, vpn, small = list(one.snapshot().bullets.values())[:3]
         facts = [case.transaction.facts for case in cases]
         assert both.record.support == sum(f["amount"] > 2000 and f["vpn"] is True for f in facts)
@@ -194,7 +195,7 @@ def test_a_learner_that_was_overtaken_says_so_and_learns_at_the_next_review(
         raise StoreConflict("somebody else was faster")
 
     cases = toy.cases(150)
-    monkeypatch.setattr("acefraud.learning.learner.apply", overtaken)
+    monkeypatch.setattr("acefraud.learning.reviewer.apply", overtaken)
 
     async def hear(part: Sequence[Case]) -> list[Reviewed]:
         heard = []
@@ -205,10 +206,10 @@ def test_a_learner_that_was_overtaken_says_so_and_learns_at_the_next_review(
 
     reviews = asyncio.run(hear(cases[:70]))
     assert {one.declined for one in reviews} == {f"given up after {ATTEMPTS} attempts: somebody else was faster"}
-    assert [event.what for event in learner.playbook.ledger.read() if event.what.kind == "reviewed"] == reviews
+    assert [event.payload for event in learner.playbook.ledger.read() if event.payload.kind == "reviewed"] == reviews
     assert len(learner.playbook) == 0
     assert len(learner.playbook.ledger.cases()) == 70
     monkeypatch.undo()
     assert asyncio.run(hear(cases[70:]))[0].added
     assert len(learner.playbook) > 0
-    assert same_fold(learner.playbook)
+    assert matches_replay(learner.playbook)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.learning.test_proposing import Scripted, proposal, world
+from tests.learning.test_model_lessons import Scripted, proposal, world
 from tests.learning.traffic import Traffic, hear, traffic
 from tests.storage.acknowledged import Meanwhile
 
@@ -19,14 +19,15 @@ from acefraud.core.events import Reviewed, Trained
 from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import Case, Transaction
 from acefraud.errors import StoreConflict
-from acefraud.learning.learner import ATTEMPTS, Heard, Learner
+from acefraud.learning.learner import Heard, Learner
 from acefraud.learning.options import LearnerOptions
-from acefraud.learning.reflecting import ReflectionPolicy
+from acefraud.learning.reflection_policy import ReflectionPolicy
+from acefraud.learning.reviewer import ATTEMPTS
 from acefraud.roles.reflector import Reflector
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage import open_playbook
 from acefraud.storage.memory import MemoryLedger
-from acefraud.storage.playbook import BulletPlaybook, same_fold
+from acefraud.storage.playbook import BulletPlaybook, matches_replay
 
 
 class Shared:
@@ -57,10 +58,10 @@ def test_a_training_that_somebody_else_overtakes_is_worked_out_again_and_kept(to
     shared.meanwhile(*shared.adding(1))
     added = studied(cases, shared)
     assert added == studied(cases, Shared()), "a note changes nothing of what the cases teach"
-    assert sum(isinstance(event.what, Trained) for event in shared.ledger.read()) == 1
+    assert sum(isinstance(event.payload, Trained) for event in shared.ledger.read()) == 1
     assert len(shared.ledger.cases()) == 300
     assert {bullet.content for bullet in shared.playbook.snapshot().bullets.values()} >= {"Note 0 of ana"}
-    assert same_fold(shared.playbook)
+    assert matches_replay(shared.playbook)
 
 
 def test_a_training_that_is_overtaken_every_time_says_by_whom(toy: Any) -> None:
@@ -82,7 +83,7 @@ def test_a_fit_that_somebody_else_overtakes_is_fitted_again(toy: Any) -> None:
     bullet = shared.playbook.get_bullet(first)
     assert bullet is not None
     assert (bullet.status, bullet.status_by) == (Status.RETIRED, "ana")
-    assert same_fold(shared.playbook)
+    assert matches_replay(shared.playbook)
 
 
 # --- a lesson -----------------------------------------------------------------------------------------------------
@@ -100,7 +101,7 @@ async def lived(learner: Learner, cases: Sequence[Case], before_hearing: Callabl
 def test_a_lesson_that_meets_a_conflict_every_time_is_told_and_stands_in_the_ledger() -> None:
     """Whoever reflects: the lesson is not written, and nobody has to guess that there was one."""
     shared = Shared()
-    reflector = Reflector.played_by(Scripted(lambda _: proposal("amount > 500 and vpn is true")))
+    reflector = Reflector(model=Scripted(lambda _: proposal("amount > 500 and vpn is true")))
     learner = Learner(shared.playbook, reflector=reflector, policy=ReflectionPolicy(together=1))
     notes = iter(range(10**6))
 
@@ -116,7 +117,7 @@ def test_a_lesson_that_meets_a_conflict_every_time_is_told_and_stands_in_the_led
     assert told
     assert all(review.declined for review in told)
     assert f"given up after {ATTEMPTS} attempts: ana wrote event" in told[0].declined
-    written = [event.what for event in shared.ledger.read() if isinstance(event.what, Reviewed)]
+    written = [event.payload for event in shared.ledger.read() if isinstance(event.payload, Reviewed)]
     assert written == told
     assert all(bullet.content.startswith("Note") for bullet in shared.playbook.snapshot().bullets.values())
 
@@ -128,7 +129,7 @@ def test_a_review_that_meets_a_conflict_every_time_is_told_and_stands_in_the_led
     (*_, last) = asyncio.run(learner.hear_all(stream.outcomes, stream.rows))
     assert last.review is not None
     assert last.review.declined.startswith(f"given up after {ATTEMPTS} attempts: ana wrote event ")
-    assert [event.what for event in shared.ledger.read() if isinstance(event.what, Reviewed)] == [last.review]
+    assert [event.payload for event in shared.ledger.read() if isinstance(event.payload, Reviewed)] == [last.review]
 
 
 # --- deciding -----------------------------------------------------------------------------------------------------
@@ -199,9 +200,9 @@ def test_threads_that_share_a_learner_hear_of_everything_once(tmp_path: Path) ->
         assert sorted(learner.remembered().ids.tolist()) == sorted(stream.rows.ids.tolist())
         assert playbook.outcomes == len(stream)
         told = [one.review for one in heard if one.review is not None]
-        written = [event.what for event in playbook.ledger.read() if isinstance(event.what, Reviewed)]
+        written = [event.payload for event in playbook.ledger.read() if isinstance(event.payload, Reviewed)]
         assert sorted(map(str, told)) == sorted(map(str, written))
         assert any(review.added for review in told)
-        assert same_fold(playbook)
+        assert matches_replay(playbook)
         contents = [bullet.content for bullet in playbook.get_bullets_for_node(DEFAULT_NODE)]
         assert len(set(contents)) == len(contents)

@@ -16,12 +16,14 @@ from tests.learning.traffic import Traffic, bullets_of, hear, names_it, traffic,
 from acefraud.core.bullet import Status
 from acefraud.core.events import Reviewed, StatusChanged
 from acefraud.core.transactions import Cases
-from acefraud.embedded.induction.boosting import InductionOptions
-from acefraud.embedded.reflector import ReflectorOptions
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
+from acefraud.roles.embedded.reflector import ReflectorOptions
 from acefraud.roles.reflector import Reflector
+from acefraud.rules.induction.boosting import InductionOptions
 from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook
+
+pytestmark = pytest.mark.no_cover  # coverage doubles their time, and smaller tests cover these lines
 
 QUICK = ReflectorOptions(induction=InductionOptions(rounds=12, runs=1))
 WITHIN_CASES = 200
@@ -128,7 +130,7 @@ def silent_about(learner: Learner, seed: int) -> list[str]:
     every = learner.playbook.snapshot().bullets.values()
     active = [bullet.model_copy(update={"status": Status.ACTIVE}) for bullet in every]
     once = {bullet.id for bullet in names_it(active, seed)}
-    changes = [event.what for event in learner.playbook.ledger.read() if isinstance(event.what, StatusChanged)]
+    changes = [event.payload for event in learner.playbook.ledger.read() if isinstance(event.payload, StatusChanged)]
     return [change.reason for change in changes if change.bullet_id in once and change.status is not Status.ACTIVE]
 
 
@@ -219,6 +221,6 @@ def test_every_review_is_in_the_ledger_and_with_the_outcome_that_it_followed() -
     learner = quick()
     heard = hear(learner, traffic(1500, 21, share=0.04))
     reviews = [one.review for one in heard if one.review is not None]
-    assert reviews == [event.what for event in learner.playbook.ledger.read() if isinstance(event.what, Reviewed)]
+    assert reviews == [event.payload for event in learner.playbook.ledger.read() if isinstance(event.payload, Reviewed)]
     assert any(review.whole for review in reviews)
     assert {one for review in reviews for one in review.added} == set(learner.playbook.snapshot().bullets)

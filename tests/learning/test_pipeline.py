@@ -15,7 +15,7 @@ from acefraud.datasets import Dataset, load_dataset
 from acefraud.datasets.world import WorldOptions
 from acefraud.learning.learner import Learner
 from acefraud.learning.pipeline import Mode, ModeRun, TrainingPipeline
-from acefraud.storage.playbook import BulletPlaybook, same_fold
+from acefraud.storage.playbook import BulletPlaybook, matches_replay
 
 
 @pytest.fixture(scope="module")
@@ -40,17 +40,18 @@ def test_every_case_is_decided_once_and_set_beside_its_label(world: Dataset, run
     for mode, got in runs.items():
         assert got.mode is mode
         assert got.labels.tolist() == [case.is_fraud for case in world.test]
-        decided = [got.playbook.ledger.decisions_of(case.transaction.id) for case in world.test]
+        found = got.playbook.ledger.transaction_events([case.transaction.id for case in world.test])
+        decided = [events.decisions for events in found.values()]
         assert [len(made) for made in decided] == [1] * len(world.test)
-        assert got.declined.tolist() == [made[0].decision.verdict is Verdict.DECLINE for made in decided]
-        assert got.probabilities.tolist() == [made[0].decision.probability for made in decided]
-        assert same_fold(got.playbook)
+        assert got.declined.tolist() == [made[0].verdict is Verdict.DECLINE for made in decided]
+        assert got.probabilities.tolist() == [made[0].probability for made in decided]
+        assert matches_replay(got.playbook)
 
 
 def test_vanilla_leaves_an_empty_playbook_and_hears_nothing(runs: dict[Mode, ModeRun]) -> None:
     got = runs[Mode.VANILLA]
     assert (len(got.playbook), got.bullets, got.cited) == (0, 0, 0.0)
-    assert {event.what.kind for event in got.playbook.ledger.read()} == {"decision_made"}
+    assert {event.payload.kind for event in got.playbook.ledger.read()} == {"decision_made"}
     assert got.playbook.ledger.cases() == []
 
 
@@ -58,7 +59,7 @@ def test_online_only_starts_empty_and_learns_on_the_way(toy: Any) -> None:
     cases = toy.cases(120, delay=2)
     got = run(Mode.ONLINE_ONLY, toy.cases(80, seed=9, prefix="train"), cases)
     assert sources(got.playbook) == {Source.ONLINE}
-    first = got.playbook.ledger.decisions_of("c0")[0].decision
+    first = got.playbook.ledger.transaction_events(["c0"])["c0"].decisions[0]
     assert (first.revision, first.cited) == (0, ())
     assert not [case for case in got.playbook.ledger.cases() if case.transaction.id.startswith("train")]
 
@@ -67,10 +68,10 @@ def test_offline_online_studies_the_training_part_first(world: Dataset, runs: di
     got = runs[Mode.OFFLINE_ONLINE]
     assert Source.OFFLINE in sources(got.playbook)
     events = list(got.playbook.ledger.read())
-    decided = next(place for place, event in enumerate(events) if event.what.kind == "decision_made")
-    assert events[0].what.kind == "trained"
-    assert {event.what.kind for event in events[:decided]} >= {"trained", "bullet_added", "recalibrated"}
-    assert not {"outcome_heard", "outcome_revised"} & {event.what.kind for event in events[:decided]}
+    decided = next(place for place, event in enumerate(events) if event.payload.kind == "decision_made")
+    assert events[0].payload.kind == "trained"
+    assert {event.payload.kind for event in events[:decided]} >= {"trained", "bullet_added", "recalibrated"}
+    assert not {"outcome_heard", "outcome_revised"} & {event.payload.kind for event in events[:decided]}
 
 
 @pytest.mark.parametrize("mode", Mode)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,13 +20,13 @@ from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import Case, Transaction
 from acefraud.datasets import load_dataset
 from acefraud.datasets.world import WorldOptions
-from acefraud.embedded import facts
-from acefraud.embedded.facts import READER
-from acefraud.embedded.text import TextFacts, read_facts
+from acefraud.facts import extraction as facts
+from acefraud.facts.extraction import READER
+from acefraud.facts.text import TextFacts, read_facts
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
 from acefraud.storage import open_playbook
-from acefraud.storage.playbook import BulletPlaybook, same_fold
+from acefraud.storage.playbook import BulletPlaybook, matches_replay
 from acefraud.storage.sqlite import SqliteLedger
 
 WORLD = load_dataset("complex_fraud_detection", seed=9, options=WorldOptions(transactions=300))
@@ -63,16 +64,21 @@ async def live(learner: Learner, cases: Any) -> None:
     )
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """A file in which texts were studied, decided and heard of; the outcome of one decision is still to come."""
-    found = tmp_path / "book.db"
+@pytest.fixture(scope="module")
+def path_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = tmp_path_factory.mktemp("read") / "book.db"
     with open_playbook(found) as book:
         learner = Learner(book)
         learner.study(WORLD.train[:120])
         asyncio.run(live(learner, WORLD.test[:60]))
         asyncio.run(learner.decide(WORLD.test[70].transaction))
     return found
+
+
+@pytest.fixture
+def path(path_once: Path, tmp_path: Path) -> Path:
+    """A file in which texts were studied, decided and heard of; the outcome of one decision is still to come."""
+    return Path(shutil.copy(path_once, tmp_path))
 
 
 # --- texts are read once ------------------------------------------------------------------------------------------
@@ -116,7 +122,7 @@ def test_facts_stay_as_they_were_when_a_transaction_was_decided(reader: Reader) 
 
 
 def rereads(book: BulletPlaybook) -> list[Reread]:
-    return [event.what for event in book.ledger.read() if isinstance(event.what, Reread)]
+    return [event.payload for event in book.ledger.read() if isinstance(event.payload, Reread)]
 
 
 def with_fact(learner: Learner) -> int:
@@ -157,7 +163,7 @@ def test_reading_anew_replaces_facts_and_other_learners_notice(path: Path, newer
         assert reviewed.cases == with_fact(theirs) == 180
         assert theirs.remembered().ids.tolist() == order, "their places stay"
         one.refresh()
-        assert same_fold(one)
+        assert matches_replay(one)
         count = newer.read
         again = mine.reread()
         assert (again.cases, again.changed, newer.read) == (0, 0, count), "all were read by this one"

@@ -14,13 +14,13 @@ import pytest
 from tests.learning.traffic import hear, traffic
 
 from acefraud.core.playbook import PlaybookState
-from acefraud.embedded.reflector import EmbeddedReflector
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.review import review
+from acefraud.roles.embedded.reflector import EmbeddedReflector
 from acefraud.roles.reflector import Reflector
 from acefraud.storage import open_playbook
-from acefraud.storage.playbook import BulletPlaybook, same_fold
+from acefraud.storage.playbook import BulletPlaybook, matches_replay
 from acefraud.storage.sqlite import SqliteLedger
 
 ROOT = Path(__file__).parents[2]
@@ -44,19 +44,18 @@ def bytes_of(playbook: BulletPlaybook) -> str:
     for event in playbook.ledger.read():
         state.apply(event)
     kept = state.checkpoint()
-    pages = [page.table + b"|".join(page.bullets) for page in kept.pages.values()]
-    return hashlib.sha256(kept.frame.model_dump_json().encode() + b"".join(pages)).hexdigest()
+    return hashlib.sha256(kept.header.model_dump_json().encode() + b"|".join(kept.pages.values())).hexdigest()
 
 
 def test_the_same_events_give_the_same_bytes(tmp_path: Path) -> None:
     path = tmp_path / "book.db"
     with BulletPlaybook(SqliteLedger.open(path), clock=lambda: START) as book:
         lived(book, 1)
-        assert same_fold(book)
+        assert matches_replay(book)
         written = bytes_of(book)
         state = book._state.checkpoint()
     with open_playbook(path) as again:
-        assert same_fold(again)
+        assert matches_replay(again)
         assert again._state.checkpoint() == state, "from a checkpoint and the events after it"
         assert bytes_of(again) == written
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,10 +21,9 @@ from acefraud.datasets.world import WorldOptions
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
 from acefraud.selection.hybrid import HybridSelector
-from acefraud.storage.playbook import BulletPlaybook
+from acefraud.storage import BulletPlaybook, open_playbook
 
-WORLD = load_dataset("complex_fraud_detection", seed=7, options=WorldOptions(transactions=400))
-Made = Callable[[], tuple[BulletPlaybook, list[Transaction]]]
+Made = tuple[BulletPlaybook, list[Transaction]]
 PROSE = "Customers who sound nervous and ask for a refund should be declined"
 
 
@@ -41,34 +42,52 @@ def with_gaps(table: FactTable, seed: int) -> FactTable:
     return FactTable.of_columns(Columns(numbers, dict(columns.flags), words), count)
 
 
-def records() -> tuple[BulletPlaybook, list[Transaction]]:
-    """A book that was trained on records, and others to be decided, some facts of which are missing."""
-    playbook = BulletPlaybook()
+def records(playbook: BulletPlaybook) -> list[Transaction]:
+    """Train the playbook on records, and give others to decide, some facts of which are missing."""
     past = traffic(3000, 71, share=0.05)
     rows = transactions_of(with_gaps(past.rows.facts, 1), "past-")
     Learner(playbook).study(Cases(rows, past.labels))
-    return playbook, list(transactions_of(with_gaps(traffic(250, 72, share=0.2).rows.facts, 2), "new-"))
+    return list(transactions_of(with_gaps(traffic(250, 72, share=0.2).rows.facts, 2), "new-"))
 
 
-def texts() -> tuple[BulletPlaybook, list[Transaction]]:
+def texts(playbook: BulletPlaybook) -> list[Transaction]:
     """The same for transactions that are told in words; some bring facts too, and one brings nothing but facts."""
-    playbook = BulletPlaybook()
-    Learner(playbook).study(WORLD.train)
+    world = load_dataset("complex_fraud_detection", seed=7, options=WorldOptions(transactions=400))
+    Learner(playbook).study(world.train)
     chance = random.Random(3)
-    told = [case.transaction for case in WORLD.test]
+    told = [case.transaction for case in world.test]
     some = [
         one.model_copy(update={"facts": {**one.facts, "amount": chance.uniform(5, 5000)}}) if place % 7 == 0 else one
         for place, one in enumerate(told)
     ]
-    return playbook, [*some, Transaction(id="bare", facts={"amount": 900.0, "vpn": True})]
+    return [*some, Transaction(id="bare", facts={"amount": 900.0, "vpn": True})]
 
 
-@pytest.mark.parametrize("made", [records, texts])
+@pytest.fixture(scope="module")
+def trained_once(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, list[Transaction]]]:
+    """A file for each kind of transaction, trained once, and what is to be decided with it."""
+    found = {}
+    for train in (records, texts):
+        path = tmp_path_factory.mktemp("trained") / f"{train.__name__}.db"
+        with open_playbook(path) as book:
+            found[train.__name__] = path, train(book)
+    return found
+
+
+@pytest.fixture(params=["records", "texts"])
+def made(
+    request: pytest.FixtureRequest, tmp_path: Path, trained_once: dict[str, tuple[Path, list[Transaction]]]
+) -> Iterator[Made]:
+    path, rows = trained_once[request.param]
+    with open_playbook(shutil.copy(path, tmp_path)) as book:
+        yield book, rows
+
+
 @pytest.mark.parametrize("explore", [True, False], ids=["draws", "no draws"])
 @pytest.mark.parametrize("prose", [False, True], ids=["conditions only", "with prose"])
 @pytest.mark.parametrize("n_bullets", [3, 10])
 def test_scores_are_what_deciding_comes_to(made: Made, explore: bool, prose: bool, n_bullets: int) -> None:
-    playbook, rows = made()
+    playbook, rows = made
     if prose:
         playbook.add_bullet(PROSE)
         playbook.add_bullet("Emulators and VPNs are often seen together in fraud", status=Status.PINNED)
@@ -85,8 +104,8 @@ def test_scores_are_what_deciding_comes_to(made: Made, explore: bool, prose: boo
     assert len({round(p, 6) for p in scores.probabilities.tolist()}) > 3
 
 
-def test_scores_with_every_bullet_leave_none_out() -> None:
-    playbook, rows = records()
+def test_scores_with_every_bullet_leave_none_out(made: Made) -> None:
+    playbook, rows = made
     few, all_ = (Learner(playbook, options=LearnerOptions(n_bullets=n)) for n in (2, 10_000))
     every = few.score_all(rows, every_bullet=True)
     np.testing.assert_allclose(every.probabilities, all_.score_all(rows).probabilities, atol=1e-9)

@@ -21,7 +21,7 @@ from acefraud.core.events import OutcomeHeard, Reviewed
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
 from acefraud.storage import open_playbook
-from acefraud.storage.playbook import BulletPlaybook, same_fold
+from acefraud.storage.playbook import BulletPlaybook, matches_replay
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,9 +38,9 @@ def test_two_learners_that_hear_half_of_a_stream_each_remember_all_of_it(tmp_pat
         assert [first.facts.row(n) for n in range(0, 1600, 37)] == [second.facts.row(n) for n in range(0, 1600, 37)]
         for playbook in (one, other):
             playbook.refresh()
-            assert same_fold(playbook)
+            assert matches_replay(playbook)
         assert one.snapshot() == other.snapshot()
-        reviews = [event.what for event in one.ledger.read() if isinstance(event.what, Reviewed)]
+        reviews = [event.payload for event in one.ledger.read() if isinstance(event.payload, Reviewed)]
         assert not any(review.declined for review in reviews)
         assert max(review.cases for review in reviews) > 1000, "of all cases, whoever heard them"
         assert names_it(bullets_of(learners[0]), 51)
@@ -66,11 +66,11 @@ def test_a_review_that_another_learner_did_meanwhile_is_not_done_again(tmp_path:
     with open_playbook(tmp_path / "book.db") as one, open_playbook(tmp_path / "book.db") as other:
         first, second = Learner(one), Learner(other)
         hear(first, stream.part(slice(0, 300)))
-        done = [event for event in one.ledger.read() if isinstance(event.what, Reviewed)]
+        done = [event for event in one.ledger.read() if isinstance(event.payload, Reviewed)]
         assert done
         (heard,) = hear(second, stream.part(slice(300, 301)))
         assert heard.review is None
-        assert len([event for event in one.ledger.read() if isinstance(event.what, Reviewed)]) == len(done)
+        assert len([event for event in one.ledger.read() if isinstance(event.payload, Reviewed)]) == len(done)
 
 
 # --- processes of their own ---------------------------------------------------------------------------------------
@@ -140,14 +140,16 @@ def test_processes_on_one_file_learn_as_well_as_one_learner(tmp_path: Path, proc
         declined = heard_by(path, seed, count, processes)
         with open_playbook(path) as book:
             learner = Learner(book)
-            heard = Counter(event.what.subject for event in book.ledger.read() if isinstance(event.what, OutcomeHeard))
+            heard = Counter(
+                event.payload.subject for event in book.ledger.read() if isinstance(event.payload, OutcomeHeard)
+            )
             assert heard == Counter(stream.rows.ids.tolist()), "each once"
-            assert same_fold(book)
+            assert matches_replay(book)
             remembered = learner.remembered()
             truth = dict(zip(stream.rows.ids.tolist(), stream.labels.tolist(), strict=True))
             assert dict(zip(remembered.ids.tolist(), remembered.labels.tolist(), strict=True)) == truth
             together.append(accuracy(learner, fresh))
-            reviews = [event.what for event in book.ledger.read() if isinstance(event.what, Reviewed)]
+            reviews = [event.payload for event in book.ledger.read() if isinstance(event.payload, Reviewed)]
             assert names_it(bullets_of(learner), seed)
         print(f"{processes} processes, seed {seed}: {together[-1]:.4f}, alone {alone[-1]:.4f}; ", end="")
         print(f"{len(reviews)} reviews, {len(declined)} declined {declined[:1]}")

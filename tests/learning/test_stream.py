@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from acefraud.core.decision import Decision
@@ -72,7 +72,6 @@ hours = st.none() | st.integers(0, 30)
 delays = st.none() | st.integers(-5, 40)
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(hours, delays), max_size=20), st.booleans())
 def test_no_label_is_heard_too_early(times: list[tuple[int | None, int | None]], in_order: bool) -> None:
     if in_order:
@@ -98,7 +97,6 @@ def test_no_label_is_heard_too_early(times: list[tuple[int | None, int | None]],
         assert label.known_at is None or label.known_at <= following
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(hours, delays), max_size=20), st.booleans())
 def test_deciding_several_at_once_changes_nothing(times: list[tuple[int | None, int | None]], late: bool) -> None:
     times = sorted(times, key=lambda one: -1 if one[0] is None else one[0])
@@ -112,7 +110,6 @@ def test_deciding_several_at_once_changes_nothing(times: list[tuple[int | None, 
     assert steps(64) == steps(1)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(hours, delays), max_size=20), st.integers(1, 7))
 def test_labels_that_wait_for_the_end_of_a_batch_come_after_it(
     times: list[tuple[int | None, int | None]], batch: int

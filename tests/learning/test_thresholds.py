@@ -8,19 +8,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from acefraud.core.arrays import BoolArray, FloatArray
+from acefraud.core.calibration import Calibration
 from acefraud.core.outcome import Outcome, OutcomeSource
-from acefraud.core.scoring import Calibration
 from acefraud.core.transaction import Case, Verdict
 from acefraud.core.transactions import Cases, Transactions
-from acefraud.embedded.case_memory import LabelledFacts
 from acefraud.errors import ConfigurationError, InputError
 from acefraud.learning.batch_scoring import score
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
-from acefraud.learning.thresholds import Aim, Column, Mask, ThresholdRule, cases_for, choose
+from acefraud.learning.thresholds import Aim, ThresholdRule, cases_for, choose
+from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.storage.playbook import BulletPlaybook
 
 TINY, NEARLY_ONE = math.nextafter(0.0, 1.0), math.nextafter(1.0, 0.0)
@@ -30,7 +31,7 @@ cases = st.lists(st.tuples(shares, st.booleans(), st.integers(1, 5)), min_size=2
 rules = st.sampled_from(["accuracy", "f1", "fpr=0", "fpr=0.1", "fpr=0.34", "fpr=0.5"]).map(ThresholdRule.parse)
 
 
-def columns(rows: list[tuple[float, bool, int]]) -> tuple[Column, Mask, Column]:
+def columns(rows: list[tuple[float, bool, int]]) -> tuple[FloatArray, BoolArray, FloatArray]:
     said, fraud, count = zip(*rows, strict=True)
     return np.array(said), np.array(fraud, dtype=np.bool_), np.array(count, dtype=np.float64)
 
@@ -58,7 +59,6 @@ def declined(threshold: float, rows: list[tuple[float, bool, int]]) -> int:
     return sum(n for said, _, n in rows if said >= threshold)
 
 
-@settings(max_examples=200, deadline=None)
 @given(rules, cases)
 def test_no_threshold_is_better_and_of_equals_it_declines_the_fewest(
     rule: ThresholdRule, rows: list[tuple[float, bool, int]]
@@ -79,7 +79,6 @@ def test_probabilities_that_differ_by_the_order_of_summation_are_the_same() -> N
         assert chosen == pytest.approx(0.45, abs=1e-9)
 
 
-@settings(max_examples=50, deadline=None)
 @given(rules, cases)
 def test_a_case_that_stands_for_three_counts_as_three(rule: ThresholdRule, rows: list[tuple[float, bool, int]]) -> None:
     assume(len({fraud for _, fraud, _ in rows}) == 2)
@@ -88,7 +87,6 @@ def test_a_case_that_stands_for_three_counts_as_three(rule: ThresholdRule, rows:
     assert choose(rule, *columns(rows)) == choose(rule, said, fraud)
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(shares, min_size=1, max_size=12), st.floats(0.01, 1000), st.floats(0.01, 1000))
 def test_costs_give_the_cheapest_threshold_where_probabilities_mean_what_they_say(
     said: list[float], declining: float, approving: float

@@ -14,7 +14,7 @@ import pytest
 from acefraud.core.transaction import Case
 from acefraud.datasets import Dataset, load_dataset
 from acefraud.learning.pipeline import known_by
-from acefraud.llm import playing
+from acefraud.roles.model import build
 from acefraud.settings import ModelSettings
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ def chosen(server: LoopbackServer, **more: Any) -> ModelSettings:
 
 def without_waits(monkeypatch: pytest.MonkeyPatch, **more: Any) -> None:
     """Let calls be tried again at once: no flag says how long to wait."""
-    made = playing._options
+    made = build._options
     quick = {"first_wait": 0.005, "longest_wait": 0.02, "pause": 0.05, **more}
-    monkeypatch.setattr(playing, "_options", lambda settings: replace(made(settings), **quick))
+    monkeypatch.setattr(build, "_options", lambda settings: replace(made(settings), **quick))
 
 
 def price(calls: Iterable[LoggedCall]) -> float:

@@ -1,4 +1,4 @@
-"""The agent on a model, over real HTTP: verdicts as they were given, and an error where there was none."""
+"""The agent on a model, over real HTTP: it returns the verdict of the model, or raises an error."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import pytest
 from acefraud.core.bullet import Bullet, Status
 from acefraud.core.decision import ProbabilityFrom, ReasonKind
 from acefraud.core.evidence import Evidence, Record
-from acefraud.core.roles import Assessment
 from acefraud.core.transaction import Verdict
 from acefraud.errors import ModelError, ModelMalformed, ModelRateLimited, ModelRefused, ModelTimeout, ModelUnavailable
-from acefraud.llm.agent import ALTERNATIVES, ModelAgent
-from acefraud.llm.calling import Call, Reply, TokenChances
+from acefraud.llm.call import Call, Reply, TokenLogprobs
 from acefraud.llm.client import ClientOptions, ModelClient
-from acefraud.llm.prompting import Style
-from acefraud.llm.provider import ProviderCaller, ProviderOptions
+from acefraud.llm.provider import ProviderCaller
+from acefraud.roles.model.agent import ALTERNATIVES, ModelAgent
+from acefraud.roles.model.prompts import Style
+from acefraud.roles.protocols import Assessment
 
 if TYPE_CHECKING:
     from tests.llm.conftest import Loopback
@@ -43,7 +43,7 @@ def assess(
     server: LoopbackServer, *, style: Style = Style.REASONED, options: ClientOptions = ONCE, **given: Any
 ) -> Assessment:
     async def play() -> Assessment:
-        caller = ProviderCaller(ProviderOptions(timeout=options.timeout))
+        caller = ProviderCaller(options.timeout)
         async with ModelClient(options, caller=caller) as client:
             agent = ModelAgent(client, MODEL, style=style, base_url=server.base_url)
             asked = {"text": TEXT, "facts": FACTS, "bullets": BULLETS, "calibration": None, **given}
@@ -220,8 +220,8 @@ class Scripted:
 
 
 def test_one_reply_whose_odds_cannot_be_told_does_not_end_the_style() -> None:
-    odd = TokenChances(token="▁DECLINE", logprob=-0.1)
-    even = TokenChances(token="DECLINE", logprob=-0.1, others={"APPROVE": -2.5})
+    odd = TokenLogprobs(token="▁DECLINE", logprob=-0.1)
+    even = TokenLogprobs(token="DECLINE", logprob=-0.1, others={"APPROVE": -2.5})
     reasoned = Reply(text=answering()())
     client = Scripted(Reply(text="DECLINE", logprobs=(odd,)), reasoned, Reply(text="DECLINE", logprobs=(even,)))
     agent = ModelAgent(client, MODEL, style=Style.DIRECT)

@@ -1,4 +1,4 @@
-"""No limit is passed, by the server's own count; and a run that was killed does not pay twice."""
+"""No limit is exceeded, by the server's own count; and a run that was killed repeats no answered call."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tests.cli import conftest as commands
 from tests.llm import on_server
 
 from acefraud.core.transaction import Case, Verdict
-from acefraud.learning.casting import cast
+from acefraud.learning.build_roles import build_roles
 from acefraud.learning.pipeline import TrainingPipeline
-from acefraud.learning.reflecting import ReflectionPolicy
+from acefraud.learning.reflection_policy import ReflectionPolicy
 from acefraud.storage import BulletPlaybook
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def test_training_never_costs_more_than_was_allowed(usd: float, shell: Shell, lo
     spent = on_server.price(server.log)
     assert 0 < spent <= usd
     assert ran.json["usage"]["total"]["cost"] == pytest.approx(spent, rel=1e-9)
-    assert f"the limit of ${usd:g} might be passed" in ran.err
+    assert f"the limit of ${usd:g} might be exceeded" in ran.err
 
 
 def stopped(shell: Shell, server: LoopbackServer, *options: str) -> str:
@@ -118,7 +118,7 @@ def test_a_comparison_stops_at_a_number_of_calls(most: int, shell: Shell, loopba
 
 def test_a_comparison_never_costs_more_than_was_allowed(shell: Shell, loopback: Loopback) -> None:
     server = loopback()
-    assert "the limit of $0.01 might be passed" in stopped(shell, server, "--budget", "0.01")
+    assert "the limit of $0.01 might be exceeded" in stopped(shell, server, "--budget", "0.01")
     assert 0 < on_server.price(server.log) <= 0.01
 
 
@@ -126,7 +126,7 @@ def test_a_comparison_never_costs_more_than_was_allowed(shell: Shell, loopback: 
 
 
 class Killing:
-    """A server in a process of its own, which kills whoever asks it for the so-manieth time."""
+    """A server in a process of its own, which kills its client at the n-th call."""
 
     def __init__(self, folder: Path, kill_at: int = 0, *options: str) -> None:
         self.log = folder / "calls.jsonl"
@@ -200,18 +200,16 @@ async def trained_on(
     server: LoopbackServer, policy: ReflectionPolicy | None, train: list[Case], later: list[Case]
 ) -> tuple[int, np.ndarray[Any, Any]]:
     """Calls that studying took, and which of the later cases were then decided rightly."""
-    players = cast(on_server.chosen(server, concurrency=16))
+    roles = build_roles(on_server.chosen(server, concurrency=16))
     try:
-        pipeline = TrainingPipeline(
-            agent=players.agent, proposer=players.proposer, embedder=players.embedder, policy=policy
-        )
+        pipeline = TrainingPipeline(agent=roles.agent, proposer=roles.proposer, embedder=roles.embedder, policy=policy)
         learner = pipeline.learner(BulletPlaybook())
         before = len(server.log)
         await learner.train(train)
         calls = len(server.log) - before
         decisions = await learner.decide_all([case.transaction for case in later])
     finally:
-        await players.close()
+        await roles.close()
     right = [(one.verdict is Verdict.DECLINE) == case.is_fraud for one, case in zip(decisions, later, strict=True)]
     return calls, np.array(right)
 

@@ -1,4 +1,4 @@
-"""The whole way of a call: all limits together, and nothing sent that nobody asked for."""
+"""All wrappers together: limits, retries and the cache hold at the same time."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ import sys
 from collections import Counter
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from acefraud.errors import BudgetExceeded, ModelMalformed, ModelRefused, ModelUnavailable
-from acefraud.llm.calling import Call, Message, Reply, Role
+from acefraud.errors import BudgetExceeded, ConfigurationError, ModelMalformed, ModelRefused, ModelUnavailable
+from acefraud.llm.call import Call, Message, Reply, Role
 from acefraud.llm.client import ClientOptions, ModelClient
-from acefraud.llm.pricing import Price
 
 if TYPE_CHECKING:
     from tests.llm.conftest import Loopback
 
 MODEL = "openai:mine"
-PRICES = {MODEL: Price(input=1.0, output=1.0)}
+PRICES = {MODEL: (1.0, 1.0)}
 
 
 def call(text: str, base_url: str = "") -> Call:
@@ -63,7 +62,7 @@ def client(server: Server, options: ClientOptions, slept: Slept | None = None) -
     return ModelClient(options, caller=server, sleep=slept or Slept(), clock=lambda: 0.0, random=Random(1))
 
 
-def test_each_attempt_is_booked_and_a_known_reply_is_free(tmp_path: Path) -> None:
+def test_each_attempt_is_counted_and_a_cached_reply_is_free(tmp_path: Path) -> None:
     server, slept = Server(failures=2), Slept()
 
     async def play() -> list[Reply]:
@@ -93,7 +92,7 @@ async def _one(made: ModelClient, wanted: Call) -> Reply:
         return await made.send(wanted)
 
 
-def test_a_reply_of_no_use_is_asked_for_again_after_it_was_forgotten(tmp_path: Path) -> None:
+def test_a_forgotten_reply_is_requested_again(tmp_path: Path) -> None:
     server = Server()
 
     async def play() -> None:
@@ -110,7 +109,7 @@ def test_a_reply_of_no_use_is_asked_for_again_after_it_was_forgotten(tmp_path: P
 
 
 @pytest.mark.parametrize("error", [ModelRefused("no"), ModelMalformed("eh")])
-def test_what_cannot_succeed_is_tried_once_and_not_kept(tmp_path: Path, error: Exception) -> None:
+def test_a_refused_or_malformed_call_is_sent_once_and_not_cached(tmp_path: Path, error: Exception) -> None:
     server = Server(failures=1, error=error)
 
     async def play() -> None:
@@ -123,7 +122,7 @@ def test_what_cannot_succeed_is_tried_once_and_not_kept(tmp_path: Path, error: E
     assert server.sent["a"] == 2
 
 
-def test_so_many_at_once() -> None:
+def test_concurrency_is_limited() -> None:
     server = Server()
 
     async def play() -> None:
@@ -149,7 +148,7 @@ def test_the_limit_of_calls_holds_over_retries_and_concurrency() -> None:
     assert any(isinstance(end, BudgetExceeded) for end in ended)
 
 
-def test_a_server_that_is_down_is_not_asked_for_every_call() -> None:
+def test_a_server_that_is_down_is_not_called_every_time() -> None:
     server = Server(failures=10**6)
 
     async def play() -> None:
@@ -162,7 +161,28 @@ def test_a_server_that_is_down_is_not_asked_for_every_call() -> None:
     assert server.sent.total() == 12
 
 
-def test_making_one_loads_nothing_and_sends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["concurrency", "attempts", "failures", "timeout"])
+def test_an_option_of_zero_that_must_be_positive_is_refused(name: str) -> None:
+    options: dict[str, Any] = {name: 0}
+    with pytest.raises(ConfigurationError, match=f"^{name}: expected "):
+        ClientOptions(**options)
+
+
+@pytest.mark.parametrize("name", ["first_wait", "longest_wait", "pause", "max_usd", "max_calls"])
+def test_a_negative_option_is_refused(name: str) -> None:
+    for value in (-1, float("nan")):
+        options: dict[str, Any] = {name: value}
+        with pytest.raises(ConfigurationError, match=f"^{name}: expected 0 or more"):
+            ClientOptions(**options)
+
+
+@pytest.mark.parametrize("price", [(-1.0, 1.0), (1.0, float("nan")), (float("inf"), 0.0)])
+def test_an_impossible_price_is_refused(price: tuple[float, float]) -> None:
+    with pytest.raises(ConfigurationError, match="prices: openai:mine: expected US dollars"):
+        ClientOptions(prices={MODEL: price})
+
+
+def test_creating_a_client_imports_nothing_and_sends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for package in ("pydantic_ai", "pydantic_ai.models", "openai", "httpx2", "genai_prices"):
         monkeypatch.setitem(sys.modules, package, None)  # loading it would fail
     asyncio.run(ModelClient(ClientOptions(max_usd=1.0)).close())  # and sockets are blocked in this test

@@ -106,7 +106,7 @@ def test_a_decision_of_a_model_shows_its_reasons_and_that_the_probability_was_on
     made = len(server.log)
     assert made == 24
     with shell.open() as book:
-        known = {event.what.decision.id for event in book.ledger.read() if isinstance(event.what, DecisionMade)}
+        known = {event.payload.decision.id for event in book.ledger.read() if isinstance(event.payload, DecisionMade)}
     (decision, *more) = shell.on_book("decide", today, *options, "--json").lines
     assert {one["decision_id"] for one in (decision, *more)} == known  # the same decisions, recorded once
     assert (decision["model"], decision["probability_from"]) == ("openai:gpt-3.5-turbo", "stated")

@@ -1,4 +1,4 @@
-"""Many slow calls at once: as many as allowed are under way, and meanwhile the event loop is free."""
+"""Many slow calls at once: as many as allowed are in flight, and the event loop stays free."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.llm import on_server
 
-from acefraud.learning.casting import Cast, cast
+from acefraud.learning.build_roles import Roles, build_roles
 from acefraud.storage import BulletPlaybook
 
 if TYPE_CHECKING:
@@ -50,32 +50,32 @@ async def longest_gap(work: Awaitable[Any], every: float = 0.005) -> tuple[float
     return max(gaps), took
 
 
-def measured(server: LoopbackServer, work: Callable[[Cast], Awaitable[Any]]) -> tuple[float, float]:
+def measured(server: LoopbackServer, work: Callable[[Roles], Awaitable[Any]]) -> tuple[float, float]:
     """The longest gap and the time taken, once connections and packages are there."""
 
     async def run() -> tuple[float, float]:
-        players = cast(on_server.chosen(server, concurrency=AT_ONCE))
-        assert players.agent is not None
+        roles = build_roles(on_server.chosen(server, concurrency=AT_ONCE))
+        assert roles.agent is not None
         try:
-            await players.agent.assess("a first call, which loads the packages", {}, (), None)
+            await roles.agent.assess("a first call, which loads the packages", {}, (), None)
             server.in_flight_peak = 0
-            return await longest_gap(work(players))
+            return await longest_gap(work(roles))
         finally:
-            await players.close()
+            await roles.close()
 
     return asyncio.run(run())
 
 
-async def assess_all(players: Cast) -> None:
-    agent = players.agent
+async def assess_all(roles: Roles) -> None:
+    agent = roles.agent
     assert agent is not None
     views = await asyncio.gather(*(agent.assess(f"Payment {n}", {"amount": n}, (), None) for n in range(CALLS)))
     assert len(views) == CALLS
 
 
-async def decide_all(players: Cast) -> None:
+async def decide_all(roles: Roles) -> None:
     cases = on_server.cases(1, CALLS)[1]
-    decisions = await players.learner(BulletPlaybook()).decide_all([case.transaction for case in cases])
+    decisions = await roles.learner(BulletPlaybook()).decide_all([case.transaction for case in cases])
     assert len(decisions) == CALLS
 
 
@@ -89,7 +89,7 @@ WORKS = [
 
 @pytest.mark.parametrize("work", WORKS)
 def test_as_many_calls_as_allowed_are_under_way_and_the_loop_is_free(
-    work: Callable[[Cast], Awaitable[None]], loopback: Loopback
+    work: Callable[[Roles], Awaitable[None]], loopback: Loopback
 ) -> None:
     server = loopback(delay=0.1)
     gap, took = measured(server, work)
@@ -101,7 +101,7 @@ def test_as_many_calls_as_allowed_are_under_way_and_the_loop_is_free(
 
 @pytest.mark.long
 @pytest.mark.parametrize("work", WORKS)
-def test_sixty_four_calls_of_a_second(work: Callable[[Cast], Awaitable[None]], loopback: Loopback) -> None:
+def test_sixty_four_calls_of_a_second(work: Callable[[Roles], Awaitable[None]], loopback: Loopback) -> None:
     server = loopback(delay=1.0)
     gap, took = measured(server, work)
     print(f"\n{CALLS} calls of 1 s, {AT_ONCE} at once: {took:.2f} s, longest gap {gap:.3f} s")

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from acefraud.errors import ModelMalformed, ModelUnavailable
-from acefraud.llm.calling import Call, Reply
+from acefraud.llm.call import Call, Reply
 from acefraud.llm.client import ClientOptions, ModelClient
-from acefraud.llm.embedder import BATCH, DEFAULT_EMBEDDING, NOTHING, ModelEmbedder
-from acefraud.llm.outside_text import MAX_SHOWN
 from acefraud.llm.provider import ProviderCaller
+from acefraud.roles.model.embedder import BATCH, DEFAULT_EMBEDDING, NOTHING, ModelEmbedder
+from acefraud.roles.model.prompt_text import MAX_SHOWN
 
 if TYPE_CHECKING:
     from tests.llm.conftest import Loopback

@@ -20,22 +20,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.llm import on_server
 
-import acefraud.llm
-from acefraud import cast
+import acefraud.roles.model
+from acefraud import build_roles
 from acefraud.core.bullet import Bullet, Claim, Status
 from acefraud.core.condition import Condition, Op, Test
-from acefraud.core.english import sentence
 from acefraud.core.evidence import Evidence, Record
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import Case, FactValue, Transaction, Verdict
 from acefraud.learning.learner import Learner
-from acefraud.llm.agent import ModelAgent
 from acefraud.llm.client import ClientOptions, ModelClient
-from acefraud.llm.embedder import ModelEmbedder
-from acefraud.llm.judge import ModelJudge
-from acefraud.llm.prompting import Style
-from acefraud.llm.reflector import ModelReflector
-from acefraud.roles.shown_cases import example_of, summaries
+from acefraud.roles.model.agent import ModelAgent
+from acefraud.roles.model.embedder import ModelEmbedder
+from acefraud.roles.model.judge import ModelJudge
+from acefraud.roles.model.prompts import Style
+from acefraud.roles.model.reflector import ModelReflector
+from acefraud.roles.prompt_cases import example_of, summaries
+from acefraud.rules.english import sentence
 from acefraud.storage.exchange import Exported, from_json, from_markdown, to_json, to_markdown
 from acefraud.storage.playbook import BulletPlaybook
 
@@ -85,7 +85,7 @@ def planted(style: str, place: str) -> str:
 
 # --- what is not data, found without the code under test -----------------------------------------------------------
 
-PROMPTS = [file.read_text("utf-8") for file in (Path(acefraud.llm.__file__).parent / "prompts").glob("*.md")]
+PROMPTS = [file.read_text("utf-8") for file in (Path(acefraud.roles.model.__file__).parent / "templates").glob("*.md")]
 SYSTEMS = {text.partition("## user")[0].removeprefix("## system").strip() for text in PROMPTS} - {""}
 OWN_LINES = {line for text in PROMPTS for line in text.partition("## user\n")[2].splitlines() if "$" not in line}
 OWN_LINES |= {"", "Bullets:", "Answer with one word only: APPROVE or DECLINE."}
@@ -198,9 +198,11 @@ def imported(style: str) -> list[Bullet]:
             id="b-0000feed", content=sentence(rule, EVIDENCE), argues=Verdict.DECLINE, condition=rule, evidence=EVIDENCE
         ),
     ]  # fmt: skip
-    by_json = from_json(to_json(Exported(tuple(foreign), {})), file="theirs.json").bullets
+    by_json = from_json(to_json(Exported(bullets=tuple(foreign), calibrations={})), file="theirs.json").bullets
     renamed = [one.model_copy(update={"id": f"{marker(style, 'id')} {at}"}) for at, one in enumerate(foreign)]
-    by_markdown = from_markdown(to_markdown(Exported(tuple(renamed), {})), file="theirs.md").bullets
+    by_markdown = from_markdown(
+        to_markdown(Exported(bullets=tuple(renamed), calibrations={})), file="theirs.md"
+    ).bullets
     assert by_json == tuple(foreign)
     return [*by_json, *by_markdown]
 
@@ -294,13 +296,13 @@ def test_the_whole_loop_on_models_leaks_nothing(
     random.Random(3).shuffle(mixed)
 
     async def play() -> None:
-        players = cast(on_server.chosen(server, style=asked.value))
-        learner = players.learner(book)
+        roles = build_roles(on_server.chosen(server, style=asked.value))
+        learner = roles.learner(book)
         await learner.train(mixed[60:])
         decisions = await learner.decide_all([one.transaction for one in mixed[:60:4]])
         for decision in decisions[:5]:
             await learner.judge_pending(decision)
-        await players.close()
+        await roles.close()
 
     book = BulletPlaybook()
     asyncio.run(play())

@@ -1,4 +1,4 @@
-"""The judge on a model: asked only where there is no truth, and unjudged where it fails."""
+"""The judge on a model: called only without a truth; a failed call leaves the case unjudged."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from acefraud import LLMJudge
 from acefraud.core.outcome import Judgement, Ruling
 from acefraud.errors import ModelMalformed
 from acefraud.llm.client import ClientOptions, ModelClient
-from acefraud.llm.judge import ModelJudge
+from acefraud.roles.model.judge import ModelJudge
 
 if TYPE_CHECKING:
     from tests.llm.conftest import Loopback
@@ -25,7 +25,7 @@ TEXT = "Paid $2,500 for gift cards over a VPN from a new device"
 def rule(server: LoopbackServer, output: str = "DECLINE", truth: str | None = None, timeout: float = 5.0) -> Judgement:
     async def play() -> Judgement:
         async with ModelClient(ClientOptions(attempts=1, timeout=timeout)) as client:
-            judge = LLMJudge.played_by(ModelJudge(client, "openai:mine", base_url=server.base_url))
+            judge = LLMJudge(ModelJudge(client, "openai:mine", base_url=server.base_url))
             judgement = await judge.rule(TEXT, output, truth)
             assert (judgement.is_correct, judgement.confidence) == await judge.judge(TEXT, output, truth)
             return judgement
@@ -33,7 +33,7 @@ def rule(server: LoopbackServer, output: str = "DECLINE", truth: str | None = No
     return asyncio.run(play())
 
 
-def test_without_truth_it_asks(loopback: Loopback) -> None:
+def test_without_truth_the_model_is_asked(loopback: Loopback) -> None:
     server = loopback()
     right, wrong = rule(server, "DECLINE"), rule(server, "APPROVE")
     assert (right.ruling, right.confidence) == (Ruling.CORRECT, 0.8)

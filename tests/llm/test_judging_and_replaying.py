@@ -50,7 +50,7 @@ def test_an_opinion_counts_as_a_use_and_measures_nothing(shell: Shell, loopback:
     with shell.open() as book:
         after = book.snapshot().bullets
         assert len(book.ledger.cases()) == cases, "an opinion is no label"
-        heard = [event.what for event in book.ledger.read() if isinstance(event.what, OutcomeHeard)]
+        heard = [event.payload for event in book.ledger.read() if isinstance(event.payload, OutcomeHeard)]
     assert {one.outcome.source for one in heard} == {OutcomeSource.JUDGE}
     assert {one.judgement.confidence for one in heard} == {0.9}
     assert sum(after[name].helpful_count - before[name].helpful_count for name in before) > 0
@@ -80,7 +80,7 @@ def test_a_judge_that_fails_leaves_decisions_unjudged(shell: Shell, loopback: Lo
     ran = shell.on_book("judge", "--judge-model", "openai:gpt-4o-mini", "--base-url", server.base_url)
     assert "6 not judged" in ran.out
     with shell.open() as book:
-        assert not any(isinstance(event.what, OutcomeHeard) for event in book.ledger.read())
+        assert not any(isinstance(event.payload, OutcomeHeard) for event in book.ledger.read())
 
 
 def test_nobody_judges_unless_asked(shell: Shell, today: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_model_s_decision_is_replayed_from_what_is_kept(shell: Shell, loopback
         assert "what the model stated (agent_reasoned.v2)" in told
     assert len(server.log) == made
     gone = shell.on_book("explain", decision["decision_id"], "--replay", code=2)
-    assert "is not kept any more" in gone.err
+    assert "is no longer cached" in gone.err
     assert len(server.log) == made, "nothing is sent to replay"
 
 

@@ -1,4 +1,4 @@
-"""What tells who somebody is does not leave the process, and everything else stays as it was."""
+"""Personal data does not leave the process, and everything else stays unchanged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acefraud.core.transaction import FactValue
-from acefraud.llm.masking import Mask, is_personal
+from acefraud.roles.model.masking import Masker, is_personal
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ from acefraud.llm.masking import Mask, is_personal
     ],
 )
 def test_personal_patterns_are_masked(text: str, masked: str) -> None:
-    assert Mask().masked_text(text) == masked
+    assert Masker().masked_text(text) == masked
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_personal_patterns_are_masked(text: str, masked: str) -> None:
     ],
 )
 def test_what_is_not_personal_stays(text: str) -> None:
-    assert Mask().masked_text(text) == text
+    assert Masker().masked_text(text) == text
 
 
 PERSONAL = (
@@ -68,20 +68,20 @@ MEASURED = (
 @pytest.mark.parametrize("name", PERSONAL.split())
 def test_names_that_say_it(name: str) -> None:
     assert is_personal(name)
-    assert Mask().masked_facts({name: "some words"}) == {name: "[masked]"}
-    assert Mask().masked_facts({name: 3.0}) == {name: 3.0}
-    assert Mask().masked_facts({name: True}) == {name: True}
-    assert Mask().masked_facts({name: 4111111111111111.0}) == {name: "[masked]"}
+    assert Masker().masked_facts({name: "some words"}) == {name: "[masked]"}
+    assert Masker().masked_facts({name: 3.0}) == {name: 3.0}
+    assert Masker().masked_facts({name: True}) == {name: True}
+    assert Masker().masked_facts({name: 4111111111111111.0}) == {name: "[masked]"}
 
 
 @pytest.mark.parametrize("name", MEASURED.split())
 def test_names_of_measurements(name: str) -> None:
     assert not is_personal(name)
-    assert Mask().masked_facts({name: "some words"}) == {name: "some words"}
+    assert Masker().masked_facts({name: "some words"}) == {name: "some words"}
 
 
 def test_what_is_declared_is_masked_whatever_it_holds_and_wherever_it_stands() -> None:
-    mask = Mask(sensitive=("Branch", "vip", "number"))
+    mask = Masker(sensitive=("Branch", "vip", "number"))
     facts: dict[str, FactValue] = {
         "branch": "North Side", "vip": True, "number": 48_151.0, "amount": 48.0, "note": "north side, a@example.org"
     }  # fmt: skip
@@ -91,18 +91,18 @@ def test_what_is_declared_is_masked_whatever_it_holds_and_wherever_it_stands() -
     text = "NORTH SIDE (north sides, north side) no. 48151, $48"
     assert mask.masked_text(text, facts) == "[masked] (north sides, [masked]) no. [masked], $48"
     assert mask.masked_text(text) == text
-    assert mask == Mask(sensitive={"number", "branch", "VIP"})
+    assert mask == Masker(sensitive={"number", "branch", "VIP"})
 
 
 def test_values_are_words_not_patterns_and_single_letters_stay() -> None:
-    mask = Mask(sensitive=("who", "other", "third"))
+    mask = Masker(sensitive=("who", "other", "third"))
     facts: dict[str, FactValue] = {"who": "a.c+", "other": "x", "third": " masked "}
     assert mask.masked_text("abc a.c+ x Masked [masked]", facts) == "abc [masked] x [masked] [masked]"
 
 
 def test_one_name_is_not_taken_for_several() -> None:
-    with pytest.raises(TypeError, match="got the text 'email'"):
-        Mask(sensitive="email")
+    with pytest.raises(TypeError, match="got the string 'email'"):
+        Masker(sensitive="email")
 
 
 pieces = st.sampled_from(
@@ -118,7 +118,7 @@ texts = st.lists(pieces | st.text(max_size=3), max_size=12).map("".join)
 @given(texts, st.lists(texts, max_size=3))
 def test_masking_twice_changes_nothing(text: str, values: list[str]) -> None:
     facts: dict[str, FactValue] = {f"fact {at}": value for at, value in enumerate(values)}
-    mask = Mask(sensitive=tuple(facts))
+    mask = Masker(sensitive=tuple(facts))
     once = mask.masked_text(text, facts)
     assert mask.masked_text(once, facts) == once
     patterns = mask.masked_text(text)
@@ -129,7 +129,7 @@ def test_masking_twice_changes_nothing(text: str, values: list[str]) -> None:
 
 @given(st.text())
 def test_facts_that_are_masked_stay_masked(value: str) -> None:
-    mask = Mask(sensitive=("x",))
+    mask = Masker(sensitive=("x",))
     assert mask.masked_facts(mask.masked_facts({"x": value, "email": value})) == {"x": "[masked]", "email": "[masked]"}
 
 
@@ -142,5 +142,5 @@ def test_a_long_text_takes_no_time(piece: str) -> None:
     text = piece * (100_000 // len(piece))
     facts: dict[str, FactValue] = {"name": "Ann", "email": "a" * 900 + "b"}
     began = time.perf_counter()
-    Mask().masked_text(text, facts)
+    Masker().masked_text(text, facts)
     assert time.perf_counter() - began < 1.5

@@ -17,7 +17,7 @@ from acefraud.core.decision import Decision
 from acefraud.core.events import DecisionMade, OutcomeHeard
 from acefraud.core.outcome import Ruling
 from acefraud.core.transaction import Case, Verdict
-from acefraud.learning.casting import cast
+from acefraud.learning.build_roles import build_roles
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Ran, Shell
@@ -111,7 +111,7 @@ def answered(decision: Decision, good: Sequence[tuple[dict[str, Any], dict[str, 
 def check(shell: Shell, server: LoopbackServer, stretches: Sequence[Stretch], loopback: Any) -> dict[str, int]:
     """What stands in the ledger, held against the server's log."""
     with shell.open() as book:
-        events = [event.what for event in book.ledger.read()]
+        events = [event.payload for event in book.ledger.read()]
     made = {e.decision.transaction.id: e.decision for e in events if isinstance(e, DecisionMade)}
     heard = {e.outcome.transaction_id: e for e in events if isinstance(e, OutcomeHeard)}
     good = good_replies(server, loopback)
@@ -210,12 +210,12 @@ def test_a_judge_that_fails_leaves_a_decision_unjudged(
     texts = [f"{case.transaction.text} Case {n}." for n, case in enumerate(on_server.cases(40, 0)[0])]
 
     async def judge_all() -> list[Any]:
-        players = cast(on_server.chosen(server, attempts=2))
-        assert players.judge is not None
+        roles = build_roles(on_server.chosen(server, attempts=2))
+        assert roles.judge is not None
         try:
-            return list(await asyncio.gather(*(players.judge.rule(text, "DECLINE") for text in texts)))
+            return list(await asyncio.gather(*(roles.judge.rule(text, "DECLINE") for text in texts)))
         finally:
-            await players.close()
+            await roles.close()
 
     judgements = asyncio.run(judge_all())
     asked = [(loopback_module.Asked(json.loads(call.body)), call) for call in server.log]

@@ -25,10 +25,9 @@ from acefraud.errors import (
     ModelTimeout,
     ModelUnavailable,
 )
-from acefraud.llm.calling import Call, Message, Reply, ReplyFormat, Role
-from acefraud.llm.metering import tokens_of
-from acefraud.llm.provider import ProviderCaller, ProviderOptions
-from acefraud.llm.translating import translated
+from acefraud.llm.call import Call, Message, Reply, ReplyFormat, Role
+from acefraud.llm.provider import ProviderCaller
+from acefraud.llm.vendor_errors import translated
 
 pytestmark = pytest.mark.enable_socket
 
@@ -99,7 +98,7 @@ class Sender:
 
     def __init__(self, runner: asyncio.Runner) -> None:
         self._runner = runner
-        self._caller = ProviderCaller(ProviderOptions(timeout=10.0))
+        self._caller = ProviderCaller(10.0)
 
     def __call__(self, call: Call) -> Reply:
         return self._runner.run(self._caller.send(call))
@@ -195,7 +194,7 @@ def test_the_form_that_is_asked_for(send: Sender, server: Server) -> None:
     assert schema["messages"] == loose["messages"] == text["messages"]  # nothing is added to the prompt
 
 
-def test_a_model_that_reasons_is_not_told_how_to_draw(send: Sender, server: Server) -> None:
+def test_a_reasoning_model_gets_no_sampling_parameters(send: Sender, server: Server) -> None:
     for model in ("openai:gpt-5", "openai:o3-mini", "openai:gpt-5.1"):  # warnings would fail this test
         send(chat(server, model=model, top_logprobs=5))
     assert ["temperature" in body for _, body, _ in server.requests] == [False, False, True]
@@ -219,7 +218,7 @@ def test_log_probabilities_are_read(send: Sender, server: Server) -> None:
     assert send(chat(server, top_logprobs=5)).logprobs == ()
 
 
-def test_what_no_file_could_hold_is_made_fit(send: Sender, server: Server) -> None:
+def test_lone_surrogates_are_replaced(send: Sender, server: Server) -> None:
     content = [{"token": "\ud83d", "logprob": 0.0, "top_logprobs": [{"token": "no", "logprob": float("-inf")}]}]
     server.answer = plain("half \ud83d", logprobs={"content": content})
     reply = send(chat(server, top_logprobs=2))
@@ -232,7 +231,7 @@ def test_a_reply_that_ran_out_of_tokens_says_so(send: Sender, server: Server) ->
     assert send(chat(server)).cut_short
 
 
-def test_a_server_that_does_not_count(send: Sender, server: Server) -> None:
+def test_a_server_that_reports_no_tokens(send: Sender, server: Server) -> None:
     body = completion({"content": [{"type": "text", "text": "yes"}]})
     del body["usage"], body["choices"][0]["finish_reason"]
     server.answer = said(200, body)
@@ -287,7 +286,7 @@ def test_each_failure_has_its_error_and_one_request(
     assert len(server.requests) == 1
 
 
-def test_errors_that_come_without_an_answer_have_theirs_too() -> None:
+def test_errors_without_a_response_are_translated_too() -> None:
     theirs, http = pytest.importorskip("pydantic_ai.exceptions"), pytest.importorskip("httpx2")
     openai = pytest.importorskip("openai")
     for raised, kind in (
@@ -308,7 +307,7 @@ def test_errors_that_come_without_an_answer_have_theirs_too() -> None:
         assert ours.value.__cause__ is raised
 
 
-def test_our_own_errors_pass_as_they_are() -> None:
+def test_own_errors_pass_unchanged() -> None:
     for own in (ModelMalformed("eh"), ConfigurationError("no key"), RuntimeError("a mistake of ours")):
         with pytest.raises(type(own)) as passed, translated("openai:m"):
             raise own
@@ -336,7 +335,7 @@ def test_how_long_the_server_asks_to_wait(
         (plain(""), ModelMalformed, "the reply is empty"),
         (plain(None), ModelMalformed, "the reply is empty"),
         (plain(" \n"), ModelMalformed, "the reply is empty"),
-        (plain("", "length"), ModelMalformed, "all of its 512 tokens are used up"),
+        (plain("", "length"), ModelMalformed, "used up all of its 512 tokens"),
         (plain("half a", "content_filter"), ModelRefused, "content filter"),
         (said(200, completion({"content": None, "refusal": "I will not"})), ModelRefused, "I will not"),
         (said(200, {**completion({}), "choices": []}), ModelMalformed, "cannot be read"),
@@ -344,25 +343,25 @@ def test_how_long_the_server_asks_to_wait(
         (said(200, completion({"content": {"not": "text"}})), ModelMalformed, "cannot be read"),
     ],
 )
-def test_a_reply_of_no_use_still_tells_what_it_took(
+def test_an_unusable_reply_still_reports_its_tokens(
     send: Sender, server: Server, answer: Answer, kind: type[ModelError], says: str
 ) -> None:
     server.answer = answer
     raised = send.error(chat(server))
     assert type(raised) is kind
     assert says in str(raised)
-    assert tokens_of(raised) == (11, 7)
+    assert raised.tokens == (11, 7)
 
 
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        (vectors([0.5, 1.0]), "2 texts were sent and 1 vectors came"),
-        (vectors([0.5, 1.0], [0.5, 1.0], [0.5, 1.0]), "2 texts were sent and 3 vectors came"),
-        (vectors([0.5, 1.0], [0.5]), "not of one length"),
-        (vectors([], []), "not of one length"),
-        (vectors([0.5, 1.0], [float("nan"), 1.0]), "no number"),
-        (vectors([0.5, 1.0], [float("inf"), 1.0]), "no number"),
+        (vectors([0.5, 1.0]), "expected 2 vectors, got 1"),
+        (vectors([0.5, 1.0], [0.5, 1.0], [0.5, 1.0]), "expected 2 vectors, got 3"),
+        (vectors([0.5, 1.0], [0.5]), "differ in length"),
+        (vectors([], []), "differ in length"),
+        (vectors([0.5, 1.0], [float("nan"), 1.0]), "NaN or infinity"),
+        (vectors([0.5, 1.0], [float("inf"), 1.0]), "NaN or infinity"),
         (vectors(), "openai:m"),
     ],
 )
@@ -371,7 +370,7 @@ def test_vectors_that_do_not_fit_the_texts(send: Sender, server: Server, answer:
     raised = send.error(embedding(server, "one", "two"))
     assert type(raised) is ModelMalformed
     assert says in str(raised)
-    assert tokens_of(raised) == (5, 0)
+    assert raised.tokens == (5, 0)
 
 
 def test_a_server_that_is_not_there(send: Sender, server: Server) -> None:
@@ -427,7 +426,7 @@ def test_the_time_allowed_is_for_the_whole_reply(send: Sender, server: Server, m
     send(chat(server))  # packages are loaded by now
 
     async def play() -> None:
-        hasty = ProviderCaller(ProviderOptions(timeout=0.2))
+        hasty = ProviderCaller(0.2)
         try:
             await hasty.send(make(server))
         finally:
@@ -531,7 +530,7 @@ def test_a_provider_of_another_protocol(send: Sender, server: Server, monkeypatc
     assert {path for path, _, _ in server.requests} == {"/v1/messages"}
     server.requests.clear()
     server.answer = said(200, {**message, "content": []})
-    assert tokens_of(send.error(call)) == (11, 7)
+    assert send.error(call).tokens == (11, 7)
     trouble = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
     server.answer = said(529, trouble, Retry_After="9")
     overloaded = send.error(call)
@@ -585,8 +584,3 @@ def test_a_missing_package_is_named_with_the_command(
     with pytest.raises(ConfigurationError) as raised:
         send(Call(role=Role.JUDGE, model=model))
     assert command in str(raised.value)
-
-
-def test_no_time_at_all_is_a_mistake() -> None:
-    with pytest.raises(ConfigurationError, match="seconds"):
-        ProviderOptions(timeout=0)

@@ -1,4 +1,4 @@
-"""The reflector on a model: one heuristic in words, over facts that there are and that may be seen."""
+"""The reflector on a model: one heuristic in words, over existing facts that are not hidden."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from acefraud.core.bullet import Bullet
-from acefraud.core.roles import Example, FactSummary, Proposal
 from acefraud.core.transaction import FactValue, Verdict
 from acefraud.errors import ModelMalformed, ModelUnavailable
 from acefraud.llm.client import ClientOptions, ModelClient
-from acefraud.llm.masking import Mask
-from acefraud.llm.outside_text import as_data
-from acefraud.llm.reflector import ModelReflector, condition_in
+from acefraud.roles.model.masking import Masker
+from acefraud.roles.model.prompt_text import as_data
+from acefraud.roles.model.reflector import ModelReflector, parse_condition
+from acefraud.roles.protocols import Example, FactSummary, Proposal
 
 if TYPE_CHECKING:
     from tests.llm.conftest import Loopback
@@ -46,7 +46,7 @@ def propose(
     *,
     facts: list[FactSummary] = FACTS,
     examples: list[Example] = EXAMPLES,
-    mask: Mask | None = None,
+    mask: Masker | None = None,
 ) -> Proposal | None:
     async def play() -> Proposal | None:
         async with ModelClient(ClientOptions(attempts=1)) as client:
@@ -149,7 +149,7 @@ def test_sensitive_facts_are_neither_listed_nor_shown(loopback: Loopback) -> Non
     bad = {**WHOLE, "condition": 'segment is "gold-7731"'}
     server = loopback(planted=[WHOLE, bad, WHOLE])
     for _ in range(2):
-        proposal = propose(server, facts=[*FACTS, *hidden], examples=[example], mask=Mask(sensitive=["segment"]))
+        proposal = propose(server, facts=[*FACTS, *hidden], examples=[example], mask=Masker(sensitive=["segment"]))
         assert proposal is not None
         assert str(proposal.condition) == WHOLE["condition"]
     assert len(server.log) == 3
@@ -175,10 +175,10 @@ def test_failures_are_errors(loopback: Loopback) -> None:
 
 @pytest.mark.parametrize("words", [None, "", " none ", "NULL"])
 def test_no_condition(words: str | None) -> None:
-    assert condition_in(words, {"amount"}) is None
+    assert parse_condition(words, {"amount"}) is None
 
 
 def test_quotes_of_either_kind() -> None:
-    plain = condition_in('channel is "it\'s online"', {"channel"})
+    plain = parse_condition('channel is "it\'s online"', {"channel"})
     assert str(plain) == 'channel is "it\'s online"'
-    assert str(condition_in("channel is 'online'", {"channel"})) == 'channel is "online"'
+    assert str(parse_condition("channel is 'online'", {"channel"})) == 'channel is "online"'

@@ -1,4 +1,4 @@
-"""A reply is read as what was asked for, or it is an error in words; nothing in it is guessed."""
+"""A reply has the requested shape, or it is an error with a message; nothing is guessed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from acefraud.core.transaction import Verdict
-from acefraud.llm.replies import MOST_WORDS, AgentReply, JudgeReply, ReflectorReply, read_reply
+from acefraud.roles.model.replies import MAX_TEXT, AgentReply, JudgeReply, ReflectorReply, read_reply
 
 SHAPES = (AgentReply, JudgeReply, ReflectorReply)
 AGENT = {"reasoning": "A new device.", "bullets": ["b-1"], "probability": 0.9, "verdict": "DECLINE"}
@@ -134,7 +134,7 @@ def test_two_objects_are_not_one() -> None:
 
 def test_words_are_kept_short_and_can_be_written_to_a_file() -> None:
     said = read_reply(reply(reasoning="x" * 10_000), AgentReply).reasoning
-    assert said == "x" * MOST_WORDS
+    assert said == "x" * MAX_TEXT
     odd = "a\ud800b\x00c\x1b[2Jd\ne"
     read = read_reply(reply(reasoning=odd, bullets=[odd]), AgentReply)
     assert read.reasoning == read.bullets[0] == "a\ufffdb c [2Jd e"

@@ -1,4 +1,4 @@
-"""Every role twice: embedded, and on a model that a server on loopback plays."""
+"""Every role in two versions: embedded, and on a model on a loopback server."""
 
 from __future__ import annotations
 

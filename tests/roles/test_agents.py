@@ -1,4 +1,4 @@
-"""What holds for every agent, whoever plays it."""
+"""The contract of every agent, embedded or on a model."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pytest
 
 from acefraud import BulletPlaybook, Learner, SimpleFraudAgent, Transaction, Verdict
 from acefraud.core.bullet import Bullet
-from acefraud.core.roles import Agent
-from acefraud.embedded.agent import EmbeddedAgent
 from acefraud.errors import ConfigurationError, ModelError
-from acefraud.learning.standing_in import Fallback, Tiered, WithFallback
-from acefraud.llm.agent import ModelAgent
-from acefraud.llm.calling import Role
+from acefraud.learning.agent_fallback import Fallback, Tiered, WithFallback
+from acefraud.llm.call import Role
 from acefraud.llm.client import ModelClient
+from acefraud.roles.embedded.agent import EmbeddedAgent
+from acefraud.roles.model.agent import ModelAgent
+from acefraud.roles.protocols import Agent
 
 if TYPE_CHECKING:
     from tests.llm.loopback import LoopbackServer
@@ -41,16 +41,16 @@ def make(request: pytest.FixtureRequest, server: LoopbackServer, client: ModelCl
 
 
 @pytest.fixture(params=["embedded", "model", "public", "fallback", "tier"])
-def player(request: pytest.FixtureRequest, server: LoopbackServer, client: ModelClient) -> Agent:
+def agent(request: pytest.FixtureRequest, server: LoopbackServer, client: ModelClient) -> Agent:
     on_model = ModelAgent(client, MODEL, base_url=server.base_url)
-    players: dict[str, Agent] = {
+    agents: dict[str, Agent] = {
         "embedded": EmbeddedAgent(),
         "model": on_model,
         "public": SimpleFraudAgent(),
         "fallback": WithFallback(on_model, Fallback.REVIEW),
         "tier": Tiered(WithFallback(on_model, Fallback.ERROR)),
     }
-    return players[request.param]
+    return agents[request.param]
 
 
 def test_it_is_called_without_awaiting(make: Make) -> None:
@@ -86,14 +86,14 @@ def test_a_learner_decides_with_it(make: Make) -> None:
     assert {decision.model for decision in decisions} == {agent.model}
 
 
-def test_every_player_keeps_to_the_protocol(player: Agent) -> None:
-    view = asyncio.run(player.assess(RISKY, FACTS, BULLETS, None))
-    proven = asyncio.run(player.assess(RISKY, FACTS, BULLETS, None, proven=0))
+def test_every_agent_keeps_to_the_protocol(agent: Agent) -> None:
+    view = asyncio.run(agent.assess(RISKY, FACTS, BULLETS, None))
+    proven = asyncio.run(agent.assess(RISKY, FACTS, BULLETS, None, proven=0))
     assert view.verdict is proven.verdict is Verdict.DECLINE
-    assert view.model == player.model
-    assert player.waits is (player.model != "embedded")
-    assert player.without_tier.model == player.model
-    assert player.without_tier.waits is player.waits
+    assert view.model == agent.model
+    assert agent.waits is (agent.model != "embedded")
+    assert agent.without_tier.model == agent.model
+    assert agent.without_tier.waits is agent.waits
 
 
 # --- on a model --------------------------------------------------------------------------------------------------

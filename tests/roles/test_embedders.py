@@ -1,4 +1,4 @@
-"""What holds for every embedder, whoever plays it."""
+"""The contract of every embedder, embedded or on a model."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 
 from acefraud import BulletPlaybook, HybridSelector, Learner, Transaction
 from acefraud.core.bullet import Bullet
-from acefraud.core.roles import Embedder
-from acefraud.embedded.embedder import CachedEmbedder, HashingEmbedder, WordLlamaEmbedder
 from acefraud.errors import ModelError
 from acefraud.llm.client import ModelClient
-from acefraud.llm.embedder import ModelEmbedder
+from acefraud.roles.embedded.embedder import CachedEmbedder, HashingEmbedder, WordLlamaEmbedder
+from acefraud.roles.model.embedder import ModelEmbedder
+from acefraud.roles.protocols import Embedder
 
 if TYPE_CHECKING:
     from tests.llm.loopback import LoopbackServer

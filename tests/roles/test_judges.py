@@ -1,4 +1,4 @@
-"""What holds for every judge, whoever plays it."""
+"""The contract of every judge, embedded or on a model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def judge(request: pytest.FixtureRequest, server: LoopbackServer, client: ModelC
 
 
 @pytest.mark.parametrize(("truth", "correct"), [(" decline ", True), ("APPROVE", False)])
-def test_the_truth_decides_and_nobody_is_asked(
+def test_the_truth_decides_without_a_call(
     judge: SimpleJudge, server: LoopbackServer, truth: str, correct: bool
 ) -> None:
     assert asyncio.run(judge.judge(TEXT, "DECLINE", truth)) == (correct, 1.0)

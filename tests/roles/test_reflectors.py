@@ -1,4 +1,4 @@
-"""What holds for every reflector, whoever plays it."""
+"""The contract of every reflector, embedded or on a model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from acefraud import BulletPlaybook, Case, Condition, Evidence, Learner, Learner
 from acefraud.core.bullet import Source
 from acefraud.errors import ConfigurationError, InputError, ModelError
 from acefraud.llm.client import ModelClient
-from acefraud.storage.playbook import same_fold
+from acefraud.storage.playbook import matches_replay
 
 if TYPE_CHECKING:
     from tests.llm.loopback import LoopbackServer
@@ -103,7 +103,7 @@ def test_a_learner_trains_with_it(reflector: Reflector) -> None:
         assert (bullet.source, bullet.verified) == (Source.OFFLINE, True)
     assert learner.playbook.snapshot().calibration("fraud_detection") is not None
     assert (learner.proposed is None) is (reflector.model == "embedded")
-    assert same_fold(learner.playbook)
+    assert matches_replay(learner.playbook)
 
 
 def test_a_learner_learns_from_outcomes_with_it(reflector: Reflector) -> None:
@@ -121,7 +121,7 @@ def test_a_learner_learns_from_outcomes_with_it(reflector: Reflector) -> None:
     assert added
     assert {one.source for one in learner.playbook.snapshot().bullets.values()} == {Source.ONLINE}
     assert learner.review().cases == 150
-    assert same_fold(learner.playbook)
+    assert matches_replay(learner.playbook)
 
 
 def test_training_on_nothing_teaches_nothing(reflector: Reflector, server: LoopbackServer) -> None:

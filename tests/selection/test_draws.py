@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from acefraud.core.page import key_of
-from acefraud.selection.draws import FEW, Keys, Shapes, beta, key_for, uniform
+from acefraud.core.bullet_table import key_of
+from acefraud.selection.draws import FEW, BetaShapes, Keys, beta, key_for, uniform
 
 NEARLY = 1 + 1e-9
 
@@ -21,14 +21,14 @@ def keys_of(count: int, start: np.uint64 | None = None) -> Keys:
 
 
 def drawn_for(a: float, b: float, keys: Keys) -> list[float]:
-    found: list[float] = beta(keys, Shapes.of(np.full(len(keys), a), np.full(len(keys), b))).tolist()
+    found: list[float] = beta(keys, BetaShapes.of(np.full(len(keys), a), np.full(len(keys), b))).tolist()
     return found
 
 
-def random_shapes(count: int, seed: int) -> Shapes:
+def random_shapes(count: int, seed: int) -> BetaShapes:
     dice = np.random.default_rng(seed)
     some = [1.0, 1.0, NEARLY, 1.25, 2.0, 5.5, 40.0, 1_000.0, 250_000.0]
-    return Shapes.of(dice.choice(some, count), dice.choice(some, count))
+    return BetaShapes.of(dice.choice(some, count), dice.choice(some, count))
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,6 @@ def test_the_first_numbers_of_a_key_are_those_of_splitmix64() -> None:
     assert found.tolist() == pytest.approx([(each >> 11) / 2**53 for each in expected], abs=2**-53)
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=20), st.integers(0, 200), st.integers(1, 20))
 def test_numbers_lie_above_0_and_below_1_and_depend_on_key_and_turn_alone(
     some: list[int], first: int, count: int
@@ -126,12 +125,11 @@ def test_the_order_of_bullets_changes_no_draw() -> None:
 def test_shapes_worked_out_for_some_are_those_taken_from_all() -> None:
     shapes, keys = random_shapes(400, seed=4), keys_of(400)
     for rows in (np.arange(7, 8), np.arange(100, 117), np.arange(0, 400, 3)):
-        taken, made = shapes.take(rows), Shapes.of(shapes.a[rows], shapes.b[rows])
+        taken, made = shapes.take(rows), BetaShapes.of(shapes.a[rows], shapes.b[rows])
         assert beta(keys[rows], taken).tolist() == beta(keys[rows], made).tolist()
         assert taken.expected.tolist() == made.expected.tolist()
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.floats(1, 1e9), st.floats(1, 1e9), st.integers(0, 2**64 - 1))
 def test_any_draw_is_a_share_and_can_be_made_again(a: float, b: float, key: int) -> None:
     (drawn,) = drawn_for(a, b, np.array([key], dtype=np.uint64))
@@ -171,5 +169,5 @@ def test_draws_of_two_bullets_and_of_two_selections_have_nothing_to_do_with_one_
 
 @pytest.mark.parametrize(("a", "b"), [(1, 1), (4, 2), (1, 13), (500, 0.5 + 500)])
 def test_what_is_expected_of_a_draw_is_the_mean_of_its_distribution(a: float, b: float) -> None:
-    expected = Shapes.of(np.array([float(a)]), np.array([float(b)])).expected
+    expected = BetaShapes.of(np.array([float(a)]), np.array([float(b)])).expected
     assert expected.tolist() == pytest.approx([stats.beta(a, b).mean()])

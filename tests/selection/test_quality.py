@@ -2,49 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from acefraud.core.book import Book
 from acefraud.core.bullet import Bullet, Claim, Source, Status
+from acefraud.core.bullet_table import BulletTable
 from acefraud.core.condition import Condition
-from acefraud.core.evidence import Evidence, Record
-from acefraud.core.page import Page
+from acefraud.core.evidence import Evidence, Record, balanced_precision
 from acefraud.core.transaction import Verdict
-from acefraud.embedded.agent import weight_of, weights_in
+from acefraud.roles.embedded.agent import weight_of, weights_in
 from acefraud.selection import stages
+from acefraud.selection.bullet_stats import RAREST, good_in_use, merits_in, stats_of, success_of
 from acefraud.selection.draws import beta, key_for
-from acefraud.selection.worth import (
-    NO_WORTH,
-    RAREST,
-    Worth,
-    drawn_from,
-    good_in,
-    merits_in,
-    success_of,
-    worth_in,
-    worth_of,
-)
 
 RELAXED = stages.RELAXATION * 0.3
 """What even a book with too few bullets asks for."""
 
 
-def page_of(*bullets: Bullet) -> Page:
-    return Book.of(bullets).pages[0]
+def table_of(*bullets: Bullet) -> BulletTable:
+    return BulletTable.of(bullets)
 
 
 def merits(bullet: Bullet, base_rate: float) -> list[float]:
-    found: list[float] = merits_in(page_of(bullet).table, base_rate)[0].tolist()
+    found: list[float] = merits_in(table_of(bullet).columns, base_rate)[0].tolist()
     return found
 
 
 def quality(bullet: Bullet, base_rate: float) -> float:
-    return float(success_of(merits_in(page_of(bullet).table, base_rate))[0])
+    return float(success_of(merits_in(table_of(bullet).columns, base_rate))[0])
 
 
 def bullet(
@@ -69,7 +56,6 @@ verdicts = st.sampled_from([Verdict.DECLINE, Verdict.APPROVE, None])
 base_rates = st.floats(1e-5, 1 - 1e-5)
 
 
-@settings(max_examples=50, deadline=None)
 @given(verdicts, records, uses)
 def test_at_one_half_only_the_decisions_count_as_in_the_ace_system(
     argues: Verdict | None, record: tuple[int, int], used: tuple[int, int]
@@ -78,7 +64,7 @@ def test_at_one_half_only_the_decisions_count_as_in_the_ace_system(
     made = bullet(argues, *record, helpful=helpful, harmful=harmful)
     assert merits(made, 0.5) == [helpful, harmful]
     assert quality(made, 0.5) == made.success_rate
-    worth = worth_of(page_of(made), 0.5)
+    worth = stats_of(table_of(made), 0.5)
     assert (worth.shapes.a.tolist(), worth.shapes.b.tolist()) == ([helpful + 1], [harmful + 1])
     assert 0 <= beta(worth.keys ^ key_for(0, "t", 1), worth.shapes)[0] <= 1
 
@@ -112,7 +98,7 @@ def test_an_approve_under_which_hardly_anything_is_fraud_is_good() -> None:
 def test_a_decline_under_which_less_is_fraud_than_elsewhere_is_thrown_out(frauds: int, base_rate: float) -> None:
     made = declining(frauds, 10_000)
     assert quality(made, base_rate) < RELAXED
-    assert good_in(page_of(made), 0, None, base_rate, RELAXED).count == 0
+    assert good_in_use(table_of(made), 0, None, base_rate, RELAXED).count == 0
 
 
 def test_five_percent_lies_between() -> None:
@@ -123,7 +109,6 @@ def test_five_percent_lies_between() -> None:
     assert found[1] < 0.5 < found[2] < 0.8 < found[-1]
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.sampled_from([Verdict.DECLINE, Verdict.APPROVE]), records, uses, base_rates)
 def test_one_more_fraud_speaks_for_a_decline_and_against_an_approve(
     argues: Verdict, record: tuple[int, int], used: tuple[int, int], base_rate: float
@@ -137,7 +122,6 @@ def test_one_more_fraud_speaks_for_a_decline_and_against_an_approve(
     assert (more - fewer if argues is Verdict.DECLINE else fewer - more) >= -1e-12
 
 
-@settings(max_examples=50, deadline=None)
 @given(verdicts, records, uses, base_rates, st.floats(-1e-6, 1e-6))
 def test_quality_is_a_share_and_does_not_jump_with_the_base_rate(
     argues: Verdict | None, record: tuple[int, int], used: tuple[int, int], base_rate: float, change: float
@@ -149,14 +133,12 @@ def test_quality_is_a_share_and_does_not_jump_with_the_base_rate(
 
 
 @pytest.mark.parametrize("end", [0.0, 1.0])
-@settings(max_examples=50, deadline=None)
 @given(argues=verdicts, record=records, used=uses)
 def test_nor_at_either_end(end: float, argues: Verdict | None, record: tuple[int, int], used: tuple[int, int]) -> None:
     made = bullet(argues, *record, helpful=used[0], harmful=used[1])
     assert quality(made, end) == pytest.approx(quality(made, abs(end - 1e-6)), abs=1e-9)
 
 
-@settings(max_examples=50, deadline=None)
 @given(records, uses, base_rates)
 def test_what_argues_for_nothing_or_was_never_measured_is_judged_by_the_decisions_alone(
     record: tuple[int, int], used: tuple[int, int], base_rate: float
@@ -205,38 +187,37 @@ def plain_merits(bullet: Bullet, base_rate: float) -> list[float]:
     base = min(max(base_rate, RAREST), 1 - RAREST)
     balance = 4 * base * (1 - base)
     helpful, harmful = balance * bullet.helpful_count, balance * bullet.harmful_count
-    record = bullet.whole_record
-    if bullet.argues is None or not record.support:
+    shown = bullet.evidence.shown if bullet.evidence else Record(support=0, frauds=0)
+    support, frauds = shown.support + bullet.record.support, shown.frauds + bullet.record.frauds
+    if bullet.argues is None or not support:
         return [helpful, harmful]
-    fraud = record.balanced_precision(base)
+    fraud = balanced_precision(frauds, support, base)
     right = fraud if bullet.argues is Verdict.DECLINE else 1 - fraud
-    own = (1 - balance) * record.support
+    own = (1 - balance) * support
     return [helpful + own * right, harmful + own * (1 - right)]
 
 
-@settings(max_examples=100, deadline=None)
 @given(any_bullets, rates)
 def test_the_columns_give_exactly_what_reading_bullet_by_bullet_gives(bullets: list[Bullet], base_rate: float) -> None:
-    page = page_of(*bullets)
+    table = table_of(*bullets)
     expected = [plain_merits(each, base_rate) for each in bullets]
-    assert merits_in(page.table, base_rate).tolist() == expected
-    assert weights_in(page.table, base_rate).tolist() == [weight_of(each, base_rate) for each in bullets]
+    assert merits_in(table.columns, base_rate).tolist() == expected
+    assert weights_in(table.columns, base_rate).tolist() == [weight_of(each, base_rate) for each in bullets]
     shares = [
         supporting / (supporting + opposing) if supporting + opposing else 0.5 for supporting, opposing in expected
     ]
-    worth = worth_of(page, base_rate)
+    worth = stats_of(table, base_rate)
     assert worth.success.tolist() == shares
     assert worth.strength.tolist() == [abs(weight_of(each, base_rate)) for each in bullets]
 
 
-@settings(max_examples=50, deadline=None)
 @given(any_bullets, rates, rates, st.sampled_from([None, *Source]))
 def test_good_are_the_good_and_the_pinned_of_a_node_and_source(
     bullets: list[Bullet], base_rate: float, least: float, source: Source | None
 ) -> None:
-    book = Book.of(bullets)
+    table = BulletTable.of(bullets)
     for node in ("fraud_detection", "other", "nowhere"):
-        found = good_in(book.pages[0], book.node(node), source, base_rate, least).mask
+        found = good_in_use(table, table.node(node), source, base_rate, least).mask
         assert found.tolist() == [
             each.node == node
             and each.status is not Status.RETIRED
@@ -247,49 +228,31 @@ def test_good_are_the_good_and_the_pinned_of_a_node_and_source(
 
 
 def test_another_base_rate_is_worked_out_anew_and_the_first_one_again() -> None:
-    page = page_of(declining(20, 100, helpful=20, harmful=80))
+    table = table_of(declining(20, 100, helpful=20, harmful=80))
     for base_rate in (0.5, 0.005, 0.5):
-        assert worth_of(page, base_rate).success.tolist() == success_of(merits_in(page.table, base_rate)).tolist()
-        assert good_in(page, 0, None, base_rate, 0.5).mask.tolist() == [base_rate < 0.5]
+        assert stats_of(table, base_rate).success.tolist() == success_of(merits_in(table.columns, base_rate)).tolist()
+        assert good_in_use(table, 0, None, base_rate, 0.5).mask.tolist() == [base_rate < 0.5]
 
 
-def test_rows_of_several_pages_are_worth_what_they_are_worth_one_by_one() -> None:
+def test_many_rows_have_the_figures_that_each_has_alone() -> None:
     bullets = [
         declining(place % 7, 7 + place % 5, helpful=place % 11, harmful=place % 3).model_copy(
             update={"id": f"b{place}", "weight": None if place % 2 else place / 100}
         )
         for place in range(2_100)
     ]
-    book = Book.of(bullets)
-    for rows in ([], [5], [1024, 1030], [0, 5, 1023, 1024, 1030, 2047, 2048, 2099]):
-        alone = [worth_of(page_of(bullets[row]), 0.05) for row in rows]
-        places = np.array(rows, dtype=np.int64)
-        keys, shapes = drawn_from(book, places, 0.05)
-        assert keys.tolist() == [int(one.keys[0]) for one in alone]
-        assert shapes.a.tolist() == [float(one.shapes.a[0]) for one in alone]
-        assert shapes.b.tolist() == [float(one.shapes.b[0]) for one in alone]
-        drawn = [float(beta(one.keys, one.shapes)[0]) for one in alone]
-        assert beta(keys, shapes).tolist() == drawn
-        worth = worth_in(book, 0.05)
-        for field in fields(Worth):
-            assert getattr(worth, field.name)[places].tolist() == [getattr(one, field.name)[0] for one in alone]
-
-
-@pytest.mark.parametrize("count", [1, 1_024, 1_025, 2_100])
-def test_a_book_is_worth_what_its_pages_are_worth_at_each_base_rate(count: int) -> None:
-    some = [declining(n % 7, 7, helpful=n % 11).model_copy(update={"id": f"b{n}"}) for n in range(count)]
-    book = Book.of(some)
+    table = BulletTable.of(bullets)
     for base_rate in (0.5, 0.05, 0.5):
-        worth = worth_in(book, base_rate)
-        assert worth_in(book, base_rate) is worth  # worked out once
-        for field in fields(Worth):
-            parts = [getattr(worth_of(page, base_rate), field.name) for page in book.pages]
-            assert getattr(worth, field.name).tolist() == np.concatenate(parts).tolist()
-        keys, shapes = drawn_from(book, np.arange(count), base_rate)
-        assert beta(keys, shapes).tolist() == beta(worth.keys, worth.shapes).tolist()
+        stats = stats_of(table, base_rate)
+        assert stats_of(table, base_rate) is stats  # computed once
+        rows = np.array([0, 5, 1023, 1024, 1030, 2047, 2099])
+        alone = [stats_of(table_of(bullets[row]), base_rate) for row in rows]
+        for name in ("keys", "merits", "success", "strength"):
+            assert getattr(stats, name)[rows].tolist() == [getattr(one, name)[0].tolist() for one in alone]
+        drawn = [float(beta(one.keys, one.shapes)[0]) for one in alone]
+        assert beta(stats.keys[rows], stats.shapes.take(rows)).tolist() == drawn
 
 
-def test_an_empty_book_is_worth_nothing() -> None:
-    for base_rate in (0.5, 0.05):
-        assert worth_in(Book.of([]), base_rate) is NO_WORTH
-    assert len(NO_WORTH.success) == len(NO_WORTH.shapes.a) == 0
+def test_an_empty_table_has_no_figures() -> None:
+    stats = stats_of(BulletTable.of([]), 0.05)
+    assert len(stats.success) == len(stats.strength) == len(stats.shapes.a) == 0

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from acefraud.core.book import Book
+from acefraud.core.arrays import IntArray
 from acefraud.core.bullet import Bullet, Source, Status
+from acefraud.core.bullet_table import BulletTable
 from acefraud.core.condition import Condition
 from acefraud.core.playbook import Snapshot
-from acefraud.core.roles import EmbedsInProcess, Vectors
 from acefraud.core.transaction import FactValue, Transaction
+from acefraud.roles.protocols import EmbedsInProcess, Vectors
 from acefraud.selection import stages
-from acefraud.selection.axis import ROUNDING, Axis, Bins
-from acefraud.selection.contest import Pick, Weights, hybrid, picks_of
+from acefraud.selection.bullet_stats import BulletStats
 from acefraud.selection.hybrid import HybridSelector
-from acefraud.selection.stages import Asked, Kept
-from acefraud.selection.vectors import BookVectors
-from acefraud.selection.worth import Column, Rows
+from acefraud.selection.ranking import Pick, Shortlist, picks_of
+from acefraud.selection.stages import Candidates, Good, Request, Weights, hybrid
 
 NODE = "fraud_detection"
 HOLDS = Condition.parse("amount > 100")
@@ -39,38 +37,6 @@ class ByText(EmbedsInProcess):
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         return vectors(*(self._directions[text] for text in texts))
-
-
-@dataclass(frozen=True)
-class Scored:
-    """Entrants whose score is their draw, with vectors of length one."""
-
-    scores: Column
-    rows: Vectors
-
-    @property
-    def success(self) -> Column:
-        return np.zeros(len(self.scores))
-
-    @property
-    def relevance(self) -> Column:
-        return np.zeros(len(self.scores))
-
-    def draws(self, places: Rows) -> Column:
-        return self.scores[places]
-
-    def vectors(self, places: Rows) -> Vectors:
-        return self.rows[places]
-
-    def exact(self, places: Rows, vectors: Vectors) -> Column:
-        assert len(places) == len(vectors)
-        return np.zeros(len(places))
-
-    def likeness(self, vector: Vectors) -> Vectors:
-        raise AssertionError(f"{len(self.scores)} are few enough to be looked at, got {vector}")
-
-    def axis(self) -> tuple[Axis, Bins] | None:
-        raise AssertionError(f"{len(self.scores)} are few enough to be looked at")
 
 
 def bullet(name: str, **more: object) -> Bullet:
@@ -91,29 +57,36 @@ def kept_of(
     wanted: int = 100,
     node: str = NODE,
     source: Source | None = None,
-) -> tuple[Book, Kept]:
-    """What stages 1 and 2 leave of a book, where fraud is as common as honesty."""
-    book = Book.of(bullets)
-    return book, stages.contextual_and_good(Asked(book, book.node(node), source, 0.5, wanted), facts or {}, threshold)
+) -> tuple[BulletTable, Good]:
+    """What stages 1 and 2 leave of a table, where fraud is as common as honesty."""
+    table = BulletTable.of(bullets)
+    request = Request(table, table.node(node), source, 0.5, wanted)
+    return table, stages.quality(request, stages.contextual(request, facts or {}), threshold)
 
 
-def names(book: Book, rows: Sequence[int] | Rows) -> list[str]:
-    return [book.at(int(row)).id for row in rows]
+def names(table: BulletTable, rows: Sequence[int] | IntArray) -> list[str]:
+    return [table.bullets[row].id for row in rows]
 
 
-def left(book: Book, kept: Kept) -> tuple[list[str], list[str]]:
+def left(table: BulletTable, good: Good) -> tuple[list[str], list[str]]:
     """Those that are proven to apply, and those that may be relevant by resemblance."""
-    prose: Rows = np.flatnonzero(np.concatenate(kept.prose)) if kept.prose else stages.NONE
-    return names(book, kept.proven), names(book, prose)
+    return names(table, good.proven), names(table, good.prose)
+
+
+def known(count: int) -> BulletStats:
+    """Bullets of which nothing is known."""
+    return BulletStats(np.zeros(count, np.uint64), np.zeros((count, 2)), np.zeros(count), np.zeros(count))
 
 
 def picked(
     scores: Sequence[float], rows: Vectors, wanted: int, weight: float, before: Vectors | None = None
 ) -> list[Pick]:
-    """Stages 4 and 5 where only the draw counts."""
-    earlier = [] if before is None else list(before)
-    picks, all_picked = picks_of(Scored(np.array(scores), rows), wanted, Weights(0.0, 0.0, 1.0), weight, earlier)
-    assert np.array_equal([*earlier, *(rows[pick.place] for pick in picks)], all_picked)
+    """Stages 4 and 5 where only relevance counts. The rows of the candidates come first, then those picked before."""
+    earlier = np.zeros((0, rows.shape[1]), dtype=np.float32) if before is None else before
+    matrix = np.concatenate([rows, earlier])
+    taken = [Pick(len(rows) + place, 0, 0, 0, 0, 0) for place in range(len(earlier))]
+    shortlist = Shortlist(Candidates(np.arange(len(rows)), np.array(scores)), wanted, None, taken)
+    (picks,) = picks_of([shortlist], known(len(matrix)), lambda _: matrix, Weights(0.0, 1.0, 0.0), weight)
     return picks
 
 
@@ -121,7 +94,7 @@ def picked(
 
 
 def test_a_condition_that_is_false_is_out_one_left_open_stays_and_what_is_proven_is_told_apart() -> None:
-    book, kept = kept_of(
+    table, kept = kept_of(
         [
             bullet("false", condition=Condition.parse("amount > 5000")),
             bullet("open", condition=Condition.parse("amount > 100 and vpn is true")),
@@ -130,11 +103,10 @@ def test_a_condition_that_is_false_is_out_one_left_open_stays_and_what_is_proven
         ],
         {"amount": 300.0},
     )
-    assert left(book, kept) == (["true"], ["open", "prose"])
+    assert left(table, kept) == (["true"], ["open", "prose"])
     assert (kept.in_context, kept.good) == (3, 3)
 
 
-@settings(max_examples=50, deadline=None)
 @given(
     st.lists(st.sampled_from(["", "amount > 100", "amount < 100", "vpn is true", "amount > 100 and vpn is true"])),
     st.sampled_from([50.0, 300.0, None]),
@@ -149,9 +121,9 @@ def test_standing_is_what_each_condition_says_by_itself(
     bullets = [
         bullet(f"b{n}", condition=Condition.parse(words) if words else None) for n, words in enumerate(conditions)
     ]
-    book, kept = kept_of(bullets, facts)
+    table, kept = kept_of(bullets, facts)
     truths = {each.id: each.condition.truth(facts) if each.condition else None for each in bullets}
-    assert left(book, kept) == (
+    assert left(table, kept) == (
         [name for name, truth in truths.items() if truth is True],
         [name for name, truth in truths.items() if truth is None],
     )
@@ -171,22 +143,22 @@ def test_only_this_node_and_source_and_never_a_retired_bullet() -> None:
         (Source.OFFLINE, "other", []),
         (None, "nobody wrote for this one", []),
     ]:
-        book, kept = kept_of(bullets, source=source, node=node)
-        assert left(book, kept) == ([], expected)
+        table, kept = kept_of(bullets, source=source, node=node)
+        assert left(table, kept) == ([], expected)
         assert kept.in_context == len(expected)
 
 
 def test_prose_is_looked_at_only_where_too_few_are_proven_to_apply() -> None:
     bullets = [bullet("prose"), bullet("one", condition=HOLDS), bullet("two", condition=HOLDS)]
     for wanted, expected in ((3, ["prose"]), (2, []), (1, [])):
-        book, kept = kept_of(bullets, {"amount": 300.0}, wanted=wanted)
-        assert left(book, kept) == (["one", "two"], expected)
+        table, kept = kept_of(bullets, {"amount": 300.0}, wanted=wanted)
+        assert left(table, kept) == (["one", "two"], expected)
         assert (kept.in_context, kept.good) == (3, 3)
 
 
 def test_of_an_empty_book_nothing_is_left() -> None:
-    book, kept = kept_of([])
-    assert (left(book, kept), kept.in_context, kept.good) == (([], []), 0, 0)
+    table, kept = kept_of([])
+    assert (left(table, kept), kept.in_context, kept.good) == (([], []), 0, 0)
 
 
 # --- stage 2 -----------------------------------------------------------------------------------------------------
@@ -209,8 +181,8 @@ def test_quality_is_relaxed_once_and_only_where_too_few_are_left(
         bullet(name, helpful_count=helpful, harmful_count=harmful, condition=HOLDS if proven else None)
         for name, (helpful, harmful) in record.items()
     ]
-    book, kept = kept_of(bullets, {"amount": 300.0}, threshold=0.3, wanted=wanted)
-    assert left(book, kept) == ((expected, []) if proven else ([], expected))
+    table, kept = kept_of(bullets, {"amount": 300.0}, threshold=0.3, wanted=wanted)
+    assert left(table, kept) == ((expected, []) if proven else ([], expected))
     assert (kept.in_context, kept.good) == (3, len(expected))
 
 
@@ -257,72 +229,42 @@ def test_proof_is_relevance_by_contribution_and_prose_is_relevant_by_resemblance
 
 
 def test_where_no_bullet_moves_the_decision_all_that_are_proven_are_equally_relevant() -> None:
-    assert stages.relevance_by_proof(np.zeros(2), 0.3).tolist() == [1.0, 1.0]
-    assert stages.relevance_by_proof(np.zeros(0), 0.3).tolist() == []
+    assert stages.semantic_by_proof(np.arange(2), np.zeros(2), 0.3).relevance.tolist() == [1.0, 1.0]
+    assert stages.semantic_by_proof(np.arange(0), np.zeros(2), 0.3).relevance.tolist() == []
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(0, 6), min_size=1, max_size=8), st.floats(0, 1))
 def test_the_larger_the_contribution_the_more_relevant_and_never_below_the_threshold(
     weights: list[float], threshold: float
 ) -> None:
     strength = np.array(weights)
-    relevance = stages.relevance_by_proof(strength, threshold)
+    relevance = stages.semantic_by_proof(np.arange(len(strength)), strength, threshold).relevance
     assert (np.diff(relevance[np.argsort(strength)]) >= 0).all()
     assert relevance.min() >= threshold - 1e-12
     assert relevance.max() == pytest.approx(1.0)
 
 
-def resembling(
-    bullets: Sequence[Bullet], embedder: ByText, queries: Sequence[str | None], threshold: float
-) -> list[dict[str, float]]:
-    """For each query the bullets that resemble it, and roughly how much."""
-    book, kept = kept_of(bullets)
-    asked = Asked(book, book.node(NODE), None, 0.5, 100)
-    vectors = [None if query is None else embedder.embed([query])[0] for query in queries]
-    found = stages.resembling(asked, [kept] * len(queries), vectors, threshold, BookVectors(embedder))
-    return [dict(zip(names(book, each.rows), each.cosines.tolist(), strict=True)) for each in found]
-
-
-def test_prose_resembles_each_of_many_transactions_by_itself() -> None:
-    embedder = ByText({"east": (1, 0), "north": (0, 1), "bullet e": (5, 1), "bullet n": (1, 5), "bullet w": (-1, 0)})
-    bullets = [bullet("e"), bullet("n"), bullet("w")]
-    together = resembling(bullets, embedder, ["east", "north", None, "east"], 0.5)
-    assert [list(each) for each in together] == [["e"], ["n"], [], ["e"]]
-    for query, expected in (("east", ["e"]), ("north", ["n"]), (None, [])):
-        assert [list(each) for each in resembling(bullets, embedder, [query], 0.5)] == [expected]
-
-
-def test_how_much_prose_resembles_is_the_cosine_up_to_rounding() -> None:
-    dice = np.random.default_rng(5)
-    directions = {f"bullet b{place}": tuple(dice.normal(size=8)) for place in range(200)}
-    embedder = ByText(directions | {"query": tuple(dice.normal(size=8)), "another": tuple(dice.normal(size=8))})
-    bullets = [bullet(f"b{place}") for place in range(200)]
-    own = embedder.embed([each.content for each in bullets]).astype(np.float64)
-    for queries in (["query", "another"], ["query"]):
-        for found, query in zip(resembling(bullets, embedder, queries, -1.0), queries, strict=True):
-            exact = own @ embedder.embed([query])[0].astype(np.float64)
-            assert list(found) == [each.id for each in bullets]
-            assert np.abs(np.array(list(found.values())) - exact).max() < ROUNDING
+def test_prose_is_relevant_from_the_threshold_on() -> None:
+    matrix, query = vectors((5, 1), (1, 5), (-1, 0), (1, 0)), vectors((1, 0))[0]
+    found = stages.semantic_by_cosine(np.array([0, 1, 2]), matrix, query, 0.5)
+    assert found.rows.tolist() == [0]
+    assert found.relevance.tolist() == pytest.approx([5 / 26**0.5])
+    everything = stages.semantic_by_cosine(np.arange(4), matrix, query, -1.0)
+    assert everything.rows.tolist() == [0, 1, 2, 3]
+    assert everything.relevance.tolist() == pytest.approx((matrix @ query).tolist())
 
 
 @pytest.mark.parametrize("companions", [0, 1, 700])
 def test_whether_prose_reaches_the_threshold_does_not_depend_on_what_is_looked_at_beside_it(companions: int) -> None:
     dice = np.random.default_rng(11)
-    near = {f"bullet b{place}": tuple(dice.normal(size=64)) for place in range(60)}
-    others = {f"bullet c{place}": tuple(dice.normal(size=64)) for place in range(companions)}
-    embedder = ByText(near | others | {"query": tuple(dice.normal(size=64)), "more": tuple(dice.normal(size=64))})
-    query = embedder.embed(["query"])[0]
-    for text in near:
-        (own,) = embedder.embed([text])
-        at_the_border = float(np.vecdot(own, query))
-        bullets = [bullet(f"c{place}") for place in range(companions)] + [bullet(text.removeprefix("bullet "))]
-        if companions < 2 or text == "bullet b0":
-            for queries in (["query"], ["query", "more"]):
-                found = resembling(bullets, embedder, queries, at_the_border)[0]
-                assert bullets[-1].id in found
-                above = float(np.nextafter(np.float32(at_the_border), np.float32(2)))
-                assert bullets[-1].id not in resembling(bullets, embedder, queries, above)[0]
+    matrix = vectors(*(tuple(dice.normal(size=64)) for _ in range(60 + companions)))
+    query = vectors(tuple(dice.normal(size=64)))[0]
+    rows = np.arange(len(matrix))
+    for row in range(60):
+        at_the_border = float(np.vecdot(matrix[row], query))
+        above = float(np.nextafter(np.float32(at_the_border), np.float32(2)))
+        assert row in stages.semantic_by_cosine(rows, matrix, query, at_the_border).rows
+        assert row not in stages.semantic_by_cosine(rows, matrix, query, above).rows
 
 
 # --- stage 4 -----------------------------------------------------------------------------------------------------
@@ -340,25 +282,25 @@ def test_diversity_is_weighed_as_picks_are_made() -> None:
     # A and B say the same. Ranked by score alone the order is A, B, C; a bonus added to that order afterwards
     # leaves B second (0.99 + 0). Weighed place by place, C (0.90 + 0.15) takes the second place from B.
     picks = picked([1.00, 0.99, 0.90], vectors((1, 0), (1, 0), (0, 1)), 3, 0.15)
-    assert [pick.place for pick in picks] == [0, 2, 1]
+    assert [pick.row for pick in picks] == [0, 2, 1]
     assert [pick.diversity for pick in picks] == pytest.approx([0.0, 0.15, 0.075])
     assert [pick.combined for pick in picks] == [1.00, 0.90, 0.99]
 
 
 def test_the_first_pick_has_no_bonus_and_without_weight_nobody_has() -> None:
     picks = picked([0.2, 0.9, 0.5], vectors((1, 0), (0, 1), (1, 1)), 2, 0.0)
-    assert [(pick.place, pick.diversity) for pick in picks] == [(1, 0.0), (2, 0.0)]
+    assert [(pick.row, pick.diversity) for pick in picks] == [(1, 0.0), (2, 0.0)]
 
 
 def test_those_picked_before_count_as_picked() -> None:
     picks = picked([0.9, 0.8], vectors((1, 0), (0, 1)), 2, 0.5, vectors((1, 0)))
-    assert [pick.place for pick in picks] == [1, 0]
+    assert [pick.row for pick in picks] == [1, 0]
     assert [pick.diversity for pick in picks] == pytest.approx([0.5, 0.25])
 
 
 def test_the_first_of_equals_wins() -> None:
     picks = picked([0.5, 0.7, 0.7, 0.7], vectors(*[(1, 0)] * 4), 3, 0.15)
-    assert [pick.place for pick in picks] == [1, 2, 3]
+    assert [pick.row for pick in picks] == [1, 2, 3]
 
 
 def test_nobody_is_picked_where_nobody_is_wanted_or_there_is_nobody() -> None:
@@ -383,7 +325,6 @@ def test_what_merely_resembles_never_takes_the_place_of_what_is_proven() -> None
         assert chosen.bullets[2].id in {"p1", "p2"}
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=8),
     st.integers(0, 10),
@@ -402,7 +343,7 @@ def test_every_place_goes_to_the_best_sum_of_those_left_and_first_to_those_of_th
         field = [place for place, (_, own) in enumerate(entrants) if own is first]
         some = [scores[place] for place in field]
         for pick in picked(some, rows[field], wanted - len(places), weight, rows[places]):
-            places.append(field[pick.place])
+            places.append(field[pick.row])
             bonuses.append(pick.diversity)
     assert len(set(places)) == len(places) == min(wanted, len(scores))
     for turn, (place, bonus) in enumerate(zip(places, bonuses, strict=True)):
@@ -415,3 +356,44 @@ def test_every_place_goes_to_the_best_sum_of_those_left_and_first_to_those_of_th
         rivals = [i for i in range(len(scores)) if i not in before and entrants[i][1] == entrants[place][1]]
         assert scores[place] + bonus == pytest.approx(total(place), abs=1e-5)
         assert all(total(place) >= total(i) - 1e-5 for i in rivals)
+
+
+# --- many at once ------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 6), st.integers(0, 3)), max_size=12), st.booleans())
+def test_many_shortlists_give_what_each_gives_alone(sizes: list[tuple[int, int, int]], explore: bool) -> None:
+    dice = np.random.default_rng(len(sizes))
+    matrix = dice.normal(size=(50, 8)).astype(np.float32)
+    matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
+    stats = BulletStats(
+        dice.integers(0, 2**63, 50).astype(np.uint64),
+        dice.integers(0, 9, (50, 2)).astype(float),
+        dice.random(50),
+        dice.random(50),
+    )
+    shortlists = [
+        Shortlist(
+            Candidates(np.sort(dice.permutation(45)[:size]), dice.random(size)),
+            wanted,
+            np.uint64(place) if explore else None,
+            [Pick(45 + one, 0, 0, 0, 0, 0) for one in range(before)],
+        )
+        for place, (size, wanted, before) in enumerate(sizes)
+    ]
+    together = picks_of(shortlists, stats, lambda _: matrix, Weights(), 0.15)
+    alone = [picks_of([one], stats, lambda _: matrix, Weights(), 0.15)[0] for one in shortlists]
+    assert together == alone
+    assert [len(picks) for picks in together] == [min(size, wanted) for size, wanted, _ in sizes]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("acefraud.selection.ranking.CELLS", 50)
+        assert picks_of(shortlists, stats, lambda _: matrix, Weights(), 0.15) == alone
+
+
+def test_a_single_pick_needs_no_vectors() -> None:
+    def refuse(_: IntArray) -> Vectors:
+        raise AssertionError("nothing to differ from")
+
+    shortlist = Shortlist(Candidates(np.arange(3), np.array([0.1, 0.9, 0.5])), 1, None)
+    (picks,) = picks_of([shortlist], known(3), refuse, Weights(), 0.15)
+    assert [(pick.row, pick.diversity) for pick in picks] == [(1, 0.0)]

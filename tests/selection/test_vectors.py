@@ -8,22 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from acefraud.core.book import Book, Draft
 from acefraud.core.bullet import Bullet, Status
+from acefraud.core.bullet_table import BulletTable
+from acefraud.core.calibration import Calibration
 from acefraud.core.condition import Condition
 from acefraud.core.events import Recalibrated
-from acefraud.core.page import REMEMBERED_CHANGES
 from acefraud.core.playbook import Snapshot
-from acefraud.core.roles import EmbedsInProcess, Vectors
-from acefraud.core.scoring import Calibration
 from acefraud.core.transaction import FactValue, Transaction
-from acefraud.selection.axis import ROUNDING
+from acefraud.roles.protocols import EmbedsInProcess, Vectors
 from acefraud.selection.hybrid import HybridSelector
-from acefraud.selection.vectors import BookVectors
+from acefraud.selection.vectors import BulletVectors
 from acefraud.storage.playbook import BulletPlaybook
 
 NODE = "fraud_detection"
@@ -82,16 +79,16 @@ def select(selector: HybridSelector, snapshot: Snapshot) -> list[str]:
     return [each.id for each in selector.select(QUERY, {}, snapshot).bullets]
 
 
-def all_vectors(vectors: BookVectors, book: Book) -> Vectors:
-    return vectors.at(book, np.arange(len(book)))
+def all_vectors(vectors: BulletVectors, table: BulletTable) -> Vectors:
+    return vectors.matrix(table, np.arange(len(table)))
 
 
-def expected(book: Book) -> Vectors:
-    return Counting().embed([each.content for each in book.values()])
+def expected(table: BulletTable) -> Vectors:
+    return Counting().embed([each.content for each in table.bullets])
 
 
-def check(vectors: BookVectors, book: Book) -> None:
-    assert np.array_equal(all_vectors(vectors, book), expected(book))
+def check(vectors: BulletVectors, table: BulletTable) -> None:
+    assert np.array_equal(all_vectors(vectors, table), expected(table))
 
 
 # --- what is embedded --------------------------------------------------------------------------------------------
@@ -159,49 +156,15 @@ def test_the_same_revision_is_looked_at_once() -> None:
     assert embedder.since() == []
 
 
-def test_a_second_page_leaves_the_vectors_of_the_first_alone() -> None:
-    draft, embedder = Draft(), Counting()
-    vectors = BookVectors(embedder)
-    for place in range(1_023):
-        draft.put(bullet(place))
-    check(vectors, draft.book())
-    embedder.since()
-    for place in (1_023, 1_024, 1_025):
-        draft.put(bullet(place))
-        check(vectors, draft.book())
-        assert embedder.since() == [f"bullet {place}"]
-    draft.put(bullet(5, "something else"))
-    check(vectors, draft.book())
-    assert embedder.since() == ["something else"]
-
-
-def test_a_selector_with_another_embedder_does_not_make_the_first_begin_anew() -> None:
-    draft, embedders = Draft(), (Counting(), Counting())
-    for place in range(20):
-        draft.put(bullet(place))
-    both = [BookVectors(embedder) for embedder in embedders]
+def test_two_selectors_embed_each_text_once_by_themselves() -> None:
+    table, embedders = BulletTable.of(bullet(place) for place in range(20)), (Counting(), Counting())
+    both = [BulletVectors(embedder) for embedder in embedders]
     for turn in range(3):
-        draft.put(bullet(20 + turn))
-        book = draft.book()
+        table = table.updated([bullet(20 + turn)])
         for vectors, embedder in zip(both, embedders, strict=True):
-            check(vectors, book)
+            check(vectors, table)
             asked = embedder.since()
             assert not turn or asked == [f"bullet {20 + turn}"]
-
-
-def test_more_changes_than_are_remembered_between_two_looks_still_give_the_right_vectors() -> None:
-    draft, embedder = Draft(), Counting()
-    vectors = BookVectors(embedder)
-    held = []
-    for place in range(2):
-        draft.put(bullet(place))
-    check(vectors, draft.book())
-    for turn in range(2 * REMEMBERED_CHANGES + 5):
-        draft.put(bullet(turn % 3, f"said in turn {turn}"))
-        held.append(draft.book())
-    check(vectors, held[-1])
-    for book in held:
-        check(vectors, book)
 
 
 # --- every revision sees its own ---------------------------------------------------------------------------------
@@ -209,16 +172,16 @@ def test_more_changes_than_are_remembered_between_two_looks_still_give_the_right
 
 def test_old_snapshots_still_see_their_own_vectors_after_edits() -> None:
     playbook, embedder = playbook_of(6), Counting()
-    vectors = BookVectors(embedder)
+    vectors = BulletVectors(embedder)
     taken = []
     for turn, each in enumerate(list(playbook.snapshot().bullets)):
         taken.append(playbook.snapshot())
-        check(vectors, taken[-1].book)
+        check(vectors, taken[-1].table)
         playbook.edit_bullet(each, f"said in turn {turn}")
         playbook.add_bullet(f"added in turn {turn}")
     embedder.since()
     for snapshot in taken:
-        check(vectors, snapshot.book)
+        check(vectors, snapshot.table)
     assert embedder.since() == []  # they are still there
 
 
@@ -228,7 +191,7 @@ def test_a_step_that_is_given_up_leaves_no_trace() -> None:
     before = playbook.snapshot()
     first = select(selector, before)
     embedder.since()
-    with suppress(ZeroDivisionError), playbook.one_step():
+    with suppress(ZeroDivisionError), playbook.unit_of_work():
         playbook.add_bullet("a late call")
         playbook.edit_bullet(next(iter(before.bullets)), "said in a step")
         select(selector, playbook.snapshot())
@@ -244,111 +207,30 @@ def test_a_step_that_is_given_up_leaves_no_trace() -> None:
     assert embedder.since() == ["another call"]
 
 
-def test_two_branches_that_add_to_the_same_row_do_not_see_each_other() -> None:
-    draft, embedder = Draft(), Counting()
-    vectors = BookVectors(embedder)
-    for place in range(3):
-        draft.put(bullet(place))
-    check(vectors, draft.book())
-    books = [draft.book()]
-    for name in ("one", "two", "three"):
-        branch = draft.branched()
-        branch.put(bullet(9, f"added by {name}"))
-        books.append(branch.book())
-        check(vectors, books[-1])
-        branch.put(bullet(10, f"and more by {name}"))
-        books.append(branch.book())
-    draft.put(bullet(3, "added by the draft itself"))
-    books.append(draft.book())
-    for book in [*reversed(books), *books]:
-        check(vectors, book)
+moves = st.lists(st.tuples(st.sampled_from(["add", "say", "count", "back", "look"]), st.integers(0, 7)), max_size=40)
 
 
-moves = st.lists(
-    st.tuples(st.sampled_from(["add", "say", "count", "branch", "back", "look", "look back"]), st.integers(0, 7)),
-    max_size=40,
-)
-
-
-@settings(max_examples=150, deadline=None)
 @given(moves)
 def test_whatever_is_written_and_whenever_it_is_looked_at_the_vectors_are_those_of_the_words(
     given_moves: list[tuple[str, int]],
 ) -> None:
-    draft, vectors = Draft(), BookVectors(Counting())
-    draft.put(bullet(0))
-    drafts, held = [draft], [draft.book()]
+    vectors, held = BulletVectors(Counting()), [BulletTable.of([bullet(0)])]
     for turn, (move, which) in enumerate(given_moves):
-        draft = drafts[-1]
-        here = [each.id for each in draft]
-        place = int(here[which % len(here)][1:])
-        old = draft.get(f"b{place}")
-        assert old is not None
+        table = held[-1]
+        old = table.bullets[which % len(table)]
         match move:
             case "add":
-                draft.put(bullet(len(here) + 100 * len(drafts), f"added in turn {turn}"))
+                held.append(table.updated([bullet(100 + turn, f"added in turn {turn}")]))
             case "say":
-                draft.put(old.model_copy(update={"content": f"said in turn {turn % 6}"}))
+                held.append(table.updated([old.model_copy(update={"content": f"said in turn {turn % 6}"})]))
             case "count":
-                draft.put(old.model_copy(update={"helpful_count": turn}))
-            case "branch":
-                drafts.append(draft.branched())
-            case "back" if len(drafts) > 1:
-                drafts.pop()
+                held.append(table.updated([old.model_copy(update={"helpful_count": turn})]))
+            case "back":
+                held.append(held[which % len(held)])
             case "look":
-                check(vectors, draft.book())
-            case "look back":
-                check(vectors, held[which % len(held)])
-        held.append(drafts[-1].book())
-    for book in held:
-        check(vectors, book)
-
-
-def three_revisions() -> list[Book]:
-    """Of three pages: as they were, with the second one reworded, and with one more bullet at the end."""
-    draft = Draft()
-    for place in range(2_100):
-        draft.put(bullet(place))
-    books = [draft.book()]
-    draft.put(bullet(1_024, "something else"))
-    books.append(draft.book())
-    draft.put(bullet(2_100))
-    return [*books, draft.book()]
-
-
-def test_how_far_vectors_lean_to_the_axis_is_that_of_the_very_revision() -> None:
-    vectors, books = BookVectors(Counting()), three_revisions()
-    axes = set()
-    for book in (*books, books[0]):
-        known = all_vectors(vectors, book)
-        rows = np.array([0, 7, 1_023, 1_024, 1_025, 2_048, len(book) - 1])
-        found = vectors.axis(book, rows)
-        assert found is not None
-        axis, bins = found
-        assert bins.tolist() == axis.bins(known[rows]).tolist()
-        axes.add(axis.direction.tobytes())
-    assert len(axes) == 1
-
-
-def test_products_are_those_with_the_vectors_of_the_very_revision_up_to_rounding() -> None:
-    vectors, books = BookVectors(Counting()), three_revisions()
-    other = Counting().embed(["one", "two", "three"])
-    for book in (*books, books[0]):
-        known = expected(book).astype(np.float64)
-        for vector in (other[0], -other[1], other.sum(axis=0)):
-            for rows in (np.arange(len(book)), np.array([0, 1_023, 1_024, 2_047, len(book) - 1]), np.array([1_024])):
-                found = vectors.products(book, rows, vector)
-                exact = known[rows] @ vector.astype(np.float64)
-                assert np.abs(found - exact).max() < ROUNDING * np.linalg.norm(vector)
-
-
-def test_there_is_no_axis_where_vectors_are_not_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    embedder, book, rows = FarAway(), Book.of(bullet(place) for place in range(6)), np.arange(6)
-    assert BookVectors(embedder).axis(book, rows) is None
-    assert embedder.since() == []
-    monkeypatch.setattr("acefraud.selection.vectors.LARGE", 6)
-    assert BookVectors(Counting(), hold_all=False).axis(book, rows) is None
-    assert BookVectors(Counting()).axis(book, rows) is not None
+                check(vectors, table)
+    for table in held:
+        check(vectors, table)
 
 
 # --- embedders that are asked over a network ---------------------------------------------------------------------
@@ -356,9 +238,9 @@ def test_there_is_no_axis_where_vectors_are_not_held(monkeypatch: pytest.MonkeyP
 
 def test_what_comes_over_a_network_is_asked_for_where_it_is_wanted_and_once() -> None:
     embedder = FarAway()
-    vectors, book = BookVectors(embedder), Book.of(bullet(place) for place in range(6))
-    for rows, asked in ([1, 4], [1, 4]), ([4], []), ([0, 1, 5], [0, 5]), ([0, 1, 2, 3, 4, 5], [2, 3]):
-        found = vectors.at(book, np.array(rows))
+    vectors, table = BulletVectors(embedder), BulletTable.of(bullet(place) for place in range(6))
+    for rows, asked in ([1, 4], [1, 4]), ([4], []), ([0, 1, 5, 0], [0, 5]), ([0, 1, 2, 3, 4, 5], [2, 3]):
+        found = vectors.matrix(table, np.array(rows))[rows]
         assert embedder.since() == [f"bullet {place}" for place in asked]
         assert np.array_equal(found, Counting().embed([f"bullet {place}" for place in rows]))
 
@@ -366,29 +248,27 @@ def test_what_comes_over_a_network_is_asked_for_where_it_is_wanted_and_once() ->
 def test_what_may_not_be_seen_is_not_asked_for() -> None:
     embedder = FarAway()
     hidden = bullet(0, "card 1234: decline", condition=Condition.parse('card is "1234" and amount > 5'))
-    vectors, book = BookVectors(embedder), Book.of([hidden, bullet(1)])
-    all_vectors(vectors, book)
+    all_vectors(BulletVectors(embedder), BulletTable.of([hidden, bullet(1)]))
     assert embedder.since() == ["amount and card", "bullet 1"]
-    assert vectors.text_of(hidden) == "amount and card"
 
 
 def test_a_condition_that_changes_what_may_be_seen_is_asked_for_anew() -> None:
-    embedder, draft = FarAway(), Draft()
-    draft.put(bullet(0, "a certain card: decline", condition=Condition.parse('card is "1234"')))
-    vectors = BookVectors(embedder)
-    assert np.array_equal(all_vectors(vectors, draft.book()), embedder.embed(["card"]))
-    draft.put(bullet(0, "a certain card: decline", condition=Condition.parse('card is "1234" and amount > 5')))
-    assert np.array_equal(all_vectors(vectors, draft.book()), embedder.embed(["amount and card"]))
+    embedder = FarAway()
+    vectors = BulletVectors(embedder)
+    first = BulletTable.of([bullet(0, "a certain card: decline", condition=Condition.parse('card is "1234"'))])
+    assert np.array_equal(all_vectors(vectors, first), embedder.embed(["card"]))
+    condition = Condition.parse('card is "1234" and amount > 5')
+    second = first.updated([bullet(0, "a certain card: decline", condition=condition)])
+    assert np.array_equal(all_vectors(vectors, second), embedder.embed(["amount and card"]))
 
 
 def test_rows_wanted_bit_by_bit_over_revisions_are_those_of_the_words() -> None:
-    dice, embedder, draft = random.Random(3), FarAway(), Draft()
-    vectors, held = BookVectors(embedder), list[Book]()
+    dice = random.Random(3)
+    vectors, held = BulletVectors(FarAway()), [BulletTable.of([])]
     for turn in range(120):
-        draft.put(bullet(dice.randrange(12), f"said in turn {dice.randrange(9)}"))
-        held.append(draft.book())
-        for book in (held[-1], dice.choice(held)):
-            rows = np.flatnonzero(np.array([dice.random() < 0.4 for _ in range(len(book))]))
+        held.append(held[-1].updated([bullet(dice.randrange(12), f"said in turn {dice.randrange(9)}")]))
+        for table in (held[-1], dice.choice(held)):
+            rows = np.flatnonzero(np.array([dice.random() < 0.4 for _ in range(len(table))]))
             if len(rows):
-                words = [book.at(int(row)).content for row in rows]
-                assert np.array_equal(vectors.at(book, rows), Counting().embed(words)), turn
+                words = [table.bullets[row].content for row in rows]
+                assert np.array_equal(vectors.matrix(table, rows)[rows], Counting().embed(words)), turn

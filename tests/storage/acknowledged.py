@@ -1,4 +1,4 @@
-"""What several writers were told had happened, and whether the ledger tells the same in some order."""
+"""What several writers were told was written, and whether the ledger holds it in some serial order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the stores write: small happenings that are easy to tell apart."""
+"""Small payloads for the tests of the stores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from acefraud.core.transaction import Case, Transaction, Verdict
 
 
 class Sample:
-    """Happenings by name."""
+    """Payloads by name."""
 
     at = datetime(2024, 5, 1, 12, 30, tzinfo=UTC)
 

@@ -1,4 +1,4 @@
-"""A process is killed at random moments: what it was told is written must be there, whole, and nothing torn."""
+"""A writer is killed at random moments. What was acknowledged must be there, and nothing half written."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ with SqliteLedger.open(Path(sys.argv[1])) as ledger:
     n = ledger.last_seq() // 2
     while True:
         n += 1
-        happenings, cases = pair(n)
-        events = ledger.append(happenings, at=datetime.now(UTC), who="writer", cases=cases)
+        payloads, cases = pair(n)
+        events = ledger.append(payloads, at=datetime.now(UTC), who="writer", cases=cases)
         print(events[-1].seq, flush=True)
 """
 
@@ -97,13 +97,13 @@ def check(path: Path, acknowledged: int) -> None:
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert len(events) == 2 * len(cases)  # what was appended together is there together
     for n, (first, second, case) in enumerate(zip(events[::2], events[1::2], cases, strict=True), 1):
-        assert isinstance(first.what, DecisionMade)
-        assert isinstance(second.what, OutcomeHeard)
-        assert first.what.decision.base == n
-        assert first.what.decision.transaction == case.transaction
+        assert isinstance(first.payload, DecisionMade)
+        assert isinstance(second.payload, OutcomeHeard)
+        assert first.payload.decision.base == n
+        assert first.payload.decision.transaction == case.transaction
         assert case.transaction.facts == {"number": n}
         assert case.transaction.text == "word " * (n * 37 % 400 + 1)
-        assert second.what.outcome.is_fraud is case.is_fraud is (n % 3 == 0)
+        assert second.payload.outcome.is_fraud is case.is_fraud is (n % 3 == 0)
         assert (remembered[n - 1].id, remembered[n - 1].facts) == (case.transaction.id, {"number": n, "words": n})
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

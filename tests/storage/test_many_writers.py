@@ -1,4 +1,4 @@
-"""Threads and processes that write to one file at once: what is in it is what was acknowledged, in some order."""
+"""Threads and processes write to one file at once. The file holds what was acknowledged, in some order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from acefraud.core.events import Event
 from acefraud.curation.curator import Curator
 from acefraud.errors import StoreConflict
 from acefraud.storage import open_playbook
-from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook, same_fold
+from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook, matches_replay
 from acefraud.storage.sqlite import SqliteLedger
 
 WORDS = [hashlib.sha256(str(n).encode()).hexdigest()[:24] for n in range(40)]  # none of them like another
@@ -84,12 +84,12 @@ class Writer:
             self._give_up(token)
         elif luck < 0.15:
             planned = [self._act() for _ in range(3)]
-            with self._playbook.one_step(who=self._name, why=token):
+            with self._playbook.unit_of_work(who=self._name, why=token):
                 done = [self._perform(act, token) for act in planned]
             self.report.done.append(Done(token, tuple(done)))
         elif luck < 0.2:
             planned = [self._act() for _ in range(3)]
-            again = self._playbook.run_step(
+            again = self._playbook.run_unit_of_work(
                 lambda: [self._perform(act, token) for act in planned], who=self._name, why=token
             )
             self.report.done.append(Done(token, tuple(again)))
@@ -97,7 +97,7 @@ class Writer:
             self.report.done.append(Done(token, (self._perform(self._act(), token),)))
 
     def _give_up(self, token: str) -> None:
-        with self._playbook.one_step(who=self._name, why=token):
+        with self._playbook.unit_of_work(who=self._name, why=token):
             inside = self._playbook.add_bullet(f"{ABANDONED}{token}", who=self._name, why=token)
             self._playbook.set_status(inside, Status.PINNED, who=self._name, why=token)
             assert inside in self._playbook
@@ -124,7 +124,7 @@ def written_by_threads(path: Path, names: Sequence[str], count: int) -> list[Rep
         with ThreadPoolExecutor(len(names)) as threads:
             reports = list(threads.map(lambda writer: writer.write(count), writers))
         playbook.refresh()
-        assert same_fold(playbook)
+        assert matches_replay(playbook)
         assert isinstance(playbook.ledger, CountingLedger)
         reports[0].conflicts = playbook.ledger.conflicts
     return reports
@@ -148,7 +148,7 @@ def written(path: Path, threads: int, processes: int, count: int) -> list[Report
 def check(path: Path, reports: Sequence[Report]) -> None:
     with open_playbook(path) as playbook:
         events = list(playbook.ledger.read())
-        first = events[0].what.subject
+        first = events[0].payload.subject
         begun = [
             Done("first", (Act("add", first, WORDS[0]),)),
             Done("first retired", (Act("move", first, status=Status.RETIRED),)),
@@ -156,7 +156,7 @@ def check(path: Path, reports: Sequence[Report]) -> None:
         expected = in_some_order([*begun, *(done for report in reports for done in report.done)], events)
         assert folded(playbook.ledger) == expected
         assert plain(playbook.snapshot().bullets.values()) == expected
-        assert same_fold(playbook)
+        assert matches_replay(playbook)
     raised = [conflict for report in reports for conflict in report.raised]
     conflicts = sum(report.conflicts for report in reports)
     print(f"{len(events)} events, {conflicts} conflicts met, {len(raised)} raised: {raised[:1]}")

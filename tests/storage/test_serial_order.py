@@ -1,4 +1,4 @@
-"""Whatever two handles and their threads do in whatever order: it comes to the same as one thing after the other."""
+"""Concurrent edits from two handles and their threads equal some serial order of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from acefraud.core.ledger import Ledger
 from acefraud.curation.curator import Curator
 from acefraud.errors import StoreConflict
 from acefraud.storage.memory import MemoryLedger
-from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook, same_fold
+from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook, matches_replay
 from acefraud.storage.sqlite import SqliteLedger
 
 CONTENTS = ["VPN: decline", "amount > $1000 = DECLINE", "amount > $9000 = APPROVE", "Nervous callers", "Refunds twice"]
@@ -105,13 +105,15 @@ class TwoHandlesOnOneStore(RuleBasedStateMachine):
     def whole_step(self, wanted: list[Wish], handle: int) -> None:
         if self.step is None:
             playbook = self.playbooks[handle]
-            self._acknowledged(lambda token: playbook.run_step(lambda: self._all(wanted, handle, token), why=token))
+            self._acknowledged(
+                lambda token: playbook.run_unit_of_work(lambda: self._all(wanted, handle, token), why=token)
+            )
 
     @rule(wanted=some_wishes, handle=handles)
     def given_up_step(self, wanted: list[Wish], handle: int) -> None:
         if self.step is None:
             token, playbook = next(self.tokens), self.playbooks[handle]
-            with suppress(GivenUpOnPurpose), playbook.one_step(why=token):
+            with suppress(GivenUpOnPurpose), playbook.unit_of_work(why=token):
                 self._all(wanted, handle, token)
                 raise GivenUpOnPurpose
 
@@ -119,7 +121,7 @@ class TwoHandlesOnOneStore(RuleBasedStateMachine):
     @rule()
     def begin_step(self) -> None:
         self.step_token, self.in_step = next(self.tokens), []
-        self.step = self.playbooks[0].one_step(why=self.step_token)
+        self.step = self.playbooks[0].unit_of_work(why=self.step_token)
         self.step.__enter__()
 
     @precondition(lambda self: self.step is not None)
@@ -158,7 +160,7 @@ class TwoHandlesOnOneStore(RuleBasedStateMachine):
         for seen in others:
             assert seen() == expected
         for playbook in self.playbooks:
-            assert same_fold(playbook)
+            assert matches_replay(playbook)
 
     def _seen(self, handle: int) -> dict[str, Any]:
         self.playbooks[handle].refresh()
@@ -203,6 +205,6 @@ class OnOneFile(TwoHandlesOnOneStore):
 
 
 TestOnOneMemory = OnOneMemory.TestCase
-TestOnOneMemory.settings = settings(max_examples=60, stateful_step_count=20, deadline=None)
+TestOnOneMemory.settings = settings(max_examples=settings().max_examples // 4, stateful_step_count=20)
 TestOnOneFile = OnOneFile.TestCase
-TestOnOneFile.settings = settings(max_examples=12, stateful_step_count=15, deadline=None)
+TestOnOneFile.settings = settings(max_examples=settings().max_examples // 4, stateful_step_count=15)

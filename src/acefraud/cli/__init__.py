@@ -1,16 +1,35 @@
-"""The command line: parse, call, print."""
+"""The command line: parse the options, call the package, print the result. May import every other folder.
+
+The module of a command is imported when the command runs, so `acefraud --help` and `--version` stay quick.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from functools import cached_property
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from acefraud import __version__
-from acefraud.cli import backtest, compare, decide, doctor, explain, judge, learn, playbook, reread, train
 from acefraud.errors import AcefraudError
+
+SUMMARIES = {
+    "compare": "Compare **vanilla**, **online only** and **offline + online** on the same cases, beside **LightGBM**.",
+    "train": "Learn bullets from labelled history and add them to a playbook.",
+    "decide": "Decide transactions with a playbook and record the decisions.",
+    "learn": "Take in outcomes that have arrived, and learn from them.",
+    "judge": "Ask a model whether decisions without an outcome were right.",
+    "explain": "Show the stages, scores and reasons of a decision.",
+    "backtest": "Measure a condition, or every bullet of a playbook and its decisions, on labelled history.",
+    "reread": "Read the texts of remembered cases again, with the reader of this version.",
+    "doctor": "Show which model plays which role, where that was set, and whether it answers.",
+    "playbook": "Read, add, edit, approve, pin and retire bullets.",
+}
+"""The first line of each command's help, so that the list of commands needs none of their modules."""
 
 app = typer.Typer(
     name="acefraud",
@@ -20,19 +39,31 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-app.command()(compare.compare)
-app.command()(train.train)
-app.command()(decide.decide)
-app.command()(learn.learn)
-app.command()(judge.judge)
-app.command()(explain.explain)
-app.command()(backtest.backtest)
-app.command()(reread.reread)
-app.command()(doctor.doctor)
-app.add_typer(playbook.app, name="playbook")
 
 
-def _version(wanted: bool) -> None:
+class LazyCommand(TyperCommand):
+    """A command, or group of commands, whose module is imported when it is called."""
+
+    @cached_property
+    def loaded(self) -> Any:
+        """The command itself: `app` of its module, or the function of its name."""
+        module = import_module(f"acefraud.cli.{self.name}")
+        found = getattr(module, "app", None)
+        if found is None:
+            found = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+            found.command(self.name)(getattr(module, str(self.name)))
+        return typer.main.get_command(found)
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Parse the arguments as the command itself does."""
+        return self.loaded.make_context(info_name, args, parent, **extra)
+
+
+for name, summary in SUMMARIES.items():
+    app.command(name, cls=LazyCommand, help=summary)(lambda: None)
+
+
+def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"acefraud {__version__}")
         raise typer.Exit
@@ -41,16 +72,16 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """A fraud-decision engine that learns in plain English."""
 
 
 def main() -> None:
-    """Run a command. What the user can mend is one line on standard error and exit code 2."""
+    """Run a command. An error that the user can fix is one line on standard error and exit code 2."""
     try:
-        app()
+        app(prog_name="acefraud")
     except AcefraudError as problem:
         print(f"acefraud: {problem}", file=sys.stderr)
         sys.exit(2)
@@ -58,9 +89,9 @@ def main() -> None:
         print("acefraud: interrupted; what was not acknowledged was not written", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone; nothing more can be told to anybody
+        sys.stderr.close()  # the reader of our output has gone, so there is nobody left to tell
         sys.exit(0)
     except OSError as problem:  # the output cannot be written, as on a full disk
         print(f"acefraud: {problem.filename or 'output'}: {problem.strerror or problem}", file=sys.stderr)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or leaving would try, and fail, once more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # otherwise exiting tries, and fails, again
         sys.exit(2)

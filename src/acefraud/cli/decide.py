@@ -13,39 +13,27 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
-from acefraud.cli.console import (
-    JsonOption,
-    MappingOption,
-    PlaybookOption,
-    StrictOption,
-    cast_for,
-    existing_playbook,
-    line,
-    note,
-    playbook_path,
-    print_json,
-    progress,
-    tell_bad_rows,
-    tell_usage,
-    trained_mapping,
-)
-from acefraud.cli.models import with_model_options
+from acefraud.cli.console import line, note, note_bad_rows, print_json, progress
+from acefraud.cli.options import JsonOption, MappingOption, PlaybookOption, StrictOption, with_model_options
+from acefraud.cli.workspace import existing_playbook, learner_with, playbook_path, roles_for, trained_mapping
 from acefraud.core.decision import Decision, ProbabilityFrom
 from acefraud.core.transaction import MAX_TEXT, Transaction, Verdict
-from acefraud.datasets import load_mapping, read_transactions
 from acefraud.errors import BudgetExceeded, InputError, ModelError
-from acefraud.learning.casting import Cast
+from acefraud.learning.build_roles import Roles
 from acefraud.settings import ModelSettings
 from acefraud.storage import BulletPlaybook
 
 BATCH = 200
 """Decisions that are written and acknowledged together."""
 BATCH_WITH_MODEL = 32
-"""The same where a model decides: what it has decided should not wait long for the rest."""
+"""The same if a model decides: its decisions should not wait long for the rest."""
 REASONS_SHOWN = 5
 _STYLES = {Verdict.DECLINE: "bold red", Verdict.APPROVE: "bold green", Verdict.REVIEW: "bold yellow"}
-_SAID = {ProbabilityFrom.STATED: " (stated by the model)", ProbabilityFrom.ODDS: " (the model's odds, not calibrated)"}
-_ENDINGS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
+_STATED = {
+    ProbabilityFrom.STATED: " (stated by the model)",
+    ProbabilityFrom.ODDS: " (the model's odds, not calibrated)",
+}
+_FILE_ENDINGS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 
 
 @with_model_options
@@ -61,12 +49,12 @@ def decide(
     strict: StrictOption = False,
     json: JsonOption = False,
     *,
-    chosen: ModelSettings,
+    settings: ModelSettings,
 ) -> None:
     """Decide transactions with a playbook and record the decisions.
 
-    A decision is printed once it is safely written, so nothing that was printed is ever lost. Standard input takes
-    one JSON object a line. With neither --playbook nor a playbook.db, general knowledge decides and nothing is kept.
+    A decision is printed after it is safely written, so no printed decision is ever lost. Standard input takes one
+    JSON object per line. With neither --playbook nor a playbook.db, general knowledge decides and nothing is kept.
 
         acefraud decide 'User (account age: 3 days) attempts $2,500 purchase at 3:15 AM through a VPN'
         acefraud decide '{"id": "t1", "facts": {"amount": 2500, "vpn": true}}' --playbook book.db
@@ -80,31 +68,29 @@ def decide(
         book = existing_playbook(playbook)
     with book:
         transactions = _transactions(what, book, mapping, strict)
-        players = cast_for(chosen, trained_mapping(book), load_mapping(mapping) if mapping else None)
-        asyncio.run(_decide_all(players, book, transactions, json))
+        roles = roles_for(settings, trained_mapping(book), mapping)
+        asyncio.run(_decide_all(roles, book, transactions, json))
 
 
-async def _decide_all(players: Cast, book: BulletPlaybook, transactions: list[Transaction], json: bool) -> None:
-    size = BATCH if players.agent is None else BATCH_WITH_MODEL
-    try:
-        learner = players.learner(book)
+async def _decide_all(roles: Roles, book: BulletPlaybook, transactions: list[Transaction], json: bool) -> None:
+    size = BATCH if roles.agent is None else BATCH_WITH_MODEL
+    async with learner_with(roles, book) as learner:
         with progress("deciding") as done:
             for start in range(0, len(transactions), size):
                 try:
                     decisions = await learner.decide_all(transactions[start : start + size])
                 except (ModelError, BudgetExceeded) as failure:
                     kind = BudgetExceeded if isinstance(failure, BudgetExceeded) else ModelError
-                    raise kind(f"{failure}; {_left(transactions, start)}") from failure
+                    raise kind(f"{failure}; {_undecided(transactions, start)}") from failure
                 for decision in decisions:
-                    _print(decision, json)
+                    if json:
+                        print_json(as_json(decision))
+                    else:
+                        _print(decision)
                 done(min(1.0, (start + size) / len(transactions)))
-    finally:
-        await players.close()
-        tell_usage(players.client)
 
 
-def _left(transactions: Sequence[Transaction], start: int) -> str:
-    """Which transactions were not decided, in words."""
+def _undecided(transactions: Sequence[Transaction], start: int) -> str:
     first, left = transactions[start].id, len(transactions) - start
     rest = " and all after it" if left > 1 else ""
     return f"not decided: '{first}'{rest}, {left:,} of {len(transactions):,}"
@@ -115,26 +101,33 @@ def _transactions(what: str, book: BulletPlaybook, mapping: Path | None, strict:
         return _read(sys.stdin, book, mapping, strict, name="standard input")
     if what.lstrip().startswith("{"):
         return _read(StringIO(_one_line(what)), book, mapping, True, name="the argument")
-    looks_like_file = what.lower().endswith(_ENDINGS) and "\n" not in what
+    looks_like_file = what.lower().endswith(_FILE_ENDINGS) and "\n" not in what
     if looks_like_file or (len(what) < 255 and Path(what).is_file()):
         return _read(Path(what), book, mapping, strict)
     if not what.strip():
         raise InputError("expected a transaction, got an empty text")
     if len(what) > MAX_TEXT:
         raise InputError(f"the text has {len(what):,} characters, expected at most {MAX_TEXT:,}")
-    return [Transaction(id=_made_id(what), text=what)]
+    return [Transaction(id=_id_of(what), text=what)]
 
 
 def _read(
     source: Path | TextIO, book: BulletPlaybook, mapping: Path | None, strict: bool, name: str | None = None
 ) -> list[Transaction]:
-    """Every way in goes through the same reader, so that a label can nowhere pass for a fact."""
+    """Files, JSON and standard input go through the same reader, so that a label never passes for a fact."""
+    from acefraud.datasets import read_transactions  # noqa: PLC0415  # imports polars, which a text does not need
+
     if isinstance(source, Path) and not source.exists():
         raise InputError("there is no such file", file=str(source))
-    lines = None if isinstance(source, Path) else "jsonl"
-    remembered = trained_mapping(book)
-    found = read_transactions(source, mapping=mapping, remembered=remembered, strict=strict, name=name, format=lines)
-    tell_bad_rows(found.bad_rows)
+    found = read_transactions(
+        source,
+        mapping=mapping,
+        remembered=trained_mapping(book),
+        strict=strict,
+        name=name,
+        format=None if isinstance(source, Path) else "jsonl",
+    )
+    note_bad_rows(found.bad_rows)
     return list(found.rows)
 
 
@@ -149,26 +142,21 @@ def _one_line(what: str) -> str:
     except ValueError:
         raise InputError("not valid JSON: a number with too many digits") from None
     if not any(name in content for name in ("id", "transaction_id")):
-        content["id"] = _made_id(what)
+        content["id"] = _id_of(what)
     return jsonlib.dumps(content)
 
 
-def _made_id(what: str) -> str:
-    """A transaction without an id is known by its content."""
+def _id_of(what: str) -> str:
+    """An id made from the content, for a transaction that has none."""
     try:
         return "tx-" + hashlib.sha256(what.encode()).hexdigest()[:12]
     except UnicodeEncodeError as problem:
         raise InputError(f"expected valid UTF-8, got something else at character {problem.start + 1}") from None
 
 
-def _print(decision: Decision, json: bool) -> None:
-    if json:
-        print_json(as_json(decision))
-        return
-    share = f"{100 * decision.probability:.1f}% fraud"
-    style = _STYLES[decision.verdict]
-    share += _SAID.get(decision.probability_from, "")
-    line(f"{decision.verdict}  {share}  {decision.transaction.id}  {decision.id}", style)
+def _print(decision: Decision) -> None:
+    share = f"{100 * decision.probability:.1f}% fraud{_STATED.get(decision.probability_from, '')}"
+    line(f"{decision.verdict}  {share}  {decision.transaction.id}  {decision.id}", _STYLES[decision.verdict])
     for reason in decision.reasons[:REASONS_SHOWN]:
         line(f"  {reason.amount}  {reason.text}  ({reason.bullet_id or reason.kind})")
     if decision.facts and not decision.reasons:

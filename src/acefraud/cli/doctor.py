@@ -1,21 +1,30 @@
-"""`acefraud doctor`: who plays which role, and whether they answer."""
+"""`acefraud doctor`: which model plays which role, and whether it answers."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import time
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
 from rich.table import Table
 
-from acefraud.cli.console import JsonOption, line, out, print_json
-from acefraud.cli.models import with_model_options
-from acefraud.cli.trying import Trial, embedder_in_force, try_roles
-from acefraud.settings import EMBEDDED, ROLES, ModelSettings
+from acefraud.cli.console import line, out, print_json
+from acefraud.cli.options import JsonOption, with_model_options
+from acefraud.core.transaction import Transaction, Verdict
+from acefraud.errors import AcefraudError
+from acefraud.facts.extraction import facts_of
+from acefraud.roles.agent import SimpleFraudAgent
+from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER, embedder_named
+from acefraud.roles.embedded.judge import SimpleJudge
+from acefraud.roles.protocols import Example, FactSummary
+from acefraud.roles.reflector import Reflector
+from acefraud.settings import EMBEDDED, EMBEDDERS, ROLES, ModelSettings
 
-KEYS = {
+KEY_VARIABLES = {
     "openai": ("OPENAI_API_KEY",),
     "anthropic": ("ANTHROPIC_API_KEY",),
     "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
@@ -25,69 +34,159 @@ KEYS = {
     "openrouter": ("OPENROUTER_API_KEY",),
     "huggingface": ("HF_TOKEN",),
 }
-"""The variables that each provider's own package looks for its key in."""
+"""The variables in which each provider's own package looks for its key."""
 DECIDING = ("agent", "embedding")
-"""The roles that take part in each decision."""
-THOUSAND = 1_000
+"""The roles that take part in every decision."""
+TEXT = (
+    "User (account age: 3 days) attempts $2,500 purchase of gift cards at 3:15 AM through a VPN from a new device. "
+    "The usual amount is $80."
+)
+"""An invented transaction: none of the user's data is sent to find out whether a model answers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """The result of asking one role once."""
+
+    seconds: float
+    error: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = 0.0
+    """US dollars; None if no price is known or the server does not count tokens."""
+    logprobs: bool | None = None
+    """Whether log-probabilities came back; None if they were not asked for."""
+
+    @property
+    def cost_per_thousand(self) -> float | None:
+        """US dollars for a thousand decisions like this one; None if that is not known."""
+        return None if self.cost is None or self.error else round(1_000 * self.cost, 6)
 
 
 @with_model_options
 def doctor(
-    offline: Annotated[bool, typer.Option("--offline", help="Say what is in force and try nothing.")] = False,
+    offline: Annotated[bool, typer.Option("--offline", help="Show the settings only; call nothing.")] = False,
     json: JsonOption = False,
     *,
-    chosen: ModelSettings,
+    settings: ModelSettings,
 ) -> None:
-    """Say which model plays which role, who chose it, and whether it answers.
+    """Show which model plays which role, where that was set, and whether it answers.
 
-    Each role is asked one thing about an invented transaction: none of your data is sent. Of a key it is said only
-    whether its usual variable is set. The exit code is 1 where a role fails.
+    Each role is asked one question about an invented transaction: none of your data is sent. Of an API key, only
+    whether its usual variable is set is shown. The exit code is 1 if a role fails.
 
         acefraud doctor                         # what is in force, each role tried once
         acefraud doctor --models openai         # would it work?
         acefraud doctor --offline               # nothing is sent
     """
-    trials = {} if offline else asyncio.run(try_roles(chosen))
-    rows = [_row(role, chosen, trials.get(role)) for role in ROLES]
-    costs = {role: _per_thousand(trials[role]) for role in DECIDING} if trials else None
+    trials = {} if offline else asyncio.run(try_roles(settings))
+    rows = [_row(role, settings, trials.get(role)) for role in ROLES]
+    costs = {role: trials[role].cost_per_thousand for role in DECIDING} if trials else None
     if json:
         print_json({"roles": rows, "usd_per_thousand_decisions": costs})
     else:
-        out.print(_in_force(rows))
-        if trials:
-            out.print(_tried(rows))
-        _tell_more(chosen, costs)
+        _print(rows, settings, costs)
     if any(row["answered"] is False for row in rows):
         raise typer.Exit(1)
 
 
-def _row(role: str, chosen: ModelSettings, trial: Trial | None) -> dict[str, Any]:
-    on_model = role in chosen.on_models
-    model = embedder_in_force(chosen) if role == "embedding" and not on_model else getattr(chosen, role)
-    found: dict[str, Any] = {
+async def try_roles(settings: ModelSettings) -> dict[str, Trial]:
+    """Ask each role one question: without cache, retries, a first tier or a fallback."""
+    if not settings.uses_models:
+        return {role: await try_role(role, settings, None) for role in ROLES}
+    from acefraud.roles.model.build import build_model_roles  # noqa: PLC0415
+    from acefraud.roles.model.masking import Masker  # noqa: PLC0415  # only needed if a model plays a role
+
+    roles = build_model_roles(replace(settings, cache=None, attempts=1, tier=None, fallback="error"), mask=Masker())
+    try:
+        return {role: await try_role(role, settings, roles) for role in ROLES}
+    finally:
+        await roles.client.close()
+
+
+async def try_role(role: str, settings: ModelSettings, roles: Any) -> Trial:
+    """Ask one role, played by a model or embedded. `roles` comes from `build_model_roles`."""
+    on_model = role in settings.on_models
+    error, logprobs = "", None
+    started = time.perf_counter()
+    try:
+        if on_model:
+            logprobs = await _ask_model(role, settings, roles)
+        else:
+            await _ask_embedded(role, settings)
+    except AcefraudError as failure:
+        error = str(failure) or type(failure).__name__
+    trial = Trial(seconds=time.perf_counter() - started, error=error, logprobs=logprobs)
+    if not on_model:
+        return trial
+    used = roles.client.usage.by_role.get(role)
+    if used is None:
+        return replace(trial, cost=None)
+    cost = None if used.unpriced else used.cost
+    return replace(trial, cost=cost, input_tokens=used.input_tokens, output_tokens=used.output_tokens)
+
+
+async def _ask_model(role: str, settings: ModelSettings, roles: Any) -> bool | None:
+    """Whether log-probabilities came back; None if they were not asked for."""
+    facts = facts_of(Transaction(id="trial", text=TEXT)).facts
+    if role == "agent":
+        view = await roles.agent.assess(TEXT, facts, (), None)
+        return view.odds is not None if settings.style == "direct" else None
+    if role == "judge":
+        await roles.judge.assess_output(TEXT, Verdict.DECLINE)
+    elif role == "reflector":
+        missed = Example(text=TEXT, facts=facts, predicted=Verdict.APPROVE, correct=Verdict.DECLINE)
+        amount = FactSummary(name="amount", kind="number", values="1 to 9,800, half of them below 120")
+        vpn = FactSummary(name="vpn", kind="flag", values="true or false")
+        await roles.reflector.propose([missed], [amount, vpn], [])
+    else:
+        await roles.embedder.fetch([TEXT])
+    return None
+
+
+async def _ask_embedded(role: str, settings: ModelSettings) -> None:
+    if role == "agent":
+        SimpleFraudAgent().explain(TEXT)
+    elif role == "judge":
+        await SimpleJudge().rule(TEXT, Verdict.DECLINE, Verdict.DECLINE)
+    elif role == "reflector":
+        await Reflector().reflect(TEXT, Verdict.APPROVE, Verdict.DECLINE)
+    else:
+        embedder_named(_embedder(settings)).embed([TEXT])
+
+
+def _embedder(settings: ModelSettings) -> str:
+    """The embedded embedder in force."""
+    return settings.embedding if settings.embedding in EMBEDDERS else DEFAULT_EMBEDDER
+
+
+def _row(role: str, settings: ModelSettings, trial: Trial | None) -> dict[str, Any]:
+    on_model = role in settings.on_models
+    model = _embedder(settings) if role == "embedding" and not on_model else getattr(settings, role)
+    row: dict[str, Any] = {
         "role": role,
         "model": model,
         "played_by": "model" if on_model else EMBEDDED,
-        "chosen_by": chosen.said_by.get(role, "default"),
-        "base_url": _without_password(chosen.server_of(role)),
+        "chosen_by": settings.chosen_by.get(role, "default"),
+        "base_url": _without_password(settings.server_of(role)),
         "key": _key(model) if on_model else None,
-        "answered": None if trial is None else trial.answered,
+        "answered": None if trial is None else not trial.error,
     }
     if trial is not None:
-        found |= {
+        row |= {
             "seconds": round(trial.seconds, 3),
             "input_tokens": trial.input_tokens,
             "output_tokens": trial.output_tokens,
             "logprobs": trial.logprobs,
             "error": trial.error or None,
         }
-    return found
+    return row
 
 
 def _key(model: str) -> dict[str, Any] | None:
-    """The name of the variable and whether it is set, never what is in it; None where the name is not known."""
+    """The name of the variable and whether it is set, never its value; None if the name is not known."""
     provider = model.partition(":")[0].removesuffix("-chat").removesuffix("-responses")
-    names = KEYS.get(provider)
+    names = KEY_VARIABLES.get(provider)
     if names is None:
         return None
     present = next((name for name in names if os.environ.get(name)), None)
@@ -99,40 +198,26 @@ def _without_password(address: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
-def _per_thousand(trial: Trial) -> float | None:
-    """What a thousand decisions like the trial cost; None where that is not known."""
-    if trial.cost is None or not trial.answered:
-        return None
-    return round(THOUSAND * trial.cost, 6)
-
-
-def _in_force(rows: list[dict[str, Any]]) -> Table:
-    table = Table("role", "model", "chosen by", "server", "key", padding=(0, 0, 0, 1), title="In force")
-    for column in table.columns:
+def _print(rows: list[dict[str, Any]], settings: ModelSettings, costs: dict[str, float | None] | None) -> None:
+    in_force = Table("role", "model", "chosen by", "server", "key", padding=(0, 0, 0, 1), title="In force")
+    tried = Table("role", "answered", "secs", "tokens", "log-probs", padding=(0, 0, 0, 1), title="Tried once")
+    for column in in_force.columns:
         column.overflow = "fold"
     for row in rows:
-        server, key = row["base_url"] or "the provider's", row["key"]
-        told = "not known" if key is None else f"{key['variable']} {'set' if key['set'] else 'not set'}"
-        sent = (server, told) if row["played_by"] != EMBEDDED else ("-", "-")
-        table.add_row(row["role"], row["model"], row["chosen_by"], *sent)
-    return table
-
-
-def _tried(rows: list[dict[str, Any]]) -> Table:
-    table = Table("role", "answered", "secs", "tokens", "log-probs", padding=(0, 0, 0, 1), title="Tried once")
-    for row in rows:
-        embedded = row["played_by"] == EMBEDDED
-        tokens = "-" if embedded else f"{row['input_tokens']:,} in, {row['output_tokens']:,} out"
-        odds = {True: "yes", False: "no", None: "-" if embedded else "not asked for"}[row["logprobs"]]
-        answered = "yes" if row["answered"] else f"no: {row['error']}"
-        table.add_row(row["role"], answered, f"{row['seconds']:.2f}", tokens, odds)
-    return table
-
-
-def _tell_more(chosen: ModelSettings, costs: dict[str, float | None] | None) -> None:
-    if chosen.base_url and not any(chosen.server_of(role) for role in ROLES):
-        line(f"{_without_password(chosen.base_url)} is not used: no role is on openai", "yellow")
-    if costs is None:
-        return
-    each = ", ".join(f"{role} {'no price known' if usd is None else f'${usd:.4g}'}" for role, usd in costs.items())
-    line(f"A thousand decisions like this one: {each}")
+        embedded, key = row["played_by"] == EMBEDDED, row["key"]
+        server = "-" if embedded else row["base_url"] or "the provider's"
+        variable = "not known" if key is None else f"{key['variable']} {'set' if key['set'] else 'not set'}"
+        in_force.add_row(row["role"], row["model"], row["chosen_by"], server, "-" if embedded else variable)
+        if costs is not None:
+            tokens = "-" if embedded else f"{row['input_tokens']:,} in, {row['output_tokens']:,} out"
+            logprobs = {True: "yes", False: "no", None: "-" if embedded else "not asked for"}[row["logprobs"]]
+            answered = "yes" if row["answered"] else f"no: {row['error']}"
+            tried.add_row(row["role"], answered, f"{row['seconds']:.2f}", tokens, logprobs)
+    out.print(in_force)
+    if costs is not None:
+        out.print(tried)
+    if settings.base_url and not any(settings.server_of(role) for role in ROLES):
+        line(f"{_without_password(settings.base_url)} is not used: no role is on openai", "yellow")
+    if costs is not None:
+        each = ", ".join(f"{role} {'no price known' if usd is None else f'${usd:.4g}'}" for role, usd in costs.items())
+        line(f"A thousand decisions like this one: {each}")

@@ -9,22 +9,14 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from acefraud.cli.console import (
-    JsonOption,
-    PlaybookOption,
-    cast_for,
-    existing_playbook,
-    line,
-    out,
-    print_json,
-    trained_mapping,
-)
-from acefraud.cli.models import with_model_options
+from acefraud.cli.console import line, out, print_json
+from acefraud.cli.options import JsonOption, PlaybookOption, with_model_options
+from acefraud.cli.workspace import existing_playbook, roles_for, trained_mapping
 from acefraud.core.decision import Decision, ProbabilityFrom
-from acefraud.embedded.embedder import key_of
 from acefraud.errors import BudgetExceeded, InputError, ModelError
-from acefraud.learning.standing_in import Fallback, failing_as
-from acefraud.llm.prompting import Style
+from acefraud.learning.agent_fallback import Fallback, failing_as
+from acefraud.roles.embedded.embedder import key_of
+from acefraud.roles.model.prompts import Style
 from acefraud.settings import EMBEDDED, ModelSettings
 from acefraud.storage import BulletPlaybook
 
@@ -36,20 +28,21 @@ def explain(
     replay: Annotated[bool, typer.Option("--replay", help="Decide again from the ledger alone and compare.")] = False,
     json: JsonOption = False,
     *,
-    chosen: ModelSettings,
+    settings: ModelSettings,
 ) -> None:
     """Show the stages, scores and reasons of a decision.
 
-    The reasons add up: log-odds = base + every contribution. With --replay the playbook is rebuilt as it was at
-    that revision and the decision made again; it must come out the same (exit code 1 where it does not). What a model
-    said comes from the replies that are kept (--cache, --base-url as they were then): nothing is sent.
+    The reasons add up: log-odds = base + every contribution. With --replay, the playbook is rebuilt as it was at that
+    revision and the decision is made again; it must be the same (exit code 1 if it is not). A model's answer comes from
+    the cached replies (use the same --cache and --base-url as then): nothing is sent.
 
         acefraud explain d-4f0c2a917be31d55 --playbook book.db --replay
     """
     with existing_playbook(playbook, read_only=True) as book:
         decision = _find(book, decision_id)
-        same = asyncio.run(_replayed_the_same(book, decision, chosen)) if replay else None
-        outcomes = book.ledger.outcomes_of(decision.transaction.id)
+        same = asyncio.run(_replayed_the_same(book, decision, settings)) if replay else None
+        transaction_id = decision.transaction.id
+        outcomes = book.ledger.transaction_events([transaction_id])[transaction_id].outcomes
         if json:
             content = decision.model_dump(mode="json")
             content["outcomes"] = [heard.model_dump(mode="json") for heard in outcomes]
@@ -57,59 +50,56 @@ def explain(
         else:
             _print(decision, book)
             for heard in outcomes:
-                line(
-                    f"Outcome ({heard.outcome.source}): {heard.outcome.truth}; the verdict was {heard.judgement.ruling}"
-                )
+                outcome = heard.outcome
+                line(f"Outcome ({outcome.source}): {outcome.truth}; the verdict was {heard.judgement.ruling}")
             if same is not None:
                 line("Replayed from the ledger: the same decision." if same else "Replayed: NOT the same decision.")
     if same is False:
         raise typer.Exit(1)
 
 
-async def _replayed_the_same(book: BulletPlaybook, decision: Decision, chosen: ModelSettings) -> bool:
-    """Decide again. What a model said comes from the replies that are kept: nothing is sent, and nothing is paid."""
-    embedder = key_of(decision.selection.embedder)
-    by_model = decision.model != EMBEDDED
-    chosen = replace(
-        chosen,
-        agent=decision.model if by_model else EMBEDDED,
+async def _replayed_the_same(book: BulletPlaybook, decision: Decision, settings: ModelSettings) -> bool:
+    """Whether deciding again gives the same. A model's answer comes from the cached replies: nothing is sent."""
+    settings = replace(
+        settings,
+        agent=decision.model,
         judge=EMBEDDED,
         reflector=EMBEDDED,
-        embedding=embedder or decision.selection.embedder,
+        embedding=key_of(decision.selection.embedder) or decision.selection.embedder,
         style=Style.DIRECT if decision.prompt.startswith("agent_direct") else Style.REASONED,
         tier=None,
         fallback=Fallback.ERROR,
         max_calls=0,
     )
-    players = cast_for(chosen, trained_mapping(book))
-    learner = players.learner(book)
+    roles = roles_for(settings, trained_mapping(book))
+    learner = roles.learner(book)
     if decision.fallback:
         learner.agent = failing_as(decision)
     try:
         return decision.same_as(await learner.replay(decision))
     except BudgetExceeded:
         raise ModelError(
-            f"the reply of {decision.model} to this decision is not kept any more, so it cannot be made again without "
-            "asking anew"
+            f"the reply of {decision.model} to this decision is no longer cached; repeating the decision would need a "
+            "new call"
         ) from None
     finally:
-        await players.close()
+        await roles.close()
 
 
 def _find(book: BulletPlaybook, wanted: str) -> Decision:
-    decision = book.ledger.decision(wanted)
-    if decision is not None:
-        return decision
-    made = book.ledger.decisions_of(wanted)
+    found = book.ledger.decisions([wanted])
+    if wanted in found:
+        return found[wanted]
+    made = book.ledger.transaction_events([wanted])[wanted].decisions
     if not made:
-        raise InputError(f"there is no decision '{wanted}', and none on a transaction of that id, in this playbook")
-    return made[-1].decision
+        raise InputError(f"there is no decision '{wanted}' in this playbook, and none on a transaction with that id")
+    return made[-1]
 
 
 def _print(decision: Decision, book: BulletPlaybook) -> None:
     share, threshold = 100 * decision.probability, 100 * decision.threshold
     by_threshold = decision.probability_from in (ProbabilityFrom.FITTED, ProbabilityFrom.CALIBRATED)
-    where = f" (declined from {threshold:.0f}%)" if by_threshold else " (the verdict is the model's own word)"
+    where = f" (declined from {threshold:.0f}%)" if by_threshold else " (the verdict is the model's own)"
     line(f"{decision.verdict}  {share:.1f}% fraud{where}", "bold")
     line(f"{decision.id} on {decision.transaction.id}, playbook revision {decision.revision}, {decision.model}", "dim")
     if decision.transaction.text:
@@ -125,7 +115,7 @@ def _print(decision: Decision, book: BulletPlaybook) -> None:
     if decision.fallback:
         line(f"The model that should have decided failed: {decision.fallback}", "yellow")
     if decision.model == EMBEDDED:
-        line(f"\nReasons, in log-odds of fraud, beginning at {decision.base:+.2f}:")
+        line(f"\nReasons, in log-odds of fraud, starting at {decision.base:+.2f}:")
     else:
         line(f"\nReasons; the probability is {_FROM[decision.probability_from]} ({decision.prompt}):")
     for reason in decision.reasons:
@@ -138,7 +128,7 @@ def _print(decision: Decision, book: BulletPlaybook) -> None:
 _FROM = {
     ProbabilityFrom.FITTED: "fitted on labelled cases",
     ProbabilityFrom.STATED: "what the model stated",
-    ProbabilityFrom.ODDS: "that of its verdict tokens, which was held against no labelled case",
+    ProbabilityFrom.ODDS: "that of its verdict tokens, not checked against labelled cases",
     ProbabilityFrom.CALIBRATED: "that of its verdict tokens, calibrated on labelled cases",
 }
 

@@ -2,49 +2,50 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from acefraud.cli import exchange
-from acefraud.cli.console import (
-    JsonOption,
-    PlaybookOption,
-    WhoOption,
-    WhyOption,
-    author,
-    existing_playbook,
-    learner_on,
-    line,
-    playbook_path,
-    print_json,
-)
+from acefraud.cli import SUMMARIES
+from acefraud.cli.console import line, print_json, print_result
+from acefraud.cli.options import JsonOption, PlaybookOption, WhoOption, WhyOption
+from acefraud.cli.workspace import author, embedded_learner, existing_playbook, playbook_path
 from acefraud.core.bullet import DEFAULT_NODE, MAX_CONTENT, Bullet, Source, Status
-from acefraud.core.english import say
-from acefraud.core.events import BulletAdded, BulletEdited, StatusChanged
+from acefraud.core.events import BulletAdded, BulletEdited, Event, EventPayload, Recalibrated, StatusChanged, Trained
 from acefraud.core.evidence import Evidence, record_in_words
-from acefraud.core.reading import read_bullet
 from acefraud.curation.curator import Curator
 from acefraud.errors import InputError
+from acefraud.rules.bullet_text import read_bullet
+from acefraud.rules.english import say
 from acefraud.storage import BulletPlaybook, open_playbook
+from acefraud.storage.exchange import Exported, from_json, from_markdown, to_json, to_markdown
 
-app = typer.Typer(help="Read, add, edit, approve, pin and retire bullets.", no_args_is_help=True)
+app = typer.Typer(help=SUMMARIES["playbook"], no_args_is_help=True, add_completion=False)
 
 BulletArgument = Annotated[str, typer.Argument(metavar="BULLET_ID", help="Id of the bullet, as `list` shows it.")]
 ContentArgument = Annotated[str, typer.Argument(metavar="CONTENT", help="What the bullet says, in plain English.")]
-NodeOption = Annotated[str, typer.Option("--node", help="Which agent uses it.")]
+
+
+class Format(StrEnum):
+    """How an exported playbook is written."""
+
+    MARKDOWN = "md"
+    JSON = "json"
 
 
 @app.command("list")
 def list_bullets(
     playbook: PlaybookOption = None,
-    source: Annotated[Source | None, typer.Option(help="Only bullets of this source.")] = None,
-    status: Annotated[Status | None, typer.Option(help="Only bullets of this status.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Retired ones too.")] = False,
+    source: Annotated[Source | None, typer.Option(help="Only bullets from this source.")] = None,
+    status: Annotated[Status | None, typer.Option(help="Only bullets with this status.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Include retired bullets.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """List the bullets, strongest first, with what was measured of them and what has happened since.
+    """List the bullets, strongest first, with their evidence and what has happened since.
 
     acefraud playbook list --playbook book.db
     """
@@ -63,13 +64,9 @@ def list_bullets(
     for bullet in bullets:
         weight = "      " if bullet.weight is None else f"{bullet.weight:+6.2f}"
         used = f"{bullet.helpful_count} helpful, {bullet.harmful_count} harmful"
-        since = (
-            f"; since added {bullet.record.frauds} of {bullet.record.support} were fraud"
-            if bullet.record.support
-            else ""
-        )
-        head = f"{bullet.id}  {bullet.status:<9}  {bullet.argues or 'no verdict':<10}  {weight}  {used}{since}"
-        line(head, "bold")
+        if bullet.record.support:
+            used += f"; since added {bullet.record.frauds} of {bullet.record.support} were fraud"
+        line(f"{bullet.id}  {bullet.status:<9}  {bullet.argues or 'no verdict':<10}  {weight}  {used}", "bold")
         line(f"    {bullet.shown}")
         if bullet.contradicts:
             line(f"    contradicts {', '.join(bullet.contradicts)}", "yellow")
@@ -93,45 +90,43 @@ def show(bullet_id: BulletArgument, playbook: PlaybookOption = None, json: JsonO
         line(f"{name:>17}  {value}")
 
 
-def _details(bullet: Bullet) -> list[tuple[str, str]]:
-    found = [("argues for", str(bullet.argues or "nothing that could be read"))]
-    if bullet.condition is not None:
-        found += [("condition", str(bullet.condition)), ("as SQL", bullet.condition.to_sql())]
+def _details(bullet: Bullet) -> Iterator[tuple[str, str]]:
+    yield "argues for", str(bullet.argues or "nothing that could be read")
+    if bullet.condition is None:
+        yield "condition", "none could be read: it is used as prose, where it resembles the transaction"
     else:
-        found.append(("condition", "none could be read: it is used as prose, where it resembles the transaction"))
+        yield "condition", str(bullet.condition)
+        yield "as SQL", bullet.condition.to_sql()
     if bullet.evidence is not None:
-        found.append(("learnt with", record_in_words(bullet.evidence.learnt)))
+        yield "learnt with", record_in_words(bullet.evidence.learnt)
         if bullet.evidence.later is not None:
-            found.append(("checked on others", record_in_words(bullet.evidence.later)))
+            yield "checked on others", record_in_words(bullet.evidence.later)
         if bullet.evidence.first_seen and bullet.evidence.last_seen:
-            found.append(("seen", f"{bullet.evidence.first_seen:%Y-%m-%d} to {bullet.evidence.last_seen:%Y-%m-%d}"))
+            yield "seen", f"{bullet.evidence.first_seen:%Y-%m-%d} to {bullet.evidence.last_seen:%Y-%m-%d}"
     if bullet.claim is not None:
-        found.append(("CLAIM", f"{bullet.claim.words!r} was stated, not measured"))
+        yield "CLAIM", f"{bullet.claim.words!r} was stated, not measured"
     if bullet.record.support:
-        found.append(("since added", record_in_words(bullet.record)))
-    found.append(
-        ("used", f"{bullet.times_selected} times: {bullet.helpful_count} helpful, {bullet.harmful_count} harmful")
-    )
+        yield "since added", record_in_words(bullet.record)
+    yield "used", f"{bullet.times_selected} times: {bullet.helpful_count} helpful, {bullet.harmful_count} harmful"
     if bullet.weight is not None:
-        found.append(("weight", f"{bullet.weight:+.3f} log-odds of fraud"))
+        yield "weight", f"{bullet.weight:+.3f} log-odds of fraud"
     if bullet.contradicts:
-        found.append(("contradicts", ", ".join(bullet.contradicts)))
-    return found
+        yield "contradicts", ", ".join(bullet.contradicts)
 
 
 @app.command()
 def add(
     content: ContentArgument,
     playbook: PlaybookOption = None,
-    node: NodeOption = DEFAULT_NODE,
+    node: Annotated[str, typer.Option("--node", help="Which agent uses it.")] = DEFAULT_NODE,
     who: WhoOption = None,
     why: WhyOption = "",
     json: JsonOption = False,
 ) -> None:
-    """Add a bullet in plain English. Starts a playbook where there is none.
+    """Add a bullet in plain English. Starts a playbook if there is none.
 
-    Its condition is read from its words where that is possible, and measured on the cases the playbook remembers;
-    a figure that the words only state is kept as a claim.
+    Its condition is read from its words if possible, and measured on the cases that the playbook remembers. A figure
+    that the words only state is kept as a claim.
 
         acefraud playbook add "Amount above 5,000 and an emulator: decline" --playbook book.db
     """
@@ -143,13 +138,9 @@ def add(
             reading = read_bullet(content)
             existing = Curator().said_already(content, node, book, condition=reading.condition, argues=reading.argues)
             where = f"{existing.id} ({existing.status}): {existing.content}" if existing else "a retired bullet"
-            raise InputError(f"the playbook says this already in {where}")
+            raise InputError(f"the playbook already says this in {where}")
         bullet = _bullet(book, new)
-    if json:
-        print_json(bullet.model_dump(mode="json"))
-    else:
-        line(f"added {bullet.id}")
-        _tell_reading(bullet)
+    print_result(bullet.model_dump(mode="json"), f"added {bullet.id}\n{_reading(bullet)}", json=json)
 
 
 @app.command()
@@ -161,7 +152,7 @@ def edit(
     why: WhyOption = "",
     json: JsonOption = False,
 ) -> None:
-    """Let a bullet say something else. Its condition is read anew and measured; its counters stay.
+    """Change what a bullet says. Its condition is read and measured again; its counters stay.
 
     acefraud playbook edit b-1f2e3d4c "Amount above 6,000 and an emulator: decline" --why "5,000 was too low"
     """
@@ -169,56 +160,44 @@ def edit(
     with existing_playbook(playbook) as book:
         book.edit_bullet(bullet_id, content, evidence=_measured(book, content), who=author(who), why=why)
         bullet = _bullet(book, bullet_id)
-    if json:
-        print_json(bullet.model_dump(mode="json"))
-    else:
-        line(f"edited {bullet_id}")
-        _tell_reading(bullet)
+    print_result(bullet.model_dump(mode="json"), f"edited {bullet_id}\n{_reading(bullet)}", json=json)
 
 
-@app.command()
-def approve(
-    bullet_id: BulletArgument,
-    playbook: PlaybookOption = None,
-    who: WhoOption = None,
-    why: WhyOption = "",
-    json: JsonOption = False,
-) -> None:
-    """Make a bullet active: approve a candidate, unpin a pinned one, bring back a retired one.
+def _status_command(status: Status, help: str) -> Callable[..., None]:
+    """A command that moves a bullet to a status."""
 
-    acefraud playbook approve b-1f2e3d4c --playbook book.db --why "checked against last month"
-    """
-    _move(bullet_id, Status.ACTIVE, playbook, who, why, json)
+    def command(
+        bullet_id: BulletArgument,
+        playbook: PlaybookOption = None,
+        who: WhoOption = None,
+        why: WhyOption = "",
+        json: JsonOption = False,
+    ) -> None:
+        with existing_playbook(playbook) as book:
+            before = _bullet(book, bullet_id).status
+            book.set_status(bullet_id, status, who=author(who), why=why)
+            after = _bullet(book, bullet_id)
+        print_result(after.model_dump(mode="json"), f"{bullet_id}: {before} -> {status}", json=json)
 
-
-@app.command()
-def pin(
-    bullet_id: BulletArgument,
-    playbook: PlaybookOption = None,
-    who: WhoOption = None,
-    why: WhyOption = "",
-    json: JsonOption = False,
-) -> None:
-    """Pin a bullet: neither its record nor the engine takes it out.
-
-    acefraud playbook pin b-1f2e3d4c --playbook book.db --why "required by policy"
-    """
-    _move(bullet_id, Status.PINNED, playbook, who, why, json)
+    command.__doc__ = help
+    return command
 
 
-@app.command()
-def retire(
-    bullet_id: BulletArgument,
-    playbook: PlaybookOption = None,
-    who: WhoOption = None,
-    why: WhyOption = "",
-    json: JsonOption = False,
-) -> None:
-    """Retire a bullet: it is never selected again, and learning does not bring it back.
+APPROVE = """Make a bullet active: approve a candidate, unpin a pinned bullet, bring back a retired one.
 
-    acefraud playbook retire b-1f2e3d4c --playbook book.db --why "the pattern has faded"
-    """
-    _move(bullet_id, Status.RETIRED, playbook, who, why, json)
+acefraud playbook approve b-1f2e3d4c --playbook book.db --why "checked against last month"
+"""
+PIN = """Pin a bullet: neither its record nor the engine removes it.
+
+acefraud playbook pin b-1f2e3d4c --playbook book.db --why "required by policy"
+"""
+RETIRE = """Retire a bullet: it is never selected again, and learning does not bring it back.
+
+acefraud playbook retire b-1f2e3d4c --playbook book.db --why "the pattern has faded"
+"""
+app.command("approve")(_status_command(Status.ACTIVE, APPROVE))
+app.command("pin")(_status_command(Status.PINNED, PIN))
+app.command("retire")(_status_command(Status.RETIRED, RETIRE))
 
 
 @app.command()
@@ -231,31 +210,95 @@ def history(bullet_id: BulletArgument, playbook: PlaybookOption = None, json: Js
         _bullet(book, bullet_id)
         events = book.ledger.history(bullet_id)
     if json:
-        print_json([event.model_dump(mode="json") for event in events])
+        print_json([_event_json(event) for event in events])
         return
     for event in events:
-        what = {
-            BulletAdded: "added",
-            BulletEdited: "edited",
-            StatusChanged: f"now {event.what.status}" if isinstance(event.what, StatusChanged) else "",
-        }.get(type(event.what), "counted")
-        reason = event.what.reason if isinstance(event.what, StatusChanged) else ""
-        line(f"{event.at:%Y-%m-%d %H:%M:%S}  {what}  by {event.who}  {reason or event.why}".rstrip())
+        what, why = {BulletAdded: "added", BulletEdited: "edited"}.get(type(event.payload), "counted"), event.why
+        if isinstance(event.payload, StatusChanged):
+            what, why = f"now {event.payload.status}", event.payload.reason or why
+        line(f"{event.at:%Y-%m-%d %H:%M:%S}  {what}  by {event.who}  {why}".rstrip())
 
 
-app.command()(exchange.export)
-app.command("import")(exchange.import_bullets)
+def _event_json(event: Event) -> dict[str, Any]:
+    content = event.model_dump(mode="json")
+    content["what"] = content.pop("payload")
+    return content
 
 
-def _move(bullet_id: str, status: Status, playbook: Path | None, who: str | None, why: str, json: bool) -> None:
-    with existing_playbook(playbook) as book:
-        before = _bullet(book, bullet_id).status
-        book.set_status(bullet_id, status, who=author(who), why=why)
-        after = _bullet(book, bullet_id)
-    if json:
-        print_json(after.model_dump(mode="json"))
-    else:
-        line(f"{bullet_id}: {before} -> {status}")
+@app.command()
+def export(
+    playbook: PlaybookOption = None,
+    format: Annotated[Format, typer.Option(help="Markdown for people and diffs, JSON for scripts.")] = Format.MARKDOWN,
+    to: Annotated[Path | None, typer.Option(help="File to write. Default: standard output.")] = None,
+) -> None:
+    """Write out the whole playbook. Importing the export gives the same playbook.
+
+    acefraud playbook export --playbook book.db --to book.md
+    """
+    with existing_playbook(playbook, read_only=True) as book:
+        exported = Exported.of(book.snapshot())
+    text = to_json(exported) if format is Format.JSON else to_markdown(exported)
+    if to is None:
+        sys.stdout.write(text)
+        return
+    part = to.with_name(f".{to.name}.part")  # so that the file itself is never half-written
+    try:
+        part.write_text(text, "utf-8")
+        part.replace(to)
+    except OSError as problem:
+        part.unlink(missing_ok=True)
+        raise InputError(f"cannot be written: {problem.strerror}", file=str(to)) from None
+
+
+@app.command("import")
+def import_bullets(
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="What `export` wrote, Markdown or JSON.")],
+    playbook: PlaybookOption = None,
+    who: WhoOption = None,
+    why: WhyOption = "",
+    json: JsonOption = False,
+) -> None:
+    """Read an exported playbook into this one, all of it or nothing. Starts a playbook if there is none.
+
+    Bullets that are already there and say the same are skipped. A bullet that is already there and says something else
+    is an error.
+
+        acefraud playbook import book.md --playbook copy.db
+    """
+    try:
+        text = source.read_text("utf-8")
+    except OSError as problem:
+        raise InputError(f"cannot be read: {problem.strerror}", file=str(source)) from None
+    except UnicodeDecodeError as problem:
+        raise InputError(f"not valid UTF-8 at byte {problem.start}", file=str(source)) from None
+    read = from_json if text.lstrip().startswith("{") else from_markdown
+    exported = read(text, file=str(source))
+    with open_playbook(playbook_path(playbook)) as book:
+        why = why or f"imported from {source.name}"
+        added = book.run_unit_of_work(lambda: _import(exported, book), who=author(who), why=why)
+    there = len(exported.bullets) - added
+    print_result(
+        {"imported": added, "there_already": there}, f"{added} bullets imported, {there} already there", json=json
+    )
+
+
+def _import(exported: Exported, book: BulletPlaybook) -> int:
+    """Record what is not there yet. Returns the number of new bullets."""
+    new: list[EventPayload] = []
+    for bullet in exported.bullets:
+        there = book.get_bullet(bullet.id)
+        if there is None:
+            new.append(BulletAdded(bullet=bullet))
+        elif there != bullet:
+            raise InputError(f"bullet {bullet.id} is already in this playbook and differs; import into a new one")
+    count, snapshot = len(new), book.snapshot()
+    for node, calibration in exported.calibrations.items():
+        if snapshot.calibration(node) is None:
+            new.append(Recalibrated(node=node, calibration=calibration))
+    if exported.mapping and not snapshot.mapping:
+        new.append(Trained(node=DEFAULT_NODE, dataset="import", rows=0, frauds=0, mapping=exported.mapping))
+    book.record(new)
+    return count
 
 
 def _bullet(book: BulletPlaybook, bullet_id: str) -> Bullet:
@@ -279,17 +322,19 @@ def _check(content: str) -> None:
 
 def _measured(book: BulletPlaybook, content: str) -> Evidence | None:
     condition = read_bullet(content).condition
-    return None if condition is None else learner_on(book).measure(condition)
+    return None if condition is None else embedded_learner(book).measure(condition)
 
 
-def _tell_reading(bullet: Bullet) -> None:
+def _reading(bullet: Bullet) -> str:
+    """How a bullet was understood, what was measured, and what it only claims."""
     if bullet.condition is None:
-        line("No condition could be read from its words: it is used as prose.")
+        lines = ["No condition could be read from its words: it is used as prose."]
     else:
-        line(f"Read as: {say(bullet.condition)}")
+        lines = [f"Read as: {say(bullet.condition)}"]
     if bullet.evidence is not None:
-        line(f"Measured on the cases remembered here: {bullet.evidence.in_words()}")
+        lines.append(f"Measured on the cases remembered here: {bullet.evidence.in_words()}")
         if bullet.claim is not None:
-            line(f"What it states ({bullet.claim.words}) is kept as a claim beside that.")
+            lines.append(f"What it states ({bullet.claim.words}) is kept as a claim beside that.")
     elif bullet.claim is not None:
-        line(f"Its figure ({bullet.claim.words}) is a claim until it is measured.")
+        lines.append(f"Its figure ({bullet.claim.words}) is a claim until it is measured.")
+    return "\n".join(lines)

@@ -1,1 +1,1 @@
-"""Values and pure functions: no input or output, no clock, no hidden randomness."""
+"""Values and pure functions, without input or output, clock or hidden randomness. Imports only settings and errors."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
@@ -25,7 +27,7 @@ class Source(StrEnum):
 
 
 class Status(StrEnum):
-    """Where a bullet stands. A candidate has not been approved or verified; a retired one is never selected."""
+    """Whether a bullet is in use. A candidate is not approved or verified yet; a retired one is never selected."""
 
     CANDIDATE = "candidate"
     ACTIVE = "active"
@@ -34,7 +36,7 @@ class Status(StrEnum):
 
 
 class Claim(BaseModel):
-    """A figure that somebody stated and nobody measured. It is shown as a claim and weighs less than evidence."""
+    """A figure that somebody stated and nobody measured. It is always shown as a claim, never as evidence."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -43,12 +45,12 @@ class Claim(BaseModel):
 
 
 class Bullet(BaseModel):
-    """A heuristic in English with, where it can be had, its condition and what was measured of it.
+    """A heuristic in English, with its condition and its measured evidence where there are any.
 
     >>> bullet = Bullet(id="b1", content="VPN and a new device: decline", helpful_count=3, harmful_count=1)
     >>> bullet.get_success_rate()
     0.75
-    >>> Bullet(id="b2", content="nothing is known of this one").get_success_rate()
+    >>> Bullet(id="b2", content="never used").get_success_rate()
     0.5
     """
 
@@ -60,13 +62,13 @@ class Bullet(BaseModel):
     source: Source = Source.MANUAL
     status: Status = Status.ACTIVE
     status_by: str = ""
-    """Who put it where it stands. What a person retired, learning does not bring back."""
+    """Who set the status. Learning never revives what a person retired."""
     argues: Verdict | None = None
     condition: Condition | None = None
     evidence: Evidence | None = None
     claim: Claim | None = None
     weight: float | None = None
-    """Log-odds that the embedded engine adds where the condition holds; None where it was never fitted."""
+    """Log-odds that the embedded engine adds where the condition holds; None before the first fit."""
     contradicts: tuple[str, ...] = ()
     problem_types: tuple[str, ...] = ()
     added_at: datetime | None = None
@@ -75,34 +77,26 @@ class Bullet(BaseModel):
     harmful_count: int = Field(default=0, ge=0)
     times_selected: int = Field(default=0, ge=0)
     record: Record = Record(support=0, frauds=0)
-    """Its own record since it was added: outcomes heard where it fired, and how many of them were fraud."""
+    """The outcomes heard since it was added where it fired, and how many of them were fraud."""
 
     def get_success_rate(self) -> float:
-        """Share of decisions it was used in that turned out right; 0.5 while there is none."""
+        """The share of decisions it was used in that turned out right; 0.5 before the first."""
         used = self.helpful_count + self.harmful_count
         return self.helpful_count / used if used else 0.5
 
     @property
     def success_rate(self) -> float:
-        """The same, as a property."""
+        """`get_success_rate` as a property."""
         return self.get_success_rate()
 
     @property
-    def whole_record(self) -> Record:
-        """Everything measured of it: the record that is shown, and what was heard since it was added."""
-        if self.evidence is None:
-            return self.record
-        shown = self.evidence.shown
-        return Record(support=shown.support + self.record.support, frauds=shown.frauds + self.record.frauds)
-
-    @property
     def verified(self) -> bool:
-        """Whether anything was measured of it."""
+        """Whether it has measured evidence."""
         return self.evidence is not None and self.evidence.shown.support > 0
 
     @property
     def remark(self) -> str:
-        """What has to be said beside its words, so that nobody takes a claim for a measurement.
+        """A note to show after the content, so that nobody takes a claim for a measurement.
 
         >>> Bullet(id="b", content="VPN = 95% fraud", claim=Claim(fraud_share=0.95, words="95% fraud")).remark
         '[claim, not measured]'
@@ -115,12 +109,27 @@ class Bullet(BaseModel):
 
     @property
     def shown(self) -> str:
-        """Its words, with the remark where there is one."""
+        """The content, with the remark where there is one."""
         return f"{self.content} {self.remark}".rstrip()
 
 
+@dataclass(frozen=True, slots=True)
+class NewBullet:
+    """A bullet to add. A condition or verdict that is not given is read from its content, if it states one."""
+
+    content: str
+    source: Source | str = Source.MANUAL
+    condition: Condition | None = None
+    argues: Verdict | None = None
+    evidence: Evidence | None = None
+    weight: float | None = None
+    problem_types: Sequence[str] = ()
+    status: Status = Status.ACTIVE
+    why: str = ""
+
+
 def bullet_id(node: str, content: str, attempt: int = 0) -> str:
-    """A short id that depends on what the bullet says and nothing else, so that runs can be compared.
+    """A short id made from the content, so that runs can be compared.
 
     >>> bullet_id("fraud_detection", "VPN: decline")
     'b-cd2445bf'

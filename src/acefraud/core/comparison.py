@@ -1,4 +1,4 @@
-"""One test of one fact: what it means on a row, on a column, as text and as SQL."""
+"""One test of one fact, such as ``amount > 2000``: on a row, on a column, as text and as SQL."""
 
 from __future__ import annotations
 
@@ -39,6 +39,8 @@ ORDERED = frozenset({Op.ABOVE, Op.AT_LEAST, Op.BELOW, Op.AT_MOST})
 MEMBERSHIP = frozenset({Op.IN, Op.NOT_IN})
 PRESENCE = frozenset({Op.MISSING, Op.KNOWN})
 NEGATED = frozenset({Op.IS_NOT, Op.NOT_IN})
+_UPWARD = frozenset({Op.ABOVE, Op.AT_LEAST})
+_STRICT = frozenset({Op.ABOVE, Op.BELOW})
 
 TestValue = bool | float | str | tuple[str, ...] | None
 
@@ -47,7 +49,7 @@ TestValue = bool | float | str | tuple[str, ...] | None
 class Test:
     """One comparison of one fact. ``Test("amount", Op.ABOVE, 2000.0)``."""
 
-    __test__ = False  # not a test case, whatever pytest makes of the name
+    __test__ = False  # not a test case for pytest
 
     fact: str
     op: Op
@@ -59,7 +61,7 @@ class Test:
             value = float(value)
         if self.op in MEMBERSHIP and isinstance(value, tuple):
             value = tuple(sorted(set(value)))
-        if isinstance(value, bool) and self.op is Op.IS_NOT:  # of a known flag, "is not true" says "is false"
+        if isinstance(value, bool) and self.op is Op.IS_NOT:  # for a flag that is known, "is not true" means "is false"
             object.__setattr__(self, "op", Op.IS)
             value = not value
         object.__setattr__(self, "value", value)
@@ -76,11 +78,11 @@ class Test:
 
     @property
     def _identity(self) -> tuple[str, Op, type, TestValue]:
-        """With the type of the value, because to Python the flag True equals the figure 1."""
+        """Includes the type of the value, because in Python True equals 1."""
         return self.fact, self.op, type(self.value), self.value
 
     def on(self, facts: Mapping[str, FactValue]) -> bool | None:
-        """Whether it is true of these facts; None where the fact is not known or of another type."""
+        """Whether it is true of these facts; None if the fact is unknown or of another type."""
         actual = facts.get(self.fact)
         if self.op in PRESENCE:
             return (actual is None) == (self.op is Op.MISSING)
@@ -95,7 +97,7 @@ class Test:
         return bool(COMPARE[self.op](actual, self.value))
 
     def in_table(self, table: FactTable) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """For each row: is it true, and is that known at all."""
+        """Two masks over the rows: where it is true, and where its truth is known."""
         if self.op in PRESENCE:
             known = table.known(self.fact)
             return (known if self.op is Op.KNOWN else ~known), np.ones(len(table), dtype=np.bool_)
@@ -109,12 +111,12 @@ class Test:
             return known & COMPARE[self.op](numbers, self.value), known
         codes, names = table.categories(self.fact)
         wanted = self.value if isinstance(self.value, tuple) else (self.value,)
-        listed = np.array([*(name in wanted for name in names), False])  # the last stands for code -1
+        listed = np.array([*(name in wanted for name in names), False])  # the last is for code -1
         known = codes >= 0
         return known & (listed[codes] != (self.op in NEGATED)), known
 
     def implies(self, other: Test) -> bool:
-        """Whether the other is true wherever this one is."""
+        """Whether the other test is true wherever this one is."""
         if self == other:
             return True
         if self.fact != other.fact:
@@ -137,7 +139,7 @@ class Test:
         return f"{name} {self.op} {_literal(self.value)}"
 
     def to_sql(self) -> str:
-        """As a SQL expression over columns named like the facts."""
+        """The test in SQL, over a column named like the fact."""
         column = '"' + self.fact.replace('"', '""') + '"'
         if self.op in PRESENCE:
             return f"{column} IS {'' if self.op is Op.MISSING else 'NOT '}NULL"
@@ -168,19 +170,19 @@ COMPARE: Mapping[Op, Callable[[Any, Any], Any]] = {
 
 
 def _bound_implies(one: Test, other: Test) -> bool:
-    """Whether one bound on a number is at least as tight as another of the same direction."""
-    upward = (Op.ABOVE, Op.AT_LEAST)
-    if (one.op in upward) != (other.op in upward):
-        return False
+    """Whether one bound is at least as tight as another in the same direction."""
     assert isinstance(one.value, float)
     assert isinstance(other.value, float)
+    upward = one.op in _UPWARD
+    if upward != (other.op in _UPWARD):
+        return False
     if one.value == other.value:
-        return one.op in (Op.ABOVE, Op.BELOW) or other.op in (Op.AT_LEAST, Op.AT_MOST)
-    return (one.value > other.value) == (one.op in upward)
+        return one.op in _STRICT or other.op not in _STRICT
+    return (one.value > other.value) == upward
 
 
 def _admitted(test: Test) -> frozenset[str] | None:
-    """The words a test admits, where it lists them."""
+    """The words a test allows, or None if it does not list them."""
     if test.op is Op.IS and isinstance(test.value, str):
         return frozenset({test.value})
     if test.op is Op.IN and isinstance(test.value, tuple):
@@ -198,14 +200,12 @@ def _literal(value: TestValue) -> str:
 
 def _sql_literal(value: TestValue) -> str:
     if isinstance(value, bool):
-        return "1" if value else "0"
-    if isinstance(value, float):
-        return plain_number(value)
-    return "'" + str(value).replace("'", "''") + "'"
+        return str(int(value))
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else _literal(value)
 
 
 def plain_number(value: float) -> str:
-    """The shortest text that reads back as the same number.
+    """The shortest text that parses to the same number.
 
     >>> plain_number(2000.0), plain_number(4.25)
     ('2000', '4.25')

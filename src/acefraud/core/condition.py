@@ -1,8 +1,8 @@
 """Conditions: conjunctions of at most four typed tests over facts. Data, never code.
 
-A condition has one text form (`str(condition)`), which parses back to an equal condition, and can be spoken in
-English, printed as SQL, and evaluated on one set of facts or on a whole table. A test on a fact that is not
-known is neither true nor false; a condition *holds* only where every test is true.
+A condition has one text form (`str(condition)`), which parses back to an equal condition. It can also be said in
+English, printed as SQL, and evaluated on the facts of one transaction or on a table. A test on an unknown fact is
+neither true nor false; a condition *holds* only where every test is true.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from acefraud.core.comparison import Op, Test
-from acefraud.core.grammar import parse_tests
+from acefraud.core.condition_syntax import parse_tests
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
 
@@ -28,7 +28,7 @@ MAX_TESTS = 4
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A conjunction of one to four tests, kept in a canonical order so that equal conditions are equal values.
+    """A conjunction of one to four tests, sorted so that equal conditions are equal values.
 
     >>> condition = Condition.parse("amount > 2000 and account_age_days < 30")
     >>> condition.holds({"amount": 2500.0, "account_age_days": 3.0})
@@ -54,16 +54,16 @@ class Condition:
 
     @classmethod
     def parse(cls, text: str) -> Condition:
-        """Read the text form back. Raises ValueError saying where it stopped making sense."""
+        """Read the text form. Raises ValueError that says where the text stops making sense."""
         return cls(tuple(parse_tests(text)))
 
     @property
     def facts(self) -> frozenset[str]:
-        """The facts it speaks of."""
+        """The names of the facts it tests."""
         return frozenset(test.fact for test in self.tests)
 
     def truth(self, facts: Mapping[str, FactValue]) -> bool | None:
-        """True, False, or None where an unknown fact leaves it open."""
+        """True, False, or None if an unknown fact leaves it open."""
         result: bool | None = True
         for test in self.tests:
             answer = test.on(facts)
@@ -75,7 +75,7 @@ class Condition:
 
     def holds(self, facts: Mapping[str, FactValue]) -> bool:
         """Whether every test is true of these facts."""
-        for test in self.tests:  # noqa: SIM110  # on the path of every decision, where a generator costs more
+        for test in self.tests:  # noqa: SIM110  # on the path of every decision, and a generator is slower
             if test.on(facts) is not True:
                 return False
         return True
@@ -99,7 +99,7 @@ class Condition:
         return " and ".join(str(test) for test in self.tests)
 
     def to_sql(self) -> str:
-        """As a SQL condition over columns named like the facts."""
+        """The condition in SQL, over columns named like the facts."""
         return " AND ".join(test.to_sql() for test in self.tests)
 
     @classmethod

@@ -1,35 +1,26 @@
-"""When two bullets cannot both be right."""
+"""Bullets that cannot both be right."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from acefraud.core.book import Book
+from acefraud.core.arrays import BoolArray
+from acefraud.core.bullet_table import VERDICTS, BulletTable
 from acefraud.core.condition import Condition
-from acefraud.core.encoding import EncodedConditions, Rows
-from acefraud.core.page import PAGE, VERDICTS, Mask, Page
 from acefraud.core.transaction import Verdict
 
 
-def contradicted_in(
-    book: Book, encoded: EncodedConditions, node: str, condition: Condition, argues: Verdict
-) -> tuple[str, ...]:
-    """The bullets in use that argue for another verdict under a condition that this one shares or narrows, by id.
+def contradicted_in(table: BulletTable, node: str, condition: Condition, argues: Verdict) -> tuple[str, ...]:
+    """The ids of the bullets in use that argue for another verdict under an overlapping condition.
 
-    One condition implies the other, so that where the narrower holds the two disagree.
+    Two conditions overlap if one implies the other: where the narrower one holds, the two bullets disagree.
     """
-    number = book.node(node)
-    if number is None or not book.pages:
-        return ()
-
-    def against(rows: Rows) -> Mask:
-        if len(rows) > len(book.pages):  # quicker in one go
-            return np.concatenate([_in_use_against(page, number, argues) for page in book.pages])[rows]
-        places = [divmod(row, PAGE) for row in rows.tolist()]
-        return np.array([_in_use_against(book.pages[page], number, argues)[row] for page, row in places], np.bool_)
-
-    found = encoded.overlapping(condition, against).tolist()
-    return tuple(book.pages[row // PAGE].ids[row % PAGE] for row in found)
+    mine, facts = condition.facts, table.wording.facts
+    in_use = table.in_use(table.node(node)).mask & table.columns["conditioned"]
+    against = np.flatnonzero(in_use & opposed_rows(table, argues)).tolist()
+    # A condition implies only conditions on the same facts or on fewer of them.
+    others = [table.bullets[row] for row in against if mine <= facts[row] or facts[row] <= mine]
+    return tuple(other.id for other in others if other.condition is not None and _overlap(condition, other.condition))
 
 
 def opposed(one: Verdict | None, other: Verdict | None) -> bool:
@@ -37,16 +28,12 @@ def opposed(one: Verdict | None, other: Verdict | None) -> bool:
     return one is not None and other is not None and one is not other
 
 
-def opposed_rows(page: Page, argues: Verdict | None) -> Mask:
-    """The rows of a page that argue for another verdict."""
-    theirs = page.table["argues"]
-    against: Mask = (theirs != VERDICTS.index(None)) & (theirs != VERDICTS.index(argues)) & (argues is not None)
+def opposed_rows(table: BulletTable, argues: Verdict | None) -> BoolArray:
+    """A mask of the bullets that argue for another verdict."""
+    theirs = table.columns["argues"]
+    against: BoolArray = (theirs != VERDICTS.index(None)) & (theirs != VERDICTS.index(argues)) & (argues is not None)
     return against
 
 
-def _in_use_against(page: Page, node: int, argues: Verdict) -> Mask:
-    def work_out() -> Mask:
-        against: Mask = page.in_use(node).mask & page.table["conditioned"] & opposed_rows(page, argues)
-        return against
-
-    return page.once((_in_use_against, node, argues), work_out)
+def _overlap(one: Condition, other: Condition) -> bool:
+    return one.implies(other) or other.implies(one)

@@ -1,4 +1,4 @@
-"""What was decided of a transaction, and everything needed to check it."""
+"""A decision on a transaction, with everything needed to check it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from acefraud.core.transaction import Fact, Transaction, Verdict
 
 
 class ReasonKind(StrEnum):
-    """What a reason rests on."""
+    """What a reason is based on."""
 
     BULLET = "bullet"
     KNOWLEDGE = "general knowledge"
@@ -22,7 +22,7 @@ class ReasonKind(StrEnum):
 
 
 class ProbabilityFrom(StrEnum):
-    """How a probability came about. Only the first and the last were ever held against labelled cases."""
+    """Where a probability comes from. Only FITTED and CALIBRATED were fitted on labelled cases."""
 
     FITTED = "fitted"
     STATED = "stated"
@@ -31,7 +31,7 @@ class ProbabilityFrom(StrEnum):
 
 
 class Reason(BaseModel):
-    """One thing that moved the decision, and by how much (log-odds of fraud), where that can be said."""
+    """One reason for a decision and its contribution in log-odds of fraud, where that is known."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -42,7 +42,7 @@ class Reason(BaseModel):
 
     @property
     def amount(self) -> str:
-        """The contribution as a person reads it.
+        """The contribution as text; blank where it is unknown.
 
         >>> Reason(kind=ReasonKind.MODEL, text="a VPN", contribution=None).amount, len("+0.25")
         ('     ', 5)
@@ -51,20 +51,20 @@ class Reason(BaseModel):
 
 
 class CallUsage(BaseModel):
-    """What asking a model took."""
+    """What a model call used and cost."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = None
-    """US dollars; None where no price is known."""
+    """US dollars; None where the price is unknown."""
     cached: bool = False
-    """Whether the reply had been paid for before."""
+    """Whether the reply came from the cache."""
 
 
 class BulletScore(BaseModel):
-    """Why a bullet was picked: every component of its score, the random draw included."""
+    """Every component of a selected bullet's score, including the random draw."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -78,7 +78,7 @@ class BulletScore(BaseModel):
 
 
 class StageCount(BaseModel):
-    """How many bullets one stage of the selection left."""
+    """How many bullets were left after a stage of the selection."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -87,7 +87,7 @@ class StageCount(BaseModel):
 
 
 class SelectionTrace(BaseModel):
-    """What the five stages of one selection did."""
+    """The five stages of one selection."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -97,11 +97,11 @@ class SelectionTrace(BaseModel):
     seed: int = 0
     embedder: str = ""
     settings: str = ""
-    """Thresholds, weights and number of bullets that the selection was made with."""
+    """The thresholds, weights and number of bullets of the selector."""
 
 
 class Decision(BaseModel):
-    """Verdict, fraud probability, reasons, and the state of the playbook it was made with."""
+    """A verdict with its fraud probability and reasons, and the revision of the playbook it was made with."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -115,37 +115,37 @@ class Decision(BaseModel):
     """Log-odds before any reason is added."""
     reasons: tuple[Reason, ...] = ()
     facts: dict[str, Fact] = Field(default_factory=dict)
-    """The facts that were used: those given and those read from the text."""
+    """All facts used: those given and those read from the text."""
     unread: tuple[str, ...] = ()
     reader: str = ""
-    """The version of the reader that made the facts; empty in decisions of before it was kept."""
+    """The version of the fact reader; empty in old decisions."""
     revision: int
     selection: SelectionTrace = SelectionTrace()
     model: str = "embedded"
     probability_from: ProbabilityFrom = ProbabilityFrom.FITTED
     odds: float | None = None
-    """Log-odds of the two verdict tokens, as the model gave them, where it did."""
+    """Log-odds of the two verdict tokens, where the model gave them."""
     prompt: str = ""
-    """The prompt that a model was asked with, by name and version."""
+    """Name and version of the prompt, where a model decided."""
     usage: CallUsage | None = None
     fallback: str = ""
-    """Why the model that should have decided did not."""
+    """Why the configured model did not decide."""
     selection_fallback: str = ""
-    """Why the embedder that should have found the bullets did not; the trace names the one that did."""
+    """Why the configured embedder was not used. The trace names the one that was."""
 
     @property
     def cited(self) -> tuple[str, ...]:
-        """The bullets among its reasons."""
+        """The ids of the bullets among its reasons."""
         return tuple(reason.bullet_id for reason in self.reasons if reason.bullet_id is not None)
 
     def same_as(self, other: Decision) -> bool:
-        """Whether the other is the same decision, whatever asking for it took."""
-        aside: dict[str, Any] = {"usage": None, "selection_fallback": ""}
-        return self.model_copy(update=aside) == other.model_copy(update=aside)
+        """Whether the other is the same decision, apart from usage and fallback of the embedder."""
+        ignored: dict[str, Any] = {"usage": None, "selection_fallback": ""}
+        return self.model_copy(update=ignored) == other.model_copy(update=ignored)
 
 
 def decision_id(transaction: Transaction, node: str, model: str, selection: SelectionTrace) -> str:
-    """The same transaction on the same revision and settings is the same decision: deciding twice records it once."""
+    """An id made from the transaction, the revision and the settings, so that deciding twice records one decision."""
     how = (str(selection.revision), str(selection.seed), selection.embedder, selection.settings)
     text = "\x00".join((transaction.model_dump_json(), node, model, *how))
     return "d-" + hashlib.sha256(text.encode()).hexdigest()[:16]

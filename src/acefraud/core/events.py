@@ -1,4 +1,7 @@
-"""Everything that can happen, as values. The ledger keeps them in order; nothing else is ever written."""
+"""The events of the ledger. Class names are ours; `kind` strings and field names are the file format.
+
+An `Event` is a payload (what happened) with its place in the ledger, its time, its author and a reason.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +12,38 @@ from typing import Annotated, ClassVar, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from acefraud.core.bullet import DEFAULT_NODE, MAX_CONTENT, Bullet, Claim, Status
+from acefraud.core.calibration import Calibration, OddsScale
 from acefraud.core.condition import Condition
 from acefraud.core.decision import Decision
 from acefraud.core.evidence import Evidence
 from acefraud.core.outcome import Judgement, Outcome
-from acefraud.core.scoring import Calibration, OddsScale
 from acefraud.core.transaction import Verdict
 
 
-class _Happening(BaseModel):
+class _Payload(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    kind: str
 
-class BulletAdded(_Happening):
-    """A bullet entered the playbook."""
+
+class _BulletPayload(_Payload):
+    bullet_id: str
+
+    @property
+    def subject(self) -> str:
+        return self.bullet_id
+
+
+class _NodePayload(_Payload):
+    node: str
+
+    @property
+    def subject(self) -> str:
+        return self.node
+
+
+class BulletAdded(_Payload):
+    """A bullet was added."""
 
     kind: Literal["bullet_added"] = "bullet_added"
     bullet: Bullet
@@ -33,11 +54,10 @@ class BulletAdded(_Happening):
         return self.bullet.id
 
 
-class BulletEdited(_Happening):
-    """A bullet says something else now. Its uses stay counted; its own record was that of the old condition."""
+class BulletEdited(_BulletPayload):
+    """A bullet was rewritten. Its counters stay; its record starts again where the condition changed."""
 
     kind: Literal["bullet_edited"] = "bullet_edited"
-    bullet_id: str
     content: str = Field(min_length=1, max_length=MAX_CONTENT)
     condition: Condition | None = None
     argues: Verdict | None = None
@@ -47,29 +67,20 @@ class BulletEdited(_Happening):
     problem_types: tuple[str, ...] = ()
     reason: str = ""
 
-    @property
-    def subject(self) -> str:
-        return self.bullet_id
 
-
-class StatusChanged(_Happening):
+class StatusChanged(_BulletPayload):
     """A bullet was approved, pinned, retired or revived."""
 
     kind: Literal["status_changed"] = "status_changed"
-    bullet_id: str
     status: Status
     reason: str = ""
-
-    @property
-    def subject(self) -> str:
-        return self.bullet_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credit:
-    """What one outcome adds to (or, when it is revised, takes from) the counters of one bullet.
+    """What one outcome adds to the counters of one bullet, or takes away when it is revised.
 
-    Every outcome brings some of them, so it is a plain value, which costs a fraction of a model.
+    A dataclass, since every outcome brings some and a pydantic model would cost several times as much.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -83,11 +94,11 @@ class Credit:
 
     @property
     def counts(self) -> tuple[int, int, int, int, int]:
-        """The counters in the order of the fields."""
+        """The counts in the order of the fields."""
         return self.helpful, self.harmful, self.selected, self.fired, self.fired_frauds
 
     def reversed(self) -> Credit:
-        """The credit that takes this one back."""
+        """The credit that undoes this one."""
         return Credit(
             bullet_id=self.bullet_id,
             helpful=-self.helpful,
@@ -98,8 +109,8 @@ class Credit:
         )
 
 
-class BulletCredited(_Happening):
-    """Somebody counted a use of a bullet by hand (`update_stats`)."""
+class BulletCredited(_Payload):
+    """A use of a bullet was counted by `update_stats`."""
 
     kind: Literal["bullet_credited"] = "bullet_credited"
     credit: Credit
@@ -109,52 +120,37 @@ class BulletCredited(_Happening):
         return self.credit.bullet_id
 
 
-class Recalibrated(_Happening):
-    """The weights of bullets and the frame they are summed in were fitted anew."""
+class Recalibrated(_NodePayload):
+    """The weights of the bullets and the calibration of a node were fitted again."""
 
     kind: Literal["recalibrated"] = "recalibrated"
-    node: str
     calibration: Calibration
     weights: dict[str, float] = Field(default_factory=dict)
 
-    @property
-    def subject(self) -> str:
-        return self.node
 
-
-class OddsScaled(_Happening):
-    """What a model's verdict tokens mean was fitted on labelled cases."""
+class OddsScaled(_NodePayload):
+    """The scale of a model's verdict odds was fitted on labelled cases."""
 
     kind: Literal["odds_scaled"] = "odds_scaled"
-    node: str
     model: str
     scale: OddsScale
 
-    @property
-    def subject(self) -> str:
-        return self.node
 
-
-class Trained(_Happening):
-    """A labelled history was studied. What is learnt from it follows as events of its own."""
+class Trained(_NodePayload):
+    """The learner studied a labelled history. What it learnt follows as further events."""
 
     kind: Literal["trained"] = "trained"
-    node: str
     dataset: str
     rows: int
     frauds: int
     mapping: str = ""
-    """How the columns of the file were read, so that what is decided later is read the same way."""
+    """The schema mapping of the training file, so that later files are read the same way."""
     remembered: int = 0
-    """How many labelled cases are remembered since, at most."""
+    """How many of the labelled cases are kept to learn from."""
     remembered_frauds: int = 0
 
-    @property
-    def subject(self) -> str:
-        return self.node
 
-
-class DecisionMade(_Happening):
+class DecisionMade(_Payload):
     """A transaction was decided."""
 
     kind: Literal["decision_made"] = "decision_made"
@@ -165,8 +161,8 @@ class DecisionMade(_Happening):
         return self.decision.transaction.id
 
 
-class OutcomeHeard(_Happening):
-    """The truth of a transaction arrived, for the first time or revised."""
+class OutcomeHeard(_Payload):
+    """An outcome of a transaction arrived, for the first time or revised."""
 
     kind: Literal["outcome_heard", "outcome_revised"] = "outcome_heard"
     node: str = DEFAULT_NODE
@@ -182,13 +178,12 @@ class OutcomeHeard(_Happening):
         return self.outcome.transaction_id
 
 
-class Reviewed(_Happening):
-    """What is remembered was looked at. The changes that came of it are events of their own."""
+class Reviewed(_NodePayload):
+    """The remembered cases were reviewed. The changes this led to are further events."""
 
     kind: Literal["reviewed"] = "reviewed"
-    node: str
     whole: bool
-    """A review searches and fits; without it, only the recent record of each bullet was watched."""
+    """True where rules were searched and fitted, False where only the recent record of each bullet was checked."""
     cases: int
     frauds: int
     added: tuple[str, ...] = ()
@@ -197,28 +192,19 @@ class Reviewed(_Happening):
     """Bullets that became candidates again."""
     revived: tuple[str, ...] = ()
     declined: str = ""
-    """Why nothing could be learnt, where nothing could."""
-
-    @property
-    def subject(self) -> str:
-        return self.node
+    """Why nothing was learnt, where nothing was."""
 
 
-class Reread(_Happening):
-    """The texts of remembered cases were read again, by another version of the reader."""
+class Reread(_NodePayload):
+    """Another version of the fact reader read the texts of remembered cases again."""
 
     kind: Literal["reread"] = "reread"
-    node: str
     reader: str
     cases: int
     changed: int
 
-    @property
-    def subject(self) -> str:
-        return self.node
 
-
-Happening = Annotated[
+_AnyPayload = (
     BulletAdded
     | BulletEdited
     | StatusChanged
@@ -229,37 +215,25 @@ Happening = Annotated[
     | DecisionMade
     | OutcomeHeard
     | Reviewed
-    | Reread,
-    Field(discriminator="kind"),
-]
+    | Reread
+)
+EventPayload = Annotated[_AnyPayload, Field(discriminator="kind")]
+"""What an event says: one of the classes above, told apart by `kind`."""
 
-
-KINDS: tuple[str, ...] = tuple(
-    kind
-    for one in (
-        BulletAdded,
-        BulletEdited,
-        StatusChanged,
-        BulletCredited,
-        Recalibrated,
-        OddsScaled,
-        Trained,
-        DecisionMade,
-        OutcomeHeard,
-        Reviewed,
-        Reread,
-    )
-    for kind in get_args(one.model_fields["kind"].annotation)
+KINDS = frozenset(
+    kind for payload in get_args(_AnyPayload) for kind in get_args(payload.model_fields["kind"].annotation)
 )
 BULLET_KINDS = frozenset({"bullet_added", "bullet_edited", "status_changed"})
-"""Events that say something else of a bullet than its counters and its weight."""
+"""Changes of bullets other than of their counters and weights."""
+BULLET_HISTORY_KINDS = BULLET_KINDS | {"bullet_credited"}
+"""Events whose subject is a bullet."""
 OUTCOME_KINDS = frozenset({"outcome_heard", "outcome_revised"})
-COUNTED_KINDS = OUTCOME_KINDS | {"decision_made", "bullet_credited"}
-"""Events that only add to counters, or to nothing: what they say is true whatever was written meanwhile."""
+EDIT_KINDS = KINDS - OUTCOME_KINDS - {"decision_made", "bullet_credited"}
+"""Changes of the playbook. The others only add to counters, or to nothing, so they stay true whatever comes before."""
 
 
 class Event(BaseModel):
-    """A happening with its place in the ledger, when it happened, who caused it and why."""
+    """A payload with its place in the ledger, when it was written, by whom and why."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -267,4 +241,4 @@ class Event(BaseModel):
     at: datetime
     who: str
     why: str = ""
-    what: Happening
+    payload: EventPayload

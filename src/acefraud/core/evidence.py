@@ -1,4 +1,4 @@
-"""What was measured of a condition on labelled history."""
+"""What was measured of a condition on labelled cases."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Counts = TypeVar("Counts", float, npt.NDArray[Any])
 
 Z95 = 1.959963984540054
 ENOUGH_TO_SHOW = 10
-"""Cases on which a condition must have held before their record is shown instead of the one it was found with."""
+"""How many later cases a condition must hold on before their record is shown instead of the learnt one."""
 
 
 def wilson(successes: int, trials: int, z: float = Z95) -> tuple[float, float]:
@@ -34,7 +34,7 @@ def wilson(successes: int, trials: int, z: float = Z95) -> tuple[float, float]:
 
 
 def percent(share: float) -> str:
-    """A share as a person would say it.
+    """A share in percent, with a decimal below 10 %.
 
     >>> percent(0.4), percent(0.008)
     ('40%', '0.8%')
@@ -43,7 +43,7 @@ def percent(share: float) -> str:
 
 
 class Record(BaseModel):
-    """How often a condition held, and how often the case was fraud then."""
+    """How often a condition held, and how many of those cases were fraud."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -58,29 +58,23 @@ class Record(BaseModel):
 
     @property
     def precision(self) -> float | None:
-        """Share of fraud where the condition held; None where it never did."""
+        """The share of fraud where the condition held; None where it never did."""
         return self.frauds / self.support if self.support else None
-
-    def balanced_precision(self, base_rate: float) -> float:
-        """What the share of fraud would be here if fraud were as common as honesty overall; 0.5 says nothing.
-
-        As many cases at the base rate are added as hold one of the rarer kind, so that a handful cannot say much.
-
-        >>> round(Record(support=100, frauds=20).balanced_precision(0.008), 2)
-        0.93
-        >>> round(Record(support=1000, frauds=8).balanced_precision(0.008), 2)
-        0.5
-        """
-        return balanced_share(self.frauds, self.support, base_rate)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 % Wilson interval of the share of fraud."""
+        """The 95 % Wilson interval of the share of fraud."""
         return wilson(self.frauds, self.support)
 
 
-def balanced_share(frauds: Counts, support: Counts, base_rate: float) -> Counts:
-    """The balanced precision of one record, or of a whole column of them."""
+def balanced_precision(frauds: Counts, support: Counts, base_rate: float) -> Counts:
+    """What the share of fraud would be if half of all cases were fraud; 0.5 means no evidence. Accepts columns too.
+
+    Shrunk towards the base rate by as many cases as hold one of the rarer class, so that a few cases say little.
+
+    >>> round(balanced_precision(20, 100, 0.008), 2), round(balanced_precision(8, 1000, 0.008), 2)
+    (0.93, 0.5)
+    """
     base = min(max(base_rate, 1e-6), 1 - 1e-6)
     added = 1 / min(base, 1 - base)
     share = (frauds + added * base) / (support + added)
@@ -89,10 +83,10 @@ def balanced_share(frauds: Counts, support: Counts, base_rate: float) -> Counts:
 
 
 class Evidence(BaseModel):
-    """A measured record, the base rate it stands against, and the same on cases that had no part in finding it.
+    """The measured record of a condition beside the base rate: on the cases it was learnt from, and on later ones.
 
-    What a search has picked as the best of thousands looks better than it is on the cases it was picked on. So where
-    enough other cases are at hand (later ones, where times are known), their record is the one that is shown.
+    The best of thousands of candidates looks better than it is on the cases it was picked on. So the record on
+    other cases (later ones, where times are known) is shown as soon as there are enough of them.
 
     >>> evidence = Evidence(learnt=Record(support=50, frauds=47), base_rate=0.2)
     >>> evidence.in_words()
@@ -107,36 +101,36 @@ class Evidence(BaseModel):
     base_rate: float
     later: Record | None = None
     cases: int = 0
-    """Among how many cases the shown record was measured, whether it held or not; 0 where that was not kept."""
+    """How many cases the shown record was measured on, whether the condition held or not; 0 where unknown."""
     spread: float = 1.0
-    """How much wider than chance alone its interval is drawn, for what searching flatters and time changes."""
+    """Widens the interval beyond chance, for the bias of searching and for drift."""
     first_seen: datetime | None = None
     last_seen: datetime | None = None
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where its share of fraud is expected to lie, nineteen times in twenty, on as many cases to come."""
+        """Where the share of fraud in as many future cases is expected to lie, with 95 % probability."""
         return wilson(self.shown.frauds, self.shown.support, Z95 * self.spread)
 
     @property
     def lift(self) -> float | None:
-        """Share of fraud where it held, as a multiple of the base rate."""
+        """The share of fraud where it held, as a multiple of the base rate."""
         if self.shown.precision is None or not self.base_rate:
             return None
         return self.shown.precision / self.base_rate
 
     @property
     def shown(self) -> Record:
-        """The record to go by: of the cases that had no part in finding it, where there are enough of them."""
+        """The record on later cases where there are enough of them, else the learnt one."""
         return self.later if self.later is not None and self.later.support >= ENOUGH_TO_SHOW else self.learnt
 
     def in_words(self) -> str:
-        """The record as it stands at the end of a bullet."""
+        """The shown record as text, as bullets quote it."""
         return record_in_words(self.shown, self.spread)
 
 
 def record_in_words(record: Record, spread: float = 1.0) -> str:
-    """The measured figures of a record, with their interval.
+    """A record as text, with its interval.
 
     >>> record_in_words(Record(support=400, frauds=3))
     '3 of 400 past cases were fraud (0.8%, 0.3-2.2%)'

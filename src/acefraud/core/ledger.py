@@ -1,57 +1,23 @@
-"""The seam to the store: an append-only ledger of events, and what is kept beside it.
-
-Beside it are the labelled cases that learning may look back on, and rows of bytes for what is remembered of entities.
-"""
+"""The protocol of a store: an append-only ledger of events, with labelled cases and a row store beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
 from acefraud.core.decision import Decision
-from acefraud.core.events import (
-    BULLET_KINDS,
-    COUNTED_KINDS,
-    OUTCOME_KINDS,
-    DecisionMade,
-    Event,
-    Happening,
-    OutcomeHeard,
-)
+from acefraud.core.events import BULLET_KINDS, EDIT_KINDS, OUTCOME_KINDS, Event, EventPayload, OutcomeHeard
 from acefraud.core.playbook import Checkpoint
+from acefraud.core.row_store import RowStore, RowUpdate
 from acefraud.core.transaction import Case, FactValue
-
-
-class RowStore(Protocol):
-    """Rows of bytes by key. A key that is not there is left out of an answer."""
-
-    def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
-        """The rows of these keys."""
-        ...
-
-    def put_many(self, rows: Mapping[str, bytes]) -> None:
-        """Keep these rows, in place of those with the same keys."""
-        ...
-
-    def forget_many(self, keys: Iterable[str]) -> None:
-        """Drop the rows of these keys, as far as they are there."""
-        ...
-
-    def clear(self) -> None:
-        """Drop all rows."""
-        ...
-
-
-RowsChange = Callable[[RowStore], None]
-"""What an event changes in the rows beside the ledger."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownCase:
-    """A labelled case to be remembered, with all facts that are known of it and the version of their reader."""
+    """A labelled case to remember, with every fact known about it and the version of the reader of its text."""
 
     case: Case
     facts: Mapping[str, FactValue]
@@ -59,7 +25,7 @@ class KnownCase:
 
     @property
     def kept(self) -> Case:
-        """The case as a ledger keeps it: without a text to read again, its transaction brings all facts known of it."""
+        """The case as a ledger stores it. Without a text to read again, its transaction holds all known facts."""
         if self.case.transaction.text or self.case.transaction.facts == self.facts:
             return self.case
         transaction = self.case.transaction.model_copy(update={"facts": dict(self.facts)})
@@ -68,157 +34,131 @@ class KnownCase:
 
 @dataclass(frozen=True, slots=True)
 class RememberedCase:
-    """What learning looks back on: the facts of a case as they were kept, and its label."""
+    """What learning needs of a remembered case: its label and its facts."""
 
     seq: int
-    """Its place among all remembered cases. A case that comes again moves to the end."""
+    """Its position among the remembered cases. A case that arrives again moves to the end."""
     id: str
     is_fraud: bool
     time: int
-    """Microseconds since 1970, `UNKNOWN` where it has none."""
+    """Microseconds since 1970, or `UNKNOWN`."""
     has_text: bool
     reader: str
-    """Empty where nobody has read it yet, as in files of an earlier schema."""
+    """The version of the reader; empty where the text was never read, as in files of an earlier schema."""
     facts: Mapping[str, FactValue]
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
-    """What was decided and heard of one transaction, oldest first."""
+class TransactionEvents:
+    """The decisions on one transaction and the outcomes heard of it, oldest first."""
 
     decisions: list[Decision] = field(default_factory=list)
     outcomes: list[OutcomeHeard] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Unless:
-    """What must not have happened meanwhile, so that something derived from the ledger can be written.
-
-    An event after ``seq`` is in the way if ``kinds`` says so of its kind and it is about one of the ``subjects``.
-    """
+class Precondition:
+    """A write depends on this: no event after ``seq`` has one of the ``kinds`` and is about one of the ``subjects``."""
 
     seq: int
-    kinds: Callable[[str], bool]
+    kinds: frozenset[str]
     subjects: Collection[str] | None = None
-    """None stands for all."""
-    also: tuple[Unless, ...] = ()
-    """What must not have happened either."""
+    """None means every subject."""
 
-    def or_else(self, other: Unless) -> Unless:
-        """Unless either of them."""
-        return replace(self, also=(*self.also, other))
-
-    def met_by(self, event: Event) -> bool:
-        """Whether an event is in the way."""
-        about = self.subjects is None or event.what.subject in self.subjects
-        return event.seq > self.seq and about and self.kinds(event.what.kind)
+    def violated_by(self, event: Event) -> bool:
+        """Whether an event breaks the precondition."""
+        concerned = self.subjects is None or event.payload.subject in self.subjects
+        return event.seq > self.seq and concerned and event.payload.kind in self.kinds
 
     @classmethod
-    def edited(cls, seq: int) -> Unless:
-        """Unless somebody changed the book since: outcomes and decisions only add to counters."""
-        return cls(seq, _edits)
+    def no_edits_since(cls, seq: int) -> Precondition:
+        """Nobody has changed the playbook. Decisions and outcomes only add to counters and do not count."""
+        return cls(seq, EDIT_KINDS)
 
     @classmethod
-    def bullets_edited(cls, seq: int, bullet_ids: Collection[str] | None = None) -> Unless:
-        """Unless somebody added, edited or moved one of these bullets since, or any where none are named."""
-        return cls(seq, BULLET_KINDS.__contains__, bullet_ids)
+    def no_bullet_edits_since(cls, seq: int, bullet_ids: Collection[str] | None = None) -> Precondition:
+        """Nobody has added, edited or moved one of these bullets; any bullet by default."""
+        return cls(seq, BULLET_KINDS, bullet_ids)
 
     @classmethod
-    def heard(cls, seq: int, transaction_ids: Collection[str]) -> Unless:
-        """Unless an outcome of one of these transactions was heard since."""
-        return cls(seq, OUTCOME_KINDS.__contains__, transaction_ids)
-
-
-def _edits(kind: str) -> bool:
-    return kind not in COUNTED_KINDS
+    def no_outcomes_since(cls, seq: int, transaction_ids: Collection[str]) -> Precondition:
+        """No outcome of these transactions was heard."""
+        return cls(seq, OUTCOME_KINDS, transaction_ids)
 
 
 class Ledger(Protocol):
-    """Keeps what happened, in order. When `append` returns, the events survive the death of the process."""
+    """A store of events in order. Once `append` returns, the events survive the death of the process."""
 
     def append(
         self,
-        happenings: Sequence[Happening],
+        payloads: Sequence[EventPayload],
         *,
         at: datetime,
         who: str,
         why: str = "",
-        unless: Unless | None = None,
+        preconditions: Sequence[Precondition] = (),
         cases: Sequence[KnownCase] = (),
-        rows: RowsChange | None = None,
+        rows: RowUpdate | None = None,
     ) -> list[Event]:
-        """Write all of them, the cases they bring and what `rows` changes, or none.
+        """Write the events, the cases they bring and the row update: all of it, or nothing.
 
-        `rows` is called when nobody else can write any more: what it reads stays true.
-        StoreConflict where what `unless` names has happened. A case replaces the one of the same transaction id.
+        ``rows`` runs under the write lock, so what it reads stays true. A case replaces the one with the same
+        transaction id. Raises StoreConflict where a precondition does not hold.
         """
         ...
 
     def last_seq(self) -> int:
-        """The place of the last event; 0 where there is none."""
+        """The number of the last event; 0 where there is none."""
         ...
 
     def read(self, after: int = 0, until: int | None = None, *, decisions: bool = True) -> Iterator[Event]:
-        """The events after one place, up to and with another, in order; without decisions if asked."""
+        """The events after one number up to and including another, in order; without decisions if asked."""
         ...
 
-    def decision(self, decision_id: str) -> Decision | None:
-        """The decision of that id."""
+    def decisions(self, decision_ids: Collection[str]) -> dict[str, Decision]:
+        """The recorded decisions with these ids, by id; the latest where one was recorded twice."""
         ...
 
-    def recorded(self, decision_ids: Sequence[str]) -> dict[str, Decision]:
-        """Those of these decisions that are recorded, by id."""
-        ...
-
-    def decisions_of(self, transaction_id: str) -> list[DecisionMade]:
-        """What was decided of a transaction, oldest first."""
-        ...
-
-    def outcomes_of(self, transaction_id: str) -> list[OutcomeHeard]:
-        """What was heard of a transaction, oldest first."""
-        ...
-
-    def pasts_of(self, transaction_ids: Collection[str]) -> dict[str, Past]:
-        """What was decided and heard of many transactions, by id, in one lookup. Those without a past are left out."""
+    def transaction_events(self, transaction_ids: Collection[str]) -> dict[str, TransactionEvents]:
+        """The decisions on these transactions and their outcomes, by id. Every id has an entry."""
         ...
 
     def history(self, bullet_id: str) -> list[Event]:
-        """The events that name this bullet as their subject, oldest first."""
+        """The events about a bullet, oldest first."""
         ...
 
     def remembered(self, limit: int, after: int = 0) -> list[RememberedCase]:
-        """The latest `limit` of the remembered cases that came after a place among them, in order."""
+        """The latest `limit` remembered cases after a position, in order."""
         ...
 
     def cases(self, limit: int | None = None) -> list[Case]:
-        """The same as cases (`KnownCase.kept`), the latest `limit` of them, in order."""
+        """The latest `limit` remembered cases in full (`KnownCase.kept`), in order."""
         ...
 
     def known_cases(self, transaction_ids: Collection[str]) -> dict[str, KnownCase]:
-        """Those of some cases that are remembered, by transaction id, with their facts as they were kept."""
+        """The remembered cases of these transactions, by id, with their facts."""
         ...
 
     def replace_facts(self, facts: Mapping[str, Mapping[str, FactValue]], reader: str) -> None:
-        """Keep other facts of remembered cases, by transaction id; their places stay. Other ids are passed over."""
+        """Replace the facts of remembered cases, by transaction id. Positions stay; unknown ids are ignored."""
         ...
 
     def rows(self) -> AbstractContextManager[RowStore]:
-        """The rows as they stand at one moment, to be read only."""
+        """The row store as it is at one moment, for reading only."""
         ...
 
     def checkpoint(self) -> Checkpoint | None:
-        """The latest saved fold."""
+        """The saved checkpoint; None where there is none, or another version wrote it."""
         ...
 
     def save_checkpoint(self, checkpoint: Checkpoint, *, on_top_of: int | None = None) -> bool:
-        """Keep a fold in place of the one before; whether it was kept.
+        """Replace the saved checkpoint. Returns whether it was written: an older one never replaces a newer one.
 
-        With ``on_top_of``, the pages it brings are those that changed since the checkpoint up to that event: where
-        another one is kept by now, or none, nothing is written. A fold that is older than the one that is kept is
-        not written either.
+        With ``on_top_of`` it brings only the pages that changed since the checkpoint at that event, and is written
+        only if that is the one saved now.
         """
         ...
 
     def close(self) -> None:
-        """Let go of the file. Closing twice is harmless."""
+        """Close the store. Closing twice is harmless."""
         ...

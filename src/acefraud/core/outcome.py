@@ -1,4 +1,4 @@
-"""What turned out to be true, and what that says of a decision."""
+"""What a transaction turned out to be, and whether its decision was right."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from acefraud.core.transaction import Verdict
 
 
 class OutcomeSource(StrEnum):
-    """Who says so."""
+    """Where an outcome comes from."""
 
     LABEL = "label"
     CHARGEBACK = "chargeback"
@@ -20,7 +20,7 @@ class OutcomeSource(StrEnum):
 
 
 class Outcome(BaseModel):
-    """What turned out to be true of a transaction. Hearing one twice changes nothing."""
+    """Whether a transaction turned out to be fraud. Reporting one twice changes nothing."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,7 +32,7 @@ class Outcome(BaseModel):
 
     @property
     def key(self) -> str:
-        """What makes it the same outcome when it arrives again."""
+        """Two outcomes with the same key are the same outcome."""
         return self.id or f"{self.transaction_id}:{self.source}:{self.truth}:{self.at.isoformat() if self.at else ''}"
 
     @property
@@ -42,7 +42,7 @@ class Outcome(BaseModel):
 
 
 class Ruling(StrEnum):
-    """Whether a decision was right. A judge that failed says nothing, and that is its own value."""
+    """Whether a decision was right. UNJUDGED includes a judge that failed."""
 
     CORRECT = "correct"
     INCORRECT = "incorrect"
@@ -50,7 +50,7 @@ class Ruling(StrEnum):
 
 
 class Judgement(BaseModel):
-    """A ruling with how sure the judge is and why."""
+    """A ruling with its confidence and reason."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -1,19 +1,21 @@
-"""The playbook as a pure fold over what happened, and the snapshots that readers hold."""
+"""The state of a playbook, computed from its events, and the immutable snapshots that readers get."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from operator import add
+from operator import add, is_not
 from types import MappingProxyType
 from typing import Protocol
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from acefraud.core.book import Book, Draft
 from acefraud.core.bullet import Bullet, Source, Status
+from acefraud.core.bullet_table import BulletTable
+from acefraud.core.calibration import Calibration, OddsScale
 from acefraud.core.events import (
     BulletAdded,
     BulletCredited,
@@ -21,7 +23,7 @@ from acefraud.core.events import (
     Credit,
     DecisionMade,
     Event,
-    Happening,
+    EventPayload,
     OddsScaled,
     OutcomeHeard,
     Recalibrated,
@@ -31,61 +33,56 @@ from acefraud.core.events import (
     Trained,
 )
 from acefraud.core.evidence import Record
-from acefraud.core.page import KeptPage, Page, Rows
-from acefraud.core.rules import places_in
-from acefraud.core.scoring import Calibration, OddsScale
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The playbook at one revision. It never changes, so a reader is not disturbed by what is learnt meanwhile."""
+    """The playbook at one revision. It never changes, whatever is learnt later."""
 
     revision: int = 0
     bullets: Mapping[str, Bullet] = field(default_factory=dict)
     calibrations: Mapping[str, Calibration] = field(default_factory=dict)
     mapping: str = ""
-    """How the columns of the file it was trained on were read."""
+    """The schema mapping of the file it was trained on."""
     scales: Mapping[str, OddsScale] = field(default_factory=dict)
 
     @cached_property
-    def book(self) -> Book:
+    def table(self) -> BulletTable:
         """The bullets with their columns."""
-        return self.bullets if isinstance(self.bullets, Book) else Book.of(self.bullets.values())
+        return self.bullets if isinstance(self.bullets, BulletTable) else BulletTable.of(self.bullets.values())
 
     def for_node(self, node: str, source: Source | str | None = None) -> list[Bullet]:
-        """The bullets of a node that are not retired, of one source if asked, in the order they were added."""
-        return [page.bullet(place) for page, rows in self.rows_of(node, source) for place in places_in(rows.bits)]
+        """The bullets of a node that are not retired, from one source if given, in the order they were added."""
+        table = self.table
+        rows = table.in_use(table.node(node), None if source is None else Source(source))
+        return [table.bullets[row] for row in np.flatnonzero(rows.mask)]
 
     def count(self, node: str) -> int:
         """How many bullets of a node are not retired."""
-        return sum(rows.count for _, rows in self.rows_of(node))
-
-    def rows_of(self, node: str, source: Source | str | None = None) -> Iterator[tuple[Page, Rows]]:
-        """The same as rows of each page."""
-        number = self.book.node(node)
-        for page in self.book.pages:
-            yield page, page.in_use(number, None if source is None else Source(source))
+        return self.table.in_use(self.table.node(node)).count
 
     def calibration(self, node: str) -> Calibration | None:
-        """The frame fitted for a node; None where nothing was learnt yet."""
+        """The calibration of a node; None where nothing was learnt yet."""
         return self.calibrations.get(node)
 
     def scale(self, node: str, model: str) -> OddsScale | None:
-        """What the odds of a model's verdict tokens mean at a node; None where that was never fitted."""
+        """The scale of a model's verdict odds at a node; None where it was never fitted."""
         return self.scales.get(_scale_key(node, model))
 
 
-class ReadsPlaybook(Protocol):
-    """Anything that can show the playbook as it is now."""
+class SnapshotSource(Protocol):
+    """Anything that has snapshots: a playbook."""
 
     def snapshot(self) -> Snapshot:
-        """The playbook at its present revision."""
+        """The playbook at its current revision."""
         ...
 
 
 FOLD = 3
-"""Raised whenever the fold changes: a checkpoint of another fold is not used."""
+"""The version of the state. Raise it when events come to mean something else: older checkpoints are then ignored."""
 NO_RECORD = Record(support=0, frauds=0)
+PAGE = 1024
+"""Bullets in a page of a checkpoint. Pages without changes are not written again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,26 +93,26 @@ class CaseCount:
     frauds: int = 0
 
     def plus(self, cases: int, frauds: int) -> CaseCount:
-        """The count with some more."""
+        """The sum of both."""
         return CaseCount(self.cases + cases, self.frauds + frauds)
 
 
 @dataclass(frozen=True, slots=True)
 class LearningState:
-    """How far learning has come at one node, as the ledger tells."""
+    """What the learner has seen and reviewed at one node."""
 
     remembered: CaseCount = CaseCount()
-    """What the latest review, or training, looked at."""
+    """The cases of the latest review or training."""
     unreviewed: CaseCount = CaseCount()
-    """What was heard since."""
+    """The cases heard since then."""
     unwatched: int = 0
-    """Outcomes since the record of each bullet was last looked at."""
+    """Outcomes since the records of the bullets were last checked."""
     reviews: int = 0
     rereads: int = 0
 
 
-class Frame(BaseModel):
-    """Where a fold stands, and all of it but the bullets."""
+class CheckpointHeader(BaseModel):
+    """Everything in a checkpoint except the bullets."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -124,8 +121,6 @@ class Frame(BaseModel):
     revision: int = 0
     outcomes: int = 0
     bullets: int = 0
-    nodes: tuple[str, ...] = ()
-    """The nodes in the order of the numbers they go by in the columns."""
     calibrations: dict[str, Calibration] = {}
     mapping: str = ""
     scales: dict[str, OddsScale] = {}
@@ -134,86 +129,87 @@ class Frame(BaseModel):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The fold up to a place in the ledger, so that opening need not start from the beginning."""
+    """The state after an event, saved so that opening a file does not start at the first event."""
 
-    frame: Frame = field(default_factory=Frame)
-    pages: Mapping[int, KeptPage] = field(default_factory=dict)
-    """The pages of bullets by number: all of them, or those that changed since another checkpoint."""
+    header: CheckpointHeader = field(default_factory=CheckpointHeader)
+    pages: Mapping[int, bytes] = field(default_factory=dict)
+    """The bullets as lines of JSON, by page: all pages, or those that changed since another checkpoint."""
 
     @property
     def seq(self) -> int:
-        """The last event that is in it."""
-        return self.frame.seq
+        """The last event it includes."""
+        return self.header.seq
 
 
 class PlaybookState:
-    """Folds events, one after another. Only this changes bullets."""
+    """Applies events in order. Nothing else changes bullets."""
 
     def __init__(self, checkpoint: Checkpoint | None = None) -> None:
-        self._stand(Frame(), Draft())
-        if checkpoint is not None and checkpoint.frame.fold == FOLD:
-            kept = [checkpoint.pages[number] for number in sorted(checkpoint.pages)]
-            with suppress(ValueError):  # damaged: the events are folded again
-                bullets = Draft.of_kept(kept, checkpoint.frame.nodes)
-                if len(bullets) == checkpoint.frame.bullets:
-                    self._stand(checkpoint.frame, bullets)
+        self._restore(CheckpointHeader(), BulletTable.of(()))
+        if checkpoint is not None and checkpoint.header.fold == FOLD:
+            lines = b"\n".join(checkpoint.pages[number] for number in sorted(checkpoint.pages)).splitlines()
+            with suppress(ValueError):  # damaged: the events are applied again
+                table = BulletTable.of(Bullet.model_validate_json(line) for line in lines)
+                if len(table) == len(lines) == checkpoint.header.bullets:
+                    self._restore(checkpoint.header, table)
 
-    def _stand(self, frame: Frame, bullets: Draft) -> None:
-        self.seq = frame.seq
-        self.outcomes = frame.outcomes
-        self.revision = frame.revision
-        self._bullets = bullets
-        self._calibrations = dict(frame.calibrations)
-        self._mapping = frame.mapping
-        self._scales = dict(frame.scales)
-        self._learning = dict(frame.learning)
+    def _restore(self, header: CheckpointHeader, table: BulletTable) -> None:
+        self.seq = header.seq
+        self.outcomes = header.outcomes
+        self.revision = header.revision
+        self._table = table
+        self._changed: dict[str, Bullet] = {}
+        """Bullets changed since the table was built."""
+        self._calibrations = dict(header.calibrations)
+        self._mapping = header.mapping
+        self._scales = dict(header.scales)
+        self._learning = dict(header.learning)
         self._uncounted: dict[str, tuple[int, ...]] = {}
-        """What was credited and is not written to bullets yet: many outcomes change the same few."""
+        """Credits not applied to bullets yet: many outcomes change the same few."""
         self.latest: Snapshot | None = None
-        """The snapshot of its present revision, where somebody has asked for it."""
+        """The snapshot of the current revision, once somebody has asked for it."""
 
-    def branched(self) -> PlaybookState:
-        """A fold that goes on from here by itself; nothing of the book is copied."""
-        self._count()
+    def branch(self) -> PlaybookState:
+        """A copy that changes independently. The two share the bullets that neither changes."""
         branch = PlaybookState.__new__(PlaybookState)
-        branch._stand(self.frame, self._bullets.branched())
+        branch._restore(self.header, self.table)
         return branch
 
     def apply(self, event: Event) -> None:
-        """Take in the next event. Events already seen are passed over."""
+        """Apply the next event. Events that were applied before are ignored."""
         if event.seq <= self.seq:
             return
         self.seq = event.seq
-        if isinstance(event.what, DecisionMade):
+        if isinstance(event.payload, DecisionMade):
             return
-        if isinstance(event.what, OutcomeHeard):
+        if isinstance(event.payload, OutcomeHeard):
             self.outcomes += 1
-        self._follow(event.what)
-        if self._changes(event):
+        self._update_learning(event.payload)
+        if self._update_bullets(event):
             self.revision = event.seq
             self.latest = None
 
-    def pass_over(self, seq: int) -> None:
-        """Stand at a later event; those in between are known to be decisions."""
+    def skip_to(self, seq: int) -> None:
+        """Move to a later event, where all events in between are decisions."""
         self.seq = max(self.seq, seq)
 
     def learning(self, node: str) -> LearningState:
-        """How far learning has come at a node."""
+        """What the learner has seen and reviewed at a node."""
         return self._learning.get(node) or LearningState()
 
-    def _follow(self, what: Happening) -> None:
-        match what:
+    def _update_learning(self, payload: EventPayload) -> None:
+        match payload:
             case OutcomeHeard(node=node, remembered=True, outcome=outcome):
                 before = self.learning(node)
                 new = before.unreviewed.plus(1, outcome.is_fraud)
-                # Spelled out, since `replace` is slow and this comes with every outcome.
+                # Spelled out, since `replace` is slow and every outcome comes here.
                 now = LearningState(before.remembered, new, before.unwatched + 1, before.reviews, before.rereads)
             case Trained(node=node):
-                looked_at = CaseCount(what.remembered, what.remembered_frauds)
-                now = replace(self.learning(node), remembered=looked_at, unreviewed=CaseCount(), unwatched=0)
+                reviewed = CaseCount(payload.remembered, payload.remembered_frauds)
+                now = replace(self.learning(node), remembered=reviewed, unreviewed=CaseCount(), unwatched=0)
             case Reviewed(node=node, whole=True):
-                before, looked_at = self.learning(node), CaseCount(what.cases, what.frauds)
-                now = LearningState(looked_at, reviews=before.reviews + 1, rereads=before.rereads)
+                before, reviewed = self.learning(node), CaseCount(payload.cases, payload.frauds)
+                now = LearningState(reviewed, reviews=before.reviews + 1, rereads=before.rereads)
             case Reviewed(node=node):
                 now = replace(self.learning(node), unwatched=0)
             case Reread(node=node):
@@ -222,12 +218,12 @@ class PlaybookState:
                 return
         self._learning[node] = now
 
-    def _changes(self, event: Event) -> bool:
-        """Apply what the event says of bullets and frames; whether it said anything."""
-        match event.what:
+    def _update_bullets(self, event: Event) -> bool:
+        """Apply an event to bullets, calibrations and scales. Returns whether it changed any."""
+        match event.payload:
             case BulletAdded(bullet=bullet):
-                self._count()  # what was credited before is not its own
-                self._bullets.put(bullet)
+                self._count()  # earlier credits are not its own
+                self._changed[bullet.id] = bullet
             case BulletEdited() as edit:
                 self._edit(edit)
             case StatusChanged(bullet_id=bullet_id, status=status):
@@ -251,12 +247,11 @@ class PlaybookState:
         return True
 
     def snapshot(self) -> Snapshot:
-        """The playbook as it stands; the same object until something changes."""
+        """The playbook as it is now; the same object until something changes."""
         if self.latest is None:
-            self._count()
             self.latest = Snapshot(
                 self.revision,
-                self._bullets.book(),
+                self.table,
                 MappingProxyType(dict(self._calibrations)),
                 self._mapping,
                 MappingProxyType(dict(self._scales)),
@@ -264,62 +259,65 @@ class PlaybookState:
         return self.latest
 
     @property
-    def frame(self) -> Frame:
-        """Where it stands, without the bullets."""
-        return Frame(
+    def header(self) -> CheckpointHeader:
+        """The state without the bullets."""
+        return CheckpointHeader(
             seq=self.seq,
             outcomes=self.outcomes,
             revision=self.revision,
-            bullets=len(self._bullets),
-            nodes=self._bullets.nodes,
+            bullets=len(self.table),
             calibrations=dict(self._calibrations),
             mapping=self._mapping,
             scales=dict(self._scales),
             learning=dict(self._learning),
         )
 
-    def checkpoint(self, since: Sequence[Page] = ()) -> Checkpoint:
-        """The fold as a value, without the pages that are still the same."""
-        changed = {
-            number: page.kept()
-            for number, page in enumerate(self.pages)
-            if number >= len(since) or page is not since[number]
-        }
-        return Checkpoint(self.frame, changed)
+    def checkpoint(self, since: BulletTable | None = None) -> Checkpoint:
+        """The state as a value, without the pages of bullets that are unchanged since another table."""
+        bullets, before = self.table.bullets, since.bullets if since is not None else ()
+        pages = {}
+        for number, start in enumerate(range(0, len(bullets), PAGE)):
+            page, same = bullets[start : start + PAGE], before[start : start + PAGE]
+            if len(page) != len(same) or any(map(is_not, page, same)):
+                pages[number] = b"\n".join(one.model_dump_json(exclude_defaults=True).encode() for one in page)
+        return Checkpoint(self.header, pages)
 
     @property
-    def pages(self) -> tuple[Page, ...]:
-        """The bullets as they stand."""
+    def table(self) -> BulletTable:
+        """The bullets as they are now."""
         self._count()
-        return self._bullets.book().pages
+        if self._changed:
+            self._table, self._changed = self._table.updated(self._changed.values()), {}
+        return self._table
 
     def __contains__(self, bullet_id: str) -> bool:
-        return bullet_id in self._bullets
+        return bullet_id in self._changed or bullet_id in self._table
 
     def __len__(self) -> int:
-        return len(self._bullets)
+        return len(self.table)
 
     def __iter__(self) -> Iterator[Bullet]:
-        self._count()
-        return iter(self._bullets)
+        return iter(self.table.bullets)
 
     def get(self, bullet_id: str) -> Bullet | None:
-        """The bullet of that id, retired or not."""
+        """The bullet with that id, retired or not."""
         self._count()
-        return self._bullets.get(bullet_id)
+        return self._counted(bullet_id)
+
+    def _counted(self, bullet_id: str) -> Bullet | None:
+        return self._changed.get(bullet_id) or self._table.get(bullet_id)
 
     def _known(self, bullet_id: str) -> Bullet:
-        self._count()
-        bullet = self._bullets.get(bullet_id)
+        bullet = self.get(bullet_id)
         if bullet is None:
             raise KeyError(bullet_id)
         return bullet
 
     def _replace(self, bullet_id: str, **changes: object) -> None:
-        self._bullets.put(self._known(bullet_id).model_copy(update=changes))
+        self._changed[bullet_id] = self._known(bullet_id).model_copy(update=changes)
 
     def _move(self, bullet_id: str, status: Status, who: str) -> None:
-        """One that comes back starts with a clean record: the old one is why it went."""
+        """A revived bullet starts with a clean record: the old one is why it was retired."""
         back = self._known(bullet_id).status is Status.RETIRED
         self._replace(bullet_id, status=status, status_by=who, **({"record": NO_RECORD} if back else {}))
 
@@ -339,7 +337,7 @@ class PlaybookState:
         )
 
     def _credit(self, credit: Credit) -> None:
-        """Counters have bounds, so only credits that cannot meet one are added up with those before and after."""
+        """Add up credits for later, except those that might hit the bounds of a counter: these are applied in order."""
         counts = credit.counts
         bounded = min(counts) < 0 or credit.fired_frauds > credit.fired
         if bounded:
@@ -350,13 +348,13 @@ class PlaybookState:
             self._count()
 
     def _count(self) -> None:
-        """Write to bullets what was credited since the last time."""
+        """Apply the credits that were added up."""
         uncounted, self._uncounted = self._uncounted, {}
         for bullet_id, (helpful, harmful, selected, fired, fired_frauds) in uncounted.items():
-            bullet = self._bullets.get(bullet_id)
+            bullet = self._counted(bullet_id)
             if bullet is None:
                 continue
-            support = max(0, bullet.record.support + fired)  # a record begun anew has nothing to give back
+            support = max(0, bullet.record.support + fired)  # a record that started again cannot go below 0
             frauds = min(support, max(0, bullet.record.frauds + fired_frauds))
             changes = {
                 "helpful_count": max(0, bullet.helpful_count + helpful),
@@ -364,7 +362,7 @@ class PlaybookState:
                 "times_selected": max(0, bullet.times_selected + selected),
                 "record": Record(support=support, frauds=frauds),
             }
-            self._bullets.put(bullet.model_copy(update=changes))
+            self._changed[bullet_id] = bullet.model_copy(update=changes)
 
 
 def _scale_key(node: str, model: str) -> str:

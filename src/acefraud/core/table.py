@@ -1,4 +1,4 @@
-"""A column table of facts: the same facts as in transactions, many at a time."""
+"""The facts of many transactions as columns."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from typing import TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from acefraud.core.arrays import BoolArray, FloatArray
 from acefraud.core.transaction import FactValue
 
 T = TypeVar("T")
-Numbers = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.int8]
 Codes = npt.NDArray[np.int32]
-Mask = npt.NDArray[np.bool_]
-RowIndex = Mask | npt.NDArray[np.int64] | slice
-"""Some rows of a table: a mask, their places, or a slice."""
+Categories = tuple[Codes, tuple[str, ...]]
+"""A code for each row, -1 where there is none, and the words that the codes stand for, in order."""
+RowIndex = BoolArray | npt.NDArray[np.int64] | slice
+"""Rows of a table to take: a mask, positions or a slice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Facts by name and kind. A fact that is a number in one row and a word in another stands in both."""
+    """Facts by name and type. A fact that is a number in one row and a word in another is in both."""
 
-    numbers: Mapping[str, Numbers] = field(default_factory=dict)
-    """NaN where there is none."""
+    numbers: Mapping[str, FloatArray] = field(default_factory=dict)
+    """NaN where a row has none."""
     flags: Mapping[str, Flags] = field(default_factory=dict)
-    """1 for true, 0 for false, -1 where there is none."""
-    categories: Mapping[str, tuple[Codes, tuple[str, ...]]] = field(default_factory=dict)
-    """A code for each row (-1 where there is no word), and the words the codes stand for, in order."""
+    """1 for true, 0 for false, -1 where a row has none."""
+    categories: Mapping[str, Categories] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
-        """All facts, in alphabetical order."""
+        """The names of all facts, sorted."""
         return sorted({*self.numbers, *self.flags, *self.categories})
 
     def take(self, rows: RowIndex) -> Columns:
@@ -46,10 +46,10 @@ class Columns:
 
 
 class FactTable:
-    """Facts of many transactions, from rows or from columns.
+    """The facts of many transactions, made from rows or from columns.
 
-    A fact may be a number in one row and a word in another; each view shows the values of its own type and calls
-    the rest unknown, which is how a test on a single transaction sees them too.
+    A fact may be a number in one row and a word in another. Each accessor returns the values of its own type and
+    treats the others as unknown, as a test on a single transaction does.
 
     >>> table = FactTable([{"amount": 5.0}, {"amount": 7.0, "vpn": True}])
     >>> table.numbers("amount").tolist(), table.flags("vpn").tolist()
@@ -64,7 +64,7 @@ class FactTable:
 
     @classmethod
     def of_columns(cls, columns: Columns, count: int) -> FactTable:
-        """A table of so many rows from columns that are there already."""
+        """A table of ``count`` rows from columns."""
         table = cls.__new__(cls)
         table._count, table._columns = count, columns
         return table
@@ -74,7 +74,7 @@ class FactTable:
 
     @classmethod
     def stacked(cls, tables: Sequence[FactTable]) -> FactTable:
-        """Tables one under the other. Facts that one of them lacks are unknown there.
+        """The rows of all tables, one after the other. Facts that a table lacks are unknown in its rows.
 
         >>> FactTable.stacked([FactTable([{"amount": 5.0}]), FactTable([{"vpn": True}])]).numbers("amount").tolist()
         [5.0, nan]
@@ -96,58 +96,53 @@ class FactTable:
 
     def beside(self, other: Columns) -> FactTable:
         """The facts of both. Where a row knows a fact already, its own value stays."""
-        names = [name for name in other.names if name not in self.names]
-        both = [name for name in other.names if name in self.names]
-        mine, theirs = self._columns, FactTable.of_columns(other, self._count)
-        kinds = (
-            {**mine.numbers, **{name: other.numbers[name] for name in names if name in other.numbers}},
-            {**mine.flags, **{name: other.flags[name] for name in names if name in other.flags}},
-            {**mine.categories, **{name: other.categories[name] for name in names if name in other.categories}},
-        )
-        for name in both:
+        numbers = {**self._columns.numbers, **other.numbers}
+        flags = {**self._columns.flags, **other.flags}
+        categories = {**self._columns.categories, **other.categories}
+        for name in set(self.names).intersection(other.names):
             unknown = ~self.known(name)
             if name in other.numbers:
-                kinds[0][name] = np.where(unknown, theirs.numbers(name), self.numbers(name))
+                numbers[name] = np.where(unknown, other.numbers[name], self.numbers(name))
             if name in other.flags:
-                kinds[1][name] = np.where(unknown, theirs.flags(name), self.flags(name)).astype(np.int8)
+                flags[name] = np.where(unknown, other.flags[name], self.flags(name)).astype(np.int8)
             if name in other.categories:
-                codes, words = theirs.categories(name)
-                hidden = np.where(unknown, codes, -1).astype(np.int32), words
-                kinds[2][name] = _either(self.categories(name), hidden)
-        return FactTable.of_columns(Columns(*kinds), self._count)
+                codes, words = _stacked_words([self.categories(name), other.categories[name]])
+                mine, theirs = np.split(codes, 2)
+                categories[name] = np.where(unknown, theirs, mine).astype(np.int32), words
+        return FactTable.of_columns(Columns(numbers, flags, categories), self._count)
 
     @property
     def columns(self) -> Columns:
-        """The columns as they are."""
+        """All columns."""
         return self._columns
 
     @property
     def names(self) -> list[str]:
-        """All facts that any row knows, in alphabetical order."""
+        """The names of all facts that any row knows, sorted."""
         return self._columns.names
 
     def take(self, rows: RowIndex) -> FactTable:
-        """Some of the rows, as a table."""
+        """A table of some of the rows."""
         taken = len(np.arange(self._count)[rows])
         return FactTable.of_columns(self._columns.take(rows), taken)
 
-    def numbers(self, name: str) -> Numbers:
-        """The numeric values, NaN where there is none."""
+    def numbers(self, name: str) -> FloatArray:
+        """The numbers, NaN where a row has none."""
         column = self._columns.numbers.get(name)
         return np.full(self._count, np.nan) if column is None else column
 
     def flags(self, name: str) -> Flags:
-        """1 for true, 0 for false, -1 where there is no flag."""
+        """1 for true, 0 for false, -1 where a row has no flag."""
         column = self._columns.flags.get(name)
         return np.full(self._count, -1, dtype=np.int8) if column is None else column
 
-    def categories(self, name: str) -> tuple[Codes, tuple[str, ...]]:
-        """A code for each row (-1 where there is no word), and the words the codes stand for."""
+    def categories(self, name: str) -> Categories:
+        """The codes, -1 where a row has no word, and the words they stand for."""
         column = self._columns.categories.get(name)
         return (np.full(self._count, -1, dtype=np.int32), ()) if column is None else column
 
-    def known(self, name: str) -> Mask:
-        """Whether each row knows the fact at all."""
+    def known(self, name: str) -> BoolArray:
+        """Whether each row knows the fact."""
         known = np.zeros(self._count, dtype=np.bool_)
         if name in self._columns.numbers:
             known |= ~np.isnan(self._columns.numbers[name])
@@ -158,7 +153,7 @@ class FactTable:
         return known
 
     def rows(self) -> list[dict[str, FactValue]]:
-        """The facts of every row, as transactions would carry them: what `row` says of each, at a fraction of the cost.
+        """The facts of every row as a dict. Much faster than calling `row` for each.
 
         >>> FactTable([{"amount": 5.0}, {"amount": 7.0, "vpn": True}]).rows()
         [{'amount': 5.0}, {'amount': 7.0, 'vpn': True}]
@@ -182,23 +177,15 @@ class FactTable:
         return rows
 
     def row(self, place: int) -> dict[str, FactValue]:
-        """The facts of one row, as a transaction would carry them."""
-        facts: dict[str, FactValue] = {}
-        columns = self._columns
-        for name in self.names:
-            if name in columns.numbers and not np.isnan(columns.numbers[name][place]):
-                facts[name] = float(columns.numbers[name][place])
-            elif name in columns.flags and columns.flags[name][place] >= 0:
-                facts[name] = bool(columns.flags[name][place])
-            elif name in columns.categories and (code := int(columns.categories[name][0][place])) >= 0:
-                facts[name] = columns.categories[name][1][code]
+        """The facts of one row as a dict."""
+        (facts,) = self.take(slice(place, place + 1)).rows()
         return facts
 
 
 def _columns_of(rows: Sequence[Mapping[str, FactValue]]) -> Columns:
-    numbers: dict[str, Numbers] = {}
+    numbers: dict[str, FloatArray] = {}
     flags: dict[str, Flags] = {}
-    categories: dict[str, tuple[Codes, tuple[str, ...]]] = {}
+    categories: dict[str, Categories] = {}
     names: dict[str, FactValue] = {}
     for row in rows:
         names.update(row)
@@ -215,14 +202,14 @@ def _columns_of(rows: Sequence[Mapping[str, FactValue]]) -> Columns:
 
 
 def _only(kind: type[T], values: Sequence[FactValue | None], kinds: set[type]) -> Sequence[T | None]:
-    """The values of one kind, and None in place of others."""
+    """The values of one type, with None in place of the others."""
     if kinds <= {kind, type(None)}:
         return cast(Sequence[T | None], values)
     return [value if type(value) is kind else None for value in values]
 
 
-def coded(values: Sequence[str | None]) -> tuple[Codes, tuple[str, ...]]:
-    """Words as codes, -1 where there is none.
+def coded(values: Sequence[str | None]) -> Categories:
+    """Words as codes, -1 for None.
 
     >>> codes, words = coded(["web", None, "app"])
     >>> codes.tolist(), words
@@ -233,14 +220,7 @@ def coded(values: Sequence[str | None]) -> tuple[Codes, tuple[str, ...]]:
     return np.array([code.get(value, -1) for value in values], dtype=np.int32), words
 
 
-def _either(one: tuple[Codes, tuple[str, ...]], other: tuple[Codes, tuple[str, ...]]) -> tuple[Codes, tuple[str, ...]]:
-    """The words of one, and those of the other where the first has none."""
-    codes, words = _stacked_words([one, other])
-    first, second = codes[: len(one[0])], codes[len(one[0]) :]
-    return np.where(first >= 0, first, second).astype(np.int32), words
-
-
-def _stacked_words(parts: Sequence[tuple[Codes, tuple[str, ...]]]) -> tuple[Codes, tuple[str, ...]]:
+def _stacked_words(parts: Sequence[Categories]) -> Categories:
     if all(words is parts[0][1] or words == parts[0][1] for _, words in parts):
         return np.concatenate([codes for codes, _ in parts]), parts[0][1]
     together = tuple(sorted({word for _, words in parts for word in words}))

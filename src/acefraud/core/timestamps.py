@@ -1,4 +1,4 @@
-"""Times as values and as columns. Every time has a zone: one that comes without is read as UTC."""
+"""Times as datetimes and as columns of microseconds. A time without a zone is read as UTC."""
 
 from __future__ import annotations
 
@@ -6,14 +6,10 @@ import warnings
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
-import numpy as np
-import numpy.typing as npt
 from pydantic import AfterValidator
 
-Micros = npt.NDArray[np.int64]
-"""Microseconds since 1970 in UTC, `UNKNOWN` where there is no time."""
 UNKNOWN = -(2**63)
-"""A time or an amount that is not known, in a column of whole numbers."""
+"""Marks an unknown time or amount in a column of integers."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -24,7 +20,7 @@ class NaiveTimeWarning(UserWarning):
 
 
 def in_utc(time: datetime) -> datetime:
-    """The time with a zone; one without is read as UTC, with a warning.
+    """The time with a zone. One without is read as UTC, with a warning.
 
     >>> import warnings
     >>> with warnings.catch_warnings(action="ignore"):
@@ -38,7 +34,7 @@ def in_utc(time: datetime) -> datetime:
 
 
 Timestamp = Annotated[datetime, AfterValidator(in_utc)]
-"""A time that a caller hands over."""
+"""A time in the input."""
 
 
 def micros_of(time: datetime | None) -> int:
@@ -51,5 +47,5 @@ def micros_of(time: datetime | None) -> int:
 
 
 def time_of(micros: int) -> datetime | None:
-    """The time that stands in a column; None for `UNKNOWN`."""
+    """The inverse of `micros_of`."""
     return None if micros == UNKNOWN else _EPOCH + timedelta(microseconds=int(micros))

@@ -1,4 +1,4 @@
-"""What is to be decided, and what turned out to be true of it."""
+"""A transaction, its facts, and a labelled case."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from pydantic import (
 from acefraud.core.timestamps import Timestamp
 
 FactValue = bool | float | str
-"""A fact is a flag, a number or a category. A fact that is not known is absent, never a placeholder."""
+"""A fact is a flag, a number or a category. An unknown fact is absent, never a placeholder."""
 
 MAX_TEXT = 100_000
-"""Characters of free text that one transaction may bring."""
+"""The longest free text of a transaction, in characters."""
 
 MAX_WORD = 1_000
-"""Characters of one category. What is longer is a text in the wrong place."""
+"""The longest category, in characters. Anything longer is a text in the wrong field."""
 
 
 class Verdict(StrEnum):
-    """What is decided of a transaction. REVIEW is no verdict: nobody could decide, and a person should.
+    """The decision on a transaction. REVIEW means that a person has to decide.
 
     >>> Verdict.DECLINE == "DECLINE"
     True
@@ -48,7 +48,7 @@ class Verdict(StrEnum):
 
 
 def _plain_number(value: Any) -> Any:
-    """Integers become floats, so that a fact has one numeric type; flags stay flags."""
+    """Integers become floats, so that facts have one numeric type. Flags stay flags."""
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -56,9 +56,9 @@ Fact = Annotated[FactValue, BeforeValidator(_plain_number)]
 
 
 class Transaction(BaseModel):
-    """A transaction: an id, perhaps a time, and named facts or free text or both.
+    """A transaction to decide: an id, perhaps a time, and named facts or free text or both.
 
-    ``entities`` says who and what took part, by column. They are no facts themselves: a history makes facts of them.
+    ``entities`` names who and what took part, by column. They are not facts: the history derives facts from them.
 
     >>> Transaction(id="t1", facts={"amount": 250, "vpn": True}).facts
     {'amount': 250.0, 'vpn': True}
@@ -74,7 +74,7 @@ class Transaction(BaseModel):
 
     @field_validator("entities")
     @classmethod
-    def _told_apart(cls, entities: dict[str, str]) -> dict[str, str]:
+    def _check_entities(cls, entities: dict[str, str]) -> dict[str, str]:
         for column, value in entities.items():
             if not 1 <= len(value) <= MAX_WORD:
                 raise ValueError(f"entity '{column}' must have 1 to {MAX_WORD:,} characters, got {len(value):,}")
@@ -82,7 +82,7 @@ class Transaction(BaseModel):
 
     @field_validator("facts")
     @classmethod
-    def _sound(cls, facts: dict[str, FactValue]) -> dict[str, FactValue]:
+    def _check_facts(cls, facts: dict[str, FactValue]) -> dict[str, FactValue]:
         for name, value in facts.items():
             if isinstance(value, float) and not math.isfinite(value):
                 raise ValueError(f"fact '{name}' must be a finite number, got {value}; leave out what is unknown")
@@ -91,14 +91,14 @@ class Transaction(BaseModel):
         return facts
 
     @model_validator(mode="after")
-    def _says_something(self) -> Transaction:
+    def _check_content(self) -> Transaction:
         if not self.facts and not self.text.strip():
             raise ValueError("a transaction needs facts or text")
         return self
 
     @model_serializer(mode="wrap")
-    def _written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without entities it is written as if there were none: ids of decisions are made of these bytes."""
+    def _serialize(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out empty entities: the ids of decisions are made from these bytes."""
         content: dict[str, Any] = write(self)
         if not self.entities:
             content.pop("entities", None)
@@ -106,9 +106,9 @@ class Transaction(BaseModel):
 
 
 class Case(BaseModel):
-    """A transaction whose truth is known, and when it became known.
+    """A transaction with its label, and when that became known.
 
-    It also reads as the mapping that the ACE system's examples use:
+    It can also be read like a dict with the keys of the ACE system's examples:
 
     >>> case = Case(transaction=Transaction(id="t1", text="User attempts $20 purchase"), is_fraud=False)
     >>> case["query"], case["answer"]

@@ -1,27 +1,53 @@
-"""Transactions as columns. They read as a sequence of rows, each built when it is asked for."""
+"""Transactions and cases as columns that read as a sequence of rows. A row is built when you ask for it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, overload
+from operator import eq
+from typing import Any, Self, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.table import Codes, Columns, FactTable, RowIndex, coded
-from acefraud.core.timestamps import UNKNOWN, Micros, micros_of, time_of
+from acefraud.core.arrays import IntArray
+from acefraud.core.construct import construct_unchecked
+from acefraud.core.table import Categories, Columns, FactTable, RowIndex, coded
+from acefraud.core.timestamps import UNKNOWN, micros_of, time_of
 from acefraud.core.transaction import Case, FactValue, Transaction
-from acefraud.core.trusted import trusted
 
 Ids = npt.NDArray[np.object_]
-Words = tuple[Codes, tuple[str, ...]]
-"""A code for each row (-1 where there is none), and the words that the codes stand for."""
+R = TypeVar("R", Transaction, Case)
 
-_AT_ONCE = 1_000
+_ROWS_AT_ONCE = 1_000
 
 
-class Transactions(Sequence[Transaction]):
-    """Many transactions: their facts as a table, and beside it ids, times, texts and entities.
+class _RowSequence(Sequence[R]):
+    """What transactions and cases share: indexing, and equality with any sequence of equal rows."""
+
+    def take(self, rows: RowIndex) -> Self:
+        """Some of the rows, in the given order. A slice copies nothing."""
+        raise NotImplementedError
+
+    def _at(self, place: int) -> R:
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, index: int) -> R: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+
+    def __getitem__(self, index: int | slice) -> R | Self:
+        return self.take(index) if isinstance(index, slice) else self._at(range(len(self))[index])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(eq, self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Transactions(_RowSequence[Transaction]):
+    """Many transactions: their facts as a table, with their ids, times, texts and entities.
 
     >>> rows = Transactions.of([Transaction(id="t1", facts={"amount": 5.0}), Transaction(id="t2", text="$7 purchase")])
     >>> rows.facts.numbers("amount").tolist(), rows[1].text
@@ -33,21 +59,21 @@ class Transactions(Sequence[Transaction]):
         ids: Ids,
         facts: FactTable,
         *,
-        times: Micros | None = None,
+        times: IntArray | None = None,
         texts: Sequence[str] | None = None,
-        entities: Mapping[str, Words] | None = None,
+        entities: Mapping[str, Categories] | None = None,
     ) -> None:
         """``texts`` is None where no row has one."""
         self.ids = ids
         self.facts = facts
         self.times = np.full(len(ids), UNKNOWN, dtype=np.int64) if times is None else times
         self.texts = texts
-        self.entities: Mapping[str, Words] = entities or {}
+        self.entities: Mapping[str, Categories] = entities or {}
         self._rows: Sequence[Transaction] | None = None
 
     @classmethod
     def of(cls, rows: Iterable[Transaction]) -> Transactions:
-        """Rows as columns; columns as they are."""
+        """The rows as columns. Returns columns unchanged."""
         if isinstance(rows, Transactions):
             return rows
         given = list(rows)
@@ -69,32 +95,16 @@ class Transactions(Sequence[Transaction]):
         if self._rows is not None:
             yield from self._rows
             return
-        for start in range(0, len(self), _AT_ONCE):
-            facts = self.facts.take(slice(start, start + _AT_ONCE)).rows()
+        for start in range(0, len(self), _ROWS_AT_ONCE):
+            facts = self.facts.take(slice(start, start + _ROWS_AT_ONCE)).rows()
             yield from (self._row(place, each) for place, each in enumerate(facts, start))
 
-    @overload
-    def __getitem__(self, index: int) -> Transaction: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Transactions: ...
-
-    def __getitem__(self, index: int | slice) -> Transaction | Transactions:
-        if isinstance(index, slice):
-            return self.take(index)
-        if self._rows is not None:
-            return self._rows[index]
-        place = range(len(self))[index]
-        return self._row(place, self.facts.row(place))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and len(self) == len(other) and all(map(_equal, self, other))
-
-    __hash__ = None  # type: ignore[assignment]
+    def _at(self, place: int) -> Transaction:
+        return self._row(place, self.facts.row(place)) if self._rows is None else self._rows[place]
 
     @classmethod
     def stacked(cls, parts: Sequence[Transactions]) -> Transactions:
-        """Transactions one after the other.
+        """All transactions, one part after the other.
 
         >>> one, other = (Transactions.of([Transaction(id=name, text="x")]) for name in ("t1", "t2"))
         >>> Transactions.stacked([one, other]).ids.tolist()
@@ -133,15 +143,15 @@ class Transactions(Sequence[Transaction]):
 
     @property
     def timed(self) -> bool:
-        """Whether every row has a time."""
+        """Whether every transaction has a time."""
         return bool((self.times != UNKNOWN).all())
 
     def text(self, place: int) -> str:
-        """The text of one row."""
+        """The text of one transaction."""
         return "" if self.texts is None else self.texts[place]
 
     def _row(self, place: int, facts: dict[str, FactValue]) -> Transaction:
-        return trusted(
+        return construct_unchecked(
             Transaction,
             id=self.ids[place],
             time=time_of(self.times[place]),
@@ -151,8 +161,8 @@ class Transactions(Sequence[Transaction]):
         )
 
 
-class Cases(Sequence[Case]):
-    """Labelled transactions as columns.
+class Cases(_RowSequence[Case]):
+    """Many labelled transactions.
 
     >>> case = Case(transaction=Transaction(id="t1", facts={"amount": 5.0}), is_fraud=True)
     >>> cases = Cases.of([case])
@@ -165,11 +175,11 @@ class Cases(Sequence[Case]):
         transactions: Transactions,
         labels: npt.NDArray[np.bool_],
         *,
-        known_at: Micros | None = None,
+        known_at: IntArray | None = None,
         difficulty: Sequence[str] | None = None,
         metadata: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
-        """``known_at`` is when each label became known, `UNKNOWN` where nothing says so."""
+        """``known_at`` is when each label became known, or `UNKNOWN`."""
         self.transactions = transactions
         self.labels = labels
         self.known_at = np.full(len(labels), UNKNOWN, dtype=np.int64) if known_at is None else known_at
@@ -178,7 +188,7 @@ class Cases(Sequence[Case]):
 
     @classmethod
     def of(cls, rows: Iterable[Case]) -> Cases:
-        """Rows as columns; columns as they are."""
+        """The rows as columns. Returns columns unchanged."""
         if isinstance(rows, Cases):
             return rows
         given = list(rows)
@@ -196,26 +206,12 @@ class Cases(Sequence[Case]):
     def __iter__(self) -> Iterator[Case]:
         return (self._row(place, one) for place, one in enumerate(self.transactions))
 
-    @overload
-    def __getitem__(self, index: int) -> Case: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Cases: ...
-
-    def __getitem__(self, index: int | slice) -> Case | Cases:
-        if isinstance(index, slice):
-            return self.take(index)
-        place = range(len(self))[index]
+    def _at(self, place: int) -> Case:
         return self._row(place, self.transactions[place])
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and len(self) == len(other) and all(map(_equal, self, other))
-
-    __hash__ = None  # type: ignore[assignment]
 
     @classmethod
     def stacked(cls, parts: Sequence[Cases]) -> Cases:
-        """Cases one after the other."""
+        """All cases, one part after the other."""
         filled = [part for part in parts if len(part)] or list(parts[:1])
         if len(filled) == 1:
             return filled[0]
@@ -249,7 +245,7 @@ class Cases(Sequence[Case]):
         )
 
     def in_order(self) -> Cases:
-        """By time where every case has one, else as they are. Cases at the same time keep their order."""
+        """The cases by time where every one has a time, else as they are. The sort is stable."""
         times = self.transactions.times
         if not self.transactions.timed or bool((np.diff(times) >= 0).all()):
             return self
@@ -257,11 +253,11 @@ class Cases(Sequence[Case]):
 
     @property
     def facts(self) -> FactTable:
-        """The facts that the transactions bring."""
+        """The facts of the transactions."""
         return self.transactions.facts
 
     def _row(self, place: int, transaction: Transaction) -> Case:
-        return trusted(
+        return construct_unchecked(
             Case,
             transaction=transaction,
             is_fraud=bool(self.labels[place]),
@@ -271,12 +267,8 @@ class Cases(Sequence[Case]):
         )
 
 
-def _equal(one: object, other: object) -> bool:
-    return one == other
-
-
 def _joined(parts: Sequence[Sequence[Any] | None], counts: Sequence[int], missing: object) -> Sequence[Any] | None:
-    """Values one after the other; None where no part has any."""
+    """The values of all parts; None where no part has any."""
     if all(part is None for part in parts):
         return None
     filled = [[missing] * count if part is None else part for part, count in zip(parts, counts, strict=True)]

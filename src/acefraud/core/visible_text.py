@@ -1,4 +1,4 @@
-"""Words from outside, without the characters that nobody sees."""
+"""Text from outside, without invisible characters."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _UNSEEN = re.compile(
     r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     r"\U000e0000-\U000e0fff]+"
 )
-"""Zero-width signs, those that turn the direction of writing, and those that can carry hidden letters."""
+"""Zero-width characters, direction marks, and characters that can carry hidden text."""
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 

@@ -1,1 +1,4 @@
-"""Keeping the playbook free of duplicates, and open about contradictions."""
+"""Keeps duplicates out of the playbook and names contradictions.
+
+May import storage, facts, rules, core, settings and errors.
+"""

@@ -1,4 +1,4 @@
-"""The curator: decides whether a new bullet says anything new."""
+"""Merges new bullets into a playbook and turns duplicates away."""
 
 from __future__ import annotations
 
@@ -6,40 +6,35 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
-from threading import RLock
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from rapidfuzz.distance import Indel
+from rapidfuzz.process import cdist
 
-from acefraud.core.book import Book
-from acefraud.core.bullet import Bullet, Source, Status
+from acefraud.core.bullet import Bullet, NewBullet, Source, Status
 from acefraud.core.condition import Condition, Test
 from acefraud.core.contradiction import opposed, opposed_rows
-from acefraud.core.events import StatusChanged
+from acefraud.core.events import Recalibrated, StatusChanged
 from acefraud.core.evidence import Evidence
-from acefraud.core.measured_text import MeasuredText
-from acefraud.core.page import Mask, Page
-from acefraud.core.reading import read_bullet
+from acefraud.core.measured_text import Fit, MeasuredText
 from acefraud.core.transaction import Verdict
-from acefraud.curation.shared_fit import fits_in, use_fit
-from acefraud.curation.words import A_LITTLE, BookWords
 from acefraud.errors import ConfigurationError
-from acefraud.storage.changes import Change, NewBullet, edition
+from acefraud.rules.bullet_text import read_bullet
+from acefraud.storage.changes import Change, plan_edit
 from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook
 
-__all__ = ["FIGURE_THAT_MATTERS", "Curator", "NewBullet", "nearly_equal"]
-
+ROUNDING = 1e-9
+"""Slack for rounding errors in a bound."""
 FIGURE_THAT_MATTERS = 0.05
-"""Thresholds that differ by no more than this share are the same threshold, said differently."""
+"""Thresholds that differ by no more than this share count as the same threshold."""
 
 
 class Curator:
     """Merges bullets into a playbook. Threads may share one.
 
-    Words alike above the threshold are a duplicate, and so are equal conditions in other words. Bullets that argue
-    for opposite verdicts, or whose conditions differ, are not, however alike they sound; of two that contradict
-    each other the newer one is kept and names the older.
+    A bullet is a duplicate if its words are more alike than the threshold, or if its condition is equal. Bullets that
+    argue for opposite verdicts, or whose conditions differ, are never duplicates. Of two that contradict each other,
+    the newer one is added and names the older.
 
     >>> playbook = BulletPlaybook()
     >>> curator = Curator()
@@ -55,8 +50,7 @@ class Curator:
         if not 0 < similarity_threshold <= 1:
             raise ConfigurationError(f"similarity_threshold must lie in (0, 1], got {similarity_threshold}")
         self.similarity_threshold = similarity_threshold
-        self._words: WeakKeyDictionary[BulletPlaybook, BookWords] = WeakKeyDictionary()
-        self._looking_up = RLock()
+        self._least_likeness = max(0.0, similarity_threshold - ROUNDING)
 
     def merge_bullet(
         self,
@@ -74,11 +68,11 @@ class Curator:
         who: str = THE_ENGINE,
         why: str = "",
     ) -> str | None:
-        """Add the bullet and return its id, or None where the playbook says it already or a person retired it.
+        """Add the bullet and return its id, or None if it is a duplicate or a person retired it.
 
-        A bullet that the engine itself retired is revived under its old id. Where somebody else changes a bullet
-        meanwhile it is merged anew, into what is there then. Words that a reflector or a playbook handed out bring
-        along what was measured of them; what is given here comes before it.
+        A bullet that the engine itself retired is revived under its old id. If another process changes a bullet
+        meanwhile, the merge starts again. Words from a reflector or a playbook carry what was measured of them;
+        arguments given here take precedence.
         """
         new = NewBullet(content, source, condition, argues, evidence, weight, problem_types, status, why)
         return self._merge(new, node, playbook, who)
@@ -86,7 +80,7 @@ class Curator:
     def _merge(self, new: NewBullet, node: str, playbook: BulletPlaybook, who: str) -> str | None:
         words = new.content
         if isinstance(words, MeasuredText):
-            return playbook.run_step(
+            return playbook.run_unit_of_work(
                 lambda: self._merge_measured(words, new, node, playbook, who), who=who, why=new.why
             )
         if new.condition is None or new.argues is None:
@@ -97,39 +91,40 @@ class Curator:
     def _merge_measured(
         self, words: MeasuredText, new: NewBullet, node: str, playbook: BulletPlaybook, who: str
     ) -> str | None:
-        """Merge a bullet with what its words bring along, its weight among them where it fits the others."""
-        fit = words.fit if words.fit is not None and fits_in(words.fit, node, playbook) else None
+        """Merge a bullet with what its words carry; with its weight only if that fits the other weights."""
+        fit = words.fit if words.fit is not None and _fits_in(words.fit, node, playbook) else None
+        measured = words.bullet
         whole = replace(
             new,
             content=str(words),
-            condition=new.condition or words.condition,
-            argues=new.argues or words.argues,
-            evidence=new.evidence or words.evidence,
-            weight=words.weight if new.weight is None and fit is not None else new.weight,
-            problem_types=new.problem_types or words.problem_types,
+            condition=new.condition or measured.condition,
+            argues=new.argues or measured.argues,
+            evidence=new.evidence or measured.evidence,
+            weight=measured.weight if new.weight is None and fit is not None else new.weight,
+            problem_types=new.problem_types or measured.problem_types,
         )
         merged = self._merge(whole, node, playbook, who)
         if fit is not None:
-            use_fit(fit, node, playbook)
+            _use_fit(fit, node, playbook)
         return merged
 
     def _merged(self, new: NewBullet, node: str, playbook: BulletPlaybook, who: str) -> Change[str | None]:
-        """What comes of it as the playbook stands. That rests on all bullets: any could say the same by now."""
+        """The change on the current revision. It depends on every bullet, because any of them may be a duplicate."""
         same = self.said_already(new.content, node, playbook, condition=new.condition, argues=new.argues)
         if same is None:
-            added = playbook.addition(new, node, who=who)
-            return Change(added.result, added.happenings)
+            added = playbook.plan_addition(new, node, who=who)
+            return Change(added.result, added.payloads)
         if same.status is not Status.RETIRED or same.status_by != THE_ENGINE:
             return Change(None)
-        edited = edition(playbook, same.id, new)
+        edited = plan_edit(playbook, same.id, new)
         why = f"revived: {new.why}" if new.why else "revived"
         back = StatusChanged(bullet_id=same.id, status=new.status, reason=why)
-        return Change(same.id, (*edited.happenings, back))
+        return Change(same.id, (*edited.payloads, back))
 
     def merge_bullets(
         self, new: Sequence[NewBullet], node: str, playbook: BulletPlaybook, *, who: str = THE_ENGINE, why: str = ""
     ) -> list[str | None]:
-        """Merge them one after the other, and write what comes of it in one step: all of it, or nothing.
+        """Merge bullets one after another and write all changes together, or none.
 
         >>> playbook = BulletPlaybook()
         >>> new = [NewBullet("amount > $1000 = DECLINE"), NewBullet("Amount > $1,000 = DECLINE")]
@@ -137,7 +132,9 @@ class Curator:
         >>> playbook.get_bullet(first).content, second
         ('amount > $1000 = DECLINE', None)
         """
-        return playbook.run_step(lambda: [self._merge(one, node, playbook, who) for one in new], who=who, why=why)
+        return playbook.run_unit_of_work(
+            lambda: [self._merge(one, node, playbook, who) for one in new], who=who, why=why
+        )
 
     def said_already(
         self,
@@ -148,14 +145,12 @@ class Curator:
         condition: Condition | None = None,
         argues: Verdict | None = None,
     ) -> Bullet | None:
-        """The bullet of a node that says the same already: the first that is in use, or else the first retired.
+        """The bullet of a node that says the same: the first in use, or else the first retired one.
 
-        It is the one that `duplicate_of` finds, though only those are looked at that it could be.
+        The result is that of `duplicate_of`, but only likely bullets are compared closely.
         """
-        book = playbook.snapshot().book
         retired: Bullet | None = None
-        for row in self._candidates(content, node, playbook, book, condition=condition, argues=argues):
-            bullet = book.at(row)
+        for bullet in self._candidates(content, node, playbook, condition=condition, argues=argues):
             if retired is not None and bullet.status is Status.RETIRED:
                 continue
             if self.duplicate_of(content, [bullet], condition=condition, argues=argues) is not None:
@@ -169,25 +164,31 @@ class Curator:
         content: str,
         node: str,
         playbook: BulletPlaybook,
-        book: Book,
         *,
         condition: Condition | None,
         argues: Verdict | None,
-    ) -> list[int]:
-        """The rows of the book that could say the same, in order: by their words, or by their condition."""
-        number = book.node(node)
-        if number is None or not book.pages:
+    ) -> list[Bullet]:
+        """The bullets that may say the same, judged by condition or by words, in order."""
+        table = playbook.snapshot().table
+        number = table.node(node)
+        if number is None:
             return []
-        beside = np.concatenate([_beside(page, number, argues) for page in book.pages])
-        with self._looking_up:
-            words = self._words.setdefault(playbook, BookWords())
-            words.keep_up_with(book)
-            rows = words.candidates(content, self.similarity_threshold, beside, conditioned=condition is None)
-        if condition is None:
-            return rows
-        with playbook.conditions_of(book) as encoded:
-            near = encoded.near(condition, FIGURE_THAT_MATTERS)
-        return sorted([*rows, *near[beside[near]].tolist()])
+        rows = np.flatnonzero((table.columns["node"] == number) & ~opposed_rows(table, argues)).tolist()
+        facts, same_facts = table.wording.facts, []
+        if condition is not None:
+            mine = condition.facts
+            same_facts = [row for row in rows if facts[row] == mine]
+            rows = [row for row in rows if not facts[row]]
+        texts = [table.wording.lower_case[row] for row in rows]
+        found = same_facts + [rows[place] for place in self._could_be_alike(content.lower(), texts)]
+        return [table.bullets[row] for row in sorted(found)]
+
+    def _could_be_alike(self, text: str, others: Sequence[str]) -> list[int]:
+        """The places of the others whose Indel similarity, an upper bound, reaches the threshold."""
+        if not others:
+            return []
+        bound = cdist([text], others, scorer=Indel.normalized_similarity, score_cutoff=self._least_likeness, workers=1)
+        return np.flatnonzero(bound[0] > 0).tolist()
 
     def duplicate_of(
         self,
@@ -197,7 +198,7 @@ class Curator:
         condition: Condition | None = None,
         argues: Verdict | None = None,
     ) -> Bullet | None:
-        """The bullet that says the same already, if there is one."""
+        """The first bullet that says the same, if any."""
         for bullet in existing:
             if opposed(bullet.argues, argues):
                 continue
@@ -211,29 +212,19 @@ class Curator:
         return None
 
     def alike(self, one: str, other: str) -> bool:
-        """Whether `SequenceMatcher`, letter case aside, finds the two more alike than the threshold.
+        """Whether the case-insensitive `SequenceMatcher` ratio exceeds the threshold.
 
-        Its matching blocks form a common subsequence, so the Indel similarity bounds its ratio from above and
-        rules out most pairs at a fraction of the cost.
+        Matching blocks form a common subsequence, so the Indel similarity is an upper bound of the ratio. It rules out
+        most pairs at a fraction of the cost.
         """
         a, b = one.lower(), other.lower()
-        if Indel.normalized_similarity(a, b, score_cutoff=max(0.0, self.similarity_threshold - A_LITTLE)) == 0:
+        if Indel.normalized_similarity(a, b, score_cutoff=self._least_likeness) == 0:
             return False
         return SequenceMatcher(None, a, b).ratio() > self.similarity_threshold
 
 
-def _beside(page: Page, node: int, argues: Verdict | None) -> Mask:
-    """The rows of a node, retired or not, that do not argue for another verdict."""
-
-    def work_out() -> Mask:
-        beside: Mask = (page.table["node"] == node) & ~opposed_rows(page, argues)
-        return beside
-
-    return page.once((_beside, node, argues), work_out)
-
-
 def nearly_equal(one: Condition, other: Condition) -> bool:
-    """Whether two conditions make the same tests, their figures apart by too little to matter."""
+    """Whether two conditions make the same tests with nearly the same figures."""
     if len(one.tests) != len(other.tests):
         return False
     return all(_nearly_same(mine, theirs) for mine, theirs in zip(one.tests, other.tests, strict=True))
@@ -247,3 +238,23 @@ def _nearly_same(mine: Test, theirs: Test) -> bool:
     if not isinstance(mine.value, float) or not isinstance(theirs.value, float):
         return False
     return math.isclose(mine.value, theirs.value, rel_tol=FIGURE_THAT_MATTERS)
+
+
+def _fits_in(fit: Fit, node: str, playbook: BulletPlaybook) -> bool:
+    """Whether a fit covers all weighted bullets of a node and is no older: weights of two fits cannot be mixed."""
+    snapshot = playbook.snapshot()
+    current = snapshot.calibration(node)
+    if current is not None and current.cases > fit.calibration.cases:
+        return False
+    return all(one.weight is None or one.condition in fit.weights for one in snapshot.for_node(node))
+
+
+def _use_fit(fit: Fit, node: str, playbook: BulletPlaybook) -> None:
+    """Set the weights and the calibration of a node from a fit. The decision threshold stays."""
+    snapshot = playbook.snapshot()
+    current = snapshot.calibration(node)
+    new = fit.calibration.model_copy(update={"threshold": current.threshold}) if current else fit.calibration
+    fitted = [one for one in snapshot.for_node(node) if one.condition in fit.weights]
+    weights = {one.id: fit.weights[one.condition] for one in fitted if one.condition is not None}
+    if new != current or any(one.weight != weights[one.id] for one in fitted):
+        playbook.record([Recalibrated(node=node, calibration=new, weights=weights)])

@@ -1,84 +1,85 @@
-"""From a table and a mapping to columns of transactions, with everything that is wrong with a row said once.
+"""A table and a mapping become columns of transactions, with the first problem of every bad row.
 
-All entry points share this one path; they differ in what they make of the rows at the end.
+All readers share this path; they differ in what they make of the rows at the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+import polars as pl
 
-from acefraud.core.lexicon import Kind, words_for
-from acefraud.core.table import Columns, FactTable, Flags, Mask
-from acefraud.core.timestamps import UNKNOWN, Micros
+from acefraud.core.arrays import BoolArray, IntArray
+from acefraud.core.fact_names import Kind
+from acefraud.core.table import Categories, Columns, FactTable, Flags
+from acefraud.core.timestamps import UNKNOWN
 from acefraud.core.transaction import MAX_TEXT
-from acefraud.core.transactions import Cases, Ids, Transactions, Words
-from acefraud.datasets.cells import find_kind
-from acefraud.datasets.distinct import BadCells, Places
-from acefraud.datasets.elapsed import read_elapsed
-from acefraud.datasets.fact_columns import compact, read_fact, read_words, together
-from acefraud.datasets.ids import made_ids, numbered_ids, read_ids
-from acefraud.datasets.labels import LabelReader, plain_texts, read_labels
-from acefraud.datasets.mapping import SchemaMapping
-from acefraud.datasets.table import FACTS, BadRow, Column, Table
-from acefraud.datasets.time_parts import read_time_parts
-from acefraud.datasets.times import read_times
-from acefraud.errors import ConfigurationError
+from acefraud.core.transactions import Cases, Ids, Transactions
+from acefraud.datasets.cells import compact, find_kind, join_columns, read_fact, read_words
+from acefraud.datasets.columns import BadCells, plain_text, plain_texts
+from acefraud.datasets.labels import LabelReader, read_labels
+from acefraud.datasets.mapping import SchemaMapping, declared_kind, fact_names
+from acefraud.datasets.table import BadRow, Column, Table
+from acefraud.datasets.times import BadParts, read_elapsed, read_time_parts, read_times
+
+_MAX_ID = 200
+_BLOCK = 20_000
+"""Rows whose cells are held as Python objects at once."""
 
 
 @dataclass(slots=True)
 class Assembly:
-    """The columns of a table read by a mapping; ``bad`` holds the first thing that is wrong with each row."""
+    """The columns of a table read by a mapping; ``bad`` holds the first problem of each bad row."""
 
     table: Table
     mapping: SchemaMapping
     ids: Ids = field(init=False)
     """None where a row has no id, which is then bad."""
-    times: Micros = field(init=False)
-    known_at: Micros = field(init=False)
+    times: IntArray = field(init=False)
+    known_at: IntArray = field(init=False)
     labels: Flags = field(init=False)
-    """1 for fraud, 0 for none, -1 where no label has arrived."""
+    """1 for fraud, 0 for legitimate, -1 where no label has arrived."""
     texts: list[str] | None = None
     difficulty: list[str] | None = None
     facts: Columns = field(default_factory=Columns)
-    entities: dict[str, Words] = field(default_factory=dict)
+    entities: dict[str, Categories] = field(default_factory=dict)
     """Who and what took part, by column."""
     bad: dict[int, tuple[str | None, str]] = field(default_factory=dict)
 
-    def spoil(self, column: str | None, bad: BadCells) -> None:
-        """Remember what is wrong, unless the row is spoilt already."""
+    def mark_bad(self, column: str | None, bad: BadCells) -> None:
+        """Note what is wrong with rows; of a row that is bad already, the first problem stays."""
         for row, message in bad:
             self.bad.setdefault(row, (column, message))
 
     def bad_rows(self) -> tuple[BadRow, ...]:
-        """All that was left out, in the order of the file."""
+        """All rows that were left out, in the order of the file."""
         found = [BadRow(self.table.name, self.table.rows[row], *what) for row, what in self.bad.items()]
         return tuple(sorted([*self.table.bad, *found], key=lambda bad: bad.row))
 
-    def sound(self) -> Places:
+    def good_rows(self) -> IntArray:
         """The rows with nothing wrong in them."""
-        sound = np.ones(self.table.height, dtype=np.bool_)
-        sound[list(self.bad)] = False
-        return np.flatnonzero(sound)
+        good = np.ones(self.table.height, dtype=np.bool_)
+        good[list(self.bad)] = False
+        return np.flatnonzero(good)
 
-    def says_something(self) -> Mask:
+    def has_content(self) -> BoolArray:
         """Whether each row has a fact or a text."""
         facts = FactTable.of_columns(self.facts, self.table.height)
-        says = np.zeros(self.table.height, dtype=np.bool_)
-        if self.texts is not None:
-            says |= np.array([bool(text.strip()) for text in self.texts], dtype=np.bool_)
+        found = np.array([bool(text.strip()) for text in self.texts or [""] * self.table.height], dtype=np.bool_)
         for name in facts.names:
-            says |= facts.known(name)
-        return says
+            found |= facts.known(name)
+        return found
 
-    def spoil_empty_rows(self) -> None:
-        """A row that says nothing is no transaction."""
+    def mark_empty_rows(self) -> None:
+        """Rows without a fact or a text are bad."""
         message = "expected at least one fact or a text"
-        self.spoil(None, [(row, message) for row in np.flatnonzero(~self.says_something()).tolist()])
+        self.mark_bad(None, [(row, message) for row in np.flatnonzero(~self.has_content()).tolist()])
 
-    def transactions(self, rows: Places) -> Transactions:
+    def transactions(self, rows: IntArray) -> Transactions:
         """Some of the rows as transactions.
 
         Every cell has been checked column by column, so the rows equal those that checked construction would give.
@@ -91,7 +92,7 @@ class Assembly:
             entities={column: (codes[rows], words) for column, (codes, words) in self.entities.items()},
         )
 
-    def cases(self, rows: Places) -> Cases:
+    def cases(self, rows: IntArray) -> Cases:
         """Some of the rows, all of them with a label."""
         metadata = self.table.metadata
         return Cases(
@@ -103,16 +104,14 @@ class Assembly:
         )
 
 
-def assemble(
-    table: Table, mapping: SchemaMapping, *, unique_ids: bool = True, aside: frozenset[str] = frozenset()
-) -> Assembly:
-    """Read all columns that a complete mapping gives a part; those in ``aside`` are somebody else's to read."""
+def assemble(table: Table, mapping: SchemaMapping, *, unique_ids: bool = True, skip: Collection[str] = ()) -> Assembly:
+    """Read all columns to which a complete mapping gives a role, except those in ``skip``."""
     assembly = Assembly(table, mapping)
     _read_ids(assembly, unique=unique_ids)
     _read_times(assembly)
     _read_texts(assembly)
     _read_labels(assembly)
-    _read_facts(assembly, aside)
+    _read_facts(assembly, skip)
     _read_entities(assembly)
     return assembly
 
@@ -123,28 +122,80 @@ def _column(assembly: Assembly, role: str) -> tuple[str, Column] | None:
 
 
 def _read_ids(assembly: Assembly, *, unique: bool) -> None:
+    table = assembly.table
     if (found := _column(assembly, "id")) is not None:
-        assembly.ids, bad = read_ids(assembly.table, found[1], unique=unique)
-        assembly.spoil(found[0], bad)
+        texts = plain_text(found[1])
+        assembly.ids = texts.to_numpy()
+        assembly.mark_bad(found[0], _bad_ids(texts, table, unique=unique))
+    elif unique and table.columns:
+        assembly.ids = content_ids(table)
     else:
-        assembly.ids = made_ids(assembly.table) if unique else numbered_ids(assembly.table)
+        assembly.ids = np.array([f"row-{row}" for row in table.rows], dtype=object)
+
+
+def _bad_ids(texts: pl.Series, table: Table, *, unique: bool) -> BadCells:
+    """The cells that are no id or, where ids are ``unique``, repeat an earlier one."""
+    wrong = texts.is_null() | (texts.str.len_chars() > _MAX_ID).fill_null(True)
+    if unique:
+        wrong |= ~texts.is_first_distinct()
+    if not wrong.any():
+        return []
+    first = {one: row for row, one in reversed(list(enumerate(texts)))}
+    bad: BadCells = []
+    for row in wrong.arg_true().to_list():
+        one = texts[row]
+        if one is None:
+            bad.append((row, "expected an id, got an empty cell"))
+        elif len(one) > _MAX_ID:
+            bad.append((row, f"expected an id of at most {_MAX_ID} characters, got {len(one):,}"))
+        else:
+            bad.append((row, f"duplicate id {one!r}, first at row {table.rows[first[one]]}"))
+    return bad
+
+
+def content_ids(table: Table) -> Ids:
+    """Ids made from the content of rows: positions would be the same in every file.
+
+    >>> content_ids(Table("a.csv", {"amount": [5.0, 7.0, 5.0]}, range(1, 4), typed=True)).tolist()
+    ['tx-05ada8048523', 'tx-d045c119ea48', 'tx-05ada8048523-2']
+    """
+    ids = np.fromiter(_content_hashes(table), dtype=object, count=table.height)
+    seen: Counter[str] = Counter()
+    for row in pl.Series(ids, dtype=pl.String).is_duplicated().arg_true().to_list():
+        one = ids[row]
+        seen[one] += 1
+        if seen[one] > 1:
+            ids[row] = f"{one}-{seen[one]}"
+    return ids
+
+
+def _content_hashes(table: Table) -> Iterator[str]:
+    for start in range(0, table.height, _BLOCK):
+        blocks = [list(column[start : start + _BLOCK]) for column in table.columns.values()]
+        for cells in zip(*blocks, strict=True):
+            yield "tx-" + hashlib.sha256(repr(cells).encode(errors="surrogatepass")).hexdigest()[:12]
 
 
 def _read_times(assembly: Assembly) -> None:
-    assembly.times = assembly.known_at = np.full(assembly.table.height, UNKNOWN, dtype=np.int64)
+    table = assembly.table
+    assembly.times = assembly.known_at = np.full(table.height, UNKNOWN, dtype=np.int64)
     if (found := _column(assembly, "time")) is not None:
         times = read_times(found[1], assembly.mapping.time_format)
         assembly.times = times.values
         assembly.mapping = assembly.mapping.model_copy(update={"time_format": times.format})
-        assembly.spoil(found[0], times.bad)
-    if (parts := assembly.mapping.time_parts) and parts.are_in(assembly.table.columns):
-        assembly.times, wrong = read_time_parts(assembly.table.columns, parts)
-        for column, bad in wrong:
-            assembly.spoil(column, bad)
+        assembly.mark_bad(found[0], times.bad)
+    if (parts := assembly.mapping.time_parts) and parts.are_in(table.columns):
+        assembly.times, wrong = read_time_parts(table.columns, parts)
+        _mark_all(assembly, wrong)
     if (found := _column(assembly, "known_at")) is not None:
         times = read_times(found[1])
         assembly.known_at = times.values
-        assembly.spoil(found[0], times.bad)
+        assembly.mark_bad(found[0], times.bad)
+
+
+def _mark_all(assembly: Assembly, bad: BadParts) -> None:
+    for column, cells in bad:
+        assembly.mark_bad(column, cells)
 
 
 def _read_texts(assembly: Assembly) -> None:
@@ -152,8 +203,7 @@ def _read_texts(assembly: Assembly) -> None:
         assembly.difficulty = [text or "" for text in plain_texts(found[1])]
     if (found := _column(assembly, "text")) is None:
         return
-    name, column = found
-    cells = column if isinstance(column, list) else column.to_list()
+    cells = list(found[1])
     texts = [cell if isinstance(cell, str) else "" for cell in cells]
     bad = [(row, "expected text") for row, cell in enumerate(cells) if cell is not None and not isinstance(cell, str)]
     bad += [
@@ -162,7 +212,7 @@ def _read_texts(assembly: Assembly) -> None:
         if len(text) > MAX_TEXT
     ]
     assembly.texts = texts
-    assembly.spoil(name, bad)
+    assembly.mark_bad(found[0], bad)
 
 
 def _read_labels(assembly: Assembly) -> None:
@@ -170,31 +220,34 @@ def _read_labels(assembly: Assembly) -> None:
     if (found := _column(assembly, "label")) is not None:
         reader = LabelReader(assembly.mapping.fraud_values, assembly.mapping.legit_values)
         assembly.labels, bad = read_labels(found[1], reader)
-        assembly.spoil(found[0], bad)
+        assembly.mark_bad(found[0], bad)
 
 
-def _read_facts(assembly: Assembly, aside: frozenset[str]) -> None:
+def _read_facts(assembly: Assembly, skip: Collection[str]) -> None:
     table, mapping = assembly.table, assembly.mapping
     parts: list[Columns] = []
-    kinds: dict[Kind, list[str]] = {"number": [], "flag": [], "category": []}
-    for column, fact in fact_names(mapping, [one for one in table.columns if one not in aside]).items():
+    columns: dict[Kind, list[str]] = {
+        "number": [*mapping.numbers],
+        "flag": [*mapping.flags],
+        "category": [*mapping.categories],
+    }
+    for column, fact in fact_names(mapping, [one for one in table.columns if one not in skip]).items():
         kind = declared_kind(mapping, column) or find_kind(table.columns[column], fact, typed=table.typed)
         read, bad = read_fact(fact, table.columns[column], kind, typed=table.typed)
         parts.append(read)
-        assembly.spoil(column, bad)
-        if kind is not None:
-            kinds[kind].append(column)
-    for fact, seconds, wrong in read_elapsed(table, mapping):
+        assembly.mark_bad(column, bad)
+        if kind is not None and column not in columns[kind]:
+            columns[kind].append(column)
+    for fact, seconds, wrong in read_elapsed(table.columns, mapping):
         parts.append(Columns({fact: seconds}))
-        for column, bad in wrong:
-            assembly.spoil(column, bad)
-    assembly.facts = together(parts)
-    # What was found is written down, so that one row to be decided later is read as the file was.
+        _mark_all(assembly, wrong)
+    assembly.facts = join_columns(parts)
+    # The mapping keeps the kinds that were found, so that a single row decided later is read like the file.
     assembly.mapping = mapping.model_copy(
         update={
-            "numbers": _joined(mapping.numbers, kinds["number"]),
-            "flags": _joined(mapping.flags, kinds["flag"]),
-            "categories": _joined(mapping.categories, kinds["category"]),
+            "numbers": tuple(columns["number"]),
+            "flags": tuple(columns["flag"]),
+            "categories": tuple(columns["category"]),
         }
     )
 
@@ -208,50 +261,4 @@ def _read_entities(assembly: Assembly) -> None:
     for _, column in history.named_columns():
         if column in table.columns and column not in facts:
             assembly.entities[column], bad = read_words(table.columns[column])
-            assembly.spoil(column, bad)
-
-
-def _joined(given: Sequence[str], found: Sequence[str]) -> tuple[str, ...]:
-    """The columns that were given and those that were found, each once."""
-    return tuple(dict.fromkeys([*given, *found]))
-
-
-def declared_kind(mapping: SchemaMapping, column: str) -> Kind | None:
-    """The kind that a mapping gives a column."""
-    if column in mapping.categories:
-        return "category"
-    if column in mapping.flags:
-        return "flag"
-    return "number" if column in mapping.numbers or column == mapping.amount else None
-
-
-def fact_names(mapping: SchemaMapping, columns: Sequence[str]) -> dict[str, str]:
-    """The columns that become facts, each with the name of its fact.
-
-    >>> fact_names(SchemaMapping(amount="TX_AMOUNT", label="y"), ["TX_AMOUNT", "VPN", "Make", "facts.crypto", "y"])
-    {'TX_AMOUNT': 'amount', 'VPN': 'vpn', 'Make': 'Make', 'facts.crypto': 'crypto'}
-    """
-    parts = {column for role, column in mapping.roles() if role != "amount"} | set(mapping.ignore or ())
-    wanted = [one for one in columns if one not in parts]
-    if mapping.known:
-        wanted = [one for one in wanted if one in mapping.known or one == mapping.amount]
-    named = {one: mapping.rename.get(one) or _own_name(one, mapping) for one in wanted}
-    for column, fact in named.items():
-        house = fact.lower()
-        if column not in mapping.rename and words_for(house) and house not in named.values():
-            named[column] = house
-    owners: dict[str, str] = {}
-    for column, fact in named.items():
-        if fact in mapping.elapsed:
-            raise ConfigurationError(
-                f"mapping: the column '{column}' and 'elapsed' both become the fact '{fact}'; rename or ignore one"
-            )
-        if (other := owners.setdefault(fact, column)) != column:
-            raise ConfigurationError(
-                f"mapping: the columns '{other}' and '{column}' both become the fact '{fact}'; rename or ignore one"
-            )
-    return named
-
-
-def _own_name(column: str, mapping: SchemaMapping) -> str:
-    return "amount" if column == mapping.amount else column.removeprefix(FACTS)
+            assembly.mark_bad(column, bad)

@@ -1,27 +1,29 @@
-"""Cells become facts: a column is found to hold numbers, flags or categories, then read as a whole.
+"""Columns of a table become facts: a column is found to hold numbers, flags or categories, then read as a whole.
 
-Whether ``12,5x`` is a category or a slip depends on its neighbours. So the kind is settled per column, and a cell
-that does not fit the kind of its column is an error with a place, never a silent category.
+Whether ``12,5x`` is a category or a typing error depends on its neighbours. So the kind is settled per column, and a
+cell that does not fit the kind of its column is an error with a place, never a silent category.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from acefraud.core.lexicon import Kind, words_for
-from acefraud.core.transaction import FactValue
-from acefraud.datasets.distinct import BadCells, distinct_cells
+from acefraud.core.arrays import IntArray
+from acefraud.core.fact_names import Kind, words_for
+from acefraud.core.table import Categories, Columns, coded
+from acefraud.core.transaction import MAX_WORD, FactValue
+from acefraud.datasets.columns import BadCells, distinct_cells, distinct_values, plain_text, spread
 from acefraud.datasets.table import Column
 
 _FEW = 20
-"""Rows below which a column says too little of itself to overrule the name it bears."""
-MOSTLY = 0.95
+"""With fewer rows than this, the name of a column decides its kind rather than its cells."""
+_MOSTLY = 0.95
 """Share of the non-empty cells that settles what a column holds."""
 
 _WORDED_FLAGS = {"true": True, "yes": True, "false": False, "no": False}
@@ -30,32 +32,26 @@ _FLAGS = _WORDED_FLAGS | _LETTERED_FLAGS | {"1": True, "0": False, "1.0": True, 
 _MONEY = r"^[-+]?[$€£]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?$"
 _NO_VALUE = ("", "null", "none")
 
-NUMBER = "expected a number"
-FINITE = "expected a finite number or an empty cell"
-FLAG = "expected a flag (true/false, yes/no or 1/0)"
-VALUE = "expected a number, a flag or text"
+_NUMBER = "expected a number"
+_FINITE = "expected a finite number or an empty cell"
+_FLAG = "expected a flag (true/false, yes/no or 1/0)"
 
-
-@dataclass(frozen=True, slots=True)
-class Cells:
-    """A column read as facts, None where a fact is not known, and the cells that do not fit."""
-
-    values: list[FactValue | None]
-    bad: BadCells
+_Cells = tuple[list[FactValue | None], BadCells]
+"""A column read as facts, None where a fact is not known, and the cells that do not fit."""
 
 
 def find_kind(column: Column, fact: str, *, typed: bool) -> Kind | None:
     """What a column holds; None where a JSON column mixes types and each cell keeps its own.
 
-    A fact of the house has its kind, if at least half of the cells can be read so: few rows say little about a
-    column, and ``1`` for a VPN is a flag.
+    A fact that the engine knows by name keeps its kind if at least half of the cells can be read so: ``1`` for a VPN
+    is a flag.
 
     >>> find_kind(pl.Series(["1", "0"]), "vpn", typed=False), find_kind(pl.Series(["1", "0"]), "V1", typed=False)
     ('flag', 'number')
     """
     words = words_for(fact)
     few = len(column) < _FEW and words is not None and words.kind != "category"
-    if words is not None and (few or _suits(column, words.kind, at_least=0.5)):
+    if words is not None and (few or _suits(column, words.kind)):
         return words.kind
     if isinstance(column, list):
         return _kind_of_mixed(column)
@@ -68,28 +64,15 @@ def find_kind(column: Column, fact: str, *, typed: bool) -> Kind | None:
     return "category" if typed else _kind_of_texts(column)
 
 
-def read_cells(column: Column, kind: Kind | None, *, typed: bool) -> Cells:
-    """Read a column as one kind; what is empty is absent."""
-    if isinstance(column, pl.Series) and (column.dtype.is_nested() or column.dtype == pl.Binary):
-        column = column.to_list()
-    if isinstance(column, list):
-        return _read_mixed(column, kind)
-    match kind:
-        case "number":
-            return _numbers(column)
-        case "flag":
-            return _flags(column)
-    return Cells(_categories(column, typed=typed), [])
-
-
-def _suits(column: Column, kind: Kind, *, at_least: float) -> bool:
+def _suits(column: Column, kind: Kind) -> bool:
+    """Whether at least half of the non-empty cells can be read as this kind."""
     if kind == "category":
         return isinstance(column, pl.Series) and not column.dtype.is_nested()
     distinct, places = distinct_cells(column)
-    cells = read_cells(distinct, kind, typed=False)
+    values, bad = _read_cells(distinct, kind, typed=False)
     rows = np.bincount(places, minlength=len(distinct))
-    present = int(rows[[value is not None for value in cells.values]].sum())
-    return present > 0 and present >= at_least * (present + int(rows[[cell for cell, _ in cells.bad]].sum()))
+    present = int(rows[[value is not None for value in values]].sum())
+    return present > 0 and present >= 0.5 * (present + int(rows[[cell for cell, _ in bad]].sum()))
 
 
 def _kind_of_texts(column: pl.Series) -> Kind:
@@ -99,18 +82,87 @@ def _kind_of_texts(column: pl.Series) -> Kind:
     if cells.is_empty():
         return "category"
     words = set(cells.head(10_000).str.to_lowercase().unique().to_list())
-    if words <= _LETTERED_FLAGS.keys() and words not in ({"t"}, {"f"}, {"y"}, {"n"}):
-        return "flag"  # a lone "F" is as likely a sex as a flag
-    if cells.str.to_lowercase().is_in(list(_WORDED_FLAGS)).sum() >= MOSTLY * len(cells):
+    if words <= _LETTERED_FLAGS.keys() and len(words) > 1:  # a lone "F" is as likely a sex as a flag
+        return "flag"
+    if cells.str.to_lowercase().is_in(list(_WORDED_FLAGS)).sum() >= _MOSTLY * len(cells):
         return "flag"
     numbers = _as_floats(cells)
-    if numbers.is_finite().sum() and numbers.is_not_null().sum() >= MOSTLY * len(cells):
+    if numbers.is_finite().sum() and numbers.is_not_null().sum() >= _MOSTLY * len(cells):
         return "number"
     return "category"
 
 
-def _cleaned(column: pl.Series) -> pl.Series:
-    """Trimmed text with empty cells as nulls."""
+def _kind_of_mixed(column: list[Any]) -> Kind | None:
+    present = [value for value in column if value is not None and value != ""]
+    flags = sum(isinstance(value, bool) for value in present)
+    numbers = sum(isinstance(value, int | float) for value in present) - flags
+    if present and numbers >= _MOSTLY * len(present):
+        return "number"
+    return "flag" if present and flags >= _MOSTLY * len(present) else None
+
+
+def read_fact(fact: str, column: Column, kind: Kind | None, *, typed: bool) -> tuple[Columns, BadCells]:
+    """One fact in the kind of its column, and the cells that do not fit.
+
+    >>> facts, bad = read_fact("amount", pl.Series(["5", "", "5", "x"]), "number", typed=False)
+    >>> facts.numbers["amount"].tolist(), bad
+    ([5.0, nan, 5.0, nan], [(3, "expected a number, got 'x'")])
+    """
+    if kind == "number" and isinstance(column, pl.Series) and column.dtype.is_numeric():
+        numbers, bad = _finite(column.cast(pl.Float64), column)
+        return Columns({fact: numbers.fill_null(np.nan).to_numpy()}), bad
+    distinct, places = distinct_cells(column)
+    values, bad = _read_cells(distinct, kind, typed=typed)
+    return _by_kind(fact, values, places), spread([*bad, *_too_long(values)], places)
+
+
+def read_words(column: Column) -> tuple[Categories, BadCells]:
+    """A column of plain words, such as who took part, and the cells that are too long for one."""
+    distinct, places = distinct_values(plain_text(column))
+    texts = distinct.to_list()
+    codes, words = coded(texts)
+    return (codes[places], words), spread(_too_long(texts), places)
+
+
+def _by_kind(fact: str, values: Sequence[FactValue | None], places: IntArray) -> Columns:
+    """The values of a fact, each among its own kind: a JSON column may mix them."""
+    kinds = {type(value) for value in values}
+    columns = Columns()
+    if float in kinds:
+        numbers = np.array([value if type(value) is float else np.nan for value in values], dtype=np.float64)
+        columns = Columns({fact: numbers[places]})
+    if bool in kinds:
+        flags = np.array([value if type(value) is bool else -1 for value in values], dtype=np.int8)
+        columns = Columns(columns.numbers, {fact: flags[places]})
+    if str in kinds:
+        codes, words = coded([value if isinstance(value, str) else None for value in values])
+        columns = Columns(columns.numbers, columns.flags, {fact: (codes[places], words)})
+    return columns
+
+
+def _too_long(values: Sequence[FactValue | None]) -> BadCells:
+    return [
+        (place, f"expected at most {MAX_WORD:,} characters, got {len(value):,}")
+        for place, value in enumerate(values)
+        if isinstance(value, str) and len(value) > MAX_WORD
+    ]
+
+
+def _read_cells(column: Column, kind: Kind | None, *, typed: bool) -> _Cells:
+    if isinstance(column, pl.Series) and (column.dtype.is_nested() or column.dtype == pl.Binary):
+        column = column.to_list()
+    if isinstance(column, list):
+        return _read_mixed(column, kind)
+    match kind:
+        case "number":
+            return _read_numbers(column)
+        case "flag":
+            return _read_flags(column)
+    return _read_categories(column, typed=typed), []
+
+
+def _without_null_words(column: pl.Series) -> pl.Series:
+    """Trimmed text, null where it is empty or says that there is none."""
     text = column.cast(pl.String).str.strip_chars()
     return text.set(text.str.to_lowercase().is_in(_NO_VALUE).fill_null(False), None)
 
@@ -124,35 +176,38 @@ def _as_floats(text: pl.Series) -> pl.Series:
     return pl.select(pl.coalesce(numbers, stripped)).to_series()
 
 
-def _numbers(column: pl.Series) -> Cells:
-    text = None if column.dtype.is_numeric() else _cleaned(column)
-    numbers = column.cast(pl.Float64) if text is None else _as_floats(text)
-    values: list[FactValue | None] = numbers.to_list()
-    bad: BadCells = []
-    if text is not None:
-        wrong = (numbers.is_null() & text.is_not_null()).arg_true().to_list()
-        bad += [(row, f"{NUMBER}, got {text[row][:60]!r}") for row in wrong]
-    for row in numbers.is_finite().fill_null(True).not_().arg_true().to_list():
-        bad.append((row, f"{FINITE}, got {str(column[row]).strip()!r}"))
-        values[row] = None
-    return Cells(values, sorted(bad))
+def _finite(numbers: pl.Series, column: pl.Series) -> tuple[pl.Series, BadCells]:
+    """The numbers that are finite, and the cells of ``column`` that are not."""
+    wrong = numbers.is_finite().fill_null(True).not_()
+    bad = [(row, f"{_FINITE}, got {str(column[row]).strip()!r}") for row in wrong.arg_true().to_list()]
+    return (numbers.set(wrong, None) if bad else numbers), bad
 
 
-def _flags(column: pl.Series) -> Cells:
+def _read_numbers(column: pl.Series) -> _Cells:
+    if column.dtype.is_numeric():
+        numbers, bad = _finite(column.cast(pl.Float64), column)
+        return numbers.to_list(), bad
+    text = _without_null_words(column)
+    parsed = _as_floats(text)
+    numbers, bad = _finite(parsed, column)
+    wrong = (parsed.is_null() & text.is_not_null()).arg_true().to_list()
+    return numbers.to_list(), sorted([*bad, *((row, f"{_NUMBER}, got {text[row][:60]!r}") for row in wrong)])
+
+
+def _read_flags(column: pl.Series) -> _Cells:
     if column.dtype == pl.Boolean:
-        return Cells(column.to_list(), [])
-    texts = _cleaned(column).to_list()
-    return Cells(
-        [None if text is None else _FLAGS.get(text.lower()) for text in texts],
-        [
-            (row, f"{FLAG}, got {text[:60]!r}")
-            for row, text in enumerate(texts)
-            if text is not None and text.lower() not in _FLAGS
-        ],
-    )
+        return column.to_list(), []
+    texts = _without_null_words(column).to_list()
+    values = [None if text is None else _FLAGS.get(text.lower()) for text in texts]
+    bad = [
+        (row, f"{_FLAG}, got {text[:60]!r}")
+        for row, (text, value) in enumerate(zip(texts, values, strict=True))
+        if value is None and text is not None
+    ]
+    return list(values), bad
 
 
-def _categories(column: pl.Series, *, typed: bool) -> list[FactValue | None]:
+def _read_categories(column: pl.Series, *, typed: bool) -> list[FactValue | None]:
     """``none`` is a category like another ("past claims: none"), ``null`` in a file of text is an empty cell."""
     text = column.cast(pl.String).str.strip_chars()
     if column.dtype.is_float():
@@ -161,67 +216,50 @@ def _categories(column: pl.Series, *, typed: bool) -> list[FactValue | None]:
     return text.set(empty.fill_null(False), None).to_list()
 
 
-def _kind_of_mixed(column: list[Any]) -> Kind | None:
-    present = [value for value in column if value is not None and value != ""]
-    flags = sum(isinstance(value, bool) for value in present)
-    numbers = sum(isinstance(value, int | float) for value in present) - flags
-    if present and numbers >= MOSTLY * len(present):
-        return "number"
-    return "flag" if present and flags >= MOSTLY * len(present) else None
-
-
-def _read_mixed(column: list[Any], kind: Kind | None) -> Cells:
+def _read_mixed(column: list[Any], kind: Kind | None) -> _Cells:
     values: list[FactValue | None] = []
     bad: BadCells = []
     for row, value in enumerate(column):
         try:
-            values.append(_one_cell(value, kind))
+            values.append(_read_cell(value, kind))
         except ValueError as unfit:
             values.append(None)
             bad.append((row, str(unfit)))
-    return Cells(values, bad)
+    return values, bad
 
 
-def _one_cell(value: Any, kind: Kind | None) -> FactValue | None:
-    if value is None or (isinstance(value, str) and not value.strip()):
+def _read_cell(value: Any, kind: Kind | None) -> FactValue | None:
+    """One cell of a column of mixed types. Without a kind, it keeps its own."""
+    text = str(value).strip()
+    if value is None or text == "":
         return None
     if not isinstance(value, str | bool | int | float):
-        raise ValueError(f"{VALUE}, got {_shape(value)}")
-    match kind:
-        case "number":
-            return _one_number(value)
-        case "flag":
-            flag = _FLAGS.get(str(value).strip().lower())
-            if flag is None:
-                raise ValueError(f"{FLAG}, got {str(value)[:60]!r}")
-            return flag
-        case "category":
-            return _one_category(value)
-    return _one_number(value) if isinstance(value, int | float) and not isinstance(value, bool) else _own(value)
+        shape = {"dict": "an object", "list": "a list"}.get(type(value).__name__, type(value).__name__)
+        raise ValueError(f"expected a number, a flag or text, got {shape}")
+    if kind == "number" or (kind is None and not isinstance(value, str | bool)):
+        return _read_number(value, text)
+    if kind == "flag":
+        if text.lower() not in _FLAGS:
+            raise ValueError(f"{_FLAG}, got {str(value)[:60]!r}")
+        return _FLAGS[text.lower()]
+    if kind == "category":
+        return text.lower() if isinstance(value, bool) else re.sub(r"\.0$", "", text)
+    return text if isinstance(value, str) else bool(value)
 
 
-def _own(value: str | bool | int | float) -> FactValue:
-    return value.strip() if isinstance(value, str) else value
-
-
-def _one_category(value: str | bool | float) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return re.sub(r"\.0$", "", str(value).strip())
-
-
-def _one_number(value: str | bool | float) -> float | None:
+def _read_number(value: str | bool | float, text: str) -> float | None:
+    if isinstance(value, str) and text.lower() in _NO_VALUE:
+        return None
+    parsed: float | None
     if isinstance(value, str):
-        if value.strip().lower() in _NO_VALUE:
-            return None
-        parsed = _as_floats(pl.Series([value.strip()]))[0]
+        parsed = _as_floats(pl.Series([text]))[0]
     else:
         parsed = None if isinstance(value, bool) else _float(value)
     if parsed is None:
-        raise ValueError(f"{NUMBER}, got {str(value)[:60]!r}")
+        raise ValueError(f"{_NUMBER}, got {str(value)[:60]!r}")
     if not math.isfinite(parsed):
-        raise ValueError(f"{FINITE}, got {str(value)[:60]!r}")
-    return float(parsed)
+        raise ValueError(f"{_FINITE}, got {str(value)[:60]!r}")
+    return parsed
 
 
 def _float(value: float) -> float:
@@ -231,7 +269,32 @@ def _float(value: float) -> float:
         return math.inf
 
 
-def _shape(value: object) -> str:
-    if isinstance(value, dict):
-        return "an object"
-    return "a list" if isinstance(value, list) else type(value).__name__
+def join_columns(parts: Sequence[Columns]) -> Columns:
+    """The facts of all parts side by side."""
+    return Columns(
+        {name: column for part in parts for name, column in part.numbers.items()},
+        {name: column for part in parts for name, column in part.flags.items()},
+        {name: column for part in parts for name, column in part.categories.items()},
+    )
+
+
+def compact(columns: Columns) -> Columns:
+    """The columns without facts that no row knows and words that no row uses.
+
+    >>> compact(Columns({"amount": np.array([np.nan])}, {}, {"kind": (np.array([1]), ("a", "b"))})).categories
+    {'kind': (array([0], dtype=int32), ('b',))}
+    """
+    numbers = {name: column for name, column in columns.numbers.items() if not np.isnan(column).all()}
+    flags = {name: column for name, column in columns.flags.items() if (column >= 0).any()}
+    words = {name: _used(found) for name, found in columns.categories.items() if (found[0] >= 0).any()}
+    return Columns(numbers, flags, words)
+
+
+def _used(found: Categories) -> Categories:
+    codes, words = found
+    used = np.bincount(codes[codes >= 0], minlength=len(words)) > 0
+    if used.all():
+        return found
+    new = np.full(len(words) + 1, -1, dtype=np.int32)  # the last one is where -1 leads
+    new[:-1][used] = np.arange(used.sum(), dtype=np.int32)
+    return new[codes], tuple(words[code] for code in np.flatnonzero(used))

@@ -1,4 +1,4 @@
-"""Labelled transactions, and how they are parted without letting the answer slip through."""
+"""Labelled transactions, and how to split them without leaking the answer."""
 
 from __future__ import annotations
 
@@ -6,27 +6,25 @@ import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 
-from acefraud.core.table import Mask
+from acefraud.core.arrays import IntArray
 from acefraud.core.transaction import Case, Transaction
 from acefraud.core.transactions import Cases, Transactions
-from acefraud.datasets.distinct import Places
-from acefraud.datasets.duplicates import first_alike
-from acefraud.datasets.fact_columns import compact
-from acefraud.datasets.history_facts import history_facts, usual_known_at
 from acefraud.datasets.mapping import SchemaMapping
 from acefraud.datasets.table import BadRow
 from acefraud.errors import ConfigurationError
+from acefraud.facts.extraction import facts_in
 
 Fold = tuple[Cases, Cases]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class Dataset(Sequence[Case]):
-    """A sequence over the rows to learn from. The test rows have to be asked for by name.
+    """A sequence over the rows to learn from; the test rows have to be asked for by name.
 
     >>> case = Case(transaction=Transaction(id="t1", facts={"amount": 5.0}), is_fraud=True)
     >>> Dataset("cards", [case])
@@ -41,7 +39,7 @@ class Dataset(Sequence[Case]):
     unlabelled: int
     """Rows whose label had not arrived; they are no cases, and nothing is wrong with them."""
     waiting: Transactions
-    """Those rows, where a history is kept: they happened, and count for the rows after them."""
+    """Those rows, if there is a history: they happened, and count for the rows after them."""
     dropped: int
     """Rows that `without_duplicates` left out."""
 
@@ -57,18 +55,16 @@ class Dataset(Sequence[Case]):
         waiting: Sequence[Transaction] = (),
         dropped: int = 0,
     ) -> None:
-        values = {
-            "name": name,
-            "train": Cases.of(train),
-            "test": Cases.of(test),
-            "mapping": mapping or SchemaMapping(),
-            "bad_rows": bad_rows,
-            "unlabelled": unlabelled,
-            "waiting": Transactions.of(waiting),
-            "dropped": dropped,
-        }
-        for field, value in values.items():
-            object.__setattr__(self, field, value)
+        self.__dict__.update(
+            name=name,
+            train=Cases.of(train),
+            test=Cases.of(test),
+            mapping=mapping or SchemaMapping(),
+            bad_rows=bad_rows,
+            unlabelled=unlabelled,
+            waiting=Transactions.of(waiting),
+            dropped=dropped,
+        )
 
     def __repr__(self) -> str:
         return f"Dataset({self.name!r}, train={len(self.train):,}, test={len(self.test):,}, frauds={self.frauds:,})"
@@ -101,19 +97,20 @@ class Dataset(Sequence[Case]):
     @property
     def duplicates(self) -> int:
         """How many of the rows to learn from repeat the facts and the text of an earlier one."""
-        return int(np.sum(~_is_first(first_alike(self.train))))
+        return len(self.train) - len(np.unique(first_alike(self.train)))
 
     def without_duplicates(self) -> Dataset:
-        """The same without rows that repeat the facts and the text of an earlier one.
+        """The dataset without rows that repeat the facts and the text of an earlier one.
 
-        Meant for collections of texts. Where transactions have few facts, two that are alike are still two.
+        Meant for collections of texts. If transactions have few facts, two equal rows may still be two transactions.
         """
-        first = _is_first(first_alike(self._all()))
+        alike = first_alike(self._all())
+        first = alike == np.arange(len(alike))
         train, test = self.train.take(first[: len(self.train)]), self.test.take(first[len(self.train) :])
         return replace(self, train=train, test=test, dropped=self.dropped + int(np.sum(~first)))
 
     def split(self, test_share: float = 0.3, seed: int = 0) -> Dataset:
-        """Part all rows anew: the latest are the test where times are known, else a share of each label at random.
+        """All rows split anew: the latest are the test if times are known, else a random share of each label.
 
         Rows at the same time stay in the order of the file. Without times, rows with the same facts and text
         stay on one side.
@@ -129,9 +126,9 @@ class Dataset(Sequence[Case]):
         return replace(self, train=cases.take(sides == 0), test=cases.take(sides == 1))
 
     def folds(self, k: int = 5, seed: int = 0) -> list[Fold]:
-        """The rows to learn from as k pairs of train and test, each label shared out evenly.
+        """The rows to learn from as k pairs of train and test, stratified by label.
 
-        Rows with the same facts and text always go to the same fold: apart, they would give the answer away.
+        Rows with the same facts and text always go to the same fold; otherwise they would leak the answer.
         """
         groups = len(self.train) - self.duplicates
         if not 2 <= k <= groups:
@@ -140,17 +137,21 @@ class Dataset(Sequence[Case]):
         return [(self.train.take(sides != one), self.train.take(sides == one)) for one in range(k)]
 
     def with_history(self) -> Dataset:
-        """The same in the order of time, with the facts of the declared history as plain facts of every case.
+        """The dataset in the order of time, with the facts of the declared history as plain facts of every case.
 
-        This is what a learner needs that keeps no history itself. The facts come from all rows together, so that those
-        of the test see the past in the training rows. Labels of which nothing says when they became known get the
-        usual delay. The mapping of the result declares no history, so that nothing is derived twice.
+        A learner that keeps no history itself needs this. The facts come from all rows together, so the test rows see
+        the past in the training rows. Labels without a time get the usual delay. The mapping of the result declares no
+        history, so that nothing is derived twice.
         """
-        parted = replace(self, train=self.train.in_order(), test=self.test.in_order())
+        ordered = replace(self, train=self.train.in_order(), test=self.test.in_order())
         plan = self.mapping.history
         if plan is None or not plan.entities:
-            return parted
-        cases = parted._all()
+            return ordered
+        # Late, because it imports polars, which is slow to import.
+        from acefraud.datasets.cells import compact  # noqa: PLC0415
+        from acefraud.datasets.history_facts import history_facts, usual_known_at  # noqa: PLC0415
+
+        cases = ordered._all()
         facts = cases.facts.beside(compact(history_facts(self.mapping, cases, self.waiting)))
         known = Cases(
             cases.transactions.with_facts(facts),
@@ -163,16 +164,42 @@ class Dataset(Sequence[Case]):
         mapping = self.mapping.model_copy(update={"history": None})
         return replace(self, train=known[:at], test=known[at:], mapping=mapping, waiting=Transactions.of(()))
 
+    def with_read_facts(self) -> Dataset:
+        """The dataset with every fact that the engine decides on: also those read from texts and derived from others.
+
+        For learners that read no texts.
+        """
+        train, test = (cases.with_facts(facts_in(cases.transactions)) for cases in (self.train, self.test))
+        return replace(self, train=train, test=test)
+
     def _all(self) -> Cases:
         return Cases.stacked([self.train, self.test])
 
 
-def _is_first(first: Places) -> Mask:
-    return np.equal(first, np.arange(len(first)))
+def first_alike(cases: Cases) -> IntArray:
+    """For each row the first one with the same facts and text.
+
+    >>> rows = [Transaction(id=one, facts={"amount": amount}) for one, amount in [("a", 5.0), ("b", 7.0), ("c", 5.0)]]
+    >>> first_alike(Cases.of([Case(transaction=row, is_fraud=False) for row in rows])).tolist()
+    [0, 1, 0]
+    """
+    columns, texts = cases.facts.columns, cases.transactions.texts
+    numbers = dict(columns.numbers)
+    for name, flags in columns.flags.items():  # True is 1 where one row has a flag and another a number
+        numbers[name] = np.where(flags >= 0, flags, numbers[name]) if name in numbers else flags.astype(np.float64)
+    compared: list[npt.NDArray[Any]] = [*numbers.values(), *(codes for codes, _ in columns.categories.values())]
+    if texts is not None:
+        compared.append(np.array(texts, dtype=object))
+    groups = np.zeros(len(cases), dtype=np.int64)
+    for column in compared:
+        values, codes = np.unique(column, return_inverse=True)
+        groups = np.unique(groups * len(values) + codes, return_inverse=True)[1]
+    first = np.unique(groups, return_index=True)[1]
+    return first[groups]
 
 
-def _deal(cases: Cases, shares: Sequence[float], seed: int) -> Places:
-    """For each case its side, so that every label is shared out in the given proportion and likes stay together."""
+def _deal(cases: Cases, shares: Sequence[float], seed: int) -> IntArray:
+    """For each case its side, so that each label is shared out in the given proportion and equal rows stay together."""
     groups: dict[int, list[int]] = defaultdict(list)
     for row, first in enumerate(first_alike(cases).tolist()):
         groups[first].append(row)
@@ -183,7 +210,7 @@ def _deal(cases: Cases, shares: Sequence[float], seed: int) -> Places:
     for group in dealt:
         frauds = int(cases.labels[group].sum())
         label = int(2 * frauds > len(group))
-        # The side that would stay the furthest behind its share takes the group.
+        # The side that stays furthest behind its share takes the group.
         side = min(
             range(len(shares)), key=lambda one: ((filled[one][label] + len(group)) / shares[one], sum(filled[one]))
         )

@@ -1,57 +1,51 @@
-"""From a file, or a stream, to a table; what concerns the whole file is refused here."""
+"""Files and streams as tables: CSV, TSV, JSON, JSON lines and Parquet. Problems with the whole file are raised here."""
 
 from __future__ import annotations
 
+import codecs
+import csv
+import io
+import json
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
-from acefraud.datasets.csv_file import read_csv
-from acefraud.datasets.json_file import read_json, read_json_lines
-from acefraud.datasets.parquet_file import read_parquet
-from acefraud.datasets.table import Table
+import polars as pl
+
+from acefraud.datasets.table import FACTS, BadRow, Column, Table
 from acefraud.errors import InputError
 
-READERS: dict[str, Callable[[bytes, str], Table]] = {
-    "json": read_json,
-    "jsonl": read_json_lines,
-    "ndjson": read_json_lines,
-    "csv": lambda data, name: read_csv(data, name, ","),
-    "tsv": lambda data, name: read_csv(data, name, "\t"),
-    "parquet": read_parquet,
-}
-"""How each kind of file is read, by its ending."""
-
-
 _BLANK = re.compile(rb"[\xef\xbb\xbf \t\r\n]*")
+_BLOCK = 50_000
+"""Rows of a CSV file that are held as Python objects at once."""
+_HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
+"""Half of a surrogate pair. Alone it is not valid Unicode, and nothing further on could store it."""
 
 
 def read_table(source: Path | TextIO, *, name: str | None = None, format: str | None = None) -> Table:
-    """Read a file by its ending, or a stream of JSON lines unless another format is said."""
+    """The table in a file, by its ending, or in a stream, which is JSON lines unless ``format`` says otherwise."""
     if isinstance(source, Path):
         label = name or str(source)
+        ending = format or source.suffix.lower().lstrip(".")
         if source.is_dir():
             raise InputError("this is a directory: expected a file", file=label)
-        ending = format or source.suffix.lower().lstrip(".")
-        _require_known(ending, label)
-        data = _file_bytes(source, label)
     else:
         label = name or getattr(source, "name", None) or "input"
         ending = format or "jsonl"
-        _require_known(ending, label)
-        data = _stream_bytes(source)
+    if ending not in _READERS:
+        known = ", ".join(f".{one}" for one in _READERS)
+        raise InputError(f"unknown kind of file '.{ending}': expected one of {known}", file=label)
+    data = _file_bytes(source, label) if isinstance(source, Path) else _stream_bytes(source)
     if _BLANK.fullmatch(data):
         raise InputError("the file is empty", file=label)
     if ending != "parquet":
         _require_utf8(data, label, header=ending in ("csv", "tsv"), by_line=ending != "json")
-    return READERS[ending](data, label)
-
-
-def _require_known(ending: str, label: str) -> None:
-    if ending not in READERS:
-        known = ", ".join(f".{one}" for one in READERS)
-        raise InputError(f"unknown kind of file '.{ending}': expected one of {known}", file=label)
+    return _READERS[ending](data, label)
 
 
 def _file_bytes(path: Path, label: str) -> bytes:
@@ -64,8 +58,7 @@ def _file_bytes(path: Path, label: str) -> bytes:
 
 
 def _stream_bytes(stream: TextIO) -> bytes:
-    raw = getattr(stream, "buffer", None)
-    content = stream.read() if raw is None else raw.read()
+    content = getattr(stream, "buffer", stream).read()
     return content.encode("utf-8", "surrogatepass") if isinstance(content, str) else bytes(content)
 
 
@@ -79,3 +72,228 @@ def _require_utf8(data: bytes, label: str, *, header: bool, by_line: bool) -> No
             file=label,
             row=line - header if by_line else None,
         ) from None
+
+
+def _read_csv(data: bytes, name: str, separator: str) -> Table:
+    """Every cell as text: with polars where the file is regular, row by row where it is not.
+
+    Polars fills a short row with nulls, which would turn a cut-off line into a row without a label. So the lengths of
+    all rows are checked first.
+    """
+    data = data.removeprefix(codecs.BOM_UTF8)
+    with _long_cells_allowed():
+        header = _csv_header(data, name, separator)
+        widths = [len(row) for row in _csv_rows(data, name, separator)]
+        if set(widths) == {len(header)}:
+            frame = _regular_csv(data, header, len(widths) - 1, separator)
+            if frame is not None:
+                return Table(name, dict(frame.to_dict()), range(1, frame.height + 1), typed=False)
+        return _irregular_csv(data, name, header, separator)
+
+
+def _csv_header(data: bytes, name: str, separator: str) -> list[str]:
+    first = next(_csv_rows(data, name, separator), [])
+    header = [cell.strip() or f"column_{number}" for number, cell in enumerate(first, start=1)]
+    if not header:
+        raise InputError("the file is empty: expected a header and rows", file=name)
+    twice = next((column for column in header if header.count(column) > 1), None)
+    if twice is not None:
+        raise InputError(f"the column '{twice}' appears twice in the header", file=name)
+    return header
+
+
+def _regular_csv(data: bytes, header: list[str], height: int, separator: str) -> pl.DataFrame | None:
+    """None where polars and the CSV reader disagree about what a row is, as with a stray quote inside a cell."""
+    try:
+        frame = pl.read_csv(data, separator=separator, infer_schema=False)
+    except pl.exceptions.PolarsError:
+        return None
+    if frame.shape != (height, len(header)):
+        return None
+    return frame.rename(dict(zip(frame.columns, header, strict=True)))
+
+
+def _irregular_csv(data: bytes, name: str, header: list[str], separator: str) -> Table:
+    numbers: list[int] = []
+    bad: list[BadRow] = []
+
+    def sound_rows() -> Iterator[list[str | None]]:
+        for number, row in enumerate(islice(_csv_rows(data, name, separator), 1, None), start=1):
+            if len(row) == len(header):
+                numbers.append(number)
+                yield [cell or None for cell in row]
+            elif row:  # an empty line is no row, but it counts, so that the numbers match what an editor shows
+                bad.append(BadRow(name, number, None, f"expected {len(header)} fields, got {len(row)}"))
+
+    schema = dict.fromkeys(header, pl.String)
+    rows = sound_rows()
+    frame = pl.DataFrame(schema=schema)
+    while block := list(islice(rows, _BLOCK)):
+        frame.vstack(pl.DataFrame(block, schema=schema, orient="row"), in_place=True)
+    return Table(name, dict[str, Column](frame.rechunk().to_dict()), numbers, typed=False, bad=tuple(bad))
+
+
+def _csv_rows(data: bytes, name: str, separator: str) -> Iterator[list[str]]:
+    lines = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="")
+    number = 0
+    try:
+        for row in csv.reader(lines, delimiter=separator, strict=True):
+            yield row
+            number += 1
+    except csv.Error as problem:
+        reason = "a quote is opened and never closed" if "unexpected end" in str(problem) else problem
+        raise InputError(f"not readable as CSV: {reason}", file=name, row=max(number, 1)) from problem
+
+
+@contextmanager
+def _long_cells_allowed() -> Iterator[None]:
+    """Lift the limit of the CSV reader, which would refuse the whole file; a long cell becomes a bad row later."""
+    before = csv.field_size_limit(sys.maxsize)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def _read_json(data: bytes, name: str) -> Table:
+    """A list of objects, an object that holds one such list, or one object alone."""
+    text = data.decode("utf-8-sig")
+    try:
+        content = json.loads(text)
+    except json.JSONDecodeError as broken:
+        place = f"line {broken.lineno}, column {broken.colno}"
+        raise InputError(f"broken JSON at {place}: {broken.msg}", file=name) from None
+    except (ValueError, RecursionError) as broken:
+        raise InputError(f"broken JSON: {_json_limit(broken)}", file=name) from None
+    return _json_table(enumerate(_json_records(content, name), start=1), name, text, [])
+
+
+def _read_json_lines(data: bytes, name: str) -> Table:
+    """One object per line. A broken line is a bad row, and empty lines are skipped."""
+    bad: list[BadRow] = []
+    rows: list[tuple[int, object]] = []
+    text = data.decode("utf-8-sig")
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            rows.append((number, json.loads(line)))
+        except json.JSONDecodeError as broken:
+            bad.append(BadRow(name, number, None, f"broken JSON at column {broken.colno}: {broken.msg}"))
+        except (ValueError, RecursionError) as broken:
+            bad.append(BadRow(name, number, None, f"broken JSON: {_json_limit(broken)}"))
+    return _json_table(rows, name, text, bad)
+
+
+def _json_limit(broken: Exception) -> str:
+    return "nested too deeply" if isinstance(broken, RecursionError) else "a number with too many digits"
+
+
+def _json_records(content: object, name: str) -> list[Any]:
+    if isinstance(content, list):
+        return content
+    if not isinstance(content, dict):
+        raise InputError(f"expected a list of objects, got {_json_type(content)}", file=name)
+    lists = [value for value in content.values() if isinstance(value, list)]
+    of_objects = [value for value in lists if value and all(isinstance(one, dict) for one in value)]
+    if len(lists) == 1 and (len(content) == 1 or of_objects):
+        return lists[0]
+    if of_objects:
+        raise InputError("expected a list of objects, or an object that holds one list; this holds several", file=name)
+    return [content]
+
+
+def _json_table(rows: Iterable[tuple[int, object]], name: str, text: str, bad: list[BadRow]) -> Table:
+    check_unicode = _HALF_CHARACTER.search(text) is not None
+    numbers: list[int] = []
+    records: list[dict[str, Any]] = []
+    metadata: list[dict[str, Any]] = []
+    for number, row in rows:
+        try:
+            record, extra = _flat_record(row, check_unicode=check_unicode)
+        except InputError as problem:
+            bad.append(BadRow(name, number, problem.field, problem.message))
+            continue
+        numbers.append(number)
+        records.append(record)
+        metadata.append(extra)
+    names = dict.fromkeys(key for record in records for key in record)
+    columns = {key: _json_column(key, [record.get(key) for record in records]) for key in names}
+    return Table(name, columns, numbers, typed=True, bad=tuple(bad), metadata=metadata, open_ended=True)
+
+
+def _flat_record(row: object, *, check_unicode: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """One flat record and its metadata: ``transaction`` is opened, and ``facts`` become columns."""
+    if not isinstance(row, dict):
+        raise InputError(f"expected an object, got {_json_type(row)}")
+    if check_unicode and not _is_unicode(row):
+        raise InputError("expected text that is valid Unicode, got half of a two-part character")
+    record = dict(row)
+    whole = record.pop("transaction", None) if isinstance(record.get("transaction"), dict) else {}
+    inner = {"transaction_id" if key == "id" else key: value for key, value in whole.items()}
+    record = inner | record
+    metadata = record.pop("metadata", None)
+    facts = record.pop("facts", None)
+    for field, value in (("metadata", metadata), ("facts", facts)):
+        if value is not None and not isinstance(value, dict):
+            raise InputError(f"expected an object, got {_json_type(value)}", field=field)
+    record |= {FACTS + key: value for key, value in (facts or {}).items()}
+    return record, metadata or {}
+
+
+def _is_unicode(row: dict[str, Any]) -> bool:
+    try:
+        json.dumps(row, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _json_column(name: str, values: list[Any]) -> Column:
+    """A series where one type fits all, so that it can be read column-wise; else the cells as they are."""
+    types = {type(value) for value in values} - {type(None)}
+    if len(types) != 1:
+        return values
+    (only,) = types
+    if only is int and any(value is not None and abs(value) >= 2**53 for value in values):
+        return values
+    dtype = {str: pl.String, bool: pl.Boolean, int: pl.Int64, float: pl.Float64}.get(only)
+    return values if dtype is None else pl.Series(name, values, dtype=dtype)
+
+
+def _json_type(value: object) -> str:
+    names = {dict: "an object", list: "a list", str: "text", bool: "a flag", type(None): "null"}
+    return names.get(type(value), "a number")
+
+
+def _read_parquet(data: bytes, name: str) -> Table:
+    """Columns keep their types; a ``facts`` struct becomes columns and a ``metadata`` struct is kept apart."""
+    try:
+        frame = pl.read_parquet(io.BytesIO(data))
+    except (pl.exceptions.PolarsError, OSError) as problem:
+        raise InputError(f"not readable as Parquet: {str(problem).splitlines()[0]}", file=name) from problem
+    columns = {column: _simple_type(frame[column]) for column in frame.columns}
+    metadata = columns.pop("metadata").to_list() if frame.schema.get("metadata") == pl.Struct else []
+    if frame.schema.get("facts") == pl.Struct:
+        facts = columns.pop("facts").struct.unnest()
+        columns |= {FACTS + fact: _simple_type(facts[fact]) for fact in facts.columns}
+    rows = range(1, frame.height + 1)
+    return Table(name, dict[str, Column](columns), rows, typed=True, metadata=[one or {} for one in metadata])
+
+
+def _simple_type(series: pl.Series) -> pl.Series:
+    """Categories as text, and durations as seconds."""
+    if series.dtype in (pl.Categorical, pl.Enum, pl.Null):
+        return series.cast(pl.String)
+    return series.dt.total_seconds() if series.dtype == pl.Duration else series
+
+
+_READERS: dict[str, Callable[[bytes, str], Table]] = {
+    "json": _read_json,
+    "jsonl": _read_json_lines,
+    "ndjson": _read_json_lines,
+    "csv": partial(_read_csv, separator=","),
+    "tsv": partial(_read_csv, separator="\t"),
+    "parquet": _read_parquet,
+}
+"""How each kind of file is read, by its ending."""

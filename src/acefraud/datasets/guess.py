@@ -1,34 +1,75 @@
-"""A first mapping for a file that nobody has described yet."""
+"""A first mapping for a file that has none: columns are recognised by their names and by what they hold."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
-import numpy as np
 import polars as pl
 
-from acefraud.core.timestamps import UNKNOWN, Micros
-from acefraud.datasets.labels import LabelReader, plain_texts
+from acefraud.core.fact_names import NAMED_FACTS, words_for
+from acefraud.core.timestamps import UNKNOWN
+from acefraud.datasets.columns import plain_texts
+from acefraud.datasets.labels import LabelReader
 from acefraud.datasets.mapping import SchemaMapping
-from acefraud.datasets.names import (
-    PLACES,
-    USUAL_NAMES,
-    names_a_label,
-    names_an_amount,
-    names_an_entity,
-    plain_name,
-)
 from acefraud.datasets.table import FACTS, Column
-from acefraud.datasets.time_parts import read_time_parts
-from acefraud.datasets.times import look_like_times, read_times
-from acefraud.history.plan import HistoryPlan, entity_name
+from acefraud.datasets.times import look_like_times, read_time_parts, read_times
+from acefraud.facts.history.plan import HistoryPlan, entity_name
 
 _HEAD = 2000
-"""Rows that are looked at where a sample tells enough."""
+"""Rows to look at where a sample is enough."""
 _REPEATS = 0.05
-"""Share of rows with a value that others have too, from which an id tells of those who come again. Few who come often
-are enough: a mean of rows per value would miss them."""
+"""Share of rows with an id that other rows have too, from which the id counts as an entity. A few frequent entities are
+enough; a mean of rows per id would miss them."""
 _MOST_ENTITIES = 4
+
+_LABEL = """answer label is_fraud fraud class target fraudulent is_fraudulent tx_fraud fraud_flag
+    fraud_label fraud_bool has_cbk chargeback is_chargeback fraud_found_p fraud_found fraud_reported fraud_ind
+    ground_truth verdict truth outcome"""
+_ID = """transaction_id tx_id txn_id trans_id trx_id transaction_number trans_num id payment_id order_id case_id
+    claim_id uuid"""
+_TIME = """timestamp datetime tx_datetime transaction_datetime transaction_timestamp transaction_time transaction_date
+    tx_time tx_date txn_date txn_time purchase_time purchase_date event_time event_timestamp payment_time order_date
+    trans_date_trans_time transaction_dt created_at date_time time date claim_date"""
+_TEXT = "query text description narrative narration analyst_text memo message notes"
+_AMOUNT = """amount tx_amount transaction_amount txn_amount amt transaction_amt purchase_value purchase_amount
+    payment_amount order_amount total_amount claim_amount total_claim_amount value"""
+_KNOWN_AT = "known_at label_time label_date labelled_at reported_at chargeback_date chargeback_time cbk_date"
+_ENTITY = re.compile(
+    r"(?:^|_)(?:id|uuid|guid|iban|e_?mail|ip|ip_address)$"
+    r"|(?:^|_)(?:card|cc|account|acct|policy|phone|iban|passport|ssn)_?(?:number|num|no|nr|hash)$"
+)
+_LEAK = re.compile(r"fraud|label|chargeback|chargedback|cbk")
+_SUM = re.compile(r"^(?:amount|amt|value)_|_(?:amount|amt)$")
+_PLACES: dict[str, tuple[str, ...]] = {
+    "latitude": ("latitude", "lat", "geolat"),
+    "longitude": ("longitude", "lon", "long", "lng", "geolon", "geolong", "geolng"),
+}
+"""The plain names of columns with a place."""
+
+
+def plain_name(column: str) -> str:
+    """A name without case and punctuation, so that ``isFraud`` and ``is_fraud`` are the same.
+
+    >>> plain_name("TX_Fraud"), plain_name("FraudFound_P")
+    ('txfraud', 'fraudfoundp')
+    """
+    return re.sub(r"[^0-9a-z]+", "", column.lower())
+
+
+_USUAL_NAMES: dict[str, tuple[str, ...]] = {
+    role: tuple(plain_name(name) for name in names.split())
+    for role, names in (
+        ("label", _LABEL),
+        ("known_at", _KNOWN_AT),
+        ("id", _ID),
+        ("time", _TIME),
+        ("text", _TEXT),
+        ("amount", _AMOUNT),
+        ("difficulty", "difficulty"),
+    )
+}
+"""For each role, the plain names of columns that may fill it, the most likely first."""
 
 
 def guess_mapping(
@@ -38,10 +79,10 @@ def guess_mapping(
     given: SchemaMapping | None = None,
     need_label: bool = True,
 ) -> SchemaMapping:
-    """Complete a mapping by the usual names and, where there is a sample, by what the columns hold.
+    """Complete a mapping by the usual names and, given a sample, by what the columns hold.
 
     What is given stays. A column that is listed as known, or whose kind is given, is kept even if it looks like an
-    id; ``why`` says of each ignored column what gave it away. Ids that come again become entities with a history.
+    id. ``why`` gives the reason for each ignored column. Ids that repeat become entities with a history.
 
     >>> guessed = guess_mapping(["TX_ID", "TX_DATETIME", "CUSTOMER_ID", "TX_AMOUNT", "TX_FRAUD", "TX_FRAUD_SCENARIO"])
     >>> guessed.id, guessed.time, guessed.amount, guessed.label
@@ -51,51 +92,51 @@ def guess_mapping(
     """
     given = given or SchemaMapping()
     sample = sample or {}
-    roles = _guess_roles(columns, sample, given, need_label=need_label)
-    found = given.model_copy(update=roles)
+    found = given.model_copy(update=_guess_roles(columns, sample, given, need_label=need_label))
     if given.history is None:
         found = found.model_copy(update={"history": _guess_history(columns, sample, found)})
-    remembered = {column: _remembered_as(found.history, column) for column in found.entities if column in columns}
+    entities = [column for column in found.entities if column in columns]
     if given.ignore is not None:
-        return found.model_copy(update={"ignore": tuple(dict.fromkeys([*given.ignore, *remembered]))})
-    why = {**dict(_ignored(columns, sample, found)), **remembered}
+        return found.model_copy(update={"ignore": tuple(dict.fromkeys([*given.ignore, *entities]))})
+    why = dict(_ignored(columns, sample, found))
+    for column in entities:
+        name = found.history.name_of(column) if found.history else column
+        why[column] = f"an id that repeats: the history of each {name} becomes facts"
     ignore = tuple(column for column in columns if column in why)
     return found.model_copy(update={"ignore": ignore, "why": {**given.why, **why}})
 
 
-def _remembered_as(history: HistoryPlan | None, column: str) -> str:
-    name = history.name_of(column) if history else column
-    return f"an id that comes again: what is remembered of each {name} becomes facts"
-
-
 def _guess_history(columns: Sequence[str], sample: Mapping[str, Column], found: SchemaMapping) -> HistoryPlan | None:
-    """Ids that come again are remembered, where the time says what was before what."""
+    """Ids that repeat are entities with a history, if there is a time to order them."""
     if not found.has_time:
         return None
-    parts = {column for _, column in found.roles()} | _listed(found)
-    free = [column for column in columns if column not in parts and not column.startswith(FACTS)]
     entities: dict[str, str] = {}
-    for column in free:
-        if names_an_entity(column) and not names_a_label(column) and _comes_again(sample.get(column)):
+    for column in _free_columns(columns, found):
+        if names_an_entity(column) and not names_a_label(column) and _repeats(sample.get(column)):
             entities.setdefault(entity_name(column), column)
     if not entities:
         return None
-    places = {key: next((one for one in columns if plain_name(one) in names), "") for key, names in PLACES.items()}
+    places = {key: next((one for one in columns if plain_name(one) in names), "") for key, names in _PLACES.items()}
     return HistoryPlan(entities=tuple(entities.values())[:_MOST_ENTITIES], **(places if all(places.values()) else {}))
 
 
-def _comes_again(column: Column | None) -> bool:
-    """Whether values of a column repeat, but are not one and the same."""
+def _repeats(column: Column | None) -> bool:
+    """Whether values of a column repeat, but are not all the same."""
     if column is None or (isinstance(column, pl.Series) and column.dtype.is_nested()):
         return False
-    there = pl.Series(plain_texts(column)) if isinstance(column, list) else column
-    there = there.drop_nulls()
-    return there.n_unique() > 1 and int(there.is_duplicated().sum()) >= _REPEATS * len(there)
+    present = (pl.Series(plain_texts(column)) if isinstance(column, list) else column).drop_nulls()
+    return present.n_unique() > 1 and int(present.is_duplicated().sum()) >= _REPEATS * len(present)
 
 
 def _listed(mapping: SchemaMapping) -> set[str]:
-    """Columns that somebody meant to have as facts."""
+    """Columns that the mapping names as facts."""
     return {*mapping.known, *mapping.numbers, *mapping.flags, *mapping.categories, *mapping.rename}
+
+
+def _free_columns(columns: Sequence[str], mapping: SchemaMapping) -> list[str]:
+    """Columns without a role that the mapping does not name as facts."""
+    used = {column for _, column in mapping.roles()} | _listed(mapping)
+    return [column for column in columns if column not in used and not column.startswith(FACTS)]
 
 
 def _guess_roles(
@@ -104,7 +145,7 @@ def _guess_roles(
     taken = {column for _, column in given.roles()} | _listed(given) | set(given.ignore or ())
     times = {column for _, column in given.named_times()}
     roles: dict[str, str] = {}
-    for role, names in USUAL_NAMES.items():
+    for role, names in _USUAL_NAMES.items():
         if getattr(given, role) is not None:
             continue
         if role == "time" and given.time_parts:
@@ -115,9 +156,13 @@ def _guess_roles(
         named = sorted((c for c in free if plain_name(c) in names), key=lambda c: names.index(plain_name(c)))
         fitting = [column for column in named if column not in sample or _fits(role, sample[column])]
         if role == "label" and need_label:
-            fitting = fitting or named or [c for c in free if "fraud" in plain_name(c) and _two_valued(sample.get(c))]
+            fitting = (
+                fitting
+                or named
+                or [c for c in free if "fraud" in plain_name(c) and c in sample and _share_of_labels(sample[c]) == 1.0]
+            )
         if role == "time":
-            fitting = fitting or [c for c in free if c in sample and _is_of_times(sample[c])]
+            fitting = fitting or [c for c in free if c in sample and _holds_times(sample[c])]
         if role == "amount":
             fitting = fitting or [c for c in free if names_an_amount(c)]
         if role == "difficulty" and not roles.get("text"):
@@ -138,11 +183,11 @@ def _fits(role: str, column: Column) -> bool:
     return True
 
 
-def _is_of_times(column: Column) -> bool:
-    """Whether a column holds dates and times, whatever it is called. Numbers do not count: they may be anything."""
+def _holds_times(column: Column) -> bool:
+    """Whether a column of any name holds dates and times. Numbers do not count: they may be anything."""
     if isinstance(column, list) or not (column.dtype == pl.String or column.dtype.is_temporal()):
         return False
-    return look_like_times(column, at_least=0.95)
+    return look_like_times(column)
 
 
 def _share_of_labels(column: Column) -> float:
@@ -151,43 +196,29 @@ def _share_of_labels(column: Column) -> float:
     return sum(reader(text) is not None for text in texts) / len(texts) if texts else 1.0
 
 
-def _two_valued(column: Column | None) -> bool:
-    return column is not None and _share_of_labels(column) == 1.0
-
-
-def _ignored(columns: Sequence[str], sample: Mapping[str, Column], found: SchemaMapping) -> Iterable[tuple[str, str]]:
-    parts = {column for _, column in found.roles()} | _listed(found)
-    clock = _Clock(_some_times(sample, found))
-    for column in columns:
-        if column in parts or column.startswith(FACTS):
+def _ignored(columns: Sequence[str], sample: Mapping[str, Column], found: SchemaMapping) -> Iterator[tuple[str, str]]:
+    """The columns that should not become facts, each with the reason."""
+    order = _time_order(sample, found)
+    for column in _free_columns(columns, found):
+        cells = sample.get(column)
+        if plain_name(column) == "metadata":
+            yield column, "metadata never becomes facts"
+        elif found.label and names_a_label(column):
+            yield column, "looks like another name for the label: it would leak the answer"
+        elif names_an_entity(column):
+            yield column, "an id: a rule about it would not generalise"
+        elif not isinstance(cells, pl.Series) or cells.dtype.is_nested():
             continue
-        reason = _reason(column, sample.get(column), clock, has_label=bool(found.label))
-        if reason:
-            yield column, reason
-
-
-def _reason(column: str, cells: Column | None, clock: _Clock, *, has_label: bool) -> str | None:
-    if plain_name(column) == "metadata":
-        return "metadata never becomes facts"
-    if has_label and names_a_label(column):
-        return "sounds like the label in other words: it would leak the answer"
-    if names_an_entity(column):
-        return "an id: a rule about it would be learnt by heart"
-    if not isinstance(cells, pl.Series) or cells.dtype.is_nested():
-        return None
-    return _reason_in_cells(cells, clock)
-
-
-def _reason_in_cells(cells: pl.Series, clock: _Clock) -> str | None:
-    if _one_value_per_row(cells):
-        return "a different value in nearly every row"
-    if cells.dtype.is_temporal() or (cells.dtype == pl.String and _is_worded_time(cells)):
-        return "another time"
-    return "counts on with the time: a rule about it would be about the calendar" if clock.goes_with(cells) else None
+        elif _one_value_per_row(cells):
+            yield column, "a different value in nearly every row"
+        elif cells.dtype.is_temporal() or (cells.dtype == pl.String and _is_worded_time(cells)):
+            yield column, "another time"
+        elif order is not None and _grows_with_time(cells, order):
+            yield column, "grows with time: a rule about it would be about the calendar"
 
 
 def _one_value_per_row(cells: pl.Series) -> bool:
-    """Measurements differ in every row too, so of numbers only whole ones count, and only in a fair number of rows."""
+    """Measurements differ in every row too, so of numbers only whole ones count, and only with at least 100 rows."""
     present = cells.drop_nulls()
     if len(present) < 20 or present.dtype.is_float():
         return False
@@ -206,34 +237,58 @@ def _is_worded_time(cells: pl.Series) -> bool:
     return len(head) > 0 and head.cast(pl.Float64, strict=False).has_nulls() and look_like_times(head)
 
 
-def _some_times(sample: Mapping[str, Column], found: SchemaMapping) -> Micros:
-    """Times from all over the file; none where nobody says what they are."""
-    if found.time_parts and found.time_parts.are_in(sample):
-        columns = {name: _spread(sample[name]) for _, name in found.time_parts.named_columns()}
-        return read_time_parts(columns, found.time_parts)[0]
+def _time_order(sample: Mapping[str, Column], found: SchemaMapping) -> pl.Series | None:
+    """The order in time of cells from all over the file; None if it cannot be told."""
     column = sample.get(found.time or "")
-    return np.empty(0, dtype=np.int64) if column is None else read_times(_spread(column)).values
+    if found.time_parts and found.time_parts.are_in(sample):
+        columns = {name: _thinned(sample[name]) for _, name in found.time_parts.named_columns()}
+        times = read_time_parts(columns, found.time_parts)[0]
+    elif column is not None:
+        times = read_times(_thinned(column)).values
+    else:
+        return None
+    told = len(times) >= 20 and not (times == UNKNOWN).any() and bool((times != times[0]).any())
+    return pl.Series(times).arg_sort() if told else None
 
 
-class _Clock:
-    """Tells columns that only count on with the time, such as the number of the day."""
+def _grows_with_time(cells: pl.Series, order: pl.Series) -> bool:
+    """Whether a column only counts up with time, such as the number of the day."""
+    figures = cells[:: _step(cells)].cast(pl.Float64, strict=False)
+    return not figures.has_nulls() and figures.n_unique() > 1 and figures.gather(order).is_sorted()
 
-    def __init__(self, times: Micros) -> None:
-        self._order: pl.Series | None = None
-        if len(times) >= 20 and not (times == UNKNOWN).any() and (times != times[0]).any():
-            self._order = pl.Series(times).arg_sort()
 
-    def goes_with(self, cells: pl.Series) -> bool:
-        if self._order is None:
-            return False
-        figures = cells[:: _step(cells)].cast(pl.Float64, strict=False)
-        return not figures.has_nulls() and figures.n_unique() > 1 and figures.gather(self._order).is_sorted()
+def _thinned(column: Column) -> Column:
+    """Cells from all over a column."""
+    return column[:: _step(column)]
 
 
 def _step(column: Column) -> int:
     return max(1, len(column) // _HEAD)
 
 
-def _spread(column: Column) -> Column:
-    """Cells from all over a column."""
-    return column[:: _step(column)]
+def names_an_entity(column: str) -> bool:
+    """Whether the name of a column says that it holds ids of entities.
+
+    >>> names_an_entity("customer_id"), names_an_entity("CustomerID"), names_an_entity("paid")
+    (True, True, False)
+    """
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", column)
+    return _ENTITY.search(re.sub(r"[\s.-]+", "_", snake).lower()) is not None
+
+
+def names_an_amount(column: str) -> bool:
+    """Whether the name of a column says that it is an amount.
+
+    >>> names_an_amount("value_brl"), names_an_amount("usual_amount"), names_an_amount("amount_to_usual")
+    (True, False, False)
+    """
+    return words_for(column.lower()) is None and _SUM.search(column.lower()) is not None
+
+
+def names_a_label(column: str) -> bool:
+    """Whether a column looks like another name for the label. Facts that the engine knows by name never do.
+
+    >>> names_a_label("TX_FRAUD_SCENARIO"), names_a_label("fraud_reports")
+    (True, False)
+    """
+    return column.lower() not in NAMED_FACTS and _LEAK.search(plain_name(column)) is not None

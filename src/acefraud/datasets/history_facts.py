@@ -1,4 +1,4 @@
-"""The facts that a declared history gives, from the columns of a dataset."""
+"""History facts of whole datasets, from the columns that a mapping declares."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from acefraud.core.table import Codes, Columns, FactTable, Flags, Numbers
-from acefraud.core.timestamps import UNKNOWN, Micros
-from acefraud.core.transactions import Cases, Transactions, Words
-from acefraud.datasets.assembly import fact_names
-from acefraud.datasets.distinct import Places
-from acefraud.datasets.mapping import SchemaMapping
-from acefraud.history.columns import history_columns
-from acefraud.history.events import HistoryEvents
-from acefraud.history.plan import HistoryPlan
+from acefraud.core.arrays import FloatArray, IntArray
+from acefraud.core.table import Categories, Codes, Columns, FactTable, Flags
+from acefraud.core.timestamps import UNKNOWN
+from acefraud.core.transactions import Cases, Transactions
+from acefraud.datasets.mapping import SchemaMapping, fact_names
+from acefraud.facts.history.columns import history_columns
+from acefraud.facts.history.events import HistoryEvents
+from acefraud.facts.history.plan import HistoryPlan
 
 
 def history_facts(mapping: SchemaMapping, cases: Cases, waiting: Transactions) -> Columns:
-    """The facts of each case, as if each had been decided in its turn. Transactions still waiting for a label count.
+    """The history facts of each case, as if each had been decided in its turn.
 
-    The turn is that of time where every row has one; otherwise cases come before what waits, each as they stand.
+    Transactions that wait for a label count too. Rows are taken in the order of time if all have one; otherwise the
+    cases come before the waiting transactions.
 
     >>> from datetime import UTC, datetime
     >>> from acefraud.core.transaction import Case, Transaction
@@ -43,40 +43,40 @@ def history_facts(mapping: SchemaMapping, cases: Cases, waiting: Transactions) -
         found = history_columns(plan, _events(mapping, plan, rows, labels, known_at))
     else:
         found = history_columns(plan, _events(mapping, plan, rows.take(order), labels[order], known_at[order]))
-        for numbers in found.numbers.values():  # in place: a second table of this width is too much to ask
+        for numbers in found.numbers.values():  # in place: a second table of this width may not fit in memory
             numbers[order] = numbers.copy()
         for flags in found.flags.values():
             flags[order] = flags.copy()
     return found.take(slice(len(cases)))
 
 
-def usual_known_at(cases: Cases, plan: HistoryPlan) -> Micros:
-    """When each label became known; after the usual delay where nothing says when."""
+def usual_known_at(cases: Cases, plan: HistoryPlan) -> IntArray:
+    """When each label became known; after the usual delay if nothing says when."""
     times = cases.transactions.times
     usual = np.where(times == UNKNOWN, UNKNOWN, times + plan.delay)
     return np.where(cases.known_at == UNKNOWN, usual, cases.known_at)
 
 
 def has_amounts(mapping: SchemaMapping) -> bool:
-    """Whether transactions that are read by a mapping have amounts at all."""
+    """Whether transactions that are read by this mapping have amounts."""
     return bool(mapping.amount) or "amount" in fact_names(mapping, mapping.numbers).values()
 
 
-def _order(rows: Transactions) -> Places | None:
-    """The places of the rows by time; None where they stand in order, or some has no time."""
+def _order(rows: Transactions) -> IntArray | None:
+    """The order of the rows by time; None if they are in order already, or if any has no time."""
     if not rows.timed or bool((np.diff(rows.times) >= 0).all()):
         return None
     return np.argsort(rows.times, kind="stable")
 
 
-def _fact_columns(mapping: SchemaMapping, plan: HistoryPlan) -> dict[str, str]:
-    """The columns for categories and places that are facts too, with the names of those."""
+def fact_columns(mapping: SchemaMapping, plan: HistoryPlan) -> dict[str, str]:
+    """The columns for categories and places that are facts too, with the names of the facts."""
     return fact_names(mapping, [column for column in (plan.category, plan.latitude, plan.longitude) if column])
 
 
 def _needed(rows: Transactions, mapping: SchemaMapping, plan: HistoryPlan) -> Transactions:
-    """Only what a history looks at."""
-    facts = {"amount", *_fact_columns(mapping, plan).values()}
+    """The rows with only the columns that a history uses."""
+    facts = {"amount", *fact_columns(mapping, plan).values()}
     columns = {column for _, column in plan.named_columns()}
     given = rows.facts.columns
     kept = Columns(
@@ -89,13 +89,13 @@ def _needed(rows: Transactions, mapping: SchemaMapping, plan: HistoryPlan) -> Tr
 
 
 def _events(
-    mapping: SchemaMapping, plan: HistoryPlan, rows: Transactions, labels: Flags, known_at: Micros
+    mapping: SchemaMapping, plan: HistoryPlan, rows: Transactions, labels: Flags, known_at: IntArray
 ) -> HistoryEvents:
-    facts = _fact_columns(mapping, plan)
-    nobody: Words = (np.full(len(rows), -1, dtype=np.int32), ())
+    facts = fact_columns(mapping, plan)
+    unknown: Categories = (np.full(len(rows), -1, dtype=np.int32), ())
     return HistoryEvents(
         time=rows.times,
-        entities={column: rows.entities.get(column, nobody)[0] for column in plan.entities},
+        entities={column: rows.entities.get(column, unknown)[0] for column in plan.entities},
         ids=rows.ids,
         amount=rows.facts.numbers("amount") if has_amounts(mapping) else None,
         category=_categories(rows, plan.category, facts.get(plan.category)) if plan.category else None,
@@ -107,17 +107,17 @@ def _events(
 
 
 def _categories(rows: Transactions, column: str, fact: str | None) -> Codes:
-    """A code for each category, from the column beside the facts or from the fact that it became."""
+    """A code for each category, from the column itself or from the fact that it became."""
     found = np.full(len(rows), -1, dtype=np.int32)
     code: dict[str, int] = {}
-    for codes, words in (*_beside(rows, column), *(_in_words(rows.facts, fact) if fact else ())):
+    for codes, words in (*_entity_words(rows, column), *(_as_words(rows.facts, fact) if fact else ())):
         known = np.array([*(code.setdefault(word, len(code)) for word in words), -1], dtype=np.int32)
         found = np.where(found >= 0, found, known[codes])
     return found
 
 
-def _in_words(facts: FactTable, name: str) -> Iterator[Words]:
-    """The values of a fact, whatever their kind, as they are written."""
+def _as_words(facts: FactTable, name: str) -> Iterator[Categories]:
+    """The values of a fact as text, one kind after the other."""
     yield facts.categories(name)
     flags = facts.flags(name)
     yield flags.astype(np.int32), ("False", "True")
@@ -129,17 +129,17 @@ def _in_words(facts: FactTable, name: str) -> Iterator[Words]:
     yield codes, tuple(map(str, distinct.tolist()))
 
 
-def _degrees(rows: Transactions, column: str, fact: str | None) -> Numbers:
-    """A coordinate, from the column beside the facts or from the fact that it became. NaN where it is no number."""
+def _degrees(rows: Transactions, column: str, fact: str | None) -> FloatArray:
+    """A coordinate, from the column itself or from the fact that it became; NaN where it is no number."""
     found = rows.facts.numbers(fact) if fact else np.full(len(rows), np.nan)
     worded = [rows.facts.categories(fact)] if fact else []
-    for codes, words in (*worded, *_beside(rows, column)):
+    for codes, words in (*worded, *_entity_words(rows, column)):
         numbers = np.array([*map(_number, words), np.nan])
         found = np.where(codes >= 0, numbers[codes], found)
     return found
 
 
-def _beside(rows: Transactions, column: str) -> list[Words]:
+def _entity_words(rows: Transactions, column: str) -> list[Categories]:
     return [rows.entities[column]] if column in rows.entities else []
 
 

@@ -1,65 +1,34 @@
-"""Which column of a file plays which part, written down so that a person can read and correct it."""
+"""The mapping: which column of a file has which role, as TOML that a person can read and correct."""
 
 from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from acefraud.core.fact_names import Kind, words_for
 from acefraud.datasets.table import FACTS
-from acefraud.datasets.time_parts import TimeParts
 from acefraud.errors import ConfigurationError
-from acefraud.history.plan import HistoryPlan
+from acefraud.facts.history.plan import HistoryPlan
 
 ROLES = ("id", "time", "label", "amount", "text", "known_at", "difficulty")
 _LISTS = ("known", "ignore", "numbers", "flags", "categories")
-
-_COMMENTS = {
-    "id": 'column with the id of a transaction; "" makes ids from the position',
-    "time": "column with the time of a transaction",
-    "time_format": '"iso", "epoch", "epoch_ms", or a pattern like "%d/%m/%Y %H:%M"',
-    "label": "column that says what turned out to be true",
-    "fraud_values": "values of the label that mean fraud; empty: the usual words",
-    "legit_values": "values of the label that mean no fraud; empty: the usual words",
-    "amount": "column that becomes the fact 'amount'",
-    "text": "column with free text",
-    "known_at": "column with the time at which the label became known",
-    "difficulty": "column that says how hard a case is; never a fact",
-    "known": "columns to keep as facts; empty: all that play no other part",
-    "ignore": "columns that never become facts",
-    "numbers": "columns that hold numbers",
-    "flags": "columns that hold true or false",
-    "categories": "columns that hold categories, even if they look like numbers",
-    "rising": "facts of which more never lowers the risk",
-    "falling": "facts of which more never raises the risk",
-    "sensitive": "columns or facts that no language model may see; they are masked before any call",
-    "rename": "column = fact name",
-    "time_parts": "columns with the parts of the time, where no single column holds it",
-    "time_parts.year": "",
-    "time_parts.month": "as a number or by its English name",
-    "time_parts.week": "week of the month",
-    "time_parts.day": "day of the month; without week and day it is the first",
-    "elapsed": "fact = [column with a time, column with a later time]: the seconds in between",
-    "history": "what is remembered of whom, for facts with memory; no entities: nothing",
-    "history.entities": "columns that say who or what; they never become facts themselves",
-    "history.windows": 'how far back is looked, each as a number of hours or days: "24h", "7d"',
-    "history.label_delay": "how long labels take where no column says when they became known",
-    "history.label_patience": "how long after the longest window a label is still waited for",
-    "history.category": "column with the kind of a purchase, for the usual amount in it",
-    "history.latitude": "columns with the place, in degrees",
-    "history.longitude": "",
-    "history.pair_memory": "after how many transactions of an entity one that it met is forgotten",
-    "history.names": "column = how its entity is called in facts",
-    "why": "what the guess had in mind; read by nobody but you",
-}
+_DISJOINT = (
+    ("known", "ignore", "column"),
+    ("rising", "falling", "fact"),
+    ("numbers", "flags", "column"),
+    ("numbers", "categories", "column"),
+    ("flags", "categories", "column"),
+    ("fraud_values", "legit_values", "value"),
+)
 
 
 def _label_text(value: Any) -> Any:
-    """In TOML a label may stand as 1 or true; it is compared as text."""
+    """Labels are compared as text, but TOML may have them as 1 or true."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | float) else value
@@ -68,42 +37,109 @@ def _label_text(value: Any) -> Any:
 LabelText = Annotated[str, BeforeValidator(_label_text)]
 
 
+class TimeParts(BaseModel):
+    """The columns with the parts of a time. Without day and week, it is the first of the month.
+
+    >>> TimeParts(year="Year", month="Month", week="Week", day="Day")
+    Traceback (most recent call last):
+    acefraud.errors.ConfigurationError: 'time_parts.week' and 'time_parts.day' exclude each other
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    year: str
+    month: str
+    """As a number or by its English name."""
+    week: str = ""
+    """Week of the month."""
+    day: str = ""
+    """Day of the month; without week and day, the first of the month."""
+
+    @model_validator(mode="after")
+    def _check(self) -> TimeParts:
+        if self.week and self.day:
+            raise ConfigurationError("'time_parts.week' and 'time_parts.day' exclude each other")
+        owners: dict[str, str] = {}
+        for key, column in self.named_columns():
+            if (other := owners.setdefault(column, key)) != key:
+                raise ConfigurationError(f"'{other}' and '{key}' both name the column '{column}'")
+        for key in ("year", "month"):
+            if not getattr(self, key):
+                raise ConfigurationError(f"'time_parts.{key}': expected the name of a column")
+        return self
+
+    def are_in(self, columns: Container[str]) -> bool:
+        """Whether a file has all of these columns."""
+        return all(column in columns for _, column in self.named_columns())
+
+    def named_columns(self) -> Iterator[tuple[str, str]]:
+        """Every column that is named, with the key that names it."""
+        for key in type(self).model_fields:
+            if column := getattr(self, key):
+                yield f"time_parts.{key}", column
+
+
 class SchemaMapping(BaseModel):
-    """How the columns of a file are to be read. What is not said is guessed; ``""`` says that there is none.
+    """How the columns of a file are read. What is left out is guessed; ``""`` means that there is none.
+
+    `describe` writes the docstring of each field as its comment.
 
     >>> SchemaMapping(label="is_fraud", text="is_fraud")
     Traceback (most recent call last):
     acefraud.errors.ConfigurationError: 'label' and 'text' both name the column 'is_fraud'
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     id: str | None = None
+    """Column with the id of a transaction; "" makes ids from the content."""
     time: str | None = None
+    """Column with the time of a transaction."""
     time_format: str | None = None
+    """One of "iso", "epoch" and "epoch_ms", or a pattern like "%d/%m/%Y %H:%M"."""
     label: str | None = None
+    """Column with the label: what turned out to be true."""
     fraud_values: tuple[LabelText, ...] = ()
+    """Label values that mean fraud; empty: the usual words."""
     legit_values: tuple[LabelText, ...] = ()
+    """Label values that mean no fraud; empty: the usual words."""
     amount: str | None = None
+    """Column that becomes the fact 'amount'."""
     text: str | None = None
+    """Column with free text."""
     known_at: str | None = None
+    """Column with the time at which the label became known."""
     difficulty: str | None = None
+    """Column that says how hard a case is; never a fact."""
     known: tuple[str, ...] = ()
+    """Columns to keep as facts; empty: all that have no other role."""
     ignore: tuple[str, ...] | None = None
+    """Columns that never become facts."""
     numbers: tuple[str, ...] = ()
+    """Columns that hold numbers."""
     flags: tuple[str, ...] = ()
+    """Columns that hold true or false."""
     categories: tuple[str, ...] = ()
+    """Columns that hold categories, even if they look like numbers."""
     rising: tuple[str, ...] = ()
+    """Facts where a higher value never lowers the risk."""
     falling: tuple[str, ...] = ()
+    """Facts where a higher value never raises the risk."""
     sensitive: tuple[str, ...] = ()
+    """Columns or facts that no language model may see; they are masked before any call."""
     rename: Mapping[str, str] = Field(default_factory=dict)
+    """Column = fact name."""
     time_parts: TimeParts | None = None
+    """Columns with the parts of the time, where no single column holds it."""
     elapsed: Mapping[str, tuple[str, str]] = Field(default_factory=dict)
+    """Fact = [column with a time, column with a later time]: the seconds in between."""
     history: HistoryPlan | None = None
+    """Entities whose past becomes facts; no entities: no history."""
     why: Mapping[str, str] = Field(default_factory=dict)
+    """Why the guess ignores a column; only for you to read."""
 
     @model_validator(mode="after")
-    def _consistent(self) -> SchemaMapping:
+    def _check(self) -> SchemaMapping:
         parts: dict[str, str] = {}
         for role, column in self.roles():
             if column in parts:
@@ -119,16 +155,14 @@ class SchemaMapping(BaseModel):
         self._check_entities(parts)
         if self.text and self.text in self.sensitive:
             raise ConfigurationError(f"'text' and 'sensitive' both name the column '{self.text}'")
-        _disjoint(self, "known", "ignore")
-        _disjoint(self, "rising", "falling", what="fact")
-        _disjoint(self, "numbers", "flags")
-        _disjoint(self, "numbers", "categories")
-        _disjoint(self, "flags", "categories")
-        _disjoint(self, "fraud_values", "legit_values", what="value")
+        for one, other, what in _DISJOINT:
+            for name in getattr(self, one) or ():
+                if name in (getattr(self, other) or ()):
+                    raise ConfigurationError(f"'{one}' and '{other}' both name the {what} '{name}'")
         return self
 
     def _check_times(self, parts: Mapping[str, str]) -> None:
-        """There is one time, and what is known only with the label makes no fact."""
+        """There is one time, and columns that are known only with the label make no fact."""
         if self.time and self.time_parts:
             raise ConfigurationError(f"'time' names the column '{self.time}', and 'time_parts' says the time too")
         for key, column in self.named_times():
@@ -137,7 +171,7 @@ class SchemaMapping(BaseModel):
                 raise ConfigurationError(f"'{other}' and '{key}' both name the column '{column}'")
 
     def _check_entities(self, parts: Mapping[str, str]) -> None:
-        """An entity plays no other part, and is no fact: what would be learnt of it is learnt by heart."""
+        """An entity has no other role and is no fact: rules about single ids do not generalise."""
         facts = {column: key for key in ("known", "numbers", "flags", "categories") for column in getattr(self, key)}
         for column in self.entities:
             other = parts.get(column) or facts.get(column) or ("rename" if column in self.rename else None)
@@ -154,12 +188,12 @@ class SchemaMapping(BaseModel):
 
     @property
     def has_time(self) -> bool:
-        """Whether it says when a transaction was."""
+        """Whether it names the time of a transaction."""
         return bool(self.time or self.time_parts)
 
     @property
     def sensitive_facts(self) -> tuple[str, ...]:
-        """What is sensitive, also by the names that the facts of such columns have.
+        """The sensitive columns, and the facts that they become.
 
         >>> SchemaMapping(sensitive=("mail", "sum"), rename={"mail": "contact"}, amount="sum").sensitive_facts
         ('mail', 'sum', 'contact', 'amount')
@@ -170,11 +204,11 @@ class SchemaMapping(BaseModel):
 
     @property
     def entities(self) -> tuple[str, ...]:
-        """The columns that say who or what."""
+        """The columns that name entities."""
         return self.history.entities if self.history else ()
 
     def roles(self) -> Iterator[tuple[str, str]]:
-        """The parts that are played, each with its column."""
+        """The roles that are filled, each with its column."""
         for role in ROLES:
             column = getattr(self, role)
             if column:
@@ -195,7 +229,7 @@ class SchemaMapping(BaseModel):
     def require_columns(
         self, columns: Sequence[str], *, file: str, place: str = "mapping", optional: frozenset[str] = frozenset()
     ) -> None:
-        """Refuse a column that the file does not have, rather than read on without it."""
+        """Raise an error for a column that the file does not have."""
         there = set(columns)
         for key, column in self.named_columns():
             if column not in there and key not in optional:
@@ -205,7 +239,7 @@ class SchemaMapping(BaseModel):
                 )
 
     def only(self, columns: Collection[str]) -> SchemaMapping:
-        """What it says of these columns; the rest is left to be guessed.
+        """The part of the mapping that concerns these columns; the rest is left to be guessed.
 
         >>> SchemaMapping(label="class", text="", numbers=("a", "b")).only(["a", "text"]).numbers
         ('a',)
@@ -223,42 +257,33 @@ class SchemaMapping(BaseModel):
         return self.model_copy(update=changes)
 
     def describe(self) -> str:
-        """The mapping as TOML with a comment on every key, to be saved, corrected and given back.
+        """The mapping as TOML with a comment on every key, to save, correct and pass back.
 
         >>> parse_mapping(SchemaMapping(label="class").describe()).label
         'class'
         """
-        plain, tables = _written(self)
-        return "".join(plain + tables)
+        keys, tables = _as_toml(self)
+        return "".join(keys + tables)
 
 
-_TABLES: dict[str, type[BaseModel]] = {"history": HistoryPlan, "time_parts": TimeParts}
-
-
-def _written(model: BaseModel, path: str = "") -> tuple[list[str], list[str]]:
+def _as_toml(model: BaseModel, path: str = "") -> tuple[list[str], list[str]]:
     """The keys of a model as TOML, and its tables, which have to follow them."""
-    plain: list[str] = []
+    keys: list[str] = []
     tables: list[str] = []
-    for key in type(model).model_fields:
-        value, comment = getattr(model, key), _COMMENTS[f"{path}{key}"]
-        said = f"# {comment}\n" if comment else ""
+    for key, field in type(model).model_fields.items():
+        value = getattr(model, key)
+        comment = f"# {field.description}\n" if field.description else ""
         if isinstance(value, BaseModel):
-            keys, below = _written(value, f"{path}{key}.")
-            tables += [f"\n{said}[{path}{key}]\n{''.join(keys)}", *below]
+            inner, below = _as_toml(value, f"{path}{key}.")
+            tables += [f"\n{comment}[{path}{key}]\n{''.join(inner)}", *below]
         elif isinstance(value, Mapping):
             entries = "".join(f"{_quoted(name)} = {_toml(entry)}\n" for name, entry in value.items())
-            tables.append(f"\n{said}[{path}{key}]\n{entries}" if entries else "")
+            tables.append(f"\n{comment}[{path}{key}]\n{entries}" if entries else "")
         elif isinstance(value, tuple):
-            plain.append(f"{said}{key} = {_toml(value)}\n")
+            keys.append(f"{comment}{key} = {_toml(value)}\n")
         elif value is not None:
-            plain.append(f"{said}{key} = {value if isinstance(value, int) else _quoted(value)}\n")
-    return plain, tables
-
-
-def _disjoint(mapping: SchemaMapping, one: str, other: str, *, what: str = "column") -> None:
-    for name in getattr(mapping, one) or ():
-        if name in (getattr(mapping, other) or ()):
-            raise ConfigurationError(f"'{one}' and '{other}' both name the {what} '{name}'")
+            keys.append(f"{comment}{key} = {value if isinstance(value, int) else _quoted(value)}\n")
+    return keys, tables
 
 
 def _toml(value: str | tuple[str, ...]) -> str:
@@ -266,12 +291,12 @@ def _toml(value: str | tuple[str, ...]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A TOML basic string: as in JSON, but that DEL has to be escaped too."""
+    """A TOML basic string: as in JSON, but DEL has to be escaped too."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def parse_mapping(text: str, *, place: str = "mapping") -> SchemaMapping:
-    """A mapping from TOML; ``place`` is how errors call it."""
+    """A mapping from TOML; ``place`` names it in errors."""
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as broken:
@@ -288,13 +313,14 @@ def _first_problem(problem: ValidationError) -> str:
     first = problem.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        model = _TABLES.get(str(first["loc"][0]), SchemaMapping)
+        tables: dict[str, type[BaseModel]] = {"history": HistoryPlan, "time_parts": TimeParts}
+        model = tables.get(str(first["loc"][0]), SchemaMapping)
         return f"unknown key '{key}'; the keys are: {', '.join(model.model_fields)}"
     return f"key '{key}': {first['msg']}"
 
 
 def load_mapping(path: Path) -> SchemaMapping:
-    """A mapping from its file."""
+    """The mapping in a TOML file."""
     try:
         text = path.read_text("utf-8")
     except OSError as problem:
@@ -302,3 +328,40 @@ def load_mapping(path: Path) -> SchemaMapping:
     except UnicodeDecodeError as problem:
         raise ConfigurationError(f"{path}: the mapping is not valid UTF-8 at byte {problem.start}") from None
     return parse_mapping(text, place=str(path))
+
+
+def declared_kind(mapping: SchemaMapping, column: str) -> Kind | None:
+    """The kind that the mapping gives a column, or None."""
+    if column in mapping.categories:
+        return "category"
+    if column in mapping.flags:
+        return "flag"
+    return "number" if column in mapping.numbers or column == mapping.amount else None
+
+
+def fact_names(mapping: SchemaMapping, columns: Sequence[str]) -> dict[str, str]:
+    """The columns that become facts, each with the name of its fact.
+
+    >>> fact_names(SchemaMapping(amount="TX_AMOUNT", label="y"), ["TX_AMOUNT", "VPN", "Make", "facts.crypto", "y"])
+    {'TX_AMOUNT': 'amount', 'VPN': 'vpn', 'Make': 'Make', 'facts.crypto': 'crypto'}
+    """
+    used = {column for role, column in mapping.roles() if role != "amount"} | set(mapping.ignore or ())
+    wanted = [one for one in columns if one not in used]
+    if mapping.known:
+        wanted = [one for one in wanted if one in mapping.known or one == mapping.amount]
+    renamed = {mapping.amount or "": "amount", **mapping.rename}
+    named = {one: renamed.get(one) or one.removeprefix(FACTS) for one in wanted}
+    for column, fact in named.items():
+        known_name = fact.lower()
+        if column not in mapping.rename and words_for(known_name) and known_name not in named.values():
+            named[column] = known_name
+    owners: dict[str, str] = {}
+    for column, fact in named.items():
+        clash = None
+        if fact in mapping.elapsed:
+            clash = f"the column '{column}' and 'elapsed'"
+        elif (other := owners.setdefault(fact, column)) != column:
+            clash = f"the columns '{other}' and '{column}'"
+        if clash:
+            raise ConfigurationError(f"mapping: {clash} both become the fact '{fact}'; rename or ignore one")
+    return named

@@ -1,28 +1,31 @@
-"""A file as it was read: named columns, where each row stood, and the rows that could not be read at all."""
+"""A table: named columns, the number of each row in its file, and the rows that could not be read.
+
+Every source becomes a table first, and everything after works on the table.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
-
-import polars as pl
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from acefraud.errors import InputError
 
-Column = pl.Series | list[Any]
+if TYPE_CHECKING:
+    import polars as pl
+
+Column: TypeAlias = "pl.Series | list[Any]"
 """A series where all cells have one type; a plain list where a JSON file mixes types in one column."""
 
 FACTS = "facts."
-"""Columns that came from a row's own ``facts`` object carry this prefix, so that an error can name the place."""
+"""Prefix of the columns that come from a row's own ``facts`` object, so that an error can name the place."""
 
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
     """A row that was left out, and why.
 
-    ``row`` counts the records under the header from 1, as a spreadsheet would without its header; in a file of
-    JSON lines it is the line.
+    ``row`` counts the records under the header from 1; in a file of JSON lines it is the line.
 
     >>> print(BadRow("tx.csv", 7, "amount", "expected a number, got '12,5x'"))
     tx.csv, row 7, field 'amount': expected a number, got '12,5x'
@@ -52,9 +55,9 @@ class Table:
     typed: bool
     """False where every cell came as text, so that numbers and flags have to be recognised."""
     bad: tuple[BadRow, ...] = ()
-    metadata: Sequence[dict[str, Any]] = field(default=())
+    metadata: Sequence[dict[str, Any]] = ()
     open_ended: bool = False
-    """True where a column may be absent only because no row happened to bring it (JSON)."""
+    """True where a column may be absent only because no row happened to have it (JSON)."""
 
     @property
     def height(self) -> int:

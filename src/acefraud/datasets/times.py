@@ -1,32 +1,38 @@
-"""Times in the shapes that files bring them in, all made timezone-aware; a naive time is taken as UTC."""
+"""Times in the formats that files use: in one column, in several, or as the time between two. Naive times are UTC."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from calendar import month_name, monthrange
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import numpy as np
 import polars as pl
 
-from acefraud.core.timestamps import UNKNOWN, Micros, micros_of
-from acefraud.datasets.distinct import BadCells, distinct_values, spread
-from acefraud.datasets.labels import plain_text
+from acefraud.core.arrays import FloatArray, IntArray
+from acefraud.core.timestamps import UNKNOWN, micros_of
+from acefraud.datasets.columns import BadCells, distinct_values, is_null_word, plain_text, read_distinct, spread
+from acefraud.datasets.mapping import SchemaMapping, TimeParts
 from acefraud.datasets.table import Column
+
+BadParts = list[tuple[str, BadCells]]
+"""For each column, the cells that cannot be read."""
 
 ISO = "iso"
 EPOCH = "epoch"
 EPOCH_MS = "epoch_ms"
 
-# Two-digit years stand before four-digit ones, since the parser would take "15" for the year 15. Month first
-# stands before day first: where every cell can be read both ways, the mapping's time_format decides.
+# Two-digit years come before four-digit ones, since the parser would take "15" for the year 15. Month first comes
+# before day first; if every cell can be read both ways, the time_format of the mapping has to decide.
 _DAYS = ("%m/%d/%y", "%m/%d/%Y", "%d/%m/%y", "%d/%m/%Y", "%Y/%m/%d", "%d.%m.%y", "%d.%m.%Y", "%d-%m-%Y")
 _NAMED_DAYS = ("%d %b %Y", "%d-%b-%Y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y")
 _CLOCKS = (" %H:%M", " %H:%M:%S", " %H:%M:%S%.f", " %I:%M %p", " %I:%M:%S %p", "")
 _EARLIEST = micros_of(datetime(1900, 1, 1, tzinfo=UTC))
 _SAMPLE = 1000
-
-
+_MONTHS = {name[:length].lower(): at for at, name in enumerate(month_name) if at for length in range(3, len(name) + 1)}
+_MISSING = 0
 _EXPECTED = {
     ISO: "like 2025-01-31T14:05:00",
     EPOCH: "in seconds since 1970",
@@ -36,9 +42,9 @@ _EXPECTED = {
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """A column of times, the cells that are none, and the format that was found."""
+    """A column of times, the cells that cannot be read, and the format that was found."""
 
-    values: Micros
+    values: IntArray
     bad: BadCells
     format: str
 
@@ -59,15 +65,15 @@ def read_times(column: Column, time_format: str | None = None) -> Times:
     bad = [
         (int(place), f"expected a time {shape}, got {text[:60]!r}")
         for place in np.flatnonzero(values == UNKNOWN)
-        if (text := distinct[int(place)]) is not None and text.casefold() not in ("null", "none")
+        if not is_null_word(text := distinct[int(place)])
     ]
     return Times(values[places], spread(bad, places), chosen)
 
 
 def find_format(texts: pl.Series) -> str | None:
-    """The format that reads the most cells of a sample, or None where none reads any.
+    """The format that reads the most cells of a sample, or None if none reads any.
 
-    The sample is spread over the column: in a file sorted by time, the first days of January read both ways.
+    The sample is spread over the column: in a file sorted by time, the first days of January can be read both ways.
     """
     present = texts.drop_nulls()
     sample = present[:: max(1, len(present) // _SAMPLE)]
@@ -84,9 +90,9 @@ def find_format(texts: pl.Series) -> str | None:
 
 
 def shared_format(column: Column, time_format: str | None) -> str | None:
-    """The format of another column where it reads most cells of this one too; else None, and it has to be found.
+    """The format of another column if it reads most cells of this one too; else None, and it has to be found.
 
-    A single row would not tell day and month apart, so it is read as the column beside it.
+    A single row does not tell day and month apart, so it is read like the column beside it.
 
     >>> shared_format(["2/1/15"], "%d/%m/%y"), shared_format(["2015-01-02"], "%d/%m/%y")
     ('%d/%m/%y', None)
@@ -98,7 +104,7 @@ def shared_format(column: Column, time_format: str | None) -> str | None:
 
 
 def look_like_times(column: Column, *, at_least: float = 0.95) -> bool:
-    """Whether that share of the first cells are times, so that a column may be guessed to hold them.
+    """Whether at least that share of the first cells are times.
 
     >>> look_like_times(["2025-01-31", "2025-02-01"]), look_like_times([0.0, 31.0])
     (True, False)
@@ -121,18 +127,18 @@ def _count_read(texts: pl.Series, time_format: str) -> int:
     return int(np.sum(_parse(texts, time_format) != UNKNOWN))
 
 
-def _stamps(series: pl.Series) -> Micros:
+def _stamps(series: pl.Series) -> IntArray:
     if series.dtype == pl.Date:
         series = series.cast(pl.Datetime("us"))
     if not isinstance(series.dtype, pl.Datetime):
         return np.full(len(series), UNKNOWN, dtype=np.int64)
-    stamps = series.cast(pl.Datetime("us", series.dtype.time_zone)).to_physical()  # in UTC, whatever the zone
+    stamps = series.cast(pl.Datetime("us", series.dtype.time_zone)).to_physical()  # in UTC
     return stamps.fill_null(UNKNOWN).to_numpy()
 
 
-def _parse(texts: pl.Series, time_format: str) -> Micros:
+def _parse(texts: pl.Series, time_format: str) -> IntArray:
     if time_format == ISO:
-        return _each(_from_iso, texts)
+        return np.array([UNKNOWN if text is None else micros_of(_from_iso(text)) for text in texts], dtype=np.int64)
     if time_format in (EPOCH, EPOCH_MS):
         return _from_epoch(texts, 1 if time_format == EPOCH else 1000)
     pattern = time_format.replace(".%f", "%.f")
@@ -140,13 +146,8 @@ def _parse(texts: pl.Series, time_format: str) -> Micros:
     return np.where(stamps >= _EARLIEST, stamps, UNKNOWN)
 
 
-def _each(read: Callable[[str], datetime | None], texts: pl.Series) -> Micros:
-    micros = (UNKNOWN if text is None else micros_of(read(text)) for text in texts)
-    return np.fromiter(micros, dtype=np.int64, count=len(texts))
-
-
 def _from_iso(text: str) -> datetime | None:
-    if "-" not in text:  # "20250131" would pass for a date, and so would many an id
+    if "-" not in text:  # fromisoformat would read "20250131", and many ids, as a date
         return None
     try:
         value = datetime.fromisoformat(text)
@@ -160,9 +161,90 @@ def _from_iso(text: str) -> datetime | None:
         return None
 
 
-def _from_epoch(texts: pl.Series, per_second: int) -> Micros:
-    """Only figures that fall between 2000 and 2100 are times; smaller ones are seconds since who knows when."""
+def _from_epoch(texts: pl.Series, per_second: int) -> IntArray:
+    """Only figures between the years 2000 and 2100 count; smaller ones may be seconds since anything."""
     seconds = texts.cast(pl.Float64, strict=False) / per_second
     plausible = seconds.is_between(946_684_800, 4_102_444_800)
     micros = (seconds.set(~plausible.fill_null(False), None) * 1_000_000).round().cast(pl.Int64, strict=False)
     return micros.fill_null(UNKNOWN).to_numpy()
+
+
+def read_time_parts(columns: Mapping[str, Column], parts: TimeParts) -> tuple[IntArray, BadParts]:
+    """The times that the parts make, `UNKNOWN` where a part is missing, and the cells that cannot be read.
+
+    >>> from acefraud.core.timestamps import time_of
+    >>> columns = {"Year": [1994, 1995, 1996], "Month": ["Dec", 2, "May"], "Week": [3, 5, None]}
+    >>> times, _ = read_time_parts(columns, TimeParts(year="Year", month="Month", week="Week"))
+    >>> [time and f"{time:%Y-%m-%d}" for time in map(time_of, times)]
+    ['1994-12-15', '1995-02-28', None]
+    """
+    years, bad_years = _read_part(columns[parts.year], _year, "a year from 1900 to 2100")
+    months, bad_months = _read_part(columns[parts.month], _month, "a month as 1 to 12 or by its English name")
+    bad: BadParts = [(parts.year, bad_years), (parts.month, bad_months)]
+    days = np.ones(len(years), dtype=np.int64)
+    if parts.week:
+        days, wrong = _read_part(columns[parts.week], _first_of_week, "a week of the month from 1 to 6")
+        bad.append((parts.week, wrong))
+    if parts.day:
+        days, wrong = _read_part(columns[parts.day], _day, "a day of the month from 1 to 31")
+        bad.append((parts.day, wrong))
+    dates, places = np.unique(np.column_stack([years, months, days]), axis=0, return_inverse=True)
+    made = [_time(*date, clipped=not parts.day) for date in dates.tolist()]
+    beyond = [
+        (place, f"expected a day of {month_name[month]} {year}, got {str(day)!r}")
+        for place, (year, month, day) in enumerate(dates.tolist())
+        if made[place] is None and _MISSING not in (year, month, day)
+    ]
+    bad.append((parts.day, spread(beyond, places)))
+    return np.array([micros_of(time) for time in made], dtype=np.int64)[places], bad
+
+
+def _time(year: int, month: int, day: int, *, clipped: bool) -> datetime | None:
+    """The date, or None if a part is missing or the day impossible. A week beyond the month is its last day."""
+    if _MISSING in (year, month, day):
+        return None
+    last = monthrange(year, month)[1]
+    if day > last and not clipped:
+        return None
+    return datetime(year, month, min(day, last), tzinfo=UTC)
+
+
+def _read_part(column: Column, read: Callable[[str], int | None], expected: str) -> tuple[IntArray, BadCells]:
+    found, places, bad = read_distinct(column, read, lambda text: f"expected {expected}, got {text[:60]!r}")
+    return np.array([figure or _MISSING for figure in found], dtype=np.int64)[places], bad
+
+
+def _number(text: str, allowed: range) -> int | None:
+    number = re.fullmatch(r"(\d{1,4})(?:\.0*)?", text, re.ASCII)
+    return int(number[1]) if number and int(number[1]) in allowed else None
+
+
+def _year(text: str) -> int | None:
+    return _number(text, range(1900, 2101))
+
+
+def _day(text: str) -> int | None:
+    return _number(text, range(1, 32))
+
+
+def _month(text: str) -> int | None:
+    return _MONTHS.get(text.removesuffix(".").lower()) or _number(text, range(1, 13))
+
+
+def _first_of_week(text: str) -> int | None:
+    week = _number(text, range(1, 7))
+    return None if week is None else 7 * week - 6
+
+
+def read_elapsed(columns: Mapping[str, Column], mapping: SchemaMapping) -> Iterator[tuple[str, FloatArray, BadParts]]:
+    """Each elapsed fact in seconds, NaN where a time is missing, and the cells that cannot be read."""
+    read: dict[str, Times] = {}
+    for fact, pair in mapping.elapsed.items():
+        if not all(name in columns for name in pair):
+            continue
+        for name in pair:
+            if name not in read:
+                read[name] = read_times(columns[name], shared_format(columns[name], mapping.time_format))
+        start, end = (read[name].values for name in pair)
+        seconds = np.where((start == UNKNOWN) | (end == UNKNOWN), np.nan, (end - start) / 1_000_000)
+        yield fact, seconds, [(name, read[name].bad) for name in pair]

@@ -1,1 +1,4 @@
-"""Measuring: figures with intervals, the three modes side by side, and the report."""
+"""Evaluation: metrics with intervals, the three modes beside LightGBM on the same cases, and the report.
+
+Imports only the public names of `acefraud` and `acefraud.errors`, as anybody who evaluates the package would.
+"""

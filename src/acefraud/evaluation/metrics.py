@@ -1,10 +1,11 @@
-"""Figures of merit, each with its interval."""
+"""Metrics of decisions, each with its 95 % interval."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import NormalDist
 from typing import Any
 
@@ -19,14 +20,14 @@ Column = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean and the 95 % interval around it. The bounds are None where there is only one value."""
+    """A mean and the 95 % interval around it. The bounds are None if there is only one value."""
 
     mean: float
     low: float | None
     high: float | None
 
     def as_json(self) -> dict[str, float | None]:
-        """Rounded to six digits, so that printing does not depend on the last bit."""
+        """Rounded to six digits, so that the output does not depend on the last bit."""
         return {"mean": _rounded(self.mean), "low": _rounded(self.low), "high": _rounded(self.high)}
 
 
@@ -36,29 +37,29 @@ def _rounded(value: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Decisions beside what turned out to be true."""
+    """Decisions beside the true labels."""
 
     declined: Flags
     probabilities: Column
     labels: Flags
 
-    def taken(self, rows: npt.NDArray[np.intp]) -> Scored:
-        """The same for some rows, or for rows drawn with repetition."""
+    def take(self, rows: npt.NDArray[np.intp]) -> Scored:
+        """Some of the rows, which may repeat."""
         return Scored(self.declined[rows], self.probabilities[rows], self.labels[rows])
 
 
 def accuracy(scored: Scored) -> float:
-    """Share of decisions that were right."""
+    """Share of correct decisions."""
     return float(np.mean(scored.declined == scored.labels))
 
 
 def fraud_caught(scored: Scored) -> float:
-    """Share of the frauds that were declined; NaN where there was none."""
+    """Share of the frauds that were declined; NaN if there were none."""
     return float(np.mean(scored.declined[scored.labels])) if scored.labels.any() else math.nan
 
 
 def false_declines(scored: Scored) -> float:
-    """Share of the honest transactions that were declined; NaN where there was none."""
+    """Share of the honest transactions that were declined; NaN if there were none."""
     return float(np.mean(scored.declined[~scored.labels])) if not scored.labels.all() else math.nan
 
 
@@ -78,7 +79,8 @@ def average_precision(scored: Scored) -> float:
     return float(np.sum(np.diff(recall) * precision))
 
 
-METRICS: dict[str, Callable[[Scored], float]] = {
+Metric = Callable[[Scored], float]
+METRICS: dict[str, Metric] = {
     "accuracy": accuracy,
     "fraud_caught": fraud_caught,
     "false_declines": false_declines,
@@ -89,10 +91,10 @@ _T975 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 
          2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045)  # fmt: skip
 
 
-def over_worlds(values: Sequence[float]) -> Interval:
-    """Student's interval of the mean of independent worlds.
+def student_interval(values: Sequence[float]) -> Interval:
+    """The mean of independent values with its Student interval.
 
-    >>> over_worlds([0.8, 0.8, 0.8])
+    >>> student_interval([0.8, 0.8, 0.8])
     Interval(mean=0.8, low=0.8, high=0.8)
     """
     mean = float(np.mean(values))
@@ -104,8 +106,8 @@ def over_worlds(values: Sequence[float]) -> Interval:
     return Interval(round(mean, 12), round(mean - half, 12), round(mean + half, 12))
 
 
-def over_rows(measure: Callable[[npt.NDArray[np.intp]], float], rows: int, draws: int = 400) -> Interval:
-    """Percentile interval of a figure when the rows it is measured on are drawn anew, with repetition."""
+def bootstrap_interval(measure: Callable[[npt.NDArray[np.intp]], float], rows: int, draws: int = 400) -> Interval:
+    """What `measure` gives for all rows, with the percentile interval over rows drawn with repetition."""
     generator = np.random.default_rng(0)
     values = [measure(generator.integers(0, rows, rows)) for _ in range(draws)]
     known = [value for value in values if not math.isnan(value)]
@@ -116,8 +118,17 @@ def over_rows(measure: Callable[[npt.NDArray[np.intp]], float], rows: int, draws
     return Interval(mean, float(low), float(high))
 
 
+def bootstrap_metrics(scored: Scored) -> dict[str, Interval]:
+    """Every metric with its interval over rows."""
+
+    def value(metric: Metric, drawn: npt.NDArray[np.intp]) -> float:
+        return metric(scored.take(drawn))
+
+    return {name: bootstrap_interval(partial(value, metric), len(scored.labels)) for name, metric in METRICS.items()}
+
+
 def in_percent(interval: Interval, *, signed: bool = False) -> str:
-    """The mean in percent, or in points where it is a difference, with its interval.
+    """The mean in percent, or in points if it is a difference, with its interval.
 
     >>> in_percent(Interval(0.861, 0.85, 0.872))
     '86.1% (85.0 to 87.2)'
@@ -130,5 +141,5 @@ def in_percent(interval: Interval, *, signed: bool = False) -> str:
 
 
 def as_json(intervals: dict[str, Interval]) -> dict[str, Any]:
-    """A set of figures for printing as JSON."""
+    """Figures by name, for scripts."""
     return {name: interval.as_json() for name, interval in intervals.items()}

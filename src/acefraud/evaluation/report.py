@@ -1,4 +1,4 @@
-"""The comparison as a page that opens offline, a picture and a JSON file."""
+"""The comparison as a page that opens offline, a plot and a JSON file."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -14,36 +15,27 @@ from tempfile import TemporaryDirectory
 
 from acefraud import Mode
 from acefraud.errors import ConfigurationError, StoreError
-from acefraud.evaluation.comparison import PAIRS, Comparison, ModeFigures
-from acefraud.evaluation.curves import (
-    HOW_TO_INSTALL,
-    NAMES,
-    differences_svg,
-    learning_curve_png,
-    learning_curve_svg,
-)
+from acefraud.evaluation.comparison import LIGHTGBM, NAMES, NO_REASONS, Comparison, ModeFigures
 from acefraud.evaluation.metrics import METRICS, Interval, in_percent
+from acefraud.evaluation.plots import HOW_TO_INSTALL, differences_svg, learning_curve_png, learning_curve_svg
 
-PAGE, PICTURE, FIGURES = "report.html", "learning_curve.png", "comparison.json"
+PAGE, PLOT, FIGURES = "report.html", "learning_curve.png", "comparison.json"
 
 
 def write_report(comparison: Comparison, folder: Path) -> Path:
-    """Write page, picture and figures into the folder, each of them whole; returns where the page is.
+    """Write page, plot and figures into the folder, all or none of them. Returns the path of the page.
 
-    Without matplotlib there is no picture, and the page says how to get it.
+    Without matplotlib there is no plot, and the page says how to install it.
     """
-    try:
-        picture: bytes | None = learning_curve_png(comparison)
-    except ConfigurationError:
-        picture = None
     figures = json.dumps(comparison.as_json(), indent=2, ensure_ascii=False) + "\n"
-    contents = {FIGURES: _encoded(figures), PAGE: _encoded(page(comparison))}
-    if picture is not None:
-        contents[PICTURE] = picture
+    # Half a surrogate pair, as in the name of a file, has no encoding.
+    contents = {FIGURES: figures.encode("utf-8", "replace"), PAGE: page(comparison).encode("utf-8", "replace")}
+    with suppress(ConfigurationError):
+        contents[PLOT] = learning_curve_png(comparison)
     try:
         _replace(folder, contents)
-        if picture is None:
-            (folder / PICTURE).unlink(missing_ok=True)  # it would show an earlier comparison
+        if PLOT not in contents:
+            (folder / PLOT).unlink(missing_ok=True)  # it would show an earlier comparison
     except OSError as error:
         raise StoreError(f"cannot write the report to {folder}: {error.strerror or error}") from error
     return folder / PAGE
@@ -52,19 +44,21 @@ def write_report(comparison: Comparison, folder: Path) -> Path:
 def page(comparison: Comparison) -> str:
     """The whole report as one HTML file that needs nothing else."""
     template = Template(files("acefraud.evaluation").joinpath(PAGE).read_text(encoding="utf-8"))
+    lead = (Mode.OFFLINE_ONLINE, Mode.VANILLA)
     return template.substitute(
         title=escape(f"Three ways to decide: {comparison.dataset}"),
-        lead=escape(_lead(comparison)),
+        lead=escape(in_words(*lead, comparison.differences[lead]["accuracy"])),
         facts=_facts(comparison),
         modes="\n".join(_mode_row(mode, got) for mode, got in comparison.modes.items()),
+        no_lightgbm=escape(comparison.no_lightgbm and f" {comparison.no_lightgbm}."),
         differences="\n".join(_difference_rows(comparison)),
-        pictures=_pictures(comparison),
+        plots=_plots(comparison),
         sample=_sample(comparison),
     )
 
 
-def in_words(mode: Mode, other: Mode, difference: Interval) -> str:
-    """What a paired difference of accuracy says.
+def in_words(mode: str, other: str, difference: Interval) -> str:
+    """A paired difference of accuracy as a sentence.
 
     >>> in_words(Mode.OFFLINE_ONLINE, Mode.VANILLA, Interval(0.142, 0.121, 0.163))
     'Offline + online was 14.2 points more accurate than vanilla (12.1 to 16.3).'
@@ -86,29 +80,19 @@ def in_words(mode: Mode, other: Mode, difference: Interval) -> str:
     return f"{NAMES[mode]} was {size} than {_inside(other)} ({100 * nearer:.1f} to {100 * farther:.1f})."
 
 
-def _inside(mode: Mode) -> str:
+def _inside(mode: str) -> str:
     """The name of a mode within a sentence."""
-    return NAMES[mode].lower()
+    return NAMES[mode] if mode == LIGHTGBM else NAMES[mode].lower()
 
 
 def _replace(folder: Path, contents: dict[str, bytes]) -> None:
-    """Nothing is replaced before everything has been written, so a full disk leaves an earlier report as it was."""
+    """Write everything before replacing anything, so that a full disk leaves an earlier report as it was."""
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder, prefix=".report-") as temporary:
         for name, content in contents.items():
             (Path(temporary) / name).write_bytes(content)
         for name in contents:
             os.replace(Path(temporary) / name, folder / name)
-
-
-def _encoded(text: str) -> bytes:
-    """A name may come from a file system with half a character in it, which has no encoding."""
-    return text.encode("utf-8", "replace")
-
-
-def _lead(comparison: Comparison) -> str:
-    difference = comparison.differences[f"{Mode.OFFLINE_ONLINE}_vs_{Mode.VANILLA}"]["accuracy"]
-    return in_words(Mode.OFFLINE_ONLINE, Mode.VANILLA, difference)
 
 
 def _facts(comparison: Comparison) -> str:
@@ -122,15 +106,16 @@ def _facts(comparison: Comparison) -> str:
     return "\n".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.items())
 
 
-def _mode_row(mode: Mode, got: ModeFigures) -> str:
+def _mode_row(mode: str, got: ModeFigures) -> str:
     cells = [_figure(got.figures[metric]) for metric in METRICS]
+    if mode == LIGHTGBM:
+        return _row(f"{NAMES[mode]} ({NO_REASONS})", [*cells, "–", "–", f"{got.seconds:,.1f}"])
     cells += [f"{got.bullets:,.1f}".removesuffix(".0"), f"{got.cited:.2f}", f"{got.seconds:,.1f}"]
     return _row(NAMES[mode], cells)
 
 
 def _difference_rows(comparison: Comparison) -> Iterator[str]:
-    for mode, other in PAIRS:
-        figures = comparison.differences[f"{mode}_vs_{other}"]
+    for (mode, other), figures in comparison.differences.items():
         cells = [_figure(figures[metric], signed=True) for metric in METRICS]
         yield _row(f"{NAMES[mode]} vs {NAMES[other]}", cells)
         said = escape(in_words(mode, other, figures["accuracy"]))
@@ -148,13 +133,13 @@ def _figure(interval: Interval, *, signed: bool = False) -> str:
     return f"{mean} <small>{bounds}</small>" if bounds else mean
 
 
-def _pictures(comparison: Comparison) -> str:
+def _plots(comparison: Comparison) -> str:
     try:
-        pictures = [learning_curve_svg(comparison), differences_svg(comparison)]
+        plots = [learning_curve_svg(comparison), differences_svg(comparison)]
     except ConfigurationError:
         command = escape(HOW_TO_INSTALL)
-        return f'<p class="card">For the pictures, install matplotlib and run again: <code>{command}</code></p>'
-    return "\n".join(f'<figure><div class="picture">{picture}</div></figure>' for picture in pictures)
+        return f'<p class="card">For the plots, install matplotlib and run again: <code>{command}</code></p>'
+    return "\n".join(f'<figure><div class="picture">{plot}</div></figure>' for plot in plots)
 
 
 def _sample(comparison: Comparison) -> str:

@@ -1,1 +1,4 @@
-"""The order of the loop: decide, hear, judge, reflect, curate."""
+"""The loop: decide, take in outcomes, judge, reflect, review the playbook.
+
+`Learner` is the way in. Imports `selection`, `roles`, `curation`, `storage`, `datasets`, `facts`, `rules` and `core`.
+"""

@@ -1,4 +1,4 @@
-"""The embedded engine over many transactions at once: what `decide_all` would come to, as columns."""
+"""The embedded engine over many transactions at once: the probabilities of `decide_all`, as columns."""
 
 from __future__ import annotations
 
@@ -10,30 +10,27 @@ import numpy.typing as npt
 
 from acefraud.core.condition import Condition
 from acefraud.core.playbook import Snapshot
-from acefraud.core.rules import Rules
 from acefraud.core.table import FactTable
 from acefraud.core.transactions import Transactions
-from acefraud.embedded.agent import weigh, weight_of
-from acefraud.embedded.facts import facts_in
-from acefraud.embedded.induction.fitting import probabilities
-from acefraud.embedded.scorecard import GENERAL, score_in
+from acefraud.facts.extraction import facts_in
 from acefraud.learning.options import LearnerOptions
-from acefraud.selection.columns import cited_in
+from acefraud.roles.embedded.agent import weigh, weight_of
+from acefraud.rules.induction.fitting import probabilities
+from acefraud.rules.scorecard import GENERAL, score_in
+from acefraud.selection.batch_cite import cited_in
 from acefraud.selection.hybrid import HybridSelector
 
-MANY = 300
-"""From so many conditions on, compiling them together is quicker than asking one after another."""
 _AT_ONCE = 512
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """What the embedded engine says of many transactions."""
+    """The scores of many transactions."""
 
     probabilities: npt.NDArray[np.float64]
     """Of fraud."""
     cited: npt.NDArray[np.int64]
-    """How many bullets speak for each."""
+    """How many bullets count for each."""
 
 
 def score(
@@ -44,9 +41,9 @@ def score(
     *,
     known: FactTable | None = None,
 ) -> Scores:
-    """Score transactions with the bullets that the selector picks for each; without one, with all that fire.
+    """Score transactions with the bullets that the selector picks for each; without a selector, with all that fire.
 
-    ``known`` are their facts, where these have been read already.
+    ``known`` are their facts, if these have been read already.
     """
     facts = facts_in(rows) if known is None else known
     bullets = snapshot.for_node(options.node)
@@ -70,7 +67,7 @@ def score(
 def _one_by_one(
     rows: Transactions, facts: FactTable, snapshot: Snapshot, selector: HybridSelector, options: LearnerOptions
 ) -> Scores:
-    """The same where bullets in prose may be picked by resemblance, each row by itself."""
+    """The same row by row, for playbooks with bullets in prose, which are picked by similarity."""
     calibration = snapshot.calibration(options.node)
     said, cited = np.zeros(len(rows)), np.zeros(len(rows), dtype=np.int64)
     for start in range(0, len(rows), _AT_ONCE):
@@ -88,8 +85,6 @@ def _one_by_one(
 
 def fired_in(conditions: Sequence[Condition], rows: FactTable) -> npt.NDArray[np.bool_]:
     """Where each condition holds: a row for each transaction, a column for each condition."""
-    if len(conditions) >= MANY:
-        return Rules.of(conditions).standing_in(rows)[1]
     fired = np.zeros((len(rows), len(conditions)), dtype=np.bool_)
     for place, condition in enumerate(conditions):
         fired[:, place] = condition.holds_in(rows)

@@ -1,4 +1,9 @@
-"""What an outcome adds to the counters of bullets, and what a revised one takes back."""
+"""What an outcome adds to the counters of bullets, and what a revised one takes back.
+
+If a label arrives twice: the same outcome again changes nothing and is not recorded. A different truth for the same
+transaction is recorded as a revision. Its credits first undo all that the earlier outcomes counted, then count the new
+truth, so every counter is as if only the latest truth had arrived.
+"""
 
 from __future__ import annotations
 
@@ -6,49 +11,43 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import add
 
+from acefraud.core.condition_index import rows_in
+from acefraud.core.construct import construct_unchecked
 from acefraud.core.decision import Decision
 from acefraud.core.events import Credit, OutcomeHeard
 from acefraud.core.ledger import KnownCase
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource
-from acefraud.core.page import Page
 from acefraud.core.playbook import Snapshot
-from acefraud.core.rules import places_in
 from acefraud.core.transaction import Case, FactValue, Transaction
-from acefraud.core.trusted import trusted
 
 
 @dataclass(frozen=True, slots=True)
-class Hearing:
-    """An outcome, and what it is about."""
+class JudgedOutcome:
+    """An outcome with its judgement, the decision it is about and the facts known then."""
 
     outcome: Outcome
     decision: Decision | None
-    subject: Transaction | None
-    """The transaction, where it is known."""
+    transaction: Transaction | None
+    """None if it is unknown."""
     facts: Mapping[str, FactValue]
-    """What is known of it: as it was when it was decided, else as it is now."""
+    """As they were when it was decided, or as they are now if it never was."""
     reader: str
-    """The version of the reader that made the facts."""
+    """The version of the reader that extracted the facts."""
     judgement: Judgement
     is_new: bool = False
-    """Whether its transaction comes with the outcome, and was never seen before."""
+    """Whether the transaction came with the outcome and was never seen before."""
 
     @property
     def is_opinion(self) -> bool:
-        """Whether a judge says so who does not know the truth: nothing is measured by it or learnt from it."""
+        """Whether it comes from a judge who does not know the truth. Nothing is measured by it or learnt from it."""
         return self.outcome.source is OutcomeSource.JUDGE
 
-    @property
-    def teaches(self) -> bool:
-        """Whether there is a labelled case to learn from."""
-        return self.subject is not None and not self.is_opinion
-
     def known_case(self) -> KnownCase:
-        """The case to be remembered."""
-        assert self.subject is not None
-        case = trusted(
+        """The case to remember."""
+        assert self.transaction is not None
+        case = construct_unchecked(
             Case,
-            transaction=self.subject,
+            transaction=self.transaction,
             is_fraud=self.outcome.is_fraud,
             known_at=self.outcome.at,
             difficulty="",
@@ -58,138 +57,118 @@ class Hearing:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """What an outcome is recorded as; None where nothing is new about it."""
+class CreditedOutcome:
+    """An outcome and the event that records it."""
 
-    hearing: Hearing
-    heard: OutcomeHeard | None
+    judged: JudgedOutcome
+    event: OutcomeHeard | None
+    """None if the outcome was known already."""
     is_news: bool
-    """Whether it says another truth than was known, or the first one."""
+    """Whether it is the first truth of its transaction, or a different one."""
 
     @property
     def teaches(self) -> bool:
-        """Whether its case is to be remembered and learnt from."""
-        return self.heard is not None and self.heard.remembered
+        """Whether its case is remembered and learnt from."""
+        return self.event is not None and self.event.remembered
 
 
 class _RulesInUse:
-    """The conditions of a book, page by page, and which of them count; looked up once for many outcomes."""
+    """Looks up which bullets fire, for many outcomes on one snapshot."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self.book = snapshot.book
-        self._pages: dict[str | None, list[tuple[Page, int]]] = {}
+        self.table = snapshot.table
 
     def fired(self, facts: Mapping[str, FactValue], node: str | None) -> list[str]:
-        """The bullets whose condition held, selected or not; of one node, or each of its own; in their order."""
-        return [
-            page.ids[place]
-            for page, in_use in self._of(node)
-            for place in places_in(page.rules.standing(facts)[1] & in_use)
-        ]
-
-    def _of(self, node: str | None) -> list[tuple[Page, int]]:
-        if node not in self._pages:
-            number = None if node is None else self.book.node(node)
-            self._pages[node] = [
-                (page, (page.not_retired() if node is None else page.in_use(number)).bits)
-                for page in self.book.pages
-                if page.rules.any
-            ]
-        return self._pages[node]
+        """The bullets in use whose condition holds, selected or not; of one node, or of all nodes; in their order."""
+        table = self.table
+        if not table.wording.conditions.conditioned:
+            return []
+        in_use = table.not_retired() if node is None else table.in_use(table.node(node))
+        return [table.bullets[row].id for row in rows_in(table.wording.conditions.match(facts)[1] & in_use.bits)]
 
 
-def take_in(
-    hearings: Sequence[Hearing], before: Mapping[str, Sequence[OutcomeHeard]], snapshot: Snapshot, node: str
-) -> list[Taken]:
-    """What outcomes are recorded as, in turn: one that comes later in a batch knows of those before it."""
-    known = {transaction_id: [heard for heard in some if heard.node == node] for transaction_id, some in before.items()}
-    rules, taken = _RulesInUse(snapshot), []
-    for hearing in hearings:
-        past = known.setdefault(hearing.outcome.transaction_id, [])
-        one = _taken(hearing, past, rules, node)
-        if one.heard is not None:
-            past.append(one.heard)
-        taken.append(one)
-    return taken
+def credit_outcomes(
+    outcomes: Sequence[JudgedOutcome], before: Mapping[str, Sequence[OutcomeHeard]], snapshot: Snapshot, node: str
+) -> list[CreditedOutcome]:
+    """The events that record outcomes, one after another: later ones in a batch know those before them.
+
+    `before` has the outcomes recorded so far, by transaction id.
+    """
+    known = {one: [event for event in events if event.node == node] for one, events in before.items()}
+    rules, credited = _RulesInUse(snapshot), []
+    for judged in outcomes:
+        past = known.setdefault(judged.outcome.transaction_id, [])
+        one = _credited(judged, past, rules, node)
+        if one.event is not None:
+            past.append(one.event)
+        credited.append(one)
+    return credited
 
 
-def _taken(hearing: Hearing, before: Sequence[OutcomeHeard], rules: _RulesInUse, node: str) -> Taken:
-    if heard_before(hearing, before):
-        return Taken(hearing, None, is_news=False)
-    outcome, known = hearing.outcome, before if hearing.is_opinion else labels_in(before)
-    first_of_a_decision = hearing.decision is not None and bool(known) and known[-1].decision_id is None
-    news = not known or known[-1].outcome.is_fraud != outcome.is_fraud or first_of_a_decision
-    heard = trusted(
+def _credited(judged: JudgedOutcome, before: Sequence[OutcomeHeard], rules: _RulesInUse, node: str) -> CreditedOutcome:
+    if _is_known(judged, before):
+        return CreditedOutcome(judged, None, is_news=False)
+    truths = [event for event in before if event.outcome.source is not OutcomeSource.JUDGE]
+    known = before if judged.is_opinion else truths
+    first_of_a_decision = judged.decision is not None and bool(known) and known[-1].decision_id is None
+    news = not known or known[-1].outcome.is_fraud != judged.outcome.is_fraud or first_of_a_decision
+    credits = _credits_for(judged, rules) if news else []
+    if news and truths:  # bullets learnt since the first truth have no part in a revision
+        then = {credit.bullet_id for credit in truths[0].credits}
+        credits = [credit for credit in credits if credit.bullet_id in then or credit.selected]
+    event = construct_unchecked(
         OutcomeHeard,
         kind="outcome_revised" if before else "outcome_heard",
         node=node,
-        outcome=outcome,
-        decision_id=hearing.decision.id if hearing.decision else None,
-        judgement=hearing.judgement,
-        credits=all_credits(before, hearing, rules) if news else (),
-        remembered=hearing.teaches and news,
+        outcome=judged.outcome,
+        decision_id=judged.decision.id if judged.decision else None,
+        judgement=judged.judgement,
+        credits=(*_taken_back(before), *credits) if news else (),
+        remembered=news and judged.transaction is not None and not judged.is_opinion,
     )
-    return Taken(hearing, heard, news)
+    return CreditedOutcome(judged, event, news)
 
 
-def heard_before(hearing: Hearing, before: Sequence[OutcomeHeard]) -> bool:
+def _is_known(judged: JudgedOutcome, before: Sequence[OutcomeHeard]) -> bool:
     """Whether an outcome says nothing new: delivered again, or the same truth from the same source.
 
-    The first truth that reaches a decision is news even where the outcome was heard before the decision was made.
+    The first truth that reaches a decision is news, even if the outcome arrived before the decision was made.
     """
     if not before:
         return False
-    outcome, latest = hearing.outcome, before[-1]
+    outcome, latest = judged.outcome, before[-1]
     if outcome.id or outcome.at:
-        return any(heard.outcome.key == outcome.key for heard in before)
+        return any(event.outcome.key == outcome.key for event in before)
     same = latest.outcome.is_fraud == outcome.is_fraud and latest.outcome.source is outcome.source
-    return same and (latest.decision_id is not None or hearing.decision is None)
+    return same and (latest.decision_id is not None or judged.decision is None)
 
 
-def all_credits(before: Sequence[OutcomeHeard], hearing: Hearing, rules: _RulesInUse) -> tuple[Credit, ...]:
-    """What earlier truths counted is taken back. A bullet that was learnt since has no part in the revision."""
-    fresh = credits_for(hearing, rules)
-    labelled = labels_in(before)
-    if labelled:
-        then = {credit.bullet_id for credit in labelled[0].credits}
-        fresh = tuple(credit for credit in fresh if credit.bullet_id in then or credit.selected)
-    return (*taken_back(before), *fresh)
-
-
-def labels_in(before: Sequence[OutcomeHeard]) -> list[OutcomeHeard]:
-    """What was heard as the truth; the opinions of a judge left out."""
-    return [heard for heard in before if heard.outcome.source is not OutcomeSource.JUDGE]
-
-
-def credits_for(hearing: Hearing, rules: _RulesInUse) -> tuple[Credit, ...]:
-    """Helpful or harmful where a bullet was used, and its own record where it fired."""
-    if hearing.subject is None:
-        return ()
-    decision, right, fraud = hearing.decision, hearing.judgement.is_correct, int(hearing.outcome.is_fraud)
+def _credits_for(judged: JudgedOutcome, rules: _RulesInUse) -> list[Credit]:
+    """Helpful or harmful for each bullet that was used, and the own record of each that fired."""
+    if judged.transaction is None:
+        return []
+    decision, right, fraud = judged.decision, judged.judgement.is_correct, int(judged.outcome.is_fraud)
     used = set(decision.cited) if decision and right is not None else set()
-    fired: list[str] = []
-    if not hearing.is_opinion:  # which is no measurement
-        fired = rules.fired(hearing.facts, decision.node if decision else None)
+    fired = [] if judged.is_opinion else rules.fired(judged.facts, decision.node if decision else None)
     helpful, harmful = int(right is True), int(right is False)
-    credited = [
+    credits = [
         Credit(bullet_id=one, helpful=helpful, harmful=harmful, selected=1, fired=1, fired_frauds=fraud)
         if one in used
         else Credit(bullet_id=one, fired=1, fired_frauds=fraud)
         for one in fired
     ]
-    book = rules.book
-    unproven = [one for one in used.difference(fired) if one in book]
-    credited += [
+    unproven = [one for one in used.difference(fired) if one in rules.table]
+    credits += [
         Credit(bullet_id=one, helpful=helpful, harmful=harmful, selected=1)
-        for one in sorted(unproven, key=lambda one: book.row(one) or 0)
+        for one in sorted(unproven, key=rules.table.row)
     ]
-    return tuple(credited)
+    return credits
 
 
-def taken_back(before: Sequence[OutcomeHeard]) -> list[Credit]:
-    """What undoes all that the outcomes of one transaction have counted so far."""
+def _taken_back(before: Sequence[OutcomeHeard]) -> list[Credit]:
+    """Credits that undo all that the earlier outcomes of a transaction have counted."""
     counted: dict[str, list[int]] = {}
-    for credit in (credit for heard in before for credit in heard.credits):
+    for credit in (credit for event in before for credit in event.credits):
         counts = counted.setdefault(credit.bullet_id, [0] * len(credit.counts))
         counts[:] = map(add, counts, credit.counts)
     names = ("helpful", "harmful", "selected", "fired", "fired_frauds")

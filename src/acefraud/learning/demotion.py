@@ -1,39 +1,48 @@
-"""When the recent record of a bullet no longer bears it out, and when it does again."""
+"""Watching bullets: when recent outcomes speak against one, and when it holds again.
+
+Every retirement, demotion and revival carries its reason. The reason is written with the status change in the ledger,
+and `acefraud playbook history BULLET_ID` shows it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from acefraud.core.bullet import Bullet, Status
+from acefraud.core.bullet import Bullet, Source, Status
+from acefraud.core.condition import Condition
 from acefraud.core.evidence import Evidence, Record, percent, record_in_words
 from acefraud.core.transaction import Verdict
+from acefraud.roles.embedded.case_memory import LabelledFacts
+from acefraud.rules.induction.boosting import Lesson
+from acefraud.rules.induction.out_of_time import record_of
 
 LEAST_RECORD = 20
-"""Outcomes a bullet must have fired on before its record can be held against it."""
+"""Outcomes a bullet must have fired on before its record can count against it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long the silence of a bullet is borne with."""
+    """How long a bullet may stay silent."""
 
     least_expected: float = 10.0
-    """Times it should have fired, or frauds it should have met, before their absence can be held against it."""
+    """Expected firings, or expected frauds, below which their absence proves nothing."""
     silent: float = 0.1
-    """Firing this much less often than usual is silence; meeting this much less fraud is the end of a pattern."""
+    """At or below this share of what was expected, a pattern has stopped."""
 
     def ends(self, seen: int, expected: float) -> bool:
-        """Whether so few were seen of what was expected that it has stopped."""
+        """Whether so little was seen of what was expected that the pattern has stopped."""
         return expected >= self.least_expected and seen <= self.silent * expected
 
 
 WITH_BULLETS = Patience()
 WITH_NEWCOMERS = Patience(least_expected=5.0, silent=0.2)
-"""What comes in must show more life than what stays: else what has just ended is learnt again from older cases."""
+"""Stricter for new bullets: otherwise a pattern that just ended would be learnt again from older cases."""
 
 
 @dataclass(frozen=True, slots=True)
-class Demotion:
-    """Where a bullet should stand, and why."""
+class StatusMove:
+    """The status that a bullet should get, and why."""
 
     status: Status
     reason: str
@@ -41,11 +50,11 @@ class Demotion:
 
 def demotion_of(
     bullet: Bullet, base_rate: float, recent: Record, among: int, patience: Patience = WITH_BULLETS
-) -> Demotion | None:
-    """What the latest outcomes (so many, of which it fired on `recent`) mean for a bullet.
+) -> StatusMove | None:
+    """What the latest `among` outcomes, with the bullet's `recent` record on them, mean for a bullet.
 
-    Retired where its record argues the other way, where it has fallen silent, or where it speaks of fraud that no
-    longer comes; a candidate again where its record left its interval.
+    It is retired if its record argues the other way, if it has gone silent, or if the fraud it warns of has stopped.
+    It becomes a candidate if its record has left the interval it was learnt with.
 
     >>> bullet = Bullet(id="b", content="x", argues=Verdict.DECLINE,
     ...                 evidence=Evidence(learnt=Record(support=50, frauds=47), base_rate=0.4, cases=1000))
@@ -63,17 +72,31 @@ def demotion_of(
     learnt_low, learnt_high = bullet.evidence.interval
     words = f"of the latest {among:,} outcomes: {record_in_words(recent)}"
     if enough and ((high < base_rate) if declines else (low > base_rate)):
-        return Demotion(Status.RETIRED, f"{words}, against {bullet.argues} at {percent(base_rate)} overall")
+        return StatusMove(Status.RETIRED, f"{words}, against {bullet.argues} at {percent(base_rate)} overall")
     ended = _ended(bullet.argues, bullet.evidence, recent, among, patience)
     if ended is not None or not enough or bullet.status is Status.CANDIDATE:
         return ended
     if (high < learnt_low) if declines else (low > learnt_high):
-        return Demotion(Status.CANDIDATE, f"{words}, outside {percent(learnt_low)}-{percent(learnt_high)} as learnt")
+        return StatusMove(Status.CANDIDATE, f"{words}, outside {percent(learnt_low)}-{percent(learnt_high)} as learnt")
     return None
 
 
-def revival_of(bullet: Bullet, evidence: Evidence) -> Demotion:
-    """A bullet that had been demoted is active again, because of what was measured since.
+def _ended(argues: Verdict, evidence: Evidence, recent: Record, among: int, patience: Patience) -> StatusMove | None:
+    """Retired if the pattern has stopped: it no longer occurs, or it no longer comes with fraud."""
+    if not evidence.cases:
+        return None
+    times, frauds = (among * count / evidence.cases for count in (evidence.shown.support, evidence.shown.frauds))
+    held = f"held on {recent.support} of the latest {among:,} outcomes"
+    if patience.ends(recent.support, times):
+        return StatusMove(Status.RETIRED, f"{held}, where {times:.0f} would be usual")
+    if argues is Verdict.DECLINE and patience.ends(recent.frauds, frauds):
+        reason = f"{held}, {recent.frauds} of them fraud, where {frauds:.0f} frauds would be usual"
+        return StatusMove(Status.RETIRED, reason)
+    return None
+
+
+def revival_of(bullet: Bullet, evidence: Evidence) -> StatusMove:
+    """Makes a demoted bullet active again, because of new evidence.
 
     >>> evidence = Evidence(learnt=Record(support=50, frauds=47), base_rate=0.4)
     >>> bullet = Bullet(id="b", content="x", status=Status.CANDIDATE, status_by="the engine")
@@ -81,18 +104,53 @@ def revival_of(bullet: Bullet, evidence: Evidence) -> Demotion:
     'it had been made a candidate by the engine'
     """
     before = "retired" if bullet.status is Status.RETIRED else "made a candidate"
-    return Demotion(Status.ACTIVE, f"holds up again: {evidence.in_words()}; it had been {before} by {bullet.status_by}")
+    reason = f"holds up again: {evidence.in_words()}; it had been {before} by {bullet.status_by}"
+    return StatusMove(Status.ACTIVE, reason)
 
 
-def _ended(argues: Verdict, evidence: Evidence, recent: Record, among: int, patience: Patience) -> Demotion | None:
-    """Retired where what it speaks of has stopped: it no longer holds, or the fraud it warns of no longer comes."""
-    if not evidence.cases:
+@dataclass(frozen=True, slots=True)
+class LatestOutcomes:
+    """The latest labelled cases, against which bullets are checked."""
+
+    facts: LabelledFacts
+
+    @classmethod
+    def of(cls, cases: LabelledFacts, most: int) -> LatestOutcomes:
+        """At most so many, the latest ones."""
+        return cls(cases.take(slice(max(0, len(cases) - most), None)))
+
+    def demotions(self, bullets: list[Bullet]) -> Iterator[tuple[str, StatusMove]]:
+        """The bullets that these outcomes speak against, by id. Pinned bullets stay as they are."""
+        for bullet in bullets:
+            if bullet.condition is None or bullet.status is Status.PINNED or not len(self.facts):
+                continue
+            move = self._demotion_of(bullet, bullet.condition)
+            if move is not None and by_people(bullet):  # people's bullets become candidates, never retired
+                move = replace(move, status=Status.CANDIDATE)
+            if move is not None and move.status is not bullet.status:
+                yield bullet.id, move
+
+    def confirm(self, lesson: Lesson, among: int) -> bool:
+        """Whether a rule found in `among` cases, most of them possibly old, would not be demoted at once."""
+        learnt, later = lesson.evidence.learnt, lesson.evidence.later or Record(support=0, frauds=0)
+        whole = Record(support=learnt.support + later.support, frauds=learnt.frauds + later.frauds)
+        evidence = lesson.evidence.model_copy(update={"learnt": whole, "later": None, "cases": among})
+        bullet = Bullet(id="new", content=str(lesson.condition), argues=lesson.argues, evidence=evidence)
+        return self._demotion_of(bullet, lesson.condition, WITH_NEWCOMERS) is None
+
+    def _demotion_of(
+        self, bullet: Bullet, condition: Condition, patience: Patience = WITH_BULLETS
+    ) -> StatusMove | None:
+        """What all of the outcomes mean, or else their later half, where a frequent pattern shows its end sooner."""
+        mask, labels = condition.holds_in(self.facts.facts), self.facts.labels
+        for first in (0, len(labels) // 2):
+            fired, truth = mask[first:], labels[first:]
+            move = demotion_of(bullet, float(truth.mean()), record_of(fired, truth), len(truth), patience)
+            if move is not None:
+                return move
         return None
-    times, frauds = (among * count / evidence.cases for count in (evidence.shown.support, evidence.shown.frauds))
-    if patience.ends(recent.support, times):
-        reason = f"held on {recent.support} of the latest {among:,} outcomes, where {times:.0f} would be usual"
-        return Demotion(Status.RETIRED, reason)
-    if argues is Verdict.DECLINE and patience.ends(recent.frauds, frauds):
-        held = f"held on {recent.support} of the latest {among:,} outcomes, {recent.frauds} of them fraud"
-        return Demotion(Status.RETIRED, f"{held}, where {frauds:.0f} frauds would be usual")
-    return None
+
+
+def by_people(bullet: Bullet) -> bool:
+    """Whether a person wrote or pinned a bullet."""
+    return bullet.source is Source.MANUAL or bullet.status is Status.PINNED

@@ -1,4 +1,4 @@
-"""Labels that arrive late: in which order a stream of cases is decided and heard of, as in production."""
+"""The order in which a stream of cases is decided and its late labels arrive, as in production."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.timestamps import UNKNOWN, Micros
+from acefraud.core.arrays import IntArray
+from acefraud.core.timestamps import UNKNOWN
 from acefraud.core.transactions import Cases
 
-Places = npt.NDArray[np.int64]
-Step = tuple[Literal["decide", "hear"], Places]
+Step = tuple[Literal["decide", "hear"], IntArray]
 
 
 def label_stream(
     cases: Cases,
     *,
-    decide: Sequence[int] | Places,
-    hear: Sequence[int] | Places = (),
+    decide: Sequence[int] | IntArray,
+    hear: Sequence[int] | IntArray = (),
     batch: int = 64,
     early: bool = True,
 ) -> Iterator[Step]:
-    """The steps of a stream, as places among the cases: decide a batch, hear the labels that have arrived, and so on.
+    """The steps of a stream, as positions of cases: decide a batch, hear the labels that have arrived, and so on.
 
-    `decide` are the cases to be decided, in the order of time; `hear` are earlier ones, not decided here, whose labels
-    are heard once they have arrived. A batch is decided after every label that was known when its first case came, and
-    no label is heard before its case was decided. With `early` a batch ends where a label arrives; without, labels that
-    arrive meanwhile wait for its end. Labels of cases without a time are heard right after their batch, which with
-    `early` is one case. Labels that arrive after the last case are never heard.
+    `decide` are the cases to decide, in order of time. `hear` are earlier ones that are only heard once their labels
+    arrive. A batch is decided after every label that was known when its first case came, and no label is heard before
+    its case is decided. With `early` a batch ends when a label arrives; without it, the label waits for the end of the
+    batch. Labels of cases without a time are heard right after their batch, which with `early` is one case. Labels that
+    arrive after the last case are never heard.
 
     >>> from acefraud.core.transaction import Case, Transaction
     >>> rows = [Transaction(id=str(place), facts={"amount": 1.0}) for place in range(2)]
@@ -41,7 +41,7 @@ def label_stream(
     rows, earlier = np.asarray(decide, dtype=np.int64), np.asarray(hear, dtype=np.int64)
     times = cases.transactions.times
     timeless = times[rows] == UNKNOWN
-    if timeless.all():  # nothing tells when earlier labels arrive
+    if timeless.all():  # no time says when earlier labels arrive
         yield from _heard(earlier, batch)
         earlier = earlier[:0]
     due = np.where(cases.known_at == UNKNOWN, times, np.maximum(times, cases.known_at))
@@ -68,8 +68,8 @@ def label_stream(
         start += len(some)
 
 
-def _until_a_label(rows: Places, times: Micros, due: Micros, first: int | None) -> Places:
-    """The first rows, up to the one before which a label arrives: nothing is learnt in between."""
+def _until_a_label(rows: IntArray, times: IntArray, due: IntArray, first: int | None) -> IntArray:
+    """The rows before the next label arrives: nothing is learnt in between."""
     for place, row in enumerate(rows.tolist()):
         if place and first is not None and first <= times[row]:
             return rows[:place]
@@ -78,15 +78,15 @@ def _until_a_label(rows: Places, times: Micros, due: Micros, first: int | None) 
 
 
 def _alike(flags: npt.NDArray[np.bool_]) -> int:
-    """How many, from the first on, are the same."""
+    """The length of the first run of equal flags."""
     return len(flags) if (flags == flags[0]).all() else int(np.argmax(flags != flags[0]))
 
 
-def _batches(rows: Places, size: int) -> Iterator[Places]:
+def _batches(rows: IntArray, size: int) -> Iterator[IntArray]:
     for start in range(0, len(rows), size):
         yield rows[start : start + size]
 
 
-def _heard(rows: Places, batch: int) -> Iterator[Step]:
+def _heard(rows: IntArray, batch: int) -> Iterator[Step]:
     for some in _batches(rows, batch):
         yield "hear", some

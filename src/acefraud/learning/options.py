@@ -1,4 +1,4 @@
-"""What a learner is told beforehand."""
+"""The options of a learner."""
 
 from __future__ import annotations
 
@@ -6,37 +6,37 @@ from dataclasses import dataclass
 
 from acefraud.core.bullet import DEFAULT_NODE
 from acefraud.errors import ConfigurationError
-from acefraud.learning.standing_in import Fallback
+from acefraud.learning.agent_fallback import Fallback
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnerOptions:
-    """When and how much is learnt."""
+    """When and how much a learner learns."""
 
     node: str = DEFAULT_NODE
     n_bullets: int = 10
     """Bullets that one decision may cite."""
     seed: int = 0
-    """What the draws of the selector and the samples of learning start from."""
+    """Seed of the selector's draws and of the samples of learning."""
     review_least: int = 10
-    """New cases of the rarer kind (mostly frauds) without which nothing is reviewed..."""
+    """New cases of the rarer kind (usually frauds) that a review needs..."""
     review_share: float = 0.05
-    """...or this share of those remembered, where that is more..."""
+    """...or this share of those remembered, if that is more..."""
     review_at_last: int = 2_000
-    """...but never later than after this many outcomes."""
+    """...but after this many outcomes it is due in any case."""
     watch_every: int = 250
-    """Outcomes after which the recent record of each bullet is looked at: it costs little, and bad bullets go early."""
+    """Outcomes between two looks at the recent record of each bullet. They are cheap and retire bad bullets early."""
     recent: int = 2_000
-    """The latest outcomes, on which the record of each bullet is watched: on all of them, and on their later half."""
+    """The latest outcomes on which each bullet is watched: all of them, and their later half."""
     reflect_every: int = 50
-    """Where a model reflects: outcomes after which it is asked about failures that wait for others of their kind."""
+    """Outcomes after which a model that reflects is asked about all waiting failures."""
     threshold: float = 0.5
-    """Probability of fraud from which a transaction is declined, until training chooses another."""
+    """Probability of fraud from which on a transaction is declined, until training chooses another."""
     fallback: Fallback = Fallback.ERROR
-    """What happens where a model fails to embed: an error, or bullets found by an embedded embedder, marked so."""
+    """If a model fails to embed: an error, or bullets found by an embedded embedder and marked so."""
     most_bullets: int = 150
-    """Learnt bullets that a node may have: stronger ones take the place of the weakest. What people wrote or pinned
-    does not count."""
+    """Learnt bullets that a node may have; stronger ones replace the weakest. Those that people wrote or pinned do not
+    count."""
 
     def __post_init__(self) -> None:
         for name in ("review_least", "review_at_last", "watch_every", "recent", "reflect_every", "most_bullets"):

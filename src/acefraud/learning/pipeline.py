@@ -1,4 +1,4 @@
-"""The three modes: no bullets at all, bullets learnt beforehand and on the way, bullets learnt on the way only."""
+"""The three modes: no bullets, bullets learnt from training data and online, and bullets learnt online only."""
 
 from __future__ import annotations
 
@@ -12,21 +12,24 @@ import numpy.typing as npt
 
 from acefraud.core.decision import Decision
 from acefraud.core.outcome import Outcome
-from acefraud.core.roles import Agent, Embedder, Judge, Proposes
 from acefraud.core.timestamps import UNKNOWN
 from acefraud.core.transaction import Case, Verdict
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.curation.curator import Curator
-from acefraud.embedded.embedder import DEFAULT_EMBEDDER
-from acefraud.embedded.reflector import ReflectorOptions
+from acefraud.datasets.history_facts import usual_known_at
+from acefraud.facts.history import HistoryPlan
+from acefraud.learning.entity_memory import memory_for
 from acefraud.learning.label_stream import label_stream
 from acefraud.learning.learner import Learner
+from acefraud.learning.model_lessons import Proposed
 from acefraud.learning.options import LearnerOptions
-from acefraud.learning.proposing import Proposed
-from acefraud.learning.reflecting import ReflectionPolicy
-from acefraud.learning.remembering import awaited, memory_for
+from acefraud.learning.reflection_policy import ReflectionPolicy
+from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
+from acefraud.roles.embedded.reflector import ReflectorOptions
+from acefraud.roles.protocols import Agent, Embedder, Judge, Proposer
 from acefraud.roles.reflector import Reflector
 from acefraud.selection.hybrid import HybridSelector
+from acefraud.settings import EMBEDDED
 from acefraud.storage.playbook import BulletPlaybook
 
 
@@ -40,25 +43,26 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ModeRun:
-    """What one mode decided on a stream of cases, and what it knew at the end."""
+    """What one mode decided on a stream of cases, and its playbook at the end."""
 
     mode: Mode
     declined: npt.NDArray[np.bool_]
     decided: npt.NDArray[np.bool_]
-    """False where it was left to a person."""
+    """False for cases left to a person."""
     probabilities: npt.NDArray[np.float64]
     labels: npt.NDArray[np.bool_]
     bullets: int
     cited: float
-    """Bullets among the reasons, on average over the decisions."""
+    """Bullets among the reasons of a decision, on average."""
     seconds: float
     playbook: BulletPlaybook = field(repr=False)
     fallbacks: int = 0
     """Decisions that a model failed to make."""
     proposed: Proposed | None = None
-    """What a reflector on a model said, where one was asked."""
+    """What a reflector on a model proposed; None if none was asked."""
 
 
+@dataclass(frozen=True, kw_only=True)
 class TrainingPipeline:
     """Runs the modes with the same agent, judge and options, each on a playbook of its own.
 
@@ -70,41 +74,29 @@ class TrainingPipeline:
     (20, 0)
     """
 
-    def __init__(
-        self,
-        *,
-        agent: Agent | None = None,
-        judge: Judge | None = None,
-        options: LearnerOptions | None = None,
-        reflector_options: ReflectorOptions | None = None,
-        proposer: Proposes | None = None,
-        policy: ReflectionPolicy | None = None,
-        embedder: str | Embedder = DEFAULT_EMBEDDER,
-        scale_odds: int = 0,
-        seed: int = 0,
-    ) -> None:
-        """`scale_odds`: on how many training cases the odds of a model's verdict tokens are fitted, in every mode."""
-        self._agent = agent
-        self._judge = judge
-        self._proposer = proposer
-        self._policy = policy
-        self._embedder = embedder
-        self._scale_odds = scale_odds
-        self._options = options
-        self._reflector_options = reflector_options
-        self.seed = seed
+    agent: Agent | None = None
+    judge: Judge | None = None
+    options: LearnerOptions | None = None
+    reflector_options: ReflectorOptions | None = None
+    proposer: Proposer | None = None
+    """A model that reflects; None for the embedded engine."""
+    policy: ReflectionPolicy | None = None
+    embedder: str | Embedder = DEFAULT_EMBEDDER
+    scale_odds: int = 0
+    """Training cases on which the odds of a model's verdict tokens are fitted, in every mode."""
+    seed: int = 0
 
     def learner(self, playbook: BulletPlaybook) -> Learner:
-        """A learner on this playbook, as all modes use it."""
+        """A learner on this playbook, the same in all modes."""
         return Learner(
             playbook,
-            agent=self._agent,
-            judge=self._judge,
-            reflector=Reflector.played_by(self._proposer, self._reflector_options, seed=self.seed),
+            agent=self.agent,
+            judge=self.judge,
+            reflector=Reflector(self.reflector_options, model=self.proposer or EMBEDDED, seed=self.seed),
             curator=Curator(),
-            selector=HybridSelector(embedding_model=self._embedder, seed=self.seed),
-            policy=self._policy,
-            options=self._options,
+            selector=HybridSelector(embedding_model=self.embedder, seed=self.seed),
+            policy=self.policy,
+            options=self.options,
         )
 
     async def run(
@@ -117,9 +109,9 @@ class TrainingPipeline:
         mapping: str = "",
         progress: Callable[[float], None] = lambda _: None,
     ) -> ModeRun:
-        """Run one mode over the test cases. Only offline + online is shown the labels of the training cases.
+        """Run one mode over the test cases. Only offline + online sees the labels of the training cases.
 
-        Where the mapping asks for a history, all modes remember the training transactions, so that they decide on the
+        If the mapping asks for a history, all modes remember the training transactions, so that they decide on the
         same facts.
         """
         started = time.perf_counter()
@@ -128,16 +120,16 @@ class TrainingPipeline:
         memory = memory_for(mapping)
         before, after = Cases.of(train), Cases.of(test)
         if memory is not None:
-            before, after = awaited(before, memory.plan), awaited(after, memory.plan)
+            before, after = (_with_delay(cases, memory.plan) for cases in (before, after))
         known, pending = known_by(before, after)
         if mode is Mode.OFFLINE_ONLINE:
             await learner.train(known, mapping=mapping, waiting=pending.transactions if memory else ())
         elif memory is not None:
             await learner.train((), mapping=mapping, waiting=before.transactions)
-        if self._scale_odds:
+        if self.scale_odds:
             labelled = memory.studied(known, Transactions.of(())) if memory else known
             share = float(labelled.labels.mean()) if len(labelled) else 0.0
-            await learner.scale_odds(sample_of(labelled, self._scale_odds), share)
+            await learner.scale_odds(sample_of(labelled, self.scale_odds), share)
         late = pending if mode is Mode.OFFLINE_ONLINE else pending[:0]
         decisions = await stream(learner, after, late, learns=mode is not Mode.VANILLA, progress=progress)
         return _summed_up(mode, decisions, after, learner, time.perf_counter() - started)
@@ -151,9 +143,9 @@ async def stream(
     learns: bool = True,
     progress: Callable[[float], None] = lambda _: None,
 ) -> list[Decision]:
-    """Decide each case in turn. Its label is heard once it has arrived, and never before it was decided.
+    """Decide the cases in order. The learner hears each label once it has arrived, never before the decision.
 
-    `pending` are earlier cases, not to be decided here, whose labels were still to come.
+    `pending` are earlier cases that are not decided here and whose labels are still to come.
     """
     whole = Cases.stacked([cases, pending])
     decisions: list[Decision] = []
@@ -170,15 +162,23 @@ async def stream(
     return decisions
 
 
+def _with_delay(cases: Cases, plan: HistoryPlan) -> Cases:
+    """Cases whose labels arrive after the usual delay if nothing says when they became known."""
+    known_at = usual_known_at(cases, plan)
+    return Cases(
+        cases.transactions, cases.labels, known_at=known_at, difficulty=cases.difficulty, metadata=cases.metadata
+    )
+
+
 def known_by(train: Cases, test: Cases) -> tuple[Cases, Cases]:
-    """The training cases whose label had arrived when the test begins, and those whose label was still to come."""
+    """The training cases whose label had arrived when the test begins, and those whose label had not."""
     start = test.transactions.times[0] if len(test) else UNKNOWN
     late = (train.known_at > start) if start != UNKNOWN else np.zeros(len(train), dtype=np.bool_)
     return train.take(~late), train.take(late)
 
 
 def sample_of(cases: Cases, wanted: int) -> Cases:
-    """The latest cases of each kind, half and half as far as there are enough, in their own order."""
+    """The latest cases of each kind, half and half if there are enough, in their own order."""
     few, many = sorted((np.flatnonzero(cases.labels), np.flatnonzero(~cases.labels)), key=len)
     half = wanted // 2
     taken = few[-half:] if half else few[:0]

@@ -1,4 +1,4 @@
-"""Memory that follows the ledger: what anybody heard, each case read once."""
+"""A case memory that follows the ledger, so that it has the outcomes of all learners."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from acefraud.core.events import Reread
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
-from acefraud.embedded.case_memory import CaseMemory, LabelledFacts
-from acefraud.embedded.facts import READER, facts_of
+from acefraud.facts.extraction import READER, facts_of
+from acefraud.roles.embedded.case_memory import CaseMemory, LabelledFacts
 from acefraud.storage.playbook import BulletPlaybook
 
 
 class RememberedCases:
     """Keeps a case memory up with the ledger of a playbook.
 
-    A cursor says which cases it has seen, so catching up costs what was heard since, whoever heard it.
+    A cursor marks what it has seen, so catching up costs only what is new.
     """
 
     def __init__(self, playbook: BulletPlaybook, memory: CaseMemory, node: str) -> None:
@@ -30,7 +30,7 @@ class RememberedCases:
         self._catching_up = RLock()
 
     def catch_up(self) -> LabelledFacts:
-        """The latest cases in the ledger, with their facts as they were kept."""
+        """The latest cases in the ledger, with their recorded facts."""
         with self._catching_up:
             return self._caught_up()
 
@@ -56,7 +56,7 @@ class RememberedCases:
         return self._memory.cases
 
     def reread(self, *, everything: bool) -> Reread:
-        """Read texts that another version of the reader has read, or all of them, and keep what comes of it."""
+        """Read texts again that another version of the reader has read, or all of them."""
         kept = self._playbook.ledger.remembered(self._memory.capacity)
         old = {row.id: dict(row.facts) for row in kept if row.has_text and (everything or row.reader != READER)}
         new = self._read(old)
@@ -66,7 +66,7 @@ class RememberedCases:
         return done
 
     def _read(self, ids: Collection[str]) -> dict[str, dict[str, FactValue]]:
-        """The facts of some cases, read from their texts now and kept in place of those before."""
+        """The facts of some cases, read from their texts again and stored."""
         cases = self._playbook.ledger.cases(self._memory.capacity)
         read = {case.transaction.id: facts_of(case.transaction).facts for case in cases if case.transaction.id in ids}
         self._playbook.ledger.replace_facts(read, READER)

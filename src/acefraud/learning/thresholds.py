@@ -1,4 +1,4 @@
-"""From which probability of fraud on a transaction is declined, and the rules by which that is chosen."""
+"""The threshold from which on a transaction is declined, and the rules that choose it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.embedded.case_memory import LabelledFacts
+from acefraud.core.arrays import BoolArray, FloatArray
 from acefraud.errors import ConfigurationError, InputError
-
-Column = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
+from acefraud.roles.embedded.case_memory import LabelledFacts
 
 RULES = "a number such as 0.3, accuracy, f1, fpr=0.01 or cost=5:100"
 _DIGITS = 9
-"""Probabilities that agree so far are the same; what is behind depends on the order of summation."""
+"""Decimals to which probabilities are compared; further ones depend on the order of summation."""
 _NOISE = 1e-9
 """Scores that differ by less are equal."""
 
@@ -45,11 +43,11 @@ class ThresholdRule:
     words: str
     aim: Aim
     figure: float = 0.5
-    """The share of honest ones that may be declined; where no cases are needed, the threshold itself."""
+    """The false-positive rate that is allowed; for a number or a cost, the threshold itself."""
 
     @classmethod
     def parse(cls, words: str) -> ThresholdRule:
-        """A rule from its words."""
+        """A rule from text."""
         said = words.strip().lower()
         name, _, rest = said.partition("=")
         if said in (Aim.ACCURACY, Aim.F1):
@@ -65,14 +63,16 @@ class ThresholdRule:
 
     @property
     def needs_cases(self) -> bool:
-        """Whether it takes labelled cases to choose by it."""
+        """Whether the rule needs labelled cases."""
         return self.aim not in (Aim.NUMBER, Aim.COST)
 
 
-def choose(rule: ThresholdRule, probabilities: Column, labels: Mask, counts: Column | None = None) -> float:
-    """The threshold that a rule asks for on labelled cases, each of which may stand for several.
+def choose(
+    rule: ThresholdRule, probabilities: FloatArray, labels: BoolArray, counts: FloatArray | None = None
+) -> float:
+    """The best threshold by a rule on labelled cases; `counts` says how many cases each row stands for.
 
-    Every way to part the cases is looked at; of equally good ones, the one that declines the fewest is taken.
+    Every threshold that splits the cases differently is tried. Of equally good ones, the highest is taken.
 
     >>> choose(ThresholdRule.parse("accuracy"), np.array([0.1, 0.2, 0.6]), np.array([False, False, True]))
     0.4
@@ -88,16 +88,16 @@ def choose(rule: ThresholdRule, probabilities: Column, labels: Mask, counts: Col
 
 @dataclass(frozen=True, slots=True)
 class _Cuts:
-    """Every threshold that parts the cases in another way, and what it declines."""
+    """Every threshold that splits the cases differently, and what it declines."""
 
-    thresholds: Column
-    frauds_declined: Column
-    honest_declined: Column
+    thresholds: FloatArray
+    frauds_declined: FloatArray
+    honest_declined: FloatArray
     frauds: float
     honest: float
 
     @classmethod
-    def of(cls, probabilities: Column, labels: Mask, counts: Column) -> _Cuts:
+    def of(cls, probabilities: FloatArray, labels: BoolArray, counts: FloatArray) -> _Cuts:
         values, place = np.unique(probabilities, return_inverse=True)
         below, above = np.concatenate([[0.0], values]), np.concatenate([values, [1.0]])
         middle = below + (above - below) / 2
@@ -106,8 +106,8 @@ class _Cuts:
         frauds, honest = (_from_each_on(place.reshape(-1), counts * kind, len(values)) for kind in (labels, ~labels))
         return cls(thresholds[possible], frauds[possible], honest[possible], frauds[0], honest[0])
 
-    def scores(self, rule: ThresholdRule) -> Column:
-        """What each is worth by a rule; more is better."""
+    def scores(self, rule: ThresholdRule) -> FloatArray:
+        """The score of each threshold by a rule; higher is better."""
         if rule.aim is Aim.ACCURACY:
             return (self.frauds_declined + self.honest - self.honest_declined) / (self.frauds + self.honest)
         if rule.aim is Aim.F1:
@@ -117,7 +117,7 @@ class _Cuts:
 
 
 def cases_for(rule: ThresholdRule, ordered: LabelledFacts, later_share: float) -> LabelledFacts:
-    """The latest of the cases, to choose by a rule; drawn at random where times are not known."""
+    """The latest cases, on which a rule chooses; drawn at random if times are unknown."""
     first = round(len(ordered) * (1 - later_share)) if rule.needs_cases else len(ordered)
     order = np.arange(len(ordered))
     if not ordered.timed:  # the order of a file says nothing
@@ -131,8 +131,8 @@ def cases_for(rule: ThresholdRule, ordered: LabelledFacts, later_share: float) -
     return cases
 
 
-def _from_each_on(place: npt.NDArray[np.int64], counts: Column, places: int) -> Column:
-    """How many stand at each place or a later one, and none behind the last."""
+def _from_each_on(place: npt.NDArray[np.int64], counts: FloatArray, places: int) -> FloatArray:
+    """The total at each position and after it, with a zero at the end."""
     there = np.bincount(place, counts, places)
     return np.concatenate([np.cumsum(there[::-1])[::-1], [0.0]])
 

@@ -1,37 +1,36 @@
-"""A labelled history on its way into a playbook, whoever learns from it."""
+"""A labelled history on its way into a playbook."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from acefraud.core.events import Recalibrated, Trained
-from acefraud.core.ledger import KnownCase, RowsChange
+from acefraud.core.ledger import KnownCase
+from acefraud.core.row_store import RowUpdate
 from acefraud.core.transactions import Cases, Transactions
-from acefraud.embedded.case_memory import LabelledFacts
-from acefraud.embedded.facts import READER
-from acefraud.embedded.scorecard import GENERAL
+from acefraud.facts.extraction import READER
 from acefraud.learning.batch_scoring import score
+from acefraud.learning.entity_memory import memory_for
 from acefraud.learning.options import LearnerOptions
-from acefraud.learning.remembering import forgetting, memory_for
 from acefraud.learning.thresholds import ThresholdRule, cases_for, choose
+from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.roles.reflector import Reflector
+from acefraud.rules.scorecard import GENERAL
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.playbook import BulletPlaybook
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """Cases in order of time with all that is known of them, and what the playbook will keep of them."""
+    """Cases in order of time with all their facts, and what the playbook will keep of them."""
 
     cases: Cases
     facts: LabelledFacts
     trained: Trained
-    rows: RowsChange | None
+    memory_change: RowUpdate | None
     """What it changes in the memory of entities."""
-    latest: int
-    """How many of the cases are remembered."""
     threshold: ThresholdRule | None
-    tried_on: LabelledFacts
+    threshold_cases: LabelledFacts
     """The cases on which a threshold is chosen."""
 
     @classmethod
@@ -47,48 +46,43 @@ class Training:
         reflector: Reflector,
         node: str,
     ) -> Training:
-        """A history made ready to be learnt from, with the facts that its mapping's history gives. Nothing is kept."""
+        """A history ready to learn from, with the facts that its mapping's history gives. Nothing is written."""
         memory = memory_for(mapping)
         studied = given if memory is None else memory.studied(given, waiting)
         cases = studied.in_order()
         facts = LabelledFacts.of(cases)
-        latest = min(len(facts), reflector.memory.capacity)
+        remembered = min(len(facts), reflector.memory.capacity)
+        memory_change: RowUpdate | None = None
         if memory is not None:
-            rows: RowsChange | None = memory.filling(studied, waiting, playbook.ledger)
-        else:  # a training without a history ends one that is kept
-            rows = forgetting if memory_for(playbook.snapshot().mapping) else None
-        return cls(
-            cases=cases,
-            facts=facts,
-            trained=Trained(
-                node=node,
-                dataset=dataset,
-                rows=len(given),
-                frauds=int(given.labels.sum()),
-                mapping=mapping,
-                remembered=latest,
-                remembered_frauds=int(facts.labels[len(facts) - latest :].sum()),
-            ),
-            rows=rows,
-            latest=latest,
-            threshold=threshold,
-            tried_on=cases_for(threshold, facts, reflector.options.induction.later_share) if threshold else facts,
+            memory_change = memory.filling(studied, waiting, playbook.ledger)
+        elif memory_for(playbook.snapshot().mapping):  # a training without a history ends the one that is kept
+            memory_change = lambda rows: rows.clear()  # noqa: E731
+        trained = Trained(
+            node=node,
+            dataset=dataset,
+            rows=len(given),
+            frauds=int(given.labels.sum()),
+            mapping=mapping,
+            remembered=remembered,
+            remembered_frauds=int(facts.labels[len(facts) - remembered :].sum()),
         )
+        threshold_cases = cases_for(threshold, facts, reflector.options.induction.later_share) if threshold else facts
+        return cls(cases, facts, trained, memory_change, threshold, threshold_cases)
 
     def remember(self, playbook: BulletPlaybook) -> None:
-        """Keep the latest cases, with what is known of them."""
-        last = slice(len(self.cases) - self.latest, None)
+        """Record the training, and keep the latest cases with their facts."""
+        last = slice(len(self.cases) - self.trained.remembered, None)
         facts = self.facts.facts.take(last).rows()
         known = [KnownCase(case, each, READER) for case, each in zip(self.cases.take(last), facts, strict=True)]
-        playbook.record([self.trained], cases=known, rows=self.rows)
+        playbook.record([self.trained], cases=known, rows=self.memory_change)
 
     def set_threshold(self, playbook: BulletPlaybook, selector: HybridSelector, options: LearnerOptions) -> None:
-        """Choose the threshold on labelled cases, as the playbook decides them now; without a rule it stays."""
+        """Choose the threshold on labelled cases as the playbook scores them now. Without a rule it stays."""
         if self.threshold is None:
             return
-        snapshot, tried_on = playbook.snapshot(), self.tried_on
-        rows = Transactions(tried_on.ids, tried_on.facts, times=tried_on.times)
-        said = score(rows, snapshot, selector.without_draws(), options, known=tried_on.facts)
-        chosen = choose(self.threshold, said.probabilities, tried_on.labels)
+        snapshot, cases = playbook.snapshot(), self.threshold_cases
+        rows = Transactions(cases.ids, cases.facts, times=cases.times)
+        scores = score(rows, snapshot, selector.without_draws(), options, known=cases.facts)
+        chosen = choose(self.threshold, scores.probabilities, cases.labels)
         frame = (snapshot.calibration(options.node) or GENERAL).model_copy(update={"threshold": chosen})
         playbook.record([Recalibrated(node=options.node, calibration=frame)])

@@ -1,4 +1,4 @@
-"""The whole way of a call, put together in one place."""
+"""The client for language models: a provider inside the wrappers that `acefraud.llm` lists."""
 
 from __future__ import annotations
 
@@ -8,23 +8,26 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from types import TracebackType
 
-from acefraud.llm.breaking import Breaker, BreakerOptions
-from acefraud.llm.caching import AnswerFile, Cached
-from acefraud.llm.calling import Call, Caller, Reply
-from acefraud.llm.courier import Courier
-from acefraud.llm.limiting import Limited
-from acefraud.llm.metering import Budget, Meter, Metered
-from acefraud.llm.pricing import Price
-from acefraud.llm.provider import ProviderCaller, ProviderOptions
-from acefraud.llm.retrying import Retrying, RetryOptions
-from acefraud.llm.sharing import Shared
+from acefraud.errors import ConfigurationError
+from acefraud.llm.call import Call, Caller, Reply
+from acefraud.llm.circuit_breaker import CircuitBreaker
+from acefraud.llm.concurrency_limit import ConcurrencyLimit
+from acefraud.llm.prices import Price
+from acefraud.llm.provider import ProviderCaller
+from acefraud.llm.reply_cache import ReplyCache, ReplyStore
+from acefraud.llm.retry import Retry
+from acefraud.llm.usage_meter import MeteredCaller, UsageMeter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientOptions:
-    """How models are called. Times are in seconds."""
+    """How models are called. Times are in seconds.
+
+    >>> ClientOptions(attempts=0)
+    Traceback (most recent call last):
+    acefraud.errors.ConfigurationError: attempts: expected at least 1, got 0
+    """
 
     concurrency: int = 8
     timeout: float = 60.0
@@ -32,20 +35,34 @@ class ClientOptions:
     first_wait: float = 0.5
     longest_wait: float = 30.0
     failures: int = 5
-    """After so many failed calls in a row a model is left alone for a while."""
+    """Consecutive failed calls after which a model is not called for `pause` seconds."""
     pause: float = 30.0
     max_usd: float | None = None
     max_calls: int | None = None
     cache: Path | None = None
-    """Where replies are kept; None to keep none."""
+    """The file that replies are cached in; None for no cache."""
     prices: Mapping[str, Price] = field(default_factory=dict)
-    """Prices by model, which outweigh those that are known."""
+    """Prices by model; they take precedence over the list prices."""
+
+    def __post_init__(self) -> None:
+        for name in ("concurrency", "attempts", "failures"):
+            if getattr(self, name) < 1:
+                raise ConfigurationError(f"{name}: expected at least 1, got {getattr(self, name)}")
+        for name in ("first_wait", "longest_wait", "pause", "max_usd", "max_calls"):
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
+                raise ConfigurationError(f"{name}: expected 0 or more, got {value}")
+        if not self.timeout > 0:
+            raise ConfigurationError(f"timeout: expected a number of seconds above 0, got {self.timeout}")
+        for model, price in self.prices.items():
+            if not all(0 <= dollars < float("inf") for dollars in price):
+                raise ConfigurationError(f"prices: {model}: expected US dollars of 0 or more, got {price}")
 
 
 class ModelClient:
-    """Calls models: equal calls once, known replies from disk, the rest within all limits.
+    """Calls models within all limits, and serves known replies from disk.
 
-    Making one reads no key and opens no connection; only `send` does.
+    Creating a client reads no key and opens no connection; `send` does.
     """
 
     def __init__(
@@ -58,44 +75,37 @@ class ModelClient:
         random: Random | None = None,
     ) -> None:
         given = options or ClientOptions()
-        self._usage = Meter(Budget(usd=given.max_usd, calls=given.max_calls), given.prices)
-        waits = RetryOptions(attempts=given.attempts, first_wait=given.first_wait, longest_wait=given.longest_wait)
-        chain: Caller = caller or _carrier(given)
-        chain = Metered(chain, self._usage)
-        chain = Retrying(chain, waits, sleep=sleep, random=random)
-        chain = Breaker(chain, BreakerOptions(failures=given.failures, pause=given.pause), clock=clock)
-        chain = Limited(chain, given.concurrency)
-        self._cached = None if given.cache is None else Cached(chain, AnswerFile(given.cache), self._usage)
-        self._chain = Shared(self._cached or chain, self._usage)
-
-    @property
-    def usage(self) -> Meter:
-        """What was called so far, and what it cost."""
-        return self._usage
+        self.usage = UsageMeter(given.prices, max_usd=given.max_usd, max_calls=given.max_calls)
+        """The calls so far, with their tokens and cost."""
+        chain: Caller = MeteredCaller(caller or ProviderCaller(given.timeout), self.usage)
+        chain = Retry(
+            chain,
+            attempts=given.attempts,
+            first_wait=given.first_wait,
+            longest_wait=given.longest_wait,
+            sleep=sleep,
+            random=random,
+        )
+        chain = CircuitBreaker(chain, failures=given.failures, pause=given.pause, clock=clock)
+        chain = ConcurrencyLimit(chain, given.concurrency)
+        self._cache = None if given.cache is None else ReplyCache(chain, ReplyStore(given.cache), self.usage)
+        self._chain = self._cache or chain
 
     async def send(self, call: Call) -> Reply:
-        """The reply. Raises a ModelError where there is none, and BudgetExceeded where none may be asked for."""
+        """The reply. Raises a ModelError if the call fails, and BudgetExceeded if it may not be sent."""
         return await self._chain.send(call)
 
     def forget(self, call: Call) -> None:
-        """Keep no longer what came back from a call, because it turned out to be of no use."""
-        if self._cached is not None:
-            self._cached.forget(call)
+        """Drop the cached reply to a call, because it turned out to be unusable."""
+        if self._cache is not None:
+            self._cache.forget(call)
 
     async def close(self) -> None:
-        """Let go of connections and files. Closing twice is harmless."""
+        """Close connections and files. Closing twice is harmless."""
         await self._chain.close()
 
     async def __aenter__(self) -> ModelClient:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-
-def _carrier(given: ClientOptions) -> Caller:
-    """Where replies are kept, a process of its own carries the calls, so that none that was paid for is lost."""
-    options = ProviderOptions(timeout=given.timeout)
-    return ProviderCaller(options) if given.cache is None else Courier(given.cache, options)

@@ -1,18 +1,16 @@
-"""Calls carried to the provider of a model, one request for each."""
+"""The caller that reaches a provider over the network: one request for each call."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from acefraud.errors import ConfigurationError, ModelMalformed, ModelRefused, ModelTimeout
-from acefraud.llm.calling import Call, Reply, ReplyFormat, Role, TokenChances
-from acefraud.llm.connecting import Connections
-from acefraud.llm.metering import with_tokens
-from acefraud.llm.translating import translated
+from acefraud.errors import ModelMalformed, ModelRefused, ModelTimeout
+from acefraud.llm.call import Call, Reply, ReplyFormat, Role, TokenLogprobs
+from acefraud.llm.connections import Connections
+from acefraud.llm.vendor_errors import translated
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -20,53 +18,43 @@ if TYPE_CHECKING:
     from pydantic_ai.models.openai import OpenAIChatModelSettings
 
 _OPENAI = "api.openai.com"
-_NEVER = -9999.0
-"""The log-probability of what cannot be, as servers write it that do not write minus infinity."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProviderOptions:
-    """How long to wait for a reply, in seconds, from the first byte out to the last byte in."""
-
-    timeout: float = 60.0
-
-    def __post_init__(self) -> None:
-        if not self.timeout > 0:
-            raise ConfigurationError(f"timeout is {self.timeout}; give the seconds to wait for a reply")
+_IMPOSSIBLE = -9999.0
+"""The log-probability of an impossible token, as servers write it that cannot write minus infinity."""
 
 
 class ProviderCaller:
-    """Sends each call once. Keys and addresses come from the environment, as each provider has it."""
+    """Sends each call once. Keys and addresses come from each provider's usual environment variables."""
 
-    def __init__(self, options: ProviderOptions | None = None) -> None:
-        self._options = options or ProviderOptions()
-        self._connections = Connections(self._options.timeout)
+    def __init__(self, timeout: float = 60.0) -> None:
+        self._timeout = timeout
+        """Seconds from the first byte sent to the last byte received."""
+        self._connections = Connections(timeout)
 
     async def send(self, call: Call) -> Reply:
         """The reply, without its cost."""
-        carry = self._embed if call.role is Role.EMBEDDING else self._ask
+        request = self._embed if call.role is Role.EMBEDDING else self._chat
         try:
-            return await carry(call)
+            return await request(call)
         except TimeoutError as error:
-            raise ModelTimeout(f"{call.model} did not answer within {self._options.timeout:g} s") from error
+            raise ModelTimeout(f"{call.model} did not answer within {self._timeout:g} s") from error
 
-    async def _ask(self, call: Call) -> Reply:
+    async def _chat(self, call: Call) -> Reply:
         model = await self._connections.chat(call.model, call.base_url)
         messages, settings, parameters = _messages(call), _settings(call, model), _parameters(call, model)
         with translated(call.model):
-            async with asyncio.timeout(self._options.timeout):
+            async with asyncio.timeout(self._timeout):
                 response = await model.request(messages, settings, parameters)
         return _reply(call, response)
 
     async def _embed(self, call: Call) -> Reply:
         model = await self._connections.embedding(call.model, call.base_url)
         with translated(call.model):
-            async with asyncio.timeout(self._options.timeout):
+            async with asyncio.timeout(self._timeout):
                 result = await model.embed(list(call.texts), input_type="document")
         tokens = result.usage.input_tokens
-        wrong = _wrong_with(result.embeddings, len(call.texts))
-        if wrong:
-            raise with_tokens(ModelMalformed(f"{call.model}: {wrong}"), tokens, 0)
+        problem = _problem(result.embeddings, len(call.texts))
+        if problem:
+            raise ModelMalformed(f"{call.model}: {problem}", tokens=(tokens, 0))
         return Reply(vectors=tuple(tuple(vector) for vector in result.embeddings), input_tokens=tokens)
 
     async def close(self) -> None:
@@ -74,13 +62,13 @@ class ProviderCaller:
         await self._connections.close()
 
 
-def _wrong_with(vectors: Sequence[Sequence[float]], texts: int) -> str:
+def _problem(vectors: Sequence[Sequence[float]], texts: int) -> str:
     if len(vectors) != texts:
-        return f"{texts} texts were sent and {len(vectors)} vectors came"
+        return f"expected {texts} vectors, got {len(vectors)}"
     lengths = {len(vector) for vector in vectors}
     if len(lengths) > 1 or 0 in lengths:
-        return "the vectors are not of one length"
-    return "" if all(isfinite(sum(vector)) for vector in vectors) else "a vector holds what is no number"
+        return "the vectors differ in length or are empty"
+    return "" if all(isfinite(sum(vector)) for vector in vectors) else "a vector contains NaN or infinity"
 
 
 def _messages(call: Call) -> list[ModelMessage]:
@@ -92,30 +80,30 @@ def _messages(call: Call) -> list[ModelMessage]:
         UserPromptPart,
     )
 
-    said: list[ModelMessage] = [ModelRequest(parts=[SystemPromptPart(call.system)])] if call.system else []
+    messages: list[ModelMessage] = [ModelRequest(parts=[SystemPromptPart(call.system)])] if call.system else []
     for message in call.messages:
         if message.role == "user":
-            said.append(ModelRequest(parts=[UserPromptPart(message.content)]))
+            messages.append(ModelRequest(parts=[UserPromptPart(message.content)]))
         else:
-            said.append(ModelResponse(parts=[TextPart(message.content)]))
-    return said
+            messages.append(ModelResponse(parts=[TextPart(message.content)]))
+    return messages
 
 
 def _settings(call: Call, model: Model) -> OpenAIChatModelSettings:
     settings: OpenAIChatModelSettings = {"max_tokens": call.max_tokens}
     address = getattr(model, "base_url", None)
     if call.model.startswith("openai") and address and _OPENAI not in str(address):
-        settings["extra_body"] = {"max_tokens": call.max_tokens}  # older servers do not know the newer name for it
-    if _draws(model):
+        settings["extra_body"] = {"max_tokens": call.max_tokens}  # older servers do not know max_completion_tokens
+    if _accepts_sampling(model):
         settings["temperature"] = call.temperature
-        if call.top_logprobs > 0:  # other protocols pass over what is named for this one
+        if call.top_logprobs > 0:  # other protocols ignore the settings of this one
             settings["openai_logprobs"] = True
             settings["openai_top_logprobs"] = call.top_logprobs
     return settings
 
 
-def _draws(model: Model) -> bool:
-    """Whether one may say how tokens are drawn; models that reason before they answer do not let one."""
+def _accepts_sampling(model: Model) -> bool:
+    """Whether the model accepts sampling parameters; reasoning models reject them."""
     profile: dict[str, Any] = {**model.profile}
     if not profile.get("openai_supports_reasoning", False):
         return True
@@ -123,7 +111,7 @@ def _draws(model: Model) -> bool:
 
 
 def _parameters(call: Call, model: Model) -> ModelRequestParameters:
-    """The strictest form that this model can be held to. Nothing is added to the prompt."""
+    """The strictest output format that this model supports. Nothing is added to the prompt."""
     from pydantic_ai.models import ModelRequestParameters  # noqa: PLC0415 - an optional package
     from pydantic_ai.output import OutputObjectDefinition  # noqa: PLC0415
 
@@ -136,33 +124,32 @@ def _parameters(call: Call, model: Model) -> ModelRequestParameters:
 
 
 def _reply(call: Call, response: ModelResponse) -> Reply:
-    from pydantic_ai.messages import TextPart  # noqa: PLC0415 - an optional package
-
     details = response.provider_details or {}
-    text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
-    read, written = response.usage.input_tokens, response.usage.output_tokens
+    text = response.text or ""
+    tokens = read, written = response.usage.input_tokens, response.usage.output_tokens
     if response.finish_reason == "content_filter":
-        said = details.get("refusal") or "its content filter stopped the reply"
-        raise with_tokens(ModelRefused(f"{call.model}: {said}"), read, written)
+        reason = details.get("refusal") or "its content filter stopped the reply"
+        raise ModelRefused(f"{call.model}: {reason}", tokens=tokens)
     cut_short = response.finish_reason == "length"
     if not text.strip():
-        why = f", and all of its {call.max_tokens} tokens are used up" if cut_short else ""
-        raise with_tokens(ModelMalformed(f"{call.model}: the reply is empty{why}"), read, written)
+        why = f"; it used up all of its {call.max_tokens} tokens" if cut_short else ""
+        raise ModelMalformed(f"{call.model}: the reply is empty{why}", tokens=tokens)
     return Reply(
-        text=_writable(text),
-        logprobs=tuple(_chances(each) for each in details.get("logprobs") or ()),
+        text=_encodable(text),
+        logprobs=tuple(_logprobs(each) for each in details.get("logprobs") or ()),
         input_tokens=read,
         output_tokens=written,
         cut_short=cut_short,
     )
 
 
-def _chances(said: dict[str, Any]) -> TokenChances:
-    chances = {_writable(each["token"]): max(_NEVER, each["logprob"]) for each in (*said["top_logprobs"], said)}
-    token = _writable(said["token"])
-    return TokenChances(token=token, logprob=chances.pop(token), others=chances)
+def _logprobs(token: dict[str, Any]) -> TokenLogprobs:
+    listed = (*token["top_logprobs"], token)
+    logprobs = {_encodable(each["token"]): max(_IMPOSSIBLE, each["logprob"]) for each in listed}
+    text = _encodable(token["token"])
+    return TokenLogprobs(token=text, logprob=logprobs.pop(text), others=logprobs)
 
 
-def _writable(text: str) -> str:
-    """Half a character, which JSON can spell and no file can hold, becomes a question mark."""
+def _encodable(text: str) -> str:
+    """The text with lone surrogates, which JSON can spell but UTF-8 cannot, replaced by question marks."""
     return text.encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""Coroutines for callers that do not await."""
+"""Run coroutines for callers that do not await."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-def finished(work: Coroutine[Any, Any, T], *, waits: bool = True) -> T:
-    """What a coroutine returns. Inside a running event loop it runs in a thread of its own, and holds the loop up.
+def run_sync(work: Coroutine[Any, Any, T], *, waits: bool = True) -> T:
+    """What a coroutine returns. Inside a running event loop it runs in a thread, and blocks the loop meanwhile.
 
-    One that never `waits` is run where it is, and needs no event loop.
+    A coroutine that never waits (`waits=False`) runs directly, without an event loop.
 
     >>> async def two() -> int:
     ...     return 2
-    >>> finished(two())
+    >>> run_sync(two())
     2
     """
     if not waits:
-        return _at_once(work)
+        return _run_directly(work)
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
-    with ThreadPoolExecutor(1) as aside:
-        return aside.submit(asyncio.run, work).result()
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
-def _at_once(work: Coroutine[Any, Any, T]) -> T:
+def _run_directly(work: Coroutine[Any, Any, T]) -> T:
     try:
         work.send(None)
     except StopIteration as end:
         result: T = end.value
         return result
     work.close()
-    raise RuntimeError("a coroutine that was said never to wait has waited")
+    raise RuntimeError("the coroutine waited, although it was called with waits=False")

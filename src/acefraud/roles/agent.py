@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from acefraud.core.bullet import Bullet
-from acefraud.core.roles import Agent, Assessment
-from acefraud.core.scoring import Calibration
+from acefraud.core.calibration import Calibration
 from acefraud.core.transaction import FactValue, Transaction, Verdict
-from acefraud.embedded.agent import EmbeddedAgent, as_bullets, frame_of
-from acefraud.embedded.facts import facts_of
+from acefraud.facts.extraction import facts_of
 from acefraud.llm.client import ModelClient
-from acefraud.llm.playing import play
-from acefraud.llm.synchronous import finished
+from acefraud.llm.synchronous import run_sync
+from acefraud.roles.embedded.agent import EmbeddedAgent, as_bullets, frame_of
+from acefraud.roles.model.build import build_model_roles
+from acefraud.roles.protocols import Agent, Assessment
 from acefraud.settings import EMBEDDED, ModelSettings
 
 
 class SimpleFraudAgent:
     """Decides a transaction from its facts, the bullets it was given and general knowledge.
 
-    The embedded engine decides, unless a `model` is named; then a failed call raises a ModelError. Models that share a
-    `client` share its limits; `base_url` names a server of your own, and `sensitive` the facts that the model is never
-    shown.
+    The embedded engine decides unless you name a `model`; a failed call then raises a ModelError. Models that share a
+    `client` share its limits; `base_url` is the address of a self-hosted server, and `sensitive` names facts that the
+    model is never shown.
 
     >>> agent = SimpleFraudAgent(bullets=["An emulator and a VPN = 97% fraud"])
     >>> agent.analyze("Account opened 2 hours ago attempts $900 purchase at 3 AM through a VPN on an emulator")
@@ -41,18 +41,18 @@ class SimpleFraudAgent:
         self.bullets = as_bullets(bullets)
         self._calibration = calibration or frame_of(bullets)
         chosen = ModelSettings(agent=model, base_url=base_url, sensitive=tuple(sensitive), cache=None)
-        on_model = play(chosen, client=client).agent if chosen.uses_models else None
-        self._player: Agent = on_model or EmbeddedAgent()
+        on_model = build_model_roles(chosen, client=client).agent if chosen.uses_models else None
+        self._agent: Agent = on_model or EmbeddedAgent()
 
     @property
     def model(self) -> str:
-        """Who decides."""
-        return self._player.model
+        """The model that decides, or `embedded`."""
+        return self._agent.model
 
     @property
     def waits(self) -> bool:
-        """Whether a model has to be waited for."""
-        return self._player.waits
+        """Whether deciding waits for a model."""
+        return self._agent.waits
 
     @property
     def without_tier(self) -> SimpleFraudAgent:
@@ -64,12 +64,12 @@ class SimpleFraudAgent:
         return self.explain(transaction).verdict
 
     def explain(self, transaction: str | Transaction) -> Assessment:
-        """The verdict with its probability and reasons. With a model this waits for the reply, even in a coroutine."""
+        """The verdict with its probability and reasons. With a model it blocks until the reply, even in a coroutine."""
         if isinstance(transaction, str):
             transaction = Transaction(id="unnamed", text=transaction)
         facts = facts_of(transaction).facts
-        view = self._player.assess(transaction.text, facts, self.bullets, self._calibration)
-        return finished(view, waits=self.waits)
+        view = self._agent.assess(transaction.text, facts, self.bullets, self._calibration)
+        return run_sync(view, waits=self.waits)
 
     async def assess(
         self,
@@ -81,4 +81,4 @@ class SimpleFraudAgent:
         proven: int | None = None,
     ) -> Assessment:
         """The same for bullets that a selector picked."""
-        return await self._player.assess(text, facts, bullets, calibration, proven=proven)
+        return await self._agent.assess(text, facts, bullets, calibration, proven=proven)

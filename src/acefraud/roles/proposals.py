@@ -1,97 +1,173 @@
-"""Heuristics that a model puts into words, each measured on the cases that the embedded engine remembers."""
+"""Heuristics that a model proposes, measured on labelled cases before they enter the playbook.
+
+A figure that the model stated is never taken over.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
-from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source
+from acefraud.core.bullet import Bullet, NewBullet, Source, Status
 from acefraud.core.condition import Condition
-from acefraud.core.measured_text import MeasuredText
-from acefraud.core.reading import read_bullet
-from acefraud.core.roles import Proposal, Proposes
-from acefraud.core.transaction import Transaction
-from acefraud.embedded.reflector import EmbeddedReflector, about
-from acefraud.roles.admission import AdmissionOptions, Ruling, Standing, rule_on
-from acefraud.roles.shown_cases import summaries
+from acefraud.core.evidence import ENOUGH_TO_SHOW, Z95, Evidence, Record, percent, record_in_words, wilson
+from acefraud.core.transaction import Transaction, Verdict
+from acefraud.roles.embedded.reflector import EmbeddedReflector
+from acefraud.roles.prompt_cases import summaries
+from acefraud.roles.protocols import Proposal, Proposer, Reflection
+from acefraud.rules.bullet_text import read_bullet
+from acefraud.rules.english import sentence
 
 KNOWN_SHOWN = 12
-"""Bullets that a model is told of, so that it does not say the same again."""
+"""Known bullets that a model is shown, so that it does not repeat them."""
+LEAST_LEFT = 0.5
+"""Share of the measured difference from the base rate that must remain on the held-out cases."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdmissionOptions:
+    """What a proposal must show to be admitted."""
+
+    least_support: int = 10
+    """Cases that a condition must hold on before it counts as measured."""
+    least_history: int = 100
+    """With fewer labelled cases than this, a proposal that cannot be measured yet waits as a candidate."""
+    certainty: float = Z95
+    """Standard errors from the base rate. A single named condition needs no correction for multiple tests."""
+
+
+class AdmissionStatus(StrEnum):
+    """What became of a proposal."""
+
+    MEASURED = "measured"
+    UNVERIFIED = "unverified"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What became of a proposal, and why."""
+
+    proposal: Proposal
+    status: AdmissionStatus
+    reason: str
+    evidence: Evidence | None = None
+
+    def new_bullet(self, source: Source) -> NewBullet:
+        """The bullet to merge into a playbook. A measured one is reworded from its evidence."""
+        measured = self.status is AdmissionStatus.MEASURED
+        condition, evidence = self.proposal.condition, self.evidence if measured else None
+        words = sentence(condition, evidence) if condition is not None and evidence is not None else None
+        return NewBullet(
+            content=words or self.proposal.content,
+            source=source,
+            condition=condition,
+            argues=self.proposal.argues,
+            evidence=evidence,
+            problem_types=self.proposal.problem_types,
+            status=Status.ACTIVE if measured else Status.CANDIDATE,
+            why=f"proposed by {self.proposal.model}: {self.proposal.content!r}; {self.reason}",
+        )
+
+    def draft(self, number: int) -> Bullet:
+        """The bullet as it would stand in the playbook."""
+        new = self.new_bullet(Source.OFFLINE)
+        return Bullet(
+            id=f"draft-{number}",
+            content=new.content,
+            status=new.status,
+            argues=new.argues,
+            condition=new.condition,
+            evidence=new.evidence,
+        )
 
 
 class Proposals:
-    """Reflects with a model: it proposes, and the embedded engine remembers and measures."""
+    """Reflects with a model: the model proposes, and the embedded engine remembers cases and measures."""
 
     def __init__(
-        self, proposer: Proposes, engine: EmbeddedReflector, admission: AdmissionOptions | None = None
+        self, proposer: Proposer, engine: EmbeddedReflector, admission: AdmissionOptions | None = None
     ) -> None:
         self.proposer = proposer
         self.engine = engine
         self._admission = admission or AdmissionOptions()
-        self._said: dict[Condition | str, Bullet] = {}
-        """What was proposed before, by its condition, or by its words where it has none."""
+        self._proposed: dict[Condition | str, Bullet] = {}
+        """Earlier proposals by condition, or by content if they have none."""
 
     @property
     def model(self) -> str:
-        """Who puts heuristics into words."""
+        """The model that proposes."""
         return self.proposer.model
 
     async def reflect(
-        self,
-        query: str | Transaction,
-        predicted: str,
-        correct: str,
-        node: str = DEFAULT_NODE,
-        agent_reasoning: str = "",
-    ) -> dict[str, Any] | None:
-        """What the model says of one case, unless the remembered cases refute it or it said so before.
+        self, query: str | Transaction, predicted: str, correct: str, agent_reasoning: str = ""
+    ) -> Reflection | None:
+        """The model's proposal from one case, unless the remembered cases refute it or it was made before.
 
-        Raises ModelError where the call fails.
+        Raises ModelError if the call fails.
         """
-        example = self.engine.hear(query, predicted, correct, agent_reasoning)
-        known = list(self._said.values())[-KNOWN_SHOWN:]
+        example = self.engine.remember_example(query, predicted, correct, agent_reasoning)
+        known = list(self._proposed.values())[-KNOWN_SHOWN:]
         proposal = await self.proposer.propose([example], summaries(self.engine.memory.cases.facts), known)
-        ruling = None if proposal is None else self.measured(proposal)
-        if ruling is None or ruling.standing is Standing.REFUSED:
+        admission = None if proposal is None else self.measure(proposal)
+        if admission is None or admission.status is AdmissionStatus.REFUSED:
             return None
-        bullet = draft(ruling, len(self._said))
-        if self._said.setdefault(bullet.condition or bullet.content, bullet) is not bullet:
+        bullet = admission.draft(len(self._proposed))
+        if self._proposed.setdefault(bullet.condition or bullet.content, bullet) is not bullet:
             return None
-        reply = ruling.as_reply()
-        reply["new_bullet"] = MeasuredText(
-            reply["new_bullet"],
-            condition=bullet.condition,
-            argues=bullet.argues,
-            evidence=bullet.evidence,
-            problem_types=reply["problem_types"],
-        )
-        return {**reply, **about(example, node)}
+        return Reflection(admission.new_bullet(Source.ONLINE), admission.proposal.confidence, example)
 
-    def measured(self, proposal: Proposal) -> Ruling:
-        """What the remembered cases say of a proposal."""
+    def measure(self, proposal: Proposal) -> Admission:
+        """What the remembered cases say about a proposal."""
         cases = self.engine.memory.cases
-        if proposal.condition is None:  # what its words state can be measured too
-            read = read_bullet(proposal.content).condition
-            if read is not None and read.facts <= set(cases.facts.names):
-                proposal = replace(proposal, condition=read)
+        if proposal.condition is None:  # its words may state a condition that can be measured
+            condition = read_bullet(proposal.content).condition
+            if condition is not None and condition.facts <= set(cases.facts.names):
+                proposal = replace(proposal, condition=condition)
         evidence = cases.measure(proposal.condition, apart=True) if proposal.condition else None
-        return rule_on(proposal, evidence, len(cases), self._admission)
+        return judge_proposal(proposal, evidence, len(cases), self._admission)
 
 
 def weightiest(known: Sequence[Bullet]) -> list[Bullet]:
-    """The bullets that a model is told of."""
+    """The bullets that a model is shown: those with the largest weights."""
     return sorted(known, key=lambda bullet: -abs(bullet.weight or 0.0))[:KNOWN_SHOWN]
 
 
-def draft(ruling: Ruling, place: int) -> Bullet:
-    """A bullet as it would stand in the playbook."""
-    new = ruling.new_bullet(Source.OFFLINE)
-    return Bullet(
-        id=f"draft-{place}",
-        content=new.content,
-        status=new.status,
-        argues=new.argues,
-        condition=new.condition,
-        evidence=new.evidence,
-    )
+def judge_proposal(proposal: Proposal, evidence: Evidence | None, cases: int, options: AdmissionOptions) -> Admission:
+    """Measured if the evidence confirms the proposal, refused if it does not, unverified if it cannot tell."""
+    if proposal.condition is None:
+        return Admission(proposal, AdmissionStatus.UNVERIFIED, "prose that cannot be measured")
+    support = evidence.learnt.support + (evidence.later.support if evidence.later else 0) if evidence else 0
+    if evidence is None or support < options.least_support:
+        status = AdmissionStatus.UNVERIFIED if cases < options.least_history else AdmissionStatus.REFUSED
+        return Admission(proposal, status, f"held on {support:,} of {cases:,} labelled cases, too few to measure")
+    side = _side(evidence.learnt, evidence.base_rate, options.certainty)
+    problem = _problem(proposal.argues, side, evidence)
+    if problem is not None:
+        return Admission(proposal, AdmissionStatus.REFUSED, problem, evidence)
+    measured = replace(proposal, argues=side)
+    return Admission(measured, AdmissionStatus.MEASURED, f"measured: {evidence.in_words()}", evidence)
+
+
+def _problem(argues: Verdict | None, side: Verdict | None, evidence: Evidence) -> str | None:
+    """Why the evidence does not confirm what a proposal argues for; None if it does."""
+    base, record = f"against {percent(evidence.base_rate)} of all", record_in_words(evidence.learnt)
+    if side is None:
+        return f"says nothing: {record}, {base}"
+    if argues is not None and side is not argues:
+        return f"argues for {argues}, but {record}, {base}"
+    later, learnt = evidence.later, evidence.learnt.precision
+    if later is not None and later.support >= ENOUGH_TO_SHOW and later.precision is not None and learnt is not None:
+        left = (later.precision - evidence.base_rate) / (learnt - evidence.base_rate)
+        if left < LEAST_LEFT:
+            return f"did not hold up on other cases: {evidence.in_words()}, {base}"
+    return None
+
+
+def _side(record: Record, base_rate: float, certainty: float) -> Verdict | None:
+    """The verdict that a record argues for, beyond chance."""
+    low, high = wilson(record.frauds, record.support, certainty)
+    if low > base_rate:
+        return Verdict.DECLINE
+    return Verdict.APPROVE if high < base_rate else None

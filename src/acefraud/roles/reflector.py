@@ -1,4 +1,4 @@
-"""The reflector: proposes bullets from outcomes, in the light of all that it was shown before."""
+"""The reflector: proposes bullets from outcomes, in the light of all cases it was shown before."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from acefraud.core.bullet import DEFAULT_NODE
-from acefraud.core.roles import Proposes, Reflects
+from acefraud.core.measured_text import MeasuredText
 from acefraud.core.transaction import Case, Transaction
-from acefraud.embedded.case_memory import CaseMemory
-from acefraud.embedded.reflector import EmbeddedReflector, ReflectorOptions
 from acefraud.llm.client import ModelClient
-from acefraud.llm.playing import play
+from acefraud.roles.embedded.case_memory import CaseMemory
+from acefraud.roles.embedded.reflector import EmbeddedReflector, ReflectorOptions
+from acefraud.roles.model.build import build_model_roles
 from acefraud.roles.proposals import Proposals
+from acefraud.roles.protocols import Proposer
 from acefraud.settings import EMBEDDED, ModelSettings
 
 
 class Reflector:
     """Proposes one bullet from one outcome, in the light of all outcomes it was shown before.
 
-    The embedded engine searches those cases itself, and with too few to say anything it returns None rather than a
-    guess. Where a `model` is named, the model proposes and the remembered cases measure what it says; a failed call
-    raises a ModelError. Models that share a `client` share its limits; `base_url` names a server of your own, and
-    `sensitive` the facts that the model is never shown.
+    The embedded engine searches those cases itself, and returns None if they are too few. If you name a `model` (or
+    pass an object that proposes), the model proposes and the remembered cases measure what it says; a failed call
+    raises a ModelError. Models that share a `client` share its limits; `base_url` is the address of a self-hosted
+    server, and `sensitive` names facts that the model is never shown.
 
     >>> import asyncio
     >>> reflector = Reflector()
@@ -34,39 +35,31 @@ class Reflector:
         self,
         options: ReflectorOptions | None = None,
         *,
-        model: str = EMBEDDED,
+        model: str | Proposer = EMBEDDED,
         base_url: str = "",
         client: ModelClient | None = None,
         sensitive: Sequence[str] = (),
         seed: int = 0,
     ) -> None:
-        chosen = ModelSettings(reflector=model, base_url=base_url, sensitive=tuple(sensitive), cache=None)
+        proposer: Proposer | None
+        if isinstance(model, str):
+            chosen = ModelSettings(reflector=model, base_url=base_url, sensitive=tuple(sensitive), cache=None)
+            proposer = build_model_roles(chosen, client=client).reflector if chosen.uses_models else None
+        else:
+            proposer = model
         self.engine = EmbeddedReflector(options, seed=seed)
-        """What remembers cases, measures conditions and fits weights, whoever proposes."""
-        self._propose_with(play(chosen, client=client).reflector if chosen.uses_models else None)
-
-    @classmethod
-    def played_by(
-        cls, proposer: Proposes | None, options: ReflectorOptions | None = None, *, seed: int = 0
-    ) -> Reflector:
-        """A reflector whose words come from this model; embedded where there is none."""
-        made = cls(options, seed=seed)
-        made._propose_with(proposer)
-        return made
-
-    def _propose_with(self, proposer: Proposes | None) -> None:
+        """Remembers cases, measures conditions and fits weights, whether it proposes itself or a model does."""
         self.proposals = None if proposer is None else Proposals(proposer, self.engine)
-        """The model's proposals; None where the engine searches for itself."""
-        self._player: Reflects = self.proposals or self.engine
+        """The model's proposals; None if the engine proposes itself."""
 
     @property
     def model(self) -> str:
-        """Who proposes."""
-        return self._player.model
+        """The model that proposes, or `embedded`."""
+        return (self.proposals or self.engine).model
 
     @property
     def options(self) -> ReflectorOptions:
-        """What is remembered, and how hard the embedded engine searches."""
+        """How many cases are remembered, and how hard the embedded engine searches."""
         return self.engine.options
 
     @property
@@ -89,9 +82,23 @@ class Reflector:
         node: str = DEFAULT_NODE,
         agent_reasoning: str = "",
     ) -> dict[str, Any] | None:
-        """A bullet that this case and those before it teach; None where there is none.
+        """A bullet that this case and those before it teach; None if they teach nothing new.
 
-        The mapping has new_bullet, problem_types, confidence, condition, argues, evidence (None where it could not be
-        measured), weight (None where it was not fitted), node and learnt_from ("failure" or "success").
+        The dict has new_bullet, problem_types, confidence, condition, argues, evidence (None if not measured), weight
+        (None if not fitted), node and learnt_from ("failure" or "success").
         """
-        return await self._player.reflect(query, predicted, correct, node, agent_reasoning)
+        found = await (self.proposals or self.engine).reflect(query, predicted, correct, agent_reasoning)
+        if found is None:
+            return None
+        bullet = found.bullet
+        return {
+            "new_bullet": MeasuredText(bullet, found.fit),
+            "problem_types": list(bullet.problem_types),
+            "confidence": found.confidence,
+            "condition": None if bullet.condition is None else str(bullet.condition),
+            "argues": None if bullet.argues is None else str(bullet.argues),
+            "evidence": bullet.evidence,
+            "weight": bullet.weight,
+            "node": node,
+            "learnt_from": "failure" if found.example.missed else "success",
+        }

@@ -1,7 +1,7 @@
-"""Draws that depend on nothing but the seed, the transaction, the revision and the bullet.
+"""Random draws that are a function of the seed, the transaction, the revision and the bullet.
 
-A draw is a function of these four, not of a place in a sequence: bullets that cannot win need no draw, many
-transactions can be drawn for at once, and whichever way a selection is computed, its draws are the same.
+They do not depend on a position in a sequence. So many transactions can be drawn for at once, and a decision can be
+replayed however it was computed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Column = npt.NDArray[np.float64]
+from acefraud.core.arrays import FloatArray
+
 Keys = npt.NDArray[np.uint64]
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -21,12 +22,12 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 _12, _27, _30, _31 = (np.uint64(bits) for bits in (12, 27, 30, 31))
 
 AT_ONCE = 4
-"""Rounds that are computed together for a few draws: one in four is turned down, and a round costs its calls."""
+"""Attempts that are computed together for a few draws: one in four is rejected, and each attempt costs numpy calls."""
 FEW = 1024
 
 
 def key_for(seed: int, transaction: str, revision: int) -> np.uint64:
-    """What the draws of one selection start from.
+    """The key that the draws of one selection start from.
 
     >>> int(key_for(0, "t1", 3)) == int(key_for(0, "t1", 3)) != int(key_for(0, "t1", 4))
     True
@@ -36,25 +37,25 @@ def key_for(seed: int, transaction: str, revision: int) -> np.uint64:
 
 
 @dataclass(frozen=True, slots=True)
-class Shapes:
-    """The parameters of many Beta distributions, with what a draw needs to know of them worked out beforehand.
+class BetaShapes:
+    """The parameters of many Beta distributions, and what a draw needs of them.
 
-    >>> Shapes.of(np.array([4.0]), np.array([2.0])).take(np.array([0])).low
+    >>> BetaShapes.of(np.array([4.0]), np.array([2.0])).take(np.array([0])).low
     array([2.])
     """
 
-    a: Column
-    b: Column
-    low: Column
-    high: Column
-    both: Column
-    rate: Column
-    steep: Column
-    lift: Column
+    a: FloatArray
+    b: FloatArray
+    low: FloatArray
+    high: FloatArray
+    both: FloatArray
+    rate: FloatArray
+    steep: FloatArray
+    lift: FloatArray
 
     @classmethod
-    def of(cls, a: Column, b: Column) -> Shapes:
-        """Of parameters that are at least 1 each."""
+    def of(cls, a: FloatArray, b: FloatArray) -> BetaShapes:
+        """From parameters of 1 or more."""
         low, high, both = np.minimum(a, b), np.maximum(a, b), a + b
         inner = 2 * low * high - both  # 0 where both are 1, which is drawn in another way
         rate = np.sqrt((both - 2) / np.where(inner > 0, inner, 1))
@@ -62,26 +63,17 @@ class Shapes:
         return cls(a, b, low, high, both, rate, steep, both * np.log(both) - np.log(4))
 
     @property
-    def expected(self) -> Column:
-        """What is expected of a draw from each."""
+    def expected(self) -> FloatArray:
+        """The expected value of each."""
         return self.a / self.both
 
-    def take(self, rows: npt.NDArray[np.int64]) -> Shapes:
+    def take(self, rows: npt.NDArray[np.int64]) -> BetaShapes:
         """Some of them."""
-        return Shapes(
-            self.a[rows],
-            self.b[rows],
-            self.low[rows],
-            self.high[rows],
-            self.both[rows],
-            self.rate[rows],
-            self.steep[rows],
-            self.lift[rows],
-        )
+        return BetaShapes(*(getattr(self, name)[rows] for name in self.__slots__))
 
 
-def beta(keys: Keys, shapes: Shapes) -> Column:
-    """One draw from each Beta distribution. ``keys`` tell the draws apart.
+def beta(keys: Keys, shapes: BetaShapes) -> FloatArray:
+    """One draw from each Beta distribution. The keys take the place of a random state.
 
     By Cheng's rejection method BB (Communications of the ACM 21, 1978); where a or b is 1, by inversion.
     """
@@ -100,8 +92,8 @@ def beta(keys: Keys, shapes: Shapes) -> Column:
     return drawn
 
 
-def uniform(keys: Keys, first: int, count: int) -> Column:
-    """Numbers above 0 and below 1, a row for each turn and a column for each key: the finalizer of SplitMix64."""
+def uniform(keys: Keys, first: int, count: int) -> FloatArray:
+    """Numbers between 0 and 1, exclusive: a row for each turn, a column for each key (finalizer of SplitMix64)."""
     steps = _STEPS[first : first + count] if first + count <= len(_STEPS) else _steps(first, count)
     z = keys + steps[:, None]
     z ^= z >> _30
@@ -120,14 +112,14 @@ def _steps(first: int, count: int) -> Keys:
 _STEPS = _steps(0, 64)
 
 
-def _by_inversion(keys: Keys, a: Column, b: Column) -> Column:
+def _by_inversion(keys: Keys, a: FloatArray, b: FloatArray) -> FloatArray:
     u = uniform(keys, 0, 1)[0]
-    drawn: Column = np.where(b == 1, u ** (1 / a), 1 - u ** (1 / b))
+    drawn: FloatArray = np.where(b == 1, u ** (1 / a), 1 - u ** (1 / b))
     return drawn
 
 
-def _attempts(keys: Keys, shapes: Shapes, turn: int, together: int) -> tuple[Column, npt.NDArray[np.bool_]]:
-    """Some rounds: what is drawn by the first that may draw, and whether any may."""
+def _attempts(keys: Keys, shapes: BetaShapes, turn: int, together: int) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """The first accepted of some attempts for each key, and whether there is one."""
     numbers = uniform(keys, 2 * turn, 2 * together)
     first, second = numbers[::2], numbers[1::2]
     v = shapes.rate * np.log(first / (1 - first))

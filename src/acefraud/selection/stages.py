@@ -1,165 +1,158 @@
-"""The first three stages over the pages of a playbook. Values in, values out."""
+"""The five stages of a selection: contextual, quality, semantic, hybrid, diversity. Values in, values out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.book import Book
+from acefraud.core.arrays import FloatArray, IntArray
 from acefraud.core.bullet import Source
-from acefraud.core.page import PAGE, Page, mask_of
-from acefraud.core.page import Rows as PageRows
-from acefraud.core.roles import Vectors
+from acefraud.core.bullet_table import BulletTable
 from acefraud.core.transaction import FactValue
-from acefraud.selection.axis import ROUNDING
-from acefraud.selection.vectors import BookVectors
-from acefraud.selection.worth import Column, Mask, Rows, good_in
+from acefraud.errors import ConfigurationError
+from acefraud.roles.protocols import Vectors
+from acefraud.selection.bullet_stats import good_in_use
 
+STAGES = ("contextual", "quality", "semantic", "hybrid", "diversity")
 RELAXATION = 0.8
-MOST_COSINES = 16_000_000
-"""Cosines that are held at once."""
-NONE = np.empty(0, dtype=np.int64)
+NO_ROWS = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What is to be selected from, and how much of it."""
+class Weights:
+    """How much each component counts in the hybrid score."""
 
-    book: Book
+    quality: float = 0.3
+    semantic: float = 0.4
+    thompson: float = 0.3
+
+    @classmethod
+    def of(cls, given: Mapping[str, float] | None) -> Weights:
+        """These weights, with defaults for those not given. Raises ConfigurationError where they make no sense."""
+        try:
+            weights = cls(**(given or {}))
+        except TypeError:
+            found = sorted(given or {})
+            raise ConfigurationError(f"weights takes quality, semantic and thompson, got {found}") from None
+        if not all(math.isfinite(part) and part >= 0 for part in (weights.quality, weights.semantic, weights.thompson)):
+            raise ConfigurationError(f"weights must be numbers that are not negative, got {given}")
+        return weights
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to select from, and how many."""
+
+    table: BulletTable
     node: int | None
     source: Source | None
     base_rate: float
     wanted: int
     proven_only: bool = False
-    """Whether a bullet whose condition is left open by an unknown fact is out: the embedded engine could not use it."""
+    """Whether to leave out a bullet whose condition an unknown fact leaves open: the embedded engine cannot use it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """The bullets that stages 1 and 2 left for a transaction."""
+class Context(NamedTuple):
+    """What the facts of a transaction say of the bullets, as bit sets of rows."""
+
+    possible: int
+    proven: int
+
+
+class Candidates(NamedTuple):
+    """Bullets in the running for one transaction, by ascending row."""
+
+    rows: IntArray
+    relevance: FloatArray
+
+
+NO_CANDIDATES = Candidates(NO_ROWS, np.empty(0))
+
+
+class Good(NamedTuple):
+    """What the first two stages leave for one transaction."""
 
     in_context: int
     good: int
-    proven: Rows
-    """Rows of the book whose condition holds."""
-    prose: tuple[Mask, ...] = ()
-    """For each page, the rows that may be relevant by resemblance; none where enough are proven to be."""
+    proven: IntArray
+    """The rows whose condition holds."""
+    prose: IntArray = NO_ROWS
+    """The rows that may be relevant by resemblance; none where enough are proven to apply."""
 
 
-def contextual_and_good(asked: Asked, facts: Mapping[str, FactValue], threshold: float) -> Kept:
-    """Stages 1 and 2: the bullets of this node and source that may apply here, and of these the good enough.
+def contextual(request: Request, facts: Mapping[str, FactValue]) -> Context:
+    """Stage 1: drop the bullets whose condition is false here. Node and source are part of the row sets."""
+    index = request.table.wording.conditions
+    possible, proven = index.match(facts)
+    return Context(proven | (possible & ~index.conditioned) if request.proven_only else possible, proven)
 
-    A bullet whose condition is false here is out; one whose condition is left open by an unknown fact stays, unless
-    `proven_only` is asked for. Where too few are good, a little less will do.
-    """
-    pages = asked.book.pages
-    standing = [_standing(page, facts, asked.proven_only) if page.rules.any else None for page in pages]
-    node, source = asked.node, asked.source
-    in_context = sum(_count(page.in_use(node, source), there) for page, there in zip(pages, standing, strict=True))
+
+def quality(request: Request, context: Context, threshold: float) -> Good:
+    """Stage 2: keep the bullets with a good record. Where these are too few, a slightly worse one will do."""
+    table, node, source = request.table, request.node, request.source
+    in_context = (table.in_use(node, source).bits & context.possible).bit_count()
+    good = 0
     for least in (threshold, RELAXATION * threshold):
-        good = [good_in(page, node, source, asked.base_rate, least) for page in pages]
-        count = sum(_count(rows, there) for rows, there in zip(good, standing, strict=True))
-        if count >= asked.wanted:
+        good = good_in_use(table, node, source, request.base_rate, least).bits & context.possible
+        if good.bit_count() >= request.wanted:
             break
-    proven = [0 if there is None else rows.bits & there[1] for rows, there in zip(good, standing, strict=True)]
-    found = [
-        np.flatnonzero(mask_of(bits, len(page))) + number * PAGE
-        for number, (page, bits) in enumerate(zip(pages, proven, strict=True))
-        if bits
-    ]
-    rows = found[0] if len(found) == 1 else np.concatenate(found) if found else NONE
-    if len(rows) >= asked.wanted:
-        return Kept(in_context, count, rows)
-    prose = tuple(
-        rows.mask if there is None else mask_of(rows.bits & there[0] & ~bits, len(page))
-        for page, rows, there, bits in zip(pages, good, standing, proven, strict=True)
-    )
-    return Kept(in_context, count, rows, prose)
+    proven = _rows(good & context.proven, len(table))
+    if len(proven) >= request.wanted:
+        return Good(in_context, good.bit_count(), proven)
+    return Good(in_context, good.bit_count(), proven, _rows(good & ~context.proven, len(table)))
 
 
-def _standing(page: Page, facts: Mapping[str, FactValue], proven_only: bool) -> tuple[int, int]:
-    """The rows of a page that may apply and those that are proven to, as bit sets."""
-    possible, proven = page.rules.standing(facts)
-    return (proven | (possible & ~page.rules.conditioned), proven) if proven_only else (possible, proven)
-
-
-def _count(rows: PageRows, standing: tuple[int, int] | None) -> int:
-    """How many of some rows of a page are possible."""
-    return rows.count if standing is None else (rows.bits & standing[0]).bit_count()
-
-
-def relevance_by_proof(strength: Column, threshold: float) -> Column:
-    """Stage 3 for bullets whose condition holds: between the threshold and 1, the more it moves the decision."""
-    largest = float(strength.max(initial=0.0))
+def semantic_by_proof(rows: IntArray, strength: FloatArray, threshold: float) -> Candidates:
+    """Stage 3 for bullets whose condition holds: relevance from the threshold to 1, by how far they move a decision."""
+    strength = strength[rows]
+    largest = strength.max(initial=0.0)
     share = strength / largest if largest > 0 else np.ones(len(strength))
-    relevance: Column = threshold + (1 - threshold) * share
-    return relevance
+    return Candidates(rows, threshold + (1 - threshold) * share)
 
 
-class Resembling(NamedTuple):
-    """The bullets in prose that are relevant to a transaction, by their rows in the book, in ascending order."""
-
-    rows: Rows
-    cosines: Column
-    """With the query, roughly: up to `ROUNDING`."""
-    query: Vectors | None
+def semantic_by_cosine(rows: IntArray, matrix: Vectors, query: Vectors, threshold: float) -> Candidates:
+    """Stage 3 for bullets in prose: those whose cosine with the query reaches the threshold."""
+    cosines = np.vecdot(matrix[rows], query)
+    near = cosines >= threshold
+    return Candidates(rows[near], cosines[near].astype(np.float64))
 
 
-NOBODY = Resembling(NONE, np.empty(0), None)
+def hybrid(success: FloatArray, relevance: FloatArray, draws: FloatArray, weights: Weights) -> FloatArray:
+    """Stage 4: the weighted sum of record, relevance and draw."""
+    return weights.quality * success + weights.semantic * relevance + weights.thompson * draws
 
 
-def resembling(
-    asked: Asked, kept: Sequence[Kept], queries: Sequence[Vectors | None], threshold: float, vectors: BookVectors
-) -> Iterator[Resembling]:
-    """Stage 3 for bullets in prose, for each transaction: those whose cosine with the query reaches the threshold.
+def diversity(
+    scores: FloatArray, vectors: Vectors, wanted: int, weight: float, *, picked: Sequence[Vectors], counts: IntArray
+) -> tuple[npt.NDArray[np.intp], FloatArray]:
+    """Stage 5, for many transactions: each place goes to the best sum of score and difference from those picked.
 
-    Some transactions at a time, for the sake of memory.
+    `scores` has a row for each transaction and a column for each candidate, `vectors` their vectors. `picked` are the
+    vectors that were picked before, one of each transaction at a time, padded with zeros; `counts` says how many there
+    are. Returns the columns of the picks in order, and the bonus of each.
     """
-    together = max(1, MOST_COSINES // max(1, len(asked.book)))
-    for start in range(0, len(kept), together):
-        batch = range(start, min(len(kept), start + together))
-        asking = {place: query for place in batch if (query := queries[place]) is not None}
-        found = iter(_cosines(asked.book, [kept[i] for i in asking], list(asking.values()), vectors))
-        for place in batch:
-            if place in asking:
-                yield _above(asked.book, kept[place], (next(found), asking[place]), threshold, vectors)
-            else:
-                yield NOBODY
+    each = np.arange(len(scores))
+    places = np.zeros((len(scores), wanted), dtype=np.intp)
+    bonuses = np.zeros((len(scores), wanted))
+    left, likeness = scores.copy(), np.zeros(scores.shape)
+    for before in picked:
+        likeness += np.vecdot(vectors, before[:, None, :])
+    for turn in range(wanted):
+        count = (counts + turn)[:, None]
+        bonus = np.where(count > 0, (1 - likeness / np.maximum(count, 1)) * weight, 0.0)
+        best = (left + bonus).argmax(axis=1)
+        places[:, turn], bonuses[:, turn] = best, bonus[each, best]
+        left[each, best] = -math.inf
+        if turn + 1 < wanted:
+            likeness += np.vecdot(vectors, vectors[each, best][:, None, :])
+    return places, bonuses
 
 
-def _cosines(
-    book: Book, kept: Sequence[Kept], queries: Sequence[Vectors], vectors: BookVectors
-) -> npt.NDArray[np.float32]:
-    """Of each query with the bullets of the book that may be relevant to any of them; 0 for the others."""
-    cosines = np.zeros((len(queries), len(book)), dtype=np.float32)
-    if not len(queries):
-        return cosines
-    asked = np.stack(queries)
-    wanted = [reduce(np.logical_or, (one.prose[number] for one in kept)) for number in range(len(book.pages))]
-    for start, matrix in vectors.stretches(book, wanted):
-        rows = slice(start, start + len(matrix))
-        if len(queries) == 1:
-            np.dot(matrix, queries[0], out=cosines[0, rows])
-        else:
-            cosines[:, rows] = asked @ matrix.T
-    return cosines
-
-
-def _above(
-    book: Book, kept: Kept, rough: tuple[Vectors, Vectors], threshold: float, vectors: BookVectors
-) -> Resembling:
-    """Those above the threshold; the few that are too close to it for a rough cosine are looked at more closely."""
-    cosines, query = rough
-    among = kept.prose[0] if len(kept.prose) == 1 else np.concatenate(kept.prose)
-    rows = np.flatnonzero((cosines >= threshold - ROUNDING) & among)
-    found = cosines[rows]
-    close = np.flatnonzero(found < threshold + ROUNDING)
-    if len(close):
-        below = np.vecdot(vectors.at(book, rows[close]), query) < threshold
-        rows, found = np.delete(rows, close[below]), np.delete(found, close[below])
-    return Resembling(rows, found.astype(np.float64), query)
+def _rows(bits: int, count: int) -> IntArray:
+    raw = np.frombuffer(bits.to_bytes((count + 7) // 8, "little"), dtype=np.uint8)
+    return np.flatnonzero(np.unpackbits(raw, bitorder="little", count=count))

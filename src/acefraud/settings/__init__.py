@@ -1,21 +1,18 @@
-"""Everything acefraud takes from its surroundings: the environment, acefraud.toml and the flags of a command."""
+"""Everything acefraud takes from its surroundings: flags, environment variables and acefraud.toml.
+
+`Settings.from_environment` reads them; no other module does. May import errors only.
+"""
 
 from __future__ import annotations
 
-from acefraud.settings.choosing import ModelFlags, resolve
-from acefraud.settings.environment import DEFAULT_PLAYBOOK, Settings
-from acefraud.settings.file import Given, read_file
-from acefraud.settings.models import EMBEDDED, EMBEDDERS, ROLES, ModelSettings
+from acefraud.settings.model_settings import EMBEDDED, EMBEDDERS, ROLES, ModelSettings
+from acefraud.settings.precedence import DEFAULT_PLAYBOOK, Settings
 
 __all__ = [
     "DEFAULT_PLAYBOOK",
     "EMBEDDED",
     "EMBEDDERS",
     "ROLES",
-    "Given",
-    "ModelFlags",
     "ModelSettings",
     "Settings",
-    "read_file",
-    "resolve",
 ]

@@ -1,4 +1,4 @@
-"""Opening a playbook file: what it is, whether it may be ours, and connections that keep their promises."""
+"""Opening a playbook file: recognise it, migrate it, and set up its connections."""
 
 from __future__ import annotations
 
@@ -11,37 +11,36 @@ from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
 from acefraud.errors import StoreError, StoreSchema
-from acefraud.storage.faults import not_a_playbook
-from acefraud.storage.schema import NEWEST, Standing, standing
+from acefraud.storage.file_errors import not_a_playbook
+from acefraud.storage.schema import NEWEST, FileState, file_state
 
 WAIT_SECONDS: Final = 30.0
-"""How long a connection waits for another one that holds the lock."""
+"""How long a connection waits for the lock."""
 
-_WRITES: Final = "acefraud_writes"
+_LOCKS: Final = "acefraud_locks"
 _PAUSE_SECONDS: Final = 0.02
 _FIRST_PAGE: Final = 4096
 
 
 def open_engine(path: Path, *, create: bool, read_only: bool, wait: float) -> Engine:
-    """An engine on a file that is ours and at the newest schema. Errors of SQLite pass through as they are."""
+    """An engine on a playbook file at the newest schema. Errors of SQLite pass through unchanged."""
     exists = path.exists()
     if not exists and (read_only or not create):
         raise StoreError(f"there is no playbook at {path}; check the path, or create one there first")
     if exists and not path.is_file():
         raise StoreError(f"{path} is not a file; give the path of a playbook file")
-    found = _look_at(path, wait) if exists else Standing(ours=True)
+    found = _inspect(path, wait) if exists else FileState(ours=True)
     if not found.ours:
         raise not_a_playbook(path)
+    if found.version != NEWEST:
+        _check_known(path, found)
     if read_only:
         if found.version != NEWEST:
-            _refuse_unknown(path, found)
             raise StoreSchema(
                 f"{path} has schema {found.version or 'none'} and needs {NEWEST}; "
                 "open it once for writing to bring it there"
             )
         return _engine(path, "ro", wait)
-    if found.version != NEWEST:
-        _refuse_unknown(path, found)
     engine = _engine(path, "rw" if exists else "rwc", wait)
     try:
         _use_wal(engine, path, wait)
@@ -53,60 +52,59 @@ def open_engine(path: Path, *, create: bool, read_only: bool, wait: float) -> En
     return engine
 
 
-def writing(engine: Engine) -> Engine:
-    """The same engine, taking the write lock at the start of a transaction: what is read in it stays true."""
-    return engine.execution_options(**{_WRITES: True})
+def locking(engine: Engine) -> Engine:
+    """The same engine, taking the write lock before it reads, so that what it reads stays true until it writes."""
+    return engine.execution_options(**{_LOCKS: True})
 
 
 def _engine(path: Path, mode: str, wait: float) -> Engine:
     address = f"{path.absolute().as_uri()}?mode={mode}"
 
     def connect() -> sqlite3.Connection:
-        # Without an isolation level the driver leaves transactions alone; `begin` below is then the only one to
-        # start them, which makes schema changes part of them too.
+        # Without an isolation level the driver never begins or commits by itself, so that only `_begin` does and
+        # schema changes can be rolled back.
         return sqlite3.connect(address, uri=True, timeout=wait, isolation_level=None, check_same_thread=False)
 
-    # Threads beyond the pool's size get a connection of their own rather than a second kind of time-out.
+    # Without an overflow limit threads never wait for the pool, so the lock is the only thing that times out.
     engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool, max_overflow=-1)
-    event.listen(engine, "connect", _promise)
+    event.listen(engine, "connect", _set_up)
     event.listen(engine, "begin", _begin)
     return engine
 
 
-def _promise(connection: sqlite3.Connection, _record: object) -> None:
+def _set_up(connection: sqlite3.Connection, _record: object) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
 
 
 def _begin(connection: Connection) -> None:
-    writes: Any = connection.get_execution_options().get(_WRITES, False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    locks: Any = connection.get_execution_options().get(_LOCKS, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if locks else "BEGIN")
 
 
-def _look_at(path: Path, wait: float) -> Standing:
-    """What the file is, through a connection that cannot write.
+def _inspect(path: Path, wait: float) -> FileState:
+    """What the file is, read through a connection that cannot write.
 
-    SQLite has to do this: reading the header with an ordinary file handle would, when that is closed, drop the
-    locks that other connections of this process hold on the file. A creation that was cut short while SQLite wrote
-    the very first page leaves a journal to roll back, which takes a connection that may write; such a file is
-    blank, and is looked at again before anything is made in it.
+    SQLite must do the reading: closing an ordinary file handle would drop the locks that other connections of this
+    process hold on the file. A crash while SQLite wrote the first page leaves a journal that only a writing
+    connection can roll back. Such a file is blank, and `_upgrade` looks at it again before writing.
     """
-    if path.stat().st_size == 1:  # SQLite takes a single byte for nothing and would write over it
-        return Standing(ours=False)
+    if path.stat().st_size == 1:  # SQLite takes a single byte for an empty file and would overwrite it
+        return FileState(ours=False)
     engine = _engine(path, "ro", wait)
     try:
         with engine.connect() as connection:
-            return standing(connection)
+            return file_state(connection)
     except DBAPIError as error:
         code = getattr(error.orig, "sqlite_errorcode", None)
         if code == sqlite3.SQLITE_READONLY_ROLLBACK and path.stat().st_size <= _FIRST_PAGE:
-            return Standing(ours=True)
+            return FileState(ours=True)
         raise
     finally:
         engine.dispose()
 
 
-def _refuse_unknown(path: Path, found: Standing) -> None:
+def _check_known(path: Path, found: FileState) -> None:
     from acefraud.storage.migrations import known_versions  # noqa: PLC0415
 
     if found.version is not None and found.version not in known_versions():
@@ -117,7 +115,10 @@ def _refuse_unknown(path: Path, found: Standing) -> None:
 
 
 def _use_wal(engine: Engine, path: Path, wait: float) -> None:
-    """The log makes readers independent of writers. SQLite does not wait for locks at this step, so this does."""
+    """Switch to write-ahead logging, so that readers and writers do not block each other.
+
+    SQLite does not wait for locks here, so this does.
+    """
     deadline = time.monotonic() + wait
     connection = engine.raw_connection()
     try:
@@ -137,12 +138,12 @@ def _use_wal(engine: Engine, path: Path, wait: float) -> None:
 
 
 def _upgrade(engine: Engine, path: Path) -> None:
-    """Bring the file to the newest schema in one transaction, so that a crash leaves the one before."""
+    """Migrate the file in one unit of work, so that a crash leaves the schema it had."""
     from acefraud.storage.migrations import upgrade  # noqa: PLC0415
 
-    with writing(engine).begin() as connection:
-        found = standing(connection)  # another process may have come first
+    with locking(engine).begin() as connection:
+        found = file_state(connection)  # another process may have been first
         if not found.ours:
             raise not_a_playbook(path)
-        _refuse_unknown(path, found)
+        _check_known(path, found)
         upgrade(connection, found.version)

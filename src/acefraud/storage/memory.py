@@ -10,150 +10,118 @@ from datetime import datetime
 from itertools import islice, takewhile
 from threading import RLock
 
+from acefraud.core.construct import construct_unchecked
 from acefraud.core.decision import Decision
-from acefraud.core.events import (
-    BulletAdded,
-    BulletCredited,
-    BulletEdited,
-    DecisionMade,
-    Event,
-    Happening,
-    OutcomeHeard,
-    StatusChanged,
-)
-from acefraud.core.ledger import KnownCase, Past, RememberedCase, RowsChange, RowStore, Unless
+from acefraud.core.events import BULLET_HISTORY_KINDS, DecisionMade, Event, EventPayload, OutcomeHeard
+from acefraud.core.ledger import KnownCase, Precondition, RememberedCase, TransactionEvents
 from acefraud.core.playbook import Checkpoint
+from acefraud.core.row_store import BufferedRows, MemoryRows, RowStore, RowUpdate
 from acefraud.core.timestamps import micros_of
 from acefraud.core.transaction import Case, FactValue
-from acefraud.core.trusted import trusted
-from acefraud.errors import StoreConflict
-from acefraud.history import MemoryRows
-from acefraud.storage.rows import DraftRows
-
-ABOUT_A_BULLET = (BulletAdded, BulletEdited, StatusChanged, BulletCredited)
+from acefraud.storage.changes import conflict_with
 
 
 class MemoryLedger:
-    """The same promises as the file, but for outliving the process. Threads may share it."""
+    """Keeps every promise of a ledger except outliving the process. Threads may share it."""
 
     def __init__(self) -> None:
         self._lock = RLock()
-        """Held while something is written, and while something is read that takes more than one look."""
+        """Held by writers, and by readers that look more than once."""
         self._events: list[Event] = []
         self._cases: dict[str, tuple[int, KnownCase]] = {}
         self._cases_seen = 0
         self._decisions: dict[str, Decision] = {}
-        self._decided: dict[str, list[DecisionMade]] = defaultdict(list)
-        self._heard: dict[str, list[OutcomeHeard]] = defaultdict(list)
+        self._transactions: dict[str, TransactionEvents] = defaultdict(TransactionEvents)
         self._rows = MemoryRows()
         self._checkpoint: Checkpoint | None = None
 
     def append(
         self,
-        happenings: Sequence[Happening],
+        payloads: Sequence[EventPayload],
         *,
         at: datetime,
         who: str,
         why: str = "",
-        unless: Unless | None = None,
+        preconditions: Sequence[Precondition] = (),
         cases: Sequence[KnownCase] = (),
-        rows: RowsChange | None = None,
+        rows: RowUpdate | None = None,
     ) -> list[Event]:
-        """Write all of them, or none."""
+        """Write all of it, or nothing."""
         with self._lock:
-            last = self.last_seq()
-            for each in (unless, *unless.also) if unless is not None else ():
-                self._refuse(each)
+            for each in preconditions:
+                violation = next(filter(each.violated_by, self._events[each.seq :]), None)
+                if violation is not None:
+                    raise conflict_with(violation)
             events = [
-                trusted(Event, seq=last + place, at=at, who=who, why=why, what=what)
-                for place, what in enumerate(happenings, 1)
+                construct_unchecked(Event, seq=seq, at=at, who=who, why=why, payload=payload)
+                for seq, payload in enumerate(payloads, self.last_seq() + 1)
             ]
             if rows is not None:
-                draft = DraftRows(self._rows)
-                rows(draft)
-                draft.make(self._rows)
-            self._index(happenings)
+                buffer = BufferedRows(self._rows)
+                rows(buffer)
+                buffer.write_to(self._rows)
+            self._index(payloads)
             for known in cases:
-                self._remember(known)
+                self._cases_seen += 1
+                self._cases.pop(known.case.transaction.id, None)
+                self._cases[known.case.transaction.id] = self._cases_seen, replace(known, case=known.kept)
             self._events.extend(events)
         return events
 
-    def _refuse(self, unless: Unless) -> None:
-        """StoreConflict where what was not to happen has happened."""
-        met = next((event for event in self._events[unless.seq :] if unless.met_by(event)), None)
-        if met is not None:
-            raise conflict(met)
-
-    def _index(self, happenings: Sequence[Happening]) -> None:
-        for what in happenings:
-            if isinstance(what, DecisionMade):
-                self._decisions[what.decision.id] = what.decision
-                self._decided[what.subject].append(what)
-            elif isinstance(what, OutcomeHeard):
-                self._heard[what.subject].append(what)
-
-    def _remember(self, known: KnownCase) -> None:
-        self._cases_seen += 1
-        self._cases.pop(known.case.transaction.id, None)
-        self._cases[known.case.transaction.id] = self._cases_seen, KnownCase(known.kept, known.facts, known.reader)
+    def _index(self, payloads: Sequence[EventPayload]) -> None:
+        for payload in payloads:
+            if isinstance(payload, DecisionMade):
+                self._decisions[payload.decision.id] = payload.decision
+                self._transactions[payload.subject].decisions.append(payload.decision)
+            elif isinstance(payload, OutcomeHeard):
+                self._transactions[payload.subject].outcomes.append(payload)
 
     def last_seq(self) -> int:
-        """The place of the last event."""
+        """The number of the last event."""
         return len(self._events)
 
     def read(self, after: int = 0, until: int | None = None, *, decisions: bool = True) -> Iterator[Event]:
-        """The events after one place, up to another."""
+        """The events after one number up to and including another."""
         for event in self._events[after:until]:
-            if decisions or not isinstance(event.what, DecisionMade):
+            if decisions or not isinstance(event.payload, DecisionMade):
                 yield event
 
-    def decision(self, decision_id: str) -> Decision | None:
-        """The decision of that id."""
-        return self._decisions.get(decision_id)
-
-    def recorded(self, decision_ids: Sequence[str]) -> dict[str, Decision]:
-        """Those of these decisions that are recorded."""
+    def decisions(self, decision_ids: Collection[str]) -> dict[str, Decision]:
+        """The recorded decisions with these ids."""
         return {one: self._decisions[one] for one in decision_ids if one in self._decisions}
 
-    def decisions_of(self, transaction_id: str) -> list[DecisionMade]:
-        """What was decided of a transaction."""
-        return list(self._decided.get(transaction_id, ()))
-
-    def outcomes_of(self, transaction_id: str) -> list[OutcomeHeard]:
-        """What was heard of a transaction."""
-        return list(self._heard.get(transaction_id, ()))
-
-    def pasts_of(self, transaction_ids: Collection[str]) -> dict[str, Past]:
-        """What was decided and heard of many transactions."""
-        return {
-            one: Past([made.decision for made in self._decided.get(one, ())], list(self._heard.get(one, ())))
-            for one in transaction_ids
-            if one in self._decided or one in self._heard
-        }
+    def transaction_events(self, transaction_ids: Collection[str]) -> dict[str, TransactionEvents]:
+        """The decisions on these transactions and their outcomes."""
+        found = {one: self._transactions.get(one, TransactionEvents()) for one in transaction_ids}
+        return {one: TransactionEvents(list(each.decisions), list(each.outcomes)) for one, each in found.items()}
 
     def history(self, bullet_id: str) -> list[Event]:
         """The events about a bullet."""
-        return [e for e in self._events if isinstance(e.what, ABOUT_A_BULLET) and e.what.subject == bullet_id]
+        return [
+            event
+            for event in self._events
+            if event.payload.kind in BULLET_HISTORY_KINDS and event.payload.subject == bullet_id
+        ]
 
     def remembered(self, limit: int, after: int = 0) -> list[RememberedCase]:
-        """The latest of the remembered cases after a place among them."""
+        """The latest remembered cases after a position."""
         with self._lock:
             newest_first = takewhile(lambda kept: kept[0] > after, reversed(self._cases.values()))
             found = list(islice(newest_first, max(0, limit)))
         return [_remembered(seq, known) for seq, known in reversed(found)]
 
     def cases(self, limit: int | None = None) -> list[Case]:
-        """The same as cases."""
+        """The latest remembered cases in full."""
         with self._lock:
             return [known.case for _, known in islice(reversed(self._cases.values()), limit)][::-1]
 
     def known_cases(self, transaction_ids: Collection[str]) -> dict[str, KnownCase]:
-        """Those of some cases that are remembered."""
+        """The remembered cases of these transactions."""
         with self._lock:
             return {one: self._cases[one][1] for one in transaction_ids if one in self._cases}
 
     def replace_facts(self, facts: Mapping[str, Mapping[str, FactValue]], reader: str) -> None:
-        """Keep other facts of remembered cases."""
+        """Replace the facts of remembered cases."""
         with self._lock:
             for one, new in facts.items():
                 if one in self._cases:
@@ -162,16 +130,16 @@ class MemoryLedger:
 
     @contextmanager
     def rows(self) -> Iterator[RowStore]:
-        """The rows as they stand, to be read only."""
+        """The row store, for reading only."""
         with self._lock:
             yield self._rows
 
     def checkpoint(self) -> Checkpoint | None:
-        """The latest saved fold."""
+        """The saved checkpoint."""
         return self._checkpoint
 
     def save_checkpoint(self, checkpoint: Checkpoint, *, on_top_of: int | None = None) -> bool:
-        """Keep a fold in place of the one before."""
+        """Replace the saved checkpoint."""
         with self._lock:
             kept = self._checkpoint
             if kept is not None and kept.seq > checkpoint.seq:
@@ -179,12 +147,12 @@ class MemoryLedger:
             if on_top_of is not None:
                 if kept is None or kept.seq != on_top_of:
                     return False
-                checkpoint = Checkpoint(checkpoint.frame, {**kept.pages, **checkpoint.pages})
+                checkpoint = Checkpoint(checkpoint.header, {**kept.pages, **checkpoint.pages})
             self._checkpoint = checkpoint
         return True
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: there is no file."""
 
 
 def _remembered(seq: int, known: KnownCase) -> RememberedCase:
@@ -198,10 +166,3 @@ def _remembered(seq: int, known: KnownCase) -> RememberedCase:
         reader=known.reader,
         facts=known.facts,
     )
-
-
-def conflict(event: Event) -> StoreConflict:
-    """What somebody else wrote meanwhile, in words."""
-    what = f"{event.what.kind} of {event.what.subject}"
-    said = f"{event.who} wrote event {event.seq} meanwhile ({what}) at {event.at:%Y-%m-%d %H:%M:%S %Z}".rstrip()
-    return StoreConflict(said, who=event.who, at=event.at)

@@ -1,4 +1,4 @@
-"""The tables of a playbook file, and how a file is recognised as one before anything is written to it."""
+"""The tables of a playbook file, and how to recognise such a file before writing to it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Final
 from sqlalchemy import Boolean, Column, Connection, Index, Integer, LargeBinary, MetaData, Table, Text
 
 APPLICATION_ID: Final = 0x41434546
-"""What SQLite keeps in the header for us to recognise our own files by: "ACEF" in ASCII."""
+"""Marks our files in the SQLite header: "ACEF" in ASCII."""
 
 NEWEST: Final = "0004"
-"""The schema this version writes. Kept here so that opening a current file need not load the migrations."""
+"""The schema this version writes. It stands here so that opening a current file does not import alembic."""
 
 metadata = MetaData()
 
@@ -56,7 +56,7 @@ checkpoint_pages = Table(
     "checkpoint_pages",
     metadata,
     Column("number", Integer, primary_key=True),
-    Column("table", LargeBinary, nullable=False),
+    Column("table", LargeBinary, nullable=False),  # empty; files of earlier versions keep the bullets' columns here
     Column("bullets", LargeBinary, nullable=False),
 )
 
@@ -76,23 +76,23 @@ meta = Table(
 
 
 @dataclass(frozen=True)
-class Standing:
-    """What a file turned out to be."""
+class FileState:
+    """Whether a file is a playbook, and its schema."""
 
     ours: bool
-    """Ours, or blank and so free to become ours."""
+    """True for a playbook, and for a blank file that can become one."""
     version: str | None = None
-    """The schema it is at; None where it has none yet, as after a creation that was cut short."""
+    """Its schema; None where it has none yet, as after a crash during creation."""
 
 
-def standing(connection: Connection) -> Standing:
-    """What the file behind a connection is. Only reads."""
+def file_state(connection: Connection) -> FileState:
+    """The state of the file behind a connection. Only reads."""
     tables = set(connection.exec_driver_sql("SELECT name FROM sqlite_master").scalars())
     application_id = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
     user_version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
     if application_id != APPLICATION_ID:
-        return Standing(ours=not tables and application_id == 0 and user_version == 0)
+        return FileState(ours=not tables and application_id == 0 and user_version == 0)
     if "alembic_version" not in tables:
-        return Standing(ours=True)
+        return FileState(ours=True)
     version = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one_or_none()
-    return Standing(ours=True, version=version)
+    return FileState(ours=True, version=version)

@@ -1,4 +1,4 @@
-"""The only source of chance in the world."""
+"""The only source of randomness in the world."""
 
 from __future__ import annotations
 

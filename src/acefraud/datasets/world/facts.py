@@ -6,12 +6,11 @@ import math
 from dataclasses import dataclass
 
 from acefraud.core.transaction import FactValue
-from acefraud.datasets.world import geography
 from acefraud.datasets.world.dice import Dice
-from acefraud.datasets.world.geography import City
-from acefraud.datasets.world.profiles import PartOfDay, Profile
+from acefraud.datasets.world.profiles import Profile
+from acefraud.datasets.world.tables import City, names
 
-_HOURS: dict[PartOfDay, tuple[int, ...]] = {
+_HOURS = {
     "night": (23, 0, 1, 2, 3, 4, 5),
     "morning": (6, 7, 8, 9, 10),
     "day": (11, 12, 13, 14, 15, 16),
@@ -37,13 +36,13 @@ _FOLLOWS = {
     "fraud_report_window_days": "fraud_reports",
     "recent_window_minutes": "recent_transactions",
 }
-"""Facts that come with another one, and mean nothing or cannot be known without it."""
+"""Facts that are recorded only together with another one."""
 _WINDOWS = frozenset({"fraud_report_window_days", "recent_window_minutes"})
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A transaction before it is told: its facts, and the places that the facts speak of."""
+    """A transaction before it is written down: its facts, and the cities behind them."""
 
     facts: dict[str, FactValue]
     minute: int
@@ -67,11 +66,11 @@ def draw_scene(profile: Profile, dice: Dice) -> Scene:
     return Scene(facts, dice.whole(0, 60), home, place)
 
 
-def known(facts: dict[str, FactValue], dice: Dice) -> dict[str, FactValue]:
-    """The part of the facts that reached the file.
+def recorded_facts(facts: dict[str, FactValue], dice: Dice) -> dict[str, FactValue]:
+    """The part of the facts that is recorded.
 
-    A sign that is present is usually written down, its absence only when somebody looked for it; how much is looked
-    for differs from file to file.
+    A sign that is present is usually recorded, its absence only when somebody looked for it; how thoroughly people look
+    differs from case to case.
     """
     thoroughness = dice.uniform(0.1, 0.6)
     kept: dict[str, FactValue] = {}
@@ -100,7 +99,7 @@ def _noticed(name: str, value: FactValue, thoroughness: float) -> float:
 
 
 def round_age(days: float) -> float:
-    """An age as it would be said: minutes, hours, days, weeks, months, then half years.
+    """An age in the units that people use: minutes, hours, days, weeks, months, then half years.
 
     >>> round_age(0.03), round_age(37.2), round_age(242), round_age(900)
     (0.0312, 35.0, 240.0, 912.5)
@@ -223,17 +222,17 @@ def _access(profile: Profile, facts: dict[str, FactValue], dice: Dice) -> dict[s
 
 
 def _place(profile: Profile, dice: Dice) -> tuple[dict[str, FactValue], City, City]:
-    home = place = dice.pick(geography.HOME)
-    flags = profile.flags
+    cities, flags = names().cities, profile.flags
+    home = place = dice.pick(cities["home"])
     sanctioned = dice.chance(flags["sanctioned"])
     away = sanctioned or dice.chance(flags["location_change"])
     risky = sanctioned or (away and dice.chance(flags["high_risk_country"]))
     if sanctioned:
-        place = dice.pick(geography.SANCTIONED)
+        place = dice.pick(cities["sanctioned"])
     elif risky:
-        place = dice.pick(geography.HIGH_RISK)
+        place = dice.pick(cities["high_risk"])
     elif away:
-        place = dice.pick(geography.ABROAD if dice.chance(flags["abroad"]) else geography.HOME)
+        place = dice.pick(cities["abroad" if dice.chance(flags["abroad"]) else "home"])
     away = place is not home
     facts: dict[str, FactValue] = {
         "location_change": away,
@@ -243,5 +242,18 @@ def _place(profile: Profile, dice: Dice) -> tuple[dict[str, FactValue], City, Ci
         "travel": away and dice.chance(flags["travel"]),
     }
     if away:
-        facts["distance_km"] = geography.distance_km(home, place)
+        facts["distance_km"] = distance_km(home, place)
     return facts, home, place
+
+
+def distance_km(one: City, other: City) -> float:
+    """Great-circle distance, rounded as a person would quote it.
+
+    >>> boston, chicago = names().cities["home"][:2]
+    >>> distance_km(boston, chicago)
+    1370.0
+    """
+    a, b = math.radians(one.latitude), math.radians(other.latitude)
+    turn = math.radians(other.longitude - one.longitude)
+    cosine = math.sin(a) * math.sin(b) + math.cos(a) * math.cos(b) * math.cos(turn)
+    return float(round(6371 * math.acos(min(1.0, cosine)), -1))

@@ -1,15 +1,16 @@
-"""What a kind of conduct tends to look like: distributions of facts, and how two of them are mixed."""
+"""The stories of the world, and the distributions from which the facts of each are drawn."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, TypeVar
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
+
+from acefraud.core.package_data import read_package_toml
 
 Setting = tuple[str, str]
 """A merchant category with a channel; the category is empty at a cash machine."""
-
-PartOfDay = Literal["night", "morning", "day", "evening"]
 
 T = TypeVar("T")
 
@@ -30,34 +31,64 @@ class Profile:
     flags: Mapping[str, float]
     settings: Mapping[Setting, float]
     methods: Mapping[str, float]
-    hours: Mapping[PartOfDay, float]
+    hours: Mapping[str, float]
 
-    def but(
-        self,
-        *,
-        spreads: Mapping[str, tuple[float, float]] | None = None,
-        counts: Mapping[str, float] | None = None,
-        flags: Mapping[str, float] | None = None,
-        settings: Mapping[Setting, float] | None = None,
-        methods: Mapping[str, float] | None = None,
-        hours: Mapping[PartOfDay, float] | None = None,
-    ) -> Profile:
-        """The same conduct except for what is named; settings, methods and hours are replaced as a whole."""
-        return replace(
-            self,
-            spreads={**self.spreads, **{name: Spread(*pair) for name, pair in (spreads or {}).items()}},
-            counts={**self.counts, **(counts or {})},
-            flags={**self.flags, **(flags or {})},
-            settings=settings or self.settings,
-            methods=methods or self.methods,
-            hours=hours or self.hours,
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """One recurring kind of transaction. ``stories.toml`` explains the fields."""
+
+    name: str
+    is_fraud: bool
+    weight: float
+    profile: Profile
+    twin: str
+    trend: float = 0.0
+    variant: Profile | None = None
+    tendency: Profile | None = None
+
+
+@cache
+def stories() -> Mapping[str, Story]:
+    """The stories of ``stories.toml`` by name, in the order of the file."""
+    table = read_package_toml(__package__, "stories.toml", dict[str, Any])
+    profiles: dict[str, Profile] = {}
+    for name, own in (table["honest"] | table["fraud"] | table["variant"]).items():
+        profiles[name] = _profile(own, profiles.get(own.get("based_on")), table["hours"])
+    return {
+        name: Story(
+            name=name,
+            is_fraud=side == "fraud",
+            weight=own["weight"],
+            profile=profiles[name],
+            twin=own["twin"],
+            trend=own.get("trend", 0.0),
+            variant=profiles.get(own.get("variant")),
+            tendency=profiles.get(own.get("tendency")),
         )
+        for side in ("honest", "fraud")
+        for name, own in table[side].items()
+    }
+
+
+def _profile(own: dict[str, Any], base: Profile | None, hours: Mapping[str, Mapping[str, float]]) -> Profile:
+    """What a story says itself, and the rest from its base."""
+    inherited = base or Profile(spreads={}, counts={}, flags={}, settings={}, methods={}, hours={})
+    settings = {(category, channel): weight for category, channel, weight in own.get("settings", ())}
+    return Profile(
+        spreads={**inherited.spreads, **{name: Spread(*pair) for name, pair in own.get("spreads", {}).items()}},
+        counts={**inherited.counts, **own.get("counts", {})},
+        flags={**inherited.flags, **own.get("flags", {})},
+        settings=settings or inherited.settings,
+        methods=own.get("methods", inherited.methods),
+        hours=hours[own["hours"]] if "hours" in own else inherited.hours,
+    )
 
 
 def blend(one: Profile, other: Profile, share: float) -> Profile:
-    """Conduct between two profiles: `share` of the way from one to the other.
+    """A profile between two others: `share` of the way from one to the other.
 
-    Medians are mixed on the log scale, rates and weights linearly, so every result is itself plausible conduct.
+    Medians are mixed on the log scale, rates and weights linearly, so every result is itself plausible.
     """
     return Profile(
         spreads={name: _between(spread, other.spreads[name], share) for name, spread in one.spreads.items()},
@@ -75,8 +106,7 @@ def _between(one: Spread, other: Spread, share: float) -> Spread:
 
 
 def _mix(one: Mapping[T, float], other: Mapping[T, float], share: float) -> dict[T, float]:
-    names = [*one, *(name for name in other if name not in one)]
-    return {name: one.get(name, 0.0) * (1 - share) + other.get(name, 0.0) * share for name in names}
+    return {name: one.get(name, 0.0) * (1 - share) + other.get(name, 0.0) * share for name in [*one, *other]}
 
 
 def _shares(weights: Mapping[T, float]) -> dict[T, float]:

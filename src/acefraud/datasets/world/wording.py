@@ -1,167 +1,240 @@
-"""Whole texts: five kinds of document, each with several ways to open, to order and to join what it tells."""
+"""Which facts a text mentions, and each of them in words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from acefraud.core.transaction import FactValue
 from acefraud.datasets.world.dice import Dice
 from acefraud.datasets.world.facts import Scene
-from acefraud.datasets.world.figures import clock
-from acefraud.datasets.world.names import KINDS
-from acefraud.datasets.world.telling import Voice, clause, mentioned, note, voice_for
+from acefraud.datasets.world.tables import Phrases, names, phrasebook
 
-_HEADINGS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "account": (("Account", "Customer", "Profile"), (
-        "account_age_days", "account_transactions", "transactions_per_month", "days_since_last", "chargebacks",
-        "disputes_before", "vip", "business_account", "verified", "kyc_missing", "contact_changed")),
-    "spending": (("Spending", "Habits", "Payment details"), (
-        "usual_amount", "usual_amount_max", "amount_to_usual", "amount_to_usual_max", "larger_purchases",
-        "payment_method", "payment_method_age_days", "prepaid_card", "night")),
-    "merchant": (("Merchant", "Counterparty", "Recipient and goods"), (
-        "merchant_rating", "fraud_reports", "purchases_at_merchant", "first_time_merchant", "new_payee",
-        "funds_forwarded", "crypto", "gift_cards", "address_mismatch")),
-    "activity": (("Activity", "Recent activity", "Pace"), (
-        "failed_attempts", "declined_before", "velocity", "recent_transactions", "escalating_amounts")),
-    "access": (("Access", "Session", "Device and login"), (
-        "new_device", "device_age_days", "vpn", "emulator", "remote_access", "password_reset",
-        "strong_authentication")),
-    "place": (("Location", "Geography", "Place"), (
-        "location_change", "distance_km", "high_risk_country", "sanctioned", "impossible_travel", "travel")),
+_WINDOWS = {"recent_transactions": "recent_window_minutes", "fraud_reports": "fraud_report_window_days"}
+_IN_OPENING = frozenset({"amount", "hour", "merchant_category", "channel"})
+_IMPLIED = {
+    "night": "hour", "amount_to_usual": "usual_amount", "amount_to_usual_max": "usual_amount_max",
+    "velocity": "recent_transactions", "crypto": "merchant_category", "prepaid_card": "payment_method",
 }  # fmt: skip
-_CHANNELS: dict[str, tuple[str, ...]] = {
-    "online": ("online", "over the internet", "on the website (online)"),
-    "in store": ("in store", "at the till in store", "in person in store"),
-    "phone order": ("by phone order", "as a phone order", "over the telephone (phone order)"),
-    "transfer": ("by transfer", "as a transfer", "by account transfer"),
-    "cash machine": ("from a cash machine", "at a cash machine"),
-}
-_KINDS_BY_CHANNEL = {"cash machine": ("withdrawal", "cash withdrawal"), "transfer": ("transfer", "payment")}
-_OPENINGS = (
-    "{person} attempts {a}", "{person} is trying to put through {a}", "{person} requested {a}",
-    "{person} initiated {a}",
-    "{person} submitted {a}", "{a} was requested by {person}", "{a} was started by {person}",
-    "there is {a} by {person}",
-    "we received {a} from {person}", "the queue holds {a} by {person}",
-)  # fmt: skip
-_CLOSINGS = (
-    "What should we do?", "Please advise.", "Decision needed.", "How should this be handled?", "Awaiting a decision.",
-    "Approve or decline?", "Recommended action?", "Please assess the risk.", "Pending review.", "Your call.",
-)  # fmt: skip
-_JOINS = (" and ", "; ", ", and ", ", while ", ". ")
-_SEPARATORS = (" | ", "; ", ", ", " / ", " - ")
+"""A fact that a reader can work out from another is seldom written down beside it."""
+_SMALL_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
-def tell(scene: Scene, facts: Mapping[str, FactValue], dice: Dice) -> str:
-    """A text that tells most of the known facts, contradicts none, and does not say how it ended."""
-    voice = voice_for(scene, facts, dice)
-    text = dice.pick(_STYLES)(voice, _ordered(mentioned(facts, dice), dice), dice)
-    return f"{text} {dice.pick(_CLOSINGS)}" if dice.chance(0.5) else text
+def _grouped(amount: float) -> str:
+    return f"{amount:,.0f}" if amount == int(amount) else f"{amount:,.2f}"
 
 
-def _ordered(told: Sequence[str], dice: Dice) -> list[list[str]]:
-    """The told facts by subject: subjects in any order, and facts in any order within a subject."""
-    groups = [[name for name in names if name in told] for _, names in _HEADINGS.values()]
-    return [dice.shuffled(group) for group in dice.shuffled(groups) if group]
+_MONEY_STYLES: tuple[Callable[[float], str], ...] = (
+    lambda amount: f"${_grouped(amount)}",
+    lambda amount: f"${_grouped(amount)}",
+    lambda amount: f"${amount:,.2f}",
+    lambda amount: f"{amount:,.2f} USD",
+    lambda amount: f"USD {_grouped(amount).replace(',', '')}",
+    lambda amount: f"US${_grouped(amount)}",
+    lambda amount: f"{_grouped(amount)} dollars",
+    lambda amount: f"USD {_grouped(amount)}",
+)
 
 
-def _payment(voice: Voice, dice: Dice) -> str:
-    """The payment itself, as a noun with what is known of where, when and how."""
-    facts = voice.facts
-    money = voice.money(float(facts["amount"]))
-    kind = dice.pick(_KINDS_BY_CHANNEL.get(str(facts.get("channel")), ("purchase", "payment", "transaction", "charge")))
-    ways = [f"a {kind} of {money}", f"a {kind} for {money}"]
-    if not money.endswith("dollars"):
-        ways.append(f"a {money} {kind}")
-    what = dice.pick(ways)
-    parts = []
-    if "merchant_category" in facts:
-        trade = dice.pick(KINDS[str(facts["merchant_category"])])
-        named = (f"at {voice.merchant}, {trade},", f"at {voice.merchant} ({trade})")
-        parts.append(dice.pick((*named, f"at {trade}", f"with {trade}")))
-    if "channel" in facts and dice.chance(0.9):
-        parts.append(dice.pick(_CHANNELS[str(facts["channel"])]))
-    if "hour" in facts and dice.chance(0.94):
-        parts.append(clock(int(float(facts["hour"])), voice.scene.minute, dice))
-    if dice.chance(0.6):
-        parts.append(f"{dice.pick(('in', 'from'))} {voice.scene.place}")
-    return " ".join([what, *dice.shuffled(parts)]).removesuffix(",")
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """What stays the same within one text: how money is written, and what people and places are called."""
+
+    scene: Scene
+    facts: Mapping[str, FactValue]
+    money: Callable[[float], str]
+    person: str
+    merchant: str
+    customer: str
+    spells_numbers: bool
+
+    @classmethod
+    def draw(cls, scene: Scene, facts: Mapping[str, FactValue], dice: Dice) -> Voice:
+        """A writer for this scene."""
+        money, person, merchant = dice.pick(_MONEY_STYLES), _person(dice), _merchant(dice)
+        return cls(
+            scene, facts, money, person, merchant, dice.pick(phrasebook().document["customer"]), dice.chance(0.2)
+        )
 
 
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+def _person(dice: Dice) -> str:
+    """A customer's name, or the handle they go by."""
+    first, last = dice.pick(names().people["first_names"]), dice.pick(names().people["last_names"])
+    ways = (
+        f"{first} {last}", f"{first} {last}", f"{first[0]}. {last}", f"'{first.lower()}_{last.lower()}'",
+        f"'{first.lower()}{dice.whole(10, 99)}'", f"user {first.lower()}.{last.lower()}",
+        f"customer #{dice.whole(10000, 99999)}",
+    )  # fmt: skip
+    return dice.pick(ways)
 
 
-def _opening(voice: Voice, dice: Dice) -> str:
-    payment = _payment(voice, dice)
-    return _sentence(dice.pick(_OPENINGS).format(person=voice.person, a=payment))
+def _merchant(dice: Dice) -> str:
+    """A merchant's name, which says nothing of its trade."""
+    beginnings = names().merchants["beginnings"]
+    name = dice.pick(beginnings) + dice.pick(names().merchants["endings"])
+    partners = f"{dice.pick(beginnings)} & {dice.pick(names().people['last_names'])}"
+    return dice.pick((name, f"'{name}'", f"{name} Ltd", f"{name} Group", f"{name}.com", partners))
 
 
-def _prose(names: Sequence[str], voice: Voice, dice: Dice) -> str:
-    """Clauses joined by twos, so that texts vary in rhythm without growing unreadable."""
-    sentences, left = [], list(names)
-    while left:
-        text = clause(left.pop(0), voice, dice)
-        if left and dice.chance(0.55):
-            join = dice.pick(_JOINS)
-            second = clause(left.pop(0), voice, dice)
-            text += join + (second[0].upper() + second[1:] if join == ". " else second)
-        sentences.append(_sentence(text))
-    return " ".join(sentences)
+def mentioned(facts: Mapping[str, FactValue], dice: Dice) -> list[str]:
+    """The facts that the text tells beside its opening: most of them, but any one may be left out."""
+    told = [name for name, value in facts.items() if dice.chance(_mention_chance(name, value, facts))]
+    if facts.get("purchases_at_merchant") == 0.0:
+        told = [name for name in told if name != "purchases_at_merchant"]
+    return [name for name in told if name not in _IN_OPENING and name not in _WINDOWS.values()]
 
 
-def _listed(names: Sequence[str], voice: Voice, dice: Dice) -> str:
-    notes = [note(name, voice, dice) for name in names]
-    return notes[0] if len(notes) == 1 else f"{', '.join(notes[:-1])} and {notes[-1]}"
+def _mention_chance(name: str, value: FactValue, facts: Mapping[str, FactValue]) -> float:
+    if name in _IMPLIED and _IMPLIED[name] in facts:
+        return 0.3 if value is not False else 0.08
+    if name == "gift_cards" and facts.get("merchant_category") == "gift cards":
+        return 0.2
+    if name == "first_time_merchant":
+        return 0.93 if value else 0.2
+    if value is False:
+        return 0.7
+    return 0.85 if value == 0.0 else 0.93
 
 
-def _analyst_note(voice: Voice, groups: list[list[str]], dice: Dice) -> str:
-    title = dice.pick(("", "", "Analyst note: ", "Review note - ", "Transaction review: ", "Alert review: "))
-    body = [
-        _prose(group, voice, dice) if dice.chance(0.6) else _sentence(dice.pick(_NOTED) + _listed(group, voice, dice))
-        for group in groups
-    ]
-    return " ".join([title + _opening(voice, dice), *body])
+def clause(name: str, voice: Voice, dice: Dice) -> str:
+    """The fact as a clause that can stand as a sentence."""
+    phrases, figure, window = _words(name, voice, dice)
+    return _fill(dice.pick(phrases.clauses), figure, window, voice)
 
 
-_NOTED = ("on file: ", "noted: ", "we see ", "also relevant: ", "further points: ", "background: ", "the file says: ")
+def note(name: str, voice: Voice, dice: Dice) -> str:
+    """The fact as a fragment for a list or a log line."""
+    phrases, figure, window = _words(name, voice, dice)
+    return _fill(dice.pick(phrases.notes), figure, window, voice)
 
 
-def _log_line(voice: Voice, groups: list[list[str]], dice: Dice) -> str:
-    separator = dice.pick(_SEPARATORS)
-    start = f"{dice.pick(('TXN', 'ALERT', 'EVT', 'Payment', 'Tx'))}: {voice.person}{separator}{_payment(voice, dice)}"
-    notes = [note(name, voice, dice) for group in groups for name in group]
-    return f"{separator.join([start, *notes])}."
+def _words(name: str, voice: Voice, dice: Dice) -> tuple[Phrases, object, str]:
+    """The phrases for a fact, its figure, and the time window of the figure."""
+    book, value = phrasebook(), voice.facts[name]
+    if isinstance(value, bool):
+        return (book.true_flags if value else book.false_flags)[name], "", ""
+    if isinstance(value, str):
+        return book.categories[name], value, ""
+    window = _WINDOWS.get(name, "")
+    if window not in voice.facts:
+        return book.numbers[name], _figure(name, value, voice, dice), ""
+    length = float(voice.facts[window])
+    spoken = minutes(length) if window == "recent_window_minutes" else age(length, dice)
+    return book.numbers[f"{name}_within"], _figure(name, value, voice, dice), spoken
 
 
-def _service_summary(voice: Voice, groups: list[list[str]], dice: Dice) -> str:
-    start = dice.pick(
-        ("Summary for the desk: ", "Service summary. ", "Handover: ", "Ticket summary: ", "Support case. ")
+def _figure(name: str, value: float, voice: Voice, dice: Dice) -> object:
+    match name:
+        case "usual_amount" | "usual_amount_max":
+            return voice.money(value)
+        case "account_age_days" | "device_age_days" | "payment_method_age_days" | "days_since_last":
+            return age(value, dice)
+        case "amount_to_usual" | "amount_to_usual_max":
+            return f"{value:g}"
+        case "merchant_rating":
+            return f"{value:.1f}"
+        case "distance_km":
+            return f"{value:,.0f} {dice.pick(('km', 'km', 'kilometres'))}"
+    return (SpelledCount if voice.spells_numbers else Count)(value)
+
+
+def _fill(template: str, figure: object, window: str, voice: Voice) -> str:
+    customer, scene = voice.customer, voice.scene
+    return template.format(v=figure, w=window, who=customer, whose=f"{customer}'s", place=scene.place, home=scene.home)
+
+
+class Count(int):
+    """A number of things that agrees with its noun.
+
+    >>> f"{Count(1):earlier dispute} and {Count(3):chargeback}, {Count(0):complaint}"
+    '1 earlier dispute and 3 chargebacks, no complaints'
+    """
+
+    spelled = False
+
+    def __format__(self, noun: str) -> str:
+        written_out = self == 0 or (self.spelled and self <= 10)
+        figure = _SMALL_NUMBERS[self] if written_out else f"{int(self):,}"
+        return f"{figure} {noun if self == 1 else _plural(noun)}"
+
+
+class SpelledCount(Count):
+    """A count whose small numbers are written out.
+
+    >>> f"{SpelledCount(3):failed login}"
+    'three failed logins'
+    """
+
+    spelled = True
+
+
+def _plural(noun: str) -> str:
+    """The plural of the head noun, which stands last or before ' at', ' on', ' of' or ' by'."""
+    for link in (" at ", " on ", " of ", " by "):
+        head, found, rest = noun.partition(link)
+        if found:
+            return f"{_plural(head)}{link}{rest}"
+    return noun[:-1] + "ies" if noun.endswith("y") and not noun.endswith("ay") else noun + "s"
+
+
+class Age(str):
+    """A span of time; as an adjective with the format ``adj``.
+
+    >>> f"{Age('8 months')} / {Age('8 months'):adj} / {Age('1 day'):adj}"
+    '8 months / 8-month-old / 1-day-old'
+    """
+
+    __slots__ = ()
+
+    def __format__(self, form: str) -> str:
+        if form != "adj":
+            return str(self)
+        figure, _, unit = self.partition(" ")
+        return f"{figure}-{unit.removesuffix('s')}-old"
+
+
+def age(days: float, dice: Dice) -> Age:
+    """One of the ways to say an age, all of them exact."""
+    if days < 1 / 24 - 1e-4:
+        return _span(days * 1440, "minute")
+    if days < 2 and days != int(days):
+        return _span(days * 24, "hour")
+    ways = [_span(days, "day")] if days == int(days) else []
+    if days >= 14 and days % 7 == 0 and days < 100:
+        ways += [_span(days / 7, "week")] * 2
+    if days >= 60 and days % 30 == 0:
+        ways += [_span(days / 30, "month")] * 4
+    if days >= 365 and days % 182.5 == 0:
+        ways += [_span(days / 365, "year")] * 6
+    return dice.pick(ways)
+
+
+def _span(number: float, unit: str) -> Age:
+    figure = f"{round(number, 1):g}"
+    return Age(f"{figure} {unit if figure == '1' else unit + 's'}")
+
+
+def minutes(number: float) -> str:
+    """The length of a short time window.
+
+    >>> minutes(45), minutes(120)
+    ('45 minutes', '2 hours')
+    """
+    return str(_span(number / 60, "hour") if number >= 60 and number % 60 == 0 else _span(number, "minute"))
+
+
+def clock(hour: int, minute: int, dice: Dice) -> str:
+    """A time of day with its preposition."""
+    if minute < 10 and hour in (0, 12) and dice.chance(0.4):
+        return "just after midnight" if hour == 0 else "just after noon"
+    half = "AM" if hour < 12 else "PM"
+    twelve = hour % 12 or 12
+    ways = (
+        f"at {twelve}:{minute:02d} {half}",
+        f"at {twelve}:{minute:02d} {half}",
+        f"at {hour:02d}:{minute:02d}",
+        f"at {hour:02d}:{minute:02d}h",
+        f"at {twelve}:{minute:02d} {half.lower()[0]}.m.",
+        f"at {hour:02d}:{minute:02d} local time",
     )
-    names = [name for group in groups for name in group]
-    half = len(names) // 2
-    rest = f" {_sentence(dice.pick(_NOTED) + _listed(names[half:], voice, dice))}" if names[half:] else ""
-    return f"{start}{_opening(voice, dice)} {_prose(names[:half], voice, dice)}{rest}".replace("  ", " ")
-
-
-def _case_file(voice: Voice, groups: list[list[str]], dice: Dice) -> str:
-    line = dice.pick(("\n", " "))
-    sections = [f"{dice.pick(('Payment', 'Transaction', 'Event'))}: {_opening(voice, dice)}"]
-    for group in groups:
-        titles = next(titles for titles, names in _HEADINGS.values() if group[0] in names)
-        body = dice.pick(("; ", ", ")).join(note(name, voice, dice) for name in group) + "."
-        sections.append(f"{dice.pick(titles)}: {body if dice.chance(0.7) else _prose(group, voice, dice)}")
-    return line.join(sections)
-
-
-def _narrative(voice: Voice, groups: list[list[str]], dice: Dice) -> str:
-    """The payment may come last, after what led up to it."""
-    paragraphs = [_prose(group, voice, dice) for group in groups]
-    place = dice.pick((0, 0, len(paragraphs)))
-    paragraphs.insert(place, _opening(voice, dice))
-    return " ".join(paragraphs)
-
-
-_STYLES: tuple[Callable[[Voice, list[list[str]], Dice], str], ...] = (
-    _analyst_note, _log_line, _service_summary, _case_file, _narrative,
-)  # fmt: skip
+    return dice.pick(ways)

@@ -1,7 +1,7 @@
-"""Schema changes, in order, each in `versions`. They ship with the package and run when a file is opened.
+"""Schema migrations. They ship with the package and run when a file is opened.
 
-A released migration is never edited: a change to the schema is a new file there, a new `NEWEST` in the schema
-module and, in the tests, a dump of the file as that release writes it.
+Never edit a released migration. To change the schema, add a file in `versions`, raise `NEWEST` in `schema.py`, and
+add a dump of a file with the new schema to `tests/storage/released`.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
 _ONE_AT_A_TIME = threading.Lock()
-"""Migrations speak through `alembic.op`, which stands for one connection of the whole process."""
+"""Migrations use `alembic.op`, which holds one connection for the whole process."""
 
 
 def known_versions() -> frozenset[str]:
-    """Every schema this version can read or upgrade from."""
+    """Every schema this version can migrate from."""
     return frozenset(script.revision for script in _scripts().walk_revisions())
 
 
 def upgrade(connection: Connection, version: str | None, target: str = "head") -> None:
-    """Run what lies between a version and the target inside the transaction of the connection."""
+    """Run the migrations from a version to the target on a connection. The caller commits."""
     scripts = _scripts()
     steps = reversed(list(scripts.iterate_revisions(target, version or "base")))
     context = MigrationContext.configure(connection, opts={"transactional_ddl": True})

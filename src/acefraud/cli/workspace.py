@@ -1,0 +1,136 @@
+"""What a command works with: the playbook file, the mapping it was trained with, and who plays which role."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from acefraud.cli.console import note
+from acefraud.errors import InputError, StoreError
+from acefraud.learning.build_roles import Roles, build_roles
+from acefraud.learning.learner import Learner
+from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
+from acefraud.selection.hybrid import HybridSelector
+from acefraud.settings import ModelSettings, Settings
+from acefraud.storage import BulletPlaybook, open_playbook
+from acefraud.storage.playbook import THE_ENGINE
+
+if TYPE_CHECKING:
+    from acefraud.datasets import SchemaMapping
+
+REFUSALS_SHOWN = 5
+OVER_BUDGET = 3
+"""Exit code if a budget ran out: what was learnt until then is kept."""
+
+
+def author(given: str | None) -> str:
+    """Who edits by hand: the --who option, $ACEFRAUD_WHO or the user. Nobody may take the engine's own name."""
+    who = given or Settings.from_environment().who
+    if who == THE_ENGINE:
+        raise InputError(f"'{THE_ENGINE}' is the playbook's own name; pass yours with --who")
+    return who
+
+
+def playbook_path(given: Path | None) -> Path:
+    """The playbook a command was given, or the default one."""
+    return given or Settings.from_environment().playbook
+
+
+def existing_playbook(given: Path | None, *, read_only: bool = False) -> BulletPlaybook:
+    """Open a playbook that is there. A missing one is an error: a mistyped name must not start an empty playbook."""
+    path = playbook_path(given)
+    if not path.exists():
+        raise StoreError(
+            f"there is no playbook at {path}; `acefraud train FILE --playbook {path}` makes one from labelled history, "
+            f"and `acefraud playbook add` starts one by hand"
+        )
+    return open_playbook(path, create=False, read_only=read_only)
+
+
+def trained_mapping(playbook: BulletPlaybook) -> SchemaMapping | None:
+    """The mapping of the file that the playbook was trained on."""
+    text = playbook.snapshot().mapping
+    if not text:
+        return None
+    from acefraud.datasets import parse_mapping  # noqa: PLC0415  # only needed for a playbook trained on a file
+
+    return parse_mapping(text, place="the mapping this playbook was trained with")
+
+
+def roles_for(settings: ModelSettings, *mappings: SchemaMapping | Path | None) -> Roles:
+    """Who plays which role. Models never see the facts that one of the mappings names as sensitive."""
+    sensitive = [name for mapping in mappings if mapping for name in _loaded(mapping).sensitive_facts]
+    return build_roles(settings, sensitive=tuple(sensitive))
+
+
+def _loaded(mapping: SchemaMapping | Path) -> SchemaMapping:
+    from acefraud.datasets import load_mapping  # noqa: PLC0415  # only needed for a file
+
+    return load_mapping(mapping) if isinstance(mapping, Path) else mapping
+
+
+def embedded_learner(playbook: BulletPlaybook) -> Learner:
+    """A learner on the embedded engine, with the embedder that the environment names."""
+    settings = Settings.from_environment()
+    return Learner(playbook, selector=HybridSelector(embedding_model=settings.embedder or DEFAULT_EMBEDDER))
+
+
+@asynccontextmanager
+async def learner_with(roles: Roles, playbook: BulletPlaybook) -> AsyncIterator[Learner]:
+    """A learner on the playbook. Afterwards, connections are closed and model usage goes to standard error."""
+    learner = roles.learner(playbook)
+    try:
+        yield learner
+    finally:
+        await roles.close()
+        note_usage(roles)
+        _note_proposals(learner)
+
+
+def note_usage(roles: Roles) -> None:
+    """Say on standard error what models were asked, and what it cost."""
+    if roles.client is None:
+        return
+    for role, used in roles.client.usage.by_role.items():
+        price = f"${used.cost:.4f}" + (f" and {used.unpriced:,} calls without a known price" if used.unpriced else "")
+        note(
+            f"{role}: {used.calls:,} calls ({used.failed:,} failed), {used.cached:,} answered from the cache, "
+            f"{used.input_tokens:,} tokens in, {used.output_tokens:,} out, {price}"
+        )
+
+
+def _note_proposals(learner: Learner) -> None:
+    proposed = learner.proposed
+    if proposed is None or not (proposed.counts or proposed.stopped):
+        return
+    counts = proposed.counts
+    note(
+        f"proposals: {counts['asked']:,} asked for, {counts['measured']:,} measured and confirmed, "
+        f"{counts['unverified']:,} not measurable yet, {counts['refused']:,} refused, {counts['failed']:,} failed"
+    )
+    for ruling in proposed.refused[:REFUSALS_SHOWN]:
+        note(f"refused: {ruling.proposal.content} ({ruling.reason})")
+    if proposed.stopped:
+        note(f"no more calls: {proposed.stopped}. What was learnt until then is kept")
+
+
+def model_report(roles: Roles, learner: Learner | None = None) -> dict[str, Any]:
+    """For scripts: what became of a model's proposals, and what calls cost. Empty if no model was asked."""
+    report: dict[str, Any] = {}
+    if learner is not None and learner.proposed is not None:
+        proposed = learner.proposed
+        refused = [{"bullet": ruling.proposal.content, "reason": ruling.reason} for ruling in proposed.refused]
+        report["proposals"] = {**proposed.counts, "refused_because": refused, "stopped": proposed.stopped}
+    if roles.client is not None:
+        report["usage"] = roles.client.usage.as_json()
+    return report
+
+
+def exit_if_over_budget(learner: Learner, unfitted: str = "") -> None:
+    """End with a code of its own if a budget stopped the run early."""
+    if unfitted or (learner.proposed is not None and learner.proposed.stopped):
+        raise typer.Exit(OVER_BUDGET)

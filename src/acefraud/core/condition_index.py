@@ -1,0 +1,245 @@
+"""Many conditions compiled together, so that one look at each fact of a transaction answers all of them.
+
+Each value of a fact makes some conditions false. Which ones is known beforehand, as bit sets: for a number by the
+interval it falls into, for a flag by its two values, for a word by the word. A transaction is then answered by one
+lookup and one "or" per fact.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import accumulate
+from operator import or_
+from typing import Any
+
+from acefraud.core.comparison import NEGATED, Op, Test
+from acefraud.core.condition import Condition
+from acefraud.core.transaction import FactValue
+
+_MOST_PLANS = 1024
+
+_Placed = tuple[int, Test]
+"""A test, with the row of the condition it belongs to before it."""
+
+
+class ConditionIndex:
+    """The conditions of many rows. A row may have none. Its answers are bit sets, bit ``i`` for row ``i``.
+
+    >>> index = ConditionIndex([Condition.parse("amount > 5"), None, Condition.parse("vpn is true")])
+    >>> [f"{rows:03b}" for rows in index.match({"amount": 7.0})]
+    ['111', '001']
+    >>> [f"{rows:03b}" for rows in index.match({"amount": 3.0, "vpn": True})]
+    ['110', '100']
+    """
+
+    def __init__(self, conditions: Sequence[Condition | None]) -> None:
+        self._conditions = tuple(conditions)
+        self._all = (1 << len(self._conditions)) - 1
+        self.conditioned = _bits(row for row, condition in enumerate(conditions) if condition is not None)
+        """The rows with a condition."""
+        tests: dict[str, list[_Placed]] = {}
+        for row, condition in enumerate(conditions):
+            for test in condition.tests if condition is not None else ():
+                tests.setdefault(test.fact, []).append((row, test))
+        self._facts = {name: _FactTests.of(placed) for name, placed in tests.items()}
+        self._plans: dict[tuple[object, ...], _Plan] = {}
+
+    def __len__(self) -> int:
+        return len(self._conditions)
+
+    def match(self, facts: Mapping[str, FactValue]) -> tuple[int, int]:
+        """The rows that are possible and the rows that are proven.
+
+        A row is possible if its condition is not false, or if it has none; it is proven if its condition is true.
+        """
+        shape = (*facts, *map(type, facts.values()))
+        plan = self._plans.get(shape) or self._plan(shape, facts)
+        fails = plan.fails
+        for name, cuts, by_cell in plan.numbers:
+            fails |= by_cell[bisect_right(cuts, facts[name])]
+        for name, by_value, otherwise in plan.others:
+            fails |= by_value.get(facts[name], otherwise)
+        possible = self._all ^ fails
+        proven = possible & plan.closed
+        return self._checked(facts, possible, proven, possible & plan.unsure) if plan.unsure else (possible, proven)
+
+    def _plan(self, shape: tuple[object, ...], facts: Mapping[str, FactValue]) -> _Plan:
+        """The lookups for facts of these names and types, kept because the transactions of a stream are alike."""
+        kinds = {name: type(value) for name, value in facts.items() if name in self._facts and value is not None}
+        if len(self._plans) >= _MOST_PLANS:
+            self._plans.clear()
+        plan = self._plans[shape] = _Plan.of(self._facts, kinds, self.conditioned)
+        return plan
+
+    def _checked(self, facts: Mapping[str, FactValue], possible: int, proven: int, unsure: int) -> tuple[int, int]:
+        """Ask the conditions of the unsure rows themselves."""
+        for row in rows_in(unsure):
+            condition = self._conditions[row]
+            truth = None if condition is None else condition.truth(facts)
+            if truth is False:
+                possible ^= 1 << row
+            if truth is not True:
+                proven &= ~(1 << row)
+        return possible, proven
+
+
+def rows_in(bits: int) -> list[int]:
+    """The rows of a bit set, in order.
+
+    >>> rows_in(0b10110)
+    [1, 2, 4]
+    """
+    rows = []
+    while bits:
+        lowest = bits & -bits
+        rows.append(lowest.bit_length() - 1)
+        bits ^= lowest
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _FactTests:
+    """The tests of one fact: the rows that make each kind of test, and the rows that fail for each value."""
+
+    missing: int
+    known: int
+    numbers: int
+    cuts: list[float]
+    """They split the numbers into cells, each from one cut up to but not including the next."""
+    number_fails: list[int]
+    """For each cell, the rows that fail in it."""
+    flags: int
+    flag_fails: dict[bool, int]
+    words: int
+    word_fails: dict[str, int]
+    """For each word that a test names."""
+    other_word_fails: int
+
+    @classmethod
+    def of(cls, tests: Sequence[_Placed]) -> _FactTests:
+        """Compile all tests of one fact."""
+        numbers = [(row, test) for row, test in tests if type(test.value) is float]
+        flags = [(row, test) for row, test in tests if type(test.value) is bool]
+        words = [(row, test) for row, test in tests if isinstance(test.value, str | tuple)]
+        cuts, number_fails = _number_fails(numbers)
+        word_fails, other_word_fails = _word_fails(words)
+        return cls(
+            missing=_bits(row for row, test in tests if test.op is Op.MISSING),
+            known=_bits(row for row, test in tests if test.op is Op.KNOWN),
+            numbers=_bits(row for row, _ in numbers),
+            cuts=cuts,
+            number_fails=number_fails,
+            flags=_bits(row for row, _ in flags),
+            flag_fails={flag: _bits(row for row, test in flags if test.value is not flag) for flag in (False, True)},
+            words=_bits(row for row, _ in words),
+            word_fails=word_fails,
+            other_word_fails=other_word_fails,
+        )
+
+    @property
+    def valued(self) -> int:
+        """The rows that compare the fact with a value."""
+        return self.numbers | self.flags | self.words
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What to look up for facts of certain names and types."""
+
+    fails: int
+    """Rows that fail whatever the values are."""
+    closed: int
+    """Rows with a condition that no unknown fact leaves open."""
+    unsure: int
+    """Rows whose condition has to be asked itself."""
+    numbers: list[tuple[str, list[float], list[int]]]
+    others: list[tuple[str, dict[Any, int], int]]
+
+    @classmethod
+    def of(cls, facts: Mapping[str, _FactTests], kinds: Mapping[str, type], conditioned: int) -> _Plan:
+        """For facts with values of these types; those that are not among them are unknown."""
+        fails = opens = unsure = 0
+        numbers: list[tuple[str, list[float], list[int]]] = []
+        others: list[tuple[str, dict[Any, int], int]] = []
+        for name, fact in facts.items():
+            if name not in kinds:
+                fails |= fact.known
+                opens |= fact.valued
+                continue
+            fails |= fact.missing
+            kind = kinds[name]
+            if kind is float:
+                opens |= fact.flags | fact.words
+                numbers += [(name, fact.cuts, fact.number_fails)] if fact.numbers else []
+            elif kind is bool:
+                opens |= fact.numbers | fact.words
+                others += [(name, fact.flag_fails, 0)] if fact.flags else []
+            elif kind is str:
+                opens |= fact.numbers | fact.flags
+                others += [(name, fact.word_fails, fact.other_word_fails)] if fact.words else []
+            else:
+                unsure |= fact.valued  # such as a subclass of str, which some tests accept
+        return cls(fails, conditioned & ~opens, unsure, numbers, others)
+
+
+def _number_fails(tests: Sequence[_Placed]) -> tuple[list[float], list[int]]:
+    """The cuts between cells of numbers, and the rows that fail in each cell."""
+    spans = [(1 << row, *_span(test.op, test.value)) for row, test in tests if isinstance(test.value, float)]
+    cuts = sorted({cut for _, start, end, _ in spans for cut in (start, end) if cut is not None})
+    cell_from = {cut: cell for cell, cut in enumerate(cuts, start=1)}
+    only, before, since = ([0] * (len(cuts) + 2) for _ in range(3))
+    for bit, start, end, negated in spans:
+        if start is not None and negated:  # a single number lies between its start and its end
+            only[cell_from[start]] |= bit
+            continue
+        if start is not None:
+            before[cell_from[start]] |= bit
+        if end is not None:
+            since[cell_from[end]] |= bit
+    fails_since = accumulate(since, or_)
+    fails_before = list(accumulate(reversed(before), or_))[-2::-1]
+    return cuts, [a | b | c for a, b, c in zip(only, fails_since, fails_before, strict=False)]
+
+
+def _span(op: Op, value: float) -> tuple[float | None, float | None, bool]:
+    """From which number on and up to which (exclusive) a test holds, or, if negated, fails."""
+    following = math.nextafter(value, math.inf)
+    match op:
+        case Op.ABOVE:
+            return following, None, False
+        case Op.BELOW:
+            return None, value, False
+        case Op.AT_LEAST:
+            return value, None, False
+        case Op.AT_MOST:
+            return None, following, False
+    return value, following, op is Op.IS_NOT
+
+
+def _word_fails(tests: Sequence[_Placed]) -> tuple[dict[str, int], int]:
+    """The rows that fail for each word that a test names, and for any other word."""
+    refusing: dict[str, int] = {}
+    admitted: dict[int, frozenset[str]] = {}
+    for row, test in tests:
+        words = frozenset((test.value,) if isinstance(test.value, str) else test.value)  # type: ignore[arg-type]
+        if test.op in NEGATED:
+            for word in words:
+                refusing[word] = refusing.get(word, 0) | 1 << row
+        else:
+            admitted[row] = admitted.get(row, words) & words  # two lists admit what stands in both
+    admitting: dict[str, int] = {}
+    for row, words in admitted.items():
+        for word in words:
+            admitting[word] = admitting.get(word, 0) | 1 << row
+    choosy = _bits(admitted)
+    named = refusing.keys() | admitting.keys()
+    return {word: refusing.get(word, 0) | choosy & ~admitting.get(word, 0) for word in named}, choosy
+
+
+def _bits(rows: Iterable[int]) -> int:
+    """Rows as a bit set."""
+    return reduce(or_, (1 << row for row in rows), 0)

@@ -1,0 +1,221 @@
+"""Rows of a table as labelled cases, transactions to decide, or outcomes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Generic, TextIO, TypeVar
+
+import numpy as np
+
+from acefraud.core.outcome import Outcome, OutcomeSource
+from acefraud.core.timestamps import time_of
+from acefraud.core.transaction import Transaction
+from acefraud.core.transactions import Transactions
+from acefraud.datasets.assembly import Assembly, assemble
+from acefraud.datasets.columns import plain_texts
+from acefraud.datasets.dataset import Dataset
+from acefraud.datasets.files import read_table
+from acefraud.datasets.guess import guess_mapping
+from acefraud.datasets.mapping import SchemaMapping, load_mapping
+from acefraud.datasets.table import BadRow, Table
+from acefraud.errors import InputError
+from acefraud.facts.history.plan import HistoryPlan
+
+_COLUMNS_SHOWN = 20
+_MANY = 20
+_LABEL_KEYS = frozenset({"label", "known_at", "difficulty", "ignore"})
+_AT_NAMES = ("at", "outcome_at", "outcome_time")
+
+Rows = TypeVar("Rows", bound=Sequence[object])
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded(Generic[Rows]):
+    """The rows that could be read, those that could not, and how many had no label yet."""
+
+    rows: Rows
+    bad_rows: tuple[BadRow, ...] = ()
+    unlabelled: int = 0
+    mapping: SchemaMapping = field(default_factory=SchemaMapping)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedOutcome:
+    """An outcome, with its transaction if the row describes it too."""
+
+    outcome: Outcome
+    row: int
+    """The number of the row in the file."""
+    transaction: Transaction | None = None
+
+
+def read_dataset(
+    table: Table,
+    name: str,
+    *,
+    mapping: SchemaMapping | Path | None = None,
+    remembered: SchemaMapping | None = None,
+    strict: bool = False,
+) -> Dataset:
+    """The labelled rows of a table, all of them to learn from."""
+    assembly = assemble(table, _complete_mapping(table, mapping, remembered))
+    _require_label(assembly)
+    assembly.mark_empty_rows()
+    rows = assembly.good_rows()
+    labelled = assembly.labels[rows] >= 0
+    loaded = _checked(assembly, assembly.cases(rows[labelled]), int(np.sum(~labelled)), strict=strict)
+    waiting = rows[~labelled] if loaded.mapping.entities else rows[:0]
+    return Dataset(
+        name=name,
+        train=loaded.rows,
+        mapping=loaded.mapping,
+        bad_rows=loaded.bad_rows,
+        unlabelled=loaded.unlabelled,
+        waiting=assembly.transactions(waiting),
+    )
+
+
+def read_transactions(
+    source: Path | TextIO,
+    *,
+    mapping: SchemaMapping | Path | None = None,
+    remembered: SchemaMapping | None = None,
+    strict: bool = False,
+    name: str | None = None,
+    format: str | None = None,
+) -> Loaded[Transactions]:
+    """Transactions to decide, from a file or from a stream of JSON lines.
+
+    A label is neither needed nor read, and never becomes a fact. Without a ``mapping``, the columns of a ``remembered``
+    one are read as it says, and the others are guessed.
+    """
+    table = read_table(source, name=name, format=format)
+    complete = _complete_mapping(table, mapping, remembered, optional=_LABEL_KEYS, need_label=False)
+    hidden = (complete.label, complete.known_at)
+    kept = {column: cells for column, cells in table.columns.items() if column not in hidden}
+    assembly = assemble(replace(table, columns=kept), complete)
+    assembly.mark_empty_rows()
+    return _checked(assembly, assembly.transactions(assembly.good_rows()), 0, strict=strict)
+
+
+def read_outcomes(
+    source: Path | TextIO,
+    *,
+    mapping: SchemaMapping | Path | None = None,
+    remembered: SchemaMapping | None = None,
+    strict: bool = False,
+    name: str | None = None,
+    format: str | None = None,
+) -> Loaded[tuple[ReportedOutcome, ...]]:
+    """Outcomes, one per row: ``transaction_id`` and a label, optionally ``source``, ``id`` and ``at``.
+
+    Any other columns are facts or text of the transaction, which is then returned too.
+    """
+    table = read_table(source, name=name, format=format)
+    complete = _complete_mapping(table, mapping, remembered, optional=_LABEL_KEYS - {"label"})
+    listed = {*complete.known, *complete.numbers, *complete.flags, *complete.categories}
+    free = [column for column in table.columns if column not in listed]
+    at = next((one for one in _AT_NAMES if one in free), None)
+    if at is not None and not complete.known_at:
+        complete = complete.model_copy(update={"known_at": at})
+    own_columns = {"source", "id", "outcome_id"}.intersection(free) - {complete.id}
+    assembly = assemble(table, complete, unique_ids=False, skip=own_columns)
+    _require_label(assembly)
+    if complete.id not in table.columns and table.height:
+        raise InputError(f"no column with a transaction_id; {_columns(table)}", file=table.name)
+    rows, unlabelled = _outcomes(assembly, {one: plain_texts(table.columns[one]) for one in own_columns})
+    return _checked(assembly, rows, unlabelled, strict=strict)
+
+
+def _outcomes(assembly: Assembly, own_columns: dict[str, list[str | None]]) -> tuple[tuple[ReportedOutcome, ...], int]:
+    """The outcomes of the rows with a label, and how many rows have none."""
+    empty: list[str | None] = [None] * assembly.table.height
+    sources = [text and text.lower() for text in own_columns.get("source", empty)]
+    expected = f"expected one of {', '.join(OutcomeSource)}"
+    known = {source.value for source in OutcomeSource}
+    wrong = [(row, f"{expected}, got {one[:60]!r}") for row, one in enumerate(sources) if one and one not in known]
+    assembly.mark_bad("source", wrong)
+    ids = own_columns.get("outcome_id") or own_columns.get("id") or empty
+    rows = assembly.good_rows()
+    labelled = rows[assembly.labels[rows] >= 0]
+    described = labelled[assembly.has_content()[labelled]]
+    transactions = dict(zip(described.tolist(), assembly.transactions(described), strict=True))
+    reported = []
+    for row in labelled.tolist():
+        outcome = Outcome(
+            transaction_id=assembly.ids[row],
+            is_fraud=bool(assembly.labels[row]),
+            source=OutcomeSource(sources[row] or OutcomeSource.LABEL),
+            id=ids[row] or "",
+            at=time_of(assembly.known_at[row]),
+        )
+        reported.append(ReportedOutcome(outcome, assembly.table.rows[row], transactions.get(row)))
+    return tuple(reported), len(rows) - len(labelled)
+
+
+def _complete_mapping(
+    table: Table,
+    mapping: SchemaMapping | Path | None,
+    remembered: SchemaMapping | None,
+    *,
+    optional: frozenset[str] = frozenset(),
+    need_label: bool = True,
+) -> SchemaMapping:
+    """The given mapping, checked against the table and completed by guesses."""
+    columns = list(table.columns)
+    given = load_mapping(mapping) if isinstance(mapping, Path) else mapping
+    if given is None and remembered is not None:
+        return _from_remembered(table, remembered, need_label=need_label)
+    given = given or SchemaMapping()
+    if table.height and not (table.open_ended and optional):
+        place = str(mapping) if isinstance(mapping, Path) else "mapping"
+        given.require_columns(columns, file=table.name, place=place, optional=optional)
+    if given.history is None and remembered is not None:
+        given = given.model_copy(update={"history": remembered.history})
+    return guess_mapping(columns, table.columns, given=given, need_label=need_label)
+
+
+def _from_remembered(table: Table, remembered: SchemaMapping, *, need_label: bool) -> SchemaMapping:
+    """Columns of an earlier file are read as they were then. New ones are guessed: they may leak the label."""
+    columns = list(table.columns)
+    known = remembered.only(columns)
+    given = known.model_copy(update={"ignore": None, "history": remembered.history or HistoryPlan()})
+    guessed = guess_mapping(columns, table.columns, given=given, need_label=need_label)
+    named = {column for _, column in remembered.named_columns()}
+    new = [column for column in guessed.ignore or () if column not in named]
+    return guessed.model_copy(update={"ignore": (*(known.ignore or ()), *new), "history": remembered.history})
+
+
+def _require_label(assembly: Assembly) -> None:
+    if assembly.mapping.label not in assembly.table.columns and assembly.table.height:
+        raise InputError(
+            f'no column with a label; {_columns(assembly.table)}; name it by `label = "..."` in a mapping (--mapping)',
+            file=assembly.table.name,
+        )
+
+
+def _columns(table: Table) -> str:
+    names = list(table.columns)
+    more = f" and {len(names) - _COLUMNS_SHOWN} more" if len(names) > _COLUMNS_SHOWN else ""
+    return f"the columns are: {', '.join(names[:_COLUMNS_SHOWN])}{more}"
+
+
+def _checked(assembly: Assembly, rows: Rows, unlabelled: int, *, strict: bool) -> Loaded[Rows]:
+    """The result, unless there are no rows, too many bad ones, or any bad one if ``strict``."""
+    bad = assembly.bad_rows()
+    if strict and bad:
+        raise bad[0].error
+    file = assembly.table.name
+    first = InputError(bad[0].message, row=bad[0].row, field=bad[0].field) if bad else None
+    if not rows and not bad:
+        raise InputError(
+            f"none of the {unlabelled:,} rows has a label" if unlabelled else "there are no rows", file=file
+        )
+    if not rows:
+        without = f" and {unlabelled:,} without a label" if unlabelled else ""
+        raise InputError(f"no usable rows: {len(bad):,} bad{without}; the first bad one is {first}", file=file)
+    if len(bad) >= _MANY and len(bad) > len(rows) + unlabelled:  # the file is read in the wrong way
+        raise InputError(f"{len(bad):,} of its rows cannot be read; the first is {first}", file=file)
+    return Loaded(rows, bad, unlabelled, assembly.mapping)

@@ -1,1 +1,0 @@
-"""Boosted rule induction: conditions that best explain what is still got wrong."""

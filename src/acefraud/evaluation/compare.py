@@ -1,0 +1,314 @@
+"""Runs the three modes and LightGBM on the same cases, over several seeds."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from multiprocessing import get_context
+
+import numpy as np
+import numpy.typing as npt
+
+from acefraud import Dataset, Mode, ModelSettings, Roles, build_roles, known_by
+from acefraud.errors import ConfigurationError, InputError, ModelError
+from acefraud.evaluation.comparison import (
+    LIGHTGBM,
+    PAIRS,
+    WITH_LIGHTGBM,
+    Comparison,
+    ModeFigures,
+    ModelFigures,
+    TierFigures,
+)
+from acefraud.evaluation.lightgbm_model import LightGbm, import_lightgbm
+from acefraud.evaluation.metrics import METRICS, Flags, Interval, Metric, Scored, bootstrap_interval, student_interval
+from acefraud.evaluation.parts import Part
+
+CURVE_POINTS = 40
+BULLETS_SHOWN = 12
+LIGHTGBM_ROWS = 200
+"""LightGBM takes part from this many training rows on; with fewer, its leaves of at least 20 rows say nothing."""
+LIGHTGBM_THRESHOLD = 0.5
+"""Where LightGBM declines: as the modes do, whose threshold is 0.5 unless a playbook says otherwise."""
+
+Progress = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What a mode, or LightGBM, did on one part."""
+
+    name: str
+    seed: int
+    rows: tuple[int, ...]
+    scored: Scored
+    decided: Flags
+    """False for cases left to a person."""
+    seconds: float
+    bullets: int = 0
+    cited: float = 0.0
+    sample: tuple[str, ...] = ()
+    fallbacks: int = 0
+    settled: int = 0
+    """Decisions of a first tier; `asked` are those it left to the model."""
+    asked: int = 0
+
+
+def compare(
+    parts: Sequence[Part],
+    *,
+    name: str,
+    independent: bool,
+    roles: Roles | None = None,
+    processes: int | None = None,
+    progress: Progress = lambda _: None,
+) -> Comparison:
+    """Run every mode on every part. `independent` says that each seed has rows of its own.
+
+    If models play a role, everything runs in this process with one client for all, and the modes wait side by side.
+    """
+    for part in parts:
+        _check(part, name)
+    roles = build_roles(ModelSettings()) if roles is None else roles
+    no_lightgbm = _why_not_lightgbm(parts)
+    if roles.client is not None:
+        baseline = [] if no_lightgbm else [_run_lightgbm(part) for part in parts]
+
+        def summary(runs: Sequence[_Run]) -> Comparison:
+            return _summary([*runs, *baseline], parts, name, independent)
+
+        result = asyncio.run(_compare_on_models(parts, roles, summary, progress))
+    else:
+        # The longest runs come first, so that no worker waits for a straggler.
+        names = (Mode.OFFLINE_ONLINE, Mode.ONLINE_ONLY, Mode.VANILLA, *([] if no_lightgbm else [LIGHTGBM]))
+        jobs = [(part, one) for one in names for part in parts]
+        runs: list[_Run] = []
+        for run in _run_all(jobs, roles, processes):
+            runs.append(run)
+            progress(len(runs) / len(jobs))
+        result = _summary(runs, parts, name, independent)
+    return replace(result, no_lightgbm=no_lightgbm)
+
+
+def _check(part: Part, name: str) -> None:
+    if not part.test:
+        raise InputError("there are no rows to test on", file=name)
+    for cases, what in ((part.train, "train"), (part.test, "test")):
+        if not 0 < cases.labels.sum() < len(cases):
+            raise InputError(
+                f"the {what} part has only one kind of label; expected both fraud and honest rows", file=name
+            )
+
+
+def _why_not_lightgbm(parts: Sequence[Part]) -> str:
+    fewest = min(len(known_by(part.train, part.test)[0]) for part in parts)
+    if fewest < LIGHTGBM_ROWS:
+        return f"LightGBM is left out: {fewest:,} training rows, and it takes part from {LIGHTGBM_ROWS} on"
+    try:
+        import_lightgbm()
+    except ConfigurationError as problem:
+        return str(problem)
+    return ""
+
+
+def _run_all(jobs: Sequence[tuple[Part, str]], roles: Roles, processes: int | None) -> Iterator[_Run]:
+    run = partial(_run, roles)
+    workers = min(len(jobs), processes or os.cpu_count() or 1)
+    if workers <= 1:
+        yield from map(run, jobs)
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(run, jobs)
+
+
+def _run(roles: Roles, job: tuple[Part, str]) -> _Run:
+    part, name = job
+    return _run_lightgbm(part) if name == LIGHTGBM else asyncio.run(_run_mode(roles, part, Mode(name)))
+
+
+async def _run_mode(roles: Roles, part: Part, mode: Mode, progress: Progress = lambda _: None) -> _Run:
+    mapping = part.mapping.describe() if part.mapping else ""
+    run = await roles.pipeline(part.seed).run(mode, part.train, part.test, mapping=mapping, progress=progress)
+    strongest = sorted(run.playbook.get_bullets_for_node("fraud_detection"), key=lambda b: -abs(b.weight or 0))
+    return _Run(
+        name=mode,
+        seed=part.seed,
+        rows=part.rows,
+        scored=Scored(run.declined, run.probabilities, run.labels),
+        decided=run.decided,
+        seconds=run.seconds,
+        bullets=run.bullets,
+        cited=run.cited,
+        sample=tuple(bullet.shown for bullet in strongest[:BULLETS_SHOWN]),
+        fallbacks=run.fallbacks,
+        settled=roles.tier.count.by_tier if roles.tier else 0,
+        asked=roles.tier.count.by_model if roles.tier else 0,
+    )
+
+
+def _run_lightgbm(part: Part) -> _Run:
+    """Fit once on the labels that were known when the test began, with the facts that the modes decide on."""
+    started = time.perf_counter()
+    data = Dataset("", part.train, part.test, mapping=part.mapping).with_history().with_read_facts()
+    known, _ = known_by(data.train, data.test)
+    if 0 < known.labels.sum() < len(known):
+        model = LightGbm(part.seed, threads=1)  # other runs have the other cores
+        model.fit(known.facts, known.labels)
+        probabilities = model.score(data.test.facts)
+    else:  # with late labels, those of one kind may all be missing when the test begins
+        probabilities = np.full(len(data.test), float(known.labels.any()))
+    row = dict(zip(part.test.transactions.ids, part.rows, strict=True))
+    return _Run(
+        name=LIGHTGBM,
+        seed=part.seed,
+        rows=tuple(row[one] for one in data.test.transactions.ids),  # the history put them in the order of time
+        scored=Scored(probabilities >= LIGHTGBM_THRESHOLD, probabilities, data.test.labels),
+        decided=np.ones(len(data.test), dtype=np.bool_),
+        seconds=time.perf_counter() - started,
+    )
+
+
+async def _compare_on_models(
+    parts: Sequence[Part], roles: Roles, summary: Callable[[list[_Run]], Comparison], progress: Progress
+) -> Comparison:
+    """The comparison with models in the roles; with a first tier, beside the same without it."""
+    assert roles.client is not None
+    rounds = 2 if roles.tier else 1
+    tiers: dict[Mode, TierFigures] = {}
+    try:
+        runs = await _run_on_models(parts, roles.without_tier(), lambda share: progress(share / rounds))
+        result = summary(runs)
+        if roles.tier:
+            in_full = result
+            runs = await _run_on_models(parts, roles, lambda share: progress((1 + share) / rounds))
+            result = summary(runs)
+            for mode in Mode:
+                tiers[mode] = TierFigures(
+                    settled=sum(run.settled for run in runs if run.name == mode),
+                    asked=sum(run.asked for run in runs if run.name == mode),
+                    accuracy=result.modes[mode].figures["accuracy"],
+                    in_full=in_full.modes[mode].figures["accuracy"],
+                )
+    finally:
+        await roles.close()
+    figures = ModelFigures(
+        usage=roles.client.usage.as_json(),
+        undecided=sum(int((~run.decided).sum()) for run in runs),
+        fallbacks=sum(run.fallbacks for run in runs),
+        tiers=tiers,
+    )
+    return replace(result, on_models=figures)
+
+
+async def _run_on_models(parts: Sequence[Part], roles: Roles, progress: Progress) -> list[_Run]:
+    jobs = [(part, mode) for part in parts for mode in Mode]
+    done = [0.0] * len(jobs)
+
+    def report(place: int, share: float) -> None:
+        done[place] = share
+        progress(sum(done) / len(done))
+
+    tasks = [
+        asyncio.create_task(_run_mode(roles.with_new_counts(), part, mode, partial(report, place)))
+        for place, (part, mode) in enumerate(jobs)
+    ]
+    try:
+        return list(await asyncio.gather(*tasks))
+    finally:  # after a failure, the others must not go on calling
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _summary(runs: Sequence[_Run], parts: Sequence[Part], name: str, independent: bool) -> Comparison:
+    seeds = sorted({part.seed for part in parts})
+    names = [one for one in (*Mode, LIGHTGBM) if any(run.name == one for run in runs)]
+    by_seed = _scored_by_seed(runs, names, seeds, independent)
+    rows = len(by_seed[Mode.VANILLA][0].labels)
+    worlds = independent and len(seeds) > 1
+
+    def figures(*of: str) -> dict[str, Interval]:
+        return _figures(list(zip(*(by_seed[one] for one in of), strict=True)), worlds)
+
+    modes = {}
+    for one in names:
+        mine = [run for run in runs if run.name == one]
+        modes[one] = ModeFigures(
+            figures=figures(one),
+            bullets=float(np.mean([run.bullets for run in mine])),
+            cited=float(np.mean([run.cited for run in mine])),
+            seconds=float(np.sum([run.seconds for run in mine])),
+            curve=_curve(by_seed[one]),
+        )
+    return Comparison(
+        dataset=name,
+        rows=len(parts[0].train) + len(parts[0].test),
+        test_rows=rows,
+        seeds=len(seeds),
+        method=f"Student's t over {len(seeds)} independent worlds" if worlds else f"bootstrap over {rows:,} test rows",
+        modes=modes,
+        differences={pair: figures(*pair) for pair in (*PAIRS, *([WITH_LIGHTGBM] if LIGHTGBM in names else []))},
+        sample=next(run.sample for run in runs if run.name == Mode.OFFLINE_ONLINE),
+    )
+
+
+def _figures(seeds: Sequence[Sequence[Scored]], worlds: bool) -> dict[str, Interval]:
+    """Every metric of one mode, or its difference between two modes on the same rows, as the mean over seeds."""
+
+    def value(metric: Metric, scored: Iterable[Scored]) -> float:
+        first, *others = map(metric, scored)
+        return first - sum(others)
+
+    def mean(metric: Metric, drawn: npt.NDArray[np.intp]) -> float:
+        return float(np.mean([value(metric, (one.take(drawn) for one in scored)) for scored in seeds]))
+
+    if worlds:
+        return {name: student_interval([value(metric, one) for one in seeds]) for name, metric in METRICS.items()}
+    rows = len(seeds[0][0].labels)
+    return {name: bootstrap_interval(partial(mean, metric), rows) for name, metric in METRICS.items()}
+
+
+def _scored_by_seed(
+    runs: Sequence[_Run], names: Sequence[str], seeds: Sequence[int], independent: bool
+) -> dict[str, list[Scored]]:
+    """The decisions of each mode by seed, in the order of the rows.
+
+    Rows that any mode left to a person are taken out: the modes are compared on the same cases.
+    """
+    by_seed: dict[str, list[Scored]] = {name: [] for name in names}
+    masks: list[Flags] = []
+    for seed in seeds:
+        decided = []
+        for name in names:
+            mine = [run for run in runs if run.name == name and run.seed == seed]
+            order = np.argsort(np.concatenate([run.rows for run in mine]), kind="stable")
+            scored = Scored(
+                np.concatenate([run.scored.declined for run in mine]),
+                np.concatenate([run.scored.probabilities for run in mine]),
+                np.concatenate([run.scored.labels for run in mine]),
+            )
+            by_seed[name].append(scored.take(order))
+            decided.append(np.concatenate([run.decided for run in mine])[order])
+        masks.append(np.logical_and.reduce(decided))
+    if all(mask.all() for mask in masks):
+        return by_seed
+    if not independent:
+        masks = [np.logical_and.reduce(masks)] * len(seeds)
+    if not all(mask.any() for mask in masks):
+        raise ModelError("no case was decided by all three modes; nothing can be compared")
+    kept = [np.flatnonzero(mask) for mask in masks]
+    return {
+        name: [scored.take(rows) for scored, rows in zip(each, kept, strict=True)] for name, each in by_seed.items()
+    }
+
+
+def _curve(runs: Sequence[Scored]) -> tuple[float, ...]:
+    """Accuracy in equal stretches of each stream, averaged over the seeds."""
+    points = min(CURVE_POINTS, *(len(run.labels) for run in runs), CURVE_POINTS)
+    stretches = [np.array_split(run.declined == run.labels, points) for run in runs]
+    return tuple(float(np.mean([np.mean(run[point]) for run in stretches])) for point in range(points))

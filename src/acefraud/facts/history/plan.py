@@ -1,0 +1,193 @@
+"""The plan of a history: which entities are remembered and for how long. Facts from history are derived from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import permutations
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from acefraud.errors import ConfigurationError
+
+HOUR = 3_600_000_000
+"""In microseconds, like all times here."""
+DAY = 24 * HOUR
+
+_DURATION = re.compile(r"(\d{1,5})([hd])")
+_ID_WORDS = frozenset({"id", "uuid", "guid", "number", "num", "no", "nr", "hash"})
+
+
+def read_duration(text: str) -> int:
+    """A number of hours or days, in microseconds. Raises ValueError for anything else.
+
+    >>> read_duration("24h") == read_duration("1d")
+    True
+    """
+    match = _DURATION.fullmatch(text)
+    if match is None:
+        raise ValueError(f'expected a number of hours or days such as "24h" or "7d", got {text!r}')
+    return int(match[1]) * (HOUR if match[2] == "h" else DAY)
+
+
+@lru_cache(maxsize=1024)
+def entity_name(column: str) -> str:
+    """The name of an entity in facts, unless the plan names it.
+
+    >>> entity_name("CUSTOMER_ID"), entity_name("cardNumber"), entity_name("ip_address"), entity_name("ID")
+    ('customer', 'card', 'ip_address', 'id')
+    """
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", column).lower()
+    words = [word for word in re.split(r"[\W_]+", snake) if word]
+    return "_".join([word for word in words if word not in _ID_WORDS] or words)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A window of the past: its name and its length."""
+
+    name: str
+    length: int
+
+
+class HistoryPlan(BaseModel):
+    """Which columns are entities, and how far back their history reaches.
+
+    >>> plan = HistoryPlan(entities=("CUSTOMER_ID", "TERMINAL_ID"), windows=("24h", "7d"))
+    >>> [name for name in plan.facts(amounts=False) if name.startswith("customer_")]
+    ['customer_count_24h', 'customer_known_frauds_24h', 'customer_known_fraud_share_24h', 'customer_count_7d',
+     'customer_known_frauds_7d', 'customer_known_fraud_share_7d', 'customer_hours_since_last',
+     'customer_distinct_terminal_24h', 'customer_distinct_terminal_7d', 'customer_new_terminal']
+    >>> HistoryPlan(entities=("CUSTOMER_ID",), windows=("5m",))
+    Traceback (most recent call last):
+    acefraud.errors.ConfigurationError: 'history.windows': expected a number of hours or days such as "24h" or "7d",
+    got '5m'
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    entities: tuple[str, ...] = ()
+    """Columns that name customers, cards, terminals and so on; they never become facts themselves."""
+    windows: tuple[str, ...] = ("1h", "24h", "7d", "30d")
+    """How far back to look, each as a number of hours or days: "24h", "7d"."""
+    label_delay: str = "0h"
+    """How long labels take if no column says when they became known."""
+    label_patience: str = "180d"
+    """How long after the longest window a label is still expected."""
+    category: str = ""
+    """Column with the kind of purchase, for the usual amount within it."""
+    latitude: str = ""
+    """Columns with the place, in degrees."""
+    longitude: str = ""
+    pair_memory: int = Field(default=5000, ge=1)
+    """After how many transactions an entity forgets another one it has met."""
+    names: Mapping[str, str] = Field(default_factory=dict)
+    """Column = name of its entity in facts."""
+
+    @model_validator(mode="after")
+    def _sound(self) -> HistoryPlan:
+        for key in ("label_delay", "label_patience"):
+            _duration(key, getattr(self, key))
+        lengths = [_duration("windows", window) for window in self.windows]
+        if not lengths or 0 in lengths or len(set(lengths)) < len(lengths):
+            raise ConfigurationError("'history.windows': expected windows of different lengths, none of them empty")
+        if bool(self.latitude) != bool(self.longitude):
+            raise ConfigurationError("'history.latitude' and 'history.longitude' go together; one of them is missing")
+        for column in self.names:
+            if column not in self.entities:
+                raise ConfigurationError(f"'history.names' names '{column}', which is none of 'history.entities'")
+        _all_different("history.entities", self.entities)
+        names = [self.name_of(column) for column in self.entities]
+        for name in names:
+            if not re.fullmatch(r"\w+", name):
+                raise ConfigurationError(f"'history.names': expected letters, digits and '_', got '{name}'")
+        _all_different("history.names", names)
+        return self
+
+    def named_columns(self) -> Iterator[tuple[str, str]]:
+        """Every column of the plan, with the key that names it."""
+        for column in self.entities:
+            yield "history.entities", column
+        for key in ("category", "latitude", "longitude"):
+            if column := getattr(self, key):
+                yield f"history.{key}", column
+
+    def name_of(self, column: str) -> str:
+        """The name of a column's entity in facts."""
+        return self.names.get(column) or entity_name(column)
+
+    @cached_property
+    def spans(self) -> tuple[Window, ...]:
+        """The windows, the shortest first."""
+        spans = [Window(name, read_duration(name)) for name in self.windows]
+        return tuple(sorted(spans, key=lambda span: span.length))
+
+    @property
+    def longest(self) -> Window:
+        """How far back an entity is remembered."""
+        return self.spans[-1]
+
+    @cached_property
+    def pair_spans(self) -> tuple[Window, ...]:
+        """The windows in which distinct partners are counted: the one nearest to a day, and the longest."""
+        nearest = min(self.spans, key=lambda span: abs(span.length - DAY))
+        return tuple(dict.fromkeys([nearest, self.longest]))
+
+    @cached_property
+    def delay(self) -> int:
+        """How long labels take if nothing says when they came."""
+        return read_duration(self.label_delay)
+
+    @cached_property
+    def reach(self) -> int:
+        """For how long after a transaction its label is of use and its id is known."""
+        return self.longest.length + read_duration(self.label_patience)
+
+    @property
+    def has_places(self) -> bool:
+        """Whether transactions have a place."""
+        return bool(self.latitude)
+
+    def others(self, column: str) -> tuple[tuple[str, str], ...]:
+        """The other entities of a transaction, each with its name."""
+        return tuple((other, self.name_of(other)) for other in self.entities if other != column)
+
+    def facts(self, *, amounts: bool) -> dict[str, Literal["number", "flag"]]:
+        """Every fact of this plan with its kind, always in the same order."""
+        found: dict[str, Literal["number", "flag"]] = {}
+        for column in self.entities:
+            found |= dict.fromkeys(self._numbers_of(self.name_of(column), amounts=amounts), "number")
+        for one, other in permutations(map(self.name_of, self.entities), 2):
+            found |= dict.fromkeys((f"{one}_distinct_{other}_{span.name}" for span in self.pair_spans), "number")
+            found[f"{one}_new_{other}"] = "flag"
+        return found
+
+    def _numbers_of(self, entity: str, *, amounts: bool) -> Iterator[str]:
+        figures = ["sum", "mean", "max"] if amounts else []
+        for span in self.spans:
+            for figure in ["count", *figures, "known_frauds", "known_fraud_share"]:
+                yield f"{entity}_{figure}_{span.name}"
+        if amounts:
+            yield f"{entity}_amount_to_usual"
+        if amounts and self.category:
+            yield f"{entity}_amount_to_usual_in_category"
+        yield f"{entity}_hours_since_last"
+        if self.has_places:
+            yield f"{entity}_km_from_last"
+            yield f"{entity}_kmh_from_last"
+
+
+def _duration(key: str, text: str) -> int:
+    try:
+        return read_duration(text)
+    except ValueError as problem:
+        raise ConfigurationError(f"'history.{key}': {problem}") from None
+
+
+def _all_different(key: str, names: tuple[str, ...] | list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigurationError(f"'{key}': two entities are called '{name}'")

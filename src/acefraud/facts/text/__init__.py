@@ -1,0 +1,21 @@
+"""Facts from free text: `read_facts` turns what an analyst wrote about a transaction into named and typed facts.
+
+Where to add what a text can say:
+
+- a phrase for a flag that exists: ``vocabulary/flags.toml``;
+- a merchant category, a channel or a payment method: ``vocabulary/categories.toml``;
+- a key of log lines (``amt=1250.00``): ``vocabulary/log_keys.toml``; a place: ``vocabulary/places.toml``;
+- a number: a `states(...)` pattern in the module of its theme (`ages`, `counts`, `money`, `merchant`, `places`,
+  `time_of_day`). ``{money}``, ``{duration}`` and the like stand for a figure; `figures` finds them;
+- a fact with a new name: first a table in ``core/fact_names.toml``.
+
+Then add an example to ``tests/facts/text/test_text_facts.py`` and raise `READER` in ``facts/extraction.py``, because
+stored facts carry the version of the reader that made them.
+
+How it works: `document` replaces the figures of a text by markers, `patterns` says which patterns to try where, each
+theme adds statements to the document, and `reader` settles them. May import core.
+"""
+
+from .reader import TextFacts, read_facts
+
+__all__ = ["TextFacts", "read_facts"]

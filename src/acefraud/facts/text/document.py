@@ -1,0 +1,174 @@
+"""A text that is being read: its figures replaced by markers, its clauses, and what it has been found to state."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from typing import NamedTuple
+
+from acefraud.core.transaction import FactValue
+
+from .figures import MARKERS, Figure, find_figures
+from .patterns import TextPattern, survey
+
+# Typographic variants become plain characters, one for one, so that positions do not change.
+_PLAIN_FORMS = str.maketrans(
+    {
+        "\u2018": "'",
+        "\u2019": "'",
+        "\u201c": '"',
+        "\u201d": '"',
+        "\u00a0": " ",
+        "\u202f": " ",
+        "\u2009": " ",
+        "\t": " ",
+        "\u2010": "-",
+        "\u2011": "-",
+        "\u2012": "-",
+        "\u2013": "-",
+        "\u2014": "-",
+        "\u2212": "-",
+    }
+    | {chr(code): " " for code in range(0xE000, 0xE100)}
+)
+# Both begin with a set of characters, which lets the search skip all others.
+_CLAUSE_END = re.compile(
+    r"[.!?;\n|, ](?:(?<=[.!?])(?=[\s\"')]|$)|(?<=[;\n|])"
+    r"|(?:(?<=,) |(?<= ))(?:but|whereas|however|although|though|while)\b|(?<= )(?:--?|/) )"
+)
+_SEGMENT_END = re.compile(r"[,() ](?:(?<! )|(?:then|and then|before|after) )")
+
+
+class Statement(NamedTuple):
+    """One statement of one fact: its position in the document, and how explicit it is (0 is the most explicit)."""
+
+    fact: str
+    value: FactValue
+    start: int
+    end: int
+    tier: int = 0
+    currency: str = ""
+
+
+class Document:
+    """A text that is being read. Positions are those of ``plain``; `origin` converts them to positions in the text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.cased = text.translate(_PLAIN_FORMS)
+        lowered = self.cased.lower()
+        if len(lowered) != len(text):  # a few letters grow when lowered, which would shift every position after them
+            lowered = "".join(low if len(low := c.lower()) == 1 else c for c in self.cased)
+        self.figures = find_figures(lowered)
+        self.places: list[int] = []
+        pieces: list[str] = []
+        at = length = 0
+        for figure in self.figures:
+            pieces += (lowered[at : figure.start], MARKERS[figure.kind])
+            length += figure.start - at
+            self.places.append(length)
+            length += 1
+            at = figure.end
+        pieces.append(lowered[at:])
+        self.plain = "".join(pieces)
+        self.taken = [False] * len(self.figures)
+        self.statements: list[Statement] = []
+        self.doubts: list[tuple[int, int]] = []
+        self._survey = survey(self.plain)
+        self._starts = [figure.start for figure in self.figures]
+        self._ends = [match.start() for match in _CLAUSE_END.finditer(self.plain)]
+
+    def matches(self, pattern: TextPattern) -> list[re.Match[str]]:
+        """The matches of a pattern, from left to right and without overlap."""
+        found: list[re.Match[str]] = []
+        starts = self._survey.starts.get(pattern)
+        if starts is None:
+            return found
+        free = 0
+        starts.sort()
+        for start in starts:
+            if start >= free and (match := pattern.regex.match(self.plain, start)):
+                free = match.end()
+                found.append(match)
+        return found
+
+    def starts(self, pattern: TextPattern) -> list[int]:
+        """Where a pattern may begin, in order. Includes places where it does not match."""
+        return sorted(self._survey.starts.get(pattern, ()))
+
+    def may_begin(self, pattern: TextPattern) -> bool:
+        """Whether there is a place where a pattern may begin."""
+        return pattern in self._survey.starts
+
+    def may_hold(self, pattern: TextPattern) -> bool:
+        """Whether the document holds a cue of a pattern. If not, searching for it is pointless."""
+        return pattern in self._survey.cued
+
+    def origin(self, position: int) -> int:
+        """The position in the text of a position in the document."""
+        before = bisect_left(self.places, position) - 1
+        if before < 0:
+            return position
+        return position - self.places[before] - 1 + self.figures[before].end
+
+    def origins(self, start: int, end: int) -> tuple[int, int]:
+        """The positions in the text of the two ends of a part of the document."""
+        first = self.origin(start)
+        return first, max(first, self.origin(end))
+
+    def figures_in(self, start: int, end: int) -> range:
+        """The indices of the figures between two positions."""
+        return range(bisect_left(self.places, start), bisect_left(self.places, end))
+
+    def clause(self, position: int) -> tuple[int, int]:
+        """The bounds of the clause that a position is in."""
+        after = bisect_right(self._ends, position - 1)
+        start = self._ends[after - 1] + 1 if after else 0
+        return start, self._ends[after] if after < len(self._ends) else len(self.plain)
+
+    def segment_start(self, position: int) -> int:
+        """Where the segment of a position begins, at most 200 characters before it."""
+        start = max(self.clause(position)[0], position - 200)
+        last = start
+        for match in _SEGMENT_END.finditer(self.plain, start, position):
+            last = match.end()
+        return last
+
+    def segment(self, position: int) -> tuple[int, int]:
+        """The bounds of the part between commas that a position is in, at most 200 characters to either side."""
+        start, end = self.segment_start(position), min(self.clause(position)[1], position + 200)
+        after = _SEGMENT_END.search(self.plain, position + 1, end)
+        return start, after.start() if after else end
+
+    def clause_text(self, position: int) -> str:
+        """The clause that a position is in, at most 200 characters to either side."""
+        start, end = self.clause(position)
+        return self.plain[max(start, position - 200) : min(end, position + 200)]
+
+    def add(self, fact: str, value: FactValue, start: int, end: int, *, tier: int = 0, currency: str = "") -> None:
+        """Add a statement, and mark its figures as understood."""
+        self.statements.append(Statement(fact, value, start, end, tier, currency))
+        self.take(start, end)
+
+    def take(self, start: int, end: int) -> None:
+        """Mark the figures between two positions as understood."""
+        for index in self.figures_in(start, end):
+            self.taken[index] = True
+
+    def free_figures(self, start: int, end: int) -> list[Figure] | None:
+        """The figures between two positions, or None if one of them was already understood."""
+        inside = self.figures_in(start, end)
+        first, last = inside.start, inside.stop
+        return None if True in self.taken[first:last] else self.figures[first:last]
+
+    def add_flag(self, fact: str, value: bool, start: int, end: int) -> None:
+        """Add a statement of a flag. Its figures, if any, belong to other facts and stay free."""
+        self.statements.append(Statement(fact, value, start, end))
+
+    def position(self, origin: int) -> int:
+        """The position in the document of a position in the text."""
+        before = bisect_right(self._starts, origin) - 1
+        if before < 0:
+            return origin
+        figure = self.figures[before]
+        return self.places[before] + (1 + origin - figure.end if origin >= figure.end else 0)

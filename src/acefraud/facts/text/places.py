@@ -1,0 +1,148 @@
+"""Places: where this happens, where the customer usually is, and whether the place itself carries risk.
+
+The names of countries, states and risky places are in ``vocabulary/places.toml``.
+"""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import BaseModel
+
+from acefraud.core.package_data import read_package_toml
+
+from .document import Document
+from .fact_patterns import FactPattern, middle, read_all, states
+from .flags import stance
+from .patterns import search_pattern, text_pattern
+
+
+class _PlaceNames(BaseModel, extra="forbid"):
+    """The content of ``vocabulary/places.toml``, which explains the keys."""
+
+    sanctioned: tuple[str, ...]
+    high_risk: tuple[str, ...]
+    countries: frozenset[str]
+    ambiguous_states: frozenset[str]
+    not_places: frozenset[str]
+    states: dict[str, str]
+
+
+_NAMES = read_package_toml("acefraud.facts.text", "vocabulary/places.toml", _PlaceNames)
+_REGIONS = _NAMES.countries | (frozenset(_NAMES.states.values()) - _NAMES.ambiguous_states)
+
+_NAME = r"[A-Z][A-Za-zÀ-ÿ'’-]{1,30}(?: [A-Z][A-Za-zÀ-ÿ'’-]{1,30}){0,2}"
+_REGION = "|".join(
+    [
+        *(name.upper() for name in _NAMES.states),
+        *(name.title() if len(name) > 3 else name.upper() for name in sorted(_NAMES.countries)),
+    ]
+)
+_PLACE = re.compile(
+    rf"\b(?:(?P<cue>[Ii]n|IP from|IP in|[Ll]ives in|[Bb]ased in|[Rr]esident of|resolves to|geolocates to|visits to"
+    rf"|(?:home|area|location|place|city|town) is|home:|usual:|(?:comes?|came|coming) from|(?:pays|shops|spends)"
+    rf" (?:around|near)) "
+    rf"(?P<town>{_NAME})(?:, ?(?P<region>[A-Z]{{2}}\b|{_NAME}))?"
+    # a person or a firm can be "from" too, so a bare "from" needs a region after the town
+    rf"|from (?P<origin>{_NAME}), ?(?P<its_region>(?:{_REGION})\b))"
+)
+_CUE = text_pattern(
+    r"in |ip |lives |based |resident |resolves |geolocates |visits |home ?[i:]|usual:|(?:area|location|place|city"
+    r"|town) is "
+    r"|(?:comes?|came|coming) from |from |(?:pays|shops|spends) "
+)
+"""How the words before a place begin, in lower case."""
+_USUAL_CUE = re.compile(
+    r"\b(?:previous|prior|earlier|past|last|usual(?:ly)?|normal(?:ly)?|typical(?:ly)?|mostly|always|home|lives|based"
+    r"|resident|history|regular"
+    r"|recent|resides|visits to)\b"
+)
+_NOW_CUE = search_pattern(
+    r"\bthis (?:{count}|(?:one|time|payment|purchase|transaction|order|charge)\b)|\b(?:now|currently)\b|{day_word}"
+)
+_RULES: tuple[FactPattern, ...] = (
+    states(r"(?:distance(?: from home)?(?: is|:|=){0,2} ?)?{about}{distance}", distance_km=middle("distance")),
+    states(
+        r"{number} (?:[a-z]+ )?(?:trips?|visits|flights) to{gap} (?:in|over|during) the (?:last|past) {duration}",
+        travel=True,
+    ),
+    states(r"{number} (?:[a-z]+ )?(?:trips?|visits|flights) to ", travel=True),
+)
+_RISKY = tuple(
+    (fact, text_pattern("|".join(names), not_before=r"\w"))
+    for fact, names in (("sanctioned", _NAMES.sanctioned), ("high_risk_country", _NAMES.high_risk))
+)
+
+Place = tuple[str, str]
+"""A town (or "") and a region (or ""), in lower case."""
+
+
+def _place(town: str, region: str | None) -> Place | None:
+    """A name as a place, or None where it is a month, a currency or the like."""
+    town = town.lower()
+    if town.split()[0] in _NAMES.not_places:
+        return None
+    wider = _NAMES.states.get(region.lower(), region.lower()) if region else ""
+    return ("", town) if town in _REGIONS and not wider else (town, wider)
+
+
+def _same(here: Place, there: Place) -> bool | None:
+    """Whether two places are the same, or None where they cannot be compared."""
+    if here[0] and there[0]:
+        if here[0] != there[0]:
+            return False
+        return None if here[1] and there[1] and here[1] != there[1] else True
+    if here[1] and there[1]:
+        # a state and a country cannot be compared
+        if (here[1] in _NAMES.countries) != (there[1] in _NAMES.countries):
+            return None
+        return here[1] == there[1]
+    return None
+
+
+def _is_usual(before: str) -> bool:
+    """Whether the words before a place speak of a habit or the past, without a return to this transaction."""
+    cues = list(_USUAL_CUE.finditer(before))
+    return bool(cues) and _NOW_CUE.regex.search(before, cues[-1].end()) is None
+
+
+def _compare(document: Document) -> None:
+    """Compare the place of this transaction with the usual ones."""
+    here: set[Place] = set()
+    usual: set[Place] = set()
+    spans: list[tuple[int, int]] = []
+    free = 0
+    for first in document.starts(_CUE):
+        match = _PLACE.match(document.cased, document.origin(first))
+        if match is None or match.start() < free:
+            continue
+        free = match.end()
+        place = _place(match["town"] or match["origin"], match["region"] or match["its_region"])
+        if place is None:
+            continue
+        start, end = document.position(match.start()), document.position(match.end())
+        cue = (match["cue"] or "from").lower()
+        before = document.plain[max(document.clause(start)[0], start - 120) : start] + cue
+        if before.endswith(f"not {cue}"):
+            continue
+        (usual if _is_usual(before) else here).add(place)
+        spans.append((start, end))
+    if len(here) != 1 or not usual:
+        return
+    answers = {_same(next(iter(here)), place) for place in usual}
+    if True in answers:
+        document.add("location_change", False, *spans[-1], tier=1)
+    elif answers == {False}:
+        document.add("location_change", True, *spans[-1], tier=1)
+
+
+def read_places(document: Document) -> None:
+    """Distance, risky places, and whether the place has changed."""
+    read_all(_RULES, document)
+    for fact, named in _RISKY:
+        for match in document.matches(named):
+            start, end = match.span()
+            usual = _USUAL_CUE.search(document.plain, document.segment_start(start), start)
+            if not usual and stance(document, start, end):
+                document.add_flag(fact, True, start, end)
+    _compare(document)

@@ -1,0 +1,163 @@
+"""From text to facts: each theme adds statements, conflicts between them are settled, and derived facts are added."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+
+from acefraud.core.transaction import FactValue
+
+from .ages import read_ages
+from .counts import read_counts, read_history
+from .document import Document, Statement
+from .flags import read_flags
+from .log_lines import read_log_lines
+from .merchant import read_categories, read_merchant
+from .money import read_amount, read_multiples, read_usual
+from .places import read_places
+from .time_of_day import is_night, read_clock
+
+_QUOTED = re.compile(r'"([^"\n]{1,300})"')
+_ONE_FIGURE = frozenset({"amount", "hour"})
+"""A transaction has only one of these, so a less explicit mention of another value was not understood."""
+_BURST_COUNT, _BURST_MINUTES = 5, 60
+_LONGEST_PIECE = 200
+_AROUND_PIECE = " ,;|/-\n"
+_JOINT = re.compile(r"[ ,](?:and|while|with) ")
+"""Where one part of a sentence is joined to the next."""
+_NAMES = frozenset({"identifier", "factor"})
+"""Kinds of figure that name something rather than count it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextFacts:
+    """The facts that a text states, what was not understood, and where each fact was found."""
+
+    facts: dict[str, FactValue]
+    unread: tuple[str, ...] = ()
+    """Parts with a figure, a time or a quote that were not understood, and statements that contradict each other."""
+    spans: tuple[tuple[str, int, int], ...] = ()
+    """Fact, start and end in the text. A fact that is derived from others has no span."""
+
+
+def read_facts(text: str) -> TextFacts:
+    """The facts that a text states.
+
+    >>> read_facts("Customer attempts a $300 purchase at 3:15 AM. No VPN.").facts
+    {'amount': 300.0, 'hour': 3.25, 'vpn': False, 'night': True}
+    """
+    document = Document(text)
+    # The more specific wording reads first and takes its figures, so that the plainer wording cannot misuse them.
+    for theme in (
+        read_log_lines,
+        read_merchant,
+        read_ages,
+        read_multiples,
+        read_usual,
+        read_counts,
+        read_amount,
+        read_history,
+        read_clock,
+        read_flags,
+        read_categories,
+        read_places,
+    ):
+        theme(document)
+    facts, used, disputed = _settle(document.statements)
+    _derive(facts, {statement.fact: statement.currency for statement in used})
+    spans = tuple((statement.fact, *document.origins(statement.start, statement.end)) for statement in used)
+    return TextFacts(facts, _unread(document, disputed), spans)
+
+
+def _settle(statements: list[Statement]) -> tuple[dict[str, FactValue], list[Statement], list[Statement]]:
+    """One value per fact, from its most explicit statements. If those contradict each other, the fact stays unknown."""
+    by_fact: dict[str, list[Statement]] = defaultdict(list)
+    for statement in statements:
+        by_fact[statement.fact].append(statement)
+    facts: dict[str, FactValue] = {}
+    used: list[Statement] = []
+    disputed: list[Statement] = []
+    for fact, said in by_fact.items():
+        if len(said) == 1:
+            facts[fact] = said[0].value
+            used += said
+            continue
+        best = min(one.tier for one in said)
+        explicit = [one for one in said if one.tier == best]
+        if len({one.value for one in explicit}) == 1:
+            facts[fact] = explicit[0].value
+            used += explicit
+            if fact in _ONE_FIGURE:
+                disputed += [one for one in said if one.tier > best and one.value != explicit[0].value]
+        else:
+            disputed += explicit
+    return facts, used, disputed
+
+
+def _derive(facts: dict[str, FactValue], currencies: dict[str, str]) -> None:
+    """Add facts that follow from others. What the text states itself is kept, except that the hour decides on night."""
+    hour, amount = facts.get("hour"), facts.get("amount")
+    if isinstance(hour, float):
+        facts["night"] = is_night(hour)
+    for usual, ratio in (("usual_amount", "amount_to_usual"), ("usual_amount_max", "amount_to_usual_max")):
+        base = facts.get(usual)
+        one, other = currencies.get("amount", ""), currencies.get(usual, "")
+        comparable = one == other or not one or not other
+        if isinstance(amount, float) and isinstance(base, float) and base > 0 and comparable:
+            facts.setdefault(ratio, round(amount / base, 4))
+    many, minutes = facts.get("recent_transactions"), facts.get("recent_window_minutes")
+    if isinstance(many, float) and isinstance(minutes, float) and many >= _BURST_COUNT and minutes <= _BURST_MINUTES:
+        facts.setdefault("velocity", True)
+    at_merchant = facts.get("purchases_at_merchant")
+    if isinstance(at_merchant, float):
+        facts.setdefault("first_time_merchant", at_merchant == 0)
+    elif facts.get("first_time_merchant") is True:
+        facts["purchases_at_merchant"] = 0.0
+    if facts.get("prepaid_card") is True:
+        facts.setdefault("payment_method", "prepaid card")
+
+
+def _unread(document: Document, disputed: list[Statement]) -> tuple[str, ...]:
+    """The parts that were not understood, in the order of the text and each once."""
+    unknown = [
+        place
+        for place, figure, taken in zip(document.places, document.figures, document.taken, strict=True)
+        if not taken and not figure.spelled and figure.kind not in _NAMES
+    ]
+    bounds = {statement.start: document.segment(statement.start) for statement in disputed}
+    bounds |= {start: document.segment(start) for start, _ in document.doubts}
+    bounds |= {start: document.clause(start) for start in _unread_quotes(document)}
+    if unknown:
+        statements = [(one.start, one.end) for one in document.statements if document.figures_in(one.start, one.end)]
+        bounds |= {place: _around(document, place, statements) for place in unknown if place not in bounds}
+    pieces: dict[str, None] = {}
+    for place in sorted(bounds):
+        start, end = bounds[place]
+        start, end = max(start, place - _LONGEST_PIECE), min(end, place + _LONGEST_PIECE)
+        pieces[document.text[document.origin(start) : document.origin(end)].strip(_AROUND_PIECE)] = None
+    return tuple(piece for piece in pieces if piece)
+
+
+def _unread_quotes(document: Document) -> list[int]:
+    """The positions of quotes in which nothing was understood."""
+    places: list[int] = []
+    understood = [one.start for one in document.statements]
+    for match in _QUOTED.finditer(document.plain):
+        wordy = match[1].count(" ") >= 2
+        if wordy and not any(match.start() <= start < match.end() for start in understood):
+            places.append(match.start(1))
+    return places
+
+
+def _around(document: Document, place: int, statements: list[tuple[int, int]]) -> tuple[int, int]:
+    """The phrase around a figure, without the figures beside it that were understood."""
+    start, end = document.segment(place)
+    start = max([start, *(last for _, last in statements if last <= place)])
+    end = min([end, *(first for first, _ in statements if first > place)])
+    for match in _JOINT.finditer(document.plain, start, end):
+        if match.end() <= place:
+            start = match.end()
+        else:
+            return start, match.start()
+    return start, end

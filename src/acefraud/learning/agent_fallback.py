@@ -1,0 +1,175 @@
+"""Agents that wrap an agent: a first tier that decides the clear cases, and a fallback for failed calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from acefraud.core.bullet import Bullet
+from acefraud.core.calibration import Calibration
+from acefraud.core.decision import Decision, Reason, ReasonKind
+from acefraud.core.transaction import FactValue, Verdict
+from acefraud.errors import ConfigurationError, ModelError
+from acefraud.roles.embedded.agent import fires, weigh
+from acefraud.roles.protocols import Agent, Assessment
+
+
+class Fallback(StrEnum):
+    """What happens if the model fails to decide."""
+
+    ERROR = "error"
+    REVIEW = "review"
+    EMBEDDED = "embedded"
+
+
+class _Wrapper:
+    """Base of the agents that wrap another one."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+
+    @property
+    def model(self) -> str:
+        """The model of the wrapped agent."""
+        return self.agent.model
+
+    @property
+    def waits(self) -> bool:
+        """Whether the wrapped agent waits."""
+        return self.agent.waits
+
+
+class WithFallback(_Wrapper):
+    """Leaves the case to a person or to the embedded engine if the model fails, and records that in the decision."""
+
+    def __init__(self, agent: Agent, fallback: Fallback) -> None:
+        super().__init__(agent)
+        self.fallback = fallback
+
+    @property
+    def without_tier(self) -> WithFallback:
+        """The same fallback around the agent without its first tier."""
+        return WithFallback(self.agent.without_tier, self.fallback)
+
+    async def assess(
+        self,
+        text: str,
+        facts: Mapping[str, FactValue],
+        bullets: Sequence[Bullet],
+        calibration: Calibration | None,
+        *,
+        proven: int | None = None,
+    ) -> Assessment:
+        """The model's view, or that of the fallback if the call fails."""
+        try:
+            return await self.agent.assess(text, facts, bullets, calibration, proven=proven)
+        except ModelError as failure:
+            if self.fallback is Fallback.ERROR:
+                raise
+            return self._without_model(facts, bullets, calibration, str(failure))
+
+    def _without_model(
+        self, facts: Mapping[str, FactValue], bullets: Sequence[Bullet], calibration: Calibration | None, failure: str
+    ) -> Assessment:
+        view = weigh(facts, bullets, calibration)
+        review = self.fallback is Fallback.REVIEW
+        who = (
+            "a person should decide; the probability is the embedded engine's"
+            if review
+            else "the verdict is the embedded engine's"
+        )
+        reason = Reason(kind=ReasonKind.FALLBACK, text=f"{self.model} failed ({failure}): {who}", contribution=None)
+        return replace(
+            view,
+            verdict=Verdict.REVIEW if review else view.verdict,
+            reasons=(reason, *view.reasons),
+            fallback=failure,
+        )
+
+
+class _Failed:
+    """An agent that always fails, with the failure of another."""
+
+    waits = True
+
+    def __init__(self, model: str, failure: str) -> None:
+        self.model = model
+        self._failure = failure
+
+    @property
+    def without_tier(self) -> _Failed:
+        """Itself."""
+        return self
+
+    async def assess(self, *_: Any, **__: Any) -> Assessment:
+        """Raise the failure."""
+        raise ModelError(self._failure)
+
+
+def failing_as(decision: Decision) -> WithFallback:
+    """An agent that reproduces a decision which was made by a fallback."""
+    text = next(reason.text for reason in decision.reasons if reason.kind is ReasonKind.FALLBACK)
+    model = text.partition(" failed (")[0]
+    review = decision.verdict is Verdict.REVIEW
+    return WithFallback(_Failed(model, decision.fallback), Fallback.REVIEW if review else Fallback.EMBEDDED)
+
+
+@dataclass
+class TierCount:
+    """How many cases the first tier decided, and how many went to the model."""
+
+    by_tier: int = 0
+    by_model: int = 0
+
+
+class Tiered(_Wrapper):
+    """Decides the cases that measured bullets make clear, and leaves the rest to the model.
+
+    A clear case needs a calibration fitted on labelled cases and a measured bullet that argues for the verdict; without
+    them everything goes to the model.
+    """
+
+    def __init__(self, agent: Agent, certainty: float = 0.95) -> None:
+        if not 0.5 <= certainty <= 1:
+            raise ConfigurationError(f"tier: expected a certainty from 0.5 to 1, got {certainty}")
+        super().__init__(agent)
+        self._certainty = certainty
+        self.count = TierCount()
+
+    def with_new_counts(self) -> Tiered:
+        """The same tier with new counts."""
+        return Tiered(self.agent, self._certainty)
+
+    @property
+    def without_tier(self) -> Agent:
+        """The wrapped agent."""
+        return self.agent.without_tier
+
+    async def assess(
+        self,
+        text: str,
+        facts: Mapping[str, FactValue],
+        bullets: Sequence[Bullet],
+        calibration: Calibration | None,
+        *,
+        proven: int | None = None,
+    ) -> Assessment:
+        """The embedded view if it is certain, else the model's."""
+        if calibration is not None and calibration.cases:
+            view = weigh(facts, bullets, calibration)
+            if self._is_certain(view, facts, bullets):
+                self.count.by_tier += 1
+                return view
+        self.count.by_model += 1
+        return await self.agent.assess(text, facts, bullets, calibration, proven=proven)
+
+    def _is_certain(self, view: Assessment, facts: Mapping[str, FactValue], bullets: Sequence[Bullet]) -> bool:
+        sure = max(view.probability, 1 - view.probability) >= self._certainty
+        declines = view.probability >= 0.5
+        if not sure or (view.verdict is Verdict.DECLINE) != declines:
+            return False
+        return any(
+            b.condition is not None and b.verified and b.argues is view.verdict and fires(b, facts) for b in bullets
+        )

@@ -1,0 +1,112 @@
+"""The roles of the loop, built from settings: models with their fallback and first tier, or the embedded engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from acefraud.learning.agent_fallback import Fallback, Tiered, WithFallback
+from acefraud.learning.learner import Learner
+from acefraud.learning.options import LearnerOptions
+from acefraud.learning.pipeline import TrainingPipeline
+from acefraud.learning.reflection_policy import ReflectionPolicy
+from acefraud.llm.call import Caller
+from acefraud.llm.client import ModelClient
+from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
+from acefraud.roles.judge import LLMJudge
+from acefraud.roles.model.build import build_model_roles
+from acefraud.roles.model.masking import Masker
+from acefraud.roles.model.prompts import Style
+from acefraud.roles.protocols import Agent, Embedder, Judge, Proposer
+from acefraud.roles.reflector import Reflector
+from acefraud.selection.hybrid import HybridSelector
+from acefraud.settings import EMBEDDED, EMBEDDERS, ModelSettings
+from acefraud.storage.playbook import BulletPlaybook
+
+CASES_FOR_ODDS = 60
+"""Labelled cases that the odds of verdict tokens are calibrated on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """The roles of the loop; None for those that the embedded engine plays."""
+
+    agent: Agent | None = None
+    judge: Judge | None = None
+    proposer: Proposer | None = None
+    embedder: str | Embedder = DEFAULT_EMBEDDER
+    tier: Tiered | None = None
+    """The agent again, if it has a first tier."""
+    scale_odds: int = 0
+    client: ModelClient | None = None
+    fallback: Fallback = Fallback.ERROR
+
+    def learner(self, playbook: BulletPlaybook) -> Learner:
+        """A learner on a playbook, with these roles."""
+        return Learner(
+            playbook,
+            agent=self.agent,
+            judge=self.judge,
+            reflector=Reflector(model=self.proposer or EMBEDDED),
+            selector=HybridSelector(embedding_model=self.embedder),
+            options=LearnerOptions(fallback=self.fallback),
+        )
+
+    def pipeline(self, seed: int = 0, policy: ReflectionPolicy | None = None) -> TrainingPipeline:
+        """The three modes with these roles."""
+        return TrainingPipeline(
+            agent=self.agent,
+            judge=self.judge,
+            proposer=self.proposer,
+            policy=policy,
+            embedder=self.embedder,
+            scale_odds=self.scale_odds,
+            options=LearnerOptions(fallback=self.fallback),
+            seed=seed,
+        )
+
+    def with_new_counts(self) -> Roles:
+        """The same roles for another run, with new counts of the first tier."""
+        if self.tier is None:
+            return self
+        tier = self.tier.with_new_counts()
+        return replace(self, agent=tier, tier=tier)
+
+    def without_tier(self) -> Roles:
+        """The same roles without a first tier: every case goes to the model."""
+        return self if self.tier is None else replace(self, agent=self.tier.agent, tier=None)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self.client is not None:
+            await self.client.close()
+
+
+def build_roles(
+    chosen: ModelSettings,
+    *,
+    sensitive: tuple[str, ...] = (),
+    caller: Caller | None = None,
+) -> Roles:
+    """The roles for these settings. If no role uses a model, no client is created.
+
+    >>> build_roles(ModelSettings()).client is None
+    True
+    """
+    embedded = chosen.embedding if chosen.embedding in EMBEDDERS else DEFAULT_EMBEDDER
+    if not chosen.uses_models:
+        return Roles(embedder=embedded)
+    fallback = Fallback(chosen.fallback)
+    models = build_model_roles(chosen, mask=Masker(sensitive=sensitive), caller=caller)
+    agent = None if models.agent is None else WithFallback(models.agent, fallback)
+    tier = Tiered(agent, chosen.tier) if agent is not None and chosen.tier is not None else None
+    direct = agent is not None and chosen.style == Style.DIRECT
+    return Roles(
+        agent=tier or agent,
+        judge=LLMJudge(models.judge) if models.judge else None,
+        proposer=models.reflector,
+        embedder=models.embedder or embedded,
+        tier=tier,
+        scale_odds=CASES_FOR_ODDS if direct else 0,
+        client=models.client,
+        fallback=fallback,
+    )

@@ -1,0 +1,126 @@
+"""From transactions to decisions on one revision of the playbook. Nothing is recorded here."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from typing import Any, TypeVar
+
+from acefraud.core.construct import construct_unchecked
+from acefraud.core.decision import Decision, decision_id
+from acefraud.core.playbook import Snapshot
+from acefraud.core.transaction import Transaction
+from acefraud.errors import ModelError
+from acefraud.facts.extraction import READER, KnownFacts, facts_of
+from acefraud.learning.agent_fallback import Fallback
+from acefraud.learning.odds_calibration import calibrated
+from acefraud.learning.options import LearnerOptions
+from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
+from acefraud.roles.protocols import Agent, Assessment
+from acefraud.rules.scorecard import GENERAL
+from acefraud.selection.hybrid import HybridSelector, Selection
+
+T = TypeVar("T")
+IN_ONE_TURN = 4
+"""Decisions that are started before other tasks on the event loop get their turn."""
+
+
+async def in_turns(things: Iterable[T], waits: bool) -> AsyncIterator[T]:
+    """One after another. If the event loop is shared (`waits`), other tasks get their turn now and then."""
+    for place, thing in enumerate(things, 1):
+        yield thing
+        if waits and place % IN_ONE_TURN == 0:
+            await asyncio.sleep(0)
+
+
+async def all_at_once(deciding: Iterable[Coroutine[Any, Any, Decision]]) -> list[Decision]:
+    """Every decision, in order. If one fails, the others are cancelled before the error is raised."""
+    tasks: list[asyncio.Task[Decision]] = []
+    try:
+        async for each in in_turns(deciding, waits=True):
+            tasks.append(asyncio.create_task(each))
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class Decider:
+    """Selects bullets for transactions and lets an agent decide with them."""
+
+    def __init__(self, selector: HybridSelector, options: LearnerOptions) -> None:
+        self._selector = selector
+        self._options = options
+
+    async def decide(self, transactions: Sequence[Transaction], snapshot: Snapshot, agent: Agent) -> list[Decision]:
+        """All decisions; those that wait for a model run concurrently."""
+        waits = agent.waits or self._selector.embedder.fetches_ahead
+        known = [facts_of(transaction) async for transaction in in_turns(transactions, waits)]
+        selector, failure = await self._selector_for(transactions, known, snapshot)
+        node, n_bullets = self._options.node, self._options.n_bullets
+        calibration = snapshot.calibration(node)
+        threshold = calibration.threshold if calibration else self._options.threshold
+
+        def decision(transaction: Transaction, facts: KnownFacts, view: Assessment, chosen: Selection) -> Decision:
+            fallback = ("fallback", str(view.verdict)) if view.fallback else ()
+            how = " ".join(part for part in (view.model, view.prompt, *fallback) if part)
+            return construct_unchecked(
+                Decision,
+                id=decision_id(transaction, node, how, chosen.trace),
+                transaction=transaction,
+                node=node,
+                verdict=view.verdict,
+                probability=view.probability,
+                threshold=threshold,
+                base=view.base,
+                reasons=view.reasons,
+                facts=facts.facts,
+                unread=facts.unread,
+                reader=READER,
+                revision=chosen.trace.revision,
+                selection=chosen.trace,
+                model=view.model,
+                probability_from=view.probability_from,
+                odds=view.odds,
+                prompt=view.prompt,
+                usage=view.usage,
+                fallback=view.fallback,
+                selection_fallback=failure,
+            )
+
+        async def decide_one(transaction: Transaction, facts: KnownFacts) -> Decision:
+            chosen = selector.select(transaction, facts.facts, snapshot, node=node, n_bullets=n_bullets)
+            view = await agent.assess(transaction.text, facts.facts, chosen.bullets, calibration)
+            return decision(transaction, facts, calibrated(view, snapshot.scale(node, view.model), threshold), chosen)
+
+        each = list(zip(transactions, known, strict=True))
+        if waits:
+            return await all_at_once(decide_one(*one) for one in each)
+        all_facts = [one.facts for one in known]
+        chosen = selector.select_many(
+            transactions, all_facts, snapshot, node=node, n_bullets=n_bullets, proven_only=True
+        )
+        frame = calibration or GENERAL.model_copy(update={"threshold": threshold})
+        views = [  # nobody waits, so tasks would gain nothing
+            await agent.assess(transaction.text, facts.facts, picked.bullets, frame, proven=picked.proven)
+            for (transaction, facts), picked in zip(each, chosen, strict=True)
+        ]
+        return [decision(*one, view, picked) for one, view, picked in zip(each, views, chosen, strict=True)]
+
+    async def _selector_for(
+        self, transactions: Sequence[Transaction], known: Sequence[KnownFacts], snapshot: Snapshot
+    ) -> tuple[HybridSelector, str]:
+        """The selector with all vectors fetched. If the model fails: one with an embedded embedder, and why."""
+        embedder = self._selector.embedder
+        if not embedder.fetches_ahead:
+            return self._selector, ""
+        pairs = zip(transactions, known, strict=True)
+        texts = [self._selector.texts_for(each, facts.facts, snapshot, self._options.node) for each, facts in pairs]
+        try:
+            await embedder.fetch([text for some in texts for text in some])
+        except ModelError as failure:
+            if self._options.fallback is Fallback.ERROR:
+                raise
+            return self._selector.with_embedder(DEFAULT_EMBEDDER), str(failure)
+        return self._selector, ""

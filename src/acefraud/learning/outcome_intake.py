@@ -1,0 +1,125 @@
+"""Outcomes on their way into the ledger: the decision each is about, its judgement, its credits, its case.
+
+What happens to a label that arrives twice is decided in `acefraud.learning.credits`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from acefraud.core.decision import Decision
+from acefraud.core.ledger import Precondition, TransactionEvents
+from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling
+from acefraud.core.row_store import RowUpdate
+from acefraud.core.transaction import Transaction, Verdict
+from acefraud.errors import StoreConflict
+from acefraud.facts.extraction import READER, facts_of
+from acefraud.learning.credits import CreditedOutcome, JudgedOutcome, credit_outcomes
+from acefraud.learning.entity_memory import EntityMemory, memory_for
+from acefraud.learning.options import LearnerOptions
+from acefraud.roles.protocols import Judge
+from acefraud.storage.playbook import BulletPlaybook
+
+OUTCOME_ATTEMPTS = 50
+"""How often outcomes are credited again because others of the same transactions came first."""
+_NOT_DECIDED = Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason="no decision was made on it")
+_LEFT_TO_A_PERSON = Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason="it was left to a person to decide")
+
+
+class OutcomeRecorder:
+    """Judges outcomes and records them, all or none."""
+
+    def __init__(self, playbook: BulletPlaybook, judge: Judge, options: LearnerOptions) -> None:
+        self._playbook = playbook
+        self._judge = judge
+        self._node = options.node
+
+    async def record(
+        self,
+        outcomes: Sequence[Outcome],
+        transactions: Sequence[Transaction | None],
+        judgement: Judgement | None = None,
+    ) -> list[CreditedOutcome]:
+        """Record outcomes with their credits. `judgement` stands for that of the judge."""
+        ids = {outcome.transaction_id for outcome in outcomes}
+        sources = {str(outcome.source) for outcome in outcomes}
+        who = sources.pop() if len(sources) == 1 else str(OutcomeSource.LABEL)
+        for _ in range(OUTCOME_ATTEMPTS):
+            self._playbook.refresh()
+            seen, memory = self._playbook.seq, memory_for(self._playbook.snapshot().mapping)
+            pasts = self._playbook.ledger.transaction_events(ids)
+            judged = await self._judged(outcomes, transactions, pasts, judgement, memory)
+            before = {one: past.outcomes for one, past in pasts.items()}
+            credited = credit_outcomes(judged, before, self._playbook.snapshot(), self._node)
+            events = [one.event for one in credited if one.event is not None]
+            if not events:
+                return credited
+            try:
+                self._playbook.record(
+                    events,
+                    who=who,
+                    preconditions=[Precondition.no_outcomes_since(seen, ids)],
+                    cases=[one.judged.known_case() for one in credited if one.teaches],
+                    rows=_memory_change(memory, credited),
+                )
+                return credited
+            except StoreConflict:  # another outcome of one of these transactions came first
+                continue
+        raise StoreConflict(f"other outcomes of the same transactions came first {OUTCOME_ATTEMPTS} times in a row")
+
+    async def _judged(
+        self,
+        outcomes: Sequence[Outcome],
+        transactions: Sequence[Transaction | None],
+        pasts: dict[str, TransactionEvents],
+        judgement: Judgement | None,
+        memory: EntityMemory | None,
+    ) -> list[JudgedOutcome]:
+        """Each outcome with the decision it is about and the facts known then."""
+        decisions = [_latest_decision(pasts.get(one.transaction_id), self._node) for one in outcomes]
+        undecided = [None if decision else one for one, decision in zip(transactions, decisions, strict=True)]
+        if memory is not None and any(undecided):
+            undecided = memory.enriched_outcomes(list(zip(outcomes, undecided, strict=True)), self._playbook.ledger)
+        each = list(zip(outcomes, decisions, undecided, strict=True))
+        bare = {outcome.transaction_id for outcome, decision, one in each if decision is None and one is None}
+        learnt_from = self._playbook.ledger.known_cases(bare) if bare else {}
+        judged = []
+        for outcome, decision, transaction in each:
+            ruling = judgement or await self._ruling(outcome, decision)
+            known = learnt_from.get(outcome.transaction_id)
+            if decision is not None:
+                reader = decision.reader or "0"
+                one = JudgedOutcome(outcome, decision, decision.transaction, decision.facts, reader, ruling)
+            elif transaction is not None:
+                facts = facts_of(transaction).facts
+                one = JudgedOutcome(outcome, None, transaction, facts, READER, ruling, is_new=True)
+            elif known is not None:
+                one = JudgedOutcome(outcome, None, known.case.transaction, dict(known.facts), known.reader, ruling)
+            else:
+                one = JudgedOutcome(outcome, None, None, {}, READER, ruling)
+            judged.append(one)
+        return judged
+
+    async def _ruling(self, outcome: Outcome, decision: Decision | None) -> Judgement:
+        if decision is None:
+            return _NOT_DECIDED
+        if decision.verdict is Verdict.REVIEW:
+            return _LEFT_TO_A_PERSON
+        return await self._judge.rule(decision.transaction.text, str(decision.verdict), str(outcome.truth))
+
+
+def _latest_decision(past: TransactionEvents | None, node: str) -> Decision | None:
+    made = [decision for decision in past.decisions if decision.node == node] if past else []
+    return made[-1] if made else None
+
+
+def _memory_change(memory: EntityMemory | None, credited: Sequence[CreditedOutcome]) -> RowUpdate | None:
+    """What truths add to the memory of entities, with their transactions if those were never decided."""
+    if memory is None:
+        return None
+    truths = [
+        (one.judged.outcome, one.judged.transaction if one.judged.is_new else None)
+        for one in credited
+        if one.event is not None and not one.judged.is_opinion
+    ]
+    return memory.adding_outcomes(truths) if truths else None

@@ -1,0 +1,215 @@
+"""From outcomes to a plan for the playbook, with the embedded engine or with a model that reflects.
+
+A model must be asked first, which takes time and may fail. The plan itself is then computed from what the model said,
+the remembered cases and the current playbook. If the playbook changes meanwhile, the plan is computed again without
+asking again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from enum import StrEnum
+
+from acefraud.core.bullet import NewBullet, Source, Status
+from acefraud.core.decision import ReasonKind
+from acefraud.core.playbook import LearningState, Snapshot
+from acefraud.core.transaction import Case, Verdict
+from acefraud.learning.credits import JudgedOutcome
+from acefraud.learning.demotion import StatusMove
+from acefraud.learning.entity_memory import directions_of
+from acefraud.learning.model_lessons import ModelLessons, Proposed
+from acefraud.learning.options import LearnerOptions
+from acefraud.learning.reflection_policy import ReflectionPolicy
+from acefraud.learning.review import FitAfter, ReviewPlan, review, review_due, watch
+from acefraud.learning.training import Training
+from acefraud.roles.embedded.case_memory import LabelledFacts
+from acefraud.roles.embedded.reflector import EmbeddedReflector
+from acefraud.roles.prompt_cases import example_of
+from acefraud.roles.proposals import Admission, AdmissionStatus
+from acefraud.roles.reflector import Reflector
+from acefraud.selection.hybrid import HybridSelector
+
+Progress = Callable[[float], None]
+Admissions = tuple[Admission, ...]
+"""What a model proposed and the remembered cases do not refute; empty if the embedded engine reflects."""
+
+
+class Depth(StrEnum):
+    """How much is learnt at once."""
+
+    PART = "part"
+    """What is urgent: watching recent records, or a call about failures of one kind."""
+    WHOLE = "whole"
+    """Everything: a search through all remembered cases, or a call about every waiting failure."""
+
+
+def planner_for(reflector: Reflector, options: LearnerOptions, policy: ReflectionPolicy | None = None) -> Planner:
+    """The planner of a learner with this reflector."""
+    if reflector.proposals is None:
+        return Planner(reflector.engine, options)
+    lessons = ModelLessons(reflector.proposals, policy=policy, seed=reflector.engine.seed)
+    return ModelPlanner(lessons, options)
+
+
+class Planner:
+    """Plans with the rules that the embedded engine finds. There is nobody to ask."""
+
+    waits = False
+    """Whether asking waits for a model."""
+
+    def __init__(self, engine: EmbeddedReflector, options: LearnerOptions) -> None:
+        self._engine = engine
+        self._options = options
+
+    @property
+    def proposed(self) -> Proposed | None:
+        """What a model was asked so far and what became of it; None if no model reflects."""
+        return None
+
+    def note(self, outcomes: Sequence[JudgedOutcome]) -> None:
+        """Note outcomes to ask about. The embedded engine looks at the remembered cases instead."""
+
+    def due(self, state: LearningState) -> Depth | None:
+        """How much to learn now: a review after enough outcomes, a look at recent records in between."""
+        if review_due(state, self._options, self._engine.options.induction.least_cases):
+            return Depth.WHOLE
+        return Depth.PART if state.unwatched >= self._options.watch_every else None
+
+    async def ask(self, snapshot: Snapshot, depth: Depth) -> Admissions:  # noqa: ARG002
+        """What a model says of the outcomes noted. A failed call says nothing."""
+        return ()
+
+    async def ask_about(
+        self,
+        training: Training,  # noqa: ARG002
+        snapshot: Snapshot,  # noqa: ARG002
+        selector: HybridSelector,  # noqa: ARG002
+        progress: Progress,  # noqa: ARG002
+    ) -> Admissions:
+        """What a model says of a whole labelled history."""
+        return ()
+
+    def review(
+        self,
+        cases: LabelledFacts,
+        snapshot: Snapshot,
+        admitted: Admissions,  # noqa: ARG002
+        *,
+        depth: Depth,
+        turn: int,
+    ) -> ReviewPlan:
+        """What should change, given the remembered cases. `turn` numbers the reviews of a playbook."""
+        if depth is Depth.PART:
+            return watch(cases, snapshot, self._options)
+        return review(cases, snapshot, self._engine, self._options, turn=turn)
+
+    def study(
+        self,
+        training: Training,
+        snapshot: Snapshot,
+        admitted: Admissions,  # noqa: ARG002
+        progress: Progress,
+    ) -> ReviewPlan:
+        """What should change, given a whole labelled history."""
+        rising, falling = directions_of(training.trained.mapping)
+        return review(
+            training.facts,
+            snapshot,
+            self._engine,
+            self._options,
+            rising=rising,
+            falling=falling,
+            progress=progress,
+        )
+
+
+class ModelPlanner(Planner):
+    """Plans with what a model says of failures, once it is measured. It does not search for rules itself."""
+
+    waits = True
+
+    def __init__(self, lessons: ModelLessons, options: LearnerOptions) -> None:
+        super().__init__(lessons.engine, options)
+        self._lessons = lessons
+
+    @property
+    def proposed(self) -> Proposed:
+        return self._lessons.proposed
+
+    def note(self, outcomes: Sequence[JudgedOutcome]) -> None:
+        for known in outcomes:
+            decision, subject = known.decision, known.transaction
+            if decision is not None and subject is not None and decision.verdict is not Verdict.REVIEW:
+                said = next((reason.text for reason in decision.reasons if reason.kind is ReasonKind.MODEL), "")
+                case = Case(transaction=subject, is_fraud=known.outcome.is_fraud)
+                example = example_of(case, decision.verdict, said)
+                self._lessons.note(example, subject.id, decision.probability, decision.threshold)
+
+    def due(self, state: LearningState) -> Depth | None:
+        """How much to ask about now: everything after so many outcomes, failures of one kind once there are enough."""
+        if state.unwatched >= self._options.reflect_every:
+            return Depth.WHOLE
+        return Depth.PART if self._lessons.ready else None
+
+    async def ask(self, snapshot: Snapshot, depth: Depth) -> Admissions:
+        known = snapshot.for_node(self._options.node)
+        return tuple(await self._lessons.lessons(known, all_waiting=depth is Depth.WHOLE))
+
+    async def ask_about(
+        self, training: Training, snapshot: Snapshot, selector: HybridSelector, progress: Progress
+    ) -> Admissions:
+        node = self._options.node
+        found = await self._lessons.study(
+            training.cases,
+            training.facts,
+            snapshot.for_node(node),
+            snapshot.calibration(node),
+            selector=selector,
+            wanted=self._options.n_bullets,
+            progress=progress,
+        )
+        return tuple(found)
+
+    def review(
+        self,
+        cases: LabelledFacts,
+        snapshot: Snapshot,
+        admitted: Admissions,
+        *,
+        depth: Depth,  # noqa: ARG002
+        turn: int,  # noqa: ARG002
+    ) -> ReviewPlan:
+        return self._planned(watch(cases, snapshot, self._options), snapshot, admitted, cases, Source.ONLINE)
+
+    def study(
+        self,
+        training: Training,
+        snapshot: Snapshot,
+        admitted: Admissions,
+        progress: Progress,  # noqa: ARG002
+    ) -> ReviewPlan:
+        plan = ReviewPlan(len(training.facts), training.facts.frauds)
+        return self._planned(plan, snapshot, admitted, self._engine.memory.cases, Source.OFFLINE)
+
+    def _planned(
+        self, plan: ReviewPlan, snapshot: Snapshot, admitted: Admissions, cases: LabelledFacts, source: Source
+    ) -> ReviewPlan:
+        """Add what the model said, measure what could not be measured before, and fit all weights again."""
+        moves, renewed = dict(plan.moves), dict[str, NewBullet]()
+        for bullet in snapshot.for_node(self._options.node):
+            ruling = self._lessons.recheck(bullet)
+            if ruling is None:
+                continue
+            refused = ruling.evidence is None or ruling.status is AdmissionStatus.REFUSED
+            moves[bullet.id] = StatusMove(Status.RETIRED if refused else Status.ACTIVE, ruling.reason)
+            if not refused:
+                measured = ruling.new_bullet(source)
+                renewed[bullet.id] = replace(measured, problem_types=bullet.problem_types, why=ruling.reason)
+        return replace(
+            plan,
+            moves=moves,
+            renewed=renewed,
+            new=tuple(ruling.new_bullet(source) for ruling in admitted),
+            fit_after=FitAfter(self._engine, cases),
+        )

@@ -1,0 +1,107 @@
+"""Learns from outcomes and histories: asks a model if one reflects, plans a review, and writes it.
+
+A review rests on the playbook as it was read. If somebody else changes the playbook meanwhile, it is planned again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+from acefraud.core.events import Reviewed
+from acefraud.curation.curator import Curator
+from acefraud.errors import AcefraudError, StoreConflict, StoreError
+from acefraud.learning.apply_review import apply
+from acefraud.learning.credits import CreditedOutcome
+from acefraud.learning.odds_calibration import FittedOdds
+from acefraud.learning.options import LearnerOptions
+from acefraud.learning.planners import Admissions, Depth, Planner, Progress
+from acefraud.learning.remembered_cases import RememberedCases
+from acefraud.learning.training import Training
+from acefraud.selection.hybrid import HybridSelector
+from acefraud.storage.changes import retry_on_conflict
+from acefraud.storage.playbook import BulletPlaybook
+
+ATTEMPTS = 5
+"""How often learning is tried because somebody else changed the playbook meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewer:
+    """Reviews one playbook."""
+
+    playbook: BulletPlaybook
+    planner: Planner
+    cases: RememberedCases
+    odds: FittedOdds
+    curator: Curator
+    options: LearnerOptions
+
+    async def learn_if_due(self, outcomes: Sequence[CreditedOutcome]) -> Reviewed | None:
+        """Learn from outcomes if it is time to. They are recorded by now, so errors are reported, not raised."""
+        try:
+            self.odds.hear([(one.judged.decision, one.judged.outcome.is_fraud) for one in outcomes])
+            self.planner.note([one.judged for one in outcomes])
+            depth = self.planner.due(self.playbook.learning(self.options.node))
+            return None if depth is None else await self.ask_and_review(depth)
+        except AcefraudError as problem:
+            declined = Reviewed(node=self.options.node, whole=True, cases=0, frauds=0, declined=str(problem))
+            with suppress(StoreError):  # the caller is told even if it cannot be written
+                self.playbook.record([declined])
+            return declined
+
+    async def ask_and_review(self, depth: Depth) -> Reviewed | None:
+        """Ask a model, if one reflects, and review the playbook with what it says."""
+        self.cases.catch_up()
+        admitted = await self.planner.ask(self.playbook.snapshot(), depth)
+        return self.review(depth, admitted, forced=self.planner.waits)  # what a model was asked for is not dropped
+
+    def review(self, depth: Depth, admitted: Admissions = (), *, forced: bool = False) -> Reviewed | None:
+        """One review, in the ledger even if it had to be given up; None if it is no longer due."""
+        try:
+            return retry_on_conflict(partial(self._review, depth, admitted, forced=forced), ATTEMPTS)
+        except StoreConflict as conflict:
+            lost = f"{len(admitted)} lessons " if admitted else ""
+            cases = self.cases.catch_up()
+            declined = Reviewed(
+                node=self.options.node,
+                whole=False,
+                cases=len(cases),
+                frauds=cases.frauds,
+                declined=f"{lost}{conflict}",
+            )
+            self.playbook.record([declined])
+            return declined
+
+    def _review(self, depth: Depth, admitted: Admissions, *, forced: bool) -> Reviewed | None:
+        self.playbook.refresh()
+        state = self.playbook.learning(self.options.node)
+        due = depth if forced else self.planner.due(state)
+        if due is None:  # another learner on this playbook was faster
+            return None
+        seen, snapshot, cases = self.playbook.seq, self.playbook.snapshot(), self.cases.catch_up()
+        plan = self.planner.review(cases, snapshot, admitted, depth=due, turn=state.reviews)
+        with self.playbook.unit_of_work(why=f"learnt from the latest {plan.cases:,} outcomes", since=seen):
+            reviewed = apply(plan, self.playbook, self.curator, self.options)
+            self.playbook.record([reviewed])
+        return reviewed
+
+    def study(
+        self, training: Training, admitted: Admissions, selector: HybridSelector, progress: Progress
+    ) -> list[str]:
+        """Learn from a whole labelled history. Returns the ids of the new bullets."""
+        return retry_on_conflict(partial(self._study, training, admitted, selector, progress), ATTEMPTS)
+
+    def _study(
+        self, training: Training, admitted: Admissions, selector: HybridSelector, progress: Progress
+    ) -> list[str]:
+        self.playbook.refresh()
+        seen = self.playbook.seq
+        plan = self.planner.study(training, self.playbook.snapshot(), admitted, progress)
+        with self.playbook.unit_of_work(why=f"learnt from {training.trained.rows:,} labelled cases", since=seen):
+            training.remember(self.playbook)
+            added = apply(plan, self.playbook, self.curator, self.options).added
+            training.set_threshold(self.playbook, selector, self.options)
+        return list(added)

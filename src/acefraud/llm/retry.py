@@ -1,0 +1,57 @@
+"""Retries: a call that failed because of the server is sent again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from random import Random
+
+from acefraud.errors import ModelRateLimited, ModelTimeout, ModelUnavailable
+from acefraud.llm.call import Call, Caller, Reply, Wrapper
+
+OUTAGES = (ModelTimeout, ModelRateLimited, ModelUnavailable)
+"""Failures of the server rather than of the call: the same call may succeed later."""
+JITTER = 0.5
+"""The random share of each wait, so that many callers do not come back at the same moment."""
+MOST_PATIENCE = 120.0
+"""Give up at once if the server asks for a longer wait than this, in seconds."""
+
+
+class Retry(Wrapper):
+    """Sends a call again after an outage. Waits grow exponentially, and are at least what the server asked for."""
+
+    def __init__(
+        self,
+        caller: Caller,
+        *,
+        attempts: int = 4,
+        first_wait: float = 0.5,
+        longest_wait: float = 30.0,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        random: Random | None = None,
+    ) -> None:
+        super().__init__(caller)
+        self._attempts = attempts
+        self._first_wait = first_wait
+        self._longest_wait = longest_wait
+        self._sleep = sleep
+        self._random = random or Random()
+
+    async def send(self, call: Call) -> Reply:
+        """The reply of the first successful attempt. Raises the error of the last one if all fail."""
+        attempt = 1
+        while True:
+            try:
+                return await self._caller.send(call)
+            except OUTAGES as error:
+                retry_after = error.retry_after or 0.0
+                if attempt >= self._attempts or retry_after > MOST_PATIENCE:
+                    raise
+                wait = max(self._wait_after(attempt), retry_after)
+            attempt += 1
+            await self._sleep(wait)
+
+    def _wait_after(self, attempt: int) -> float:
+        # The exponent is capped so that the power cannot overflow a float.
+        longest = min(self._longest_wait, self._first_wait * 2.0 ** min(attempt - 1, 60))
+        return longest * (1 - JITTER * self._random.random())

@@ -1,0 +1,156 @@
+"""The labelled cases that learning uses: the latest ones, as columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+import numpy.typing as npt
+
+from acefraud.core.arrays import BoolArray, IntArray
+from acefraud.core.condition import Condition
+from acefraud.core.evidence import ENOUGH_TO_SHOW, Evidence
+from acefraud.core.table import FactTable, RowIndex
+from acefraud.core.timestamps import UNKNOWN, time_of
+from acefraud.core.transactions import Cases, Ids
+from acefraud.facts.extraction import facts_in
+from acefraud.rules.induction.out_of_time import record_of
+from acefraud.rules.scorecard import score_in
+
+APART_SHARE = 0.2
+"""Share of the cases, the latest ones, held out to check a proposed condition."""
+APART_FROM = 150
+"""Remembered cases from which on some can be held out."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledFacts:
+    """The facts and labels of cases, in the order in which the labels became known."""
+
+    ids: Ids
+    facts: FactTable
+    labels: BoolArray
+    times: IntArray
+    from_texts: bool = False
+    """Whether any case has a text. The scorecard of general knowledge is used only then."""
+
+    @classmethod
+    def of(cls, cases: Cases) -> LabelledFacts:
+        """Cases with all their facts; texts are read."""
+        transactions = cases.transactions
+        return cls(
+            transactions.ids, facts_in(transactions), cases.labels, transactions.times, transactions.texts is not None
+        )
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def take(self, rows: RowIndex) -> LabelledFacts:
+        """Some of the cases."""
+        return LabelledFacts(
+            self.ids[rows], self.facts.take(rows), self.labels[rows], self.times[rows], self.from_texts
+        )
+
+    @property
+    def frauds(self) -> int:
+        """How many were fraud."""
+        return int(self.labels.sum())
+
+    @property
+    def timed(self) -> bool:
+        """Whether every case has a time."""
+        return bool((self.times != UNKNOWN).all())
+
+    @property
+    def knowledge(self) -> npt.NDArray[np.float64] | None:
+        """The scorecard's sum for each case; None if general knowledge is not used."""
+        return score_in(self.facts) if self.from_texts else None
+
+    def measure(self, condition: Condition, *, apart: bool = False) -> Evidence | None:
+        """What these cases say of a condition; None if there are none.
+
+        With `apart` the latest cases are held out, or some drawn by id if times are unknown: a condition that was read
+        off some cases must hold on others. If either part has too few cases, all are counted together.
+        """
+        if not len(self):
+            return None
+        mask = condition.holds_in(self.facts)
+        earlier = self._earlier() if apart else np.ones(len(self), dtype=np.bool_)
+        if min(int((mask & earlier).sum()), int((mask & ~earlier).sum())) < ENOUGH_TO_SHOW:
+            earlier = np.ones(len(self), dtype=np.bool_)
+        later = None if earlier.all() else record_of(mask & ~earlier, self.labels)
+        shown_apart = later is not None and later.support >= ENOUGH_TO_SHOW
+        held = self.times[mask & (self.times != UNKNOWN)]
+        return Evidence(
+            learnt=record_of(mask & earlier, self.labels),
+            base_rate=float(self.labels.mean()),
+            later=later,
+            cases=int((~earlier).sum()) if shown_apart else int(earlier.sum()),
+            first_seen=time_of(int(held.min())) if len(held) else None,
+            last_seen=time_of(int(held.max())) if len(held) else None,
+        )
+
+    def _earlier(self) -> BoolArray:
+        if len(self) < APART_FROM:
+            return np.ones(len(self), dtype=np.bool_)
+        if not self.timed:
+            drawn = np.array([crc32(one.encode()) for one in self.ids.tolist()])  # independent of the order
+            return drawn >= APART_SHARE * 2**32
+        earlier: BoolArray = self.times <= np.quantile(self.times, 1 - APART_SHARE)
+        return earlier
+
+
+_NO_CASES = LabelledFacts.of(Cases.of([]))
+
+
+class CaseMemory:
+    """Cases in the order in which they became known, `capacity` at most: the oldest make room.
+
+    A case that comes again replaces the one before.
+
+    >>> from acefraud.core.transaction import Case, Transaction
+    >>> memory = CaseMemory(2)
+    >>> for name, fraud in (("a", False), ("b", False), ("c", True), ("b", True)):
+    ...     case = Case(transaction=Transaction(id=name, facts={"amount": 5.0}), is_fraud=fraud)
+    ...     memory.add(LabelledFacts.of(Cases.of([case])))
+    >>> memory.cases.ids.tolist(), memory.cases.labels.tolist()
+    (['c', 'b'], [True, True])
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self._parts = [_NO_CASES]
+
+    def add(self, cases: LabelledFacts) -> None:
+        """Take in more cases."""
+        if len(cases):
+            self._parts.append(cases)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._parts = [_NO_CASES]
+
+    @property
+    def cases(self) -> LabelledFacts:
+        """All remembered cases."""
+        if len(self._parts) > 1:
+            self._parts = [self._joined()]
+        return self._parts[0]
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+    def _joined(self) -> LabelledFacts:
+        parts = [part for part in self._parts if len(part)]
+        ids = np.concatenate([part.ids for part in parts])
+        last = {one: place for place, one in enumerate(ids.tolist())}
+        kept = np.array(sorted(last.values())[max(0, len(last) - self.capacity) :], dtype=np.int64)
+        whole = LabelledFacts(
+            ids,
+            FactTable.stacked([part.facts for part in parts]),
+            np.concatenate([part.labels for part in parts]),
+            np.concatenate([part.times for part in parts]),
+            any(part.from_texts for part in parts),
+        )
+        return whole if len(kept) == len(ids) else whole.take(kept)

@@ -1,0 +1,182 @@
+"""Embedders that work with the network off."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import numpy as np
+
+from acefraud.core.bullet import Bullet
+from acefraud.core.transaction import FactValue
+from acefraud.errors import ConfigurationError
+from acefraud.roles.protocols import Embedder, EmbedsInProcess, Vectors
+
+
+class WordLlamaEmbedder(EmbedsInProcess):
+    """Static token vectors, pooled: 256 dimensions, weights inside the `wordllama` package.
+
+    The threshold was measured by `benchmarks/embedder_threshold.py`; see docs/decisions.md.
+    """
+
+    name = "wordllama-l2-256"
+    threshold = 0.26
+    dimensions = 256
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row of length one for each text."""
+        if not texts:
+            return np.zeros((0, self.dimensions), dtype=np.float32)
+        vectors = np.asarray(_wordllama().embed(list(texts), norm=False), dtype=np.float32)
+        return _unit(vectors)
+
+
+_WORD = re.compile(r"[^\W\d_]{4,}")
+"""Shorter words are mostly "the" and "of", and would make every text look like every other."""
+
+
+class HashingEmbedder(EmbedsInProcess):
+    """Hashed words and letter triples: no weights at all, so it knows spelling but not meaning."""
+
+    name = "hashing-512"
+    threshold = 0.21
+    dimensions = 512
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row of length one for each text."""
+        vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
+        for row, text in zip(vectors, texts, strict=True):
+            for word in _WORD.findall(text.casefold()) or text.casefold().split() or [""]:
+                padded = f"<{word}>"
+                for gram in (word, *(padded[i : i + 3] for i in range(len(padded) - 2))):
+                    digest = zlib.crc32(gram.encode())
+                    row[digest % self.dimensions] += 1.0 if digest & 0x10000 else -1.0
+        return _unit(vectors)
+
+
+class CachedEmbedder:
+    """Remembers the vectors of the latest texts, so that none of them is embedded twice.
+
+    >>> cached = CachedEmbedder(HashingEmbedder())
+    >>> _ = cached.embed(["a VPN", "gift cards"]), cached.embed(["gift cards", "a VPN"])
+    >>> cached.embedded
+    2
+    """
+
+    def __init__(self, embedder: Embedder, size: int = 20_000) -> None:
+        self._embedder = embedder
+        self._size = size
+        self._known: dict[str, Vectors] = {}
+        self._lock = RLock()
+        self.embedded = 0
+        """How many texts the embedder was asked for."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """In another process: the same embedder with nothing remembered."""
+        return CachedEmbedder, (self._embedder, self._size)
+
+    @property
+    def name(self) -> str:
+        """The name of the embedder it stands before."""
+        return self._embedder.name
+
+    @property
+    def threshold(self) -> float:
+        """The threshold of the embedder it stands before."""
+        return self._embedder.threshold
+
+    @property
+    def fetches_ahead(self) -> bool:
+        """Whether the embedder it stands before does."""
+        return self._embedder.fetches_ahead
+
+    def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
+        """A transaction in words that the embedder it stands before may see."""
+        return self._embedder.presentable(text, facts)
+
+    def presentable_bullet(self, bullet: Bullet) -> str:
+        """A bullet in words that the embedder it stands before may see."""
+        return self._embedder.presentable_bullet(bullet)
+
+    async def fetch(self, texts: Sequence[str]) -> None:
+        """Let the embedder it stands before fetch what is missing."""
+        await self._embedder.fetch([text for text in texts if text not in self._known])
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row for each text. All that are new are embedded in one call."""
+        if not texts:
+            return self._embedder.embed([])
+        with self._lock:
+            missing = list(dict.fromkeys(text for text in texts if text not in self._known))
+            if missing:
+                self.embedded += len(missing)
+                self._known.update(zip(missing, self._embedder.embed(missing), strict=True))
+            vectors = np.stack([self._known[text] for text in texts])
+            for oldest in list(islice(self._known, max(0, len(self._known) - self._size))):
+                del self._known[oldest]
+            return vectors
+
+
+EMBEDDERS: dict[str, type[WordLlamaEmbedder] | type[HashingEmbedder]] = {
+    "wordllama": WordLlamaEmbedder,
+    "hashing": HashingEmbedder,
+}
+DEFAULT_EMBEDDER = "wordllama"
+
+
+def key_of(full_name: str) -> str | None:
+    """What an embedder is chosen by, from the name its vectors are filed under.
+
+    >>> key_of("hashing-512")
+    'hashing'
+    """
+    return next((key for key, make in EMBEDDERS.items() if make().name == full_name), None)
+
+
+@cache
+def embedder_named(name: str) -> CachedEmbedder:
+    """The embedder of that name, which remembers what it has embedded.
+
+    >>> embedder_named("hashing").embed(["a VPN"]).shape
+    (1, 512)
+    """
+    if name not in EMBEDDERS:
+        known = ", ".join(EMBEDDERS)
+        raise ConfigurationError(
+            f"no embedder is called '{name}': expected one of {known}, "
+            "or an acefraud.roles.protocols.Embedder of your own"
+        )
+    return CachedEmbedder(EMBEDDERS[name]())
+
+
+def _unit(vectors: Vectors) -> Vectors:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: Vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return unit
+
+
+@cache
+def _wordllama() -> Any:
+    """The model, loaded once. Importing the package configures the root logger, so that is put back."""
+    if importlib.util.find_spec("wordllama") is None:
+        raise ConfigurationError(
+            "the default embedder needs the package wordllama: pip install wordllama, or choose the embedder 'hashing'"
+        )
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
+    try:
+        import wordllama  # noqa: PLC0415  # heavy, and only needed once something is embedded
+    finally:
+        root.setLevel(level)
+        root.handlers[:] = handlers
+    # Its own search for the tokenizer looks in the wrong folder and then wants the network.
+    folder = Path(wordllama.__file__).parent
+    return wordllama.WordLlama.load(cache_dir=folder, disable_download=True)

@@ -1,0 +1,42 @@
+"""The embedded judge: compares a verdict with the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from acefraud.core.outcome import Judgement, Ruling
+from acefraud.core.transaction import FactValue
+from acefraud.rules.english import say_facts
+
+
+class SimpleJudge:
+    """Compares the output with the ground truth; without one it does not judge.
+
+    >>> import asyncio
+    >>> asyncio.run(SimpleJudge().judge("...", " decline ", "DECLINE"))
+    (True, 1.0)
+    >>> asyncio.run(SimpleJudge().judge("...", "DECLINE"))
+    (None, 0.0)
+    """
+
+    async def judge(self, input_text: str, output: str, ground_truth: str | None = None) -> tuple[bool | None, float]:
+        """Whether the output was right (None if unjudged), and the confidence."""
+        judgement = await self.rule(input_text, output, ground_truth)
+        return judgement.is_correct, judgement.confidence
+
+    def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
+        """The text unchanged, or the facts in words: this judge sends nothing."""
+        return text or say_facts(facts)
+
+    async def rule(self, input_text: str, output: str, ground_truth: str | None = None) -> Judgement:
+        """The judgement with its reason."""
+        if ground_truth is None or not ground_truth.strip():
+            return await self._without_truth(input_text, output)
+        same = output.strip().casefold() == ground_truth.strip().casefold()
+        return Judgement(
+            ruling=Ruling.CORRECT if same else Ruling.INCORRECT,
+            reason=f"decided {output.strip()}, truth is {ground_truth.strip()}",
+        )
+
+    async def _without_truth(self, input_text: str, output: str) -> Judgement:  # noqa: ARG002
+        return Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason="no ground truth and no model to judge without")

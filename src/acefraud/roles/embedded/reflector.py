@@ -1,0 +1,218 @@
+"""The embedded reflector: remembers labelled cases and proposes the rules they have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from acefraud.core.arrays import FloatArray
+from acefraud.core.bullet import Bullet, Source
+from acefraud.core.calibration import Calibration
+from acefraud.core.condition import Condition
+from acefraud.core.measured_text import Fit
+from acefraud.core.transaction import Case, FactValue, Transaction, Verdict
+from acefraud.core.transactions import Cases
+from acefraud.errors import InputError
+from acefraud.facts.extraction import facts_of
+from acefraud.roles.embedded.case_memory import CaseMemory, LabelledFacts
+from acefraud.roles.protocols import Example, Reflection
+from acefraud.rules.induction.bins import BinOptions
+from acefraud.rules.induction.boosting import History, Induced, InductionOptions, Lesson, induce, too_little
+from acefraud.rules.induction.fitting import FitCases, FitOptions, fit
+from acefraud.rules.induction.trees import TreeOptions
+from acefraud.settings import EMBEDDED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReflectorOptions:
+    """What the embedded reflector remembers, and how hard it searches."""
+
+    memory: int = 20_000
+    """Labelled cases that are remembered; the oldest make room."""
+    induction: InductionOptions = field(default_factory=InductionOptions)
+    """The search through a whole history."""
+    review: InductionOptions = field(
+        default_factory=lambda: InductionOptions(
+            rounds=5,
+            per_round=12,
+            runs=1,
+            most_rows=10_000,
+            bins=BinOptions(cuts=24, fraud_cuts=12),
+            trees=TreeOptions(leaves=10),
+            fit=FitOptions(certainty=1.5),
+        )
+    )
+    """The search of a review. Reviews are frequent and start from the rules in the playbook, so bins are coarser and
+    rounds few. They can be less strict, because what they add is watched from then on."""
+    search_again: float = 1.2
+    """`reflect` searches again when the memory has grown by this factor, but at most every 20 cases."""
+
+
+LEAST_NEW = 20
+"""New cases that `reflect` waits for before it searches again."""
+MUCH_MORE = 1.5
+"""A bullet learnt on this many times the remembered cases keeps its weight: they could not fit it better."""
+LEAST_FITTED = 8
+"""Remembered cases on which an unmeasured or hand-written bullet must hold before its weight is fitted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refitted:
+    """New weights by bullet id, and the calibration they belong to."""
+
+    weights: dict[str, float]
+    calibration: Calibration
+
+
+class EmbeddedReflector:
+    """Remembers labelled cases, searches them for rules and fits weights on them.
+
+    With too few cases it proposes nothing rather than guess.
+
+    >>> import asyncio
+    >>> reflector = EmbeddedReflector()
+    >>> asyncio.run(reflector.reflect("User attempts $20 purchase", "APPROVE", "APPROVE")) is None
+    True
+    """
+
+    model = EMBEDDED
+
+    def __init__(self, options: ReflectorOptions | None = None, *, seed: int = 0) -> None:
+        self.options = options or ReflectorOptions()
+        self.memory = CaseMemory(self.options.memory)
+        self.seed = seed
+        self._found: dict[Condition, Lesson] = {}
+        self._fit: Fit | None = None
+        self._proposed: set[Condition] = set()
+        self._searched_at = 0
+        self._shown = 0
+        self._unnamed = 0
+
+    def __len__(self) -> int:
+        return len(self.memory)
+
+    def remember(self, cases: Iterable[Case]) -> None:
+        """Take in labelled cases without proposing anything."""
+        self.memory.add(LabelledFacts.of(Cases.of(cases)))
+
+    async def reflect(
+        self, query: str | Transaction, predicted: str, correct: str, agent_reasoning: str = ""
+    ) -> Reflection | None:
+        """The strongest rule found in the remembered cases that fits this case and was not proposed before.
+
+        It fits if it holds on the case and argues for its true verdict. None if there is no such rule.
+        """
+        example = self.remember_example(query, predicted, correct, agent_reasoning)
+        if self._shown - self._searched_at >= max(LEAST_NEW, (self.options.search_again - 1) * self._searched_at):
+            self._search_memory()
+        lesson = self._lesson_for(example.facts, example.correct)
+        if lesson is None:
+            return None
+        self._proposed.add(lesson.condition)
+        low, high = lesson.evidence.interval
+        confidence = round(low if lesson.argues is Verdict.DECLINE else 1 - high, 4)
+        return Reflection(lesson.new_bullet(Source.ONLINE), confidence, example, self._fit)
+
+    def remember_example(self, query: str | Transaction, predicted: str, correct: str, reasoning: str = "") -> Example:
+        """Remember a case whose truth is known. Returns it as an example for a reflector on a model."""
+        if isinstance(query, Transaction):
+            transaction = query
+        else:  # a text has no id, so each counts as a case of its own
+            self._unnamed += 1
+            transaction = Transaction(id=f"text-{self._unnamed}", text=query)
+        facts = facts_of(transaction).facts
+        example = Example(transaction.text, facts, _verdict(predicted), _verdict(correct), reasoning)
+        self.remember([Case(transaction=transaction, is_fraud=example.correct is Verdict.DECLINE)])
+        self._shown += 1
+        return example
+
+    def _search_memory(self) -> None:
+        self._searched_at = self._shown
+        induced = self.search(self.memory.cases, known=sorted(self._proposed, key=str), turn=self._shown)
+        self._found = {lesson.condition: lesson for lesson in induced.lessons} if induced else {}
+        if induced is not None:
+            weights = {condition: lesson.weight for condition, lesson in self._found.items()}
+            self._fit = Fit(induced.calibration, {**dict.fromkeys(self._proposed, 0.0), **weights})
+
+    def _lesson_for(self, facts: Mapping[str, FactValue], truth: Verdict) -> Lesson | None:
+        fitting = [
+            lesson
+            for condition, lesson in self._found.items()
+            if condition not in self._proposed and lesson.argues is truth and condition.holds(facts)
+        ]
+        return max(fitting, key=lambda lesson: abs(lesson.weight), default=None)
+
+    def search(
+        self,
+        cases: LabelledFacts,
+        *,
+        turn: int | None = None,
+        known: Sequence[Condition] = (),
+        written: Sequence[Condition] = (),
+        offset: FloatArray | None = None,
+        most_bullets: int = 0,
+        most_cited: int | None = None,
+        rising: tuple[str, ...] = (),
+        falling: tuple[str, ...] = (),
+        progress: Callable[[float], None] = lambda _: None,
+    ) -> Induced | None:
+        """Rules found in labelled cases, with all weights fitted together; None if there are too few cases.
+
+        Without a `turn` this is the thorough search of a whole history. With one it is the short search of the
+        review with that number, which draws its own samples and can be repeated. Rules must hold on the latest
+        cases, or on randomly drawn ones if times are unknown. A higher `rising` fact never lowers the risk, and a
+        higher `falling` fact never raises it. `most_bullets` and `most_cited` are the limits of the learner.
+        """
+        options = self.options.induction if turn is None else self.options.review
+        options = replace(
+            options,
+            most_bullets=max(options.most_bullets, most_bullets),  # a smaller playbook is cut after the fit
+            most_cited=options.most_cited if most_cited is None else most_cited,
+            rising=rising or options.rising,
+            falling=falling or options.falling,
+        )
+        generator = np.random.default_rng(self.seed if turn is None else [self.seed, turn])
+        if turn is None and not cases.timed:  # the order of a file says nothing
+            order = generator.permutation(len(cases))
+            cases, offset = cases.take(order), None if offset is None else offset[order]
+        history = History(cases.facts, cases.labels, cases.knowledge, offset, cases.times if cases.timed else None)
+        return induce(history, options, generator, progress, known=known, written=written)
+
+    def too_little(self, cases: LabelledFacts) -> str:
+        """Why nothing can be learnt from these cases yet; empty if something can."""
+        return too_little(cases.labels, self.options.induction)
+
+    def refit(self, bullets: Sequence[Bullet], cases: LabelledFacts | None = None) -> Refitted | None:
+        """The weights of bullets, fitted together on the remembered cases; None if those are too few.
+
+        A bullet keeps its weight if it held on too few of these cases, or was learnt on many more of them.
+        """
+        cases = self.memory.cases if cases is None else cases
+        if self.too_little(cases):
+            return None
+        masks = {b.id: b.condition.holds_in(cases.facts) for b in bullets if b.condition is not None}
+        fitting = [b for b in bullets if b.id in masks and can_be_fitted(b, int(masks[b.id].sum()))]
+        offset = np.zeros(len(cases))
+        for bullet in bullets:
+            if bullet.id in masks and bullet not in fitting:
+                offset += (bullet.weight or 0.0) * masks[bullet.id]
+        columns = np.column_stack([masks[b.id] for b in fitting]) if fitting else np.zeros((len(cases), 0), np.bool_)
+        fitted = fit(columns, FitCases(cases.labels, cases.knowledge, offset), self.options.induction.fit)
+        weights = {b.id: round(float(w), 6) for b, w in zip(fitting, fitted.weights, strict=True)}
+        return Refitted(weights, fitted.calibration)
+
+
+def can_be_fitted(bullet: Bullet, support: int) -> bool:
+    """Whether the remembered cases can improve the weight of a bullet that held on `support` of them."""
+    if (bullet.evidence is None or bullet.source is Source.MANUAL) and support < LEAST_FITTED:
+        return False
+    return bullet.evidence is None or bullet.evidence.learnt.support <= MUCH_MORE * support
+
+
+def _verdict(word: str) -> Verdict:
+    verdict = str(word).strip().upper()
+    if verdict not in (Verdict.APPROVE, Verdict.DECLINE):
+        raise InputError(f"expected APPROVE or DECLINE, got {word!r}")
+    return Verdict(verdict)

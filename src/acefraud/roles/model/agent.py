@@ -1,0 +1,151 @@
+"""The agent on a language model: a reasoned verdict, or a single word and the odds of its tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from acefraud.core.bullet import Bullet, Status
+from acefraud.core.calibration import Calibration, log_odds, sigmoid
+from acefraud.core.decision import ProbabilityFrom, Reason, ReasonKind
+from acefraud.core.transaction import FactValue, Verdict
+from acefraud.errors import ModelMalformed
+from acefraud.llm.call import Call, Reply, Role
+from acefraud.roles.model.masking import Masker
+from acefraud.roles.model.model_role import ModelRole
+from acefraud.roles.model.prompt_bullets import shown_id
+from acefraud.roles.model.prompts import Prompt, Style, agent_prompt
+from acefraud.roles.model.replies import AgentReply
+from acefraud.roles.model.structured_output import Client, usage_of
+from acefraud.roles.model.token_odds import odds_of, verdict_in
+from acefraud.roles.protocols import Assessment
+
+ALTERNATIVES = 20
+"""Alternative tokens to ask for at each position: the protocol's maximum."""
+ONE_WORD = "Answer with one word only: APPROVE or DECLINE."
+SURE = 1e-6
+"""A stated probability of 0 or 1 is moved this far inside the interval."""
+
+
+class ModelAgent(ModelRole):
+    """Decides with a language model and the bullets it is given.
+
+    If the style is direct but the server reports no log-probabilities, the reasoned style is used instead, and the
+    probability is marked as stated.
+    """
+
+    role = Role.AGENT
+    waits = True
+
+    def __init__(
+        self,
+        client: Client,
+        model: str,
+        *,
+        style: Style = Style.REASONED,
+        base_url: str = "",
+        mask: Masker | None = None,
+    ) -> None:
+        super().__init__(client, model, base_url=base_url, mask=mask)
+        self.style = style
+        self._reports_logprobs = True
+
+    @property
+    def without_tier(self) -> ModelAgent:
+        """Itself."""
+        return self
+
+    async def assess(
+        self,
+        text: str,
+        facts: Mapping[str, FactValue],
+        bullets: Sequence[Bullet],
+        calibration: Calibration | None,  # noqa: ARG002  # only the embedded engine uses it
+        *,
+        proven: int | None = None,  # noqa: ARG002  # the model reads every bullet itself
+    ) -> Assessment:
+        """Verdict, probability and reasons. Raises ModelError if the call fails.
+
+        A bullet that was neither measured nor approved by a person is not shown: nobody can say how much it would
+        weigh with the model.
+        """
+        bullets = tuple(
+            bullet
+            for bullet in bullets
+            if (bullet.verified or bullet.status is not Status.CANDIDATE) and not self._mask.hides_bullet(bullet)
+        )
+
+        def prompt(style: Style) -> Prompt:
+            return agent_prompt(style, text, facts, bullets, mask=self._mask)
+
+        replies: Sequence[Reply] = ()
+        if self.style is Style.DIRECT and self._reports_logprobs:
+            direct = prompt(Style.DIRECT)
+            verdict, replies = await self._one_word(self._call(direct, max_tokens=8, top_logprobs=ALTERNATIVES))
+            odds = odds_of(replies[-1].logprobs)
+            if odds is not None:
+                return Assessment(
+                    verdict=verdict,
+                    probability=sigmoid(odds),
+                    base=odds,
+                    reasons=reasons_for(verdict, bullets),
+                    model=self.model,
+                    probability_from=ProbabilityFrom.ODDS,
+                    odds=odds,
+                    prompt=direct.name,
+                    usage=usage_of(replies),
+                    shown=bullets,
+                )
+            self._reports_logprobs = bool(replies[-1].logprobs)
+        return await self._reasoned(prompt(Style.REASONED), bullets, replies)
+
+    async def _reasoned(self, prompt: Prompt, bullets: tuple[Bullet, ...], spent: Sequence[Reply]) -> Assessment:
+        shown = {shown_id(bullet): bullet for bullet in bullets}
+
+        def read(reply: AgentReply, _: bool) -> tuple[AgentReply, list[Bullet]]:
+            cited = list(dict.fromkeys(name.strip().strip("[]") for name in reply.bullets))
+            unknown = [name for name in cited if name not in shown]
+            if unknown and shown:  # if none was shown, a made-up id does no harm
+                raise ValueError(f"bullets: {', '.join(unknown)} were not shown; allowed are {', '.join(shown)}")
+            return reply, [shown[name] for name in cited if name in shown]
+
+        answer = await self._asker.ask(self._call(prompt, max_tokens=300), AgentReply, read)
+        reply, cited = answer.value
+        return Assessment(
+            verdict=reply.verdict,
+            probability=reply.probability,
+            base=log_odds(min(max(reply.probability, SURE), 1 - SURE)),
+            reasons=(Reason(kind=ReasonKind.MODEL, text=reply.reasoning, contribution=None), *_reasons(cited)),
+            model=self.model,
+            probability_from=ProbabilityFrom.STATED,
+            prompt=prompt.name,
+            usage=usage_of([*spent, *answer.replies]),
+            shown=bullets,
+        )
+
+    async def _one_word(self, call: Call) -> tuple[Verdict, list[Reply]]:
+        """The verdict and the replies that led to it; a reply that is no verdict is asked for once more."""
+        sent: list[tuple[Call, Reply]] = []
+        for _ in range(2):
+            reply = await self._client.send(call)
+            sent.append((call, reply))
+            verdict = verdict_in(reply.text)
+            if verdict is not None:
+                return verdict, [made for _, made in sent]
+            call = call.with_added(ONE_WORD)
+        for made, _ in sent:  # so that another run gets another chance
+            self._client.forget(made)
+        raise ModelMalformed(
+            f"{self.model} as agent: expected APPROVE or DECLINE, got {reply.text[:60]!r} for the second time"
+        )
+
+
+def reasons_for(verdict: Verdict, bullets: Sequence[Bullet]) -> tuple[Reason, ...]:
+    """The shown bullets that do not argue for the other verdict, for a model that cites none itself."""
+    return _reasons([bullet for bullet in bullets if bullet.argues in (None, verdict)])
+
+
+def _reasons(bullets: Sequence[Bullet]) -> tuple[Reason, ...]:
+    """Bullets as reasons, without contributions: a model does not say how much each weighed."""
+    return tuple(
+        Reason(kind=ReasonKind.BULLET, text=bullet.shown, contribution=None, bullet_id=bullet.id) for bullet in bullets
+    )

@@ -1,0 +1,255 @@
+"""Facts cut into bins: a small integer for each row, so that sums over many thresholds take one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from acefraud.core.arrays import BoolArray, FloatArray
+from acefraud.core.condition import MAX_TESTS, Condition, Op, Test
+from acefraud.core.fact_names import words_for
+from acefraud.core.table import Columns, FactTable
+
+Codes = npt.NDArray[np.uint8]
+
+UNKNOWN = 0
+"""The bin of rows in which the fact is missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinOptions:
+    """How finely facts are cut."""
+
+    cuts: int = 48
+    """At quantiles of all rows."""
+    fraud_cuts: int = 24
+    """At quantiles of the fraud rows. Without them, rare frauds hide inside one bin."""
+    few_values: int = 12
+    """A whole number with no more distinct values than this is cut at each of them."""
+    most_words: int = 60
+    least_support: int = 5
+
+
+class Kind(Enum):
+    """What the bins of a fact stand for."""
+
+    CUT = auto()
+    STEP = auto()
+    FLAG = auto()
+    WORD = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class BinnedFact:
+    """One fact: how its values become bins, and how bins become tests again."""
+
+    name: str
+    kind: Kind
+    cuts: FloatArray
+    words: tuple[str, ...]
+    may_be_missing: bool = False
+    """Whether a missing value is informative: in a column it is; in facts read from a text hardly."""
+
+    @property
+    def bins(self) -> int:
+        """The number of bins, including the one for missing values."""
+        return {Kind.FLAG: 3, Kind.WORD: len(self.words) + 2}.get(self.kind, len(self.cuts) + 2)
+
+    def encode(self, table: FactTable) -> Codes:
+        """The bin of each row."""
+        if self.kind is Kind.FLAG:
+            return (table.flags(self.name) + 1).astype(np.uint8)
+        if self.kind is Kind.WORD:
+            codes, words = table.categories(self.name)
+            place = {word: position + 1 for position, word in enumerate(self.words)}
+            lookup = np.array([place.get(word, len(self.words) + 1) for word in words] + [UNKNOWN], dtype=np.uint8)
+            return lookup[codes]
+        numbers = table.numbers(self.name)
+        side: Literal["left", "right"] = "left" if self.kind is Kind.CUT else "right"
+        found = (np.searchsorted(self.cuts, numbers, side=side) + 1).astype(np.uint8)
+        found[np.isnan(numbers)] = UNKNOWN
+        return found
+
+    def tests(self, inside: BoolArray) -> tuple[Test, ...]:
+        """The tests that hold exactly in these bins."""
+        if inside[UNKNOWN]:
+            return (Test(self.name, Op.MISSING),)
+        if self.kind is Kind.FLAG:
+            return (Test(self.name, Op.IS, bool(inside[2])),)
+        if self.kind is Kind.WORD:
+            return (self._word_test(inside),)
+        above, below = (Op.ABOVE, Op.AT_MOST) if self.kind is Kind.CUT else (Op.AT_LEAST, Op.BELOW)
+        places = np.flatnonzero(inside)
+        first, last = int(places[0]), int(places[-1])
+        lower = (Test(self.name, above, float(self.cuts[first - 2])),) if first > 1 else ()
+        upper = (Test(self.name, below, float(self.cuts[last - 1])),) if last < self.bins - 1 else ()
+        return (*lower, *upper)
+
+    def _word_test(self, inside: BoolArray) -> Test:
+        others = bool(inside[-1])
+        listed = tuple(word for word, holds in zip(self.words, inside[1:-1], strict=True) if bool(holds) != others)
+        if len(listed) == 1:
+            return Test(self.name, Op.IS_NOT if others else Op.IS, listed[0])
+        return Test(self.name, Op.NOT_IN if others else Op.IN, listed)
+
+
+Bins = Mapping[int, bytes]
+"""By the position of a fact: which of its bins are inside, one byte each."""
+
+
+@dataclass(frozen=True, slots=True)
+class BinnedTable:
+    """Rows by their bins, fact by fact."""
+
+    facts: tuple[BinnedFact, ...]
+    codes: Codes
+
+    @classmethod
+    def of(cls, facts: tuple[BinnedFact, ...], table: FactTable) -> BinnedTable:
+        """The rows of a table in given bins."""
+        codes = np.empty((len(facts), len(table)), dtype=np.uint8)
+        for place, fact in enumerate(facts):
+            codes[place] = fact.encode(table)
+        return cls(facts, codes)
+
+    def holds(self, bins: Bins) -> BoolArray:
+        """Where a row is inside for every fact."""
+        mask = np.ones(self.codes.shape[1], dtype=np.bool_)
+        for place, inside in bins.items():
+            mask &= np.frombuffer(inside, dtype=np.bool_)[self.codes[place]]
+        return mask
+
+    def condition(self, bins: Bins) -> Condition:
+        """The same as a condition over facts."""
+        return Condition(tuple(self.tests(bins)))
+
+    def tests(self, bins: Bins) -> Iterator[Test]:
+        """Its tests, fact by fact."""
+        for place, inside in bins.items():
+            yield from self.facts[place].tests(np.frombuffer(inside, dtype=np.bool_))
+
+    def readable(self, bins: Bins, most_listed: int) -> bool:
+        """Whether it makes a condition of at most four tests, none of which lists more than `most_listed` words."""
+        tests = list(self.tests(bins))
+        listed = max((len(test.value) for test in tests if isinstance(test.value, tuple)), default=1)
+        return 1 <= len(tests) <= MAX_TESTS and listed <= most_listed
+
+
+def cut_facts(table: FactTable, labels: BoolArray, options: BinOptions) -> tuple[BinnedFact, ...]:
+    """The bins of every fact that varies."""
+    found = (_cut(name, table, labels, options) for name in table.names)
+    facts = _with_round_cuts([fact for fact in found if fact is not None])
+    columns = table.columns
+    return tuple(
+        replace(fact, may_be_missing=words_for(fact.name) is None and not _mixed(fact.name, columns)) for fact in facts
+    )
+
+
+def _mixed(name: str, columns: Columns) -> bool:
+    """Whether a fact is a number in one row and a word in another, so that no kind of bins covers all rows."""
+    return sum(name in kind for kind in (columns.numbers, columns.flags, columns.categories)) > 1
+
+
+def _cut(name: str, table: FactTable, labels: BoolArray, options: BinOptions) -> BinnedFact | None:
+    flags = table.flags(name)
+    if bool(np.any(flags >= 0)):
+        return BinnedFact(name, Kind.FLAG, np.zeros(0), ()) if len(np.unique(flags)) > 1 else None
+    codes, words = table.categories(name)
+    if words:
+        return _cut_words(name, codes, words, options)
+    return _cut_numbers(name, table.numbers(name), labels, options)
+
+
+def _cut_words(
+    name: str, codes: npt.NDArray[np.int32], words: tuple[str, ...], options: BinOptions
+) -> BinnedFact | None:
+    counts = np.bincount(codes[codes >= 0], minlength=len(words))
+    common = [int(place) for place in np.argsort(-counts, kind="stable")[: options.most_words]]
+    kept = tuple(words[place] for place in common if counts[place] >= options.least_support)
+    says_something = len(np.unique(codes)) > 1
+    return BinnedFact(name, Kind.WORD, np.zeros(0), kept) if kept and says_something else None
+
+
+def _cut_numbers(name: str, numbers: FloatArray, labels: BoolArray, options: BinOptions) -> BinnedFact | None:
+    known = ~np.isnan(numbers)
+    values = np.sort(numbers[known])
+    if len(values) < 2 or values[0] == values[-1]:
+        return None
+    steps = np.flatnonzero(values[1:] != values[:-1]) + 1
+    if len(steps) < options.few_values:
+        distinct = values[np.concatenate([[0], steps])]
+        if bool(np.all(distinct == np.floor(distinct))):
+            return BinnedFact(name, Kind.STEP, distinct[1:], ())
+    cuts = quantiles(values, options.cuts)
+    frauds = np.sort(numbers[known & labels])
+    if len(frauds) >= options.least_support:
+        cuts = np.concatenate([cuts, quantiles(frauds, options.fraud_cuts)])
+    edges = np.concatenate([values[:1], np.unique(cuts), values[-1:]])
+    return BinnedFact(name, Kind.CUT, edges, ())
+
+
+def quantiles(ordered: FloatArray, count: int) -> FloatArray:
+    """`count` quantiles of sorted values, interpolated between neighbours.
+
+    >>> quantiles(np.array([1.0, 2.0, 4.0]), 3).tolist()
+    [1.5, 2.0, 3.0]
+    """
+    places = np.arange(1, count + 1) / (count + 1) * (len(ordered) - 1)
+    below = np.floor(places).astype(np.int64)
+    low, high = ordered[below], ordered[np.minimum(below + 1, len(ordered) - 1)]
+    found: FloatArray = low + (high - low) * (places - below)
+    return found
+
+
+def _with_round_cuts(facts: Sequence[BinnedFact]) -> Iterator[BinnedFact]:
+    """Facts with their bin edges replaced by rounded cuts."""
+    rounded = iter(rounded_cuts([fact.cuts for fact in facts if fact.kind is Kind.CUT]))
+    return (replace(fact, cuts=next(rounded)) if fact.kind is Kind.CUT else fact for fact in facts)
+
+
+def rounded_cuts(edges: Sequence[FloatArray]) -> list[FloatArray]:
+    """The inner edges of each fact, each as the roundest number nearer to it than to its neighbours.
+
+    All facts at once, because one by one would dominate the time of a short search.
+    """
+    middles = [(one[:-1] + one[1:]) / 2 for one in edges]
+    low, high = (np.concatenate([np.zeros(0), *(one[part] for one in middles)]) for part in (slice(-1), slice(1, None)))
+    figures = np.split(roundest(low, high), np.cumsum([len(one) - 1 for one in middles])[:-1])
+    return [np.unique(some[one[1:] > one[:-1]]) for one, some in zip(middles, figures, strict=False)]
+
+
+_DIGITS, _FRACTIONS = 17, (1.0, 0.5, 0.25)
+
+
+def roundest(low: FloatArray, high: FloatArray) -> FloatArray:
+    """The roundest number in each [low, high].
+
+    >>> roundest(np.array([1870.0, 0.231, 3.4]), np.array([2130.0, 0.274, 4.4])).tolist()
+    [2000.0, 0.25, 4.0]
+    """
+    found = np.where((low <= 0) & (high >= 0), 0.0, np.nan)
+    with np.errstate(divide="ignore"):
+        exponent = np.floor(np.log10(np.maximum(np.abs(low), np.abs(high)))) + 1
+    open_ = np.flatnonzero(np.isnan(found))
+    for digits in range(_DIGITS):
+        for fraction in _FRACTIONS:
+            if not len(open_):
+                return found
+            step = fraction * 10.0 ** (exponent[open_] - digits)
+            figures = _rounded(np.ceil(low[open_] / step) * step, digits - exponent[open_] + 2)
+            fits = (low[open_] <= figures) & (figures <= high[open_])
+            found[open_[fits]] = figures[fits]
+            open_ = open_[~fits]
+    found[open_] = low[open_]
+    return found
+
+
+def _rounded(figures: FloatArray, decimals: FloatArray) -> FloatArray:
+    """Each figure to its own number of decimals, so that 0.30000000000000004 reads 0.3."""
+    places = np.maximum(decimals, 0).astype(np.int64).tolist()
+    return np.array([round(figure, place) for figure, place in zip(figures.tolist(), places, strict=True)])

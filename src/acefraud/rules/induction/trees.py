@@ -1,0 +1,241 @@
+"""Candidate conditions: the branches of a small tree grown on gradient and hessian."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from acefraud.core.arrays import BoolArray, FloatArray, IntArray
+from acefraud.rules.induction.bins import UNKNOWN, BinnedTable, Bins
+
+_FEW_FACTS = 6
+"""Up to this many facts a tree may use all of them."""
+_FEW_CELLS = 100_000
+_PULL = 5.0
+"""Shrinks the risk of words with few cases when words are ordered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeOptions:
+    """The shape of a tree and what a branch must hold."""
+
+    leaves: int = 8
+    depth: int = 3
+    """Facts that a condition tests, at most."""
+    least_support: int = 20
+    penalty: float = 3.0
+    """Lambda of the Newton gain G²/(H + lambda)."""
+    facts_looked_at: float = 0.7
+    """Share of the facts that each tree may use."""
+    most_listed: int = 6
+    """Words that one test may list."""
+    worth: float = 0.95
+    """A test is pruned if the branch keeps this share of its gain without it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A conjunction of bins and its Newton gain."""
+
+    bins: tuple[tuple[int, bytes], ...]
+    gain: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    bins: Bins
+    rows: IntArray
+    gain: float
+    """What the best split would add."""
+    sides: tuple[tuple[int, bytes], ...] = ()
+
+
+def branches(
+    table: BinnedTable,
+    gradient: FloatArray,
+    hessian: FloatArray,
+    rows: IntArray,
+    *,
+    options: TreeOptions,
+    generator: np.random.Generator,
+) -> list[Branch]:
+    """The branches of one tree on these rows, largest gain first."""
+    count = max(min(len(table.facts), _FEW_FACTS), round(len(table.facts) * options.facts_looked_at))
+    facts = np.sort(generator.choice(len(table.facts), count, replace=False))
+    grower = _Grower(table, gradient, hessian, facts, options)
+    found = {tuple(sorted(bins.items())) for bins in grower.grow(rows)}
+    pruned = (grower.pruned(dict(bins), rows) for bins in sorted(found))
+    best = {branch.bins: branch for branch in pruned if table.readable(dict(branch.bins), options.most_listed)}
+    return sorted(best.values(), key=lambda branch: (-branch.gain, branch.bins))
+
+
+class _Grower:
+    def __init__(
+        self, table: BinnedTable, gradient: FloatArray, hessian: FloatArray, facts: IntArray, options: TreeOptions
+    ) -> None:
+        self._table, self._gradient, self._hessian = table, gradient, hessian
+        self._facts, self._options = facts, options
+        self._bins = np.array([fact.bins for fact in table.facts])
+        self._words = np.array([bool(fact.words) for fact in table.facts])
+        self._gains: dict[tuple[tuple[int, bytes], ...], float] = {}
+
+    def grow(self, rows: IntArray) -> Iterator[Bins]:
+        """Grow best-first until there are enough leaves."""
+        live, leaves = [self._node({}, rows)], 1
+        while live and leaves < self._options.leaves:
+            node = max(live, key=lambda one: one.gain)
+            live.remove(node)
+            if node.gain <= 0:
+                return
+            leaves += len(node.sides) - 1
+            for place, inside in node.sides:
+                codes = self._table.codes[place][node.rows]
+                bins = {**node.bins, place: _both(node.bins.get(place), inside)}
+                child = node.rows[np.frombuffer(inside, dtype=np.bool_)[codes]]
+                yield bins
+                if leaves < self._options.leaves and self._table.readable(bins, self._options.most_listed):
+                    live.append(self._node(bins, child))
+
+    def pruned(self, bins: Bins, rows: IntArray) -> Branch:
+        """A branch without the tests that add little."""
+        gain = self._gain(bins, rows)
+        for place in sorted(bins):
+            rest = {other: inside for other, inside in bins.items() if other != place}
+            if rest and (without := self._gain(rest, rows)) >= self._options.worth * gain:
+                return self.pruned(rest, rows) if without > 0 else Branch(tuple(sorted(bins.items())), gain)
+        return Branch(tuple(sorted(bins.items())), gain)
+
+    def _gain(self, bins: Bins, rows: IntArray) -> float:
+        """The gain of a branch by itself, cached because branches share their parts."""
+        key = tuple(sorted(bins.items()))
+        if key not in self._gains:
+            inside = rows
+            for place, wanted in key:
+                inside = inside[np.frombuffer(wanted, dtype=np.bool_)[self._table.codes[place][inside]]]
+            g, h = float(self._gradient[inside].sum()), float(self._hessian[inside].sum())
+            self._gains[key] = g * g / (h + self._options.penalty)
+        return self._gains[key]
+
+    def _node(self, bins: Bins, rows: IntArray) -> _Node:
+        facts = self._facts if len(bins) < self._options.depth else np.intersect1d(self._facts, list(bins))
+        if not len(facts):
+            return _Node(bins, rows, 0.0)
+        g, h = self._gradient[rows], self._hessian[rows]
+        sums = self._sums(facts, rows, g, h)
+        order = _Order.of(sums, self._words[facts], self._bins[facts], self._options.penalty)
+        gains, cuts = self._best_cuts(sums, order)
+        gains -= float(g.sum()) ** 2 / (float(h.sum()) + self._options.penalty)
+        at = int(np.argmax(gains))
+        if not gains[at] > 0:
+            return _Node(bins, rows, 0.0)
+        inside = self._inside(int(facts[at]), int(cuts[at]), order.listed(at))
+        return _Node(bins, rows, float(gains[at]), self._sides(int(facts[at]), inside, rows))
+
+    def _sums(self, facts: IntArray, rows: IntArray, g: FloatArray, h: FloatArray) -> FloatArray:
+        """Gradient, hessian and row count in each bin of each fact, padded to the widest."""
+        widest = int(self._bins[facts].max())
+        if len(facts) * len(rows) <= _FEW_CELLS:
+            return self._sums_at_once(facts, rows, g, h, widest)
+        sums = np.zeros((3, len(facts), widest))
+        for at, place in enumerate(facts):
+            codes, bins = self._table.codes[place][rows], self._bins[place]
+            sums[0, at, :bins] = np.bincount(codes, g, bins)
+            sums[1, at, :bins] = np.bincount(codes, h, bins)
+            sums[2, at, :bins] = np.bincount(codes, minlength=bins)
+        return sums
+
+    def _sums_at_once(self, facts: IntArray, rows: IntArray, g: FloatArray, h: FloatArray, widest: int) -> FloatArray:
+        """The same in one call, which is faster for few rows."""
+        codes = self._table.codes[np.ix_(facts, rows)] + (np.arange(len(facts)) * widest)[:, None]
+        flat, cells = codes.reshape(-1), len(facts) * widest
+        parts = (
+            np.bincount(flat, np.tile(g, len(facts)), cells),
+            np.bincount(flat, np.tile(h, len(facts)), cells),
+            np.bincount(flat, minlength=cells),
+        )
+        return np.stack(parts).reshape(3, len(facts), widest).astype(np.float64)
+
+    def _best_cuts(self, sums: FloatArray, order: _Order) -> tuple[FloatArray, IntArray]:
+        """The best cut of each fact, and its gain."""
+        options = self._options
+        known = sums[:, :, 1:].copy()
+        known[:, order.words] = order.ordered(sums)
+        left = np.cumsum(known, axis=2)
+        left, right = left[:, :, :-1], left[:, :, -1:] - left[:, :, :-1]
+        gains = left[0] ** 2 / (left[1] + options.penalty) + right[0] ** 2 / (right[1] + options.penalty)
+        forbidden = np.minimum(left[2], right[2]) < options.least_support
+        forbidden[order.words] |= order.lists_too_many(gains.shape[1], options.most_listed)
+        gains[forbidden] = -np.inf
+        if not gains.shape[1]:
+            return np.full(len(gains), -np.inf), np.zeros(len(gains), dtype=np.int64)
+        cuts = np.argmax(gains, axis=1)
+        apart = sums[0, :, UNKNOWN] ** 2 / (sums[1, :, UNKNOWN] + options.penalty)
+        return gains[np.arange(len(gains)), cuts] + apart, cuts
+
+    def _inside(self, place: int, cut: int, order: IntArray | None) -> BoolArray:
+        """The bins on one side of a cut; for words, the side that lists fewer."""
+        inside = np.zeros(self._bins[place], dtype=np.bool_)
+        if order is None:
+            inside[1 : cut + 2] = True
+        else:
+            inside[order[cut + 1 :] if cut + 1 > len(order) - cut - 1 else order[: cut + 1]] = True
+        return inside
+
+    def _sides(self, place: int, inside: BoolArray, rows: IntArray) -> tuple[tuple[int, bytes], ...]:
+        """Both sides of a cut, and the rows with a missing value if there are enough."""
+        outside = ~inside
+        outside[UNKNOWN] = False
+        sides = [(place, inside.tobytes()), (place, outside.tobytes())]
+        unknown = np.zeros_like(inside)
+        unknown[UNKNOWN] = True
+        many = int((self._table.codes[place][rows] == UNKNOWN).sum()) >= self._options.least_support
+        return (
+            (*sides, (place, unknown.tobytes())) if many and self._table.facts[place].may_be_missing else tuple(sides)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """The bins of categorical facts in order of risk, so that one cut splits them."""
+
+    words: IntArray
+    """Which of the facts are words."""
+    places: IntArray
+    """For each of them its bins in order."""
+    counts: IntArray
+    """How many of these have cases. The last bin holds all rare words and is never listed."""
+
+    @classmethod
+    def of(cls, sums: FloatArray, are_words: BoolArray, bins: IntArray, penalty: float) -> _Order:
+        words = np.flatnonzero(are_words)
+        gradient, curvature, cases = sums[:, words]
+        listed = (cases > 0) & (np.arange(sums.shape[2]) < bins[words][:, None] - 1)
+        listed[:, UNKNOWN] = False
+        risk = np.where(listed, gradient / (curvature + penalty + _PULL), np.inf)
+        return cls(words, np.argsort(risk, axis=1, kind="stable"), listed.sum(axis=1))
+
+    def listed(self, at: int) -> IntArray | None:
+        """The bins of one fact in order; None if it is not categorical."""
+        row = int(np.searchsorted(self.words, at))
+        is_word = row < len(self.words) and self.words[row] == at
+        return self.places[row, : self.counts[row]] if is_word else None
+
+    def ordered(self, sums: FloatArray) -> FloatArray:
+        """The sums of the facts that are words, in order; nothing for bins that are not listed."""
+        taken = np.take_along_axis(sums[:, self.words], self.places[None], axis=2)
+        there: BoolArray = np.arange(sums.shape[2]) < self.counts[:, None]
+        return (taken * there)[:, :, :-1]
+
+    def lists_too_many(self, cuts: int, most: int) -> BoolArray:
+        """The cuts at which the shorter side would list more than `most` words."""
+        left = np.arange(1, cuts + 1)
+        too_many: BoolArray = np.minimum(left, self.counts[:, None] - left) > most
+        return too_many
+
+
+def _both(one: bytes | None, other: bytes) -> bytes:
+    if one is None:
+        return other
+    return (np.frombuffer(one, dtype=np.bool_) & np.frombuffer(other, dtype=np.bool_)).tobytes()

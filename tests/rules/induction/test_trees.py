@@ -1,0 +1,130 @@
+"""The branches of a small tree: short, sorted by gain, without idle tests."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from acefraud.core.condition import MAX_TESTS, Condition, Op, Test
+from acefraud.core.table import Columns, FactTable
+from acefraud.rules.induction import trees
+from acefraud.rules.induction.bins import BinnedTable, BinOptions, cut_facts
+from acefraud.rules.induction.trees import Branch, TreeOptions, _Grower, branches
+
+Column = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+EVERY_FACT = TreeOptions(facts_looked_at=1.0)
+SHOPS = tuple(f"shop {place:02}" for place in range(30))
+
+
+def traffic(seed: int, count: int = 3000) -> FactTable:
+    dice = np.random.default_rng(seed)
+    noise = dice.normal(0, 1, count)
+    noise[dice.random(count) < 0.2] = np.nan
+    numbers = {"amount_paid": dice.uniform(0, 1000, count), "risk_score": dice.uniform(0, 10, count), "noise": noise}
+    shops = dice.integers(0, len(SHOPS), count).astype(np.int32)
+    return FactTable.of_columns(Columns(numbers, {}, {"shop_kind": (shops, SHOPS)}), count)
+
+
+def grown(table: FactTable, labels: Mask, options: TreeOptions = EVERY_FACT) -> tuple[BinnedTable, list[Branch]]:
+    rows = BinnedTable.of(cut_facts(table, labels, BinOptions()), table)
+    p = labels.mean()
+    gradient, hessian = labels - p, np.full(len(labels), p * (1 - p))
+    every = np.arange(len(labels))
+    return rows, branches(rows, gradient, hessian, every, options=options, generator=np.random.default_rng(0))
+
+
+def conditions(table: FactTable, labels: Mask, options: TreeOptions = EVERY_FACT) -> list[Condition]:
+    rows, found = grown(table, labels, options)
+    return [rows.condition(dict(branch.bins)) for branch in found]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_branches_are_short_and_sorted_by_gain(seed: int) -> None:
+    table = traffic(seed)
+    risky = np.random.default_rng(seed).random(30) < 0.5
+    shops, _ = table.categories("shop_kind")
+    hot = risky[shops] & (table.numbers("amount_paid") > 400)
+    labels = np.random.default_rng(seed + 1).random(len(table)) < np.where(hot, 0.4, 0.05)
+    rows, found = grown(table, labels, TreeOptions(facts_looked_at=1.0, leaves=30, depth=4))
+    assert found
+    assert [branch.gain for branch in found] == sorted((branch.gain for branch in found), reverse=True)
+    for branch in found:
+        condition = rows.condition(dict(branch.bins))
+        assert 1 <= len(condition.tests) <= MAX_TESTS
+        for test in condition.tests:
+            assert not isinstance(test.value, tuple) or len(test.value) <= EVERY_FACT.most_listed, str(test)
+        mask = condition.holds_in(table)
+        g, p = float((labels - labels.mean())[mask].sum()), float(labels.mean())
+        assert branch.gain == pytest.approx(g * g / (mask.sum() * p * (1 - p) + EVERY_FACT.penalty))
+        assert mask.sum() >= EVERY_FACT.least_support
+
+
+def test_a_set_of_words_is_found() -> None:
+    table = traffic(1)
+    shops, _ = table.categories("shop_kind")
+    risky = np.isin(shops, [3, 11, 20, 27])
+    labels = np.random.default_rng(0).random(len(table)) < np.where(risky, 0.5, 0.02)
+    wanted = Condition.of(Test("shop_kind", Op.IN, (SHOPS[3], SHOPS[11], SHOPS[20], SHOPS[27])))
+    assert conditions(table, labels)[0] == wanted
+
+
+def test_a_test_that_adds_nothing_is_left_out() -> None:
+    # The amount decides alone; the first cut of the tree may fall elsewhere, but no branch keeps an idle test.
+    table = traffic(2)
+    labels = table.numbers("amount_paid") > 900
+    for condition in conditions(table, labels):
+        assert condition.facts == {"amount_paid"}
+
+
+def test_rows_that_do_not_know_a_fact_are_a_branch_of_their_own() -> None:
+    table = traffic(3)
+    labels = np.random.default_rng(0).random(len(table)) < np.where(table.known("noise"), 0.02, 0.4)
+    assert Condition.of(Test("noise", Op.MISSING)) in conditions(table, labels)
+
+
+def test_what_a_text_does_not_mention_is_no_branch() -> None:
+    count = 2000
+    dice = np.random.default_rng(0)
+    ages = dice.uniform(0, 500, count)
+    ages[dice.random(count) < 0.3] = np.nan
+    table = FactTable.of_columns(Columns({"account_age_days": ages}), count)
+    labels = dice.random(count) < np.where(np.isnan(ages), 0.4, 0.02)
+    assert all(test.op is not Op.MISSING for one in conditions(table, labels) for test in one.tests)
+
+
+def test_no_branch_holds_on_fewer_cases_than_asked_for() -> None:
+    table = traffic(4)
+    labels = np.zeros(len(table), dtype=np.bool_)
+    labels[np.argsort(table.numbers("amount_paid"))[-10:]] = True
+    for condition in conditions(table, labels, TreeOptions(facts_looked_at=1.0, least_support=50)):
+        assert condition.holds_in(table).sum() >= 50
+
+
+def test_a_tree_looks_at_some_of_the_facts_only() -> None:
+    table = traffic(5)
+    labels = np.random.default_rng(0).random(len(table)) < 0.2
+    assert (
+        len({fact for one in conditions(table, labels, TreeOptions(facts_looked_at=0.25)) for fact in one.facts}) == 1
+    )
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 400, 3000])
+@pytest.mark.parametrize("facts", [[0], [1, 3], [0, 1, 2, 3]])
+def test_few_rows_are_added_up_to_the_same_as_many(
+    count: int, facts: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = traffic(6)
+    dice = np.random.default_rng(count)
+    rows = BinnedTable.of(cut_facts(table, dice.random(len(table)) < 0.2, BinOptions()), table)
+    assert len({fact.bins for fact in rows.facts}) > 1
+    gradient, hessian = dice.normal(size=len(table)), dice.random(len(table))
+    grower = _Grower(rows, gradient, hessian, np.arange(len(rows.facts)), EVERY_FACT)
+    places, some = np.array(facts), np.sort(dice.choice(len(table), count, replace=False))
+    given = places, some, gradient[some], hessian[some]
+    at_once = grower._sums_at_once(*given, max(rows.facts[place].bins for place in facts))
+    monkeypatch.setattr(trees, "_FEW_CELLS", -1)
+    one_by_one = grower._sums(*given)
+    assert at_once.dtype == one_by_one.dtype
+    assert at_once.tolist() == one_by_one.tolist()
