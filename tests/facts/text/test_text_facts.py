@@ -7,9 +7,8 @@ import pytest
 from acefraud.core.fact_names import NAMED_FACTS
 from acefraud.core.package_data import read_package_toml
 from acefraud.errors import ConfigurationError
-from acefraud.facts.text import ages, counts, flags, merchant, money, patterns, places, read_facts, time_of_day
+from acefraud.facts.text import categories, fact_patterns, flags, patterns, read_facts
 from acefraud.facts.text.document import Document
-from acefraud.facts.text.fact_patterns import FactPattern
 
 N = None
 CASES: list[tuple[str, dict[str, object]]] = [
@@ -314,10 +313,8 @@ def test_cues_never_keep_a_search_from_finding() -> None:
 
 
 def test_every_pattern_is_part_of_the_index() -> None:
-    themes = (ages, counts, time_of_day, merchant, money, places)
-    tables = [table for theme in themes for table in vars(theme).values() if isinstance(table, tuple)]
-    used = [one.pattern for table in tables for one in table if isinstance(one, FactPattern)]
-    used += [flag.pattern for flag in flags.FLAGS] + [pattern for pattern, _ in merchant._CATEGORIES.values()]
+    used = [one.pattern for theme in fact_patterns.THEMES.values() for one in theme]
+    used += [flag.pattern for flag in flags.FLAGS] + [pattern for pattern, _ in categories._CATEGORIES.values()]
     assert len(used) > 100
     assert set(used) <= set(patterns._PATTERNS)
 
@@ -359,7 +356,7 @@ def test_a_flag_that_is_no_named_fact_is_refused() -> None:
         tables.flag("levitating")
 
 
-@pytest.mark.parametrize("name", ["flags.toml", "categories.toml", "log_keys.toml", "places.toml"])
+@pytest.mark.parametrize("name", ["statements.toml", "flags.toml", "categories.toml", "log_keys.toml", "places.toml"])
 def test_a_vocabulary_file_that_is_not_as_expected_is_named(name: str) -> None:
     with pytest.raises(ConfigurationError, match=f"vocabulary/{name}"):
         read_package_toml("acefraud.facts.text", f"vocabulary/{name}", dict[str, int])

@@ -5,8 +5,8 @@ Where to add what a text can say:
 - a phrase for a flag that exists: ``vocabulary/flags.toml``;
 - a merchant category, a channel or a payment method: ``vocabulary/categories.toml``;
 - a key of log lines (``amt=1250.00``): ``vocabulary/log_keys.toml``; a place: ``vocabulary/places.toml``;
-- a number: a `states(...)` pattern in the module of its theme (`ages`, `counts`, `money`, `merchant`, `places`,
-  `time_of_day`). ``{money}``, ``{duration}`` and the like stand for a figure; `figures` finds them;
+- a number: an entry of its theme in ``vocabulary/statements.toml``. ``{money}``, ``{duration}`` and the like stand for
+  a figure; `figures` finds them, and `getters` turns them into the value of a fact;
 - a fact with a new name: first a table in ``core/fact_names.toml``.
 
 Then add an example to ``tests/facts/text/test_text_facts.py`` and raise `READER` in ``facts/extraction.py``, because

@@ -1,31 +1,18 @@
-"""Fact patterns: a text pattern with ``{money}`` and the like in it, and how its figures become facts."""
+"""Fact patterns: the entries of ``vocabulary/statements.toml``, by theme, and how they are read from a document."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated
 
+from pydantic import AfterValidator, BaseModel
+
+from acefraud.core.package_data import read_package_toml
 from acefraud.core.transaction import FactValue
 
 from .document import Document
-from .figures import Figure
-from .patterns import TextPattern, search_pattern, text_pattern
-
-
-class Found(NamedTuple):
-    """One match of a pattern and the figures within it, in order."""
-
-    match: re.Match[str]
-    within: list[Figure]
-
-    def figures(self, *kinds: str) -> list[Figure]:
-        """The figures of these kinds within the match, in order."""
-        return [figure for figure in self.within if figure.kind in kinds]
-
-
-Getter = Callable[[Found], FactValue | None]
+from .getters import GETTERS, Found, Getter
+from .patterns import PatternText, TextPattern, fill, search_pattern, text_pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +39,7 @@ class FactPattern:
             if unless and unless.search(document.plain, document.segment_start(start), end):
                 continue
             found = Found(match, within)
-            currency = min((figure.currency for figure in found.figures("money", "money_range")), default="")
+            currency = min((figure.currency for figure in found.sums), default="")
             for fact, value in self.facts:
                 said = value(found) if callable(value) else value
                 if said is not None:
@@ -61,34 +48,44 @@ class FactPattern:
                 document.take(start, end)
 
 
-def states(pattern: str, *, unless: str = "", tier: int = 0, **facts: FactValue | Getter) -> FactPattern:
-    """A fact pattern: ``states("rated {rating}", merchant_rating=middle("rating"))``."""
-    stop = search_pattern(unless) if unless else None
-    return FactPattern(text_pattern(pattern), tuple(facts.items()), stop, tier)
+def _getter(value: bool | float | str) -> FactValue | Getter:
+    if not isinstance(value, str):
+        return value
+    if value not in GETTERS:
+        raise ValueError(f"expected one of {', '.join(GETTERS)}")
+    return GETTERS[value]
 
 
-def middle(*kinds: str) -> Getter:
-    """Gets the first figure of these kinds in the match; of a range, its middle."""
-
-    def get(found: Found) -> FactValue | None:
-        figures = found.figures(*kinds)
-        return round(figures[0].middle, 6) if figures else None
-
-    return get
+class _Statement(BaseModel, extra="forbid"):
+    pattern: PatternText
+    unless: PatternText = ""
+    tier: int = 0
+    facts: dict[str, Annotated[bool | float | str, AfterValidator(_getter)]] = {}
 
 
-def count_or_zero(found: Found) -> FactValue | None:
-    """The count in the match, or zero where the match says "no" or "never" instead."""
-    figures = found.figures("count", "count_range")
-    return figures[0].middle if figures else 0.0
+class _Statements(BaseModel, extra="forbid"):
+    """The content of ``vocabulary/statements.toml``, which explains the keys."""
+
+    parts: dict[str, PatternText]
+    themes: dict[str, list[_Statement]]
+
+    def pattern(self, said: _Statement) -> FactPattern:
+        """An entry of the file with its parts filled in."""
+        unless = search_pattern(fill(said.unless, self.parts)) if said.unless else None
+        return FactPattern(text_pattern(fill(said.pattern, self.parts)), tuple(said.facts.items()), unless, said.tier)
 
 
-days = middle("duration", "day_word")
-count = middle("count", "count_range")
+_FILE = read_package_toml("acefraud.facts.text", "vocabulary/statements.toml", _Statements)
+THEMES = {theme: tuple(_FILE.pattern(said) for said in entries) for theme, entries in _FILE.themes.items()}
 
 
-def read_all(patterns: Iterable[FactPattern], document: Document) -> None:
-    """Apply patterns in their order: an earlier one takes the figures that it understands."""
-    for one in patterns:
+def part(name: str) -> str:
+    """A part of patterns that is also used on its own."""
+    return fill(_FILE.parts[name], _FILE.parts)
+
+
+def read_theme(theme: str, document: Document) -> None:
+    """Apply the patterns of a theme in their order: an earlier one takes the figures that it understands."""
+    for one in THEMES[theme]:
         if document.may_begin(one.pattern):
             one.read(document)

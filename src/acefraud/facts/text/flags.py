@@ -17,7 +17,7 @@ from acefraud.errors import ConfigurationError
 
 from .document import Document
 from .figures import MARKERS
-from .patterns import PatternText, TextPattern, search_pattern, text_pattern
+from .patterns import PatternText, TextPattern, fill, search_pattern, text_pattern
 
 # Between a negation and what it denies are a few words at most, and none that opens a new thought.
 _WORD = (
@@ -98,13 +98,8 @@ class _FlagTables(BaseModel, extra="forbid"):
         # "fails" is tried first where both could match
         groups = {"fails": fails, "holds": [*said.holds, said_true], "also": known.also}
         pattern = "|".join(f"(?P<{group}>{'|'.join(phrases)})" for group, phrases in groups.items() if phrases)
-        unless = search_pattern(self._filled(said.unless)) if said.unless else None
-        return Flag(name, text_pattern(self._filled(pattern), not_after=r"[\w-]", not_before=r"\w"), unless)
-
-    def _filled(self, pattern: str) -> str:
-        for name, part in self.parts.items():
-            pattern = pattern.replace(f"{{{name}}}", part)
-        return pattern
+        unless = search_pattern(fill(said.unless, self.parts)) if said.unless else None
+        return Flag(name, text_pattern(fill(pattern, self.parts), not_after=r"[\w-]", not_before=r"\w"), unless)
 
 
 _TABLES = read_package_toml("acefraud.facts.text", "vocabulary/flags.toml", _FlagTables)

@@ -19,16 +19,16 @@ from pydantic import AfterValidator
 from .figures import MARKERS, PIECE
 
 _ALL_MARKERS = f"{MARKERS['money']}-{MARKERS['identifier']}"
-PLACEHOLDERS: dict[str, str] = {f"{{{kind}}}": marker for kind, marker in MARKERS.items()} | {
-    "{sum}": f"[{MARKERS['money']}{MARKERS['count']}]",
-    "{number}": f"[{MARKERS['count']}{MARKERS['count_range']}]",
-    "{ago}": rf"(?:{MARKERS['duration']} (?:ago|earlier|before|prior|back)\b|{MARKERS['day_word']})",
-    "{about}": r"(?:(?:only|just|about|around|approx\.?|approximately|roughly|some|over|under|nearly|almost|barely"
+PLACEHOLDERS: dict[str, str] = MARKERS | {
+    "sum": f"[{MARKERS['money']}{MARKERS['count']}]",
+    "number": f"[{MARKERS['count']}{MARKERS['count_range']}]",
+    "ago": rf"(?:{MARKERS['duration']} (?:ago|earlier|before|prior|back)\b|{MARKERS['day_word']})",
+    "about": r"(?:(?:only|just|about|around|approx\.?|approximately|roughly|some|over|under|nearly|almost|barely"
     r"|less than|more than|at least|near|close to|in the region of) |~ ?){0,2}",
-    "{window}": rf"(?: (?:were |was |made |filed |all )?(?:in|within|over|during) (?:the |a |just |only |under )*"
+    "window": rf"(?: (?:were |was |made |filed |all )?(?:in|within|over|during) (?:the |a |just |only |under )*"
     rf"(?:last |past |previous |preceding )?{MARKERS['duration']}| annually| (?:a|per|each) year)?",
-    "{gap}": rf"[^.,;!?\n{_ALL_MARKERS}]{{0,40}}?",
-    "{money_list}": rf"{MARKERS['money']}(?:(?:,? and |, ?| ?; ?| ?/ ?| ?-?> ?|,? then |,? up"
+    "gap": rf"[^.,;!?\n{_ALL_MARKERS}]{{0,40}}?",
+    "money_list": rf"{MARKERS['money']}(?:(?:,? and |, ?| ?; ?| ?/ ?| ?-?> ?|,? then |,? up"
     rf" to ){MARKERS['money']}){{1,60}}",
 }
 """What a pattern can say in place of a figure, and wording around figures that many patterns share."""
@@ -38,11 +38,16 @@ PatternText = Annotated[str, AfterValidator(lambda text: "".join(line.lstrip(" "
 """A pattern in a vocabulary file. Line breaks are ignored, together with the indentation after them."""
 
 
+def fill(pattern: str, parts: dict[str, str]) -> str:
+    """A pattern with the parts that it names. A part may name parts that come before it."""
+    for name, part in reversed(parts.items()):
+        pattern = pattern.replace(f"{{{name}}}", part)
+    return pattern
+
+
 def expand(pattern: str) -> str:
     """A pattern with its placeholders filled in."""
-    for name, meaning in PLACEHOLDERS.items():
-        pattern = pattern.replace(name, meaning)
-    return pattern
+    return fill(pattern, PLACEHOLDERS)
 
 
 @dataclass(eq=False)

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from acefraud.core.package_data import read_package_toml
 
 from .document import Document
-from .fact_patterns import FactPattern, middle, read_all, states
+from .fact_patterns import read_theme
 from .flags import stance
 from .patterns import search_pattern, text_pattern
 
@@ -59,14 +59,6 @@ _USUAL_CUE = re.compile(
 )
 _NOW_CUE = search_pattern(
     r"\bthis (?:{count}|(?:one|time|payment|purchase|transaction|order|charge)\b)|\b(?:now|currently)\b|{day_word}"
-)
-_RULES: tuple[FactPattern, ...] = (
-    states(r"(?:distance(?: from home)?(?: is|:|=){0,2} ?)?{about}{distance}", distance_km=middle("distance")),
-    states(
-        r"{number} (?:[a-z]+ )?(?:trips?|visits|flights) to{gap} (?:in|over|during) the (?:last|past) {duration}",
-        travel=True,
-    ),
-    states(r"{number} (?:[a-z]+ )?(?:trips?|visits|flights) to ", travel=True),
 )
 _RISKY = tuple(
     (fact, text_pattern("|".join(names), not_before=r"\w"))
@@ -138,7 +130,7 @@ def _compare(document: Document) -> None:
 
 def read_places(document: Document) -> None:
     """Distance, risky places, and whether the place has changed."""
-    read_all(_RULES, document)
+    read_theme("places", document)
     for fact, named in _RISKY:
         for match in document.matches(named):
             start, end = match.span()

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 
 from acefraud.core.transaction import FactValue
 
-from .ages import read_ages
-from .counts import read_counts, read_history
+from .categories import read_categories
 from .document import Document, Statement
+from .fact_patterns import read_theme
 from .flags import read_flags
 from .log_lines import read_log_lines
-from .merchant import read_categories, read_merchant
-from .money import read_amount, read_multiples, read_usual
+from .money import read_amount
 from .places import read_places
 from .time_of_day import is_night, read_clock
 
@@ -49,21 +48,13 @@ def read_facts(text: str) -> TextFacts:
     """
     document = Document(text)
     # The more specific wording reads first and takes its figures, so that the plainer wording cannot misuse them.
-    for theme in (
-        read_log_lines,
-        read_merchant,
-        read_ages,
-        read_multiples,
-        read_usual,
-        read_counts,
-        read_amount,
-        read_history,
-        read_clock,
-        read_flags,
-        read_categories,
-        read_places,
-    ):
-        theme(document)
+    read_log_lines(document)
+    for theme in ("merchant", "ages", "multiples", "usual", "counts"):
+        read_theme(theme, document)
+    read_amount(document)
+    read_theme("history", document)
+    for read in (read_clock, read_flags, read_categories, read_places):
+        read(document)
     facts, used, disputed = _settle(document.statements)
     _derive(facts, {statement.fact: statement.currency for statement in used})
     spans = tuple((statement.fact, *document.origins(statement.start, statement.end)) for statement in used)

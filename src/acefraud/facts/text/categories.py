@@ -1,86 +1,14 @@
-"""The merchant: its rating, the fraud reports on it and what it sells; the channel and the payment method.
-
-The words for categories, channels and payment methods are in ``vocabulary/categories.toml``.
-"""
+"""What the merchant sells, the channel and the payment method. The words are in ``vocabulary/categories.toml``."""
 
 from __future__ import annotations
 
 import re
 
 from acefraud.core.package_data import read_package_toml
-from acefraud.core.transaction import FactValue
 
 from .document import Document
-from .fact_patterns import FactPattern, Found, count_or_zero, days, middle, read_all, states
 from .flags import stance
 from .patterns import PatternText, TextPattern, search_pattern, text_pattern
-
-_REPORTS = r"(?:fraud|scam|fraud-related) (?:reports?|complaints?|alerts?|flags?|cases?)"
-_AGAINST = (
-    r"(?:reports?|complaints?) (?:of fraud|against|about|on) ?(?:the |this |it)?(?: ?(?:merchant|seller|shop"
-    r"|store|retailer))?"
-)
-_WHEN = (
-    r"(?:,? \(?(?:[a-z]+ ){0,5}?(?:in|within|over|during|from) (?:the )?(?:last |past |previous |preceding"
-    r" )?{duration}(?! ago)"
-    r"|,? {about}{duration} ago|,? (?:last|past) {duration})?"
-)
-
-
-def _window(found: Found) -> FactValue | None:
-    return days(found) if count_or_zero(found) else None
-
-
-def _five_at_most(found: Found) -> FactValue | None:
-    """A bare figure is a rating out of five only where it can be one."""
-    figures = found.figures("count")
-    return figures[0].low if figures and figures[0].low <= 5 else None
-
-
-_OTHER_SCORES = (
-    r"\b(?:user|buyer|customer|client|credit|risk|trust|fraud)(?:'s)? (?:rating|score|rated|is rated|has a rating"
-    r"|with a rating)"
-    r"|risk|confidence"
-)
-_RULES: tuple[FactPattern, ...] = (
-    states(
-        rf"(?:over|in|within|during) (?:the )?(?:last |past |previous )?{{duration}},? (?:[a-z]+"
-        rf" ){{0,5}}?(?:{{number}}|no|zero)"
-        rf" (?:new |separate )?(?:{_REPORTS}|{_AGAINST})",
-        fraud_reports=count_or_zero,
-        fraud_report_window_days=_window,
-    ),
-    states(
-        rf"(?:{{number}}|no|zero|without|free of|never any) (?:(?!attempts|and |no |with )[a-z]+ ){{0,2}}?(?:{_REPORTS}"
-        rf"|{_AGAINST}){_WHEN}",
-        fraud_reports=count_or_zero,
-        fraud_report_window_days=_window,
-    ),
-    states(
-        rf"(?:{_REPORTS}|{_AGAINST})(?: on file| on record)? ?(?:[:=]|is|are|count) ?(?:{{number}}|none"
-        rf"|no\b)(?: \({{duration}}\)|{_WHEN})",
-        fraud_reports=count_or_zero,
-        fraud_report_window_days=_window,
-    ),
-    states(
-        rf"reported (?:for fraud )?{{number}} times(?: for fraud)?{_WHEN}",
-        fraud_reports=count_or_zero,
-        fraud_report_window_days=_window,
-    ),
-    states(r"never (?:been )?reported for fraud", fraud_reports=0.0),
-    states(
-        r"(?:rated|rating|stars?|score)?(?: is| of| was|:|=){0,2} ?{rating}",
-        unless=_OTHER_SCORES,
-        merchant_rating=middle("rating"),
-    ),
-    states(r"(?:an?|its) {count} rating\b", unless=_OTHER_SCORES, merchant_rating=_five_at_most),
-    states(
-        r"(?:merchant|seller|shop|store|vendor|retailer)?(?:'s)? ?(?:rated|rating)(?: is| of| was|:"
-        r"|=){0,2} ?(?:a )?{count}(?! ?(?:/ ?{number}(?! [a-z])|out of|of|%)|\w| (?!and |but |with |by |while |/)\w)",
-        unless=_OTHER_SCORES,
-        merchant_rating=_five_at_most,
-    ),
-)
 
 _TABLES = read_package_toml("acefraud.facts.text", "vocabulary/categories.toml", dict[str, dict[str, PatternText]])
 _CATEGORIES: dict[str, tuple[TextPattern, list[str]]] = {
@@ -120,11 +48,6 @@ def _is_habit(document: Document, start: int, end: int) -> bool:
     if before >= 0 and _OWN_VERB.search(document.plain, before, last):
         first = before
     return _HABIT.regex.search(document.plain, first, last) is not None
-
-
-def read_merchant(document: Document) -> None:
-    """Rating and fraud reports."""
-    read_all(_RULES, document)
 
 
 def read_categories(document: Document) -> None:
