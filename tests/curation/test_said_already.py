@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 
 import pytest
@@ -105,16 +105,26 @@ def test_a_large_book_is_searched_hundreds_of_times_faster_than_by_sequence_matc
     curator = Curator()
     curator.said_already(texts[0], NODE, playbook)
 
-    start = time.perf_counter()
-    for text in texts[10_000:]:
-        curator.said_already(text, NODE, playbook)
-    ours = (time.perf_counter() - start) / 50
-    start = time.perf_counter()
-    for text in texts[10_000:]:
-        for other in texts[:20]:
-            SequenceMatcher(None, text.lower(), other.lower()).ratio()
-    theirs = (time.perf_counter() - start) / 50 / 20 * 10_000
-    assert theirs > 300 * ours
+    def search() -> None:
+        for text in texts[10_000:]:
+            curator.said_already(text, NODE, playbook)
+
+    def search_a_fivehundredth() -> None:
+        for text in texts[10_000:]:
+            for other in texts[:20]:
+                SequenceMatcher(None, text.lower(), other.lower()).ratio()
+
+    assert 500 * least_seconds(search_a_fivehundredth) > 300 * least_seconds(search)
+
+
+def least_seconds(work: Callable[[], None]) -> float:
+    """Processor time of the quickest of three turns: what other processes cost is not counted."""
+    taken = []
+    for _ in range(3):
+        start = time.process_time()
+        work()
+        taken.append(time.process_time() - start)
+    return min(taken)
 
 
 LETTERS = st.text(st.sampled_from("abAB İßŉ1é漢\U0001f600"), min_size=1, max_size=12)

@@ -746,6 +746,7 @@ class LoopbackServer:
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop
         self._stop: asyncio.Event
+        self._released: asyncio.Event
         self.script = script or Script()
 
     @property
@@ -765,10 +766,18 @@ class LoopbackServer:
         """Calls and tokens; with `delivered`, only of the replies that went out whole."""
         return total(call for call in list(self.log) if call.delivered or not delivered)
 
-    def wait_for_calls(self, count: int, timeout: float = 5.0) -> bool:
+    def wait_for_calls(self, count: int, timeout: float = 60.0) -> bool:
         """Wait until so many calls have arrived. False where the time ran out."""
         with self._heard:
             return self._heard.wait_for(lambda: len(self.log) >= count, timeout)
+
+    def hold(self) -> None:
+        """Answer nothing until `release`, so that calls gather."""
+        self._loop.call_soon_threadsafe(self._released.clear)
+
+    def release(self) -> None:
+        """Answer the calls that were held, and those to come."""
+        self._loop.call_soon_threadsafe(self._released.set)
 
     # starting and stopping
 
@@ -802,7 +811,8 @@ class LoopbackServer:
             raise self.failure
 
     async def _serve(self, bound: socket.socket) -> None:
-        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        self._loop, self._stop, self._released = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+        self._released.set()
         listener = await self._loop.create_server(lambda: Connection(self), sock=bound, backlog=512)
         self._started.set()
         await self._stop.wait()
@@ -828,6 +838,7 @@ class LoopbackServer:
             made = self._answer(call, asked, script)
             if call.misbehaviour == "hang":
                 await asyncio.Event().wait()
+            await self._released.wait()
             if script.delay:
                 await asyncio.sleep(script.delay)
             call.status = made.status

@@ -36,7 +36,7 @@ BULLETS = [
     Bullet(id="b-22222222", content="A device of many months", argues=Verdict.APPROVE),
     Bullet(id="b-33333333", content="Look twice"),
 ]
-ONCE = ClientOptions(attempts=1, timeout=5.0)
+ONCE = ClientOptions(attempts=1, timeout=60.0)
 
 
 def assess(
@@ -286,7 +286,7 @@ def test_trouble_is_never_a_verdict(
     loopback: Loopback, style: Style, misbehaviour: str, kind: type[ModelError]
 ) -> None:
     server = loopback(misbehave={misbehaviour: 1.0}, retry_after="0.01")
-    waiting = 0.2 if misbehaviour == "hang" else 5.0
+    waiting = 0.2 if misbehaviour == "hang" else 60.0
     with pytest.raises(ModelError) as raised:
         assess(server, style=style, options=ClientOptions(attempts=2, first_wait=0.0, timeout=waiting))
     assert type(raised.value) is kind

@@ -174,7 +174,7 @@ def test_no_secret_is_on_the_wire(loopback: Loopback, style: str, declared: str)
     server = loopback(misbehave={"wrong_shape": [1, 3, 5]})
     mask, also = (Masker(sensitive=["segment"]), ()) if declared == "by the mapping" else (None, ("Segment",))
     chosen = ModelSettings(
-        **MODELS, base_url=server.base_url, style=style, cache=None, attempts=1, timeout=5.0, sensitive=also
+        **MODELS, base_url=server.base_url, style=style, cache=None, attempts=1, timeout=60.0, sensitive=also
     )
     roles = build_model_roles(chosen, mask=mask)
 

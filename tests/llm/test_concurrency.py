@@ -22,6 +22,7 @@ pytestmark = pytest.mark.enable_socket
 CALLS = 64
 AT_ONCE = 16
 LONGEST_GAP = 1.0
+ATTEMPTS = 3
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +52,17 @@ async def longest_gap(work: Awaitable[Any], every: float = 0.005) -> tuple[float
 
 
 def measured(server: LoopbackServer, work: Callable[[Roles], Awaitable[Any]]) -> tuple[float, float]:
-    """The longest gap and the time taken, once connections and packages are there."""
+    """The longest gap and the time taken, once connections and packages are there.
+
+    The server answers nothing before as many calls as allowed have arrived. The task that tells it to answer runs on
+    the event loop of the calls: it gets its turn only if the calls under way leave the loop free.
+    """
+
+    async def release() -> None:
+        async with asyncio.timeout(60):
+            while server.in_flight < AT_ONCE:
+                await asyncio.sleep(0.005)
+        server.release()
 
     async def run() -> tuple[float, float]:
         roles = build_roles(on_server.chosen(server, concurrency=AT_ONCE))
@@ -59,11 +70,29 @@ def measured(server: LoopbackServer, work: Callable[[Roles], Awaitable[Any]]) ->
         try:
             await roles.agent.assess("a first call, which loads the packages", {}, (), None)
             server.in_flight_peak = 0
-            return await longest_gap(work(roles))
+            server.hold()
+            return await longest_gap(asyncio.gather(work(roles), release()))
         finally:
             await roles.close()
 
     return asyncio.run(run())
+
+
+def check(server: LoopbackServer, work: Callable[[Roles], Awaitable[Any]]) -> float:
+    """How long the work took, in which as many calls as allowed were under way and the loop was free.
+
+    Another process may take the processor for a while, which looks like a gap, so one attempt without a gap is enough:
+    calls that block the loop block it in each.
+    """
+    gaps = []
+    for _ in range(ATTEMPTS):
+        gap, took = measured(server, work)
+        assert server.in_flight_peak == AT_ONCE
+        gaps.append(gap)
+        if gap <= LONGEST_GAP:
+            print(f"\n{CALLS} calls, {AT_ONCE} at once: {took:.2f} s, longest gap {gap:.3f} s")
+            return took
+    raise AssertionError(f"the event loop was not free: the longest gaps were {gaps} s")
 
 
 async def assess_all(roles: Roles) -> None:
@@ -79,32 +108,18 @@ async def decide_all(roles: Roles) -> None:
     assert len(decisions) == CALLS
 
 
-WORKS = [
-    assess_all,
-    pytest.param(
-        decide_all,
-    ),
-]
+WORKS = [assess_all, decide_all]
 
 
 @pytest.mark.parametrize("work", WORKS)
 def test_as_many_calls_as_allowed_are_under_way_and_the_loop_is_free(
     work: Callable[[Roles], Awaitable[None]], loopback: Loopback
 ) -> None:
-    server = loopback(delay=0.1)
-    gap, took = measured(server, work)
-    print(f"\n{CALLS} calls of 0.1 s, {AT_ONCE} at once: {took:.2f} s, longest gap {gap:.3f} s")
-    assert server.in_flight_peak == AT_ONCE
-    assert took >= 0.1 * CALLS / AT_ONCE
-    assert gap <= LONGEST_GAP
+    assert check(loopback(delay=0.1), work) >= 0.1 * CALLS / AT_ONCE
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("work", WORKS)
 def test_sixty_four_calls_of_a_second(work: Callable[[Roles], Awaitable[None]], loopback: Loopback) -> None:
-    server = loopback(delay=1.0)
-    gap, took = measured(server, work)
-    print(f"\n{CALLS} calls of 1 s, {AT_ONCE} at once: {took:.2f} s, longest gap {gap:.3f} s")
-    assert server.in_flight_peak == AT_ONCE
+    took = check(loopback(delay=1.0), work)
     assert took < CALLS / 2  # one after the other would take twice as long; `-s` prints what it really took
-    assert gap <= LONGEST_GAP

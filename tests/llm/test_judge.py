@@ -22,7 +22,7 @@ pytestmark = pytest.mark.enable_socket
 TEXT = "Paid $2,500 for gift cards over a VPN from a new device"
 
 
-def rule(server: LoopbackServer, output: str = "DECLINE", truth: str | None = None, timeout: float = 5.0) -> Judgement:
+def rule(server: LoopbackServer, output: str = "DECLINE", truth: str | None = None, timeout: float = 60.0) -> Judgement:
     async def play() -> Judgement:
         async with ModelClient(ClientOptions(attempts=1, timeout=timeout)) as client:
             judge = LLMJudge(ModelJudge(client, "openai:mine", base_url=server.base_url))
@@ -63,7 +63,7 @@ def test_with_the_truth_nothing_is_asked(loopback: Loopback, truth: str) -> None
 )  # fmt: skip
 def test_a_failed_call_leaves_it_unjudged(loopback: Loopback, misbehaviour: str) -> None:
     server = loopback(misbehave={misbehaviour: 1.0})
-    judgement = rule(server, timeout=0.2 if misbehaviour == "hang" else 5.0)
+    judgement = rule(server, timeout=0.2 if misbehaviour == "hang" else 60.0)
     assert judgement.ruling is Ruling.UNJUDGED
     assert (judgement.is_correct, judgement.confidence) == (None, 0.0)
     assert judgement.reason.startswith("the judge failed: openai:mine")

@@ -46,7 +46,7 @@ RISKY = {"vpn": True, "emulator": True, "new_device": True, "failed_attempts": 4
 CALM = {"vpn": False, "new_device": False, "strong_authentication": True, "amount": 12.0}
 
 
-def run(server: LoopbackServer, work: Callable[[AsyncOpenAI], Awaitable[T]], timeout: float = 5.0) -> T:
+def run(server: LoopbackServer, work: Callable[[AsyncOpenAI], Awaitable[T]], timeout: float = 60.0) -> T:
     """What the work gives with a client that tries once."""
 
     async def inside() -> T:
@@ -65,7 +65,7 @@ async def ask(client: AsyncOpenAI, system: str, user: str, **more: Any) -> Any:
 
 
 def one(server: LoopbackServer, system: str = REASONED, user: str = shown(RISKY), **more: Any) -> Any:
-    timeout = more.pop("timeout", 5.0)
+    timeout = more.pop("timeout", 60.0)
     return run(server, lambda client: ask(client, system, user, **more), timeout)
 
 
@@ -239,18 +239,18 @@ def test_failing_answers(loopback: Loopback, name: str, error: str, status: int)
 
 
 def test_hang_and_trickle_outlast_the_clients_patience(loopback: Loopback) -> None:
-    server = loopback(misbehave={"hang": [1], "trickle": [2, 3]}, trickle_seconds=0.3)
+    server = loopback(misbehave={"hang": [1], "trickle": [2, 3]}, trickle_seconds=0.9)
     with pytest.raises(openai.APITimeoutError):
         one(server, timeout=0.1)
 
     async def impatient(client: AsyncOpenAI) -> None:
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(ask(client, REASONED, shown(RISKY)), 0.15)
+            await asyncio.wait_for(ask(client, REASONED, shown(RISKY)), 0.7)
 
-    run(server, impatient, timeout=0.1)  # each byte is in time, the whole is not
+    run(server, impatient, timeout=0.6)  # each byte is in time, the whole is not
     started = time.monotonic()
     assert content(server)["verdict"] == "DECLINE"
-    assert time.monotonic() - started >= 0.29
+    assert time.monotonic() - started >= 0.89
     assert [call.misbehaviour for call in server.log] == ["hang", "trickle", "trickle"]
     assert [call.delivered for call in server.log] == [False, False, True]
     assert server.in_flight == 0
@@ -341,12 +341,14 @@ def test_the_log_keeps_what_was_on_the_wire_and_adds_up(loopback: Loopback) -> N
 
 def test_many_slow_calls_at_once(loopback: Loopback) -> None:
     async def many(client: AsyncOpenAI) -> None:
-        await asyncio.gather(*(ask(client, DIRECT, str(n)) for n in range(64)))
+        asked = asyncio.gather(*(ask(client, DIRECT, str(n)) for n in range(64)))
+        assert await asyncio.to_thread(server.wait_for_calls, 64)
+        server.release()
+        await asked
 
-    server = loopback(delay=0.2)
-    started = time.monotonic()
-    run(server, many)
-    assert time.monotonic() - started < 2.0  # 12.8 s one after another
+    server = loopback()
+    server.hold()
+    run(server, many, timeout=60)
     assert server.in_flight_peak == 64
     assert server.in_flight == 0
 
@@ -365,7 +367,7 @@ def test_closing_ends_a_call_under_way(loopback_module: ModuleType, name: str) -
     started = time.monotonic()
     with loopback_module.LoopbackServer(script=script) as server:
         run(server, work, timeout=30)
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 20
     assert server.log[0].ended is not None
 
 
@@ -395,7 +397,7 @@ def test_as_a_program_it_prints_its_address_logs_and_stops(tmp_path: Path) -> No
         with pytest.raises(openai.APITimeoutError):
             one(server, timeout=0.1)
         process.send_signal(signal.SIGTERM)
-        assert process.communicate(timeout=5) == ("", "")
+        assert process.communicate(timeout=60) == ("", "")
     assert process.returncode == 0
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert [(line["n"], line["status"], line["misbehaviour"]) for line in lines] == [
@@ -420,11 +422,11 @@ def test_as_a_program_it_kills_once_when_the_call_arrives(tmp_path: Path) -> Non
         one(server)
         assert victim.poll() is None
         one(server)
-        assert victim.wait(timeout=5) == -signal.SIGKILL
+        assert victim.wait(timeout=60) == -signal.SIGKILL
         pid_file.write_text("1")
         one(server)
         process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=5) == ("", "")
+        assert process.communicate(timeout=60) == ("", "")
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert [(line["n"], line["killed"], line["status"]) for line in lines] == [
         (1, False, 200),

@@ -48,10 +48,13 @@ class Server:
         self.calls: list[Call] = []
         self.error: Exception | None = None
         self.seconds = 0.0
+        self.gate: asyncio.Event | None = None
 
     async def send(self, call: Call) -> Reply:
         self.calls.append(call)
         await asyncio.sleep(self.seconds)
+        if self.gate is not None:
+            await self.gate.wait()
         if self.error is not None:
             raise self.error
         if call.role is Role.EMBEDDING:
@@ -147,16 +150,19 @@ def test_equal_calls_in_flight_are_sent_once(store: ReplyStore) -> None:
 @pytest.mark.parametrize("failure", ["error", "cancelled"])
 def test_a_call_waits_for_an_equal_one_and_is_sent_if_that_one_fails(store: ReplyStore, failure: str) -> None:
     server = Server()
-    server.seconds = 0.01
+    server.seconds = 0.01  # the second call is still under way when the error is taken back
     cached = ReplyCache(server, store, UsageMeter())
 
     async def send_both() -> Reply:
+        server.gate = asyncio.Event()
         first, second = (asyncio.create_task(cached.send(call("same"))) for _ in range(2))
-        await asyncio.sleep(0.001)
+        while not server.calls:
+            await asyncio.sleep(0)
         if failure == "cancelled":
             first.cancel()
         else:
             server.error = ModelUnavailable("down")
+        server.gate.set()
         await asyncio.wait([first])
         server.error = None
         return await second

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import time
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from tests.growth import assert_linear
 
 from acefraud.core.transaction import Verdict
 from acefraud.llm.call import TokenLogprobs
@@ -56,10 +56,11 @@ def test_only_the_words_themselves_are_verdicts(text: str) -> None:
         assert said.value in text.upper()
 
 
-def test_a_long_reply_takes_no_time() -> None:
-    began = time.perf_counter()
-    assert verdict_in("." * 1_000_000 + "decline" + "." * 1_000_000 + " no") is None
-    assert time.perf_counter() - began < 1.0
+def test_a_long_reply_is_read_in_time_proportional_to_its_length() -> None:
+    def read(dots: int) -> None:
+        assert verdict_in("." * dots + "decline" + "." * dots + " no") is None
+
+    assert_linear(read, 200_000, 1_000_000)
 
 
 @given(spelled, st.data())

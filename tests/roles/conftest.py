@@ -29,4 +29,4 @@ def server(loopback: Loopback) -> LoopbackServer:
 @pytest.fixture
 def client() -> ModelClient:
     """Tries every call once, so that a failure is known at once."""
-    return ModelClient(ClientOptions(attempts=1, timeout=5.0))
+    return ModelClient(ClientOptions(attempts=1, timeout=60.0))

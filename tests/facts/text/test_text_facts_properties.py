@@ -6,12 +6,12 @@ import json
 import math
 import os
 import random
-import time
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.growth import assert_linear
 
 from acefraud.core.fact_names import NAMED_FACTS
 from acefraud.facts.text import TextFacts, read_facts
@@ -69,16 +69,7 @@ def test_long_mixtures_are_read_in_good_time() -> None:
 
 
 def _check_growth(text: str) -> None:
-    """Reading takes time in proportion to the length: quadratic time would be 25 times that of a fifth of the text."""
-    read_facts(text[:100])  # compiles the patterns
-    part, whole = (_seconds(one) for one in (text[: len(text) // 5], text))
-    assert whole < 15 * part + 0.1
-
-
-def _seconds(text: str) -> float:
-    began = time.process_time()
-    _check(text, read_facts(text))
-    return time.process_time() - began
+    assert_linear(lambda one: _check(one, read_facts(one)), text[: len(text) // 5], text)
 
 
 def _public_texts() -> list[str]:
