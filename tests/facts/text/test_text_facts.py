@@ -351,12 +351,16 @@ def test_openings_are_how_a_match_can_begin(pattern: str, openings: set[str]) ->
 
 
 def test_a_flag_that_is_no_named_fact_is_refused() -> None:
-    tables = flags._FlagTables.model_validate({"parts": {}, "flags": {"levitating": {"holds": ["floats"]}}})
+    tables = flags._FlagTables.model_validate(
+        {"parts": {}, "stance": {}, "flags": {"levitating": {"holds": ["floats"]}}}
+    )
     with pytest.raises(ConfigurationError, match="'levitating' is not a flag"):
         tables.flag("levitating")
 
 
-@pytest.mark.parametrize("name", ["statements.toml", "flags.toml", "categories.toml", "log_keys.toml", "places.toml"])
+@pytest.mark.parametrize(
+    "name", ["statements.toml", "figures.toml", "flags.toml", "categories.toml", "log_keys.toml", "places.toml"]
+)
 def test_a_vocabulary_file_that_is_not_as_expected_is_named(name: str) -> None:
     with pytest.raises(ConfigurationError, match=f"vocabulary/{name}"):
         read_package_toml("acefraud.facts.text", f"vocabulary/{name}", dict[str, int])

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 
-from acefraud.core.package_data import read_package_toml
-
 from .document import Document
 from .flags import stance
-from .patterns import PatternText, TextPattern, search_pattern, text_pattern
+from .patterns import TextPattern, search_pattern, text_pattern
+from .vocabulary import PatternText, read_vocabulary
 
-_TABLES = read_package_toml("acefraud.facts.text", "vocabulary/categories.toml", dict[str, dict[str, PatternText]])
+_TABLES = read_vocabulary("categories", dict[str, dict[str, PatternText]])
 _CATEGORIES: dict[str, tuple[TextPattern, list[str]]] = {
     fact: (
         text_pattern(

@@ -12,25 +12,9 @@ from .figures import MARKERS, Figure, find_figures
 from .patterns import TextPattern, survey
 
 # Typographic variants become plain characters, one for one, so that positions do not change.
-_PLAIN_FORMS = str.maketrans(
-    {
-        "\u2018": "'",
-        "\u2019": "'",
-        "\u201c": '"',
-        "\u201d": '"',
-        "\u00a0": " ",
-        "\u202f": " ",
-        "\u2009": " ",
-        "\t": " ",
-        "\u2010": "-",
-        "\u2011": "-",
-        "\u2012": "-",
-        "\u2013": "-",
-        "\u2014": "-",
-        "\u2212": "-",
-    }
-    | {chr(code): " " for code in range(0xE000, 0xE100)}
-)
+_SPACES = "\u00a0\u202f\u2009\t" + "".join(map(chr, range(0xE000, 0xE100)))
+_QUOTES_AND_DASHES = "\u2018\u2019\u201c\u201d\u2010\u2011\u2012\u2013\u2014\u2212"
+_PLAIN_FORMS = str.maketrans(_QUOTES_AND_DASHES + _SPACES, "''\"\"------" + " " * len(_SPACES))
 # Both begin with a set of characters, which lets the search skip all others.
 _CLAUSE_END = re.compile(
     r"[.!?;\n|, ](?:(?<=[.!?])(?=[\s\"')]|$)|(?<=[;\n|])"

@@ -7,12 +7,12 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel
 
-from acefraud.core.package_data import read_package_toml
 from acefraud.core.transaction import FactValue
 
 from .document import Document
 from .getters import GETTERS, Found, Getter
-from .patterns import PatternText, TextPattern, fill, search_pattern, text_pattern
+from .patterns import TextPattern, search_pattern, text_pattern
+from .vocabulary import PatternText, fill, read_vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class _Statements(BaseModel, extra="forbid"):
         return FactPattern(text_pattern(fill(said.pattern, self.parts)), tuple(said.facts.items()), unless, said.tier)
 
 
-_FILE = read_package_toml("acefraud.facts.text", "vocabulary/statements.toml", _Statements)
+_FILE = read_vocabulary("statements", _Statements)
 THEMES = {theme: tuple(_FILE.pattern(said) for said in entries) for theme, entries in _FILE.themes.items()}
 
 

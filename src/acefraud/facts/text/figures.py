@@ -10,58 +10,28 @@ import re
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+from pydantic import BaseModel
+
+from .vocabulary import PatternText, fill, read_vocabulary
+
 PIECE = re.compile(r"\w+\W?|\W")
 """A word with the character after it, or a single sign. A figure or a pattern can only begin where a piece does."""
 
-# One private-use character per kind. A document removes such characters from the text first.
-MARKERS: dict[str, str] = {
-    kind: chr(0xE000 + place)
-    for place, kind in enumerate(
-        (
-            "money",
-            "money_range",
-            "duration",
-            "clock",
-            "rating",
-            "percent",
-            "distance",
-            "ordinal",
-            "count",
-            "count_range",
-            "day_word",
-            "multiple",
-            "factor",
-            "other",
-            "identifier",
-        )
-    )
-}
 
-_UNIT_DAYS: dict[str, float] = {
-    "s": 1 / 86_400,
-    "mi": 1 / 1_440,
-    "h": 1 / 24,
-    "d": 1.0,
-    "w": 7.0,
-    "mo": 30.0,
-    "mt": 30.0,
-    "y": 365.0,
-}
-_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
-_ORDINALS = ["zeroth", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"]
-_WORD_VALUE: dict[str, float] = (
-    {word: float(value) for value, word in enumerate(_WORDS)}
-    | {
-        "a dozen": 12.0,
-        "fifteen": 15.0,
-        "twenty": 20.0,
-        "thirty": 30.0,
-        "a": 1.0,
-        "an": 1.0,
-        "half": 0.5,
-    }
-    | {word: float(value) for value, word in enumerate(_ORDINALS)}
-)
+class _FigureWords(BaseModel, extra="forbid"):
+    """The content of ``vocabulary/figures.toml``, which explains the keys."""
+
+    markers: list[str]
+    kinds: list[tuple[str, PatternText]]
+    values: dict[str, float]
+    unit_seconds: dict[str, int]
+    currencies: dict[str, str]
+    parts: dict[str, PatternText]
+
+
+_WORDS = read_vocabulary("figures", _FigureWords)
+# One private-use character per kind. A document removes such characters from the text first.
+MARKERS = {kind: chr(0xE000 + place) for place, kind in enumerate(_WORDS.markers)}
 
 
 class Figure(NamedTuple):
@@ -82,109 +52,10 @@ class Figure(NamedTuple):
         return (self.low + self.high) / 2
 
 
-# Every quantifier is bounded, and a figure never starts inside a run of digits: no text can make this slow.
-_NUM = r"(?:\d{1,3}(?:,\d{3}){1,4}(?:\.\d{1,6})?|\d{1,12}(?:\.\d{1,6})?)(?!\d|[.,]\d)"
-_SUM_DIGITS = rf"(?:\d{{1,3}}(?:\.\d{{3}}){{0,4}},\d{{2}}(?![\d,])|\.\d{{1,4}}(?!\d)|{_NUM})"
-_SUM = rf"{_SUM_DIGITS}(?:k\b|m\b| ?thousand\b| ?million\b)?"
-_CODE = r"(?:usd|eur|gbp|cad|aud|inr|brl|jpy|chf|mxn|ngn|zar|sgd|hkd|nzd|sek|nok|dkk|pln|cny)\b"
-_SIGN = r"(?:(?:us|ca|au|nz|hk|a|r|s)?\$|[€£¥₹])"
-_BEFORE = rf"(?:{_SIGN}|{_CODE}) ?"
-_AFTER = rf" ?(?:{_CODE}|(?:us )?dollars?\b|bucks\b|euros?\b|pounds?\b|rupees\b|reais\b|yen\b|[€£¥₹]|\$(?!\d))"
-_UNIT = (
-    r"(?:seconds?|secs?|minutes?|mins?|hours?|hrs?|h|days?|d(?! ?secure)|weeks?|wks?|w|months?|mths?|mos?|years?"
-    r"|yrs?|y)\b"
+_OPENS, _PLAIN, _CURRENCY, _SPAN, _SPAN_RANGE = (
+    re.compile(fill(_WORDS.parts[name], _WORDS.parts))
+    for name in ("opening", "plain", "currency", "span", "span_range")
 )
-_WORD = rf"(?:{'|'.join(_WORDS[1:])}|fifteen|twenty|thirty)\b"
-_TO = r" ?(?:-|to|through) ?"
-# "$71 - 7,850 km" and "$71 - 4 prior orders" are two points of a list, "$15 - 60" and "$15 - 60 per visit" a range
-_RANGE_ENDS = rf"(?= ?{_CODE}| (?:per|on|in|at|for|each|is|as|a)\b|(?![ -]?[a-z]))"
-_HHMM = r"(?:[01]?\d|2[0-3])[:h][0-5]\d(?::[0-5]\d(?:[.,]\d{1,6})?)?(?!\d)"
-_AMPM = r" ?[ap]\.?m\b"
-_DATE = r"(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4})(?!\d)"
-_CLOCK_CUE = r"(?:(?<=at )|(?<=@)|(?<=@ )|(?<=time=)|(?<=time:)|(?<=time: ))"
-_IDENTIFIER_CUE = r"(?:(?<=#)|(?<=ending )|(?<=ending in )|(?<= id )|(?<= id: )|(?<= no\. )|(?<=case )|(?<=ticket ))"
-
-_KINDS: tuple[tuple[str, str], ...] = (
-    ("identifier", rf"\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?!\d)|24/7\b|{_IDENTIFIER_CUE}\d{{2,20}}\b"),
-    # names of checks that begin with a digit
-    ("factor", r"3-?d ?s(?:ecure)?\b|2fa\b|2-factor(?: authentication)?\b"),
-    (
-        "clock",
-        rf"(?:\d{{4}}-\d\d-\d\d[t ] ?)?{_HHMM}(?:{_AMPM})?(?:z\b)?|(?:1[0-2]|0?[1-9])(?:\.[0-5]\d)?{_AMPM}"
-        rf"|{_CLOCK_CUE}(?:[01]?\d|2[0-3])h\b|(?<=at )[0-2]\d[0-5]\d ?(?:hours|hrs|h)\b"
-        r"|(?:(?:just|shortly) after )?(?:midday|midnight|noon)\b",
-    ),
-    ("other", rf"{_DATE}|(?:just|shortly) before (?:midday|midnight|noon)\b|-(?={_SIGN}){_BEFORE}{_SUM}"),
-    (
-        "rating",
-        r"[0-5](?:\.\d{1,2})? ?(?:/ ?|out of )5(?:\.0)?(?![\d/.]\d|\d)(?! \w{0,12}? ?(?:transactions|attempts"
-        r"|payments|purchases))"
-        r"(?: stars?)?|[0-5](?:\.\d{1,2})?[ -]?(?:stars?\b|★)|[0-5](?:\.\d{1,2})? of 5 stars?|[0-5]\.\d{1,2} of"
-        r" 5(?![\d/.]\d|\d)",
-    ),
-    (
-        "money_range",
-        rf"between {_BEFORE}{_SUM} and (?:{_BEFORE})?{_SUM}|(?:between "
-        rf"|from )?{_BEFORE}{_SUM}{_TO}{_BEFORE}{_SUM}(?:{_AFTER})?"
-        rf"|(?:between |from )?{_BEFORE}{_SUM}(?:(?: - ){_SUM}{_RANGE_ENDS}|(?! - ){_TO}{_SUM}(?!-[a-z]))(?:{_AFTER})?"
-        rf"|between {_SUM}(?:{_AFTER})? and {_SUM}{_AFTER}|{_SUM}{_TO}{_SUM}{_AFTER}",
-    ),
-    ("money", rf"{_BEFORE}{_SUM}(?: ?{_CODE})?|{_SUM}{_AFTER}"),
-    (
-        "duration",
-        rf"(?:{_NUM}(?:{_TO}{_NUM})?|{_WORD})\+?[ -]?{_UNIT}(?:,? (?:and )?{_NUM} ?{_UNIT})?"
-        rf"|half an? {_UNIT}|an? {_UNIT}(?= (?:ago|earlier|before|old|prior)\b|-old)"
-        r"|(?:(?<=last )|(?<=past ))(?:minute|hour|day|week|month|quarter|year)\b",
-    ),
-    ("distance", rf"{_NUM} ?(?:kilomet(?:er|re)s?|km|kms|miles?|mi)\b"),
-    ("percent", rf"{_NUM} ?(?:%|percent\b|pct\b)"),
-    ("multiple", rf"{_NUM} ?x\b|{_NUM}-?fold\b"),
-    (
-        "ordinal",
-        rf"\d{{1,4}}(?:st|nd|rd|th)\b|(?:{'|'.join(_ORDINALS[2:])})(?= (?:purchase|order|payment|transaction"
-        rf"|visit))",
-    ),
-    ("count_range", rf"(?!\d+\.\d+ - ){_NUM}{_TO}{_NUM}(?!\w|-[a-z])|between {_NUM} and {_NUM}(?!\w)"),
-    ("count", rf"{_NUM}k?(?!\w|:\d)|a dozen\b|zero\b|{_WORD}(?!-)"),
-    ("day_word", r"(?:earlier today|today|this (?:morning|afternoon|evening)|tonight|yesterday)\b"),
-    ("other", r"\d[\d.,:/-]{0,40}"),
-)
-_KIND_OF = {f"k{place}": kind for place, (kind, _) in enumerate(_KINDS)}
-# Most pieces open no figure. This check spares them a trial of every kind.
-_OPENING = (
-    rf"[-.\d$€£¥₹]|(?:us|ca|au|nz|hk|a|r|s)\$|{_CODE}|{_WORD}|an? |half |zero|between |from |just |shortly |mid|noon"
-    rf"|minute|hour|day|week|month|quarter|year|earlier |to(?:day|night)|this |yesterday|{'|'.join(_ORDINALS[2:])}"
-)
-_OPENS = re.compile(_OPENING)
-# Common words that open a figure only together with the next word.
-_NO_OPENING = (
-    rf"a (?!dozen|{_UNIT})|an (?!{_UNIT})|this (?!morning|afternoon|evening)|from (?!{_SIGN}|{_CODE})|earlier (?!today)"
-    r"|(?:just|shortly) (?!after |before )|(?<!last )(?<!past )(?:minute|hour|day|week|month|quarter|year)"
-)
-_PLAIN = re.compile(rf"({_SUM_DIGITS})( ?(?:k\b|m\b|thousand|million))?")
-_CURRENCY = re.compile(rf"{_SIGN}|{_CODE}|dollar|buck|euro|pound|rupee|reais|yen")
-_CURRENCIES = {
-    "us$": "$",
-    "usd": "$",
-    "dollar": "$",
-    "buck": "$",
-    "eur": "€",
-    "euro": "€",
-    "gbp": "£",
-    "pound": "£",
-    "inr": "₹",
-    "rupee": "₹",
-    "jpy": "¥",
-    "yen": "¥",
-    "brl": "r$",
-    "reais": "r$",
-    "cad": "ca$",
-    "aud": "au$",
-    "a$": "au$",
-}
-_SPAN = re.compile(rf"({_NUM}|{_WORD}|half|an?\b)?[\s+-]*(?:an? )?(?<![a-z])(sec|min|h|d|w|mo|mth|quarter|y)[a-z]*")
-
-_SPAN_RANGE = re.compile(rf"({_NUM}){_TO}({_NUM})\+?[ -]?([a-z]+)")
 _DIGIT = re.compile(r"\d")
 
 
@@ -213,15 +84,13 @@ def _days(text: str) -> tuple[float, float] | None:
     found = False
     for number, unit in _SPAN.findall(text):
         found = True
-        amount = _WORD_VALUE.get(number) if number else 1.0
+        amount = _WORDS.values.get(number) if number else 1.0
         total += (float(number.replace(",", "")) if amount is None else amount) * _unit_days(unit)
     return (total, total) if found else None
 
 
 def _unit_days(unit: str) -> float:
-    if unit.startswith("q"):
-        return 90.0
-    return _UNIT_DAYS[unit[:2]] if unit[:2] in _UNIT_DAYS else _UNIT_DAYS[unit[0]]
+    return (_WORDS.unit_seconds.get(unit[:2]) or _WORDS.unit_seconds[unit[0]]) / 86_400
 
 
 def _hour(text: str) -> float | None:
@@ -263,7 +132,7 @@ def _range_of(kind: str, text: str) -> tuple[float, float] | None:
 
 def _counted(kind: str, text: str) -> tuple[float, float] | None:
     """Low and high end of a count, a sum or a distance, in digits or in a word."""
-    word = _WORD_VALUE.get(text)
+    word = _WORDS.values.get(text)
     values = [word] if word is not None else _plain_values(text)
     if not values:
         return None
@@ -276,8 +145,8 @@ def _counted(kind: str, text: str) -> tuple[float, float] | None:
 @cache
 def _figure_regex() -> re.Pattern[str]:
     """Every kind of figure. Compiled for the first text, since it takes a while."""
-    kinds = "|".join(f"(?P<k{place}>{pattern})" for place, (_, pattern) in enumerate(_KINDS))
-    return re.compile(rf"(?<![\w.])(?<![a-z]-)(?<!\d,)(?!{_NO_OPENING})(?:{kinds})")
+    kinds = "|".join(f"(?P<k{place}>{pattern})" for place, (_, pattern) in enumerate(_WORDS.kinds))
+    return re.compile(fill(rf"(?<![\w.])(?<![a-z]-)(?<!\d,)(?!{{no_opening}})(?:{kinds})", _WORDS.parts))
 
 
 @lru_cache(maxsize=20_000)
@@ -291,7 +160,7 @@ def _meaning(kind: str, text: str) -> tuple[str, float, float, bool, str]:
     ends = _range_of(kind, text)
     spelled = _DIGIT.search(text) is None and kind != "clock"
     currency = _CURRENCY.search(text) if kind.startswith("money") else None
-    name = _CURRENCIES.get(currency[0], currency[0]) if currency else ""
+    name = _WORDS.currencies.get(currency[0], currency[0]) if currency else ""
     return (kind, *ends, spelled, name) if ends else ("other", 0.0, 0.0, spelled, name)
 
 
@@ -307,7 +176,7 @@ def find_figures(lowered: str) -> list[Figure]:
     for piece in PIECE.findall(lowered):
         if at >= free and _opens(piece) and (match := regex.match(lowered, at)):
             free = match.end()
-            kind, low, high, spelled, currency = _meaning(_KIND_OF[match.lastgroup or ""], match[0])
+            kind, low, high, spelled, currency = _meaning(_WORDS.kinds[int((match.lastgroup or "k")[1:])][0], match[0])
             figures.append(Figure(kind, low, high, at, free, spelled, currency))
         at += len(piece)
     return figures

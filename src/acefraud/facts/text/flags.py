@@ -12,57 +12,15 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from acefraud.core.fact_names import NAMED_FACTS
-from acefraud.core.package_data import read_package_toml
 from acefraud.errors import ConfigurationError
 
 from .document import Document
 from .figures import MARKERS
-from .patterns import PatternText, TextPattern, fill, search_pattern, text_pattern
+from .patterns import TextPattern, search_pattern, text_pattern
+from .vocabulary import PatternText, fill, read_vocabulary
 
-# Between a negation and what it denies are a few words at most, and none that opens a new thought.
-_WORD = (
-    r"(?:(?!but\b|however\b|only\b|then\b|yet\b|because\b|and\b|so\b|with\b|via\b|although\b|answer\b|from\b"
-    r"|after\b|despite\b)[a-z'/-]+)"
-)
-_NO = (
-    r"(?:no|not|never|without|neither|nor|non|isn't|wasn't|aren't|weren't|didn't|doesn't|hasn't|haven't|zero"
-    r"|cannot|can't|free of|absence of|lack of|lacks|ruled out|rules out|nothing to do with)"
-)
-_BEFORE = re.compile(rf"(?<![\w]){_NO}[ :-](?:{_WORD} ){{0,4}}$")
-_NO_SIGN = re.compile(r"no|ne|n't|without|zero|can|free|abs|lack|rule")  # a part of every negation
-# "no VPN, proxy or emulator": a list that ends in "or" carries the negation over its commas
-_BEFORE_IN_LIST = re.compile(
-    rf"(?<!\w)(?:no|without|neither)(?: {_WORD}){{1,4}}(?:, (?:{_WORD} ?){{1,3}}){{0,4}},?"
-    rf" (?:(?:or|nor) )?(?:{_WORD} )?$"
-)
-_OR_AHEAD = re.compile(
-    r"(?:(?! and | but )[a-z' -]){0,40}(?:, (?!no |not |without |never )[a-z' -]{1,30}){0,3},? (?:or|nor) "
-)
-_OR_LAST = re.compile(r"\b(?:or|nor) [^,]*$")
-_NOT_AFTER = re.compile(
-    r"(?: (?!and\b|or\b|but\b|no\b)\w+)?[\"']?(?: ?[:=] ?\"?(?:no|n|false|f|none|off|absent|negative|nil|0)\b"
-    r"|(?: is| was| were| are| has| have| had| usage| use| been| check| checks| flag| status)* ?(?:not (?!only)"
-    r"|negative\b|absent\b|none\b|ruled out|(?:switched |turned )?off\b|disabled\b|inactive\b"
-    r"|(?:isn't|wasn't|aren't|weren't)\b|- ?(?:no|none|negative)\b|unlikely\b))"
-)
-_YES_AFTER = re.compile(
-    r"(?: \w+)?[\"']?(?: ?[:=] ?\"?(?:yes|y|true|t|on|detected|1)\b| (?:is |was |were |has been |use "
-    r"|usage )?(?:detected|active|in use|on\b|used|present|found|seen|confirmed))"
-)
-_DOUBT_BEFORE = search_pattern(
-    r"\b(?:whether|unclear|unknown if|not sure|possibl[ey]|maybe|perhaps|might (?:be|have)|may (?:be|have)|could be"
-    r"|cannot rule out|can't rule out"
-    r"|not ruled out|unconfirmed|check(?:ing)? (?:for|if)|ask(?:ed)? (?:about|if)|denie[sd]|denying|claims?"
-    r"|potential(?:ly)?|suspected)\b"
-    r"(?: [a-z'-]+){0,5} ?$"
-)
-_DOUBT_AFTER = re.compile(
-    r"(?: \w+)? ?(?:[:=] ?)?(?:(?:is |was )?(?:unknown|unclear|unconfirmed|suspected|possible"
-    r"|not ruled out|cannot be ruled out|n/a|not known)\b|\?)"
-)
 _DISTANCE = MARKERS["distance"]
 _NEAR_KM = 100.0
-_INNER_NOT = re.compile(r"\bnot\b|n't\b|\bnever\b|\bun(?=changed|verified)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +42,7 @@ class _FlagTables(BaseModel, extra="forbid"):
     """The content of ``vocabulary/flags.toml``, which explains the keys."""
 
     parts: dict[str, PatternText]
+    stance: dict[str, PatternText]
     flags: dict[str, _FlagPhrases]
 
     def flag(self, name: str) -> Flag:
@@ -102,7 +61,9 @@ class _FlagTables(BaseModel, extra="forbid"):
         return Flag(name, text_pattern(fill(pattern, self.parts), not_after=r"[\w-]", not_before=r"\w"), unless)
 
 
-_TABLES = read_package_toml("acefraud.facts.text", "vocabulary/flags.toml", _FlagTables)
+_TABLES = read_vocabulary("flags", _FlagTables)
+_STANCE = {name: re.compile(fill(pattern, _TABLES.parts)) for name, pattern in _TABLES.stance.items()}
+_DOUBT_BEFORE = search_pattern(_TABLES.stance["doubt_before"])
 FLAGS: tuple[Flag, ...] = tuple(_TABLES.flag(name) for name in _TABLES.flags)
 
 
@@ -111,16 +72,16 @@ def stance(document: Document, start: int, end: int) -> bool | None:
     clause_start, clause_end = document.clause(start)
     before = document.plain[max(clause_start, start - 80) : start]
     after = document.plain[end : min(clause_end + 1, end + 40)]
-    if (document.may_hold(_DOUBT_BEFORE) and _DOUBT_BEFORE.regex.search(before)) or _DOUBT_AFTER.match(after):
+    if (document.may_hold(_DOUBT_BEFORE) and _DOUBT_BEFORE.regex.search(before)) or _STANCE["doubt_after"].match(after):
         return None
-    if _NOT_AFTER.match(after):
+    if _STANCE["not_after"].match(after):
         return False
-    if not _NO_SIGN.search(before):
+    if not _STANCE["no_sign"].search(before):
         return True
-    if _BEFORE.search(before):
+    if _STANCE["no_before"].search(before):
         return False
-    if _BEFORE_IN_LIST.search(before) and not _YES_AFTER.match(after):
-        return not (_OR_LAST.search(before) or _OR_AHEAD.match(document.plain, end, clause_end))
+    if _STANCE["no_before_in_list"].search(before) and not _STANCE["yes_after"].match(after):
+        return not (_STANCE["or_last"].search(before) or _STANCE["or_ahead"].match(document.plain, end, clause_end))
     return True
 
 
@@ -143,7 +104,7 @@ def _readings(flag: Flag, document: Document) -> Iterator[tuple[bool | None, int
             yield None, start, end
             continue
         said = match.lastgroup != "fails"
-        if match.lastgroup == "also" and _INNER_NOT.search(match[0]):
+        if match.lastgroup == "also" and _STANCE["inner_not"].search(match[0]):
             said = not said
         yield said == affirmed, start, end
 

@@ -9,11 +9,11 @@ from typing import Literal
 from pydantic import BaseModel
 
 from acefraud.core.fact_names import NAMED_FACTS
-from acefraud.core.package_data import read_package_toml
 from acefraud.core.transaction import FactValue
 
 from .document import Document
 from .figures import MARKERS, Figure
+from .vocabulary import read_vocabulary
 
 _FIGURES = f"[{MARKERS['money']}-{MARKERS['identifier']}]"
 _PAIR = re.compile(
@@ -41,7 +41,7 @@ def _by_key(table: dict[str, list[str]]) -> dict[str, str]:
     return {key: fact for fact, keys in table.items() for key in keys}
 
 
-_KEYS = read_package_toml("acefraud.facts.text", "vocabulary/log_keys.toml", _LogKeys)
+_KEYS = read_vocabulary("log_keys", _LogKeys)
 _OWN_NAMES = [(name.replace("_", " "), name, words.kind) for name, words in NAMED_FACTS.items()]
 _NUMBERS = {key: name for key, name, kind in _OWN_NAMES if kind == "number"} | _by_key(_KEYS.numbers)
 _FLAGS = {key: name for key, name, kind in _OWN_NAMES if kind == "flag"} | _by_key(_KEYS.flags)

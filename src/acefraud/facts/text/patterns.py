@@ -12,11 +12,10 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
-from typing import Annotated, NamedTuple
-
-from pydantic import AfterValidator
+from typing import NamedTuple
 
 from .figures import MARKERS, PIECE
+from .vocabulary import fill
 
 _ALL_MARKERS = f"{MARKERS['money']}-{MARKERS['identifier']}"
 PLACEHOLDERS: dict[str, str] = MARKERS | {
@@ -32,17 +31,6 @@ PLACEHOLDERS: dict[str, str] = MARKERS | {
     rf" to ){MARKERS['money']}){{1,60}}",
 }
 """What a pattern can say in place of a figure, and wording around figures that many patterns share."""
-
-
-PatternText = Annotated[str, AfterValidator(lambda text: "".join(line.lstrip(" ") for line in text.split("\n")))]
-"""A pattern in a vocabulary file. Line breaks are ignored, together with the indentation after them."""
-
-
-def fill(pattern: str, parts: dict[str, str]) -> str:
-    """A pattern with the parts that it names. A part may name parts that come before it."""
-    for name, part in reversed(parts.items()):
-        pattern = pattern.replace(f"{{{name}}}", part)
-    return pattern
 
 
 def expand(pattern: str) -> str:

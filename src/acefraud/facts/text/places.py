@@ -9,12 +9,11 @@ import re
 
 from pydantic import BaseModel
 
-from acefraud.core.package_data import read_package_toml
-
 from .document import Document
 from .fact_patterns import read_theme
 from .flags import stance
 from .patterns import search_pattern, text_pattern
+from .vocabulary import read_vocabulary
 
 
 class _PlaceNames(BaseModel, extra="forbid"):
@@ -28,7 +27,7 @@ class _PlaceNames(BaseModel, extra="forbid"):
     states: dict[str, str]
 
 
-_NAMES = read_package_toml("acefraud.facts.text", "vocabulary/places.toml", _PlaceNames)
+_NAMES = read_vocabulary("places", _PlaceNames)
 _REGIONS = _NAMES.countries | (frozenset(_NAMES.states.values()) - _NAMES.ambiguous_states)
 
 _NAME = r"[A-Z][A-Za-zÀ-ÿ'’-]{1,30}(?: [A-Z][A-Za-zÀ-ÿ'’-]{1,30}){0,2}"
