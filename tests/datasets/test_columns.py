@@ -206,7 +206,7 @@ def test_a_single_row_is_read_as_the_file_was() -> None:
         time="when", time_format="%d/%m/%y", elapsed={"age": ("opened", "when")}, ignore=("opened",)
     )
     row = StringIO('{"when": "2/3/15", "opened": "1/3/15"}\n{"when": "3/3/15", "x": 1}\n')
-    read = read_transactions(row, remembered=mapping, name="rows", format="jsonl")
+    read = read_transactions(row, remembered=mapping, name="rows")
     assert [one.facts for one in read.rows] == [{"age": 86_400.0}, {"x": 1.0}]
 
 

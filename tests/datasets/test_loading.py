@@ -229,7 +229,7 @@ def test_entities_are_read_beside_the_facts_and_rows_without_a_label_are_waited_
     assert second.entities == {"customer_id": "7"}
     assert [transaction.id for transaction in data.waiting] == ["t3"]
     (row,) = read_transactions(
-        io.StringIO('{"tx_id": "n1", "customer_id": 7, "amount": 5}'), remembered=data.mapping, format="jsonl"
+        io.StringIO('{"tx_id": "n1", "customer_id": 7, "amount": 5}'), remembered=data.mapping
     ).rows
     assert row.entities == {"customer_id": "7"}
 

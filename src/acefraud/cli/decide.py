@@ -33,6 +33,8 @@ _STATED = {
     ProbabilityFrom.STATED: " (stated by the model)",
     ProbabilityFrom.ODDS: " (the model's odds, not calibrated)",
 }
+_JSON_IF_ANY = ("usage", "fallback", "selection_fallback")
+_JSON_FIELDS = {"verdict", "probability", "threshold", "reasons", "unread", "revision", "model", "probability_from"}
 _FILE_ENDINGS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 
 
@@ -117,16 +119,7 @@ def _read(
     """Files, JSON and standard input go through the same reader, so that a label never passes for a fact."""
     from acefraud.datasets import read_transactions  # noqa: PLC0415  # imports polars, which a text does not need
 
-    if isinstance(source, Path) and not source.exists():
-        raise InputError("there is no such file", file=str(source))
-    found = read_transactions(
-        source,
-        mapping=mapping,
-        remembered=trained_mapping(book),
-        strict=strict,
-        name=name,
-        format=None if isinstance(source, Path) else "jsonl",
-    )
+    found = read_transactions(source, mapping=mapping, remembered=trained_mapping(book), strict=strict, name=name)
     note_bad_rows(found.bad_rows)
     return list(found.rows)
 
@@ -174,26 +167,10 @@ def _print(decision: Decision) -> None:
 
 def as_json(decision: Decision) -> dict[str, Any]:
     """A decision for scripts."""
-    return {
-        "transaction_id": decision.transaction.id,
-        "decision_id": decision.id,
-        "verdict": str(decision.verdict),
-        "probability": round(decision.probability, 6),
-        "threshold": decision.threshold,
-        "reasons": [
-            {
-                "text": reason.text,
-                "contribution": None if reason.contribution is None else round(reason.contribution, 6),
-                "bullet_id": reason.bullet_id,
-                "kind": str(reason.kind),
-            }
-            for reason in decision.reasons
-        ],
-        "unread": list(decision.unread),
-        "revision": decision.revision,
-        "model": decision.model,
-        "probability_from": str(decision.probability_from),
-        **({"usage": decision.usage.model_dump()} if decision.usage else {}),
-        **({"fallback": decision.fallback} if decision.fallback else {}),
-        **({"selection_fallback": decision.selection_fallback} if decision.selection_fallback else {}),
-    }
+    content = decision.model_dump(mode="json", include=_JSON_FIELDS.union(_JSON_IF_ANY))
+    for reason in content["reasons"]:
+        if reason["contribution"] is not None:
+            reason["contribution"] = round(reason["contribution"], 6)
+    more = {name: value for name in _JSON_IF_ANY if (value := content.pop(name))}
+    named = {"transaction_id": decision.transaction.id, "decision_id": decision.id}
+    return {**named, **content, "probability": round(decision.probability, 6), **more}

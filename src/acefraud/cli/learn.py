@@ -59,7 +59,6 @@ def learn(
             remembered=remembered,
             strict=strict,
             name=name if from_stdin else None,
-            format="jsonl" if from_stdin else None,
         )
         roles = roles_for(settings, remembered, mapping)
         learner, counts, unknown = asyncio.run(_hear_all(roles, book, loaded.rows, strict, name))

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from acefraud.core.package_data import read_package_toml
 from acefraud.settings import Settings
 
 PlaybookOption = Annotated[
@@ -28,48 +29,25 @@ WhoOption = Annotated[str | None, typer.Option("--who", help="Your name. Default
 WhyOption = Annotated[str, typer.Option("--why", help="The reason, kept in the ledger.")]
 
 
-def _model_option(kind: Any, name: str, help: str, metavar: str | None = None) -> Any:
-    return Annotated[kind, typer.Option(name, help=help, metavar=metavar, rich_help_panel="Language models")]
+_KINDS: dict[str, Any] = {
+    "text": str | None,
+    "number": float | None,
+    "whole": int | None,
+    "path": Path | None,
+    "flag": bool,
+}
+
+
+def _model_option(name: str, help: str, kind: str = "text", metavar: str | None = None) -> Any:
+    option = typer.Option(name, help=help, metavar=metavar, rich_help_panel="Language models")
+    return Annotated[_KINDS[kind], option]
 
 
 MODEL_OPTIONS = {
-    "models": _model_option(
-        str | None, "--models", "Who plays all roles: openai or embedded. Default: embedded.", "WORD"
-    ),
-    "agent": _model_option(
-        str | None, "--agent-model", "Who decides: embedded, or provider:name such as openai:gpt-4o-mini.", "MODEL"
-    ),
-    "judge": _model_option(
-        str | None, "--judge-model", "Who judges decisions without an outcome; as --agent-model.", "MODEL"
-    ),
-    "reflector": _model_option(str | None, "--reflector-model", "Who writes new bullets; as --agent-model.", "MODEL"),
-    "embedding": _model_option(
-        str | None, "--embedding-model", "Who embeds texts: provider:name, wordllama or hashing.", "MODEL"
-    ),
-    "base_url": _model_option(
-        str | None, "--base-url", "Your own OpenAI-compatible server, for roles on openai.", "URL"
-    ),
-    "style": _model_option(
-        str | None, "--style", "How the agent answers: reasoned, or direct (one word). Default: reasoned.", "STYLE"
-    ),
-    "tier": _model_option(
-        float | None, "--tier", "Skip the agent if the embedded engine is this certain, such as 0.95.", "SHARE"
-    ),
-    "fallback": _model_option(
-        str | None, "--fallback", "If the agent fails: error, review or embedded. Default: error.", "WHAT"
-    ),
-    "concurrency": _model_option(int | None, "--concurrency", "How many calls run at the same time. Default: 8."),
-    "timeout": _model_option(float | None, "--timeout", "Seconds to wait for one reply. Default: 60.", "SECONDS"),
-    "budget": _model_option(float | None, "--budget", "The most to spend, in US dollars. Default: no limit.", "USD"),
-    "max_calls": _model_option(int | None, "--max-calls", "The most calls to make. Default: no limit."),
-    "cache": _model_option(
-        Path | None,
-        "--cache",
-        "File that keeps replies. Default: $ACEFRAUD_CACHE, else in your cache folder.",
-    ),
-    "no_cache": _model_option(bool, "--no-cache", "Neither keep replies nor use those kept earlier."),
+    field: _model_option(**option)
+    for field, option in read_package_toml("acefraud.cli", "model_options.toml", dict[str, dict[str, str]]).items()
 }
-"""The options that choose models, by the field of ModelSettings that they set."""
+"""The options of ``model_options.toml``, by the field of ModelSettings that they set."""
 
 
 def with_model_options(command: Callable[..., None]) -> Callable[..., None]:

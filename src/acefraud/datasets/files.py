@@ -27,16 +27,16 @@ _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 """Half of a surrogate pair. Alone it is not valid Unicode, and nothing further on could store it."""
 
 
-def read_table(source: Path | TextIO, *, name: str | None = None, format: str | None = None) -> Table:
-    """The table in a file, by its ending, or in a stream, which is JSON lines unless ``format`` says otherwise."""
+def read_table(source: Path | TextIO, *, name: str | None = None) -> Table:
+    """The table in a file, by its ending, or in a stream of JSON lines."""
     if isinstance(source, Path):
         label = name or str(source)
-        ending = format or source.suffix.lower().lstrip(".")
+        ending = source.suffix.lower().lstrip(".")
         if source.is_dir():
             raise InputError("this is a directory: expected a file", file=label)
     else:
         label = name or getattr(source, "name", None) or "input"
-        ending = format or "jsonl"
+        ending = "jsonl"
     if ending not in _READERS:
         known = ", ".join(f".{one}" for one in _READERS)
         raise InputError(f"unknown kind of file '.{ending}': expected one of {known}", file=label)

@@ -10,7 +10,7 @@ import polars as pl
 from acefraud.core.fact_names import NAMED_FACTS, words_for
 from acefraud.core.timestamps import UNKNOWN
 from acefraud.datasets.columns import plain_texts
-from acefraud.datasets.labels import LabelReader
+from acefraud.datasets.labels import USUAL_WORDS, LabelReader
 from acefraud.datasets.mapping import SchemaMapping
 from acefraud.datasets.table import FACTS, Column
 from acefraud.datasets.times import look_like_times, read_time_parts, read_times
@@ -23,29 +23,12 @@ _REPEATS = 0.05
 enough; a mean of rows per id would miss them."""
 _MOST_ENTITIES = 4
 
-_LABEL = """answer label is_fraud fraud class target fraudulent is_fraudulent tx_fraud fraud_flag
-    fraud_label fraud_bool has_cbk chargeback is_chargeback fraud_found_p fraud_found fraud_reported fraud_ind
-    ground_truth verdict truth outcome"""
-_ID = """transaction_id tx_id txn_id trans_id trx_id transaction_number trans_num id payment_id order_id case_id
-    claim_id uuid"""
-_TIME = """timestamp datetime tx_datetime transaction_datetime transaction_timestamp transaction_time transaction_date
-    tx_time tx_date txn_date txn_time purchase_time purchase_date event_time event_timestamp payment_time order_date
-    trans_date_trans_time transaction_dt created_at date_time time date claim_date"""
-_TEXT = "query text description narrative narration analyst_text memo message notes"
-_AMOUNT = """amount tx_amount transaction_amount txn_amount amt transaction_amt purchase_value purchase_amount
-    payment_amount order_amount total_amount claim_amount total_claim_amount value"""
-_KNOWN_AT = "known_at label_time label_date labelled_at reported_at chargeback_date chargeback_time cbk_date"
 _ENTITY = re.compile(
     r"(?:^|_)(?:id|uuid|guid|iban|e_?mail|ip|ip_address)$"
     r"|(?:^|_)(?:card|cc|account|acct|policy|phone|iban|passport|ssn)_?(?:number|num|no|nr|hash)$"
 )
 _LEAK = re.compile(r"fraud|label|chargeback|chargedback|cbk")
 _SUM = re.compile(r"^(?:amount|amt|value)_|_(?:amount|amt)$")
-_PLACES: dict[str, tuple[str, ...]] = {
-    "latitude": ("latitude", "lat", "geolat"),
-    "longitude": ("longitude", "lon", "long", "lng", "geolon", "geolong", "geolng"),
-}
-"""The plain names of columns with a place."""
 
 
 def plain_name(column: str) -> str:
@@ -57,19 +40,7 @@ def plain_name(column: str) -> str:
     return re.sub(r"[^0-9a-z]+", "", column.lower())
 
 
-_USUAL_NAMES: dict[str, tuple[str, ...]] = {
-    role: tuple(plain_name(name) for name in names.split())
-    for role, names in (
-        ("label", _LABEL),
-        ("known_at", _KNOWN_AT),
-        ("id", _ID),
-        ("time", _TIME),
-        ("text", _TEXT),
-        ("amount", _AMOUNT),
-        ("difficulty", "difficulty"),
-    )
-}
-"""For each role, the plain names of columns that may fill it, the most likely first."""
+_USUAL_NAMES = {role: tuple(map(plain_name, names)) for role, names in USUAL_WORDS["roles"].items()}
 
 
 def guess_mapping(
@@ -116,7 +87,10 @@ def _guess_history(columns: Sequence[str], sample: Mapping[str, Column], found: 
             entities.setdefault(entity_name(column), column)
     if not entities:
         return None
-    places = {key: next((one for one in columns if plain_name(one) in names), "") for key, names in _PLACES.items()}
+    places = {
+        key: next((one for one in columns if plain_name(one) in names), "")
+        for key, names in USUAL_WORDS["places"].items()
+    }
     return HistoryPlan(entities=tuple(entities.values())[:_MOST_ENTITIES], **(places if all(places.values()) else {}))
 
 

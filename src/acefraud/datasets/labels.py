@@ -7,18 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from acefraud.core.package_data import read_package_toml
 from acefraud.core.table import Flags
 from acefraud.datasets.columns import BadCells, read_distinct
 from acefraud.datasets.table import Column
 
-FRAUD_WORDS = frozenset(
-    {"1", "true", "t", "yes", "y", "fraud", "fraudulent", "confirmed fraud", "scam"}
-    | {"decline", "declined", "deny", "denied", "reject", "rejected", "chargeback", "charged back"}
-)
-LEGIT_WORDS = frozenset(
-    {"0", "false", "f", "no", "n", "legit", "legitimate", "genuine", "honest", "normal", "ok", "good"}
-    | {"approve", "approved", "accept", "accepted", "not fraud", "no fraud", "non fraud", "nonfraud"}
-)
+USUAL_WORDS = read_package_toml("acefraud.datasets", "usual_words.toml", dict[str, dict[str, tuple[str, ...]]])
+FRAUD_WORDS, LEGIT_WORDS = (frozenset(USUAL_WORDS["labels"][side]) for side in ("fraud", "legit"))
 USUAL = "expected a label such as 0/1, yes/no, fraud/legit or APPROVE/DECLINE"
 
 

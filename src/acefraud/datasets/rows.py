@@ -84,14 +84,13 @@ def read_transactions(
     remembered: SchemaMapping | None = None,
     strict: bool = False,
     name: str | None = None,
-    format: str | None = None,
 ) -> Loaded[Transactions]:
     """Transactions to decide, from a file or from a stream of JSON lines.
 
     A label is neither needed nor read, and never becomes a fact. Without a ``mapping``, the columns of a ``remembered``
     one are read as it says, and the others are guessed.
     """
-    table = read_table(source, name=name, format=format)
+    table = read_table(source, name=name)
     complete = _complete_mapping(table, mapping, remembered, optional=_LABEL_KEYS, need_label=False)
     hidden = (complete.label, complete.known_at)
     kept = {column: cells for column, cells in table.columns.items() if column not in hidden}
@@ -107,13 +106,12 @@ def read_outcomes(
     remembered: SchemaMapping | None = None,
     strict: bool = False,
     name: str | None = None,
-    format: str | None = None,
 ) -> Loaded[tuple[ReportedOutcome, ...]]:
     """Outcomes, one per row: ``transaction_id`` and a label, optionally ``source``, ``id`` and ``at``.
 
     Any other columns are facts or text of the transaction, which is then returned too.
     """
-    table = read_table(source, name=name, format=format)
+    table = read_table(source, name=name)
     complete = _complete_mapping(table, mapping, remembered, optional=_LABEL_KEYS - {"label"})
     listed = {*complete.known, *complete.numbers, *complete.flags, *complete.categories}
     free = [column for column in table.columns if column not in listed]

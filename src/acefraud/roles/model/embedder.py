@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from acefraud.core.bullet import Bullet
-from acefraud.core.transaction import FactValue
 from acefraud.errors import ModelMalformed
 from acefraud.llm.call import Call, Role
 from acefraud.llm.synchronous import run_sync
-from acefraud.roles.model.masking import Masker, presentable
+from acefraud.roles.model.masking import Masker
+from acefraud.roles.model.model_role import ModelRole
 from acefraud.roles.model.prompt_text import cut, on_one_line
 from acefraud.roles.model.structured_output import Client
 from acefraud.roles.protocols import Vectors
@@ -27,7 +27,7 @@ NOTHING = "(nothing)"
 """Embedded in place of an empty text, which servers reject."""
 
 
-class ModelEmbedder:
+class ModelEmbedder(ModelRole):
     """Vectors of length one from an embedding model.
 
     `fetch` loads missing vectors; `embed` returns loaded ones, and blocks to fetch any that are still missing.
@@ -37,24 +37,15 @@ class ModelEmbedder:
     threshold = 0.5
     """The cosine from which texts count as related, set by the ACE system for text-embedding-3-small."""
 
+    role = Role.EMBEDDING
+
     def __init__(
-        self,
-        client: Client,
-        model: str = DEFAULT_EMBEDDING,
-        *,
-        base_url: str = "",
-        mask: Masker | None = None,
+        self, client: Client, model: str = DEFAULT_EMBEDDING, *, base_url: str = "", mask: Masker | None = None
     ) -> None:
+        super().__init__(client, model, base_url=base_url, mask=mask)
         self.name = model
-        self._client = client
-        self._base_url = base_url
-        self._mask = mask or Masker()
         self._vectors: dict[str, Vectors] = {}
         self._dimensions = DIMENSIONS.get(model)
-
-    def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
-        """A transaction in words that the model may see: its text, or its facts if it has none."""
-        return presentable(text, facts, self._mask)
 
     def presentable_bullet(self, bullet: Bullet) -> str:
         """A bullet in words that the model may see: only the names of its facts if it would reveal a hidden value."""
