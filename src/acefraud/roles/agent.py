@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from acefraud.core.bullet import Bullet
 from acefraud.core.calibration import Calibration
-from acefraud.core.transaction import FactValue, Transaction, Verdict
+from acefraud.core.transaction import Transaction, Verdict
 from acefraud.facts.extraction import facts_of
 from acefraud.llm.client import ModelClient
 from acefraud.llm.synchronous import run_sync
 from acefraud.roles.embedded.agent import EmbeddedAgent, as_bullets, frame_of
 from acefraud.roles.model.build import build_model_roles
-from acefraud.roles.protocols import Agent, Assessment
+from acefraud.roles.protocols import Agent, Assessment, Bullets, Facts
 from acefraud.settings import EMBEDDED, ModelSettings
 
 
@@ -72,13 +72,7 @@ class SimpleFraudAgent:
         return run_sync(view, waits=self.waits)
 
     async def assess(
-        self,
-        text: str,
-        facts: Mapping[str, FactValue],
-        bullets: Sequence[Bullet],
-        calibration: Calibration | None,
-        *,
-        proven: int | None = None,
+        self, text: str, facts: Facts, bullets: Bullets, calibration: Calibration | None, *, proven: int | None = None
     ) -> Assessment:
         """The same for bullets that a selector picked."""
         return await self._agent.assess(text, facts, bullets, calibration, proven=proven)

@@ -19,6 +19,8 @@ from acefraud.core.transaction import FactValue, Verdict
 from acefraud.rules.english import say_facts
 
 Vectors = npt.NDArray[np.float32]
+Facts = Mapping[str, FactValue]
+Bullets = Sequence[Bullet]
 
 
 class Embedder(Protocol):
@@ -39,7 +41,7 @@ class Embedder(Protocol):
         """Whether vectors come over a network, so that `fetch` must be called before they are needed."""
         ...
 
-    def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
+    def presentable(self, text: str, facts: Facts) -> str:
         """A transaction in words that the embedder may see: its text, or its facts if it has none."""
         ...
 
@@ -61,7 +63,7 @@ class EmbedsInProcess:
 
     fetches_ahead = False
 
-    def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
+    def presentable(self, text: str, facts: Facts) -> str:
         """The text unchanged, or the facts in words."""
         return text or say_facts(facts)
 
@@ -110,13 +112,7 @@ class Agent(Protocol):
         ...
 
     async def assess(
-        self,
-        text: str,
-        facts: Mapping[str, FactValue],
-        bullets: Sequence[Bullet],
-        calibration: Calibration | None,
-        *,
-        proven: int | None = None,
+        self, text: str, facts: Facts, bullets: Bullets, calibration: Calibration | None, *, proven: int | None = None
     ) -> Assessment:
         """Verdict, probability and reasons. Raises ModelError if it cannot decide.
 
@@ -132,7 +128,7 @@ class Judge(Protocol):
         """Correct, incorrect, or unjudged with the reason. Never raises for a failed call."""
         ...
 
-    def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
+    def presentable(self, text: str, facts: Facts) -> str:
         """A transaction in words that the judge may see: its text, or its facts if it has none."""
         ...
 
@@ -145,7 +141,7 @@ class OutputJudge(Protocol):
         """The model that judges."""
         ...
 
-    def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
+    def presentable(self, text: str, facts: Facts) -> str:
         """A transaction in words that the model may see: its text, or its facts if it has none."""
         ...
 
@@ -159,7 +155,7 @@ class Example:
     """A transaction whose truth is known, as a reflector is shown it."""
 
     text: str
-    facts: Mapping[str, FactValue]
+    facts: Facts
     predicted: Verdict
     correct: Verdict
     reasoning: str = ""

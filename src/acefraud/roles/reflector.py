@@ -9,7 +9,6 @@ from acefraud.core.bullet import DEFAULT_NODE
 from acefraud.core.measured_text import MeasuredText
 from acefraud.core.transaction import Case, Transaction
 from acefraud.llm.client import ModelClient
-from acefraud.roles.embedded.case_memory import CaseMemory
 from acefraud.roles.embedded.reflector import EmbeddedReflector, ReflectorOptions
 from acefraud.roles.model.build import build_model_roles
 from acefraud.roles.proposals import Proposals
@@ -49,6 +48,7 @@ class Reflector:
             proposer = model
         self.engine = EmbeddedReflector(options, seed=seed)
         """Remembers cases, measures conditions and fits weights, whether it proposes itself or a model does."""
+        self.options, self.memory = self.engine.options, self.engine.memory
         self.proposals = None if proposer is None else Proposals(proposer, self.engine)
         """The model's proposals; None if the engine proposes itself."""
 
@@ -56,16 +56,6 @@ class Reflector:
     def model(self) -> str:
         """The model that proposes, or `embedded`."""
         return (self.proposals or self.engine).model
-
-    @property
-    def options(self) -> ReflectorOptions:
-        """How many cases are remembered, and how hard the embedded engine searches."""
-        return self.engine.options
-
-    @property
-    def memory(self) -> CaseMemory:
-        """The labelled cases that it was shown."""
-        return self.engine.memory
 
     def __len__(self) -> int:
         return len(self.engine)

@@ -13,7 +13,7 @@ from acefraud.facts.history.events import UNITS, Place, distance_km
 from acefraud.facts.history.plan import HOUR, HistoryPlan
 from acefraud.facts.history.rows import from_json, to_json
 
-Facts = Iterator[tuple[str, FactValue]]
+FoundFacts = Iterator[tuple[str, FactValue]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class EntityState:
 
     # --- facts -------------------------------------------------------------------------------------------------
 
-    def facts(self, event: EntityEvent, of: EntityPlan) -> Facts:
+    def facts(self, event: EntityEvent, of: EntityPlan) -> FoundFacts:
         """The facts of a transaction that comes next. Unknown facts are left out."""
         end = bisect_right(self.times, event.time)
         for span in of.plan.spans:
@@ -109,7 +109,7 @@ class EntityState:
         for position, other in enumerate(of.others):
             yield from self._met(event, position, f"{of.name}_{{}}_{other}", end, of.plan)
 
-    def _amounts(self, name: str, start: int, end: int) -> Facts:
+    def _amounts(self, name: str, start: int, end: int) -> FoundFacts:
         known = [amount for amount in self.amounts[start:end] if amount is not None]
         total = sum(known)
         yield name.format("sum"), total / float(UNITS)
@@ -117,7 +117,7 @@ class EntityState:
             yield name.format("mean"), total / float(len(known) * UNITS)
             yield name.format("max"), max(known) / float(UNITS)
 
-    def _frauds(self, name: str, time: int, length: int) -> Facts:
+    def _frauds(self, name: str, time: int, length: int) -> FoundFacts:
         start = bisect_right(self.labels, time - length, key=_known_at)
         end = bisect_right(self.labels, time, key=_known_at)
         arrived = [label.is_fraud for label in self.labels[start:end] if label.holds_at(time)]
@@ -125,7 +125,7 @@ class EntityState:
         if arrived:
             yield name.format("fraud_share"), sum(arrived) / len(arrived)
 
-    def _usual(self, event: EntityEvent, amount: int, end: int, of: EntityPlan) -> Facts:
+    def _usual(self, event: EntityEvent, amount: int, end: int, of: EntityPlan) -> FoundFacts:
         start = bisect_right(self.times, event.time - of.memory)
         known = [one for one in self.amounts[start:end] if one is not None]
         yield from _to_usual(f"{of.name}_amount_to_usual", amount, known)
@@ -134,7 +134,7 @@ class EntityState:
             known = [one for one, category in alike if one is not None and category == event.category]
             yield from _to_usual(f"{of.name}_amount_to_usual_in_category", amount, known)
 
-    def _since_last(self, event: EntityEvent, end: int, of: EntityPlan) -> Facts:
+    def _since_last(self, event: EntityEvent, end: int, of: EntityPlan) -> FoundFacts:
         hours = (event.time - self.times[end - 1]) / float(HOUR)
         yield f"{of.name}_hours_since_last", hours
         if of.plan.has_places and self.place and event.place and end == len(self.times):
@@ -143,7 +143,7 @@ class EntityState:
             if hours:
                 yield f"{of.name}_kmh_from_last", way / hours
 
-    def _met(self, event: EntityEvent, position: int, name: str, end: int, plan: HistoryPlan) -> Facts:
+    def _met(self, event: EntityEvent, position: int, name: str, end: int, plan: HistoryPlan) -> FoundFacts:
         for span in plan.pair_spans:
             start = bisect_right(self.times, event.time - span.length)
             met = {others[position] for others in self.others[start:end]} - {None}
@@ -241,7 +241,7 @@ def _known_at(label: Label) -> int:
     return label.known_at
 
 
-def _to_usual(name: str, amount: int, known: Sequence[int]) -> Facts:
+def _to_usual(name: str, amount: int, known: Sequence[int]) -> FoundFacts:
     """An amount against the mean of others; left out if that mean is not positive."""
     if known and (total := sum(known)) > 0:
         yield name, float(amount) * len(known) / total

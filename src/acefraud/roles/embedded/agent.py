@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -13,8 +13,8 @@ from acefraud.core.bullet_table import ROW, STATUSES, VERDICTS, Columns, row_of
 from acefraud.core.calibration import Calibration, log_odds, sigmoid
 from acefraud.core.decision import Reason, ReasonKind
 from acefraud.core.measured_text import MeasuredText
-from acefraud.core.transaction import FactValue, Verdict
-from acefraud.roles.protocols import Assessment
+from acefraud.core.transaction import Verdict
+from acefraud.roles.protocols import Assessment, Bullets, Facts
 from acefraud.rules.bullet_text import read_bullet
 from acefraud.rules.scorecard import GENERAL, points_for
 from acefraud.settings import EMBEDDED
@@ -43,8 +43,8 @@ class EmbeddedAgent:
     async def assess(
         self,
         text: str,  # noqa: ARG002  # a language model reads the text; this one reads the facts
-        facts: Mapping[str, FactValue],
-        bullets: Sequence[Bullet],
+        facts: Facts,
+        bullets: Bullets,
         calibration: Calibration | None,
         *,
         proven: int | None = None,
@@ -54,7 +54,7 @@ class EmbeddedAgent:
 
 
 def weigh(
-    facts: Mapping[str, FactValue],
+    facts: Facts,
     bullets: Sequence[Bullet],
     calibration: Calibration | None,
     *,
@@ -88,7 +88,7 @@ def as_bullets(given: Sequence[str | Bullet]) -> tuple[Bullet, ...]:
     return tuple(_as_bullet(place, bullet) for place, bullet in enumerate(given, 1))
 
 
-def fires(bullet: Bullet, facts: Mapping[str, FactValue]) -> bool:
+def fires(bullet: Bullet, facts: Facts) -> bool:
     """Whether a selected bullet applies: its condition holds, or it is prose."""
     return bullet.condition is None or bullet.condition.holds(facts)
 

@@ -6,7 +6,7 @@ import importlib.util
 import logging
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from acefraud.core.bullet import Bullet
-from acefraud.core.transaction import FactValue
 from acefraud.errors import ConfigurationError
 from acefraud.roles.protocols import Embedder, EmbedsInProcess, Vectors
 
@@ -73,6 +71,8 @@ class CachedEmbedder:
 
     def __init__(self, embedder: Embedder, size: int = 20_000) -> None:
         self._embedder = embedder
+        self.name, self.threshold, self.fetches_ahead = embedder.name, embedder.threshold, embedder.fetches_ahead
+        self.presentable, self.presentable_bullet = embedder.presentable, embedder.presentable_bullet
         self._size = size
         self._known: dict[str, Vectors] = {}
         self._lock = RLock()
@@ -82,29 +82,6 @@ class CachedEmbedder:
     def __reduce__(self) -> tuple[Any, ...]:
         """In another process: the same embedder with nothing remembered."""
         return CachedEmbedder, (self._embedder, self._size)
-
-    @property
-    def name(self) -> str:
-        """The name of the embedder it stands before."""
-        return self._embedder.name
-
-    @property
-    def threshold(self) -> float:
-        """The threshold of the embedder it stands before."""
-        return self._embedder.threshold
-
-    @property
-    def fetches_ahead(self) -> bool:
-        """Whether the embedder it stands before does."""
-        return self._embedder.fetches_ahead
-
-    def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
-        """A transaction in words that the embedder it stands before may see."""
-        return self._embedder.presentable(text, facts)
-
-    def presentable_bullet(self, bullet: Bullet) -> str:
-        """A bullet in words that the embedder it stands before may see."""
-        return self._embedder.presentable_bullet(bullet)
 
     async def fetch(self, texts: Sequence[str]) -> None:
         """Let the embedder it stands before fetch what is missing."""

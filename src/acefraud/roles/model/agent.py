@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from acefraud.core.bullet import Bullet, Status
 from acefraud.core.calibration import Calibration, log_odds, sigmoid
 from acefraud.core.decision import ProbabilityFrom, Reason, ReasonKind
-from acefraud.core.transaction import FactValue, Verdict
+from acefraud.core.transaction import Verdict
 from acefraud.errors import ModelMalformed
 from acefraud.llm.call import Call, Reply, Role
 from acefraud.roles.model.masking import Masker
@@ -17,7 +17,7 @@ from acefraud.roles.model.prompts import Prompt, Style, agent_prompt
 from acefraud.roles.model.replies import AgentReply
 from acefraud.roles.model.structured_output import Client, usage_of
 from acefraud.roles.model.token_odds import odds_of, verdict_in
-from acefraud.roles.protocols import Assessment
+from acefraud.roles.protocols import Assessment, Bullets, Facts
 
 ALTERNATIVES = 20
 """Alternative tokens to ask for at each position: the protocol's maximum."""
@@ -57,8 +57,8 @@ class ModelAgent(ModelRole):
     async def assess(
         self,
         text: str,
-        facts: Mapping[str, FactValue],
-        bullets: Sequence[Bullet],
+        facts: Facts,
+        bullets: Bullets,
         calibration: Calibration | None,  # noqa: ARG002  # only the embedded engine uses it
         *,
         proven: int | None = None,  # noqa: ARG002  # the model reads every bullet itself
