@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from acefraud.datasets import loading
 
 # The same examples in every run. `make test` tries a few, `make test-long` many. A property that is slow to check takes
 # a quarter of them: `@settings(max_examples=settings().max_examples // 4)`.
@@ -31,4 +33,12 @@ def _certificates_read_once() -> Iterator[None]:
     """Read the certificate store once: every HTTP client reads it, though the server on loopback needs none."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _worlds_made_once() -> Iterator[None]:
+    """Make each shipped world once: its cases cannot be changed, and the tests of the generator call it themselves."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loading, "generate", lru_cache(maxsize=None, typed=True)(loading.generate))
         yield

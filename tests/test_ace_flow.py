@@ -31,8 +31,6 @@ from acefraud.core.measured_text import Fit, MeasuredText
 from acefraud.datasets.loading import ShippedDatasetWarning
 from acefraud.errors import InputError
 
-pytestmark = pytest.mark.no_cover  # coverage doubles their time, and smaller tests cover these lines
-
 NODE = "fraud_detection"
 
 

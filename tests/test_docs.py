@@ -15,8 +15,6 @@ import pytest
 
 from acefraud import BulletPlaybook, Source, Verdict
 
-pytestmark = pytest.mark.no_cover  # coverage doubles their time, and smaller tests cover these lines
-
 ROOT = Path(__file__).parent.parent
 
 

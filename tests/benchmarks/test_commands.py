@@ -19,8 +19,6 @@ from benchmarks.quality.contenders import CONTENDERS
 from benchmarks.quality.measures import NAMES
 from benchmarks.speed.figures import Figures
 
-pytestmark = pytest.mark.no_cover  # coverage doubles their time, and smaller tests cover these lines
-
 MAPPINGS = Path(__file__).parents[2] / "benchmarks" / "mappings"
 SHARED = Path(os.environ.get("ACEFRAUD_DATA") or Path(__file__).parents[3] / "shared" / "data")
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from acefraud import Learner, open_playbook
 from benchmarks.hearing import Size, make, measure
 
-pytestmark = pytest.mark.no_cover  # coverage doubles their time, and smaller tests cover these lines
 SMALL = [Size("few_events", 60, 120), Size("many_events", 60, 400), Size("many_cases", 120, 400)]
 
 

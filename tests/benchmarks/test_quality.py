@@ -38,8 +38,6 @@ from benchmarks.quality.samples import subsample
 from benchmarks.quality.splits import Split, split_rows
 from benchmarks.quality.streams import BATCH, Stream, run_stream, stream_of
 
-pytestmark = pytest.mark.no_cover  # coverage doubles their time, and smaller tests cover these lines
-
 DAY = 86_400_000_000
 
 

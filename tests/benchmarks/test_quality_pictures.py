@@ -13,8 +13,6 @@ from benchmarks.quality.measurement import DatasetFigures, ModelFigures, Scored
 from benchmarks.quality.measures import bootstrap, pooled
 from benchmarks.quality.pictures import looks, on_the_stream, pictures, range_of, shown
 
-pytestmark = pytest.mark.no_cover  # coverage doubles their time, and smaller tests cover these lines
-
 LEFT_OUT = ("acefraud_without_draws", "acefraud_all")
 STREAMED = ("acefraud_online", "river_hat", "river_arf")
 

@@ -30,8 +30,6 @@ from benchmarks.speed.selection import PICKED
 from benchmarks.speed.sentences import FORMS, said_otherwise, sentence, sentences
 from benchmarks.speed.timing import Effort, growth, interleaved
 
-pytestmark = pytest.mark.no_cover  # coverage doubles their time, and smaller tests cover these lines
-
 
 class Quick:
     """Stands in for another learner: training real ones takes seconds."""

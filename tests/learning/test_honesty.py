@@ -23,8 +23,6 @@ from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.exchange import Exported, from_json, to_json
 from acefraud.storage.playbook import matches_replay
 
-pytestmark = pytest.mark.no_cover  # coverage doubles their time, and smaller tests cover these lines
-
 WORLD = load_dataset("complex_fraud_detection", seed=5, options=WorldOptions(transactions=500))
 
 

@@ -21,8 +21,6 @@ from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
 from acefraud.storage.playbook import BulletPlaybook, matches_replay
 
-pytestmark = pytest.mark.no_cover  # coverage doubles their time, and smaller tests cover these lines
-
 SHOPS = ("books", "food", "fuel", "games", "gifts", "toys")
 CHANNELS = ("app", "shop", "web")
 

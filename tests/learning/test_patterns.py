@@ -23,8 +23,6 @@ from acefraud.roles.reflector import Reflector
 from acefraud.rules.induction.boosting import InductionOptions
 from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook
 
-pytestmark = pytest.mark.no_cover  # coverage doubles their time, and smaller tests cover these lines
-
 QUICK = ReflectorOptions(induction=InductionOptions(rounds=12, runs=1))
 WITHIN_CASES = 200
 """Labelled cases of a pattern after which it must be named."""

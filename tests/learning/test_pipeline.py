@@ -75,7 +75,9 @@ def test_offline_online_studies_the_training_part_first(world: Dataset, runs: di
 
 
 @pytest.mark.parametrize("mode", Mode)
-def test_no_decision_depends_on_a_label_that_had_not_arrived(world: Dataset, mode: Mode) -> None:
+def test_no_decision_depends_on_a_label_that_had_not_arrived(
+    world: Dataset, runs: dict[Mode, ModeRun], mode: Mode
+) -> None:
     """With the labels of the last third of the test turned round, all before the first of them is known stays."""
     cut = 2 * len(world.test) // 3
     turned = [
@@ -85,7 +87,7 @@ def test_no_decision_depends_on_a_label_that_had_not_arrived(world: Dataset, mod
     known = min(case.known_at for case in world.test[cut:] if case.known_at is not None)
     safe = sum(case.transaction.time < known for case in world.test if case.transaction.time is not None)
     assert safe >= cut
-    one, other = run(mode, world.train, world.test), run(mode, world.train, turned)
+    one, other = runs[mode], run(mode, world.train, turned)
     assert np.array_equal(one.probabilities[:safe], other.probabilities[:safe])
     assert np.array_equal(one.declined[:safe], other.declined[:safe])
 

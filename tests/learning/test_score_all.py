@@ -44,15 +44,15 @@ def with_gaps(table: FactTable, seed: int) -> FactTable:
 
 def records(playbook: BulletPlaybook) -> list[Transaction]:
     """Train the playbook on records, and give others to decide, some facts of which are missing."""
-    past = traffic(3000, 71, share=0.05)
+    past = traffic(1500, 71, share=0.05)
     rows = transactions_of(with_gaps(past.rows.facts, 1), "past-")
     Learner(playbook).study(Cases(rows, past.labels))
-    return list(transactions_of(with_gaps(traffic(250, 72, share=0.2).rows.facts, 2), "new-"))
+    return list(transactions_of(with_gaps(traffic(120, 72, share=0.2).rows.facts, 2), "new-"))
 
 
 def texts(playbook: BulletPlaybook) -> list[Transaction]:
     """The same for transactions that are told in words; some bring facts too, and one brings nothing but facts."""
-    world = load_dataset("complex_fraud_detection", seed=7, options=WorldOptions(transactions=400))
+    world = load_dataset("complex_fraud_detection", seed=7, options=WorldOptions(transactions=250))
     Learner(playbook).study(world.train)
     chance = random.Random(3)
     told = [case.transaction for case in world.test]

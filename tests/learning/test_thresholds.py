@@ -165,15 +165,15 @@ def frame_of(learner: Learner) -> Calibration:
     return frame
 
 
-def studied(toy: Any, words: str | None, **options: Any) -> tuple[Learner, list[Case]]:
-    made = toy.cases(300, delay=1)
+def studied(toy: Any, words: str | None, *, count: int = 120, **options: Any) -> tuple[Learner, list[Case]]:
+    made = toy.cases(count, delay=1)
     learner = Learner(BulletPlaybook(), options=LearnerOptions(**options))
     learner.study(made, threshold=ThresholdRule.parse(words) if words else None)
     return learner, made
 
 
 def test_the_threshold_is_what_the_rule_asks_for_on_the_latest_cases_as_they_are_decided(toy: Any) -> None:
-    learner, made = studied(toy, "fpr=0.05")
+    learner, made = studied(toy, "fpr=0.05", count=300)
     latest, frame, snapshot = made[240:], frame_of(learner), learner.playbook.snapshot()
     rows = Transactions.of([case.transaction for case in latest])
     said = score(rows, snapshot, learner.selector.without_draws(), learner.options).probabilities

@@ -60,7 +60,7 @@ def kept_after_stopping(shell: Shell, ran: Ran) -> int:
 
 def test_training_stops_at_a_number_of_calls_and_keeps_what_it_learnt(shell: Shell, loopback: Loopback) -> None:
     server = loopback()
-    ran = train(shell, server, 300, "--max-calls", "20", code=STOPPED_SHORT)
+    ran = train(shell, server, 120, "--max-calls", "20", code=STOPPED_SHORT)
     assert len(server.log) == 20
     assert kept_after_stopping(shell, ran) > 0
     assert "the limit of 20 calls is reached" in ran.err
@@ -231,7 +231,7 @@ def few_calls(server: LoopbackServer, train: int, later: int) -> None:
 
 
 def test_studying_a_history_takes_few_calls(loopback: Loopback) -> None:
-    few_calls(loopback(), 60, 60)
+    few_calls(loopback(), 40, 40)
 
 
 @pytest.mark.long

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.enable_socket
 
-SMALL = ("--limit", "60", "--seeds", "1", "--json")
+ROWS = 30
+SMALL = ("--limit", str(ROWS), "--seeds", "1", "--json")
 KEY = "only-for-this-test"
 shell = commands.shell
 
@@ -38,7 +39,7 @@ def test_usage_is_what_the_server_counted_and_a_second_run_makes_no_call(
     options = (*SMALL, "--models", "openai", "--cache", shell.folder / "replies.db")
     first = shell("compare", *options).json
     assert list(first["modes"]) == ["vanilla", "online_only", "offline_online"]
-    assert first["test_rows"] == 60
+    assert first["test_rows"] == ROWS
     assert first["modes"]["offline_online"]["bullets"] > 0
     usage = first["models"].pop("usage")
     counted = on_server.usage_by_role(server.log)
@@ -78,7 +79,7 @@ def test_a_first_tier_is_compared_with_asking_every_time(shell: Shell, loopback:
     assert "The clear cases without a call, beside all cases with one" in ran.out
     told = shell("compare", *SMALL, *options).json
     tiers = told["models"]["tiers"]
-    assert {mode: one["settled"] + one["asked"] for mode, one in tiers.items()} == dict.fromkeys(told["modes"], 60)
+    assert {mode: one["settled"] + one["asked"] for mode, one in tiers.items()} == dict.fromkeys(told["modes"], ROWS)
     assert tiers["vanilla"]["settled"] == 0  # nothing was fitted, so nothing is certain
     assert tiers["offline_online"]["settled"] > 0
 
@@ -124,7 +125,7 @@ def test_a_decision_of_a_model_shows_its_reasons_and_that_the_probability_was_on
 
 def test_a_first_tier_spares_calls(shell: Shell, loopback: Loopback) -> None:
     server = loopback()
-    today = trained(shell, rows=600)
+    today = trained(shell, rows=300)
     options = ("--agent-model", "openai:gpt-3.5-turbo", "--base-url", server.base_url, "--tier", "0.8", "--json")
     decisions = shell.on_book("decide", today, *options).lines
     settled = [one for one in decisions if one["model"] != "openai:gpt-3.5-turbo"]

@@ -167,7 +167,7 @@ def case(at: int, style: str, fraud: bool, dice: random.Random) -> Case:
     return Case(transaction=Transaction(id=f"{style}-{at}", facts=facts, text=text), is_fraud=fraud)
 
 
-def cases(style: str, count: int = 200) -> list[Case]:
+def cases(style: str, count: int = 100) -> list[Case]:
     dice = random.Random(7)
     return [case(at, style, dice.random() < 0.4, dice) for at in range(count)]
 
@@ -292,7 +292,7 @@ def test_the_whole_loop_on_models_leaks_nothing(
     conditions = {style: f"merchant is {json.dumps(planted(style, 'merchant'))}" for style in STYLES}
     reflections = [{"new_bullet": planted(style, "reflection"), "condition": conditions[style]} for style in STYLES]
     server = loopback(planted=reflections)
-    mixed = [one for style in STYLES for one in cases(style, 40)]
+    mixed = [one for style in STYLES for one in cases(style, 20)]
     random.Random(3).shuffle(mixed)
 
     async def play() -> None:

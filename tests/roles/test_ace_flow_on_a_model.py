@@ -33,7 +33,7 @@ def test_the_three_examples_on_a_model(server: LoopbackServer, client: ModelClie
     judge = LLMJudge(model=MODEL, base_url=server.base_url, client=client)
 
     async def offline_training() -> None:
-        for item in train_set[:200]:
+        for item in train_set[:80]:
             bullet = await reflector.reflect(
                 query=item["query"], predicted=item["answer"], correct=item["answer"], node="fraud_detection"
             )

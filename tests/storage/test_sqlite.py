@@ -137,7 +137,7 @@ def do_something(playbook: BulletPlaybook, dice: random.Random) -> None:
             playbook.update_stats(dice.choice(ids), is_helpful=dice.random() < 0.5)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3))])
 def test_two_playbooks_on_one_file_that_save_in_turn_keep_what_the_events_give(
     path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,12 +60,12 @@ _LONG = (
 
 @pytest.mark.parametrize("unit", _LONG)
 def test_long_repetitions_are_read_in_good_time(unit: str) -> None:
-    _check_growth((unit * 100_000)[:100_000])
+    _check_growth((unit * 50_000)[:50_000])
 
 
 def test_long_mixtures_are_read_in_good_time() -> None:
     draw = random.Random(7)
-    _check_growth(" ".join(draw.choice(_PIECES) for _ in range(30_000))[:100_000])
+    _check_growth(" ".join(draw.choice(_PIECES) for _ in range(15_000))[:50_000])
 
 
 def _check_growth(text: str) -> None:
