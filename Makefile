@@ -6,6 +6,7 @@ INSTALLED := $(VENV)/.installed
 DATA := $(or $(ACEFRAUD_DATA),../shared/data)
 # A file's tests run on one worker, so that what its fixtures train is trained once.
 WORKERS := -n 2 --dist loadfile --no-loadscope-reorder
+COVERAGE := out/coverage.json
 # Compiled modules are kept, whatever the caller's environment says: without them every start compiles the package again.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -24,7 +25,9 @@ demo: $(INSTALLED)  ## compare the three modes on the shipped synthetic world; r
 	$(BIN)/acefraud compare --seeds 3 --report out/demo
 
 test: lint  ## lint, then the ordinary tests with branch coverage
-	$(BIN)/pytest $(WORKERS) -m 'not long' --cov --cov-report=term --cov-fail-under=95
+	mkdir -p out
+	$(BIN)/python -W 'ignore:Unable to activate' -m slipcover --json --out $(COVERAGE) -m pytest $(WORKERS) -m 'not long'
+	$(BIN)/python -m slipcover --merge $(COVERAGE) --out $(COVERAGE) --fail-under 95
 
 test-long: $(INSTALLED)  ## the exhaustive tests: kill loops, load, soak, and many examples for every property
 	$(BIN)/pytest $(WORKERS) -m 'long or hypothesis' --hypothesis-profile=many tests
