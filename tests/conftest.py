@@ -16,7 +16,7 @@ from acefraud.datasets import loading
 settings.register_profile(
     "few", max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("many", settings.get_profile("few"), max_examples=200)
+settings.register_profile("many", settings.get_profile("few"), max_examples=100)
 settings.load_profile("few")
 
 

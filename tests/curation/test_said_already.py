@@ -83,8 +83,8 @@ def test_the_first_bullet_alike_is_found(threshold: float) -> None:
 
 
 @pytest.mark.long
-def test_two_thousand_bullets_are_judged_as_by_sequence_matcher() -> None:
-    texts, playbook, curator, matchers = prose(2000, seed=5), BulletPlaybook(), Curator(), PlainMatchers()
+def test_a_thousand_bullets_are_judged_as_by_sequence_matcher() -> None:
+    texts, playbook, curator, matchers = prose(1000, seed=5), BulletPlaybook(), Curator(), PlainMatchers()
     kept = 0
     for text in texts:
         expected = matchers.first_alike(text)
@@ -94,7 +94,7 @@ def test_two_thousand_bullets_are_judged_as_by_sequence_matcher() -> None:
             playbook.record([BulletAdded(bullet=Bullet(id=f"b{kept}", content=text))])
             matchers.add(text)
             kept += 1
-    assert 500 < kept < 1500
+    assert 250 < kept < 750
 
 
 @pytest.mark.long
