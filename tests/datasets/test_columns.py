@@ -14,8 +14,9 @@ import pytest
 from acefraud.core.timestamps import UNKNOWN
 from acefraud.core.transaction import Case
 from acefraud.core.transactions import Cases
-from acefraud.datasets import Dataset, SchemaMapping, load_dataset, read_transactions
+from acefraud.datasets import Dataset, SchemaMapping, load_dataset
 from acefraud.datasets.mapping import TimeParts
+from acefraud.datasets.rows import read_transactions
 from acefraud.errors import InputError
 
 MESSY = """id,when,Amount,vpn,country,score,note,is_fraud

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acefraud.datasets import SchemaMapping, guess_mapping, load_dataset, parse_mapping
+from acefraud.datasets import SchemaMapping, load_dataset, parse_mapping
+from acefraud.datasets.guess import guess_mapping
 from acefraud.datasets.mapping import TimeParts, fact_names
 from acefraud.errors import ConfigurationError
 from acefraud.facts.history import HistoryPlan

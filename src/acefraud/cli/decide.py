@@ -117,7 +117,7 @@ def _read(
     source: Path | TextIO, book: BulletPlaybook, mapping: Path | None, strict: bool, name: str | None = None
 ) -> list[Transaction]:
     """Files, JSON and standard input go through the same reader, so that a label never passes for a fact."""
-    from acefraud.datasets import read_transactions  # noqa: PLC0415  # imports polars, which a text does not need
+    from acefraud.datasets.rows import read_transactions  # noqa: PLC0415  # imports polars, which a text does not need
 
     found = read_transactions(source, mapping=mapping, remembered=trained_mapping(book), strict=strict, name=name)
     note_bad_rows(found.bad_rows)

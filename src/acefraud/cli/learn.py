@@ -20,7 +20,8 @@ from acefraud.cli.workspace import (
     roles_for,
     trained_mapping,
 )
-from acefraud.datasets import BadRow, ReportedOutcome, read_outcomes
+from acefraud.datasets import BadRow
+from acefraud.datasets.rows import ReportedOutcome, read_outcomes
 from acefraud.learning.build_roles import Roles
 from acefraud.learning.learner import Learner
 from acefraud.settings import ModelSettings

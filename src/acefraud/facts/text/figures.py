@@ -23,15 +23,16 @@ class _FigureWords(BaseModel, extra="forbid"):
 
     markers: list[str]
     kinds: list[tuple[str, PatternText]]
+    placeholders: dict[str, PatternText]
     values: dict[str, float]
     unit_seconds: dict[str, int]
     currencies: dict[str, str]
     parts: dict[str, PatternText]
 
 
-_WORDS = read_vocabulary("figures", _FigureWords)
+FIGURE_WORDS = read_vocabulary("figures", _FigureWords)
 # One private-use character per kind. A document removes such characters from the text first.
-MARKERS = {kind: chr(0xE000 + place) for place, kind in enumerate(_WORDS.markers)}
+MARKERS = {kind: chr(0xE000 + place) for place, kind in enumerate(FIGURE_WORDS.markers)}
 
 
 class Figure(NamedTuple):
@@ -53,7 +54,7 @@ class Figure(NamedTuple):
 
 
 _OPENS, _PLAIN, _CURRENCY, _SPAN, _SPAN_RANGE = (
-    re.compile(fill(_WORDS.parts[name], _WORDS.parts))
+    re.compile(fill(FIGURE_WORDS.parts[name], FIGURE_WORDS.parts))
     for name in ("opening", "plain", "currency", "span", "span_range")
 )
 _DIGIT = re.compile(r"\d")
@@ -84,13 +85,13 @@ def _days(text: str) -> tuple[float, float] | None:
     found = False
     for number, unit in _SPAN.findall(text):
         found = True
-        amount = _WORDS.values.get(number) if number else 1.0
+        amount = FIGURE_WORDS.values.get(number) if number else 1.0
         total += (float(number.replace(",", "")) if amount is None else amount) * _unit_days(unit)
     return (total, total) if found else None
 
 
 def _unit_days(unit: str) -> float:
-    return (_WORDS.unit_seconds.get(unit[:2]) or _WORDS.unit_seconds[unit[0]]) / 86_400
+    return (FIGURE_WORDS.unit_seconds.get(unit[:2]) or FIGURE_WORDS.unit_seconds[unit[0]]) / 86_400
 
 
 def _hour(text: str) -> float | None:
@@ -132,7 +133,7 @@ def _range_of(kind: str, text: str) -> tuple[float, float] | None:
 
 def _counted(kind: str, text: str) -> tuple[float, float] | None:
     """Low and high end of a count, a sum or a distance, in digits or in a word."""
-    word = _WORDS.values.get(text)
+    word = FIGURE_WORDS.values.get(text)
     values = [word] if word is not None else _plain_values(text)
     if not values:
         return None
@@ -145,8 +146,8 @@ def _counted(kind: str, text: str) -> tuple[float, float] | None:
 @cache
 def _figure_regex() -> re.Pattern[str]:
     """Every kind of figure. Compiled for the first text, since it takes a while."""
-    kinds = "|".join(f"(?P<k{place}>{pattern})" for place, (_, pattern) in enumerate(_WORDS.kinds))
-    return re.compile(fill(rf"(?<![\w.])(?<![a-z]-)(?<!\d,)(?!{{no_opening}})(?:{kinds})", _WORDS.parts))
+    kinds = "|".join(f"(?P<k{place}>{pattern})" for place, (_, pattern) in enumerate(FIGURE_WORDS.kinds))
+    return re.compile(fill(rf"(?<![\w.])(?<![a-z]-)(?<!\d,)(?!{{no_opening}})(?:{kinds})", FIGURE_WORDS.parts))
 
 
 @lru_cache(maxsize=20_000)
@@ -160,7 +161,7 @@ def _meaning(kind: str, text: str) -> tuple[str, float, float, bool, str]:
     ends = _range_of(kind, text)
     spelled = _DIGIT.search(text) is None and kind != "clock"
     currency = _CURRENCY.search(text) if kind.startswith("money") else None
-    name = _WORDS.currencies.get(currency[0], currency[0]) if currency else ""
+    name = FIGURE_WORDS.currencies.get(currency[0], currency[0]) if currency else ""
     return (kind, *ends, spelled, name) if ends else ("other", 0.0, 0.0, spelled, name)
 
 
@@ -176,7 +177,9 @@ def find_figures(lowered: str) -> list[Figure]:
     for piece in PIECE.findall(lowered):
         if at >= free and _opens(piece) and (match := regex.match(lowered, at)):
             free = match.end()
-            kind, low, high, spelled, currency = _meaning(_WORDS.kinds[int((match.lastgroup or "k")[1:])][0], match[0])
+            kind, low, high, spelled, currency = _meaning(
+                FIGURE_WORDS.kinds[int((match.lastgroup or "k")[1:])][0], match[0]
+            )
             figures.append(Figure(kind, low, high, at, free, spelled, currency))
         at += len(piece)
     return figures

@@ -32,6 +32,8 @@ class _LogKeys(BaseModel, extra="forbid"):
 
     words: dict[Literal["yes", "no", "passed", "failed"], frozenset[str]]
     numbers: dict[str, list[str]]
+    figures: dict[str, tuple[str, ...]]
+    below: dict[str, float]
     flags: dict[str, list[str]]
     holds_when_passed: dict[str, list[str]]
     fails_when_passed: dict[str, list[str]]
@@ -66,18 +68,6 @@ def _known(key: str) -> tuple[str, str]:
     return "", ""
 
 
-# the kinds of figure that give a number; any other number takes a count
-_ACCEPTS: dict[str, tuple[str, ...]] = {
-    "recent_window_minutes": ("duration", "count"),
-    "hour": ("clock", "count"),
-    "distance_km": ("distance", "count"),
-    "merchant_rating": ("rating", "count"),
-    "days_since_last": ("duration", "count"),
-    **dict.fromkeys(("amount", "usual_amount", "usual_amount_max"), ("money", "count")),
-}
-_BELOW = {"hour": 24.0, "merchant_rating": 5.01}
-
-
 def _number(fact: str, unit: str, figure: Figure) -> FactValue | None:
     """A figure as the number that a fact needs, or None if it is of another kind."""
     value = figure.middle
@@ -86,7 +76,9 @@ def _number(fact: str, unit: str, figure: Figure) -> FactValue | None:
         value = value * per if figure.kind == "count" else value
         accepted = figure.kind == "duration" or (figure.kind == "count" and per > 0)
         return round(value, 6) if accepted else None
-    if figure.kind not in _ACCEPTS.get(fact, ("count", "count_range")) or value >= _BELOW.get(fact, float("inf")):
+    if figure.kind not in _KEYS.figures.get(fact, ("count", "count_range")) or value >= _KEYS.below.get(
+        fact, float("inf")
+    ):
         return None
     in_days = fact == "recent_window_minutes" and figure.kind == "duration"
     return round(value * 1_440, 2) if in_days else round(value, 6)

@@ -14,22 +14,11 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from typing import NamedTuple
 
-from .figures import MARKERS, PIECE
+from .figures import FIGURE_WORDS, MARKERS, PIECE
 from .vocabulary import fill
 
 _ALL_MARKERS = f"{MARKERS['money']}-{MARKERS['identifier']}"
-PLACEHOLDERS: dict[str, str] = MARKERS | {
-    "sum": f"[{MARKERS['money']}{MARKERS['count']}]",
-    "number": f"[{MARKERS['count']}{MARKERS['count_range']}]",
-    "ago": rf"(?:{MARKERS['duration']} (?:ago|earlier|before|prior|back)\b|{MARKERS['day_word']})",
-    "about": r"(?:(?:only|just|about|around|approx\.?|approximately|roughly|some|over|under|nearly|almost|barely"
-    r"|less than|more than|at least|near|close to|in the region of) |~ ?){0,2}",
-    "window": rf"(?: (?:were |was |made |filed |all )?(?:in|within|over|during) (?:the |a |just |only |under )*"
-    rf"(?:last |past |previous |preceding )?{MARKERS['duration']}| annually| (?:a|per|each) year)?",
-    "gap": rf"[^.,;!?\n{_ALL_MARKERS}]{{0,40}}?",
-    "money_list": rf"{MARKERS['money']}(?:(?:,? and |, ?| ?; ?| ?/ ?| ?-?> ?|,? then |,? up"
-    rf" to ){MARKERS['money']}){{1,60}}",
-}
+PLACEHOLDERS = MARKERS | FIGURE_WORDS.placeholders
 """What a pattern can say in place of a figure, and wording around figures that many patterns share."""
 
 
