@@ -8,36 +8,7 @@ from dataclasses import dataclass
 from acefraud.core.transaction import FactValue
 from acefraud.datasets.world.dice import Dice
 from acefraud.datasets.world.profiles import Profile
-from acefraud.datasets.world.tables import City, names
-
-_HOURS = {
-    "night": (23, 0, 1, 2, 3, 4, 5),
-    "morning": (6, 7, 8, 9, 10),
-    "day": (11, 12, 13, 14, 15, 16),
-    "evening": (17, 18, 19, 20, 21, 22),
-}
-_PLAIN_FLAGS = (
-    "vpn", "emulator", "password_reset", "contact_changed", "remote_access", "kyc_missing", "verified",
-    "vip", "business_account",
-)  # fmt: skip
-_AT_A_DISTANCE = ("online", "phone order")
-_SELDOM_DENIED = frozenset({
-    "sanctioned", "emulator", "vip", "impossible_travel", "high_risk_country", "remote_access", "escalating_amounts",
-    "travel", "business_account", "contact_changed", "password_reset", "velocity",
-})  # fmt: skip
-_FOLLOWS = {
-    "night": "hour",
-    "amount_to_usual": "usual_amount",
-    "amount_to_usual_max": "usual_amount_max",
-    "crypto": "merchant_category",
-    "gift_cards": "merchant_category",
-    "prepaid_card": "payment_method",
-    "first_time_merchant": "purchases_at_merchant",
-    "fraud_report_window_days": "fraud_reports",
-    "recent_window_minutes": "recent_transactions",
-}
-"""Facts that are recorded only together with another one."""
-_WINDOWS = frozenset({"fraud_report_window_days", "recent_window_minutes"})
+from acefraud.datasets.world.tables import City, names, recording
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +24,13 @@ class Scene:
 def draw_scene(profile: Profile, dice: Dice) -> Scene:
     """Everything that is true of one transaction of this profile."""
     category, channel = dice.weighted(profile.settings)
-    hour = dice.pick(_HOURS[dice.weighted(profile.hours)])
+    hour = dice.pick(recording().hours[dice.weighted(profile.hours)])
     facts: dict[str, FactValue] = {"hour": float(hour), "night": hour >= 23 or hour < 6, "channel": channel}
     facts |= _account(profile, dice)
     facts |= _amounts(profile, dice)
     facts |= _merchant(profile, category, channel, dice)
     facts |= _pace(profile, dice)
-    facts |= {name: dice.chance(profile.flags[name]) for name in _PLAIN_FLAGS}
+    facts |= {name: dice.chance(profile.flags[name]) for name in recording().plain_flags}
     place_facts, home, place = _place(profile, dice)
     facts |= place_facts
     facts |= _access(profile, facts, dice)
@@ -74,9 +45,10 @@ def recorded_facts(facts: dict[str, FactValue], dice: Dice) -> dict[str, FactVal
     """
     thoroughness = dice.uniform(0.1, 0.6)
     kept: dict[str, FactValue] = {}
+    rules = recording()
     for name, value in facts.items():
-        if name in _FOLLOWS:
-            noticed = _FOLLOWS[name] in kept and (name not in _WINDOWS or dice.chance(0.85))
+        if name in rules.follows:
+            noticed = rules.follows[name] in kept and (name not in rules.windows.values() or dice.chance(0.85))
         else:
             noticed = dice.chance(_noticed(name, value, thoroughness))
         if noticed:
@@ -90,7 +62,7 @@ def _noticed(name: str, value: FactValue, thoroughness: float) -> float:
     if name in ("hour", "merchant_category", "channel", "account_age_days"):
         return 0.95
     if value is False:
-        return thoroughness * (0.5 if name in _SELDOM_DENIED else 1.2)
+        return thoroughness * (0.5 if name in recording().seldom_denied else 1.2)
     if value is True:
         return 0.95
     if value == 0.0:
@@ -170,7 +142,7 @@ def _amounts(profile: Profile, dice: Dice) -> dict[str, FactValue]:
 def _merchant(profile: Profile, category: str, channel: str, dice: Dice) -> dict[str, FactValue]:
     method = "bank transfer" if channel == "transfer" else dice.weighted(profile.methods)
     facts: dict[str, FactValue] = {"payment_method": method, "prepaid_card": method == "prepaid card"}
-    if channel in _AT_A_DISTANCE:
+    if channel in ("online", "phone order"):
         facts["address_mismatch"] = dice.chance(profile.flags["address_mismatch"])
     if category:
         facts["merchant_category"] = category

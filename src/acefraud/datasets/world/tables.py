@@ -63,6 +63,26 @@ class Phrasebook:
     false_flags: Mapping[str, Phrases]
 
 
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Which facts are recorded and told. ``recording.toml`` explains the fields."""
+
+    plain_flags: Choices
+    seldom_denied: frozenset[str]
+    loud_flags: Choices
+    in_opening: frozenset[str]
+    hours: Mapping[str, tuple[int, ...]]
+    windows: Mapping[str, str]
+    follows: Mapping[str, str]
+    implied: Mapping[str, str]
+
+
+@cache
+def recording() -> Recording:
+    """The content of ``recording.toml``."""
+    return read_package_toml(__package__, "recording.toml", Recording)
+
+
 @cache
 def names() -> Names:
     """The content of ``names.toml``."""

@@ -8,15 +8,8 @@ from dataclasses import dataclass
 from acefraud.core.transaction import FactValue
 from acefraud.datasets.world.dice import Dice
 from acefraud.datasets.world.facts import Scene
-from acefraud.datasets.world.tables import Phrases, names, phrasebook
+from acefraud.datasets.world.tables import Phrases, names, phrasebook, recording
 
-_WINDOWS = {"recent_transactions": "recent_window_minutes", "fraud_reports": "fraud_report_window_days"}
-_IN_OPENING = frozenset({"amount", "hour", "merchant_category", "channel"})
-_IMPLIED = {
-    "night": "hour", "amount_to_usual": "usual_amount", "amount_to_usual_max": "usual_amount_max",
-    "velocity": "recent_transactions", "crypto": "merchant_category", "prepaid_card": "payment_method",
-}  # fmt: skip
-"""A fact that a reader can work out from another is seldom written down beside it."""
 _SMALL_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
@@ -81,11 +74,12 @@ def mentioned(facts: Mapping[str, FactValue], dice: Dice) -> list[str]:
     told = [name for name, value in facts.items() if dice.chance(_mention_chance(name, value, facts))]
     if facts.get("purchases_at_merchant") == 0.0:
         told = [name for name in told if name != "purchases_at_merchant"]
-    return [name for name in told if name not in _IN_OPENING and name not in _WINDOWS.values()]
+    elsewhere = recording().in_opening.union(recording().windows.values())
+    return [name for name in told if name not in elsewhere]
 
 
 def _mention_chance(name: str, value: FactValue, facts: Mapping[str, FactValue]) -> float:
-    if name in _IMPLIED and _IMPLIED[name] in facts:
+    if recording().implied.get(name) in facts:
         return 0.3 if value is not False else 0.08
     if name == "gift_cards" and facts.get("merchant_category") == "gift cards":
         return 0.2
@@ -115,7 +109,7 @@ def _words(name: str, voice: Voice, dice: Dice) -> tuple[Phrases, object, str]:
         return (book.true_flags if value else book.false_flags)[name], "", ""
     if isinstance(value, str):
         return book.categories[name], value, ""
-    window = _WINDOWS.get(name, "")
+    window = recording().windows.get(name, "")
     if window not in voice.facts:
         return book.numbers[name], _figure(name, value, voice, dice), ""
     length = float(voice.facts[window])

@@ -12,6 +12,7 @@ from acefraud.datasets.world.dice import Dice
 from acefraud.datasets.world.documents import write_document
 from acefraud.datasets.world.facts import Scene, draw_scene, recorded_facts
 from acefraud.datasets.world.profiles import Profile, Story, blend, stories
+from acefraud.datasets.world.tables import recording
 from acefraud.errors import ConfigurationError
 
 # What happens, what is reported of it, and how it is written draw from separate streams.
@@ -19,10 +20,6 @@ _EVENTS, _LABELS, _WORDS = range(3)
 
 _VARIANT_FROM, _VARIANT_FULL, _VARIANT_SHARE = 0.45, 0.75, 0.3
 _SETTLING, _CHARGEBACK, _TAIL = 0.8, 1.3, 0.9
-_LOUD_FLAGS = (
-    "night", "new_device", "location_change", "vpn", "velocity", "password_reset", "high_risk_country",
-    "impossible_travel", "address_mismatch", "crypto", "kyc_missing",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +174,7 @@ def _loud_signs(facts: Mapping[str, FactValue]) -> int:
     >>> _loud_signs({"night": True, "account_age_days": 12.0, "amount_to_usual": 1.1})
     2
     """
-    signs = sum(facts.get(name) is True for name in _LOUD_FLAGS)
+    signs = sum(facts.get(name) is True for name in recording().loud_flags)
     signs += float(facts.get("amount_to_usual", 1.0)) >= 3
     signs += float(facts.get("account_age_days", 365.0)) < 60
     signs += float(facts.get("failed_attempts", 0.0)) >= 2

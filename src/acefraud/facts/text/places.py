@@ -13,7 +13,7 @@ from .document import Document
 from .fact_patterns import read_theme
 from .flags import stance
 from .patterns import search_pattern, text_pattern
-from .vocabulary import read_vocabulary
+from .vocabulary import PatternText, fill, read_vocabulary
 
 
 class _PlaceNames(BaseModel, extra="forbid"):
@@ -25,40 +25,21 @@ class _PlaceNames(BaseModel, extra="forbid"):
     ambiguous_states: frozenset[str]
     not_places: frozenset[str]
     states: dict[str, str]
+    patterns: dict[str, PatternText]
 
 
 _NAMES = read_vocabulary("places", _PlaceNames)
 _REGIONS = _NAMES.countries | (frozenset(_NAMES.states.values()) - _NAMES.ambiguous_states)
 
-_NAME = r"[A-Z][A-Za-zÀ-ÿ'’-]{1,30}(?: [A-Z][A-Za-zÀ-ÿ'’-]{1,30}){0,2}"
 _REGION = "|".join(
     [
         *(name.upper() for name in _NAMES.states),
         *(name.title() if len(name) > 3 else name.upper() for name in sorted(_NAMES.countries)),
     ]
 )
-_PLACE = re.compile(
-    rf"\b(?:(?P<cue>[Ii]n|IP from|IP in|[Ll]ives in|[Bb]ased in|[Rr]esident of|resolves to|geolocates to|visits to"
-    rf"|(?:home|area|location|place|city|town) is|home:|usual:|(?:comes?|came|coming) from|(?:pays|shops|spends)"
-    rf" (?:around|near)) "
-    rf"(?P<town>{_NAME})(?:, ?(?P<region>[A-Z]{{2}}\b|{_NAME}))?"
-    # a person or a firm can be "from" too, so a bare "from" needs a region after the town
-    rf"|from (?P<origin>{_NAME}), ?(?P<its_region>(?:{_REGION})\b))"
-)
-_CUE = text_pattern(
-    r"in |ip |lives |based |resident |resolves |geolocates |visits |home ?[i:]|usual:|(?:area|location|place|city"
-    r"|town) is "
-    r"|(?:comes?|came|coming) from |from |(?:pays|shops|spends) "
-)
-"""How the words before a place begin, in lower case."""
-_USUAL_CUE = re.compile(
-    r"\b(?:previous|prior|earlier|past|last|usual(?:ly)?|normal(?:ly)?|typical(?:ly)?|mostly|always|home|lives|based"
-    r"|resident|history|regular"
-    r"|recent|resides|visits to)\b"
-)
-_NOW_CUE = search_pattern(
-    r"\bthis (?:{count}|(?:one|time|payment|purchase|transaction|order|charge)\b)|\b(?:now|currently)\b|{day_word}"
-)
+_PATTERNS = {key: fill(pattern, {"region": _REGION, **_NAMES.patterns}) for key, pattern in _NAMES.patterns.items()}
+_PLACE, _USUAL_CUE = re.compile(_PATTERNS["place"]), re.compile(_PATTERNS["usual"])
+_CUE, _NOW_CUE = text_pattern(_PATTERNS["cue"]), search_pattern(_PATTERNS["now"])
 _RISKY = tuple(
     (fact, text_pattern("|".join(names), not_before=r"\w"))
     for fact, names in (("sanctioned", _NAMES.sanctioned), ("high_risk_country", _NAMES.high_risk))
