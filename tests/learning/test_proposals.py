@@ -20,14 +20,13 @@ from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
 from acefraud.roles.embedded.agent import weight_of
 from acefraud.roles.embedded.reflector import EmbeddedReflector
-from acefraud.roles.proposals import Admission, AdmissionOptions, AdmissionStatus, judge_proposal
+from acefraud.roles.proposals import Admission, AdmissionStatus, judge_proposal
 from acefraud.roles.protocols import Example, FactSummary, Proposal
 from acefraud.roles.reflector import Reflector
 from acefraud.storage.playbook import BulletPlaybook, matches_replay
 
 T = TypeVar("T")
 START = datetime(2024, 3, 1, tzinfo=UTC)
-OPTIONS = AdmissionOptions()
 
 
 def run(steps: Coroutine[Any, Any, T]) -> T:
@@ -176,7 +175,7 @@ def test_a_true_claim_enters_with_what_was_measured_and_nothing_of_what_was_stat
 
 
 def test_the_words_of_the_model_are_kept_as_the_reason() -> None:
-    ruling = judge_proposal(TRUE, Evidence(learnt=Record(support=50, frauds=47), base_rate=0.2), 500, OPTIONS)
+    ruling = judge_proposal(TRUE, Evidence(learnt=Record(support=50, frauds=47), base_rate=0.2), 500)
     why = ruling.new_bullet(Source.OFFLINE).why
     assert why.startswith("proposed by scripted:one: 'vpn and amount above 500 = 70% fraud'; measured: 47 of 50")
 
@@ -197,7 +196,7 @@ def test_an_exaggeration_is_admitted_at_its_true_size() -> None:
     assert bullet.evidence.learnt.precision == pytest.approx(0.41, abs=0.06)
     assert "95%" not in bullet.shown
     assert bullet.claim is None
-    whole = judge_proposal(EXAGGERATED, Evidence(learnt=Record(support=100, frauds=41), base_rate=0.2), 500, OPTIONS)
+    whole = judge_proposal(EXAGGERATED, Evidence(learnt=Record(support=100, frauds=41), base_rate=0.2), 500)
     assert whole.status is AdmissionStatus.MEASURED
     assert (
         "41 of 100 past cases were fraud (41%, 32-51%), against 20% of all" in whole.new_bullet(Source.OFFLINE).content
@@ -218,7 +217,7 @@ def test_a_proposal_without_a_side_takes_the_one_that_was_measured() -> None:
 
 def test_what_is_no_better_than_chance_is_refused() -> None:
     evidence = Evidence(learnt=Record(support=40, frauds=9), base_rate=0.2)
-    ruling = judge_proposal(TRUE, evidence, 500, OPTIONS)
+    ruling = judge_proposal(TRUE, evidence, 500)
     assert (ruling.status, ruling.reason.split(":")[0]) == (AdmissionStatus.REFUSED, "says nothing")
 
 
@@ -246,14 +245,14 @@ def test_a_longer_history_measures_what_waited() -> None:
 @pytest.mark.parametrize(("support", "status"), [(9, AdmissionStatus.REFUSED), (10, AdmissionStatus.MEASURED)])
 def test_ten_cases_are_enough_to_measure(support: int, status: AdmissionStatus) -> None:
     evidence = Evidence(learnt=Record(support=support, frauds=support), base_rate=0.2)
-    assert judge_proposal(TRUE, evidence, 100, OPTIONS).status is status
+    assert judge_proposal(TRUE, evidence, 100).status is status
 
 
 @pytest.mark.parametrize(("cases", "status"), [(99, AdmissionStatus.UNVERIFIED), (100, AdmissionStatus.REFUSED)])
 def test_a_short_history_gives_the_benefit_of_the_doubt(cases: int, status: AdmissionStatus) -> None:
     evidence = Evidence(learnt=Record(support=9, frauds=9), base_rate=0.2)
-    assert judge_proposal(TRUE, evidence, cases, OPTIONS).status is status
-    assert judge_proposal(TRUE, None, cases, OPTIONS).status is status
+    assert judge_proposal(TRUE, evidence, cases).status is status
+    assert judge_proposal(TRUE, None, cases).status is status
 
 
 @pytest.mark.parametrize(
@@ -321,7 +320,7 @@ def test_a_condition_that_held_early_and_not_later_is_refused(later: float, stay
 
 def test_the_reason_of_a_refusal_names_the_record_that_was_ruled_on() -> None:
     evidence = Evidence(learnt=Record(support=60, frauds=3), later=Record(support=20, frauds=18), base_rate=0.2)
-    reason = judge_proposal(TRUE, evidence, 500, OPTIONS).reason
+    reason = judge_proposal(TRUE, evidence, 500).reason
     assert reason == "argues for DECLINE, but 3 of 60 past cases were fraud (5.0%, 1.7-13.7%), against 20% of all"
 
 

@@ -23,18 +23,10 @@ KNOWN_SHOWN = 12
 """Known bullets that a model is shown, so that it does not repeat them."""
 LEAST_LEFT = 0.5
 """Share of the measured difference from the base rate that must remain on the held-out cases."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdmissionOptions:
-    """What a proposal must show to be admitted."""
-
-    least_support: int = 10
-    """Cases that a condition must hold on before it counts as measured."""
-    least_history: int = 100
-    """With fewer labelled cases than this, a proposal that cannot be measured yet waits as a candidate."""
-    certainty: float = Z95
-    """Standard errors from the base rate. A single named condition needs no correction for multiple tests."""
+LEAST_SUPPORT = 10
+"""Cases that a condition must hold on before it counts as measured."""
+LEAST_HISTORY = 100
+"""With fewer labelled cases than this, a proposal that cannot be measured yet waits as a candidate."""
 
 
 class AdmissionStatus(StrEnum):
@@ -86,12 +78,9 @@ class Admission:
 class Proposals:
     """Reflects with a model: the model proposes, and the embedded engine remembers cases and measures."""
 
-    def __init__(
-        self, proposer: Proposer, engine: EmbeddedReflector, admission: AdmissionOptions | None = None
-    ) -> None:
+    def __init__(self, proposer: Proposer, engine: EmbeddedReflector) -> None:
         self.proposer = proposer
         self.engine = engine
-        self._admission = admission or AdmissionOptions()
         self._proposed: dict[Condition | str, Bullet] = {}
         """Earlier proposals by condition, or by content if they have none."""
 
@@ -126,7 +115,7 @@ class Proposals:
             if condition is not None and condition.facts <= set(cases.facts.names):
                 proposal = replace(proposal, condition=condition)
         evidence = cases.measure(proposal.condition, apart=True) if proposal.condition else None
-        return judge_proposal(proposal, evidence, len(cases), self._admission)
+        return judge_proposal(proposal, evidence, len(cases))
 
 
 def weightiest(known: Sequence[Bullet]) -> list[Bullet]:
@@ -134,15 +123,15 @@ def weightiest(known: Sequence[Bullet]) -> list[Bullet]:
     return sorted(known, key=lambda bullet: -abs(bullet.weight or 0.0))[:KNOWN_SHOWN]
 
 
-def judge_proposal(proposal: Proposal, evidence: Evidence | None, cases: int, options: AdmissionOptions) -> Admission:
+def judge_proposal(proposal: Proposal, evidence: Evidence | None, cases: int) -> Admission:
     """Measured if the evidence confirms the proposal, refused if it does not, unverified if it cannot tell."""
     if proposal.condition is None:
         return Admission(proposal, AdmissionStatus.UNVERIFIED, "prose that cannot be measured")
     support = evidence.learnt.support + (evidence.later.support if evidence.later else 0) if evidence else 0
-    if evidence is None or support < options.least_support:
-        status = AdmissionStatus.UNVERIFIED if cases < options.least_history else AdmissionStatus.REFUSED
+    if evidence is None or support < LEAST_SUPPORT:
+        status = AdmissionStatus.UNVERIFIED if cases < LEAST_HISTORY else AdmissionStatus.REFUSED
         return Admission(proposal, status, f"held on {support:,} of {cases:,} labelled cases, too few to measure")
-    side = _side(evidence.learnt, evidence.base_rate, options.certainty)
+    side = _side(evidence.learnt, evidence.base_rate)
     problem = _problem(proposal.argues, side, evidence)
     if problem is not None:
         return Admission(proposal, AdmissionStatus.REFUSED, problem, evidence)
@@ -165,9 +154,9 @@ def _problem(argues: Verdict | None, side: Verdict | None, evidence: Evidence) -
     return None
 
 
-def _side(record: Record, base_rate: float, certainty: float) -> Verdict | None:
-    """The verdict that a record argues for, beyond chance."""
-    low, high = wilson(record.frauds, record.support, certainty)
+def _side(record: Record, base_rate: float) -> Verdict | None:
+    """The verdict that a record argues for, beyond chance. One named condition needs no correction for many tests."""
+    low, high = wilson(record.frauds, record.support, Z95)
     if low > base_rate:
         return Verdict.DECLINE
     return Verdict.APPROVE if high < base_rate else None
