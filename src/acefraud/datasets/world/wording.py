@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from acefraud.core.transaction import FactValue
@@ -13,29 +13,13 @@ from acefraud.datasets.world.tables import Phrases, names, phrasebook, recording
 _SMALL_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
-def _grouped(amount: float) -> str:
-    return f"{amount:,.0f}" if amount == int(amount) else f"{amount:,.2f}"
-
-
-_MONEY_STYLES: tuple[Callable[[float], str], ...] = (
-    lambda amount: f"${_grouped(amount)}",
-    lambda amount: f"${_grouped(amount)}",
-    lambda amount: f"${amount:,.2f}",
-    lambda amount: f"{amount:,.2f} USD",
-    lambda amount: f"USD {_grouped(amount).replace(',', '')}",
-    lambda amount: f"US${_grouped(amount)}",
-    lambda amount: f"{_grouped(amount)} dollars",
-    lambda amount: f"USD {_grouped(amount)}",
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Voice:
     """What stays the same within one text: how money is written, and what people and places are called."""
 
     scene: Scene
     facts: Mapping[str, FactValue]
-    money: Callable[[float], str]
+    money_style: str
     person: str
     merchant: str
     customer: str
@@ -44,10 +28,16 @@ class Voice:
     @classmethod
     def draw(cls, scene: Scene, facts: Mapping[str, FactValue], dice: Dice) -> Voice:
         """A writer for this scene."""
-        money, person, merchant = dice.pick(_MONEY_STYLES), _person(dice), _merchant(dice)
+        style, person, merchant = dice.pick(phrasebook().document["money"]), _person(dice), _merchant(dice)
         return cls(
-            scene, facts, money, person, merchant, dice.pick(phrasebook().document["customer"]), dice.chance(0.2)
+            scene, facts, style, person, merchant, dice.pick(phrasebook().document["customer"]), dice.chance(0.2)
         )
+
+    def money(self, amount: float) -> str:
+        """An amount in the style of this text."""
+        exact = f"{amount:,.2f}"
+        short = exact.removesuffix(".00")
+        return self.money_style.format(exact=exact, short=short, plain=short.replace(",", ""))
 
 
 def _person(dice: Dice) -> str:
@@ -223,12 +213,5 @@ def clock(hour: int, minute: int, dice: Dice) -> str:
         return "just after midnight" if hour == 0 else "just after noon"
     half = "AM" if hour < 12 else "PM"
     twelve = hour % 12 or 12
-    ways = (
-        f"at {twelve}:{minute:02d} {half}",
-        f"at {twelve}:{minute:02d} {half}",
-        f"at {hour:02d}:{minute:02d}",
-        f"at {hour:02d}:{minute:02d}h",
-        f"at {twelve}:{minute:02d} {half.lower()[0]}.m.",
-        f"at {hour:02d}:{minute:02d} local time",
-    )
-    return dice.pick(ways)
+    way = dice.pick(phrasebook().document["clock"])
+    return way.format(hour=hour, twelve=twelve, minute=minute, half=half, letter=half.lower()[0])
