@@ -4,8 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 DATA := $(or $(ACEFRAUD_DATA),../shared/data)
-# A file's tests run on one worker, so that what its fixtures train is trained once.
+# A file's tests run on one worker, so that what its fixtures train is trained once. The long tests share less, and some of
+# their files take minutes: a worker that has nothing left to do takes tests from the other.
 WORKERS := -n 2 --dist loadfile --no-loadscope-reorder
+LONG_WORKERS := -n 2 --dist worksteal
 COVERAGE := out/coverage.json
 # Compiled modules are kept, whatever the caller's environment says: without them every start compiles the package again.
 export PYTHONDONTWRITEBYTECODE :=
@@ -30,7 +32,7 @@ test: lint  ## lint, then the ordinary tests with branch coverage
 	$(BIN)/python -m slipcover --merge $(COVERAGE) --out $(COVERAGE) --fail-under 95
 
 test-long: $(INSTALLED)  ## the exhaustive tests: kill loops, load, soak, and many examples for every property
-	$(BIN)/pytest $(WORKERS) -m 'long or hypothesis' --hypothesis-profile=many tests
+	$(BIN)/pytest $(LONG_WORKERS) -m 'long or hypothesis' --hypothesis-profile=many tests
 
 test-llm: $(INSTALLED)  ## the three modes on a real small model, installed and served on loopback; an hour or two
 	$(BIN)/python -m benchmarks.real_model $(if $(LLM),--model $(LLM))

@@ -446,10 +446,5 @@ def kill_runs(path: Path, times: int, seed: int) -> None:
 
 
 @pytest.mark.long
-def test_memory_and_ledger_stay_together_through_kills(tmp_path: Path) -> None:
-    kill_runs(tmp_path / "book.db", times=3, seed=1)
-
-
-@pytest.mark.long
 def test_memory_and_ledger_stay_together_through_forty_kills(tmp_path: Path) -> None:
     kill_runs(tmp_path / "book.db", times=40, seed=2)

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -126,6 +127,14 @@ def accuracy(learner: Learner, fresh: Traffic) -> float:
     return float(np.mean((learner.score_all(fresh.rows).probabilities >= 0.5) == fresh.labels))
 
 
+@cache
+def accuracy_alone(seed: int, count: int) -> float:
+    """That of one learner, which the runs with several processes are held against."""
+    single = Learner(BulletPlaybook())
+    hear(single, traffic(count, seed, share=0.05), 20)
+    return accuracy(single, traffic(2000, seed + 1000, share=0.05))
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("processes", [2, 8])
 def test_processes_on_one_file_learn_as_well_as_one_learner(tmp_path: Path, processes: int) -> None:
@@ -133,9 +142,7 @@ def test_processes_on_one_file_learn_as_well_as_one_learner(tmp_path: Path, proc
     alone, together = [], []
     for seed in seeds:
         fresh, stream = traffic(2000, seed + 1000, share=0.05), traffic(count, seed, share=0.05)
-        single = Learner(BulletPlaybook())
-        hear(single, stream, 20)
-        alone.append(accuracy(single, fresh))
+        alone.append(accuracy_alone(seed, count))
         path = tmp_path / f"{seed}.db"
         declined = heard_by(path, seed, count, processes)
         with open_playbook(path) as book:

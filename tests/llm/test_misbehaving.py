@@ -199,7 +199,7 @@ def test_the_same_over_three_hundred_transactions(
     misbehaviour: str, shell: Shell, loopback: Loopback, loopback_module: Any
 ) -> None:
     server = loopback(misbehave={misbehaviour: SHARE}, retry_after="0.01")
-    train_decide_and_learn(misbehaviour, shell, server, loopback_module, train=300, stretch=100)
+    train_decide_and_learn(misbehaviour, shell, server, loopback_module, train=150, stretch=50)
 
 
 @pytest.mark.parametrize("misbehaviour", ["http_500", "sentence", "wrong_shape", "empty", "refusal", "cut"])

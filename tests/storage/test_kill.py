@@ -129,18 +129,8 @@ def kill_creators(directory: Path, times: int, seed: int) -> None:
 
 
 @pytest.mark.long
-def test_what_was_acknowledged_survives_kill(tmp_path: Path) -> None:
-    kill_writers(tmp_path / "playbook.db", times=5, seed=1)
-
-
-@pytest.mark.long
 def test_what_was_acknowledged_survives_many_kills(tmp_path: Path) -> None:
     kill_writers(tmp_path / "playbook.db", times=100, seed=2)
-
-
-@pytest.mark.long
-def test_a_creation_cut_short_is_completed(tmp_path: Path) -> None:
-    kill_creators(tmp_path, times=3, seed=3)
 
 
 @pytest.mark.long
