@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from acefraud.datasets import loading
+from acefraud.datasets.world import generate
 
 # The same examples in every run. `make test` tries a few, `make test-long` many. A property that is slow to check takes
 # a quarter of them: `@settings(max_examples=settings().max_examples // 4)`.
@@ -40,5 +41,5 @@ def _certificates_read_once() -> Iterator[None]:
 def _worlds_made_once() -> Iterator[None]:
     """Make each shipped world once: its cases cannot be changed, and the tests of the generator call it themselves."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loading, "generate", lru_cache(maxsize=None, typed=True)(loading.generate))
+        patch.setattr(loading, "generate", lru_cache(maxsize=None, typed=True)(generate))
         yield
