@@ -15,7 +15,7 @@ from acefraud.core.bullet_table import SOURCES, STATUSES, VERDICTS, BulletTable,
 from acefraud.core.condition import Condition
 from acefraud.core.events import BulletAdded, Event
 from acefraud.core.evidence import Evidence, Record
-from acefraud.core.playbook import PAGE, Checkpoint, CheckpointHeader, PlaybookState
+from acefraud.core.playbook import Checkpoint, CheckpointHeader, PlaybookState
 from acefraud.core.transaction import Verdict
 
 HOLDS = Condition.parse("amount > 100")
@@ -224,17 +224,6 @@ def test_a_checkpoint_brings_back_every_bullet(some: list[Bullet]) -> None:
     assert PlaybookState(state.checkpoint()).checkpoint() == state.checkpoint()
 
 
-def test_only_pages_with_a_change_are_written_again() -> None:
-    state = state_of([tiny(place) for place in range(2 * PAGE + 1)])
-    before = state.table
-    assert set(state.checkpoint().pages) == {0, 1, 2}
-    assert state.checkpoint(since=before).pages == {}
-    state.apply(Event(seq=9_999, at=AT, who="ann", payload=BulletAdded(bullet=tiny(PAGE, content="y"))))
-    assert set(state.checkpoint(since=before).pages) == {1}
-    state.apply(Event(seq=10_000, at=AT, who="ann", payload=BulletAdded(bullet=tiny(99_999))))
-    assert set(state.checkpoint(since=before).pages) == {1, 2}
-
-
 def bad_json(page: bytes) -> bytes:
     return b"{" + page
 
@@ -257,11 +246,13 @@ def bullet_twice(page: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("damage", [bad_json, no_bullet, another_field, bullet_missing, bullet_twice])
-def test_a_damaged_page_is_not_taken_and_the_fold_starts_from_the_events(damage: Callable[[bytes], bytes]) -> None:
+def test_a_damaged_checkpoint_is_not_taken_and_the_events_are_applied_again(
+    damage: Callable[[bytes], bytes],
+) -> None:
     whole = state_of([tiny(1), tiny(2)])
     checkpoint = whole.checkpoint()
     assert PlaybookState(checkpoint).snapshot() == whole.snapshot()
-    state = PlaybookState(Checkpoint(checkpoint.header, {0: damage(checkpoint.pages[0])}))
+    state = PlaybookState(Checkpoint(checkpoint.header, damage(checkpoint.bullets)))
     assert (state.seq, state.revision, len(state)) == (0, 0, 0)
     for seq, bullet in enumerate(whole, 1):
         state.apply(Event(seq=seq, at=AT, who="ann", payload=BulletAdded(bullet=bullet)))
@@ -269,26 +260,18 @@ def test_a_damaged_page_is_not_taken_and_the_fold_starts_from_the_events(damage:
     assert state.checkpoint() == checkpoint
 
 
-@pytest.mark.parametrize("lost", [0, 1])
-def test_a_checkpoint_that_has_lost_a_page_is_not_taken(lost: int) -> None:
-    kept = state_of([tiny(place) for place in range(2 * PAGE + 3)]).checkpoint()
-    pages = {number: page for number, page in kept.pages.items() if number != lost}
-    assert PlaybookState(Checkpoint(kept.header, pages)).seq == 0
-
-
 def test_a_checkpoint_of_another_fold_is_not_taken() -> None:
     kept = state_of([tiny(1), tiny(2)]).checkpoint()
     assert PlaybookState(kept).seq == 2
     for fold in (1, kept.header.fold + 1):
-        state = PlaybookState(Checkpoint(kept.header.model_copy(update={"fold": fold}), kept.pages))
+        state = PlaybookState(Checkpoint(kept.header.model_copy(update={"fold": fold}), kept.bullets))
         assert (state.seq, len(state)) == (0, 0)
 
 
 def test_checkpoints_are_equal_where_they_say_the_same() -> None:
     first, second = (
-        Checkpoint(CheckpointHeader(seq=2), state_of([tiny(1), tiny(2)]).checkpoint().pages) for _ in range(2)
+        Checkpoint(CheckpointHeader(seq=2), state_of([tiny(1), tiny(2)]).checkpoint().bullets) for _ in range(2)
     )
     assert first == second
-    assert first != Checkpoint(CheckpointHeader(seq=3), first.pages)
-    assert first != Checkpoint(first.header, {1: first.pages[0]})
-    assert first != Checkpoint(first.header, state_of([tiny(1)]).checkpoint().pages)
+    assert first != Checkpoint(CheckpointHeader(seq=3), first.bullets)
+    assert first != Checkpoint(first.header, state_of([tiny(1)]).checkpoint().bullets)

@@ -76,7 +76,7 @@ def test_the_first_bullet_alike_is_found(threshold: float) -> None:
     texts = prose(160, seed=3)
     playbook = with_bullets([Bullet(id=f"b{place}", content=text) for place, text in enumerate(texts[:100])])
     matchers, curator = PlainMatchers(texts[:100]), Curator(threshold)
-    found = [curator.said_already(text, NODE, playbook) for text in texts[100:]]
+    found = [curator.said_already(NewBullet(text), NODE, playbook) for text in texts[100:]]
     expected = [matchers.first_alike(text, threshold) for text in texts[100:]]
     assert [bullet and bullet.id for bullet in found] == [None if e is None else f"b{e}" for e in expected]
     assert threshold == 1.0 or 5 < sum(each is not None for each in expected) < 60
@@ -88,7 +88,7 @@ def test_a_thousand_bullets_are_judged_as_by_sequence_matcher() -> None:
     kept = 0
     for text in texts:
         expected = matchers.first_alike(text)
-        same = curator.said_already(text, NODE, playbook)
+        same = curator.said_already(NewBullet(text), NODE, playbook)
         assert (same and same.id) == (None if expected is None else f"b{expected}")
         if same is None:
             playbook.record([BulletAdded(bullet=Bullet(id=f"b{kept}", content=text))])
@@ -103,11 +103,11 @@ def test_a_large_book_is_searched_hundreds_of_times_faster_than_by_sequence_matc
     texts = [" ".join(dice.choices(WORDS, k=dice.randint(8, 25))) for _ in range(10_050)]
     playbook = with_bullets([Bullet(id=f"b{place}", content=text) for place, text in enumerate(texts[:10_000])])
     curator = Curator()
-    curator.said_already(texts[0], NODE, playbook)
+    curator.said_already(NewBullet(texts[0]), NODE, playbook)
 
     def search() -> None:
         for text in texts[10_000:]:
-            curator.said_already(text, NODE, playbook)
+            curator.said_already(NewBullet(text), NODE, playbook)
 
     def search_a_fivehundredth() -> None:
         for text in texts[10_000:]:
@@ -134,7 +134,7 @@ LONG = st.integers(250, 600).flatmap(lambda count: st.sampled_from(["a" * count,
 @given(st.lists(LETTERS | LONG, min_size=1, max_size=8), LETTERS | LONG, st.sampled_from([0.3, 0.6, 0.85, 0.95]))
 def test_no_bullet_alike_is_passed_over_whatever_the_characters(texts: list[str], new: str, threshold: float) -> None:
     playbook = with_bullets([Bullet(id=f"b{place}", content=text) for place, text in enumerate(texts)])
-    found = Curator(threshold).said_already(new, NODE, playbook)
+    found = Curator(threshold).said_already(NewBullet(new), NODE, playbook)
     ratios = [SequenceMatcher(None, new.lower(), text.lower()).ratio() for text in texts]
     assert (found and found.id) == next((f"b{row}" for row, ratio in enumerate(ratios) if ratio > threshold), None)
 
@@ -167,9 +167,9 @@ def test_the_same_as_by_looking_at_every_bullet(bullets: list[Bullet], new: Bull
 
     def first(retired: bool) -> Bullet | None:
         among = [bullet for bullet in existing if (bullet.status is Status.RETIRED) is retired]
-        return curator.duplicate_of(new.content, among, condition=new.condition, argues=new.argues)
+        return curator.duplicate_of(new, among)
 
-    found = curator.said_already(new.content, new.node, playbook, condition=new.condition, argues=new.argues)
+    found = curator.said_already(new, new.node, playbook)
     assert found == (first(retired=False) or first(retired=True))
 
 
@@ -222,7 +222,7 @@ def test_many_at_once_are_part_of_the_step_they_are_merged_in() -> None:
         assert len(playbook) == 2
         raise RuntimeError
     assert len(playbook) == 0
-    assert curator.said_already("Nervous callers", NODE, playbook) is None
+    assert curator.said_already(NewBullet("Nervous callers"), NODE, playbook) is None
     with playbook.unit_of_work(why="a course"):
         curator.merge_bullets([NewBullet("Refunds"), NewBullet("Nervous callers")], NODE, playbook)
         assert list(playbook.ledger.read()) == []
@@ -237,5 +237,5 @@ def test_a_large_book_is_searched_as_it_stands_after_each_edit() -> None:
         playbook.edit_bullet(edited, dice.choice([text, varied(texts, dice)]))
         playbook.set_status(f"b{dice.randrange(1100)}", Status.RETIRED)
         playbook.update_stats(f"b{dice.randrange(1100)}", is_helpful=True)
-        again = Curator().said_already(text, NODE, playbook)  # sees the book for the first time
-        assert curator.said_already(text, NODE, playbook) == again
+        again = Curator().said_already(NewBullet(text), NODE, playbook)  # sees the book for the first time
+        assert curator.said_already(NewBullet(text), NODE, playbook) == again

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 import pytest
+from tests.storage.replaying import matches_replay
 
 from acefraud.core.bullet import Bullet, Status
 from acefraud.core.calibration import Calibration
@@ -19,8 +20,7 @@ from acefraud.errors import BudgetExceeded, ConfigurationError, ModelError, Mode
 from acefraud.learning.agent_fallback import Fallback, Tiered, WithFallback
 from acefraud.learning.learner import Learner
 from acefraud.roles.embedded.agent import weigh
-from acefraud.roles.protocols import Assessment
-from acefraud.storage.playbook import matches_replay
+from acefraud.roles.protocols import Assessment, Question
 
 T = TypeVar("T")
 
@@ -43,15 +43,7 @@ class Scripted:
         self.failure = failure
         self.asked = 0
 
-    async def assess(
-        self,
-        text: str,  # noqa: ARG002
-        facts: Mapping[str, FactValue],  # noqa: ARG002
-        bullets: Sequence[Bullet],  # noqa: ARG002
-        calibration: Calibration | None,  # noqa: ARG002
-        *,
-        proven: int | None = None,  # noqa: ARG002
-    ) -> Assessment:
+    async def assess(self, question: Question) -> Assessment:  # noqa: ARG002
         self.asked += 1
         if self.failure is not None:
             raise self.failure
@@ -74,7 +66,7 @@ FACTS: dict[str, FactValue] = {"amount": 2500.0, "vpn": True}
 @pytest.mark.parametrize("fallback", list(Fallback))
 def test_a_model_that_answers_is_left_alone(fallback: Fallback) -> None:
     agent = Scripted()
-    view = run(WithFallback(agent, fallback).assess("", FACTS, (), None))
+    view = run(WithFallback(agent, fallback).assess(Question("", FACTS, (), None)))
     assert (view.verdict, view.probability, view.model, view.fallback) == (Verdict.DECLINE, 0.8, "scripted:agent", "")
     assert WithFallback(agent, fallback).model == "scripted:agent"
 
@@ -82,21 +74,23 @@ def test_a_model_that_answers_is_left_alone(fallback: Fallback) -> None:
 @pytest.mark.parametrize("failure", [ModelTimeout("too slow"), ModelRefused("no key")])
 def test_an_error_stays_one_where_that_was_chosen(failure: ModelError) -> None:
     with pytest.raises(type(failure)):
-        run(WithFallback(Scripted(failure), Fallback.ERROR).assess("", FACTS, (), None))
+        run(WithFallback(Scripted(failure), Fallback.ERROR).assess(Question("", FACTS, (), None)))
 
 
 @pytest.mark.parametrize("fallback", list(Fallback))
 @pytest.mark.parametrize("failure", [BudgetExceeded("1.00 is spent"), ZeroDivisionError()])
 def test_a_budget_and_our_own_errors_pass_through(failure: Exception, fallback: Fallback) -> None:
     with pytest.raises(type(failure)):
-        run(WithFallback(Scripted(failure), fallback).assess("", FACTS, (), None))
+        run(WithFallback(Scripted(failure), fallback).assess(Question("", FACTS, (), None)))
 
 
 @pytest.mark.parametrize("fallback", [Fallback.REVIEW, Fallback.EMBEDDED])
 def test_what_stands_in_is_the_embedded_view_and_says_so(fallback: Fallback) -> None:
     bullet = Bullet(id="b1", content="VPN: decline", argues=Verdict.DECLINE, condition=Condition.parse("vpn is true"))
     calibration = Calibration(intercept=-0.5, threshold=0.4, cases=100)
-    view = run(WithFallback(Scripted(ModelTimeout("too slow")), fallback).assess("", FACTS, [bullet], calibration))
+    view = run(
+        WithFallback(Scripted(ModelTimeout("too slow")), fallback).assess(Question("", FACTS, [bullet], calibration))
+    )
     embedded = weigh(FACTS, [bullet], calibration)
     first, *rest = view.reasons
     assert (first.kind, first.contribution, first.bullet_id) == (ReasonKind.FALLBACK, None, None)
@@ -178,7 +172,7 @@ def asks(bullets: Sequence[Bullet], calibration: Calibration | None = FITTED, ce
     """Whether the model was asked; the counts must agree."""
     agent = Scripted()
     tier = Tiered(agent, certainty)
-    view = run(tier.assess("", FACTS, bullets, calibration))
+    view = run(tier.assess(Question("", FACTS, bullets, calibration)))
     assert (tier.count.by_tier, tier.count.by_model) == (1 - agent.asked, agent.asked)
     if not agent.asked:
         assert view == weigh(FACTS, bullets, calibration)
@@ -234,11 +228,11 @@ def test_counts_add_up_and_begin_anew() -> None:
     agent = Scripted()
     tier = Tiered(agent, 0.9)
     for weight in (0.5, 4.0, 0.1, 4.0, 4.0):
-        run(tier.assess("", FACTS, [bullet(weight=weight)], FITTED))
+        run(tier.assess(Question("", FACTS, [bullet(weight=weight)], FITTED)))
     assert (tier.count.by_tier, tier.count.by_model) == (3, 2)
     again = tier.with_new_counts()
     assert (again.count.by_tier, again.count.by_model, again.agent, again.model) == (0, 0, agent, "scripted:agent")
-    run(again.assess("", FACTS, [bullet(weight=2.3)], FITTED))
+    run(again.assess(Question("", FACTS, [bullet(weight=2.3)], FITTED)))
     assert (again.count.by_tier, tier.count.by_tier) == (1, 3), "with the same certainty, counted apart"
 
 
@@ -259,8 +253,8 @@ def test_a_candidate_that_was_measured_may_settle_a_case_with_its_fitted_weight(
 
 def test_only_what_is_not_clear_meets_the_failing_model() -> None:
     tier = Tiered(WithFallback(Scripted(ModelTimeout("too slow")), Fallback.REVIEW))
-    clear = run(tier.assess("", FACTS, [bullet()], FITTED))
-    unclear = run(tier.assess("", FACTS, [bullet(weight=0.5)], FITTED))
+    clear = run(tier.assess(Question("", FACTS, [bullet()], FITTED)))
+    unclear = run(tier.assess(Question("", FACTS, [bullet(weight=0.5)], FITTED)))
     assert (clear.verdict, clear.fallback) == (Verdict.DECLINE, "")
     assert (unclear.verdict, unclear.fallback) == (Verdict.REVIEW, "too slow")
 

@@ -14,8 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.learning.traffic import traffic
+from tests.storage.replaying import matches_replay
 
-from acefraud.core.events import Event, EventPayload, OutcomeHeard
+from acefraud.core.events import Event, OutcomeHeard
+from acefraud.core.ledger import Entry
 from acefraud.core.outcome import Outcome, OutcomeSource
 from acefraud.core.timestamps import NaiveTimeWarning
 from acefraud.core.transaction import Transaction
@@ -26,7 +28,7 @@ from acefraud.learning.learner import Heard, Learner
 from acefraud.learning.options import LearnerOptions
 from acefraud.storage import open_playbook
 from acefraud.storage.memory import MemoryLedger
-from acefraud.storage.playbook import BulletPlaybook, matches_replay
+from acefraud.storage.playbook import BulletPlaybook
 
 NEVER = 10**9
 QUIET = LearnerOptions(review_least=NEVER, review_at_last=NEVER, watch_every=NEVER)
@@ -138,11 +140,11 @@ class Fragile(MemoryLedger):
 
     left = NEVER
 
-    def append(self, payloads: Sequence[EventPayload], **more: Any) -> list[Event]:
+    def append(self, entry: Entry) -> list[Event]:
         if self.left <= 0:
             raise StoreError("the disk is full")
         self.left -= 1
-        return super().append(payloads, **more)
+        return super().append(entry)
 
 
 def unchanged(learner: Learner, call: Any, error: type[Exception], match: str) -> None:

@@ -19,6 +19,7 @@ import pytest
 
 from acefraud.core.decision import Decision
 from acefraud.core.events import DecisionMade
+from acefraud.core.ledger import Entry
 from acefraud.core.outcome import Outcome
 from acefraud.core.table import FactTable
 from acefraud.core.timestamps import micros_of
@@ -313,7 +314,7 @@ def test_a_process_that_has_not_heard_of_a_training_writes_to_the_memory_it_bega
     learner = trained(book)
     other = SchemaMapping(amount="amount", history=PLAN.model_copy(update={"windows": ("30d",)})).describe()
     learner.study((), mapping=other)
-    book.ledger.append([], at=START, who="stale", rows=memory.adding([pay("t1", 0)]))
+    book.ledger.append(Entry([], at=START, who="stale", rows=memory.adding([pay("t1", 0)])))
     assert memory.enriched([pay("t2", 1)], book.ledger)[0].facts["card_count_24h"] == 0.0
     assert facts_on(learner, pay("t2", 1))["card_count_30d"] == 1.0
 
@@ -324,7 +325,7 @@ def test_what_is_decided_during_a_training_is_not_lost(book: BulletPlaybook, mem
     studied = memory.studied(Cases.of([Case(transaction=pay("t1", 0), is_fraud=True)]), nothing)
     change = memory.filling(studied, nothing, book.ledger)
     asyncio.run(learner.decide(pay("t2", 1)))
-    book.ledger.append([], at=START, who="the training", rows=change)
+    book.ledger.append(Entry([], at=START, who="the training", rows=change))
     assert facts_on(learner, pay("t3", 2))["card_count_24h"] == 2.0
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.storage.replaying import matches_replay
 
 from acefraud import BulletPlaybook, Case, Learner, Outcome, Status, TrainingPipeline, load_dataset, open_playbook
 from acefraud.core.events import BulletAdded, DecisionMade, Recalibrated, Reviewed
@@ -21,7 +22,6 @@ from acefraud.roles.embedded.embedder import embedder_named
 from acefraud.rules.bullet_text import read_bullet
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.exchange import Exported, from_json, to_json
-from acefraud.storage.playbook import matches_replay
 
 WORLD = load_dataset("complex_fraud_detection", seed=5, options=WorldOptions(transactions=500))
 

@@ -13,9 +13,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.storage.replaying import matches_replay
 
 from acefraud.storage import open_playbook
-from acefraud.storage.playbook import matches_replay
 
 ONLINE_RUN = """
 import asyncio, random, sys

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.storage.replaying import matches_replay
 
 from acefraud.core.bullet import Source, Status
 from acefraud.core.condition import Condition
-from acefraud.core.events import Event, EventPayload, Reviewed, StatusChanged
+from acefraud.core.events import Event, Reviewed, StatusChanged
 from acefraud.core.evidence import Evidence, Record
+from acefraud.core.ledger import Entry
 from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.errors import StoreConflict, StoreError
@@ -21,7 +23,7 @@ from acefraud.learning.options import LearnerOptions
 from acefraud.learning.reviewer import ATTEMPTS
 from acefraud.storage import open_playbook
 from acefraud.storage.memory import MemoryLedger
-from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook, matches_replay
+from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook
 
 # --- all or nothing ----------------------------------------------------------------------------------------------
 
@@ -31,10 +33,10 @@ class Fragile(MemoryLedger):
 
     broken = False
 
-    def append(self, payloads: Sequence[EventPayload], **more: Any) -> list[Event]:
+    def append(self, entry: Entry) -> list[Event]:
         if self.broken:
             raise StoreError("the disk is full")
-        return super().append(payloads, **more)
+        return super().append(entry)
 
 
 def test_a_study_that_cannot_be_written_leaves_nothing(toy: Any) -> None:

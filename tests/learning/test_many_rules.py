@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from tests.learning.traffic import bullets_of, hear, names_it, traffic
+from tests.storage.replaying import matches_replay
 
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source, Status
 from acefraud.core.condition import Condition
@@ -21,7 +22,7 @@ from acefraud.core.transaction import Verdict
 from acefraud.core.transactions import Cases
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
-from acefraud.storage.playbook import BulletPlaybook, matches_replay
+from acefraud.storage.playbook import BulletPlaybook
 
 SHOPS = ("books", "food", "fuel", "games", "gifts", "toys")
 CHANNELS = ("app", "shop", "web")

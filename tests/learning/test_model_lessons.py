@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 import pytest
+from tests.storage.replaying import matches_replay
 
 from acefraud.core.bullet import Bullet
-from acefraud.core.calibration import Calibration
 from acefraud.core.condition import Condition
 from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import Case, FactValue, Transaction, Verdict
@@ -23,9 +23,9 @@ from acefraud.learning.reflection_policy import ReflectionPolicy
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.roles.embedded.reflector import EmbeddedReflector
 from acefraud.roles.proposals import KNOWN_SHOWN, Proposals
-from acefraud.roles.protocols import Assessment, Example, FactSummary, Proposal
+from acefraud.roles.protocols import Assessment, Example, FactSummary, Proposal, Question
 from acefraud.roles.reflector import Reflector
-from acefraud.storage.playbook import BulletPlaybook, matches_replay
+from acefraud.storage.playbook import BulletPlaybook
 
 T = TypeVar("T")
 Answer = Proposal | Exception | None
@@ -355,15 +355,7 @@ class Approves:
     def __init__(self, verdict: Verdict = Verdict.APPROVE) -> None:
         self.verdict = verdict
 
-    async def assess(
-        self,
-        text: str,  # noqa: ARG002
-        facts: Mapping[str, FactValue],  # noqa: ARG002
-        bullets: Sequence[Bullet],  # noqa: ARG002
-        calibration: Calibration | None,  # noqa: ARG002
-        *,
-        proven: int | None = None,  # noqa: ARG002
-    ) -> Assessment:
+    async def assess(self, question: Question) -> Assessment:  # noqa: ARG002
         return Assessment(verdict=self.verdict, probability=0.01, base=0.0, reasons=())
 
 

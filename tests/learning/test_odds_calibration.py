@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,20 +11,20 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.storage.replaying import matches_replay
 
-from acefraud.core.bullet import Bullet
-from acefraud.core.calibration import Calibration, OddsScale, log_odds, sigmoid
+from acefraud.core.calibration import OddsScale, log_odds, sigmoid
 from acefraud.core.decision import ProbabilityFrom
 from acefraud.core.events import OddsScaled
 from acefraud.core.outcome import Outcome
 from acefraud.core.playbook import PlaybookState
-from acefraud.core.transaction import FactValue, Verdict
+from acefraud.core.transaction import Verdict
 from acefraud.learning.learner import Learner
 from acefraud.learning.odds_calibration import LEAST_OF_EACH, calibrated, fit_scale
 from acefraud.learning.options import LearnerOptions
-from acefraud.roles.protocols import Assessment
+from acefraud.roles.protocols import Assessment, Question
 from acefraud.storage import open_playbook
-from acefraud.storage.playbook import BulletPlaybook, matches_replay
+from acefraud.storage.playbook import BulletPlaybook
 
 T = TypeVar("T")
 
@@ -182,16 +182,8 @@ class Direct:
     def without_tier(self) -> Direct:
         return self
 
-    async def assess(
-        self,
-        text: str,  # noqa: ARG002
-        facts: Mapping[str, FactValue],
-        bullets: Sequence[Bullet],  # noqa: ARG002
-        calibration: Calibration | None,  # noqa: ARG002
-        *,
-        proven: int | None = None,  # noqa: ARG002
-    ) -> Assessment:
-        odds = -6.0 + 2.0 * bool(facts["vpn"]) + float(facts["amount"]) / 1000
+    async def assess(self, question: Question) -> Assessment:
+        odds = -6.0 + 2.0 * bool(question.facts["vpn"]) + float(question.facts["amount"]) / 1000
         return Assessment(
             verdict=Verdict.of(odds > 0),
             probability=sigmoid(odds),

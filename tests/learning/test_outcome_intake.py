@@ -10,12 +10,13 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.storage.replaying import matches_replay
 
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling
 from acefraud.core.transaction import FactValue, Transaction, Verdict
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
-from acefraud.storage.playbook import BulletPlaybook, matches_replay
+from acefraud.storage.playbook import BulletPlaybook
 
 T = TypeVar("T")
 

@@ -13,6 +13,7 @@ import pytest
 from tests.learning.test_model_lessons import Scripted, proposal, world
 from tests.learning.traffic import Traffic, hear, traffic
 from tests.storage.acknowledged import Meanwhile
+from tests.storage.replaying import matches_replay
 
 from acefraud.core.bullet import DEFAULT_NODE, Status
 from acefraud.core.events import Reviewed, Trained
@@ -27,7 +28,7 @@ from acefraud.roles.reflector import Reflector
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage import open_playbook
 from acefraud.storage.memory import MemoryLedger
-from acefraud.storage.playbook import BulletPlaybook, matches_replay
+from acefraud.storage.playbook import BulletPlaybook
 
 
 class Shared:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.storage.replaying import matches_replay
 
 from acefraud.core.bullet import Source
 from acefraud.core.transaction import Case, Verdict
@@ -15,7 +16,7 @@ from acefraud.datasets import Dataset, load_dataset
 from acefraud.datasets.world import WorldOptions
 from acefraud.learning.learner import Learner
 from acefraud.learning.pipeline import Mode, ModeRun, TrainingPipeline
-from acefraud.storage.playbook import BulletPlaybook, matches_replay
+from acefraud.storage.playbook import BulletPlaybook
 
 
 @pytest.fixture(scope="module")

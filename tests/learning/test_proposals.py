@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 import pytest
+from tests.storage.replaying import matches_replay
 
 from acefraud.core.bullet import Bullet, Source, Status
 from acefraud.core.condition import Condition
@@ -23,7 +24,7 @@ from acefraud.roles.embedded.reflector import EmbeddedReflector
 from acefraud.roles.proposals import Admission, AdmissionStatus, judge_proposal
 from acefraud.roles.protocols import Example, FactSummary, Proposal
 from acefraud.roles.reflector import Reflector
-from acefraud.storage.playbook import BulletPlaybook, matches_replay
+from acefraud.storage.playbook import BulletPlaybook
 
 T = TypeVar("T")
 START = datetime(2024, 3, 1, tzinfo=UTC)

@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 from tests.learning.traffic import traffic
+from tests.storage.replaying import matches_replay
 
 from acefraud.core.events import Reread
 from acefraud.core.outcome import Outcome
@@ -26,7 +27,7 @@ from acefraud.facts.text import TextFacts, read_facts
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
 from acefraud.storage import open_playbook
-from acefraud.storage.playbook import BulletPlaybook, matches_replay
+from acefraud.storage.playbook import BulletPlaybook
 from acefraud.storage.sqlite import SqliteLedger
 
 WORLD = load_dataset("complex_fraud_detection", seed=9, options=WorldOptions(transactions=300))

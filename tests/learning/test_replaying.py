@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.learning.traffic import hear, traffic
+from tests.storage.replaying import matches_replay
 
 from acefraud.core.playbook import PlaybookState
 from acefraud.learning.learner import Learner
@@ -20,7 +21,7 @@ from acefraud.learning.review import review
 from acefraud.roles.embedded.reflector import EmbeddedReflector
 from acefraud.roles.reflector import Reflector
 from acefraud.storage import open_playbook
-from acefraud.storage.playbook import BulletPlaybook, matches_replay
+from acefraud.storage.playbook import BulletPlaybook
 from acefraud.storage.sqlite import SqliteLedger
 
 ROOT = Path(__file__).parents[2]
@@ -50,7 +51,7 @@ def bytes_of(playbook: BulletPlaybook) -> str:
     for event in playbook.ledger.read():
         state.apply(event)
     kept = state.checkpoint()
-    return hashlib.sha256(kept.header.model_dump_json().encode() + b"|".join(kept.pages.values())).hexdigest()
+    return hashlib.sha256(kept.header.model_dump_json().encode() + kept.bullets).hexdigest()
 
 
 def test_the_same_events_give_the_same_bytes(tmp_path: Path) -> None:

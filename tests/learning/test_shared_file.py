@@ -17,12 +17,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.learning.traffic import Traffic, bullets_of, hear, names_it, traffic
+from tests.storage.replaying import matches_replay
 
 from acefraud.core.events import OutcomeHeard, Reviewed
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
 from acefraud.storage import open_playbook
-from acefraud.storage.playbook import BulletPlaybook, matches_replay
+from acefraud.storage.playbook import BulletPlaybook
 
 ROOT = Path(__file__).parents[2]
 

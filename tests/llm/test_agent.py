@@ -21,7 +21,7 @@ from acefraud.llm.client import ClientOptions, ModelClient
 from acefraud.llm.provider import ProviderCaller
 from acefraud.roles.model.agent import ALTERNATIVES, ModelAgent
 from acefraud.roles.model.prompts import Style
-from acefraud.roles.protocols import Assessment
+from acefraud.roles.protocols import Assessment, Question
 
 if TYPE_CHECKING:
     from tests.llm.conftest import Loopback
@@ -47,7 +47,7 @@ def assess(
         async with ModelClient(options, caller=caller) as client:
             agent = ModelAgent(client, MODEL, style=style, base_url=server.base_url)
             asked = {"text": TEXT, "facts": FACTS, "bullets": BULLETS, "calibration": None, **given}
-            return await agent.assess(**asked)
+            return await agent.assess(Question(**asked))
 
     return asyncio.run(play())
 
@@ -180,7 +180,7 @@ def test_without_log_probabilities_it_is_asked_to_reason(loopback: Loopback) -> 
     async def play() -> list[Assessment]:
         async with ModelClient(ONCE) as client:
             agent = ModelAgent(client, MODEL, style=Style.DIRECT, base_url=server.base_url)
-            return [await agent.assess(TEXT, facts, BULLETS, None) for facts in (FACTS, QUIET)]
+            return [await agent.assess(Question(TEXT, facts, BULLETS, None)) for facts in (FACTS, QUIET)]
 
     first, second = asyncio.run(play())
     assert [view.probability_from for view in (first, second)] == [ProbabilityFrom.STATED] * 2
@@ -227,7 +227,7 @@ def test_one_reply_whose_odds_cannot_be_told_does_not_end_the_style() -> None:
     agent = ModelAgent(client, MODEL, style=Style.DIRECT)
 
     async def play() -> list[Assessment]:
-        return [await agent.assess(TEXT, FACTS, BULLETS, None) for _ in range(2)]
+        return [await agent.assess(Question(TEXT, FACTS, BULLETS, None)) for _ in range(2)]
 
     first, second = asyncio.run(play())
     assert (first.probability_from, second.probability_from) == (ProbabilityFrom.STATED, ProbabilityFrom.ODDS)
@@ -261,7 +261,7 @@ def test_both_words_or_more_are_no_verdict(said: str) -> None:
     client = Scripted(Reply(text=said), Reply(text=said))
     agent = ModelAgent(client, MODEL, style=Style.DIRECT)
     with pytest.raises(ModelMalformed):
-        asyncio.run(agent.assess(TEXT, FACTS, BULLETS, None))
+        asyncio.run(agent.assess(Question(TEXT, FACTS, BULLETS, None)))
     assert client.forgotten == client.sent
 
 

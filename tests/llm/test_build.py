@@ -18,7 +18,7 @@ from acefraud.llm.call import Call, Reply
 from acefraud.roles.model.build import ModelRoles, build_model_roles
 from acefraud.roles.model.masking import Masker
 from acefraud.roles.model.prompts import Style
-from acefraud.roles.protocols import Example, FactSummary
+from acefraud.roles.protocols import Example, FactSummary, Question
 from acefraud.settings import ModelSettings
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def test_style_and_limits_are_passed_on() -> None:
     assert roles.agent.style is Style.DIRECT
     assert roles.agent.model == "openai:mine"
     with pytest.raises(BudgetExceeded, match="limit of 0 calls"):
-        asyncio.run(roles.agent.assess("text", {}, [], None))
+        asyncio.run(roles.agent.assess(Question("text", {}, [], None)))
 
 
 SECRETS: dict[str, FactValue] = {
@@ -150,7 +150,7 @@ BULLETS = [Bullet(id="b-11111111", content="A VPN and a new device", argues=Verd
 def _asking(roles: ModelRoles, text: str, facts: dict[str, FactValue]) -> Any:
     """One question to each role that is played."""
     if roles.agent:
-        yield roles.agent.assess(text, facts, BULLETS, None)
+        yield roles.agent.assess(Question(text, facts, BULLETS, None))
     if roles.judge:
         yield roles.judge.assess_output(text, "DECLINE")
     if roles.reflector:

@@ -11,6 +11,7 @@ import pytest
 from tests.llm import on_server
 
 from acefraud.learning.build_roles import Roles, build_roles
+from acefraud.roles.protocols import Question
 from acefraud.storage import BulletPlaybook
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def measured(server: LoopbackServer, work: Callable[[Roles], Awaitable[Any]]) ->
         roles = build_roles(on_server.chosen(server, concurrency=AT_ONCE))
         assert roles.agent is not None
         try:
-            await roles.agent.assess("a first call, which loads the packages", {}, (), None)
+            await roles.agent.assess(Question("a first call, which loads the packages", {}, (), None))
             server.in_flight_peak = 0
             server.hold()
             return await longest_gap(asyncio.gather(work(roles), release()))
@@ -98,7 +99,9 @@ def check(server: LoopbackServer, work: Callable[[Roles], Awaitable[Any]]) -> fl
 async def assess_all(roles: Roles) -> None:
     agent = roles.agent
     assert agent is not None
-    views = await asyncio.gather(*(agent.assess(f"Payment {n}", {"amount": n}, (), None) for n in range(CALLS)))
+    views = await asyncio.gather(
+        *(agent.assess(Question(f"Payment {n}", {"amount": n}, (), None)) for n in range(CALLS))
+    )
     assert len(views) == CALLS
 
 

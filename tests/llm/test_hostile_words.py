@@ -35,6 +35,7 @@ from acefraud.roles.model.judge import ModelJudge
 from acefraud.roles.model.prompts import Style
 from acefraud.roles.model.reflector import ModelReflector
 from acefraud.roles.prompt_cases import example_of, summaries
+from acefraud.roles.protocols import Question
 from acefraud.rules.english import sentence
 from acefraud.storage.exchange import Exported, from_json, from_markdown, to_json, to_markdown
 from acefraud.storage.playbook import BulletPlaybook
@@ -246,8 +247,8 @@ async def ask_all(server: LoopbackServer, style: str, bullets: Sequence[Bullet])
         await reflector.propose(examples, summaries(table), shown)
         for asked in Style:
             agent = ModelAgent(client, "openai:mine", style=asked, base_url=url)
-            await agent.assess(text, facts, shown, None)
-            await agent.assess("", facts, [], None)
+            await agent.assess(Question(text, facts, shown, None))
+            await agent.assess(Question("", facts, [], None))
         judge = ModelJudge(client, "openai:mine", base_url=url)
         for words in (text, ""):
             await judge.assess_output(judge.presentable(words, facts), planted(style, "reply"))

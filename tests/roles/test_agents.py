@@ -17,7 +17,7 @@ from acefraud.llm.call import Role
 from acefraud.llm.client import ModelClient
 from acefraud.roles.embedded.agent import EmbeddedAgent
 from acefraud.roles.model.agent import ModelAgent
-from acefraud.roles.protocols import Agent
+from acefraud.roles.protocols import Agent, Question
 
 if TYPE_CHECKING:
     from tests.llm.loopback import LoopbackServer
@@ -87,8 +87,8 @@ def test_a_learner_decides_with_it(make: Make) -> None:
 
 
 def test_every_agent_keeps_to_the_protocol(agent: Agent) -> None:
-    view = asyncio.run(agent.assess(RISKY, FACTS, BULLETS, None))
-    proven = asyncio.run(agent.assess(RISKY, FACTS, BULLETS, None, proven=0))
+    view = asyncio.run(agent.assess(Question(RISKY, FACTS, BULLETS, None)))
+    proven = asyncio.run(agent.assess(Question(RISKY, FACTS, BULLETS, None, proven=0)))
     assert view.verdict is proven.verdict is Verdict.DECLINE
     assert view.model == agent.model
     assert agent.waits is (agent.model != "embedded")

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.storage.replaying import matches_replay
 
 from acefraud import BulletPlaybook, Case, Condition, Evidence, Learner, LearnerOptions, Outcome, Reflector, Transaction
 from acefraud.core.bullet import Source
 from acefraud.errors import ConfigurationError, InputError, ModelError
 from acefraud.llm.client import ModelClient
-from acefraud.storage.playbook import matches_replay
 
 if TYPE_CHECKING:
     from tests.llm.loopback import LoopbackServer

@@ -19,7 +19,7 @@ from acefraud.roles.protocols import EmbedsInProcess, Vectors
 from acefraud.selection import stages
 from acefraud.selection.bullet_stats import BulletStats
 from acefraud.selection.hybrid import HybridSelector
-from acefraud.selection.ranking import Pick, Shortlist, picks_of
+from acefraud.selection.ranking import Pick, Ranking, Shortlist, picks_of
 from acefraud.selection.stages import Candidates, Good, Request, Weights, hybrid
 
 NODE = "fraud_detection"
@@ -86,7 +86,7 @@ def picked(
     matrix = np.concatenate([rows, earlier])
     taken = [Pick(len(rows) + place, 0, 0, 0, 0, 0) for place in range(len(earlier))]
     shortlist = Shortlist(Candidates(np.arange(len(rows)), np.array(scores)), wanted, None, taken)
-    (picks,) = picks_of([shortlist], known(len(matrix)), lambda _: matrix, Weights(0.0, 1.0, 0.0), weight)
+    (picks,) = picks_of([shortlist], Ranking(known(len(matrix)), lambda _: matrix, Weights(0.0, 1.0, 0.0), weight))
     return picks
 
 
@@ -381,13 +381,13 @@ def test_many_shortlists_give_what_each_gives_alone(sizes: list[tuple[int, int, 
         )
         for place, (size, wanted, before) in enumerate(sizes)
     ]
-    together = picks_of(shortlists, stats, lambda _: matrix, Weights(), 0.15)
-    alone = [picks_of([one], stats, lambda _: matrix, Weights(), 0.15)[0] for one in shortlists]
+    together = picks_of(shortlists, Ranking(stats, lambda _: matrix, Weights(), 0.15))
+    alone = [picks_of([one], Ranking(stats, lambda _: matrix, Weights(), 0.15))[0] for one in shortlists]
     assert together == alone
     assert [len(picks) for picks in together] == [min(size, wanted) for size, wanted, _ in sizes]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("acefraud.selection.ranking.CELLS", 50)
-        assert picks_of(shortlists, stats, lambda _: matrix, Weights(), 0.15) == alone
+        assert picks_of(shortlists, Ranking(stats, lambda _: matrix, Weights(), 0.15)) == alone
 
 
 def test_a_single_pick_needs_no_vectors() -> None:
@@ -395,5 +395,5 @@ def test_a_single_pick_needs_no_vectors() -> None:
         raise AssertionError("nothing to differ from")
 
     shortlist = Shortlist(Candidates(np.arange(3), np.array([0.1, 0.9, 0.5])), 1, None)
-    (picks,) = picks_of([shortlist], known(3), refuse, Weights(), 0.15)
+    (picks,) = picks_of([shortlist], Ranking(known(3), refuse, Weights(), 0.15))
     assert [(pick.row, pick.diversity) for pick in picks] == [(1, 0.0)]

@@ -8,7 +8,7 @@ from typing import Any
 
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, Status
 from acefraud.core.events import Credit, Event, OutcomeHeard
-from acefraud.core.ledger import Ledger
+from acefraud.core.ledger import Entry, Ledger
 from acefraud.core.outcome import Judgement, Outcome, Ruling
 from acefraud.core.playbook import PlaybookState
 from acefraud.curation.curator import Curator
@@ -153,10 +153,10 @@ class Meanwhile:
         self.below = below
         self.acts: list[Callable[[], object]] = []
 
-    def append(self, *given: Any, **named: Any) -> list[Event]:
+    def append(self, entry: Entry) -> list[Event]:
         if self.acts:
             self.acts.pop(0)()
-        return self.below.append(*given, **named)
+        return self.below.append(entry)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.below, name)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import pytest
 from tests.storage.acknowledged import Meanwhile, outcome_of
+from tests.storage.replaying import matches_replay
 
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, NewBullet, Status
 from acefraud.core.calibration import Calibration
@@ -23,7 +24,7 @@ from acefraud.errors import InputError, StoreConflict
 from acefraud.storage import open_playbook
 from acefraud.storage.changes import ATTEMPTS
 from acefraud.storage.memory import MemoryLedger
-from acefraud.storage.playbook import BulletPlaybook, matches_replay
+from acefraud.storage.playbook import BulletPlaybook
 from acefraud.storage.sqlite import SqliteLedger
 
 AT = datetime(2024, 5, 1, 12, 30, tzinfo=UTC)

@@ -16,13 +16,14 @@ from typing import Any
 import pytest
 from alembic import op
 from sqlalchemy import inspect
+from tests.storage.replaying import matches_replay
 
 from acefraud.core.bullet import Status
-from acefraud.core.ledger import Precondition
+from acefraud.core.ledger import Entry, Precondition
 from acefraud.errors import StoreError, StoreSchema
 from acefraud.storage import playbook as playbook_module
 from acefraud.storage.migrations import known_versions
-from acefraud.storage.playbook import BulletPlaybook, matches_replay
+from acefraud.storage.playbook import BulletPlaybook
 from acefraud.storage.schema import NEWEST, metadata
 from acefraud.storage.sqlite import SqliteLedger
 
@@ -146,7 +147,7 @@ def test_a_path_that_cannot_hold_a_file(tmp_path: Path, place: Any) -> None:
 def test_a_path_with_signs_that_mean_something_in_addresses(tmp_path: Path, sample: Any) -> None:
     path = tmp_path / "50% off? #1 & käse.db"
     with SqliteLedger.open(path) as ledger:
-        ledger.append([sample.bullet("b1")], at=AT, who="ana")
+        ledger.append(Entry([sample.bullet("b1")], at=AT, who="ana"))
     assert os.listdir(tmp_path) == [path.name]
 
 
@@ -183,12 +184,8 @@ def test_a_file_of_each_release_opens_with_its_contents(path: Path, dump: Path, 
         assert decision is not None
         assert decision.transaction == sample.transaction("t1")
         assert ledger.cases() == [sample.case("t1", is_fraud=True)]
-        assert (
-            ledger.append([sample.bullet("b2")], at=AT, who="ana", preconditions=[Precondition.no_edits_since(4)])[
-                0
-            ].seq
-            == 5
-        )
+        unedited = [Precondition.no_edits_since(4)]
+        assert ledger.append(Entry([sample.bullet("b2")], at=AT, who="ana", preconditions=unedited))[0].seq == 5
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT version_num FROM alembic_version").fetchall() == [(NEWEST,)]
 
@@ -212,7 +209,7 @@ def test_a_checkpoint_of_the_newest_schema_is_used(path: Path) -> None:
     with SqliteLedger.open(path) as ledger:
         kept = ledger.checkpoint()
         assert kept is not None
-        assert (kept.seq, list(kept.pages)) == (4, [0])
+        assert (kept.seq, len(kept.bullets.splitlines())) == (4, 1)
         assert BulletPlaybook(ledger)._state.checkpoint() == kept
 
 
@@ -257,7 +254,7 @@ def test_a_blank_file_is_completed(path: Path, journal: str, sample: Any) -> Non
     with pytest.raises(StoreSchema, match="open it once for writing"):
         SqliteLedger.open(path, read_only=True)
     with SqliteLedger.open(path, create=False) as ledger:
-        assert ledger.append([sample.bullet("b1")], at=AT, who="ana")[0].seq == 1
+        assert ledger.append(Entry([sample.bullet("b1")], at=AT, who="ana"))[0].seq == 1
 
 
 def test_a_creation_cut_short_in_its_first_page_is_completed(tmp_path: Path, path: Path, sample: Any) -> None:
@@ -273,7 +270,7 @@ def test_a_creation_cut_short_in_its_first_page_is_completed(tmp_path: Path, pat
         connection.execute("ROLLBACK")
 
     with SqliteLedger.open(path) as ledger:
-        assert ledger.append([sample.bullet("b1")], at=AT, who="ana")[0].seq == 1
+        assert ledger.append(Entry([sample.bullet("b1")], at=AT, who="ana"))[0].seq == 1
     assert tables(path) == {*metadata.tables, "alembic_version"}
 
 

@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from acefraud.core.decision import Decision
 from acefraud.core.events import DecisionMade, OutcomeHeard
-from acefraud.core.ledger import KnownCase
+from acefraud.core.ledger import Entry, KnownCase
 from acefraud.core.outcome import Judgement, Outcome
 from acefraud.core.transaction import Case, Transaction
 from acefraud.storage.sqlite import SqliteLedger
@@ -48,7 +48,7 @@ with SqliteLedger.open(Path(sys.argv[1])) as ledger:
     while True:
         n += 1
         payloads, cases = pair(n)
-        events = ledger.append(payloads, at=datetime.now(UTC), who="writer", cases=cases)
+        events = ledger.append(Entry(payloads, at=datetime.now(UTC), who="writer", cases=cases))
         print(events[-1].seq, flush=True)
 """
 

@@ -34,7 +34,7 @@ from acefraud.core.events import (
     Trained,
 )
 from acefraud.core.evidence import Evidence, Record
-from acefraud.core.ledger import KnownCase, Ledger, Precondition, TransactionEvents
+from acefraud.core.ledger import Entry, KnownCase, Ledger, Precondition, TransactionEvents
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling
 from acefraud.core.playbook import CaseCount, Checkpoint, CheckpointHeader, LearningState, PlaybookState
 from acefraud.core.row_store import RowStore
@@ -72,8 +72,8 @@ def test_a_new_ledger_is_empty(ledger: Ledger) -> None:
 
 
 def test_events_keep_the_order_they_were_appended_in(ledger: Ledger, sample: Any) -> None:
-    first = ledger.append([sample.bullet("b1"), sample.decision("d1")], at=AT, who="ana", why="a start")
-    second = ledger.append([sample.outcome("t1")], at=AT + timedelta(days=1), who="bank")
+    first = ledger.append(Entry([sample.bullet("b1"), sample.decision("d1")], at=AT, who="ana", why="a start"))
+    second = ledger.append(Entry([sample.outcome("t1")], at=AT + timedelta(days=1), who="bank"))
 
     assert [event.seq for event in first + second] == [1, 2, 3]
     assert list(ledger.read()) == first + second
@@ -82,7 +82,7 @@ def test_events_keep_the_order_they_were_appended_in(ledger: Ledger, sample: Any
 
 
 def test_appending_nothing_writes_nothing(ledger: Ledger) -> None:
-    assert ledger.append([], at=AT, who="ana") == []
+    assert ledger.append(Entry([], at=AT, who="ana")) == []
     assert ledger.last_seq() == 0
 
 
@@ -124,12 +124,14 @@ def refused(ledger: Ledger, sample: Any, precondition: Precondition) -> bool:
     step: list[EventPayload] = [sample.bullet("mine"), sample.decision("d-mine", "t-mine"), sample.outcome("t-mine")]
     try:
         written = ledger.append(
-            step,
-            at=AT,
-            who="ben",
-            preconditions=[precondition],
-            cases=[sample.known("t-mine")],
-            rows=lambda rows: rows.put_many({"mine": b"1"}),
+            Entry(
+                step,
+                at=AT,
+                who="ben",
+                preconditions=[precondition],
+                cases=[sample.known("t-mine")],
+                rows=lambda rows: rows.put_many({"mine": b"1"}),
+            )
         )
     except StoreConflict:
         assert list(ledger.read()) == before
@@ -146,22 +148,22 @@ def refused(ledger: Ledger, sample: Any, precondition: Precondition) -> bool:
 
 @pytest.mark.parametrize("place", range(8))
 def test_a_write_that_depends_on_the_book_is_refused_after_an_edit(ledger: Ledger, sample: Any, place: int) -> None:
-    ledger.append([sample.bullet("b1")], at=AT, who="ana")
-    ledger.append([*that_count(sample), that_edit(sample)[place], *that_count(sample)], at=AT, who="ana")
+    ledger.append(Entry([sample.bullet("b1")], at=AT, who="ana"))
+    ledger.append(Entry([*that_count(sample), that_edit(sample)[place], *that_count(sample)], at=AT, who="ana"))
     assert refused(ledger, sample, Precondition.no_edits_since(0))
     assert refused(ledger, sample, Precondition.no_edits_since(5))
     assert not refused(ledger, sample, Precondition.no_edits_since(6))
 
 
 def test_outcomes_decisions_and_credits_do_not_conflict(ledger: Ledger, sample: Any) -> None:
-    ledger.append([sample.bullet("b1")], at=AT, who="ana")
-    ledger.append(that_count(sample), at=AT, who="ana")
+    ledger.append(Entry([sample.bullet("b1")], at=AT, who="ana"))
+    ledger.append(Entry(that_count(sample), at=AT, who="ana"))
     assert not refused(ledger, sample, Precondition.no_edits_since(1))
 
 
 @pytest.mark.parametrize("revised", [False, True])
 def test_an_outcome_is_refused_after_another_one_of_its_transaction(ledger: Ledger, sample: Any, revised: bool) -> None:
-    ledger.append([sample.bullet("b1"), sample.outcome("t1", revised=revised)], at=AT, who="ana")
+    ledger.append(Entry([sample.bullet("b1"), sample.outcome("t1", revised=revised)], at=AT, who="ana"))
     assert refused(ledger, sample, Precondition.no_outcomes_since(1, ["t1"]))
     assert refused(ledger, sample, Precondition.no_outcomes_since(1, {"t2", "t1"}))
     assert not refused(ledger, sample, Precondition.no_outcomes_since(2, ["t1"]))
@@ -169,20 +171,20 @@ def test_an_outcome_is_refused_after_another_one_of_its_transaction(ledger: Ledg
 
 def test_an_outcome_conflicts_only_with_outcomes_of_its_transactions(ledger: Ledger, sample: Any) -> None:
     others = [*that_edit(sample), sample.bullet("t1"), sample.decision("d1", "t1"), sample.outcome("t2")]
-    ledger.append([*others, BulletCredited(credit=Credit(bullet_id="t1", helpful=1))], at=AT, who="ana")
+    ledger.append(Entry([*others, BulletCredited(credit=Credit(bullet_id="t1", helpful=1))], at=AT, who="ana"))
     assert not refused(ledger, sample, Precondition.no_outcomes_since(0, ["t1", "t3"]))
 
 
 def test_a_precondition_covers_many_transactions(ledger: Ledger, sample: Any) -> None:
-    ledger.append([sample.outcome("t1999")], at=AT, who="ana")
+    ledger.append(Entry([sample.outcome("t1999")], at=AT, who="ana"))
     assert refused(ledger, sample, Precondition.no_outcomes_since(0, [f"t{n}" for n in range(2_000)]))
     assert not refused(ledger, sample, Precondition.no_outcomes_since(0, [f"t{n}" for n in range(1_999)]))
 
 
 def test_a_conflict_names_the_other_writer_and_event(ledger: Ledger, sample: Any) -> None:
-    ledger.append([sample.decision("d1"), sample.bullet("b1"), sample.bullet("b2")], at=AT, who="ana")
+    ledger.append(Entry([sample.decision("d1"), sample.bullet("b1"), sample.bullet("b2")], at=AT, who="ana"))
     with pytest.raises(StoreConflict, match=r"ana wrote event 2 meanwhile \(bullet_added of b1\)"):
-        ledger.append([sample.bullet("b3")], at=AT, who="ben", preconditions=[Precondition.no_edits_since(0)])
+        ledger.append(Entry([sample.bullet("b3")], at=AT, who="ben", preconditions=[Precondition.no_edits_since(0)]))
 
 
 def test_a_batch_that_fails_leaves_nothing(ledger: Ledger, sample: Any) -> None:
@@ -192,7 +194,7 @@ def test_a_batch_that_fails_leaves_nothing(ledger: Ledger, sample: Any) -> None:
 
     step = [sample.bullet("b1"), sample.decision("d1"), sample.outcome("t1")]
     with pytest.raises(RuntimeError):
-        ledger.append(step, at=AT, who="ana", cases=[sample.known("t1")], rows=failing)
+        ledger.append(Entry(step, at=AT, who="ana", cases=[sample.known("t1")], rows=failing))
 
     assert ledger.last_seq() == 0
     assert (ledger.cases(), ledger.remembered(9)) == ([], [])
@@ -215,35 +217,37 @@ def test_a_batch_that_fails_leaves_nothing(ledger: Ledger, sample: Any) -> None:
     ],
 )
 def test_reads_a_range_of_events(ledger: Ledger, sample: Any, after: int, until: int | None, seqs: list[int]) -> None:
-    ledger.append([sample.bullet(f"b{n}") for n in range(4)], at=AT, who="ana")
+    ledger.append(Entry([sample.bullet(f"b{n}") for n in range(4)], at=AT, who="ana"))
     assert [event.seq for event in ledger.read(after, until)] == seqs
 
 
 def test_reading_ends_at_the_event_that_was_last_when_it_began(ledger: Ledger, sample: Any) -> None:
-    ledger.append([sample.bullet("b1"), sample.bullet("b2")], at=AT, who="ana")
+    ledger.append(Entry([sample.bullet("b1"), sample.bullet("b2")], at=AT, who="ana"))
     seen = []
     for event in ledger.read():
         seen.append(event.seq)
-        ledger.append([sample.bullet(f"b{event.seq + 2}")], at=AT, who="ana")
+        ledger.append(Entry([sample.bullet(f"b{event.seq + 2}")], at=AT, who="ana"))
     assert seen == [1, 2]
 
 
 def test_reads_more_than_one_query_returns(ledger: Ledger, sample: Any) -> None:
-    ledger.append([sample.bullet(f"b{n}") for n in range(2_001)], at=AT, who="ana")
+    ledger.append(Entry([sample.bullet(f"b{n}") for n in range(2_001)], at=AT, who="ana"))
     assert [event.seq for event in ledger.read()] == list(range(1, 2_002))
 
 
 def test_reads_without_decisions_if_asked(ledger: Ledger, sample: Any) -> None:
     written = ledger.append(
-        [
-            sample.decision("d1"),
-            sample.bullet("b1"),
-            sample.decision("d2"),
-            sample.outcome("t1"),
-            sample.decision("d3"),
-        ],
-        at=AT,
-        who="ana",
+        Entry(
+            [
+                sample.decision("d1"),
+                sample.bullet("b1"),
+                sample.decision("d2"),
+                sample.outcome("t1"),
+                sample.decision("d3"),
+            ],
+            at=AT,
+            who="ana",
+        )
     )
     assert list(ledger.read(decisions=False)) == [written[1], written[3]]
     assert list(ledger.read(2, 4, decisions=False)) == [written[3]]
@@ -252,7 +256,7 @@ def test_reads_without_decisions_if_asked(ledger: Ledger, sample: Any) -> None:
 
 def test_reads_past_more_decisions_than_one_query_returns(ledger: Ledger, sample: Any) -> None:
     decisions = [sample.decision(f"d{n}") for n in range(1_100)]
-    ledger.append([sample.bullet("b1"), *decisions, sample.bullet("b2")], at=AT, who="ana")
+    ledger.append(Entry([sample.bullet("b1"), *decisions, sample.bullet("b2")], at=AT, who="ana"))
     assert [event.seq for event in ledger.read(decisions=False)] == [1, 1_102]
 
 
@@ -264,10 +268,10 @@ def known(case: Case, reader: str = "1", **more: FactValue) -> KnownCase:
 
 
 def test_cases_replace_and_move_to_the_end(ledger: Ledger, sample: Any) -> None:
-    ledger.append([], at=AT, who="ana", cases=[sample.known("t1"), sample.known("t2"), sample.known("t3")])
-    ledger.append([], at=AT, who="ana", cases=[sample.known("t1", is_fraud=True)])
+    ledger.append(Entry([], at=AT, who="ana", cases=[sample.known("t1"), sample.known("t2"), sample.known("t3")]))
+    ledger.append(Entry([], at=AT, who="ana", cases=[sample.known("t1", is_fraud=True)]))
     again = [sample.known("t4"), sample.known("t2"), sample.known("t4", is_fraud=True)]
-    ledger.append([], at=AT, who="ana", cases=again)
+    ledger.append(Entry([], at=AT, who="ana", cases=again))
 
     assert ledger.cases() == [
         sample.case("t3"),
@@ -288,25 +292,27 @@ def test_cases_replace_and_move_to_the_end(ledger: Ledger, sample: Any) -> None:
 
 @pytest.mark.parametrize(("limit", "left"), [(None, 3), (5, 3), (3, 3), (2, 2), (0, 0)])
 def test_cases_are_limited_to_the_latest(ledger: Ledger, sample: Any, limit: int | None, left: int) -> None:
-    ledger.append([], at=AT, who="ana", cases=[sample.known(f"t{n}") for n in range(3)])
+    ledger.append(Entry([], at=AT, who="ana", cases=[sample.known(f"t{n}") for n in range(3)]))
     assert ledger.cases(limit) == [sample.case(f"t{n}") for n in range(3)][3 - left :]
     if limit is not None:
         assert [each.id for each in ledger.remembered(limit)] == [f"t{n}" for n in range(3)][3 - left :]
 
 
 def test_cases_after_a_position(ledger: Ledger, sample: Any) -> None:
-    ledger.append([], at=AT, who="ana", cases=[sample.known(name) for name in "abcd"])
+    ledger.append(Entry([], at=AT, who="ana", cases=[sample.known(name) for name in "abcd"]))
     place = {each.id: each.seq for each in ledger.remembered(9)}
     assert [each.id for each in ledger.remembered(9, after=place["b"])] == ["c", "d"]
     assert [each.id for each in ledger.remembered(1, after=place["b"])] == ["d"], "the latest, not the next"
     assert ledger.remembered(9, after=place["d"]) == []
-    ledger.append([], at=AT, who="ana", cases=[sample.known("a", is_fraud=True), sample.known("e")])
+    ledger.append(Entry([], at=AT, who="ana", cases=[sample.known("a", is_fraud=True), sample.known("e")]))
     assert [(each.id, each.is_fraud) for each in ledger.remembered(9, after=place["d"])] == [("a", True), ("e", False)]
 
 
 def test_a_case_is_remembered_with_its_facts_and_their_reader(ledger: Ledger, sample: Any) -> None:
     told = sample.told("t1", is_fraud=True)
-    ledger.append([], at=AT, who="ana", cases=[known(told, "7", vpn=True, country="FR"), known(sample.case("t2"))])
+    ledger.append(
+        Entry([], at=AT, who="ana", cases=[known(told, "7", vpn=True, country="FR"), known(sample.case("t2"))])
+    )
     first, second = ledger.remembered(9)
     assert (first.id, first.is_fraud, first.has_text, first.reader) == ("t1", True, True, "7")
     assert first.facts == {"amount": 20.0, "vpn": True, "country": "FR"}
@@ -317,7 +323,7 @@ def test_a_case_is_remembered_with_its_facts_and_their_reader(ledger: Ledger, sa
 def test_facts_are_kept_once(ledger: Ledger, sample: Any) -> None:
     """Beside a text stand the facts that were read from it; without a text, the transaction brings all of them."""
     told, given = sample.told("t1"), sample.case("t2")
-    ledger.append([], at=AT, who="ana", cases=[known(told, vpn=True), known(given, night=False)])
+    ledger.append(Entry([], at=AT, who="ana", cases=[known(told, vpn=True), known(given, night=False)]))
     assert ledger.cases() == [told, known(given, night=False).kept]
     assert ledger.cases()[1].transaction.facts == {**given.transaction.facts, "night": False}
     assert [each.facts for each in ledger.remembered(9)] == [
@@ -328,7 +334,7 @@ def test_facts_are_kept_once(ledger: Ledger, sample: Any) -> None:
 
 def test_replacing_facts_changes_nothing_else(ledger: Ledger, sample: Any) -> None:
     before = [known(sample.told("t1", is_fraud=True), "0", vpn=False), known(sample.case("t2"), ""), sample.known("t3")]
-    ledger.append([], at=AT, who="ana", cases=before)
+    ledger.append(Entry([], at=AT, who="ana", cases=before))
     first, second, third = ledger.remembered(9)
     cases = ledger.cases()
 
@@ -344,9 +350,9 @@ def test_replacing_facts_changes_nothing_else(ledger: Ledger, sample: Any) -> No
 
 
 def test_a_case_that_arrives_again_brings_its_own_facts(ledger: Ledger, sample: Any) -> None:
-    ledger.append([], at=AT, who="ana", cases=[known(sample.told("t1"), vpn=True)])
+    ledger.append(Entry([], at=AT, who="ana", cases=[known(sample.told("t1"), vpn=True)]))
     ledger.replace_facts({"t1": {"amount": 9.5}}, "2")
-    ledger.append([], at=AT, who="ana", cases=[known(sample.case("t1"), "3")])
+    ledger.append(Entry([], at=AT, who="ana", cases=[known(sample.case("t1"), "3")]))
     (only,) = ledger.remembered(9)
     assert (only.facts, only.reader, only.has_text) == (sample.case("t1").transaction.facts, "3", False)
 
@@ -357,8 +363,8 @@ def test_a_case_that_arrives_again_brings_its_own_facts(ledger: Ledger, sample: 
 def test_finds_decisions_and_outcomes(ledger: Ledger, sample: Any) -> None:
     first, second, other = sample.decision("d1"), sample.decision("d2"), sample.decision("d3", "t2")
     heard, revised = sample.outcome("t1"), sample.outcome("t1", is_fraud=False, revised=True)
-    ledger.append([first, other, heard, sample.outcome("t2")], at=AT, who="ana")
-    ledger.append([second, revised], at=AT, who="ana")
+    ledger.append(Entry([first, other, heard, sample.outcome("t2")], at=AT, who="ana"))
+    ledger.append(Entry([second, revised], at=AT, who="ana"))
 
     assert ledger.decisions(["d2", "t1"]) == {"d2": second.decision}
     found = TransactionEvents([first.decision, second.decision], [heard, revised])
@@ -369,7 +375,9 @@ def test_the_events_of_many_transactions_are_those_of_each(ledger: Ledger, sampl
     payloads: list[EventPayload] = [sample.bullet("t1")]
     for n in range(1_200):
         payloads += [sample.decision(f"d{n}", f"t{n}"), sample.outcome(f"t{n}")][: n % 3]
-    ledger.append([*payloads, sample.decision("again", "t2"), sample.outcome("t2", revised=True)], at=AT, who="ana")
+    ledger.append(
+        Entry([*payloads, sample.decision("again", "t2"), sample.outcome("t2", revised=True)], at=AT, who="ana")
+    )
 
     ids = [*(f"t{n}" for n in range(1_200)), "never"]
     found = ledger.transaction_events(ids)
@@ -382,7 +390,7 @@ def test_the_events_of_many_transactions_are_those_of_each(ledger: Ledger, sampl
 
 
 def test_changing_an_answer_does_not_change_the_ledger(ledger: Ledger, sample: Any) -> None:
-    ledger.append([sample.decision("d1"), sample.outcome("t1")], at=AT, who="ana")
+    ledger.append(Entry([sample.decision("d1"), sample.outcome("t1")], at=AT, who="ana"))
     found = ledger.transaction_events(["t1"])["t1"]
     found.outcomes.clear()
     found.decisions.clear()
@@ -392,7 +400,7 @@ def test_changing_an_answer_does_not_change_the_ledger(ledger: Ledger, sample: A
 
 def test_finds_many_decisions_by_id(ledger: Ledger, sample: Any) -> None:
     made = [sample.decision(f"d{n}", f"t{n}") for n in range(1_200)]
-    ledger.append([*made, sample.decision("d7", "t7", probability=0.1), sample.outcome("t1")], at=AT, who="ana")
+    ledger.append(Entry([*made, sample.decision("d7", "t7", probability=0.1), sample.outcome("t1")], at=AT, who="ana"))
     found = ledger.decisions([f"d{n}" for n in range(0, 2_400, 2)])
     assert set(found) == {f"d{n}" for n in range(0, 1_200, 2)}
     assert found["d4"] == made[4].decision
@@ -402,7 +410,7 @@ def test_finds_many_decisions_by_id(ledger: Ledger, sample: Any) -> None:
 
 def test_a_decision_recorded_again_is_the_later_one(ledger: Ledger, sample: Any) -> None:
     again = sample.decision("d1", probability=0.7)
-    ledger.append([sample.decision("d1"), again], at=AT, who="ana")
+    ledger.append(Entry([sample.decision("d1"), again], at=AT, who="ana"))
     assert ledger.decisions(["d1"]).get("d1") == again.decision
 
 
@@ -417,7 +425,7 @@ def test_history_is_the_events_of_one_bullet(ledger: Ledger, sample: Any) -> Non
         BulletCredited(credit=Credit(bullet_id="t1", helpful=1)),
         sample.outcome("t1"),
     ]
-    ledger.append(payloads, at=AT, who="ana")
+    ledger.append(Entry(payloads, at=AT, who="ana"))
     assert [event.seq for event in ledger.history("t1")] == [1, 4, 5, 7]
 
 
@@ -428,7 +436,7 @@ def test_rows_are_changed_together_with_the_events(ledger: Ledger, sample: Any) 
         rows.forget_many(["gone"])
 
     for n in range(3):
-        ledger.append([sample.bullet(f"b{n}")], at=AT, who="ana", rows=count)
+        ledger.append(Entry([sample.bullet(f"b{n}")], at=AT, who="ana", rows=count))
     with ledger.rows() as rows:
         assert rows.get_many(["count", "gone", "never"]) == {"count": b"3"}
 
@@ -439,12 +447,12 @@ def test_a_failed_write_changes_no_rows(ledger: Ledger, sample: Any) -> None:
         rows.put_many({"b": b"2"})
         raise RuntimeError("the change broke")
 
-    ledger.append([sample.bullet("b1")], at=AT, who="ana", rows=lambda rows: rows.put_many({"a": b"1"}))
+    ledger.append(Entry([sample.bullet("b1")], at=AT, who="ana", rows=lambda rows: rows.put_many({"a": b"1"})))
     with pytest.raises(RuntimeError, match="the change broke"):
-        ledger.append([sample.bullet("b2")], at=AT, who="ana", cases=[sample.known("t1")], rows=failing)
+        ledger.append(Entry([sample.bullet("b2")], at=AT, who="ana", cases=[sample.known("t1")], rows=failing))
     with pytest.raises(StoreConflict):
         ledger.append(
-            [sample.bullet("b2")], at=AT, who="ana", preconditions=[Precondition.no_edits_since(0)], rows=failing
+            Entry([sample.bullet("b2")], at=AT, who="ana", preconditions=[Precondition.no_edits_since(0)], rows=failing)
         )
 
     assert ledger.last_seq() == 1
@@ -453,20 +461,17 @@ def test_a_failed_write_changes_no_rows(ledger: Ledger, sample: Any) -> None:
         assert rows.get_many(["a", "b"]) == {"a": b"1"}
 
 
-def page_of(*contents: str) -> bytes:
-    return lines_of([Bullet(id=f"b{place}", content=content) for place, content in enumerate(contents)])
-
-
 def lines_of(bullets: Sequence[Bullet]) -> bytes:
     return b"\n".join(bullet.model_dump_json(exclude_defaults=True).encode() for bullet in bullets)
 
 
-def checkpoint_at(seq: int, pages: dict[int, bytes]) -> Checkpoint:
-    return Checkpoint(CheckpointHeader(seq=seq, revision=seq - 1), pages)
+def checkpoint_at(seq: int, *contents: str) -> Checkpoint:
+    bullets = [Bullet(id=f"b{place}", content=content) for place, content in enumerate(contents)]
+    return Checkpoint(CheckpointHeader(seq=seq, revision=seq - 1), lines_of(bullets))
 
 
 def test_the_latest_checkpoint_comes_back(ledger: Ledger, sample: Any) -> None:
-    assert ledger.save_checkpoint(Checkpoint(CheckpointHeader(seq=3, revision=2)))
+    ledger.save_checkpoint(Checkpoint(CheckpointHeader(seq=3, revision=2)))
     assert ledger.checkpoint() == Checkpoint(CheckpointHeader(seq=3, revision=2))
     frame = CheckpointHeader(
         seq=7,
@@ -476,61 +481,34 @@ def test_the_latest_checkpoint_comes_back(ledger: Ledger, sample: Any) -> None:
         mapping="how the columns were read",
         learning={"fraud_detection": LearningState(unreviewed=CaseCount(cases=3, frauds=1), unwatched=3, reviews=2)},
     )
-    latest = Checkpoint(frame, {0: lines_of([sample.bullet("b1").bullet, sample.bullet("é\n", 'a "line"\n').bullet])})
-    assert ledger.save_checkpoint(latest)
+    latest = Checkpoint(frame, lines_of([sample.bullet("b1").bullet, sample.bullet("é\n", 'a "line"\n').bullet]))
+    ledger.save_checkpoint(latest)
     assert ledger.checkpoint() == latest
 
 
-def test_a_whole_checkpoint_takes_the_place_of_all_pages(ledger: Ledger) -> None:
-    ledger.save_checkpoint(checkpoint_at(3, {0: page_of("one"), 1: page_of("two")}))
-    smaller = checkpoint_at(5, {0: page_of("three")})
-    assert ledger.save_checkpoint(smaller)
-    assert ledger.checkpoint() == smaller
+def test_a_checkpoint_takes_the_place_of_the_one_before(ledger: Ledger) -> None:
+    ledger.save_checkpoint(checkpoint_at(3, "one", "two"))
+    ledger.save_checkpoint(checkpoint_at(5, "three"))
+    assert ledger.checkpoint() == checkpoint_at(5, "three")
 
 
-def test_pages_are_kept_on_top_of_those_of_the_checkpoint_before(ledger: Ledger) -> None:
-    first, second, third = page_of("one"), page_of("two"), page_of("three")
-    ledger.save_checkpoint(checkpoint_at(3, {0: first, 1: second}))
-    assert ledger.save_checkpoint(checkpoint_at(7, {1: third, 2: first}), on_top_of=3)
-    assert ledger.checkpoint() == checkpoint_at(7, {0: first, 1: third, 2: first})
-    assert ledger.save_checkpoint(checkpoint_at(9, {}), on_top_of=7)
-    assert ledger.checkpoint() == checkpoint_at(9, {0: first, 1: third, 2: first})
-
-
-@pytest.mark.parametrize("on_top_of", [0, 2, 4, 7])
-def test_nothing_is_kept_on_top_of_another_checkpoint_than_the_one_that_is_kept(ledger: Ledger, on_top_of: int) -> None:
-    kept = checkpoint_at(3, {0: page_of("one")})
+def test_a_checkpoint_that_is_older_than_the_one_that_is_kept_is_not_written(ledger: Ledger) -> None:
+    kept = checkpoint_at(7, "one")
     ledger.save_checkpoint(kept)
-    assert not ledger.save_checkpoint(checkpoint_at(7, {0: page_of("two")}), on_top_of=on_top_of)
-    assert ledger.checkpoint() == kept
-
-
-@pytest.mark.parametrize("on_top_of", [0, 3])
-def test_nothing_is_kept_on_top_of_a_checkpoint_that_is_not_there(ledger: Ledger, on_top_of: int) -> None:
-    assert not ledger.save_checkpoint(checkpoint_at(7, {0: page_of("two")}), on_top_of=on_top_of)
-    assert ledger.checkpoint() is None
-
-
-@pytest.mark.parametrize("on_top_of", [None, 7])
-def test_a_checkpoint_that_is_older_than_the_one_that_is_kept_is_not_written(
-    ledger: Ledger, on_top_of: int | None
-) -> None:
-    kept = checkpoint_at(7, {0: page_of("one")})
-    ledger.save_checkpoint(kept)
-    assert not ledger.save_checkpoint(checkpoint_at(6, {0: page_of("two")}), on_top_of=on_top_of)
+    ledger.save_checkpoint(checkpoint_at(6, "two"))
     assert ledger.checkpoint() == kept
 
 
 def test_a_checkpoint_of_another_fold_gives_way_to_one_of_the_same_place(ledger: Ledger) -> None:
-    other = checkpoint_at(7, {0: page_of("one"), 1: page_of("two")})
-    ledger.save_checkpoint(Checkpoint(other.header.model_copy(update={"fold": 1}), other.pages))
-    ours = checkpoint_at(7, {0: page_of("three")})
-    assert ledger.save_checkpoint(ours)
+    other = checkpoint_at(7, "one", "two")
+    ledger.save_checkpoint(Checkpoint(other.header.model_copy(update={"fold": 1}), other.bullets))
+    ours = checkpoint_at(7, "three")
+    ledger.save_checkpoint(ours)
     assert ledger.checkpoint() == ours
 
 
 def test_a_checkpoint_that_comes_back_is_as_good_as_the_events(ledger: Ledger, sample: Any) -> None:
-    ledger.append([sample.bullet(f"b{n}", f"line {n}\n") for n in range(5)], at=AT, who="ana")
+    ledger.append(Entry([sample.bullet(f"b{n}", f"line {n}\n") for n in range(5)], at=AT, who="ana"))
     state = PlaybookState()
     for event in ledger.read():
         state.apply(event)
@@ -554,14 +532,16 @@ def test_everything_is_there_after_reopening(store: str, tmp_path: Path, sample:
     ledger = STORES[store](tmp_path)
     payloads = [sample.bullet("b1"), sample.decision("d1"), sample.outcome("t1")]
     written = ledger.append(
-        payloads,
-        at=AT,
-        who="ana",
-        why="a start",
-        cases=[sample.known("t1"), known(sample.told("t2"), "5", vpn=True)],
-        rows=lambda rows: rows.put_many({"e:card:c1": b"\x00\xff"}),
+        Entry(
+            payloads,
+            at=AT,
+            who="ana",
+            why="a start",
+            cases=[sample.known("t1"), known(sample.told("t2"), "5", vpn=True)],
+            rows=lambda rows: rows.put_many({"e:card:c1": b"\x00\xff"}),
+        )
     )
-    checkpoint = checkpoint_at(3, {0: page_of("one", "two"), 1: page_of("three")})
+    checkpoint = checkpoint_at(3, "one", "two", "three")
     ledger.save_checkpoint(checkpoint)
     remembered = ledger.remembered(9)
     ledger.close()
@@ -575,7 +555,9 @@ def test_everything_is_there_after_reopening(store: str, tmp_path: Path, sample:
     with again.rows() as rows:
         assert rows.get_many(["e:card:c1"]) == {"e:card:c1": b"\x00\xff"}
     assert (
-        again.append([sample.bullet("b2")], at=AT, who="ana", preconditions=[Precondition.no_edits_since(3)])[0].seq
+        again.append(Entry([sample.bullet("b2")], at=AT, who="ana", preconditions=[Precondition.no_edits_since(3)]))[
+            0
+        ].seq
         == 4
     )
     again.close()
@@ -731,7 +713,7 @@ def test_any_event_comes_back_as_it_was(
 ) -> None:
     (case, more), before = about, ledger.last_seq()
     written = ledger.append(
-        said, at=at, who=who, why=why, cases=[KnownCase(case, {**case.transaction.facts, **more}, who)]
+        Entry(said, at=at, who=who, why=why, cases=[KnownCase(case, {**case.transaction.facts, **more}, who)])
     )
 
     assert [event.payload for event in written] == said

@@ -10,17 +10,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.storage.acknowledged import Act, Done, folded, in_some_order, perform, plain
+from tests.storage.replaying import matches_replay
 
 from acefraud.core.bullet import Status
 from acefraud.core.events import Event
+from acefraud.core.ledger import Entry
 from acefraud.curation.curator import Curator
 from acefraud.errors import StoreConflict
 from acefraud.storage import open_playbook
-from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook, matches_replay
+from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook
 from acefraud.storage.sqlite import SqliteLedger
 
 WORDS = [hashlib.sha256(str(n).encode()).hexdigest()[:24] for n in range(40)]  # none of them like another
@@ -33,9 +34,9 @@ class CountingLedger(SqliteLedger):
 
     conflicts = 0
 
-    def append(self, *given: Any, **named: Any) -> list[Event]:
+    def append(self, entry: Entry) -> list[Event]:
         try:
-            return super().append(*given, **named)
+            return super().append(entry)
         except StoreConflict:
             self.conflicts += 1  # by one more or less where threads meet; it only has to be seen that there are some
             raise

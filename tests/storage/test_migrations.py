@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.storage.replaying import matches_replay
 
 from acefraud.core.events import BulletCredited, Credit, EventPayload, OutcomeHeard
 from acefraud.core.outcome import Judgement, Outcome, Ruling
@@ -18,7 +19,7 @@ from acefraud.facts import extraction as facts_module
 from acefraud.facts.extraction import READER, facts_of
 from acefraud.facts.text import TextFacts, read_facts
 from acefraud.learning.learner import Learner
-from acefraud.storage.playbook import BulletPlaybook, matches_replay
+from acefraud.storage.playbook import BulletPlaybook
 from acefraud.storage.schema import NEWEST
 from acefraud.storage.sqlite import SqliteLedger
 

@@ -10,14 +10,15 @@ from itertools import count
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.storage.replaying import matches_replay
 
 from acefraud.core.bullet import Bullet, Source, Status
 from acefraud.core.calibration import Calibration
-from acefraud.core.events import BulletAdded, BulletCredited, Credit, OutcomeHeard, Recalibrated
+from acefraud.core.events import BulletCredited, Credit, OutcomeHeard, Recalibrated
 from acefraud.core.outcome import Judgement, Outcome, Ruling
-from acefraud.core.playbook import PAGE, Checkpoint, CheckpointHeader, PlaybookState, Snapshot
+from acefraud.core.playbook import Checkpoint, CheckpointHeader, PlaybookState, Snapshot
 from acefraud.errors import InputError, StoreConflict
-from acefraud.storage.playbook import BulletPlaybook, matches_replay
+from acefraud.storage.playbook import BulletPlaybook
 
 CONTENTS = ["VPN: decline", "amount > $1000 = DECLINE", "amount > $1000 = 95% fraud", "Nervous callers", "VIP: approve"]
 Edit = tuple[str, int, int]
@@ -97,7 +98,7 @@ def replayed(playbook: BulletPlaybook, *, start: Checkpoint | None = None, until
 def as_from_a_file(checkpoint: Checkpoint) -> Checkpoint:
     """The same, made anew of what is written to a file."""
     header = CheckpointHeader.model_validate_json(checkpoint.header.model_dump_json())
-    return Checkpoint(header, dict(checkpoint.pages))
+    return Checkpoint(header, checkpoint.bullets)
 
 
 @given(edits)
@@ -116,36 +117,6 @@ def test_a_checkpoint_and_the_events_after_it_are_as_good_as_all_events(
     saved = as_from_a_file(replayed(playbook, until=place).checkpoint())
     assert replayed(playbook, start=saved).checkpoint() == replayed(playbook).checkpoint()
     assert replayed(playbook, start=saved).snapshot() == playbook.snapshot()
-
-
-@given(edits, edits)
-def test_a_checkpoint_with_the_pages_changed_since_is_as_good_as_a_whole_one(
-    first_edits: list[Edit], then_edits: list[Edit]
-) -> None:
-    playbook = written(first_edits)
-    before = playbook.snapshot().table
-    saved, credits = replayed(playbook).checkpoint(), list[Credit]()
-    for edit in then_edits:
-        do(playbook, edit, credits)
-    state = replayed(playbook, start=as_from_a_file(saved))
-    since = PlaybookState(saved).table
-    assert set(state.checkpoint(since=since).pages) <= set(state.checkpoint().pages)
-    later = replayed(playbook).checkpoint(since=before)
-    assert Checkpoint(later.header, {**saved.pages, **later.pages}) == replayed(playbook).checkpoint()
-
-
-def test_a_checkpoint_brings_the_pages_that_changed_and_no_others() -> None:
-    playbook = BulletPlaybook()
-    playbook.record([BulletAdded(bullet=Bullet(id=f"b{place}", content="x")) for place in range(2 * PAGE + 1)])
-    state = replayed(playbook)
-    before = state.table
-    assert set(state.checkpoint().pages) == {0, 1, 2}
-    assert state.checkpoint(since=before).pages == {}
-    playbook.update_stats(f"b{PAGE + 7}", is_helpful=True)
-    playbook.record([BulletAdded(bullet=Bullet(id=f"c{place}", content="x")) for place in range(PAGE)])
-    for event in playbook.ledger.read(after=state.seq):
-        state.apply(event)
-    assert set(state.checkpoint(since=before).pages) == {1, 2, 3}
 
 
 def test_a_branch_of_the_state_changes_independently() -> None:

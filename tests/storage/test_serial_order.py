@@ -14,13 +14,14 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from tests.storage.acknowledged import Act, Done, Meanwhile, folded, in_some_order, perform, plain
+from tests.storage.replaying import matches_replay
 
 from acefraud.core.bullet import Status
 from acefraud.core.ledger import Ledger
 from acefraud.curation.curator import Curator
 from acefraud.errors import StoreConflict
 from acefraud.storage.memory import MemoryLedger
-from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook, matches_replay
+from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook
 from acefraud.storage.sqlite import SqliteLedger
 
 CONTENTS = ["VPN: decline", "amount > $1000 = DECLINE", "amount > $9000 = APPROVE", "Nervous callers", "Refunds twice"]

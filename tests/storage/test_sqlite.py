@@ -16,13 +16,15 @@ from typing import Any
 
 import pytest
 from sqlalchemy import event
+from tests.storage.replaying import matches_replay
 
 from acefraud.core.bullet import Bullet, Status
 from acefraud.core.events import BulletAdded, Event
+from acefraud.core.ledger import Entry
 from acefraud.core.playbook import Checkpoint, CheckpointHeader, PlaybookState
 from acefraud.errors import StoreError
 from acefraud.storage import playbook as playbook_module
-from acefraud.storage.playbook import BulletPlaybook, matches_replay
+from acefraud.storage.playbook import BulletPlaybook
 from acefraud.storage.schema import APPLICATION_ID
 from acefraud.storage.sqlite import SqliteLedger
 
@@ -55,7 +57,7 @@ def test_every_connection_is_durable(ledger: SqliteLedger) -> None:
 def test_a_write_takes_the_lock_before_it_reads(ledger: SqliteLedger, sample: Any) -> None:
     said = []
     event.listen(ledger._engine, "before_cursor_execute", lambda *call: said.append(call[2]))
-    ledger.append([sample.bullet("b1")], at=AT, who="ana")
+    ledger.append(Entry([sample.bullet("b1")], at=AT, who="ana"))
     assert said[0] == "BEGIN IMMEDIATE"
     assert said[1].startswith("SELECT")
 
@@ -76,7 +78,7 @@ def test_the_file_is_marked_as_ours(ledger: SqliteLedger, path: Path) -> None:
     ],
 )
 def test_events_can_only_be_appended(ledger: SqliteLedger, path: Path, sample: Any, change: str) -> None:
-    written = ledger.append([sample.bullet("b1")], at=AT, who="ana")
+    written = ledger.append(Entry([sample.bullet("b1")], at=AT, who="ana"))
     with (
         closing(sqlite3.connect(path)) as connection,
         pytest.raises(sqlite3.IntegrityError, match="only ever appended"),
@@ -87,7 +89,7 @@ def test_events_can_only_be_appended(ledger: SqliteLedger, path: Path, sample: A
 
 def test_nothing_is_left_beside_a_closed_file(path: Path, sample: Any) -> None:
     with SqliteLedger.open(path) as ledger:
-        ledger.append([sample.bullet("b1")], at=AT, who="ana")
+        ledger.append(Entry([sample.bullet("b1")], at=AT, who="ana"))
     assert os.listdir(path.parent) == [path.name]
 
 
@@ -106,6 +108,26 @@ def test_a_checkpoint_of_another_version_is_dropped(ledger: SqliteLedger, path: 
 
 
 # --- checkpoints -------------------------------------------------------------------------------------------------
+
+
+def test_a_checkpoint_in_several_pages_as_earlier_versions_wrote_it_is_used(ledger: SqliteLedger, path: Path) -> None:
+    playbook = BulletPlaybook(ledger)
+    for place in range(7):
+        playbook.add_bullet(f"Heuristic {place}: decline")
+    saved = playbook._state.checkpoint()
+    ledger.save_checkpoint(saved)
+    lines = saved.bullets.split(b"\n")
+    pages = [(number, b"", b"\n".join(lines[3 * number : 3 * number + 3])) for number in (2, 0, 1)]
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DELETE FROM checkpoint_pages")
+        connection.executemany("INSERT INTO checkpoint_pages VALUES (?, ?, ?)", pages)
+    assert ledger.checkpoint() == saved
+    assert PlaybookState(ledger.checkpoint()).seq == 7
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DELETE FROM checkpoint_pages WHERE number = 1")
+    assert PlaybookState(ledger.checkpoint()).seq == 0, "one that has lost a page is not taken"
+    ledger.save_checkpoint(saved)
+    assert ledger.checkpoint() == saved
 
 
 def folded(ledger: SqliteLedger, until: int | None = None) -> PlaybookState:
@@ -162,21 +184,16 @@ def test_two_playbooks_on_one_file_that_save_in_turn_keep_what_the_events_give(
         assert matches_replay(again)
 
 
-def test_a_checkpoint_of_several_pages_is_gone_on_with_page_by_page(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_checkpoint_of_many_bullets_is_kept_up(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(playbook_module, "CHECKPOINT_EVERY", 5)
     with BulletPlaybook(SqliteLedger.open(path)) as first, BulletPlaybook(SqliteLedger.open(path)) as second:
         many = [BulletAdded(bullet=Bullet(id=f"b{place}", content="x")) for place in range(2_047)]
         first.record(many)
         assert check_kept(path) == 2_047
-        written = pages_written(first)
         for place in range(5):
             first.update_stats(f"b{place}", is_helpful=True)
-        assert written == [1]
         for place in range(5):
-            first.add_bullet(f"call {place}: decline")  # one in the second page, four in a third
-        assert written == [1, 2]
+            first.add_bullet(f"call {place}: decline")
         assert check_kept(path) == 2_057
         second.refresh()  # takes in all of it, and has not saved before
         for place in range(5):
@@ -189,23 +206,6 @@ def test_a_checkpoint_of_several_pages_is_gone_on_with_page_by_page(
     with BulletPlaybook(SqliteLedger.open(path)) as again:
         assert len(again) == 2_052
         assert matches_replay(again)
-
-
-def pages_written(playbook: BulletPlaybook) -> list[int]:
-    """How many pages each checkpoint brings that is saved from now on."""
-    ledger, written = playbook.ledger, list[int]()
-    assert isinstance(ledger, SqliteLedger)
-    numbers: list[Any] = []
-
-    def note(*call: Any) -> None:
-        if call[2].startswith("INSERT INTO checkpoint_pages"):
-            numbers.append(call[3])
-        elif call[2].startswith("INSERT INTO checkpoints"):
-            written.append(len(numbers))
-            numbers.clear()
-
-    event.listen(ledger._engine, "before_cursor_execute", note)
-    return written
 
 
 DAMAGES = [
@@ -262,6 +262,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from acefraud.core.events import StatusChanged
+from acefraud.core.ledger import Entry
 from acefraud.storage.sqlite import SqliteLedger
 
 who, count = sys.argv[2], int(sys.argv[3])
@@ -269,7 +270,8 @@ print("ready", flush=True)
 sys.stdin.readline()
 with SqliteLedger.open(Path(sys.argv[1])) as ledger:
     for n in range(count):
-        ledger.append([StatusChanged(bullet_id=f"{who}-{n}", status="active")], at=datetime.now(UTC), who=who)
+        entry = Entry([StatusChanged(bullet_id=f"{who}-{n}", status="active")], at=datetime.now(UTC), who=who)
+        ledger.append(entry)
 """
 
 
@@ -300,9 +302,9 @@ def test_processes_that_create_and_append_together_lose_nothing(path: Path) -> N
 def test_threads_share_one_ledger(path: Path, sample: Any) -> None:
     def run(who: str) -> None:
         with SqliteLedger.open(path) as own:
-            own.append([sample.bullet(who)], at=AT, who=who)
+            own.append(Entry([sample.bullet(who)], at=AT, who=who))
         for n in range(20):
-            shared.append([sample.bullet(f"{who}-{n}")], at=AT, who=who)
+            shared.append(Entry([sample.bullet(f"{who}-{n}")], at=AT, who=who))
             assert len(shared.history(f"{who}-{n}")) == 1
 
     with SqliteLedger.open(path) as shared:
@@ -318,11 +320,11 @@ def test_a_lock_held_for_too_long_is_an_error(path: Path, sample: Any) -> None:
     with SqliteLedger.open(path, wait=0.05) as ledger, closing(sqlite3.connect(path)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreError, match="locked by another process") as caught:
-            ledger.append([sample.bullet("b1")], at=AT, who="ana")
+            ledger.append(Entry([sample.bullet("b1")], at=AT, who="ana"))
         assert str(path) in str(caught.value)
         assert ledger.last_seq() == 0  # readers are not held up
         other.rollback()
-        assert ledger.append([sample.bullet("b1")], at=AT, who="ana")[0].seq == 1
+        assert ledger.append(Entry([sample.bullet("b1")], at=AT, who="ana"))[0].seq == 1
 
 
 # --- writes that fail --------------------------------------------------------------------------------------------
@@ -330,14 +332,14 @@ def test_a_lock_held_for_too_long_is_an_error(path: Path, sample: Any) -> None:
 
 def test_read_only_reads_and_refuses_to_write(path: Path, sample: Any) -> None:
     with SqliteLedger.open(path) as ledger:
-        written = ledger.append([sample.bullet("b1")], at=AT, who="ana")
+        written = ledger.append(Entry([sample.bullet("b1")], at=AT, who="ana"))
     before = path.read_bytes()
     with SqliteLedger.open(path, read_only=True) as ledger:
         assert list(ledger.read()) == written
         with pytest.raises(StoreError, match="may only be read") as caught:
-            ledger.append([sample.bullet("b2")], at=AT, who="ana")
+            ledger.append(Entry([sample.bullet("b2")], at=AT, who="ana"))
         assert str(path) in str(caught.value)
-        assert not ledger.save_checkpoint(Checkpoint(CheckpointHeader(seq=1)))
+        ledger.save_checkpoint(Checkpoint(CheckpointHeader(seq=1)))
         assert ledger.checkpoint() is None
     assert path.read_bytes() == before
 
@@ -347,7 +349,7 @@ def test_a_file_without_permission_to_write(path: Path, sample: Any) -> None:
     SqliteLedger.open(path).close()
     path.chmod(0o444)
     with pytest.raises(StoreError, match="may only be read"), SqliteLedger.open(path) as ledger:
-        ledger.append([sample.bullet("b1")], at=AT, who="ana")
+        ledger.append(Entry([sample.bullet("b1")], at=AT, who="ana"))
 
 
 def test_a_full_disk_leaves_nothing_half_written(ledger: SqliteLedger, sample: Any) -> None:
@@ -355,25 +357,25 @@ def test_a_full_disk_leaves_nothing_half_written(ledger: SqliteLedger, sample: A
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count = {pages + 2}")
 
-    written = ledger.append([sample.bullet("b0")], at=AT, who="ana", cases=[sample.known("t0")])
+    written = ledger.append(Entry([sample.bullet("b0")], at=AT, who="ana", cases=[sample.known("t0")]))
     event.listen(ledger._engine, "checkout", fill)
     many = [sample.bullet(f"b{n}", content="x" * 2_000) for n in range(1, 50)]
     with pytest.raises(StoreError, match="disk is full") as caught:
-        ledger.append(many, at=AT, who="ana", cases=[sample.known("t1")])
+        ledger.append(Entry(many, at=AT, who="ana", cases=[sample.known("t1")]))
     assert str(ledger.path) in str(caught.value)
     event.remove(ledger._engine, "checkout", fill)
 
     assert list(ledger.read()) == written
     assert ledger.cases() == [sample.case("t0")]
     ledger._engine.dispose()  # the limit belongs to the connection: a new one has space again
-    assert ledger.append(many, at=AT, who="ana")[-1].seq == 50
+    assert ledger.append(Entry(many, at=AT, who="ana"))[-1].seq == 50
 
 
 def test_a_payload_that_cannot_be_read_back_is_refused(ledger: SqliteLedger, sample: Any) -> None:
     decision = sample.decision("d1")
     endless = decision.model_copy(update={"decision": decision.decision.model_copy(update={"base": float("inf")})})
     with pytest.raises(StoreError, match=r"decision_made of t1 cannot be kept.*decision\.base"):
-        ledger.append([sample.bullet("b1"), endless], at=AT, who="ana")
+        ledger.append(Entry([sample.bullet("b1"), endless], at=AT, who="ana"))
     assert ledger.last_seq() == 0
 
 
@@ -386,7 +388,7 @@ def test_an_event_that_was_tampered_with_is_named(ledger: SqliteLedger, path: Pa
 
 def test_a_damaged_file_is_an_error_of_the_store(path: Path, sample: Any) -> None:
     with SqliteLedger.open(path) as ledger:
-        ledger.append([sample.bullet(f"b{n}") for n in range(200)], at=AT, who="ana")
+        ledger.append(Entry([sample.bullet(f"b{n}") for n in range(200)], at=AT, who="ana"))
     whole = path.read_bytes()
     path.write_bytes(whole[:8192] + b"\xff" * (len(whole) - 8192))
     with pytest.raises(StoreError, match="damaged"), SqliteLedger.open(path) as ledger:

@@ -20,7 +20,7 @@ from acefraud.facts.extraction import facts_of
 from acefraud.roles.agent import SimpleFraudAgent
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER, embedder_named
 from acefraud.roles.embedded.judge import SimpleJudge
-from acefraud.roles.protocols import Example, FactSummary
+from acefraud.roles.protocols import Example, FactSummary, Question
 from acefraud.roles.reflector import Reflector
 from acefraud.settings import EMBEDDED, EMBEDDERS, ROLES, ModelSettings
 
@@ -130,7 +130,7 @@ async def _ask_model(role: str, settings: ModelSettings, roles: Any) -> bool | N
     """Whether log-probabilities came back; None if they were not asked for."""
     facts = facts_of(Transaction(id="trial", text=TEXT)).facts
     if role == "agent":
-        view = await roles.agent.assess(TEXT, facts, (), None)
+        view = await roles.agent.assess(Question(TEXT, facts))
         return view.odds is not None if settings.style == "direct" else None
     if role == "judge":
         await roles.judge.assess_output(TEXT, Verdict.DECLINE)

@@ -14,7 +14,7 @@ from acefraud.cli import SUMMARIES
 from acefraud.cli.console import line, print_json, print_result
 from acefraud.cli.options import JsonOption, PlaybookOption, WhoOption, WhyOption
 from acefraud.cli.workspace import author, embedded_learner, existing_playbook, playbook_path
-from acefraud.core.bullet import DEFAULT_NODE, MAX_CONTENT, Bullet, Source, Status
+from acefraud.core.bullet import DEFAULT_NODE, MAX_CONTENT, Bullet, NewBullet, Source, Status
 from acefraud.core.events import BulletAdded, BulletEdited, Event, EventPayload, Recalibrated, StatusChanged, Trained
 from acefraud.core.evidence import Evidence, record_in_words
 from acefraud.curation.curator import Curator
@@ -136,7 +136,8 @@ def add(
         new = Curator().merge_bullet(content, node, book, Source.MANUAL, evidence=evidence, who=author(who), why=why)
         if new is None:
             reading = read_bullet(content)
-            existing = Curator().said_already(content, node, book, condition=reading.condition, argues=reading.argues)
+            same = NewBullet(content, condition=reading.condition, argues=reading.argues)
+            existing = Curator().said_already(same, node, book)
             where = f"{existing.id} ({existing.status}): {existing.content}" if existing else "a retired bullet"
             raise InputError(f"the playbook already says this in {where}")
         bullet = _bullet(book, new)

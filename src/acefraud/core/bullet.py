@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -111,6 +112,17 @@ class Bullet(BaseModel):
     def shown(self) -> str:
         """The content, with the remark where there is one."""
         return f"{self.content} {self.remark}".rstrip()
+
+
+class BulletDetails(TypedDict, total=False):
+    """What may be said of a bullet beside its content when it is added: fields of `NewBullet`."""
+
+    condition: Condition | None
+    argues: Verdict | None
+    evidence: Evidence | None
+    weight: float | None
+    problem_types: Sequence[str]
+    status: Status
 
 
 @dataclass(frozen=True, slots=True)

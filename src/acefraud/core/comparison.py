@@ -89,9 +89,7 @@ class Test:
         if actual is None:
             return None
         if isinstance(self.value, tuple):
-            if not isinstance(actual, str):
-                return None
-            return (actual in self.value) != (self.op is Op.NOT_IN)
+            return (actual in self.value) != (self.op is Op.NOT_IN) if type(actual) is str else None
         if type(actual) is not type(self.value):
             return None
         return bool(COMPARE[self.op](actual, self.value))

@@ -37,8 +37,7 @@ class ConditionIndex:
     """
 
     def __init__(self, conditions: Sequence[Condition | None]) -> None:
-        self._conditions = tuple(conditions)
-        self._all = (1 << len(self._conditions)) - 1
+        self._all = (1 << len(conditions)) - 1
         self.conditioned = _bits(row for row, condition in enumerate(conditions) if condition is not None)
         """The rows with a condition."""
         tests: dict[str, list[_Placed]] = {}
@@ -47,9 +46,6 @@ class ConditionIndex:
                 tests.setdefault(test.fact, []).append((row, test))
         self._facts = {name: _FactTests.of(placed) for name, placed in tests.items()}
         self._plans: dict[tuple[object, ...], _Plan] = {}
-
-    def __len__(self) -> int:
-        return len(self._conditions)
 
     def match(self, facts: Mapping[str, FactValue]) -> tuple[int, int]:
         """The rows that are possible and the rows that are proven.
@@ -64,8 +60,7 @@ class ConditionIndex:
         for name, by_value, otherwise in plan.others:
             fails |= by_value.get(facts[name], otherwise)
         possible = self._all ^ fails
-        proven = possible & plan.closed
-        return self._checked(facts, possible, proven, possible & plan.unsure) if plan.unsure else (possible, proven)
+        return possible, possible & plan.closed
 
     def _plan(self, shape: tuple[object, ...], facts: Mapping[str, FactValue]) -> _Plan:
         """The lookups for facts of these names and types, kept because the transactions of a stream are alike."""
@@ -74,17 +69,6 @@ class ConditionIndex:
             self._plans.clear()
         plan = self._plans[shape] = _Plan.of(self._facts, kinds, self.conditioned)
         return plan
-
-    def _checked(self, facts: Mapping[str, FactValue], possible: int, proven: int, unsure: int) -> tuple[int, int]:
-        """Ask the conditions of the unsure rows themselves."""
-        for row in rows_in(unsure):
-            condition = self._conditions[row]
-            truth = None if condition is None else condition.truth(facts)
-            if truth is False:
-                possible ^= 1 << row
-            if truth is not True:
-                proven &= ~(1 << row)
-        return possible, proven
 
 
 def rows_in(bits: int) -> list[int]:
@@ -154,15 +138,13 @@ class _Plan:
     """Rows that fail whatever the values are."""
     closed: int
     """Rows with a condition that no unknown fact leaves open."""
-    unsure: int
-    """Rows whose condition has to be asked itself."""
     numbers: list[tuple[str, list[float], list[int]]]
     others: list[tuple[str, dict[Any, int], int]]
 
     @classmethod
     def of(cls, facts: Mapping[str, _FactTests], kinds: Mapping[str, type], conditioned: int) -> _Plan:
         """For facts with values of these types; those that are not among them are unknown."""
-        fails = opens = unsure = 0
+        fails = opens = 0
         numbers: list[tuple[str, list[float], list[int]]] = []
         others: list[tuple[str, dict[Any, int], int]] = []
         for name, fact in facts.items():
@@ -182,8 +164,8 @@ class _Plan:
                 opens |= fact.numbers | fact.flags
                 others += [(name, fact.word_fails, fact.other_word_fails)] if fact.words else []
             else:
-                unsure |= fact.valued  # such as a subclass of str, which some tests accept
-        return cls(fails, conditioned & ~opens, unsure, numbers, others)
+                opens |= fact.valued
+        return cls(fails, conditioned & ~opens, numbers, others)
 
 
 def _number_fails(tests: Sequence[_Placed]) -> tuple[list[float], list[int]]:

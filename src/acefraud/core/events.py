@@ -76,7 +76,7 @@ class StatusChanged(_BulletPayload):
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Credit:
     """What one outcome adds to the counters of one bullet, or takes away when it is revised.
 
@@ -99,14 +99,7 @@ class Credit:
 
     def reversed(self) -> Credit:
         """The credit that undoes this one."""
-        return Credit(
-            bullet_id=self.bullet_id,
-            helpful=-self.helpful,
-            harmful=-self.harmful,
-            selected=-self.selected,
-            fired=-self.fired,
-            fired_frauds=-self.fired_frauds,
-        )
+        return Credit(self.bullet_id, *(-count for count in self.counts))
 
 
 class BulletCredited(_Payload):

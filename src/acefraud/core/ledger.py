@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from acefraud.core.construct import construct_unchecked
 from acefraud.core.decision import Decision
 from acefraud.core.events import BULLET_KINDS, EDIT_KINDS, OUTCOME_KINDS, Event, EventPayload, OutcomeHeard
 from acefraud.core.playbook import Checkpoint
@@ -86,23 +87,33 @@ class Precondition:
         return cls(seq, OUTCOME_KINDS, transaction_ids)
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is appended to a ledger at once: events, the cases they bring, and what they change in the rows."""
+
+    payloads: Sequence[EventPayload]
+    at: datetime
+    who: str
+    why: str = ""
+    preconditions: Sequence[Precondition] = ()
+    cases: Sequence[KnownCase] = ()
+    rows: RowUpdate | None = None
+
+    def events_after(self, seq: int) -> list[Event]:
+        """The events, numbered from the one after ``seq`` on."""
+        return [
+            construct_unchecked(Event, seq=number, at=self.at, who=self.who, why=self.why, payload=payload)
+            for number, payload in enumerate(self.payloads, seq + 1)
+        ]
+
+
 class Ledger(Protocol):
     """A store of events in order. Once `append` returns, the events survive the death of the process."""
 
-    def append(
-        self,
-        payloads: Sequence[EventPayload],
-        *,
-        at: datetime,
-        who: str,
-        why: str = "",
-        preconditions: Sequence[Precondition] = (),
-        cases: Sequence[KnownCase] = (),
-        rows: RowUpdate | None = None,
-    ) -> list[Event]:
+    def append(self, entry: Entry) -> list[Event]:
         """Write the events, the cases they bring and the row update: all of it, or nothing.
 
-        ``rows`` runs under the write lock, so what it reads stays true. A case replaces the one with the same
+        The row update runs under the write lock, so what it reads stays true. A case replaces the one with the same
         transaction id. Raises StoreConflict where a precondition does not hold.
         """
         ...
@@ -151,12 +162,8 @@ class Ledger(Protocol):
         """The saved checkpoint; None where there is none, or another version wrote it."""
         ...
 
-    def save_checkpoint(self, checkpoint: Checkpoint, *, on_top_of: int | None = None) -> bool:
-        """Replace the saved checkpoint. Returns whether it was written: an older one never replaces a newer one.
-
-        With ``on_top_of`` it brings only the pages that changed since the checkpoint at that event, and is written
-        only if that is the one saved now.
-        """
+    def save_checkpoint(self, checkpoint: Checkpoint) -> None:
+        """Replace the saved checkpoint. An older one never replaces a newer one."""
         ...
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from operator import add, is_not
+from operator import add
 from types import MappingProxyType
 from typing import Protocol
 
@@ -81,8 +81,6 @@ class SnapshotSource(Protocol):
 FOLD = 3
 """The version of the state. Raise it when events come to mean something else: older checkpoints are then ignored."""
 NO_RECORD = Record(support=0, frauds=0)
-PAGE = 1024
-"""Bullets in a page of a checkpoint. Pages without changes are not written again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +130,8 @@ class Checkpoint:
     """The state after an event, saved so that opening a file does not start at the first event."""
 
     header: CheckpointHeader = field(default_factory=CheckpointHeader)
-    pages: Mapping[int, bytes] = field(default_factory=dict)
-    """The bullets as lines of JSON, by page: all pages, or those that changed since another checkpoint."""
+    bullets: bytes = b""
+    """The bullets as lines of JSON."""
 
     @property
     def seq(self) -> int:
@@ -147,7 +145,7 @@ class PlaybookState:
     def __init__(self, checkpoint: Checkpoint | None = None) -> None:
         self._restore(CheckpointHeader(), BulletTable.of(()))
         if checkpoint is not None and checkpoint.header.fold == FOLD:
-            lines = b"\n".join(checkpoint.pages[number] for number in sorted(checkpoint.pages)).splitlines()
+            lines = checkpoint.bullets.splitlines()
             with suppress(ValueError):  # damaged: the events are applied again
                 table = BulletTable.of(Bullet.model_validate_json(line) for line in lines)
                 if len(table) == len(lines) == checkpoint.header.bullets:
@@ -272,15 +270,10 @@ class PlaybookState:
             learning=dict(self._learning),
         )
 
-    def checkpoint(self, since: BulletTable | None = None) -> Checkpoint:
-        """The state as a value, without the pages of bullets that are unchanged since another table."""
-        bullets, before = self.table.bullets, since.bullets if since is not None else ()
-        pages = {}
-        for number, start in enumerate(range(0, len(bullets), PAGE)):
-            page, same = bullets[start : start + PAGE], before[start : start + PAGE]
-            if len(page) != len(same) or any(map(is_not, page, same)):
-                pages[number] = b"\n".join(one.model_dump_json(exclude_defaults=True).encode() for one in page)
-        return Checkpoint(self.header, pages)
+    def checkpoint(self) -> Checkpoint:
+        """The state as a value."""
+        lines = [bullet.model_dump_json(exclude_defaults=True).encode() for bullet in self.table.bullets]
+        return Checkpoint(self.header, b"\n".join(lines))
 
     @property
     def table(self) -> BulletTable:

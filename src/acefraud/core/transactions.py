@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from operator import eq
 from typing import Any, Self, TypeVar, overload
 
@@ -236,13 +237,9 @@ class Cases(_RowSequence[Case]):
 
     def with_facts(self, facts: FactTable) -> Cases:
         """The same cases with other facts."""
-        return Cases(
-            self.transactions.with_facts(facts),
-            self.labels,
-            known_at=self.known_at,
-            difficulty=self.difficulty,
-            metadata=self.metadata,
-        )
+        same = copy(self)
+        same.transactions = self.transactions.with_facts(facts)
+        return same
 
     def in_order(self) -> Cases:
         """The cases by time where every one has a time, else as they are. The sort is stable."""

@@ -6,18 +6,17 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
+from typing import Unpack
 
 import numpy as np
 from rapidfuzz.distance import Indel
 from rapidfuzz.process import cdist
 
-from acefraud.core.bullet import Bullet, NewBullet, Source, Status
+from acefraud.core.bullet import Bullet, BulletDetails, NewBullet, Source, Status
 from acefraud.core.condition import Condition, Test
 from acefraud.core.contradiction import opposed, opposed_rows
 from acefraud.core.events import Recalibrated, StatusChanged
-from acefraud.core.evidence import Evidence
 from acefraud.core.measured_text import Fit, MeasuredText
-from acefraud.core.transaction import Verdict
 from acefraud.errors import ConfigurationError
 from acefraud.rules.bullet_text import read_bullet
 from acefraud.storage.changes import Change, plan_edit
@@ -59,14 +58,9 @@ class Curator:
         playbook: BulletPlaybook,
         source: Source | str = Source.MANUAL,
         *,
-        condition: Condition | None = None,
-        argues: Verdict | None = None,
-        evidence: Evidence | None = None,
-        weight: float | None = None,
-        problem_types: Sequence[str] = (),
-        status: Status = Status.ACTIVE,
         who: str = THE_ENGINE,
         why: str = "",
+        **details: Unpack[BulletDetails],
     ) -> str | None:
         """Add the bullet and return its id, or None if it is a duplicate or a person retired it.
 
@@ -74,8 +68,7 @@ class Curator:
         meanwhile, the merge starts again. Words from a reflector or a playbook carry what was measured of them;
         arguments given here take precedence.
         """
-        new = NewBullet(content, source, condition, argues, evidence, weight, problem_types, status, why)
-        return self._merge(new, node, playbook, who)
+        return self._merge(NewBullet(content, source, why=why, **details), node, playbook, who)
 
     def _merge(self, new: NewBullet, node: str, playbook: BulletPlaybook, who: str) -> str | None:
         words = new.content
@@ -110,7 +103,7 @@ class Curator:
 
     def _merged(self, new: NewBullet, node: str, playbook: BulletPlaybook, who: str) -> Change[str | None]:
         """The change on the current revision. It depends on every bullet, because any of them may be a duplicate."""
-        same = self.said_already(new.content, node, playbook, condition=new.condition, argues=new.argues)
+        same = self.said_already(new, node, playbook)
         if same is None:
             added = playbook.plan_addition(new, node, who=who)
             return Change(added.result, added.payloads)
@@ -136,51 +129,35 @@ class Curator:
             lambda: [self._merge(one, node, playbook, who) for one in new], who=who, why=why
         )
 
-    def said_already(
-        self,
-        content: str,
-        node: str,
-        playbook: BulletPlaybook,
-        *,
-        condition: Condition | None = None,
-        argues: Verdict | None = None,
-    ) -> Bullet | None:
+    def said_already(self, new: NewBullet | Bullet, node: str, playbook: BulletPlaybook) -> Bullet | None:
         """The bullet of a node that says the same: the first in use, or else the first retired one.
 
         The result is that of `duplicate_of`, but only likely bullets are compared closely.
         """
         retired: Bullet | None = None
-        for bullet in self._candidates(content, node, playbook, condition=condition, argues=argues):
+        for bullet in self._candidates(new, node, playbook):
             if retired is not None and bullet.status is Status.RETIRED:
                 continue
-            if self.duplicate_of(content, [bullet], condition=condition, argues=argues) is not None:
+            if self.duplicate_of(new, [bullet]) is not None:
                 if bullet.status is not Status.RETIRED:
                     return bullet
                 retired = bullet
         return retired
 
-    def _candidates(
-        self,
-        content: str,
-        node: str,
-        playbook: BulletPlaybook,
-        *,
-        condition: Condition | None,
-        argues: Verdict | None,
-    ) -> list[Bullet]:
+    def _candidates(self, new: NewBullet | Bullet, node: str, playbook: BulletPlaybook) -> list[Bullet]:
         """The bullets that may say the same, judged by condition or by words, in order."""
         table = playbook.snapshot().table
         number = table.node(node)
         if number is None:
             return []
-        rows = np.flatnonzero((table.columns["node"] == number) & ~opposed_rows(table, argues)).tolist()
+        rows = np.flatnonzero((table.columns["node"] == number) & ~opposed_rows(table, new.argues)).tolist()
         facts, same_facts = table.wording.facts, []
-        if condition is not None:
-            mine = condition.facts
+        if new.condition is not None:
+            mine = new.condition.facts
             same_facts = [row for row in rows if facts[row] == mine]
             rows = [row for row in rows if not facts[row]]
         texts = [table.wording.lower_case[row] for row in rows]
-        found = same_facts + [rows[place] for place in self._could_be_alike(content.lower(), texts)]
+        found = same_facts + [rows[place] for place in self._could_be_alike(new.content.lower(), texts)]
         return [table.bullets[row] for row in sorted(found)]
 
     def _could_be_alike(self, text: str, others: Sequence[str]) -> list[int]:
@@ -190,24 +167,17 @@ class Curator:
         bound = cdist([text], others, scorer=Indel.normalized_similarity, score_cutoff=self._least_likeness, workers=1)
         return np.flatnonzero(bound[0] > 0).tolist()
 
-    def duplicate_of(
-        self,
-        content: str,
-        existing: Iterable[Bullet],
-        *,
-        condition: Condition | None = None,
-        argues: Verdict | None = None,
-    ) -> Bullet | None:
+    def duplicate_of(self, new: NewBullet | Bullet, existing: Iterable[Bullet]) -> Bullet | None:
         """The first bullet that says the same, if any."""
         for bullet in existing:
-            if opposed(bullet.argues, argues):
+            if opposed(bullet.argues, new.argues):
                 continue
-            if condition is not None and bullet.condition is not None:
-                if condition == bullet.condition:
+            if new.condition is not None and bullet.condition is not None:
+                if new.condition == bullet.condition:
                     return bullet
-                if not nearly_equal(condition, bullet.condition):
+                if not nearly_equal(new.condition, bullet.condition):
                     continue
-            if self.alike(content, bullet.content):
+            if self.alike(new.content, bullet.content):
                 return bullet
         return None
 

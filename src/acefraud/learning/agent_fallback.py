@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
 
-from acefraud.core.bullet import Bullet
-from acefraud.core.calibration import Calibration
 from acefraud.core.decision import Decision, Reason, ReasonKind
-from acefraud.core.transaction import FactValue, Verdict
+from acefraud.core.transaction import Verdict
 from acefraud.errors import ConfigurationError, ModelError
 from acefraud.roles.embedded.agent import fires, weigh
-from acefraud.roles.protocols import Agent, Assessment
+from acefraud.roles.protocols import Agent, Assessment, Question
 
 
 class Fallback(StrEnum):
@@ -29,16 +25,8 @@ class _Wrapper:
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
-
-    @property
-    def model(self) -> str:
-        """The model of the wrapped agent."""
-        return self.agent.model
-
-    @property
-    def waits(self) -> bool:
-        """Whether the wrapped agent waits."""
-        return self.agent.waits
+        self.model = agent.model
+        self.waits = agent.waits
 
 
 class WithFallback(_Wrapper):
@@ -53,40 +41,23 @@ class WithFallback(_Wrapper):
         """The same fallback around the agent without its first tier."""
         return WithFallback(self.agent.without_tier, self.fallback)
 
-    async def assess(
-        self,
-        text: str,
-        facts: Mapping[str, FactValue],
-        bullets: Sequence[Bullet],
-        calibration: Calibration | None,
-        *,
-        proven: int | None = None,
-    ) -> Assessment:
+    async def assess(self, question: Question) -> Assessment:
         """The model's view, or that of the fallback if the call fails."""
         try:
-            return await self.agent.assess(text, facts, bullets, calibration, proven=proven)
+            return await self.agent.assess(question)
         except ModelError as failure:
             if self.fallback is Fallback.ERROR:
                 raise
-            return self._without_model(facts, bullets, calibration, str(failure))
+            return self._without_model(question, str(failure))
 
-    def _without_model(
-        self, facts: Mapping[str, FactValue], bullets: Sequence[Bullet], calibration: Calibration | None, failure: str
-    ) -> Assessment:
-        view = weigh(facts, bullets, calibration)
+    def _without_model(self, question: Question, failure: str) -> Assessment:
+        view = weigh(question.facts, question.bullets, question.calibration)
         review = self.fallback is Fallback.REVIEW
-        who = (
-            "a person should decide; the probability is the embedded engine's"
-            if review
-            else "the verdict is the embedded engine's"
-        )
-        reason = Reason(kind=ReasonKind.FALLBACK, text=f"{self.model} failed ({failure}): {who}", contribution=None)
-        return replace(
-            view,
-            verdict=Verdict.REVIEW if review else view.verdict,
-            reasons=(reason, *view.reasons),
-            fallback=failure,
-        )
+        who = "a person should decide; the probability" if review else "the verdict"
+        text = f"{self.model} failed ({failure}): {who} is the embedded engine's"
+        reason = Reason(kind=ReasonKind.FALLBACK, text=text, contribution=None)
+        verdict = Verdict.REVIEW if review else view.verdict
+        return replace(view, verdict=verdict, reasons=(reason, *view.reasons), fallback=failure)
 
 
 class _Failed:
@@ -103,7 +74,7 @@ class _Failed:
         """Itself."""
         return self
 
-    async def assess(self, *_: Any, **__: Any) -> Assessment:
+    async def assess(self, _: Question) -> Assessment:
         """Raise the failure."""
         raise ModelError(self._failure)
 
@@ -147,29 +118,20 @@ class Tiered(_Wrapper):
         """The wrapped agent."""
         return self.agent.without_tier
 
-    async def assess(
-        self,
-        text: str,
-        facts: Mapping[str, FactValue],
-        bullets: Sequence[Bullet],
-        calibration: Calibration | None,
-        *,
-        proven: int | None = None,
-    ) -> Assessment:
+    async def assess(self, question: Question) -> Assessment:
         """The embedded view if it is certain, else the model's."""
-        if calibration is not None and calibration.cases:
-            view = weigh(facts, bullets, calibration)
-            if self._is_certain(view, facts, bullets):
+        if question.calibration is not None and question.calibration.cases:
+            view = weigh(question.facts, question.bullets, question.calibration)
+            if self._is_certain(view, question):
                 self.count.by_tier += 1
                 return view
         self.count.by_model += 1
-        return await self.agent.assess(text, facts, bullets, calibration, proven=proven)
+        return await self.agent.assess(question)
 
-    def _is_certain(self, view: Assessment, facts: Mapping[str, FactValue], bullets: Sequence[Bullet]) -> bool:
+    def _is_certain(self, view: Assessment, question: Question) -> bool:
         sure = max(view.probability, 1 - view.probability) >= self._certainty
         declines = view.probability >= 0.5
         if not sure or (view.verdict is Verdict.DECLINE) != declines:
             return False
-        return any(
-            b.condition is not None and b.verified and b.argues is view.verdict and fires(b, facts) for b in bullets
-        )
+        measured = [bullet for bullet in question.bullets if bullet.condition is not None and bullet.verified]
+        return any(bullet.argues is view.verdict and fires(bullet, question.facts) for bullet in measured)

@@ -49,7 +49,7 @@ def _all_weights(
         if added is not None:
             weights[added] = weights.get(added, 0.0) + (new.weight or 0.0)
             continue
-        same = curator.said_already(new.content, node, playbook, condition=new.condition, argues=new.argues)
+        same = curator.said_already(new, node, playbook)
         if same is not None and same.status is not Status.RETIRED:
             weights[same.id] = weights.get(same.id, same.weight or 0.0) + (new.weight or 0.0)
     return weights

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import add
 
+from acefraud.core.bullet_table import BulletTable
 from acefraud.core.condition_index import rows_in
 from acefraud.core.construct import construct_unchecked
 from acefraud.core.decision import Decision
@@ -72,21 +73,6 @@ class CreditedOutcome:
         return self.event is not None and self.event.remembered
 
 
-class _RulesInUse:
-    """Looks up which bullets fire, for many outcomes on one snapshot."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.table = snapshot.table
-
-    def fired(self, facts: Mapping[str, FactValue], node: str | None) -> list[str]:
-        """The bullets in use whose condition holds, selected or not; of one node, or of all nodes; in their order."""
-        table = self.table
-        if not table.wording.conditions.conditioned:
-            return []
-        in_use = table.not_retired() if node is None else table.in_use(table.node(node))
-        return [table.bullets[row].id for row in rows_in(table.wording.conditions.match(facts)[1] & in_use.bits)]
-
-
 def credit_outcomes(
     outcomes: Sequence[JudgedOutcome], before: Mapping[str, Sequence[OutcomeHeard]], snapshot: Snapshot, node: str
 ) -> list[CreditedOutcome]:
@@ -95,24 +81,24 @@ def credit_outcomes(
     `before` has the outcomes recorded so far, by transaction id.
     """
     known = {one: [event for event in events if event.node == node] for one, events in before.items()}
-    rules, credited = _RulesInUse(snapshot), []
+    credited = []
     for judged in outcomes:
         past = known.setdefault(judged.outcome.transaction_id, [])
-        one = _credited(judged, past, rules, node)
+        one = _credited(judged, past, snapshot.table, node)
         if one.event is not None:
             past.append(one.event)
         credited.append(one)
     return credited
 
 
-def _credited(judged: JudgedOutcome, before: Sequence[OutcomeHeard], rules: _RulesInUse, node: str) -> CreditedOutcome:
+def _credited(judged: JudgedOutcome, before: Sequence[OutcomeHeard], table: BulletTable, node: str) -> CreditedOutcome:
     if _is_known(judged, before):
         return CreditedOutcome(judged, None, is_news=False)
     truths = [event for event in before if event.outcome.source is not OutcomeSource.JUDGE]
     known = before if judged.is_opinion else truths
     first_of_a_decision = judged.decision is not None and bool(known) and known[-1].decision_id is None
     news = not known or known[-1].outcome.is_fraud != judged.outcome.is_fraud or first_of_a_decision
-    credits = _credits_for(judged, rules) if news else []
+    credits = _credits_for(judged, table) if news else []
     if news and truths:  # bullets learnt since the first truth have no part in a revision
         then = {credit.bullet_id for credit in truths[0].credits}
         credits = [credit for credit in credits if credit.bullet_id in then or credit.selected]
@@ -143,37 +129,31 @@ def _is_known(judged: JudgedOutcome, before: Sequence[OutcomeHeard]) -> bool:
     return same and (latest.decision_id is not None or judged.decision is None)
 
 
-def _credits_for(judged: JudgedOutcome, rules: _RulesInUse) -> list[Credit]:
+def _credits_for(judged: JudgedOutcome, table: BulletTable) -> list[Credit]:
     """Helpful or harmful for each bullet that was used, and the own record of each that fired."""
     if judged.transaction is None:
         return []
     decision, right, fraud = judged.decision, judged.judgement.is_correct, int(judged.outcome.is_fraud)
     used = set(decision.cited) if decision and right is not None else set()
-    fired = [] if judged.is_opinion else rules.fired(judged.facts, decision.node if decision else None)
-    helpful, harmful = int(right is True), int(right is False)
-    credits = [
-        Credit(bullet_id=one, helpful=helpful, harmful=harmful, selected=1, fired=1, fired_frauds=fraud)
-        if one in used
-        else Credit(bullet_id=one, fired=1, fired_frauds=fraud)
-        for one in fired
-    ]
-    unproven = [one for one in used.difference(fired) if one in rules.table]
-    credits += [
-        Credit(bullet_id=one, helpful=helpful, harmful=harmful, selected=1)
-        for one in sorted(unproven, key=rules.table.row)
-    ]
-    return credits
+    fired = [] if judged.is_opinion else _fired(table, judged.facts, decision.node if decision else None)
+    use = int(right is True), int(right is False), 1
+    credits = [Credit(one, *(use if one in used else (0, 0, 0)), fired=1, fired_frauds=fraud) for one in fired]
+    unproven = [one for one in used.difference(fired) if one in table]
+    return credits + [Credit(one, *use) for one in sorted(unproven, key=table.row)]
+
+
+def _fired(table: BulletTable, facts: Mapping[str, FactValue], node: str | None) -> list[str]:
+    """The bullets in use whose condition holds, selected or not; of one node, or of all nodes; in their order."""
+    conditions = table.wording.conditions
+    if not conditions.conditioned:
+        return []
+    in_use = table.not_retired() if node is None else table.in_use(table.node(node))
+    return [table.bullets[row].id for row in rows_in(conditions.match(facts)[1] & in_use.bits)]
 
 
 def _taken_back(before: Sequence[OutcomeHeard]) -> list[Credit]:
     """Credits that undo all that the earlier outcomes of a transaction have counted."""
-    counted: dict[str, list[int]] = {}
+    counted: dict[str, tuple[int, ...]] = {}
     for credit in (credit for event in before for credit in event.credits):
-        counts = counted.setdefault(credit.bullet_id, [0] * len(credit.counts))
-        counts[:] = map(add, counts, credit.counts)
-    names = ("helpful", "harmful", "selected", "fired", "fired_frauds")
-    return [
-        Credit(bullet_id=one, **dict(zip(names, counts, strict=True))).reversed()
-        for one, counts in counted.items()
-        if any(counts)
-    ]
+        counted[credit.bullet_id] = tuple(map(add, counted.get(credit.bullet_id, (0,) * 5), credit.counts))
+    return [Credit(one, *counts).reversed() for one, counts in counted.items() if any(counts)]

@@ -16,7 +16,7 @@ from acefraud.learning.agent_fallback import Fallback
 from acefraud.learning.odds_calibration import calibrated
 from acefraud.learning.options import LearnerOptions
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
-from acefraud.roles.protocols import Agent, Assessment
+from acefraud.roles.protocols import Agent, Assessment, Question
 from acefraud.rules.scorecard import GENERAL
 from acefraud.selection.hybrid import HybridSelector, Selection
 
@@ -91,7 +91,7 @@ class Decider:
 
         async def decide_one(transaction: Transaction, facts: KnownFacts) -> Decision:
             chosen = selector.select(transaction, facts.facts, snapshot, node=node, n_bullets=n_bullets)
-            view = await agent.assess(transaction.text, facts.facts, chosen.bullets, calibration)
+            view = await agent.assess(Question(transaction.text, facts.facts, chosen.bullets, calibration))
             return decision(transaction, facts, calibrated(view, snapshot.scale(node, view.model), threshold), chosen)
 
         each = list(zip(transactions, known, strict=True))
@@ -103,7 +103,7 @@ class Decider:
         )
         frame = calibration or GENERAL.model_copy(update={"threshold": threshold})
         views = [  # nobody waits, so tasks would gain nothing
-            await agent.assess(transaction.text, facts.facts, picked.bullets, frame, proven=picked.proven)
+            await agent.assess(Question(transaction.text, facts.facts, picked.bullets, frame, picked.proven))
             for (transaction, facts), picked in zip(each, chosen, strict=True)
         ]
         return [decision(*one, view, picked) for one, view, picked in zip(each, views, chosen, strict=True)]

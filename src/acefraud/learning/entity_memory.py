@@ -118,13 +118,7 @@ class EntityMemory:
     def adding(self, transactions: Sequence[Transaction]) -> RowUpdate:
         """The change that adds transactions to the memory."""
 
-        def change(rows: RowStore) -> None:
-            memory, state = self._opened(rows)
-            for transaction in transactions:
-                state.add(memory.event(transaction))
-            _write(state, rows)
-
-        return change
+        return self.adding_outcomes([(None, one) for one in transactions])
 
     def enriched_outcomes(
         self, outcomes: Sequence[tuple[Outcome, Transaction | None]], ledger: Ledger
@@ -139,7 +133,7 @@ class EntityMemory:
                     _add_truth(state, outcome)
         return found
 
-    def adding_outcomes(self, outcomes: Sequence[tuple[Outcome, Transaction | None]]) -> RowUpdate:
+    def adding_outcomes(self, outcomes: Sequence[tuple[Outcome | None, Transaction | None]]) -> RowUpdate:
         """The change that adds truths to the memory, each with its transaction if that was never decided."""
 
         def change(rows: RowStore) -> None:
@@ -147,7 +141,8 @@ class EntityMemory:
             for outcome, undecided in outcomes:
                 if undecided is not None:
                     state.add(memory.event(undecided))
-                _add_truth(state, outcome)
+                if outcome is not None:
+                    _add_truth(state, outcome)
             _write(state, rows)
 
         return change

@@ -82,11 +82,6 @@ def _alike(flags: npt.NDArray[np.bool_]) -> int:
     return len(flags) if (flags == flags[0]).all() else int(np.argmax(flags != flags[0]))
 
 
-def _batches(rows: IntArray, size: int) -> Iterator[IntArray]:
-    for start in range(0, len(rows), size):
-        yield rows[start : start + size]
-
-
 def _heard(rows: IntArray, batch: int) -> Iterator[Step]:
-    for some in _batches(rows, batch):
-        yield "hear", some
+    for start in range(0, len(rows), batch):
+        yield "hear", rows[start : start + batch]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Unpack
 
 from acefraud.core.condition import Condition
 from acefraud.core.construct import construct_unchecked
@@ -14,7 +15,7 @@ from acefraud.core.evidence import Evidence
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource
 from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import Case, Transaction, Verdict
-from acefraud.core.transactions import Cases, Transactions
+from acefraud.core.transactions import Transactions
 from acefraud.curation.curator import Curator
 from acefraud.errors import ConfigurationError, InputError
 from acefraud.learning.apply_review import refit
@@ -29,8 +30,7 @@ from acefraud.learning.planners import Depth, planner_for
 from acefraud.learning.reflection_policy import ReflectionPolicy
 from acefraud.learning.remembered_cases import RememberedCases
 from acefraud.learning.reviewer import Reviewer
-from acefraud.learning.thresholds import ThresholdRule
-from acefraud.learning.training import Training
+from acefraud.learning.training import Training, TrainingOptions
 from acefraud.roles.agent import SimpleFraudAgent
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.roles.embedded.judge import SimpleJudge
@@ -243,16 +243,7 @@ class Learner:
 
     # --- whole histories ---
 
-    def study(
-        self,
-        cases: Sequence[Case],
-        *,
-        dataset: str = "",
-        mapping: str = "",
-        waiting: Sequence[Transaction] = (),
-        threshold: ThresholdRule | None = None,
-        progress: Callable[[float], None] = lambda _: None,
-    ) -> list[str]:
+    def study(self, cases: Sequence[Case], **options: Unpack[TrainingOptions]) -> list[str]:
         """Learn from a whole labelled history at once. Returns the ids of the new bullets.
 
         If the mapping asks for a history, the cases get facts from it and stay remembered, together with the
@@ -263,44 +254,16 @@ class Learner:
             raise ConfigurationError(
                 f"the reflector is {self.reflector.model}, which has to be waited for: use `await learner.train(...)`"
             )
-        training = self._training(cases, dataset, mapping, waiting, threshold)
-        return self._reviewer.study(training, (), self.selector, progress)
+        training = Training.of(cases, options, self.playbook, self.reflector, self.options.node)
+        return self._reviewer.study(training, (), self.selector)
 
-    async def train(
-        self,
-        cases: Sequence[Case],
-        *,
-        dataset: str = "",
-        mapping: str = "",
-        waiting: Sequence[Transaction] = (),
-        threshold: ThresholdRule | None = None,
-        progress: Callable[[float], None] = lambda _: None,
-    ) -> list[str]:
+    async def train(self, cases: Sequence[Case], **options: Unpack[TrainingOptions]) -> list[str]:
         """Learn from a labelled history with any reflector. Returns the ids of the new bullets."""
-        training = self._training(cases, dataset, mapping, waiting, threshold)
+        training = Training.of(cases, options, self.playbook, self.reflector, self.options.node)
         if self._planner.waits:  # what a model says is measured on all that is remembered
             self.remembered()
-        admitted = await self._planner.ask_about(training, self.playbook.snapshot(), self.selector, progress)
-        return self._reviewer.study(training, admitted, self.selector, progress)
-
-    def _training(
-        self,
-        cases: Sequence[Case],
-        dataset: str,
-        mapping: str,
-        waiting: Sequence[Transaction],
-        threshold: ThresholdRule | None,
-    ) -> Training:
-        return Training.of(
-            Cases.of(cases),
-            Transactions.of(waiting),
-            mapping,
-            threshold,
-            dataset=dataset,
-            playbook=self.playbook,
-            reflector=self.reflector,
-            node=self.options.node,
-        )
+        admitted = await self._planner.ask_about(training, self.playbook.snapshot(), self.selector)
+        return self._reviewer.study(training, admitted, self.selector)
 
     async def scale_odds(self, cases: Sequence[Case], base_rate: float | None = None) -> None:
         """Fit what the odds of the model's verdict tokens mean, on labelled cases decided as they would be now.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,13 +14,12 @@ from acefraud.core.bullet import Bullet, Source, Status
 from acefraud.core.calibration import Calibration
 from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import Verdict
-from acefraud.core.transactions import Cases
 from acefraud.curation.curator import Curator
 from acefraud.errors import BudgetExceeded, ModelError
 from acefraud.learning.batch_scoring import score
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.reflection_policy import ReflectionPolicy, groups_of
-from acefraud.roles.embedded.case_memory import LabelledFacts
+from acefraud.learning.training import Training
 from acefraud.roles.prompt_cases import example_of, summaries
 from acefraud.roles.proposals import Admission, AdmissionStatus, Proposals, weightiest
 from acefraud.roles.protocols import Example, FactSummary, Proposal
@@ -92,31 +91,22 @@ class ModelLessons:
     # --- a whole labelled history ---
 
     async def study(
-        self,
-        cases: Cases,
-        facts: LabelledFacts,
-        known: Sequence[Bullet],
-        calibration: Calibration | None,
-        *,
-        selector: HybridSelector,
-        wanted: int,
-        progress: Callable[[float], None] = lambda _: None,
+        self, training: Training, before: Snapshot, selector: HybridSelector, options: LearnerOptions
     ) -> list[Admission]:
         """What a history teaches, in a few rounds: each shows the model what the bullets so far get wrong.
 
         The embedded engine decides the cases here in place of the agent, because that costs nothing.
         """
-        self.engine.memory.add(facts)
-        table, labels = facts.facts, facts.labels
-        draws = np.array([self._draw(one) for one in facts.ids.tolist()])
-        options = LearnerOptions(n_bullets=wanted)
-        deterministic = selector.without_draws()
-        bullets, frame, found = list(known), calibration or GENERAL, list[Admission]()
-        fruitless: set[int] = set()
+        cases, table, labels = training.cases, training.facts.facts, training.facts.labels
+        self.engine.memory.add(training.facts)
+        draws = np.array([self._draw(one) for one in training.facts.ids.tolist()])
+        scoring, deterministic = LearnerOptions(n_bullets=options.n_bullets), selector.without_draws()
+        bullets, frame = before.for_node(options.node), before.calibration(options.node) or GENERAL
+        found, fruitless = list[Admission](), set[int]()
         for round_ in range(self.policy.rounds):
             measured = {b.id: b for b in bullets if b.condition is not None}
-            snapshot = Snapshot(bullets=measured, calibrations={options.node: frame})
-            scores = score(cases.transactions, snapshot, deterministic, options, known=table).probabilities
+            snapshot = Snapshot(bullets=measured, calibrations={scoring.node: frame})
+            scores = score(cases.transactions, snapshot, deterministic, scoring, known=table).probabilities
             groups = groups_of(
                 scores, labels, frame.threshold, table, draws=draws, policy=self.policy, without=fruitless
             )
@@ -133,7 +123,7 @@ class ModelLessons:
                 if answer is None:
                     fruitless.update(group.rows)
             found.extend(new)
-            progress((round_ + 1) / self.policy.rounds)
+            training.progress((round_ + 1) / self.policy.rounds)
             if not new or self.proposed.stopped:
                 break
             bullets += [admission.draft(number) for number, admission in enumerate(new, len(bullets))]
@@ -185,7 +175,7 @@ class ModelLessons:
         curator, existing, new = Curator(), list(bullets), list[Admission]()
         for admission in admissions:
             bullet = admission.draft(len(existing))
-            same = curator.duplicate_of(bullet.content, existing, condition=bullet.condition, argues=bullet.argues)
+            same = curator.duplicate_of(bullet, existing)
             self.proposed.counts["said already"] += same is not None
             if same is None:
                 existing.append(bullet)

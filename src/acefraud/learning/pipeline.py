@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -164,10 +165,9 @@ async def stream(
 
 def _with_delay(cases: Cases, plan: HistoryPlan) -> Cases:
     """Cases whose labels arrive after the usual delay if nothing says when they became known."""
-    known_at = usual_known_at(cases, plan)
-    return Cases(
-        cases.transactions, cases.labels, known_at=known_at, difficulty=cases.difficulty, metadata=cases.metadata
-    )
+    same = copy(cases)
+    same.known_at = usual_known_at(cases, plan)
+    return same
 
 
 def known_by(train: Cases, test: Cases) -> tuple[Cases, Cases]:

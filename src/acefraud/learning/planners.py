@@ -5,9 +5,11 @@ the remembered cases and the current playbook. If the playbook changes meanwhile
 asking again.
 """
 
+# ruff: noqa: ARG002  # each planner looks at a part of what it is given
+
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 
@@ -30,7 +32,6 @@ from acefraud.roles.proposals import Admission, AdmissionStatus
 from acefraud.roles.reflector import Reflector
 from acefraud.selection.hybrid import HybridSelector
 
-Progress = Callable[[float], None]
 Admissions = tuple[Admission, ...]
 """What a model proposed and the remembered cases do not refute; empty if the embedded engine reflects."""
 
@@ -76,41 +77,23 @@ class Planner:
             return Depth.WHOLE
         return Depth.PART if state.unwatched >= self._options.watch_every else None
 
-    async def ask(self, snapshot: Snapshot, depth: Depth) -> Admissions:  # noqa: ARG002
+    async def ask(self, snapshot: Snapshot, depth: Depth) -> Admissions:
         """What a model says of the outcomes noted. A failed call says nothing."""
         return ()
 
-    async def ask_about(
-        self,
-        training: Training,  # noqa: ARG002
-        snapshot: Snapshot,  # noqa: ARG002
-        selector: HybridSelector,  # noqa: ARG002
-        progress: Progress,  # noqa: ARG002
-    ) -> Admissions:
+    async def ask_about(self, training: Training, snapshot: Snapshot, selector: HybridSelector) -> Admissions:
         """What a model says of a whole labelled history."""
         return ()
 
     def review(
-        self,
-        cases: LabelledFacts,
-        snapshot: Snapshot,
-        admitted: Admissions,  # noqa: ARG002
-        *,
-        depth: Depth,
-        turn: int,
+        self, cases: LabelledFacts, snapshot: Snapshot, admitted: Admissions, *, depth: Depth, turn: int
     ) -> ReviewPlan:
         """What should change, given the remembered cases. `turn` numbers the reviews of a playbook."""
         if depth is Depth.PART:
             return watch(cases, snapshot, self._options)
         return review(cases, snapshot, self._engine, self._options, turn=turn)
 
-    def study(
-        self,
-        training: Training,
-        snapshot: Snapshot,
-        admitted: Admissions,  # noqa: ARG002
-        progress: Progress,
-    ) -> ReviewPlan:
+    def study(self, training: Training, snapshot: Snapshot, admitted: Admissions) -> ReviewPlan:
         """What should change, given a whole labelled history."""
         rising, falling = directions_of(training.trained.mapping)
         return review(
@@ -120,7 +103,7 @@ class Planner:
             self._options,
             rising=rising,
             falling=falling,
-            progress=progress,
+            progress=training.progress,
         )
 
 
@@ -156,39 +139,15 @@ class ModelPlanner(Planner):
         known = snapshot.for_node(self._options.node)
         return tuple(await self._lessons.lessons(known, all_waiting=depth is Depth.WHOLE))
 
-    async def ask_about(
-        self, training: Training, snapshot: Snapshot, selector: HybridSelector, progress: Progress
-    ) -> Admissions:
-        node = self._options.node
-        found = await self._lessons.study(
-            training.cases,
-            training.facts,
-            snapshot.for_node(node),
-            snapshot.calibration(node),
-            selector=selector,
-            wanted=self._options.n_bullets,
-            progress=progress,
-        )
-        return tuple(found)
+    async def ask_about(self, training: Training, snapshot: Snapshot, selector: HybridSelector) -> Admissions:
+        return tuple(await self._lessons.study(training, snapshot, selector, self._options))
 
     def review(
-        self,
-        cases: LabelledFacts,
-        snapshot: Snapshot,
-        admitted: Admissions,
-        *,
-        depth: Depth,  # noqa: ARG002
-        turn: int,  # noqa: ARG002
+        self, cases: LabelledFacts, snapshot: Snapshot, admitted: Admissions, *, depth: Depth, turn: int
     ) -> ReviewPlan:
         return self._planned(watch(cases, snapshot, self._options), snapshot, admitted, cases, Source.ONLINE)
 
-    def study(
-        self,
-        training: Training,
-        snapshot: Snapshot,
-        admitted: Admissions,
-        progress: Progress,  # noqa: ARG002
-    ) -> ReviewPlan:
+    def study(self, training: Training, snapshot: Snapshot, admitted: Admissions) -> ReviewPlan:
         plan = ReviewPlan(len(training.facts), training.facts.frauds)
         return self._planned(plan, snapshot, admitted, self._engine.memory.cases, Source.OFFLINE)
 

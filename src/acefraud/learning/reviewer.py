@@ -17,7 +17,7 @@ from acefraud.learning.apply_review import apply
 from acefraud.learning.credits import CreditedOutcome
 from acefraud.learning.odds_calibration import FittedOdds
 from acefraud.learning.options import LearnerOptions
-from acefraud.learning.planners import Admissions, Depth, Planner, Progress
+from acefraud.learning.planners import Admissions, Depth, Planner
 from acefraud.learning.remembered_cases import RememberedCases
 from acefraud.learning.training import Training
 from acefraud.selection.hybrid import HybridSelector
@@ -63,15 +63,9 @@ class Reviewer:
         try:
             return retry_on_conflict(partial(self._review, depth, admitted, forced=forced), ATTEMPTS)
         except StoreConflict as conflict:
-            lost = f"{len(admitted)} lessons " if admitted else ""
-            cases = self.cases.catch_up()
-            declined = Reviewed(
-                node=self.options.node,
-                whole=False,
-                cases=len(cases),
-                frauds=cases.frauds,
-                declined=f"{lost}{conflict}",
-            )
+            why = f"{len(admitted)} lessons {conflict}" if admitted else str(conflict)
+            cases, node = self.cases.catch_up(), self.options.node
+            declined = Reviewed(node=node, whole=False, cases=len(cases), frauds=cases.frauds, declined=why)
             self.playbook.record([declined])
             return declined
 
@@ -88,18 +82,14 @@ class Reviewer:
             self.playbook.record([reviewed])
         return reviewed
 
-    def study(
-        self, training: Training, admitted: Admissions, selector: HybridSelector, progress: Progress
-    ) -> list[str]:
+    def study(self, training: Training, admitted: Admissions, selector: HybridSelector) -> list[str]:
         """Learn from a whole labelled history. Returns the ids of the new bullets."""
-        return retry_on_conflict(partial(self._study, training, admitted, selector, progress), ATTEMPTS)
+        return retry_on_conflict(partial(self._study, training, admitted, selector), ATTEMPTS)
 
-    def _study(
-        self, training: Training, admitted: Admissions, selector: HybridSelector, progress: Progress
-    ) -> list[str]:
+    def _study(self, training: Training, admitted: Admissions, selector: HybridSelector) -> list[str]:
         self.playbook.refresh()
         seen = self.playbook.seq
-        plan = self.planner.study(training, self.playbook.snapshot(), admitted, progress)
+        plan = self.planner.study(training, self.playbook.snapshot(), admitted)
         with self.playbook.unit_of_work(why=f"learnt from {training.trained.rows:,} labelled cases", since=seen):
             training.remember(self.playbook)
             added = apply(plan, self.playbook, self.curator, self.options).added

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 from acefraud.core.events import Recalibrated, Trained
 from acefraud.core.ledger import KnownCase
 from acefraud.core.row_store import RowUpdate
+from acefraud.core.transaction import Case, Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.facts.extraction import READER
 from acefraud.learning.batch_scoring import score
@@ -18,6 +21,23 @@ from acefraud.roles.reflector import Reflector
 from acefraud.rules.scorecard import GENERAL
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.playbook import BulletPlaybook
+
+Progress = Callable[[float], None]
+
+
+class TrainingOptions(TypedDict, total=False):
+    """What may be said of a labelled history."""
+
+    dataset: str
+    """Its name."""
+    mapping: str
+    """The schema mapping it was read with."""
+    waiting: Sequence[Transaction]
+    """Transactions that are still waiting for their label."""
+    threshold: ThresholdRule | None
+    """How the threshold is chosen; None leaves it as it is."""
+    progress: Progress
+    """Called now and then with the share that is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,25 +52,19 @@ class Training:
     threshold: ThresholdRule | None
     threshold_cases: LabelledFacts
     """The cases on which a threshold is chosen."""
+    progress: Progress
 
     @classmethod
     def of(
-        cls,
-        given: Cases,
-        waiting: Transactions,
-        mapping: str,
-        threshold: ThresholdRule | None,
-        *,
-        dataset: str,
-        playbook: BulletPlaybook,
-        reflector: Reflector,
-        node: str,
+        cls, cases: Sequence[Case], options: TrainingOptions, playbook: BulletPlaybook, reflector: Reflector, node: str
     ) -> Training:
         """A history ready to learn from, with the facts that its mapping's history gives. Nothing is written."""
+        given, waiting = Cases.of(cases), Transactions.of(options.get("waiting", ()))
+        mapping, threshold = options.get("mapping", ""), options.get("threshold")
         memory = memory_for(mapping)
         studied = given if memory is None else memory.studied(given, waiting)
-        cases = studied.in_order()
-        facts = LabelledFacts.of(cases)
+        ordered = studied.in_order()
+        facts = LabelledFacts.of(ordered)
         remembered = min(len(facts), reflector.memory.capacity)
         memory_change: RowUpdate | None = None
         if memory is not None:
@@ -59,7 +73,7 @@ class Training:
             memory_change = lambda rows: rows.clear()  # noqa: E731
         trained = Trained(
             node=node,
-            dataset=dataset,
+            dataset=options.get("dataset", ""),
             rows=len(given),
             frauds=int(given.labels.sum()),
             mapping=mapping,
@@ -67,7 +81,8 @@ class Training:
             remembered_frauds=int(facts.labels[len(facts) - remembered :].sum()),
         )
         threshold_cases = cases_for(threshold, facts, reflector.options.induction.later_share) if threshold else facts
-        return cls(cases, facts, trained, memory_change, threshold, threshold_cases)
+        progress = options.get("progress", lambda _: None)
+        return cls(ordered, facts, trained, memory_change, threshold, threshold_cases, progress)
 
     def remember(self, playbook: BulletPlaybook) -> None:
         """Record the training, and keep the latest cases with their facts."""

@@ -12,7 +12,7 @@ from acefraud.llm.client import ModelClient
 from acefraud.llm.synchronous import run_sync
 from acefraud.roles.embedded.agent import EmbeddedAgent, as_bullets, frame_of
 from acefraud.roles.model.build import build_model_roles
-from acefraud.roles.protocols import Agent, Assessment, Bullets, Facts
+from acefraud.roles.protocols import Agent, Assessment, Question
 from acefraud.settings import EMBEDDED, ModelSettings
 
 
@@ -43,16 +43,10 @@ class SimpleFraudAgent:
         chosen = ModelSettings(agent=model, base_url=base_url, sensitive=tuple(sensitive), cache=None)
         on_model = build_model_roles(chosen, client=client).agent if chosen.uses_models else None
         self._agent: Agent = on_model or EmbeddedAgent()
-
-    @property
-    def model(self) -> str:
+        self.model = self._agent.model
         """The model that decides, or `embedded`."""
-        return self._agent.model
-
-    @property
-    def waits(self) -> bool:
+        self.waits = self._agent.waits
         """Whether deciding waits for a model."""
-        return self._agent.waits
 
     @property
     def without_tier(self) -> SimpleFraudAgent:
@@ -68,11 +62,9 @@ class SimpleFraudAgent:
         if isinstance(transaction, str):
             transaction = Transaction(id="unnamed", text=transaction)
         facts = facts_of(transaction).facts
-        view = self._agent.assess(transaction.text, facts, self.bullets, self._calibration)
+        view = self._agent.assess(Question(transaction.text, facts, self.bullets, self._calibration))
         return run_sync(view, waits=self.waits)
 
-    async def assess(
-        self, text: str, facts: Facts, bullets: Bullets, calibration: Calibration | None, *, proven: int | None = None
-    ) -> Assessment:
+    async def assess(self, question: Question) -> Assessment:
         """The same for bullets that a selector picked."""
-        return await self._agent.assess(text, facts, bullets, calibration, proven=proven)
+        return await self._agent.assess(question)

@@ -20,7 +20,6 @@ from acefraud.rules.english import say_facts
 
 Vectors = npt.NDArray[np.float32]
 Facts = Mapping[str, FactValue]
-Bullets = Sequence[Bullet]
 
 
 class Embedder(Protocol):
@@ -93,6 +92,18 @@ class Assessment:
     """The bullets that a model was shown, which may be fewer than it was given."""
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A transaction to decide, with the bullets that were picked for it."""
+
+    text: str
+    facts: Facts
+    bullets: Sequence[Bullet] = ()
+    calibration: Calibration | None = None
+    proven: int | None = None
+    """How many bullets, from the first on, are known to apply; None if nobody checked."""
+
+
 class Agent(Protocol):
     """Decides one transaction with the bullets it is given."""
 
@@ -111,13 +122,8 @@ class Agent(Protocol):
         """The same agent without a first tier: it also decides the clear cases."""
         ...
 
-    async def assess(
-        self, text: str, facts: Facts, bullets: Bullets, calibration: Calibration | None, *, proven: int | None = None
-    ) -> Assessment:
-        """Verdict, probability and reasons. Raises ModelError if it cannot decide.
-
-        `proven` is how many bullets, from the first on, are known to apply; None if nobody checked.
-        """
+    async def assess(self, question: Question) -> Assessment:
+        """Verdict, probability and reasons. Raises ModelError if it cannot decide."""
         ...
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from threading import RLock
 
 import numpy as np
@@ -26,7 +27,7 @@ from acefraud.roles.protocols import Embedder
 from acefraud.selection import stages
 from acefraud.selection.bullet_stats import stats_of
 from acefraud.selection.draws import key_for
-from acefraud.selection.ranking import Pick, Shortlist, picks_of
+from acefraud.selection.ranking import Pick, Ranking, Shortlist, picks_of
 from acefraud.selection.stages import NO_CANDIDATES, STAGES, Candidates, Good, Request, Weights
 from acefraud.selection.vectors import BulletVectors
 
@@ -49,8 +50,8 @@ class HybridSelector:
     """Picks bullets by record, relevance, exploration and difference from one another.
 
     Unless you give a `semantic_threshold`, the one measured for the embedder is used (0.5 for text-embedding-3-small).
-    With `explore=False` the expected value takes the place of the draw, and nothing is left to chance. Every bullet is
-    always compared, so `exact` changes nothing; it is accepted for code that sets it. Threads may share a selector.
+    With `explore=False` the expected value takes the place of the draw, and nothing is left to chance. Threads may
+    share a selector.
 
     >>> from acefraud.storage.playbook import BulletPlaybook
     >>> playbook = BulletPlaybook()
@@ -71,7 +72,6 @@ class HybridSelector:
         *,
         seed: int = 0,
         explore: bool = True,
-        exact: bool = False,  # noqa: ARG002
     ) -> None:
         self.embedder = _embedder(embedding_model) if isinstance(embedding_model, str) else embedding_model
         self.quality_threshold = _share("quality_threshold", quality_threshold)
@@ -178,7 +178,7 @@ class HybridSelector:
         table = snapshot.table
         possible, proven = table.wording.conditions.match(facts)
         in_context = table.in_use(table.node(node)).bits & possible
-        query = [self._query_text(transaction, facts)] if in_context & ~proven else []
+        query = [self.embedder.presentable(transaction.text, facts)] if in_context & ~proven else []
         return [*query, *(self.embedder.presentable_bullet(table.bullets[row]) for row in rows_in(in_context))]
 
     def _resembling(
@@ -192,7 +192,8 @@ class HybridSelector:
         found = [NO_CANDIDATES] * len(good)
         asking = [place for place, one in enumerate(good) if len(one.prose)]
         if asking:
-            queries = self.embedder.embed([self._query_text(transactions[place], facts[place]) for place in asking])
+            texts = [self.embedder.presentable(transactions[place].text, facts[place]) for place in asking]
+            queries = self.embedder.embed(texts)
             for place, query in zip(asking, queries, strict=True):
                 rows = good[place].prose
                 matrix = self._vectors.matrix(request.table, rows)
@@ -208,6 +209,8 @@ class HybridSelector:
     ) -> list[list[Pick]]:
         """Stages 3 to 5. A bullet that merely resembles never takes the place of one that is proven to apply."""
         stats = stats_of(request.table, request.base_rate)
+        matrix_with = partial(self._vectors.matrix, request.table)
+        ranking = Ranking(stats, matrix_with, self.weights, self.diversity_weight)
         proven = [stages.semantic_by_proof(one.proven, stats.strength, self.semantic_threshold) for one in good]
         picks: list[list[Pick]] = [[] for _ in good]
         for candidates in (proven, prose):
@@ -215,14 +218,7 @@ class HybridSelector:
                 Shortlist(some, request.wanted - len(picked), key, picked)
                 for some, picked, key in zip(candidates, picks, keys, strict=True)
             ]
-            more = picks_of(
-                shortlists,
-                stats,
-                lambda rows: self._vectors.matrix(request.table, rows),
-                self.weights,
-                self.diversity_weight,
-            )
-            picks = [[*picked, *new] for picked, new in zip(picks, more, strict=True)]
+            picks = [[*picked, *new] for picked, new in zip(picks, picks_of(shortlists, ranking), strict=True)]
         return picks
 
     def _selection(
@@ -280,10 +276,6 @@ class HybridSelector:
             f"diversity={self.diversity_weight:g} weights={w.quality:g}/{w.semantic:g}/{w.thompson:g}"
             f"{'' if self.explore else ' explore=no'}"
         )
-
-    def _query_text(self, transaction: Transaction, facts: Mapping[str, FactValue]) -> str:
-        """The text that a transaction is looked up by, without what the embedder must not see."""
-        return self.embedder.presentable(transaction.text, facts)
 
 
 def _embedder(name: str) -> Embedder:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -44,18 +45,22 @@ class Shortlist(NamedTuple):
     """Bullets that were picked before, which the new ones should differ from."""
 
 
-def picks_of(
-    shortlists: Sequence[Shortlist],
-    stats: BulletStats,
-    matrix_with: Callable[[IntArray], Vectors],
-    weights: Weights,
-    diversity_weight: float,
-) -> list[list[Pick]]:
-    """The picks of each shortlist, best first. `matrix_with` gives the vectors of bullets, with some rows filled."""
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """How candidates are compared."""
+
+    stats: BulletStats
+    matrix_with: Callable[[IntArray], Vectors]
+    """The vectors of bullets, with at least these rows filled."""
+    weights: Weights
+    diversity_weight: float
+
+
+def picks_of(shortlists: Sequence[Shortlist], ranking: Ranking) -> list[list[Pick]]:
+    """The picks of each shortlist, best first."""
     found: list[list[Pick]] = [[] for _ in shortlists]
     for places in _batches(shortlists):
-        batch = [shortlists[place] for place in places]
-        picks = _pick_batch(batch, stats, matrix_with, weights, diversity_weight)
+        picks = _pick_batch([shortlists[place] for place in places], ranking)
         for place, some in zip(places, picks, strict=True):
             found[place] = some
     return found
@@ -76,13 +81,8 @@ def _batches(shortlists: Sequence[Shortlist]) -> Iterator[list[int]]:
         yield batch
 
 
-def _pick_batch(
-    batch: Sequence[Shortlist],
-    stats: BulletStats,
-    matrix_with: Callable[[IntArray], Vectors],
-    weights: Weights,
-    diversity_weight: float,
-) -> list[list[Pick]]:
+def _pick_batch(batch: Sequence[Shortlist], ranking: Ranking) -> list[list[Pick]]:
+    stats = ranking.stats
     lengths = np.array([len(one.candidates.rows) for one in batch])
     there: BoolArray = np.arange(lengths.max()) < lengths[:, None]
     flat = np.concatenate([one.candidates.rows for one in batch])
@@ -92,18 +92,13 @@ def _pick_batch(
     relevance[there] = np.concatenate([one.candidates.relevance for one in batch])
     draws[there] = _draws(batch, flat, lengths, stats)
     success = stats.success[rows]
-    combined = hybrid(success, relevance, draws, weights)
+    combined = hybrid(success, relevance, draws, ranking.weights)
     places_wanted = [min(one.wanted, len(one.candidates.rows)) for one in batch]
     counts = np.array([len(one.picked) for one in batch])
-    vectors, before = _vectors(batch, rows, flat, max(places_wanted), matrix_with)
-    places, bonuses = diversity(
-        np.where(there, combined, -math.inf),
-        vectors,
-        max(places_wanted),
-        diversity_weight,
-        picked=before,
-        counts=counts,
-    )
+    most = max(places_wanted)
+    vectors, before = _vectors(batch, rows, flat, most, ranking)
+    scores = np.where(there, combined, -math.inf)
+    places, bonuses = diversity(scores, vectors, most, ranking.diversity_weight, picked=before, counts=counts)
     parts = (rows, success, relevance, draws, combined)
     each = np.arange(len(batch))[:, None]
     columns = [part[each, places].tolist() for part in parts]
@@ -120,11 +115,7 @@ def _draws(batch: Sequence[Shortlist], rows: IntArray, lengths: IntArray, stats:
 
 
 def _vectors(
-    batch: Sequence[Shortlist],
-    rows: IntArray,
-    needed: IntArray,
-    wanted: int,
-    matrix_with: Callable[[IntArray], Vectors],
+    batch: Sequence[Shortlist], rows: IntArray, needed: IntArray, wanted: int, ranking: Ranking
 ) -> tuple[Vectors, list[Vectors]]:
     """The vectors of candidates, and of those picked before; nothing where a single pick differs from nobody."""
     most = max(len(one.picked) for one in batch)
@@ -132,5 +123,5 @@ def _vectors(
         return np.zeros((*rows.shape, 0), dtype=np.float32), []
     earlier = [[one.picked[place].row if place < len(one.picked) else -1 for one in batch] for place in range(most)]
     before = np.array(earlier, dtype=np.int64).reshape(most, len(batch))
-    matrix = matrix_with(np.concatenate([needed, before[before >= 0]]))
+    matrix = ranking.matrix_with(np.concatenate([needed, before[before >= 0]]))
     return matrix[rows], [np.where(some[:, None] >= 0, matrix[some], np.float32(0)) for some in before]

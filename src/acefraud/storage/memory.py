@@ -6,16 +6,14 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import datetime
 from itertools import islice, takewhile
 from threading import RLock
 
-from acefraud.core.construct import construct_unchecked
 from acefraud.core.decision import Decision
 from acefraud.core.events import BULLET_HISTORY_KINDS, DecisionMade, Event, EventPayload, OutcomeHeard
-from acefraud.core.ledger import KnownCase, Precondition, RememberedCase, TransactionEvents
+from acefraud.core.ledger import Entry, KnownCase, RememberedCase, TransactionEvents
 from acefraud.core.playbook import Checkpoint
-from acefraud.core.row_store import BufferedRows, MemoryRows, RowStore, RowUpdate
+from acefraud.core.row_store import BufferedRows, MemoryRows, RowStore
 from acefraud.core.timestamps import micros_of
 from acefraud.core.transaction import Case, FactValue
 from acefraud.storage.changes import conflict_with
@@ -35,33 +33,20 @@ class MemoryLedger:
         self._rows = MemoryRows()
         self._checkpoint: Checkpoint | None = None
 
-    def append(
-        self,
-        payloads: Sequence[EventPayload],
-        *,
-        at: datetime,
-        who: str,
-        why: str = "",
-        preconditions: Sequence[Precondition] = (),
-        cases: Sequence[KnownCase] = (),
-        rows: RowUpdate | None = None,
-    ) -> list[Event]:
+    def append(self, entry: Entry) -> list[Event]:
         """Write all of it, or nothing."""
         with self._lock:
-            for each in preconditions:
+            for each in entry.preconditions:
                 violation = next(filter(each.violated_by, self._events[each.seq :]), None)
                 if violation is not None:
                     raise conflict_with(violation)
-            events = [
-                construct_unchecked(Event, seq=seq, at=at, who=who, why=why, payload=payload)
-                for seq, payload in enumerate(payloads, self.last_seq() + 1)
-            ]
-            if rows is not None:
+            events = entry.events_after(self.last_seq())
+            if entry.rows is not None:
                 buffer = BufferedRows(self._rows)
-                rows(buffer)
+                entry.rows(buffer)
                 buffer.write_to(self._rows)
-            self._index(payloads)
-            for known in cases:
+            self._index(entry.payloads)
+            for known in entry.cases:
                 self._cases_seen += 1
                 self._cases.pop(known.case.transaction.id, None)
                 self._cases[known.case.transaction.id] = self._cases_seen, replace(known, case=known.kept)
@@ -138,18 +123,11 @@ class MemoryLedger:
         """The saved checkpoint."""
         return self._checkpoint
 
-    def save_checkpoint(self, checkpoint: Checkpoint, *, on_top_of: int | None = None) -> bool:
+    def save_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Replace the saved checkpoint."""
         with self._lock:
-            kept = self._checkpoint
-            if kept is not None and kept.seq > checkpoint.seq:
-                return False
-            if on_top_of is not None:
-                if kept is None or kept.seq != on_top_of:
-                    return False
-                checkpoint = Checkpoint(checkpoint.header, {**kept.pages, **checkpoint.pages})
-            self._checkpoint = checkpoint
-        return True
+            if self._checkpoint is None or self._checkpoint.seq <= checkpoint.seq:
+                self._checkpoint = checkpoint
 
     def close(self) -> None:
         """Do nothing: there is no file."""

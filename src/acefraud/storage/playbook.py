@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from threading import RLock
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
-from acefraud.core.bullet import DEFAULT_NODE, Bullet, NewBullet, Source, Status
-from acefraud.core.bullet_table import BulletTable
+from acefraud.core.bullet import DEFAULT_NODE, Bullet, BulletDetails, NewBullet, Source, Status
 from acefraud.core.condition import Condition
 from acefraud.core.contradiction import contradicted_in
 from acefraud.core.events import Event, EventPayload
 from acefraud.core.evidence import Evidence
-from acefraud.core.ledger import KnownCase, Ledger, Precondition
+from acefraud.core.ledger import Entry, KnownCase, Ledger, Precondition
 from acefraud.core.measured_text import with_measured_text
 from acefraud.core.playbook import LearningState, PlaybookState, Snapshot
 from acefraud.core.row_store import RowUpdate
@@ -48,14 +46,6 @@ def system_clock() -> datetime:
     return datetime.now(UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class _Saved:
-    """What the latest checkpoint of this playbook contains."""
-
-    seq: int
-    table: BulletTable
-
-
 class BulletPlaybook:
     """Bullets by node, with their counters. Lives in memory; `acefraud.open_playbook` keeps one in a file.
 
@@ -78,7 +68,7 @@ class BulletPlaybook:
         """Held while events are applied, and never while anything but a checkpoint is written."""
         self._units: dict[Owner, UnitOfWork] = {}
         self._state = PlaybookState(self.ledger.checkpoint())
-        self._saved = _Saved(self._state.seq, self._state.table)
+        self._saved_at = self._state.seq
         self.refresh()
 
     # --- reading ---
@@ -157,17 +147,12 @@ class BulletPlaybook:
         node: str = DEFAULT_NODE,
         source: Source | str = Source.MANUAL,
         *,
-        condition: Condition | None = None,
-        argues: Verdict | None = None,
-        evidence: Evidence | None = None,
-        weight: float | None = None,
-        problem_types: Sequence[str] = (),
-        status: Status = Status.ACTIVE,
         who: str = THE_ENGINE,
         why: str = "",
+        **details: Unpack[BulletDetails],
     ) -> str:
         """Add a bullet and return its id. A condition or verdict that is not given is read from the content."""
-        new = NewBullet(content, source, condition, argues, evidence, weight, problem_types, status, why)
+        new = NewBullet(content, source, why=why, **details)
         return self.change(lambda: self.plan_addition(new, node, who=who), who=who, why=why)
 
     def plan_addition(self, new: NewBullet, node: str, *, who: str = THE_ENGINE) -> Change[str]:
@@ -222,7 +207,7 @@ class BulletPlaybook:
             newest = self._state.seq
             change = plan()
             if change.payloads:
-                self._append(change.payloads, who=who, why=why, preconditions=[change.precondition(newest)])
+                self._append(Entry(change.payloads, self._clock(), who, why, [change.precondition(newest)]))
             return change.result
 
     def record(
@@ -240,25 +225,15 @@ class BulletPlaybook:
         Inside a unit of work they are written when it ends, under its preconditions too.
         """
         unit = self._own_unit()
+        entry = Entry(payloads, self._clock(), who, why, preconditions, cases, rows)
         if unit is None:
-            return self._append(payloads, who=who, why=why, preconditions=preconditions, cases=cases, rows=rows)
+            return self._append(entry)
         if who not in (THE_ENGINE, unit.who):
             raise ValueError(f"a unit of work has one author: begun by {unit.who}, now {who}")
-        return unit.record(payloads, at=self._clock(), why=why, preconditions=preconditions, cases=cases, rows=rows)
+        return unit.record(entry)
 
-    def _append(
-        self,
-        payloads: Sequence[EventPayload],
-        *,
-        who: str,
-        why: str,
-        preconditions: Sequence[Precondition],
-        cases: Sequence[KnownCase] = (),
-        rows: RowUpdate | None = None,
-    ) -> list[Event]:
-        events = self.ledger.append(
-            payloads, at=self._clock(), who=who, why=why, preconditions=preconditions, cases=cases, rows=rows
-        )
+    def _append(self, entry: Entry) -> list[Event]:
+        events = self.ledger.append(entry)
         with self._lock:
             if events and events[0].seq == self._state.seq + 1:
                 for event in events:
@@ -293,14 +268,8 @@ class BulletPlaybook:
         finally:
             del self._units[owner]
         if unit.payloads or unit.cases:
-            self._append(
-                unit.payloads,
-                who=who,
-                why=why,
-                preconditions=unit.preconditions,
-                cases=unit.cases,
-                rows=unit.update_rows,
-            )
+            whole = Entry(unit.payloads, self._clock(), who, why, unit.preconditions, unit.cases, unit.update_rows)
+            self._append(whole)
 
     def run_unit_of_work(self, work: Callable[[], T], *, who: str = THE_ENGINE, why: str = "") -> T:
         """Call ``work`` in a unit of work and return what it returns; call it again after a conflict.
@@ -328,16 +297,9 @@ class BulletPlaybook:
             self._save_if_due()
 
     def _save_if_due(self) -> None:
-        if self._state.seq - self._saved.seq >= CHECKPOINT_EVERY:
-            self._save()
-
-    def _save(self) -> None:
-        """Save the pages that changed since the last checkpoint, or all of them if somebody else saved one."""
-        state = self._state
-        changed = state.checkpoint(since=self._saved.table)
-        if not self.ledger.save_checkpoint(changed, on_top_of=self._saved.seq):
-            self.ledger.save_checkpoint(state.checkpoint())
-        self._saved = _Saved(state.seq, state.table)
+        if self._state.seq - self._saved_at >= CHECKPOINT_EVERY:
+            self.ledger.save_checkpoint(self._state.checkpoint())
+            self._saved_at = self._state.seq
 
     def close(self) -> None:
         """Close the file."""
@@ -348,14 +310,3 @@ class BulletPlaybook:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
-
-
-def matches_replay(playbook: BulletPlaybook) -> bool:
-    """Whether replaying the ledger gives the playbook as it is, including all counters."""
-    with playbook._lock:
-        expected = playbook._state.checkpoint()
-    replayed = PlaybookState()
-    for event in playbook.ledger.read():
-        if event.seq <= expected.seq:  # others may have written since
-            replayed.apply(event)
-    return replayed.checkpoint() == expected

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -13,19 +13,11 @@ from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Connection, Engine, Row, Select, bindparam, delete, func, select, update
 from sqlalchemy.dialects.sqlite import insert
 
-from acefraud.core.construct import construct_unchecked
 from acefraud.core.decision import Decision
-from acefraud.core.events import (
-    BULLET_HISTORY_KINDS,
-    OUTCOME_KINDS,
-    DecisionMade,
-    Event,
-    EventPayload,
-    OutcomeHeard,
-)
-from acefraud.core.ledger import KnownCase, Precondition, RememberedCase, TransactionEvents
+from acefraud.core.events import BULLET_HISTORY_KINDS, OUTCOME_KINDS, DecisionMade, Event, EventPayload, OutcomeHeard
+from acefraud.core.ledger import Entry, KnownCase, Precondition, RememberedCase, TransactionEvents
 from acefraud.core.playbook import Checkpoint, CheckpointHeader
-from acefraud.core.row_store import RowStore, RowUpdate
+from acefraud.core.row_store import RowStore
 from acefraud.core.timestamps import UNKNOWN, micros_of
 from acefraud.core.transaction import Case, FactValue
 from acefraud.errors import StoreError
@@ -69,38 +61,23 @@ class SqliteLedger:
             engine = open_engine(path, create=create, read_only=read_only, wait=wait)
         return cls(path, engine, read_only=read_only)
 
-    def append(
-        self,
-        payloads: Sequence[EventPayload],
-        *,
-        at: datetime,
-        who: str,
-        why: str = "",
-        preconditions: Sequence[Precondition] = (),
-        cases: Sequence[KnownCase] = (),
-        rows: RowUpdate | None = None,
-    ) -> list[Event]:
+    def append(self, entry: Entry) -> list[Event]:
         """Write the events, the cases they bring and the row update: all of it, or nothing."""
-        common = {"at": at.isoformat(), "who": who, "why": why}
-        event_rows = [_event_row(payload) | common for payload in payloads]
-        case_rows = [_case_row(case) for case in cases]
+        common = {"at": entry.at.isoformat(), "who": entry.who, "why": entry.why}
+        event_rows = [_event_row(payload) | common for payload in entry.payloads]
+        case_rows = [_case_row(case) for case in entry.cases]
         with self._writing() as connection:
             last: int = connection.exec_driver_sql(_LAST_SEQ).scalar_one()
-            for each in preconditions:
+            for each in entry.preconditions:
                 if last > each.seq:
                     self._check(each, connection)
-            written = [
-                construct_unchecked(Event, seq=seq, at=at, who=who, why=why, payload=payload)
-                for seq, payload in enumerate(payloads, last + 1)
-            ]
             if event_rows:
-                connection.execute(
-                    insert(events), [{**row, "seq": seq} for seq, row in enumerate(event_rows, last + 1)]
-                )
+                numbered = [{**row, "seq": seq} for seq, row in enumerate(event_rows, last + 1)]
+                connection.execute(insert(events), numbered)
             _put_cases(connection, case_rows)
-            if rows is not None:
-                rows(SqliteRows(connection))
-        return written
+            if entry.rows is not None:
+                entry.rows(SqliteRows(connection))
+        return entry.events_after(last)
 
     def _check(self, precondition: Precondition, connection: Connection) -> None:
         later = select(events).where(events.c.seq > precondition.seq, events.c.kind.in_(precondition.kinds))
@@ -207,31 +184,22 @@ class SqliteLedger:
                 header = CheckpointHeader.model_validate_json(body)
             except ValidationError:
                 return None
-            pages = connection.execute(select(checkpoint_pages))
-            return Checkpoint(header, {page.number: page.bullets for page in pages})
+            # Earlier versions wrote several pages.
+            pages = connection.execute(select(checkpoint_pages.c.bullets).order_by(checkpoint_pages.c.number)).scalars()
+            return Checkpoint(header, b"\n".join(pages))
 
-    def save_checkpoint(self, checkpoint: Checkpoint, *, on_top_of: int | None = None) -> bool:
+    def save_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Replace the saved checkpoint. Does nothing on a read-only file: it is only a cache."""
         if self.read_only:
-            return False
-        row = {"seq": checkpoint.seq, "body": checkpoint.header.model_dump_json()}
+            return
+        header = checkpoint.header.model_dump_json()
         with self._writing() as connection:
             kept = connection.execute(select(checkpoints.c.seq)).scalar_one_or_none()
-            if on_top_of is not None and kept != on_top_of:
-                return False
-            if kept is not None and kept > checkpoint.seq:
-                return False
-            if on_top_of is None:
+            if kept is None or kept <= checkpoint.seq:
                 connection.execute(delete(checkpoint_pages))
-            for number, bullets in checkpoint.pages.items():
-                content = {"table": b"", "bullets": bullets}
-                connection.execute(
-                    insert(checkpoint_pages)
-                    .values(number=number, **content)
-                    .on_conflict_do_update(["number"], set_=content)
-                )
-            connection.execute(insert(checkpoints).values(id=1, **row).on_conflict_do_update(["id"], set_=row))
-        return True
+                connection.execute(delete(checkpoints))
+                connection.execute(insert(checkpoint_pages).values(number=0, table=b"", bullets=checkpoint.bullets))
+                connection.execute(insert(checkpoints).values(id=1, seq=checkpoint.seq, body=header))
 
     def close(self) -> None:
         """Close the file. Closing twice is harmless."""

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from threading import get_ident
 from typing import Any
 
 from acefraud.core.events import Event, EventPayload
-from acefraud.core.ledger import KnownCase, Precondition
+from acefraud.core.ledger import Entry, KnownCase, Precondition
 from acefraud.core.playbook import PlaybookState
 from acefraud.core.row_store import RowStore, RowUpdate
 
@@ -40,30 +39,18 @@ class UnitOfWork:
     cases: list[KnownCase] = field(default_factory=list)
     row_updates: list[RowUpdate] = field(default_factory=list)
 
-    def record(
-        self,
-        payloads: Sequence[EventPayload],
-        *,
-        at: datetime,
-        why: str,
-        preconditions: Sequence[Precondition] = (),
-        cases: Sequence[KnownCase] = (),
-        rows: RowUpdate | None = None,
-    ) -> list[Event]:
+    def record(self, entry: Entry) -> list[Event]:
         """Take in what is to be written. Returns the events it becomes if nobody else writes first.
 
         Preconditions are checked from before the unit of work began: its own events are not in the ledger yet.
         """
-        first = self.state.seq + 1
-        events = [
-            Event(seq=seq, at=at, who=self.who, why=why, payload=each) for seq, each in enumerate(payloads, first)
-        ]
+        events = replace(entry, who=self.who).events_after(self.state.seq)
         for event in events:
             self.state.apply(event)
-        self.payloads.extend(payloads)
-        self.cases.extend(cases)
-        self.row_updates.extend([rows] if rows else [])
-        self.preconditions.extend(replace(each, seq=min(each.seq, self.began_at)) for each in preconditions)
+        self.payloads.extend(entry.payloads)
+        self.cases.extend(entry.cases)
+        self.row_updates.extend([entry.rows] if entry.rows else [])
+        self.preconditions.extend(replace(each, seq=min(each.seq, self.began_at)) for each in entry.preconditions)
         return events
 
     @contextmanager

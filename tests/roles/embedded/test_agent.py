@@ -17,6 +17,7 @@ from acefraud.core.evidence import Evidence, Record
 from acefraud.core.transaction import FactValue, Transaction, Verdict
 from acefraud.roles.agent import SimpleFraudAgent
 from acefraud.roles.embedded.agent import CLAIMED, MEASURED_FROM, weigh, weight_of
+from acefraud.roles.protocols import Question
 
 VPN = Condition.parse("vpn is true")
 facts_given = st.fixed_dictionaries(
@@ -146,7 +147,7 @@ def test_both_ways_to_ask_give_the_same_answer() -> None:
     facts: dict[str, FactValue] = {"vpn": True, "account_age_days": 2.0}
     given_bullets = [bullet(weight=1.0)]
     agent = SimpleFraudAgent(bullets=given_bullets)
-    assessed = asyncio.run(agent.assess("", facts, given_bullets, None))
+    assessed = asyncio.run(agent.assess(Question("", facts, given_bullets, None)))
     assert assessed == agent.explain(Transaction(id="t", facts=facts))
     assert agent.analyze(Transaction(id="t", facts=facts)) is assessed.verdict
 

@@ -14,7 +14,7 @@ from acefraud.core.calibration import Calibration, log_odds, sigmoid
 from acefraud.core.decision import Reason, ReasonKind
 from acefraud.core.measured_text import MeasuredText
 from acefraud.core.transaction import Verdict
-from acefraud.roles.protocols import Assessment, Bullets, Facts
+from acefraud.roles.protocols import Assessment, Facts, Question
 from acefraud.rules.bullet_text import read_bullet
 from acefraud.rules.scorecard import GENERAL, points_for
 from acefraud.settings import EMBEDDED
@@ -40,17 +40,9 @@ class EmbeddedAgent:
         """Itself."""
         return self
 
-    async def assess(
-        self,
-        text: str,  # noqa: ARG002  # a language model reads the text; this one reads the facts
-        facts: Facts,
-        bullets: Bullets,
-        calibration: Calibration | None,
-        *,
-        proven: int | None = None,
-    ) -> Assessment:
-        """Verdict, probability and reasons."""
-        return weigh(facts, bullets, calibration, proven=proven)
+    async def assess(self, question: Question) -> Assessment:
+        """Verdict, probability and reasons. A language model reads the text; this one reads the facts."""
+        return weigh(question.facts, question.bullets, question.calibration, proven=question.proven)
 
 
 def weigh(

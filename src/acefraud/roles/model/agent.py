@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from acefraud.core.bullet import Bullet, Status
-from acefraud.core.calibration import Calibration, log_odds, sigmoid
+from acefraud.core.calibration import log_odds, sigmoid
 from acefraud.core.decision import ProbabilityFrom, Reason, ReasonKind
 from acefraud.core.transaction import Verdict
 from acefraud.errors import ModelMalformed
@@ -17,7 +17,7 @@ from acefraud.roles.model.prompts import Prompt, Style, agent_prompt
 from acefraud.roles.model.replies import AgentReply
 from acefraud.roles.model.structured_output import Client, usage_of
 from acefraud.roles.model.token_odds import odds_of, verdict_in
-from acefraud.roles.protocols import Assessment, Bullets, Facts
+from acefraud.roles.protocols import Assessment, Question
 
 ALTERNATIVES = 20
 """Alternative tokens to ask for at each position: the protocol's maximum."""
@@ -54,15 +54,7 @@ class ModelAgent(ModelRole):
         """Itself."""
         return self
 
-    async def assess(
-        self,
-        text: str,
-        facts: Facts,
-        bullets: Bullets,
-        calibration: Calibration | None,  # noqa: ARG002  # only the embedded engine uses it
-        *,
-        proven: int | None = None,  # noqa: ARG002  # the model reads every bullet itself
-    ) -> Assessment:
+    async def assess(self, question: Question) -> Assessment:
         """Verdict, probability and reasons. Raises ModelError if the call fails.
 
         A bullet that was neither measured nor approved by a person is not shown: nobody can say how much it would
@@ -70,12 +62,12 @@ class ModelAgent(ModelRole):
         """
         bullets = tuple(
             bullet
-            for bullet in bullets
+            for bullet in question.bullets
             if (bullet.verified or bullet.status is not Status.CANDIDATE) and not self._mask.hides_bullet(bullet)
         )
 
         def prompt(style: Style) -> Prompt:
-            return agent_prompt(style, text, facts, bullets, mask=self._mask)
+            return agent_prompt(style, question.text, question.facts, bullets, mask=self._mask)
 
         replies: Sequence[Reply] = ()
         if self.style is Style.DIRECT and self._reports_logprobs:
