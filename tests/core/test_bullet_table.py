@@ -254,7 +254,7 @@ def test_a_damaged_checkpoint_is_not_taken_and_the_events_are_applied_again(
     assert PlaybookState(checkpoint).snapshot() == whole.snapshot()
     state = PlaybookState(Checkpoint(checkpoint.header, damage(checkpoint.bullets)))
     assert (state.seq, state.revision, len(state)) == (0, 0, 0)
-    for seq, bullet in enumerate(whole, 1):
+    for seq, bullet in enumerate(whole.table.bullets, 1):
         state.apply(Event(seq=seq, at=AT, who="ann", payload=BulletAdded(bullet=bullet)))
     assert state.snapshot() == whole.snapshot()
     assert state.checkpoint() == checkpoint

@@ -173,7 +173,7 @@ def asks(bullets: Sequence[Bullet], calibration: Calibration | None = FITTED, ce
     agent = Scripted()
     tier = Tiered(agent, certainty)
     view = run(tier.assess(Question("", FACTS, bullets, calibration)))
-    assert (tier.count.by_tier, tier.count.by_model) == (1 - agent.asked, agent.asked)
+    assert (tier.by_tier, tier.by_model) == (1 - agent.asked, agent.asked)
     if not agent.asked:
         assert view == weigh(FACTS, bullets, calibration)
     return bool(agent.asked)
@@ -229,11 +229,11 @@ def test_counts_add_up_and_begin_anew() -> None:
     tier = Tiered(agent, 0.9)
     for weight in (0.5, 4.0, 0.1, 4.0, 4.0):
         run(tier.assess(Question("", FACTS, [bullet(weight=weight)], FITTED)))
-    assert (tier.count.by_tier, tier.count.by_model) == (3, 2)
+    assert (tier.by_tier, tier.by_model) == (3, 2)
     again = tier.with_new_counts()
-    assert (again.count.by_tier, again.count.by_model, again.agent, again.model) == (0, 0, agent, "scripted:agent")
+    assert (again.by_tier, again.by_model, again.agent, again.model) == (0, 0, agent, "scripted:agent")
     run(again.assess(Question("", FACTS, [bullet(weight=2.3)], FITTED)))
-    assert (again.count.by_tier, tier.count.by_tier) == (1, 3), "with the same certainty, counted apart"
+    assert (again.by_tier, tier.by_tier) == (1, 3), "with the same certainty, counted apart"
 
 
 @pytest.mark.parametrize("certainty", [0.49, 1.01, float("nan")])
@@ -268,6 +268,6 @@ def test_a_learner_behind_a_tier_asks_only_about_the_rest(toy: Any) -> None:
     learner.study(toy.cases(200))
     for case in toy.cases(80, seed=3, prefix="d"):
         run(learner.decide(case.transaction))
-    assert tier.count.by_tier >= 10
-    assert tier.count.by_model == agent.asked > 1
-    assert tier.count.by_tier + tier.count.by_model == 81
+    assert tier.by_tier >= 10
+    assert tier.by_model == agent.asked > 1
+    assert tier.by_tier + tier.by_model == 81

@@ -177,12 +177,12 @@ def test_only_the_odds_of_a_direct_agent_are_scaled(style: str, scaled: int) -> 
 def test_another_run_counts_on_its_own() -> None:
     roles = build_roles(chosen(agent=AGENT, tier=0.9, judge=JUDGE), caller=Server())
     assert roles.tier is not None
-    roles.tier.count.by_model = 7
+    roles.tier.by_model = 7
     again = roles.with_new_counts()
     assert again.tier is not None
     assert again.agent is again.tier
     assert again.tier is not roles.tier
-    assert (again.tier.count.by_model, roles.tier.count.by_model) == (0, 7)
+    assert (again.tier.by_model, roles.tier.by_model) == (0, 7)
     assert again.tier.agent is roles.tier.agent
     assert replace(again, agent=None, tier=None) == replace(roles, agent=None, tier=None), "the rest is the same"
 

@@ -143,7 +143,7 @@ def folded(ledger: Ledger) -> dict[str, Plain]:
     state = PlaybookState()
     for event in ledger.read():
         state.apply(event)
-    return plain(state)
+    return plain(state.table.bullets)
 
 
 class Meanwhile:

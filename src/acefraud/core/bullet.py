@@ -9,7 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TypedDict
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from acefraud.core.condition import Condition
 from acefraud.core.evidence import Evidence, Record
@@ -36,16 +36,14 @@ class Status(StrEnum):
     RETIRED = "retired"
 
 
-class Claim(BaseModel):
+class Claim(BaseModel, frozen=True, extra="forbid"):
     """A figure that somebody stated and nobody measured. It is always shown as a claim, never as evidence."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     fraud_share: float = Field(ge=0, le=1)
     words: str
 
 
-class Bullet(BaseModel):
+class Bullet(BaseModel, frozen=True, extra="forbid"):
     """A heuristic in English, with its condition and its measured evidence where there are any.
 
     >>> bullet = Bullet(id="b1", content="VPN and a new device: decline", helpful_count=3, harmful_count=1)
@@ -54,8 +52,6 @@ class Bullet(BaseModel):
     >>> Bullet(id="b2", content="never used").get_success_rate()
     0.5
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     content: str = Field(min_length=1, max_length=MAX_CONTENT)

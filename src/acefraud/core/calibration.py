@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 
-class Calibration(BaseModel):
+class Calibration(BaseModel, frozen=True, extra="forbid"):
     """Log-odds of fraud = intercept + knowledge_scale x scorecard + the weights of the bullets that fire."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     intercept: float
     knowledge_scale: float = 1.0
@@ -20,10 +18,8 @@ class Calibration(BaseModel):
     """How many labelled cases it was fitted on; 0 for general knowledge alone."""
 
 
-class OddsScale(BaseModel):
+class OddsScale(BaseModel, frozen=True, extra="forbid"):
     """Scales the odds of a model's verdict tokens: log-odds of fraud = level + slope x the model's log-odds."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     level: float
     slope: float

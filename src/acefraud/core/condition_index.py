@@ -91,43 +91,29 @@ class _FactTests:
 
     missing: int
     known: int
-    numbers: int
-    cuts: list[float]
-    """They split the numbers into cells, each from one cut up to but not including the next."""
-    number_fails: list[int]
-    """For each cell, the rows that fail in it."""
-    flags: int
-    flag_fails: dict[bool, int]
-    words: int
-    word_fails: dict[str, int]
-    """For each word that a test names."""
-    other_word_fails: int
+    rows: dict[type, int]
+    """The rows that compare the fact with a number, with a flag and with words."""
+    numbers: tuple[list[float], list[int]]
+    """Cuts that split the numbers into cells, each from one cut up to but not including the next; and the rows that
+    fail in each cell."""
+    others: dict[type, tuple[dict[Any, int], int]]
+    """For flags and for words: the rows that fail for each value that a test names, and for any other value."""
 
     @classmethod
     def of(cls, tests: Sequence[_Placed]) -> _FactTests:
         """Compile all tests of one fact."""
-        numbers = [(row, test) for row, test in tests if type(test.value) is float]
-        flags = [(row, test) for row, test in tests if type(test.value) is bool]
-        words = [(row, test) for row, test in tests if isinstance(test.value, str | tuple)]
-        cuts, number_fails = _number_fails(numbers)
-        word_fails, other_word_fails = _word_fails(words)
+        placed: dict[type, list[_Placed]] = {float: [], bool: [], str: []}
+        for row, test in tests:
+            if test.value is not None:
+                placed[type(test.value) if isinstance(test.value, bool | float) else str].append((row, test))
+        flags = {flag: _bits(row for row, test in placed[bool] if test.value is not flag) for flag in (False, True)}
         return cls(
             missing=_bits(row for row, test in tests if test.op is Op.MISSING),
             known=_bits(row for row, test in tests if test.op is Op.KNOWN),
-            numbers=_bits(row for row, _ in numbers),
-            cuts=cuts,
-            number_fails=number_fails,
-            flags=_bits(row for row, _ in flags),
-            flag_fails={flag: _bits(row for row, test in flags if test.value is not flag) for flag in (False, True)},
-            words=_bits(row for row, _ in words),
-            word_fails=word_fails,
-            other_word_fails=other_word_fails,
+            rows={kind: _bits(row for row, _ in some) for kind, some in placed.items()},
+            numbers=_number_fails(placed[float]),
+            others={bool: (flags, 0), str: _word_fails(placed[str])},
         )
-
-    @property
-    def valued(self) -> int:
-        """The rows that compare the fact with a value."""
-        return self.numbers | self.flags | self.words
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,23 +134,13 @@ class _Plan:
         numbers: list[tuple[str, list[float], list[int]]] = []
         others: list[tuple[str, dict[Any, int], int]] = []
         for name, fact in facts.items():
-            if name not in kinds:
-                fails |= fact.known
-                opens |= fact.valued
-                continue
-            fails |= fact.missing
-            kind = kinds[name]
-            if kind is float:
-                opens |= fact.flags | fact.words
-                numbers += [(name, fact.cuts, fact.number_fails)] if fact.numbers else []
-            elif kind is bool:
-                opens |= fact.numbers | fact.words
-                others += [(name, fact.flag_fails, 0)] if fact.flags else []
-            elif kind is str:
-                opens |= fact.numbers | fact.flags
-                others += [(name, fact.word_fails, fact.other_word_fails)] if fact.words else []
-            else:
-                opens |= fact.valued
+            kind = kinds.get(name)
+            fails |= fact.known if kind is None else fact.missing
+            opens |= _union(rows for each, rows in fact.rows.items() if each is not kind)
+            if kind is float and fact.rows[float]:
+                numbers.append((name, *fact.numbers))
+            elif kind in fact.others and fact.rows[kind]:
+                others.append((name, *fact.others[kind]))
         return cls(fails, conditioned & ~opens, numbers, others)
 
 
@@ -224,4 +200,8 @@ def _word_fails(tests: Sequence[_Placed]) -> tuple[dict[str, int], int]:
 
 def _bits(rows: Iterable[int]) -> int:
     """Rows as a bit set."""
-    return reduce(or_, (1 << row for row in rows), 0)
+    return _union(1 << row for row in rows)
+
+
+def _union(sets: Iterable[int]) -> int:
+    return reduce(or_, sets, 0)

@@ -10,11 +10,15 @@ from acefraud.core.condition import Condition
 from acefraud.core.transaction import Verdict
 
 
-def contradicted_in(table: BulletTable, node: str, condition: Condition, argues: Verdict) -> tuple[str, ...]:
+def contradicted_in(
+    table: BulletTable, node: str, condition: Condition | None, argues: Verdict | None
+) -> tuple[str, ...]:
     """The ids of the bullets in use that argue for another verdict under an overlapping condition.
 
     Two conditions overlap if one implies the other: where the narrower one holds, the two bullets disagree.
     """
+    if condition is None or argues is None:
+        return ()
     mine, facts = condition.facts, table.wording.facts
     in_use = table.in_use(table.node(node)).mask & table.columns["conditioned"]
     against = np.flatnonzero(in_use & opposed_rows(table, argues)).tolist()

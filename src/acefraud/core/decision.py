@@ -6,7 +6,7 @@ import hashlib
 from enum import StrEnum
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from acefraud.core.bullet import DEFAULT_NODE
 from acefraud.core.transaction import Fact, Transaction, Verdict
@@ -30,10 +30,8 @@ class ProbabilityFrom(StrEnum):
     CALIBRATED = "calibrated"
 
 
-class Reason(BaseModel):
+class Reason(BaseModel, frozen=True, extra="forbid"):
     """One reason for a decision and its contribution in log-odds of fraud, where that is known."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: ReasonKind
     text: str
@@ -50,10 +48,8 @@ class Reason(BaseModel):
         return "     " if self.contribution is None else f"{self.contribution:+.2f}"
 
 
-class CallUsage(BaseModel):
+class CallUsage(BaseModel, frozen=True, extra="forbid"):
     """What a model call used and cost."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -63,10 +59,8 @@ class CallUsage(BaseModel):
     """Whether the reply came from the cache."""
 
 
-class BulletScore(BaseModel):
+class BulletScore(BaseModel, frozen=True, extra="forbid"):
     """Every component of a selected bullet's score, including the random draw."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     bullet_id: str
     quality: float
@@ -77,19 +71,15 @@ class BulletScore(BaseModel):
     total: float
 
 
-class StageCount(BaseModel):
+class StageCount(BaseModel, frozen=True, extra="forbid"):
     """How many bullets were left after a stage of the selection."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     stage: str
     left: int
 
 
-class SelectionTrace(BaseModel):
+class SelectionTrace(BaseModel, frozen=True, extra="forbid"):
     """The five stages of one selection."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     stages: tuple[StageCount, ...] = ()
     scores: tuple[BulletScore, ...] = ()
@@ -100,10 +90,8 @@ class SelectionTrace(BaseModel):
     """The thresholds, weights and number of bullets of the selector."""
 
 
-class Decision(BaseModel):
+class Decision(BaseModel, frozen=True, extra="forbid"):
     """A verdict with its fraud probability and reasons, and the revision of the playbook it was made with."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     transaction: Transaction

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -20,26 +21,27 @@ from acefraud.core.outcome import Judgement, Outcome
 from acefraud.core.transaction import Verdict
 
 
-class _Payload(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+class _Payload(BaseModel, frozen=True, extra="forbid"):
+    about: ClassVar[str]
+    """The field that names its subject."""
     kind: str
+
+    @property
+    def subject(self) -> str:
+        """The id of what it is about: a bullet, a transaction or a node."""
+        return str(attrgetter(self.about)(self))
 
 
 class _BulletPayload(_Payload):
     bullet_id: str
 
-    @property
-    def subject(self) -> str:
-        return self.bullet_id
+    about: ClassVar[str] = "bullet_id"
 
 
 class _NodePayload(_Payload):
     node: str
 
-    @property
-    def subject(self) -> str:
-        return self.node
+    about: ClassVar[str] = "node"
 
 
 class BulletAdded(_Payload):
@@ -49,9 +51,7 @@ class BulletAdded(_Payload):
     bullet: Bullet
     reason: str = ""
 
-    @property
-    def subject(self) -> str:
-        return self.bullet.id
+    about: ClassVar[str] = "bullet.id"
 
 
 class BulletEdited(_BulletPayload):
@@ -108,9 +108,7 @@ class BulletCredited(_Payload):
     kind: Literal["bullet_credited"] = "bullet_credited"
     credit: Credit
 
-    @property
-    def subject(self) -> str:
-        return self.credit.bullet_id
+    about: ClassVar[str] = "credit.bullet_id"
 
 
 class Recalibrated(_NodePayload):
@@ -149,9 +147,7 @@ class DecisionMade(_Payload):
     kind: Literal["decision_made"] = "decision_made"
     decision: Decision
 
-    @property
-    def subject(self) -> str:
-        return self.decision.transaction.id
+    about: ClassVar[str] = "decision.transaction.id"
 
 
 class OutcomeHeard(_Payload):
@@ -166,9 +162,7 @@ class OutcomeHeard(_Payload):
     remembered: bool = False
     """Whether the case is kept to learn from."""
 
-    @property
-    def subject(self) -> str:
-        return self.outcome.transaction_id
+    about: ClassVar[str] = "outcome.transaction_id"
 
 
 class Reviewed(_NodePayload):
@@ -225,10 +219,8 @@ EDIT_KINDS = KINDS - OUTCOME_KINDS - {"decision_made", "bullet_credited"}
 """Changes of the playbook. The others only add to counters, or to nothing, so they stay true whatever comes before."""
 
 
-class Event(BaseModel):
+class Event(BaseModel, frozen=True, extra="forbid"):
     """A payload with its place in the ledger, when it was written, by whom and why."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     seq: int
     at: datetime

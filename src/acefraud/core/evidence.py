@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, model_validator
 
 Counts = TypeVar("Counts", float, npt.NDArray[Any])
 
@@ -42,10 +42,8 @@ def percent(share: float) -> str:
     return f"{100 * share:.{1 if share < 0.1 else 0}f}%"
 
 
-class Record(BaseModel):
+class Record(BaseModel, frozen=True, extra="forbid"):
     """How often a condition held, and how many of those cases were fraud."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     support: int
     frauds: int
@@ -82,7 +80,7 @@ def balanced_precision(frauds: Counts, support: Counts, base_rate: float) -> Cou
     return odds / (1 + odds)
 
 
-class Evidence(BaseModel):
+class Evidence(BaseModel, frozen=True, extra="forbid"):
     """The measured record of a condition beside the base rate: on the cases it was learnt from, and on later ones.
 
     The best of thousands of candidates looks better than it is on the cases it was picked on. So the record on
@@ -94,8 +92,6 @@ class Evidence(BaseModel):
     >>> round(evidence.lift, 2)
     4.7
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     learnt: Record
     base_rate: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from acefraud.core.timestamps import Timestamp
 from acefraud.core.transaction import Verdict
@@ -19,10 +19,8 @@ class OutcomeSource(StrEnum):
     JUDGE = "judge"
 
 
-class Outcome(BaseModel):
+class Outcome(BaseModel, frozen=True, extra="forbid"):
     """Whether a transaction turned out to be fraud. Reporting one twice changes nothing."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     transaction_id: str
     is_fraud: bool
@@ -49,10 +47,8 @@ class Ruling(StrEnum):
     UNJUDGED = "unjudged"
 
 
-class Judgement(BaseModel):
+class Judgement(BaseModel, frozen=True, extra="forbid"):
     """A ruling with its confidence and reason."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     ruling: Ruling
     confidence: float = Field(default=1.0, ge=0, le=1)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import add
 from types import MappingProxyType
-from typing import Protocol
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from acefraud.core.bullet import Bullet, Source, Status
 from acefraud.core.bullet_table import BulletTable
@@ -70,14 +69,6 @@ class Snapshot:
         return self.scales.get(_scale_key(node, model))
 
 
-class SnapshotSource(Protocol):
-    """Anything that has snapshots: a playbook."""
-
-    def snapshot(self) -> Snapshot:
-        """The playbook at its current revision."""
-        ...
-
-
 FOLD = 3
 """The version of the state. Raise it when events come to mean something else: older checkpoints are then ignored."""
 NO_RECORD = Record(support=0, frauds=0)
@@ -109,10 +100,8 @@ class LearningState:
     rereads: int = 0
 
 
-class CheckpointHeader(BaseModel):
+class CheckpointHeader(BaseModel, frozen=True):
     """Everything in a checkpoint except the bullets."""
-
-    model_config = ConfigDict(frozen=True)
 
     fold: int = FOLD
     seq: int = 0
@@ -289,9 +278,6 @@ class PlaybookState:
     def __len__(self) -> int:
         return len(self.table)
 
-    def __iter__(self) -> Iterator[Bullet]:
-        return iter(self.table.bullets)
-
     def get(self, bullet_id: str) -> Bullet | None:
         """The bullet with that id, retired or not."""
         self._count()
@@ -316,18 +302,8 @@ class PlaybookState:
 
     def _edit(self, edit: BulletEdited) -> None:
         same = self._known(edit.bullet_id).condition == edit.condition
-        self._replace(
-            edit.bullet_id,
-            content=edit.content,
-            condition=edit.condition,
-            argues=edit.argues,
-            evidence=edit.evidence,
-            claim=edit.claim,
-            contradicts=edit.contradicts,
-            problem_types=edit.problem_types,
-            weight=None,
-            **({} if same else {"record": NO_RECORD}),
-        )
+        said = {name: value for name, value in edit if name in Bullet.model_fields}
+        self._replace(edit.bullet_id, weight=None, **said, **({} if same else {"record": NO_RECORD}))
 
     def _credit(self, credit: Credit) -> None:
         """Add up credits for later, except those that might hit the bounds of a counter: these are applied in order."""

@@ -60,13 +60,13 @@ class FactTable:
 
     def __init__(self, rows: Sequence[Mapping[str, FactValue]]) -> None:
         self._count = len(rows)
-        self._columns = _columns_of(rows)
+        self.columns = _columns_of(rows)
 
     @classmethod
     def of_columns(cls, columns: Columns, count: int) -> FactTable:
         """A table of ``count`` rows from columns."""
         table = cls.__new__(cls)
-        table._count, table._columns = count, columns
+        table._count, table.columns = count, columns
         return table
 
     def __len__(self) -> int:
@@ -96,9 +96,9 @@ class FactTable:
 
     def beside(self, other: Columns) -> FactTable:
         """The facts of both. Where a row knows a fact already, its own value stays."""
-        numbers = {**self._columns.numbers, **other.numbers}
-        flags = {**self._columns.flags, **other.flags}
-        categories = {**self._columns.categories, **other.categories}
+        numbers = {**self.columns.numbers, **other.numbers}
+        flags = {**self.columns.flags, **other.flags}
+        categories = {**self.columns.categories, **other.categories}
         for name in set(self.names).intersection(other.names):
             unknown = ~self.known(name)
             if name in other.numbers:
@@ -112,44 +112,33 @@ class FactTable:
         return FactTable.of_columns(Columns(numbers, flags, categories), self._count)
 
     @property
-    def columns(self) -> Columns:
-        """All columns."""
-        return self._columns
-
-    @property
     def names(self) -> list[str]:
         """The names of all facts that any row knows, sorted."""
-        return self._columns.names
+        return self.columns.names
 
     def take(self, rows: RowIndex) -> FactTable:
         """A table of some of the rows."""
         taken = len(np.arange(self._count)[rows])
-        return FactTable.of_columns(self._columns.take(rows), taken)
+        return FactTable.of_columns(self.columns.take(rows), taken)
 
     def numbers(self, name: str) -> FloatArray:
         """The numbers, NaN where a row has none."""
-        column = self._columns.numbers.get(name)
+        column = self.columns.numbers.get(name)
         return np.full(self._count, np.nan) if column is None else column
 
     def flags(self, name: str) -> Flags:
         """1 for true, 0 for false, -1 where a row has no flag."""
-        column = self._columns.flags.get(name)
+        column = self.columns.flags.get(name)
         return np.full(self._count, -1, dtype=np.int8) if column is None else column
 
     def categories(self, name: str) -> Categories:
         """The codes, -1 where a row has no word, and the words they stand for."""
-        column = self._columns.categories.get(name)
+        column = self.columns.categories.get(name)
         return (np.full(self._count, -1, dtype=np.int32), ()) if column is None else column
 
     def known(self, name: str) -> BoolArray:
         """Whether each row knows the fact."""
-        known = np.zeros(self._count, dtype=np.bool_)
-        if name in self._columns.numbers:
-            known |= ~np.isnan(self._columns.numbers[name])
-        if name in self._columns.flags:
-            known |= self._columns.flags[name] >= 0
-        if name in self._columns.categories:
-            known |= self._columns.categories[name][0] >= 0
+        known: BoolArray = ~np.isnan(self.numbers(name)) | (self.flags(name) >= 0) | (self.categories(name)[0] >= 0)
         return known
 
     def rows(self) -> list[dict[str, FactValue]]:
@@ -159,7 +148,7 @@ class FactTable:
         [{'amount': 5.0}, {'amount': 7.0, 'vpn': True}]
         """
         rows: list[dict[str, FactValue]] = [{} for _ in range(self._count)]
-        columns = self._columns
+        columns = self.columns
         for name in self.names:
             if name in columns.categories:
                 codes, words = columns.categories[name]

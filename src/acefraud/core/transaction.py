@@ -10,7 +10,6 @@ from typing import Annotated, Any
 from pydantic import (
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
     field_validator,
@@ -55,7 +54,7 @@ def _plain_number(value: Any) -> Any:
 Fact = Annotated[FactValue, BeforeValidator(_plain_number)]
 
 
-class Transaction(BaseModel):
+class Transaction(BaseModel, frozen=True, extra="forbid"):
     """A transaction to decide: an id, perhaps a time, and named facts or free text or both.
 
     ``entities`` names who and what took part, by column. They are not facts: the history derives facts from them.
@@ -63,8 +62,6 @@ class Transaction(BaseModel):
     >>> Transaction(id="t1", facts={"amount": 250, "vpn": True}).facts
     {'amount': 250.0, 'vpn': True}
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
 
     id: str = Field(min_length=1, max_length=200)
     time: Timestamp | None = None
@@ -105,7 +102,7 @@ class Transaction(BaseModel):
         return content
 
 
-class Case(BaseModel):
+class Case(BaseModel, frozen=True, extra="forbid"):
     """A transaction with its label, and when that became known.
 
     It can also be read like a dict with the keys of the ACE system's examples:
@@ -114,8 +111,6 @@ class Case(BaseModel):
     >>> case["query"], case["answer"]
     ('User attempts $20 purchase', 'APPROVE')
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     transaction: Transaction
     is_fraud: bool
@@ -129,13 +124,5 @@ class Case(BaseModel):
         return Verdict.of(self.is_fraud)
 
     def __getitem__(self, key: str) -> Any:
-        match key:
-            case "query":
-                return self.transaction.text
-            case "answer":
-                return str(self.answer)
-            case "difficulty":
-                return self.difficulty
-            case "metadata":
-                return dict(self.metadata)
-        raise KeyError(key)
+        example = {"query": self.transaction.text, "answer": str(self.answer), "difficulty": self.difficulty}
+        return dict(self.metadata) if key == "metadata" else example[key]

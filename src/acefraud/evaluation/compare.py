@@ -146,8 +146,8 @@ async def _run_mode(roles: Roles, part: Part, mode: Mode, progress: Progress = l
         cited=run.cited,
         sample=tuple(bullet.shown for bullet in strongest[:BULLETS_SHOWN]),
         fallbacks=run.fallbacks,
-        settled=roles.tier.count.by_tier if roles.tier else 0,
-        asked=roles.tier.count.by_model if roles.tier else 0,
+        settled=roles.tier.by_tier if roles.tier else 0,
+        asked=roles.tier.by_model if roles.tier else 0,
     )
 
 

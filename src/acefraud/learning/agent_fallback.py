@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from acefraud.core.decision import Decision, Reason, ReasonKind
@@ -87,14 +87,6 @@ def failing_as(decision: Decision) -> WithFallback:
     return WithFallback(_Failed(model, decision.fallback), Fallback.REVIEW if review else Fallback.EMBEDDED)
 
 
-@dataclass
-class TierCount:
-    """How many cases the first tier decided, and how many went to the model."""
-
-    by_tier: int = 0
-    by_model: int = 0
-
-
 class Tiered(_Wrapper):
     """Decides the cases that measured bullets make clear, and leaves the rest to the model.
 
@@ -107,7 +99,8 @@ class Tiered(_Wrapper):
             raise ConfigurationError(f"tier: expected a certainty from 0.5 to 1, got {certainty}")
         super().__init__(agent)
         self._certainty = certainty
-        self.count = TierCount()
+        self.by_tier = self.by_model = 0
+        """How many cases the first tier decided, and how many went to the model."""
 
     def with_new_counts(self) -> Tiered:
         """The same tier with new counts."""
@@ -123,9 +116,9 @@ class Tiered(_Wrapper):
         if question.calibration is not None and question.calibration.cases:
             view = weigh(question.facts, question.bullets, question.calibration)
             if self._is_certain(view, question):
-                self.count.by_tier += 1
+                self.by_tier += 1
                 return view
-        self.count.by_model += 1
+        self.by_model += 1
         return await self.agent.assess(question)
 
     def _is_certain(self, view: Assessment, question: Question) -> bool:

@@ -17,9 +17,7 @@ from acefraud.roles.model.build import build_model_roles
 from acefraud.roles.model.masking import Masker
 from acefraud.roles.model.prompts import Style
 from acefraud.roles.protocols import Agent, Embedder, Judge, Proposer
-from acefraud.roles.reflector import Reflector
-from acefraud.selection.hybrid import HybridSelector
-from acefraud.settings import EMBEDDED, EMBEDDERS, ModelSettings
+from acefraud.settings import EMBEDDERS, ModelSettings
 from acefraud.storage.playbook import BulletPlaybook
 
 CASES_FOR_ODDS = 60
@@ -42,14 +40,7 @@ class Roles:
 
     def learner(self, playbook: BulletPlaybook) -> Learner:
         """A learner on a playbook, with these roles."""
-        return Learner(
-            playbook,
-            agent=self.agent,
-            judge=self.judge,
-            reflector=Reflector(model=self.proposer or EMBEDDED),
-            selector=HybridSelector(embedding_model=self.embedder),
-            options=LearnerOptions(fallback=self.fallback),
-        )
+        return self.pipeline().learner(playbook)
 
     def pipeline(self, seed: int = 0, policy: ReflectionPolicy | None = None) -> TrainingPipeline:
         """The three modes with these roles."""

@@ -6,13 +6,13 @@ disagree. Nothing is cached between two calls, because other processes write too
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
 
-from acefraud.core.arrays import IntArray
+from acefraud.core.arrays import BoolArray, IntArray
 from acefraud.core.ledger import Ledger
 from acefraud.core.outcome import Outcome, OutcomeSource
 from acefraud.core.row_store import BufferedRows, MemoryRows, RowStore, RowUpdate
@@ -32,51 +32,34 @@ _CHANGES = "changes"
 
 
 @dataclass(frozen=True, slots=True)
-class _PastRow:
-    """A transaction of the past, and its truth if that is known."""
-
-    transaction: Transaction
-    is_fraud: bool | None = None
-    known_at: int = UNKNOWN
-    has_facts: bool = False
-    """Whether its facts from history are among its own already."""
-
-
-@dataclass(frozen=True, slots=True)
 class _Past:
-    """Labelled and waiting transactions in order of time, or as they stand if some have no time.
+    """Labelled and then waiting transactions, to be gone through in order of time, or as they stand without times."""
 
-    Each row is built when its turn comes.
-    """
-
-    cases: Cases
+    rows: Transactions
+    is_fraud: BoolArray
     known_at: IntArray
-    waiting: Transactions
+    """When each label became known; `UNKNOWN` for those waiting."""
+    labelled: int
     order: IntArray
-    """Places among the cases, and after them among those waiting."""
-    have_facts: bool
 
     @classmethod
-    def of(cls, cases: Cases, waiting: Transactions, plan: HistoryPlan, *, have_facts: bool) -> _Past:
-        times = np.concatenate([cases.transactions.times, waiting.times])
-        order = np.arange(len(times)) if (times == UNKNOWN).any() else np.argsort(times, kind="stable")
-        return cls(cases, usual_known_at(cases, plan), waiting, order, have_facts)
+    def of(cls, cases: Cases, waiting: Transactions, plan: HistoryPlan) -> _Past:
+        rows, unlabelled = Transactions.stacked([cases.transactions, waiting]), len(waiting)
+        is_fraud = np.concatenate([cases.labels, np.zeros(unlabelled, dtype=np.bool_)])
+        known_at = np.concatenate([usual_known_at(cases, plan), np.full(unlabelled, UNKNOWN)])
+        order = np.argsort(rows.times, kind="stable") if rows.timed else np.arange(len(rows))
+        return cls(rows, is_fraud, known_at, len(cases), order)
 
     def within_reach(self, plan: HistoryPlan) -> _Past:
         """Only what the longest window, seen from the end, still reaches."""
-        times = np.concatenate([self.cases.transactions.times, self.waiting.times])
-        known_at = np.concatenate([self.known_at, np.full(len(self.waiting), UNKNOWN)])
-        reaches = (times != UNKNOWN) & (np.maximum(times, known_at) > int(times.max()) - plan.longest.length)
-        return _Past(self.cases, self.known_at, self.waiting, self.order[reaches[self.order]], self.have_facts)
+        times = self.rows.times
+        reaches = (times != UNKNOWN) & (np.maximum(times, self.known_at) > int(times.max()) - plan.longest.length)
+        return replace(self, order=self.order[reaches[self.order]])
 
-    def __iter__(self) -> Iterator[_PastRow]:
-        is_case = self.order < len(self.cases)
-        places = self.order[is_case]
-        cases = self.cases.take(places)
-        truths = zip(cases.transactions, cases.labels.tolist(), self.known_at[places].tolist(), strict=True)
-        labelled = (_PastRow(*truth, has_facts=self.have_facts) for truth in truths)
-        waiting = map(_PastRow, self.waiting.take(self.order[~is_case] - len(self.cases)))
-        return (next(labelled if one else waiting) for one in is_case.tolist())
+    def __iter__(self) -> Iterator[tuple[int, Transaction, bool, int]]:
+        """The place of each among all, and its label. A row is built when its turn comes."""
+        labels = self.is_fraud[self.order].tolist(), self.known_at[self.order].tolist()
+        return zip(self.order.tolist(), self.rows.take(self.order), *labels, strict=True)
 
 
 @dataclass(frozen=True)
@@ -113,7 +96,7 @@ class EntityMemory:
         """Transactions with their facts from history. Each also counts for those after it."""
         with ledger.rows() as rows:
             state = self._read(rows)
-            return [with_history(one, self._add(state, _PastRow(one))) for one in transactions]
+            return [with_history(one, self._add(state, one)) for one in transactions]
 
     def adding(self, transactions: Sequence[Transaction]) -> RowUpdate:
         """The change that adds transactions to the memory."""
@@ -128,7 +111,7 @@ class EntityMemory:
         with ledger.rows() as rows:
             state = self._read(rows)
             for outcome, one in outcomes:
-                found.append(None if one is None else with_history(one, self._add(state, _PastRow(one))))
+                found.append(None if one is None else with_history(one, self._add(state, one)))
                 if outcome.source is not OutcomeSource.JUDGE:
                     _add_truth(state, outcome)
         return found
@@ -160,10 +143,12 @@ class EntityMemory:
 
     def backtested(self, cases: Cases, waiting: Transactions, ledger: Ledger) -> Cases:
         """Cases with the facts they would have after what is remembered already. The memory stays as it is."""
-        past = _Past.of(cases, waiting, self.plan, have_facts=False)
+        facts = {}
         with ledger.rows() as rows:
             state = self._read(rows)
-            facts = {place: self._add(state, row) for place, row in zip(past.order.tolist(), past, strict=True)}
+            for place, transaction, is_fraud, known_at in _Past.of(cases, waiting, self.plan):
+                facts[place] = self._add(state, transaction)
+                _hear(state, transaction, is_fraud, known_at)
         return Cases.of(
             case.model_copy(update={"transaction": with_history(case.transaction, facts[place])})
             for place, case in enumerate(cases)
@@ -174,7 +159,7 @@ class EntityMemory:
 
         The work is done beforehand, so that other writers need not wait. If one of them is faster, it is done again.
         """
-        past = _Past.of(studied, waiting, self.plan, have_facts=True)
+        past = _Past.of(studied, waiting, self.plan)
         if len(past.order) > MOST_ROWS:
             past = past.within_reach(self.plan)
         with ledger.rows() as rows:
@@ -190,28 +175,25 @@ class EntityMemory:
 
         return change
 
-    def _fill(self, past: Iterable[_PastRow], rows: RowStore) -> None:
+    def _fill(self, past: _Past, rows: RowStore) -> None:
         if not self._agrees_with(self._kept_by(rows)):
             changes = rows.get_many([_CHANGES])
             rows.clear()
             rows.put_many(changes)
         rows.put_many({_MAPPING: self.written.encode()})
         state = self._state(rows)
-        for row in past:
-            self._add_row(state, row, self.event(row.transaction))
+        for place, transaction, is_fraud, known_at in past:
+            # The facts from history of a studied case are among its own already.
+            state.add(self.event(transaction), transaction.facts if place < past.labelled else None)
+            _hear(state, transaction, is_fraud, known_at)
         _write(state, rows)
 
-    def _add(self, state: HistoryState, row: _PastRow) -> dict[str, FactValue]:
+    def _add(self, state: HistoryState, transaction: Transaction) -> dict[str, FactValue]:
         """The facts of a transaction that happens now; it is added after that."""
-        event = self.event(row.transaction)
+        event = self.event(transaction)
         facts = state.facts(event)
-        self._add_row(state, row, event)
+        state.add(event)
         return facts
-
-    def _add_row(self, state: HistoryState, row: _PastRow, event: HistoryEvent) -> None:
-        state.add(event, row.transaction.facts if row.has_facts else None)
-        if row.is_fraud is not None and row.known_at != UNKNOWN:
-            state.hear(row.transaction.id, row.is_fraud, row.known_at)
 
     # --- the rows ----------------------------------------------------------------------------------------------
 
@@ -283,6 +265,11 @@ def _add_truth(state: HistoryState, outcome: Outcome) -> None:
     known_at = micros_of(outcome.at) if outcome.at else state.newest
     if known_at is not None:
         state.hear(outcome.transaction_id, outcome.is_fraud, known_at)
+
+
+def _hear(state: HistoryState, transaction: Transaction, is_fraud: bool, known_at: int) -> None:
+    if known_at != UNKNOWN:
+        state.hear(transaction.id, is_fraud, known_at)
 
 
 def _write(state: HistoryState, rows: RowStore) -> None:

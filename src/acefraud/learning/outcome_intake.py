@@ -5,13 +5,13 @@ What happens to a label that arrives twice is decided in `acefraud.learning.cred
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from acefraud.core.decision import Decision
 from acefraud.core.ledger import Precondition, TransactionEvents
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling
 from acefraud.core.row_store import RowUpdate
-from acefraud.core.transaction import Transaction, Verdict
+from acefraud.core.transaction import FactValue, Transaction, Verdict
 from acefraud.errors import StoreConflict
 from acefraud.facts.extraction import READER, facts_of
 from acefraud.learning.credits import CreditedOutcome, JudgedOutcome, credit_outcomes
@@ -87,17 +87,14 @@ class OutcomeRecorder:
         for outcome, decision, transaction in each:
             ruling = judgement or await self._ruling(outcome, decision)
             known = learnt_from.get(outcome.transaction_id)
+            about: tuple[Transaction | None, Mapping[str, FactValue], str] = None, {}, READER
             if decision is not None:
-                reader = decision.reader or "0"
-                one = JudgedOutcome(outcome, decision, decision.transaction, decision.facts, reader, ruling)
+                about = decision.transaction, decision.facts, decision.reader or "0"
             elif transaction is not None:
-                facts = facts_of(transaction).facts
-                one = JudgedOutcome(outcome, None, transaction, facts, READER, ruling, is_new=True)
+                about = transaction, facts_of(transaction).facts, READER
             elif known is not None:
-                one = JudgedOutcome(outcome, None, known.case.transaction, dict(known.facts), known.reader, ruling)
-            else:
-                one = JudgedOutcome(outcome, None, None, {}, READER, ruling)
-            judged.append(one)
+                about = known.case.transaction, dict(known.facts), known.reader
+            judged.append(JudgedOutcome(outcome, decision, *about, ruling, is_new=transaction is not None))
         return judged
 
     async def _ruling(self, outcome: Outcome, decision: Decision | None) -> Judgement:

@@ -16,7 +16,6 @@ from acefraud.core.outcome import Outcome
 from acefraud.core.timestamps import UNKNOWN
 from acefraud.core.transaction import Case, Verdict
 from acefraud.core.transactions import Cases, Transactions
-from acefraud.curation.curator import Curator
 from acefraud.datasets.history_facts import usual_known_at
 from acefraud.facts.history import HistoryPlan
 from acefraud.learning.entity_memory import memory_for
@@ -26,7 +25,6 @@ from acefraud.learning.model_lessons import Proposed
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.reflection_policy import ReflectionPolicy
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
-from acefraud.roles.embedded.reflector import ReflectorOptions
 from acefraud.roles.protocols import Agent, Embedder, Judge, Proposer
 from acefraud.roles.reflector import Reflector
 from acefraud.selection.hybrid import HybridSelector
@@ -78,7 +76,6 @@ class TrainingPipeline:
     agent: Agent | None = None
     judge: Judge | None = None
     options: LearnerOptions | None = None
-    reflector_options: ReflectorOptions | None = None
     proposer: Proposer | None = None
     """A model that reflects; None for the embedded engine."""
     policy: ReflectionPolicy | None = None
@@ -93,8 +90,7 @@ class TrainingPipeline:
             playbook,
             agent=self.agent,
             judge=self.judge,
-            reflector=Reflector(self.reflector_options, model=self.proposer or EMBEDDED, seed=self.seed),
-            curator=Curator(),
+            reflector=Reflector(model=self.proposer or EMBEDDED, seed=self.seed),
             selector=HybridSelector(embedding_model=self.embedder, seed=self.seed),
             policy=self.policy,
             options=self.options,

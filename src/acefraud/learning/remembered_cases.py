@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from threading import RLock
 
 import numpy as np
 
 from acefraud.core.events import Reread
+from acefraud.core.ledger import RememberedCase
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
 from acefraud.facts.extraction import READER, facts_of
@@ -32,28 +33,26 @@ class RememberedCases:
     def catch_up(self) -> LabelledFacts:
         """The latest cases in the ledger, with their recorded facts."""
         with self._catching_up:
-            return self._caught_up()
+            rereads = self._playbook.learning(self._node).rereads
+            if rereads != self._rereads:
+                self._memory.clear()
+                self._cursor, self._rereads = 0, rereads
+            rows = self._playbook.ledger.remembered(self._memory.capacity, after=self._cursor)
+            if rows:
+                self._memory.add(self._labelled(rows))
+                self._cursor = rows[-1].seq
+            return self._memory.cases
 
-    def _caught_up(self) -> LabelledFacts:
-        rereads = self._playbook.learning(self._node).rereads
-        if rereads != self._rereads:
-            self._memory.clear()
-            self._cursor, self._rereads = 0, rereads
-        rows = self._playbook.ledger.remembered(self._memory.capacity, after=self._cursor)
-        if rows:
-            unread = {row.id for row in rows if not row.reader}  # in files of an earlier schema
-            read = self._read(unread) if unread else {}
-            self._memory.add(
-                LabelledFacts(
-                    np.array([row.id for row in rows], dtype=object),
-                    FactTable([read.get(row.id, row.facts) for row in rows]),
-                    np.array([row.is_fraud for row in rows], dtype=np.bool_),
-                    np.array([row.time for row in rows], dtype=np.int64),
-                    any(row.has_text for row in rows),
-                )
-            )
-            self._cursor = rows[-1].seq
-        return self._memory.cases
+    def _labelled(self, rows: Sequence[RememberedCase]) -> LabelledFacts:
+        unread = {row.id for row in rows if not row.reader}  # in files of an earlier schema
+        read = self._read(unread) if unread else {}
+        return LabelledFacts(
+            np.array([row.id for row in rows], dtype=object),
+            FactTable([read.get(row.id, row.facts) for row in rows]),
+            np.array([row.is_fraud for row in rows], dtype=np.bool_),
+            np.array([row.time for row in rows], dtype=np.int64),
+            any(row.has_text for row in rows),
+        )
 
     def reread(self, *, everything: bool) -> Reread:
         """Read texts again that another version of the reader has read, or all of them."""
@@ -67,7 +66,7 @@ class RememberedCases:
 
     def _read(self, ids: Collection[str]) -> dict[str, dict[str, FactValue]]:
         """The facts of some cases, read from their texts again and stored."""
-        cases = self._playbook.ledger.cases(self._memory.capacity)
-        read = {case.transaction.id: facts_of(case.transaction).facts for case in cases if case.transaction.id in ids}
+        known = self._playbook.ledger.known_cases(ids)
+        read = {one: facts_of(each.case.transaction).facts for one, each in known.items()}
         self._playbook.ledger.replace_facts(read, READER)
         return read

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 
@@ -16,8 +14,6 @@ from acefraud.core.evidence import balanced_precision
 from acefraud.core.transaction import Verdict
 from acefraud.roles.embedded.agent import weights_in
 from acefraud.selection.draws import BetaShapes, Keys
-
-T = TypeVar("T")
 
 RAREST = 1e-6
 """A base rate is kept this far from 0 and from 1."""
@@ -46,7 +42,7 @@ def stats_of(table: BulletTable, base_rate: float) -> BulletStats:
         keys = np.ascontiguousarray(table.columns["key"])
         return BulletStats(keys, merits, success_of(merits), np.abs(weights_in(table.columns, base_rate)))
 
-    return _latest(table, "stats", base_rate, compute)
+    return table.cached(("stats", base_rate), compute)
 
 
 def merits_in(columns: Columns, base_rate: float) -> FloatArray:
@@ -83,12 +79,4 @@ def good_in_use(
         good |= table.columns["status"] == STATUSES.index(Status.PINNED)
         return RowSet(good & table.in_use(node, source).mask)
 
-    return _latest(table, ("good", node, source, threshold), base_rate, compute)
-
-
-def _latest(table: BulletTable, key: object, base_rate: float, compute: Callable[[], T]) -> T:
-    """What was computed before, unless at another base rate: only the latest is kept."""
-    known: tuple[float, T] | None = table.cache.get(key)
-    if known is None or known[0] != base_rate:
-        known = table.cache[key] = (base_rate, compute())
-    return known[1]
+    return table.cached(("good", node, source, threshold, base_rate), compute)

@@ -16,7 +16,7 @@ from acefraud.core.condition_index import rows_in
 from acefraud.core.construct import construct_unchecked
 from acefraud.core.decision import BulletScore, SelectionTrace, StageCount
 from acefraud.core.measured_text import with_measured_text
-from acefraud.core.playbook import Snapshot, SnapshotSource
+from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.errors import ConfigurationError, InputError
 from acefraud.facts.extraction import facts_of
@@ -30,6 +30,7 @@ from acefraud.selection.draws import key_for
 from acefraud.selection.ranking import Pick, Ranking, Shortlist, picks_of
 from acefraud.selection.stages import NO_CANDIDATES, STAGES, Candidates, Good, Request, Weights
 from acefraud.selection.vectors import BulletVectors
+from acefraud.storage.playbook import BulletPlaybook
 
 ONLY_NODE = 0
 """The number of the node in a table of bullets of one node."""
@@ -90,7 +91,7 @@ class HybridSelector:
         self,
         query: str | Transaction,
         node: str,
-        playbook: SnapshotSource,
+        playbook: BulletPlaybook,
         n_bullets: int = 5,
         source: Source | str | None = None,
     ) -> tuple[list[Bullet], list[BulletScore]]:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from acefraud.core.bullet import Bullet, Claim, NewBullet, Source, Status, bullet_id
 from acefraud.core.condition import Condition
+from acefraud.core.contradiction import contradicted_in
 from acefraud.core.events import BulletAdded, BulletCredited, BulletEdited, Credit, Event, EventPayload, StatusChanged
-from acefraud.core.ledger import Precondition
 from acefraud.core.transaction import Verdict
 from acefraud.errors import InputError, StoreConflict
 from acefraud.rules.bullet_text import read_bullet
@@ -39,10 +39,6 @@ class Change(Generic[T]):
     depends_on: Collection[str] | None = None
     """Ids of bullets that nobody else may have added, edited or moved meanwhile; None means every bullet."""
 
-    def precondition(self, seq: int) -> Precondition:
-        """The precondition for writing a change that was planned on the playbook at event ``seq``."""
-        return Precondition.no_bullet_edits_since(seq, self.depends_on)
-
 
 def plan_addition(playbook: BulletPlaybook, new: NewBullet, node: str, *, who: str, at: datetime) -> Change[str]:
     """Add a bullet under a free id. The result is the id."""
@@ -59,7 +55,7 @@ def plan_addition(playbook: BulletPlaybook, new: NewBullet, node: str, *, who: s
         evidence=new.evidence,
         claim=claim,
         weight=new.weight,
-        contradicts=playbook.contradicted(node, condition, argues),
+        contradicts=contradicted_in(playbook.snapshot().table, node, condition, argues),
         problem_types=tuple(new.problem_types),
         added_at=at,
     )
@@ -70,6 +66,7 @@ def plan_edit(playbook: BulletPlaybook, bullet_id: str, new: NewBullet) -> Chang
     """Rewrite a bullet."""
     node = bullet_in(playbook, bullet_id).node
     condition, argues, claim = _read(new)
+    against = contradicted_in(playbook.snapshot().table, node, condition, argues)
     edit = BulletEdited(
         bullet_id=bullet_id,
         content=new.content,
@@ -77,7 +74,7 @@ def plan_edit(playbook: BulletPlaybook, bullet_id: str, new: NewBullet) -> Chang
         argues=argues,
         evidence=new.evidence,
         claim=claim,
-        contradicts=tuple(other for other in playbook.contradicted(node, condition, argues) if other != bullet_id),
+        contradicts=tuple(other for other in against if other != bullet_id),
         problem_types=tuple(new.problem_types),
         reason=new.why,
     )

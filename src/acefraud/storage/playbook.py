@@ -14,7 +14,6 @@ from typing import Any, Self, TypeVar, Unpack
 
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, BulletDetails, NewBullet, Source, Status
 from acefraud.core.condition import Condition
-from acefraud.core.contradiction import contradicted_in
 from acefraud.core.events import Event, EventPayload
 from acefraud.core.evidence import Evidence
 from acefraud.core.ledger import Entry, KnownCase, Ledger, Precondition
@@ -98,12 +97,6 @@ class BulletPlaybook:
         snapshot = self.snapshot()
         calibration = snapshot.calibration(node)
         return [with_measured_text(bullet, calibration) for bullet in snapshot.for_node(node, source)]
-
-    def contradicted(self, node: str, condition: Condition | None, argues: Verdict | None) -> tuple[str, ...]:
-        """The ids of bullets in use that argue for another verdict under an overlapping condition."""
-        if condition is None or argues is None:
-            return ()
-        return contradicted_in(self.snapshot().table, node, condition, argues)
 
     def __contains__(self, bullet_id: str) -> bool:
         with self._lock:
@@ -199,16 +192,18 @@ class BulletPlaybook:
             if change.payloads:
                 self.record(change.payloads, who=who, why=why)
             return change.result
-        return retry_on_conflict(lambda: self._change_once(plan, who, why))
 
-    def _change_once(self, plan: Callable[[], Change[T]], who: str, why: str) -> T:
-        with self._editing:
-            self.refresh()
-            newest = self._state.seq
-            change = plan()
-            if change.payloads:
-                self._append(Entry(change.payloads, self._clock(), who, why, [change.precondition(newest)]))
-            return change.result
+        def attempt() -> T:
+            with self._editing:
+                self.refresh()
+                newest = self._state.seq
+                change = plan()
+                if change.payloads:
+                    unedited = Precondition.no_bullet_edits_since(newest, change.depends_on)
+                    self._append(Entry(change.payloads, self._clock(), who, why, [unedited]))
+                return change.result
+
+        return retry_on_conflict(attempt)
 
     def record(
         self,
@@ -260,15 +255,15 @@ class BulletPlaybook:
             self.refresh()
             newest = self._state.seq
             unchanged = Precondition.no_edits_since(newest if since is None else since)
-            unit = UnitOfWork(who, self._state.branch(), newest, [unchanged])
+            unit = UnitOfWork(who, self._state.branch(), newest)
         owner = current_owner()
         self._units[owner] = unit
         try:
             yield
         finally:
             del self._units[owner]
-        if unit.payloads or unit.cases:
-            whole = Entry(unit.payloads, self._clock(), who, why, unit.preconditions, unit.cases, unit.update_rows)
+        whole = unit.whole(self._clock(), why, unchanged)
+        if whole.payloads or whole.cases:
             self._append(whole)
 
     def run_unit_of_work(self, work: Callable[[], T], *, who: str = THE_ENGINE, why: str = "") -> T:

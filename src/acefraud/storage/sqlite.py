@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import Connection, Engine, Row, Select, bindparam, delete, func, select, update
+from sqlalchemy import Column, Connection, Engine, Row, Select, bindparam, delete, func, select, update
 from sqlalchemy.dialects.sqlite import insert
 
 from acefraud.core.decision import Decision
@@ -80,9 +80,13 @@ class SqliteLedger:
         return entry.events_after(last)
 
     def _check(self, precondition: Precondition, connection: Connection) -> None:
-        later = select(events).where(events.c.seq > precondition.seq, events.c.kind.in_(precondition.kinds))
-        for query in [later] if precondition.subjects is None else _by_subject(later, precondition.subjects):
-            found = connection.execute(query.order_by(events.c.seq).limit(1)).first()
+        query = select(events).where(events.c.seq > precondition.seq, events.c.kind.in_(precondition.kinds))
+        query = query.order_by(events.c.seq).limit(1)
+        parts = [query]
+        if precondition.subjects is not None:
+            parts = [query.where(events.c.subject.in_(some)) for some in chunked(precondition.subjects)]
+        for part in parts:
+            found = connection.execute(part).first()
             if found is not None:
                 raise conflict_with(self._event(found))
 
@@ -108,22 +112,20 @@ class SqliteLedger:
 
     def decisions(self, decision_ids: Collection[str]) -> dict[str, Decision]:
         """The recorded decisions with these ids."""
-        found: dict[str, Decision] = {}
-        for some in chunked(decision_ids):
-            for event in self._events(select(events).where(events.c.key.in_(some), events.c.kind == _DECISION)):
-                if isinstance(event.payload, DecisionMade):
-                    found[event.payload.decision.id] = event.payload.decision
-        return found
+        made = select(events).where(events.c.kind == _DECISION).order_by(events.c.seq)
+        payloads = [self._event(row).payload for row in self._rows_with(made, events.c.key, decision_ids)]
+        return {one.decision.id: one.decision for one in payloads if isinstance(one, DecisionMade)}
 
     def transaction_events(self, transaction_ids: Collection[str]) -> dict[str, TransactionEvents]:
         """The decisions on these transactions and their outcomes."""
         found = {one: TransactionEvents() for one in transaction_ids}
-        for query in _by_subject(select(events).where(events.c.kind.in_({_DECISION, *OUTCOME_KINDS})), found):
-            for event in self._events(query):
-                if isinstance(event.payload, DecisionMade):
-                    found[event.payload.subject].decisions.append(event.payload.decision)
-                elif isinstance(event.payload, OutcomeHeard):
-                    found[event.payload.subject].outcomes.append(event.payload)
+        query = select(events).where(events.c.kind.in_({_DECISION, *OUTCOME_KINDS})).order_by(events.c.seq)
+        for row in self._rows_with(query, events.c.subject, found):
+            payload = self._event(row).payload
+            if isinstance(payload, DecisionMade):
+                found[row.subject].decisions.append(payload.decision)
+            elif isinstance(payload, OutcomeHeard):
+                found[row.subject].outcomes.append(payload)
         return found
 
     def history(self, bullet_id: str) -> list[Event]:
@@ -133,29 +135,22 @@ class SqliteLedger:
 
     def remembered(self, limit: int, after: int = 0) -> list[RememberedCase]:
         """The latest remembered cases after a position."""
-        query = select(cases_table).where(cases_table.c.seq > after).order_by(cases_table.c.seq.desc())
-        with self._reading() as connection:
-            rows = connection.execute(query.limit(max(0, limit))).all()
-        return [_remembered(row) for row in reversed(rows)]
+        return [_remembered(row) for row in self._latest_cases(limit, after)]
 
     def cases(self, limit: int | None = None) -> list[Case]:
         """The latest remembered cases in full."""
-        query = select(cases_table).order_by(cases_table.c.seq.desc())
-        if limit is not None:
-            query = query.limit(max(0, limit))
+        return [self._case(row) for row in self._latest_cases(limit, 0)]
+
+    def _latest_cases(self, limit: int | None, after: int) -> list[Row[Any]]:
+        query = select(cases_table).where(cases_table.c.seq > after).order_by(cases_table.c.seq.desc())
         with self._reading() as connection:
-            rows = connection.execute(query).all()
-        return [self._case(row) for row in reversed(rows)]
+            rows = connection.execute(query if limit is None else query.limit(max(0, limit))).all()
+        return list(reversed(rows))
 
     def known_cases(self, transaction_ids: Collection[str]) -> dict[str, KnownCase]:
         """The remembered cases of these transactions."""
-        found: dict[str, KnownCase] = {}
-        for some in chunked(transaction_ids):
-            with self._reading() as connection:
-                rows = connection.execute(select(cases_table).where(cases_table.c.transaction_id.in_(some))).all()
-            for row in rows:
-                found[row.transaction_id] = KnownCase(self._case(row), _remembered(row).facts, row.reader)
-        return found
+        rows = self._rows_with(select(cases_table), cases_table.c.transaction_id, transaction_ids)
+        return {row.transaction_id: KnownCase(self._case(row), _remembered(row).facts, row.reader) for row in rows}
 
     def replace_facts(self, facts: Mapping[str, Mapping[str, FactValue]], reader: str) -> None:
         """Replace the facts of remembered cases. Does nothing on a read-only file: they are only a cache."""
@@ -218,6 +213,13 @@ class SqliteLedger:
             rows = connection.execute(query.order_by(events.c.seq)).all()
         return [self._event(row) for row in rows]
 
+    def _rows_with(self, query: Select[Any], column: Column[str], values: Collection[str]) -> Iterator[Row[Any]]:
+        """The rows in which a column has one of many values, in parts that SQLite accepts."""
+        for some in chunked(values):
+            with self._reading() as connection:
+                rows = connection.execute(query.where(column.in_(some))).all()
+            yield from rows
+
     def _event(self, row: Row[Any]) -> Event:
         payload = self._parsed(_PAYLOAD, row.body, f"event {row.seq}")
         return Event(seq=row.seq, at=datetime.fromisoformat(row.at), who=row.who, why=row.why, payload=payload)
@@ -246,12 +248,6 @@ class SqliteLedger:
     def _check_open(self) -> None:
         if self._closed:
             raise StoreError(f"playbook {self.path} was closed; open it again")
-
-
-def _by_subject(query: Select[Any], subjects: Collection[str]) -> Iterator[Select[Any]]:
-    """A query restricted to many subjects, in parts that SQLite accepts."""
-    for some in chunked(subjects):
-        yield query.where(events.c.subject.in_(some))
 
 
 def _put_cases(connection: Connection, rows: list[dict[str, Any]]) -> None:

@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from threading import get_ident
 from typing import Any
 
-from acefraud.core.events import Event, EventPayload
-from acefraud.core.ledger import Entry, KnownCase, Precondition
+from acefraud.core.events import Event
+from acefraud.core.ledger import Entry, Precondition
 from acefraud.core.playbook import PlaybookState
-from acefraud.core.row_store import RowStore, RowUpdate
+from acefraud.core.row_store import RowStore
 
 Owner = tuple[int, "asyncio.Task[Any] | None"]
 """A thread, and the task that runs in it where there is an event loop."""
@@ -34,41 +35,40 @@ class UnitOfWork:
     state: PlaybookState
     began_at: int
     """The last event that was written when it began."""
-    preconditions: list[Precondition]
-    payloads: list[EventPayload] = field(default_factory=list)
-    cases: list[KnownCase] = field(default_factory=list)
-    row_updates: list[RowUpdate] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
 
     def record(self, entry: Entry) -> list[Event]:
-        """Take in what is to be written. Returns the events it becomes if nobody else writes first.
-
-        Preconditions are checked from before the unit of work began: its own events are not in the ledger yet.
-        """
+        """Take in what is to be written. Returns the events it becomes if nobody else writes first."""
         events = replace(entry, who=self.who).events_after(self.state.seq)
         for event in events:
             self.state.apply(event)
-        self.payloads.extend(entry.payloads)
-        self.cases.extend(entry.cases)
-        self.row_updates.extend([entry.rows] if entry.rows else [])
-        self.preconditions.extend(replace(each, seq=min(each.seq, self.began_at)) for each in entry.preconditions)
+        self.entries.append(entry)
         return events
 
     @contextmanager
     def nested(self) -> Iterator[None]:
         """A part of this unit of work. An exception that ends it undoes what it recorded."""
-        before = self.state
-        recorded: tuple[list[Any], ...] = (self.payloads, self.cases, self.row_updates, self.preconditions)
-        lengths = [len(each) for each in recorded]
+        before, recorded = self.state, len(self.entries)
         self.state = before.branch()
         try:
             yield
         except BaseException:
             self.state = before
-            for each, length in zip(recorded, lengths, strict=True):
-                del each[length:]
+            del self.entries[recorded:]
             raise
 
-    def update_rows(self, rows: RowStore) -> None:
-        """Run all row updates in order."""
-        for update in self.row_updates:
-            update(rows)
+    def whole(self, at: datetime, why: str, unchanged: Precondition) -> Entry:
+        """All that was recorded, as one entry.
+
+        Preconditions are checked from before the unit of work began: its own events are not in the ledger yet.
+        """
+        payloads = [payload for entry in self.entries for payload in entry.payloads]
+        conditions = [each for entry in self.entries for each in entry.preconditions]
+        earlier = [replace(each, seq=min(each.seq, self.began_at)) for each in conditions]
+        cases = [case for entry in self.entries for case in entry.cases]
+        return Entry(payloads, at, self.who, why, [unchanged, *earlier], cases, self._update_rows)
+
+    def _update_rows(self, rows: RowStore) -> None:
+        for entry in self.entries:
+            if entry.rows is not None:
+                entry.rows(rows)
