@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.storage.replaying import cases_of
 from typer.testing import CliRunner
 
 from acefraud.cli import console, main
@@ -93,7 +94,7 @@ class Shell:
         if not self.book.exists():
             return None
         with self.open() as book:
-            return list(book.ledger.read()), book.ledger.cases()
+            return list(book.ledger.read()), cases_of(book.ledger)
 
 
 def history(rows: int = 80) -> str:

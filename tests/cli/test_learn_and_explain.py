@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.storage.replaying import cases_of
 
 from acefraud.core.outcome import Ruling
 
@@ -110,7 +111,7 @@ def test_a_row_that_brings_its_transaction_is_learnt_from_undecided(trained: Any
     ran = learn(trained, {"transaction_id": "new", "amount": 2500, "vpn": True, "label": "fraud"})
     assert (ran["heard"], ran["unjudged"], ran["bad_rows"]) == (1, 1, 0)
     with trained.open() as book:
-        assert book.ledger.cases()[-1].transaction.id == "new"
+        assert cases_of(book.ledger)[-1].transaction.id == "new"
         assert book.ledger.transaction_events(["new"])["new"].outcomes[0].judgement.ruling is Ruling.UNJUDGED
 
 

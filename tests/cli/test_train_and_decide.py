@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.storage.replaying import cases_of
 
 RISKY = {"id": "t1", "facts": {"amount": 2900, "vpn": True, "account_age_days": 3}}
 HARMLESS = {"id": "t2", "facts": {"amount": 20, "vpn": False, "account_age_days": 800}}
@@ -35,7 +36,7 @@ def test_train_on_csv_reports_what_it_did(shell: Any) -> None:
     assert (ran.json["bad_rows"], ran.json["unlabelled"]) == (0, 0)
     with shell.open() as book:
         bullets = book.get_bullets_for_node("fraud_detection")
-        assert len(book.ledger.cases()) == 80
+        assert len(cases_of(book.ledger)) == 80
     assert ran.json["bullets"] == len(bullets) > 0
     assert {str(bullet.source) for bullet in bullets} == {"offline"}
     assert all(bullet.evidence is not None and bullet.condition is not None for bullet in bullets)
@@ -58,7 +59,7 @@ def test_train_on_a_json_list_of_queries_and_answers(shell: Any) -> None:
     ran = shell.on_book("train", path, "--json")
     assert (ran.json["rows"], ran.json["frauds"]) == (60, 30)
     with shell.open() as book:
-        assert {case.transaction.text for case in book.ledger.cases()} == {row["query"] for row in texts()}
+        assert {case.transaction.text for case in cases_of(book.ledger)} == {row["query"] for row in texts()}
 
 
 def test_train_twice_on_one_history_adds_no_bullet_twice(trained: Any) -> None:

@@ -128,7 +128,7 @@ def test_an_empty_table() -> None:
     table = BulletTable.of([])
     assert (len(table), list(table), table.bullets, table.node("fraud_detection")) == (0, [], (), None)
     assert table == {}
-    assert table.in_use(None).count == 0
+    assert table.in_use(None).bits == 0
 
 
 def test_of_two_bullets_with_one_id_the_later_stands_in_the_row_of_the_first() -> None:
@@ -148,7 +148,7 @@ def test_a_node_keeps_its_number_and_an_unknown_one_has_none() -> None:
     first = BulletTable.of([tiny(1, node="one")])
     second = first.updated([tiny(2, node="two")])
     assert [second.node(name) for name in ("one", "two", "three")] == [0, 1, None]
-    assert (first.node("one"), first.node("two"), first.in_use(first.node("two")).count) == (0, None, 0)
+    assert (first.node("one"), first.node("two"), first.in_use(first.node("two")).bits) == (0, None, 0)
 
 
 @given(st.lists(bullets, max_size=12), st.sampled_from([None, *Source]))
@@ -163,7 +163,7 @@ def test_rows_in_use_are_those_of_a_node_and_source_that_are_not_retired(
             for each in table.bullets
         ]
         assert found.mask.tolist() == expected
-        assert found.count == sum(expected)
+        assert found.bits.bit_count() == sum(expected)
         assert found.bits == sum(1 << place for place, kept in enumerate(expected) if kept)
     assert table.not_retired().mask.tolist() == [each.status is not Status.RETIRED for each in table.bullets]
 
@@ -172,7 +172,7 @@ def test_rows_in_use_are_those_of_a_node_and_source_that_are_not_retired(
 def test_a_mask_and_its_bits_say_the_same(mask: list[bool]) -> None:
     rows = RowSet(np.array(mask))
     assert rows.bits == sum(1 << place for place, one in enumerate(mask) if one)
-    assert rows.count == rows.bits.bit_count() == sum(mask)
+    assert rows.bits.bit_count() == sum(mask)
 
 
 def test_the_key_of_a_bullet_depends_on_its_id_alone() -> None:

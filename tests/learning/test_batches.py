@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.learning.traffic import traffic
-from tests.storage.replaying import matches_replay
+from tests.storage.replaying import cases_of, matches_replay
 
 from acefraud.core.events import Event, OutcomeHeard
 from acefraud.core.ledger import Entry
@@ -150,10 +150,10 @@ class Fragile(MemoryLedger):
 def unchanged(learner: Learner, call: Any, error: type[Exception], match: str) -> None:
     """A call raises, and everything is as before."""
     ledger = learner.playbook.ledger
-    before = ledger.last_seq(), learner.playbook.snapshot(), learner.playbook.learning(), ledger.cases()
+    before = ledger.last_seq(), learner.playbook.snapshot(), learner.playbook.learning(), cases_of(ledger)
     with pytest.raises(error, match=match):
         asyncio.run(call)
-    assert (ledger.last_seq(), learner.playbook.snapshot(), learner.playbook.learning(), ledger.cases()) == before
+    assert (ledger.last_seq(), learner.playbook.snapshot(), learner.playbook.learning(), cases_of(ledger)) == before
     assert matches_replay(learner.playbook)
 
 
@@ -209,7 +209,7 @@ def test_what_goes_wrong_in_a_review_is_told_and_the_outcomes_are_kept(toy: Any,
     assert last.review is not None
     assert last.review.declined == "no idea what to make of it"
     assert not any(one.review for one in others)
-    assert len(learner.playbook.ledger.cases()) == learner.playbook.outcomes == 400
+    assert len(cases_of(learner.playbook.ledger)) == learner.playbook.outcomes == 400
     told = [event.payload for event in learner.playbook.ledger.read() if event.payload.kind == "reviewed"]
     assert told == [last.review]
     monkeypatch.undo()

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.storage.replaying import cases_of
 
 from acefraud.core.decision import Decision
 from acefraud.core.events import DecisionMade
@@ -186,7 +187,7 @@ def test_deciding_goes_on_where_training_ended() -> None:
     learner = trained(BulletPlaybook(), known, waiting=[case.transaction for case in waiting])
     decisions = asyncio.run(serve(learner, new, waiting=waiting, batch=1))
     expected = history_of(cases)
-    facts = {case.transaction.id: case.transaction.facts for case in learner.playbook.ledger.cases()}
+    facts = {case.transaction.id: case.transaction.facts for case in cases_of(learner.playbook.ledger)}
     for case, more in zip(cases, expected, strict=True):
         if case.transaction.id in facts:
             assert facts[case.transaction.id] == {**case.transaction.facts, **more}
@@ -245,7 +246,7 @@ def test_a_transaction_that_was_never_decided_is_remembered_with_its_outcome(boo
     asyncio.run(learner.decide(pay("t1", 0)))
     told = pay("t2", 1)
     asyncio.run(learner.hear(Outcome(transaction_id="t2", is_fraud=True), told))
-    (case,) = book.ledger.cases()
+    (case,) = cases_of(book.ledger)
     assert case.transaction.facts["card_count_24h"] == 1.0
     facts = facts_on(learner, pay("t3", 2))
     assert (facts["card_count_24h"], facts["card_known_frauds_24h"]) == (2.0, 1.0)

@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.storage.replaying import matches_replay
+from tests.storage.replaying import cases_of, matches_replay
 
 from acefraud.storage import open_playbook
 
@@ -77,7 +77,7 @@ def check(path: Path, acknowledged: set[str]) -> int:
             found = events.decisions if what == "decided" else events.outcomes
             assert found, f"{line} was acknowledged and is gone"
             assert what == "decided" or len(found) == 1
-        cases = {case.transaction.id for case in book.ledger.cases()}
+        cases = {case.transaction.id for case in cases_of(book.ledger)}
         assert {line.split()[1] for line in acknowledged if line.startswith("heard")} <= cases
         return len(book)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.storage.replaying import matches_replay
+from tests.storage.replaying import cases_of, matches_replay
 
 from acefraud.core.bullet import Source, Status
 from acefraud.core.condition import Condition
@@ -48,10 +48,10 @@ def test_a_study_that_cannot_be_written_leaves_nothing(toy: Any) -> None:
     with pytest.raises(StoreError, match="the disk is full"):
         learner.study(toy.cases(80))
     assert learner.playbook.snapshot() == before
-    assert (ledger.last_seq(), ledger.cases()) == (1, [])
+    assert (ledger.last_seq(), cases_of(ledger)) == (1, [])
     ledger.broken = False
     assert learner.study(toy.cases(80))
-    assert len(ledger.cases()) == 80
+    assert len(cases_of(ledger)) == 80
 
 
 def test_a_study_that_fails_half_way_leaves_nothing(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +65,7 @@ def test_a_study_that_fails_half_way_leaves_nothing(toy: Any, monkeypatch: pytes
     with pytest.raises(ZeroDivisionError):
         learner.study(toy.cases(80))
     assert len(learner.playbook) == 0
-    assert (learner.playbook.ledger.last_seq(), learner.playbook.ledger.cases()) == (0, [])
+    assert (learner.playbook.ledger.last_seq(), cases_of(learner.playbook.ledger)) == (0, [])
 
 
 def test_a_study_is_one_step_with_its_cases_and_its_bullets(toy: Any) -> None:
@@ -210,7 +210,7 @@ def test_a_learner_that_was_overtaken_says_so_and_learns_at_the_next_review(
     assert {one.declined for one in reviews} == {f"given up after {ATTEMPTS} attempts: somebody else was faster"}
     assert [event.payload for event in learner.playbook.ledger.read() if event.payload.kind == "reviewed"] == reviews
     assert len(learner.playbook) == 0
-    assert len(learner.playbook.ledger.cases()) == 70
+    assert len(cases_of(learner.playbook.ledger)) == 70
     monkeypatch.undo()
     assert asyncio.run(hear(cases[70:]))[0].added
     assert len(learner.playbook) > 0

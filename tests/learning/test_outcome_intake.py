@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.storage.replaying import matches_replay
+from tests.storage.replaying import cases_of, matches_replay
 
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling
 from acefraud.core.transaction import FactValue, Transaction, Verdict
@@ -140,7 +140,7 @@ def test_a_revision_is_kept_as_one(toy: Any) -> None:
         "outcome_heard",
         "outcome_revised",
     ]
-    assert [case.is_fraud for case in ledger.cases()] == [False]
+    assert [case.is_fraud for case in cases_of(ledger)] == [False]
 
 
 def test_an_outcome_that_is_delivered_again_after_it_was_revised_changes_nothing(toy: Any) -> None:
@@ -185,7 +185,7 @@ def test_an_outcome_of_nothing_known_is_kept_and_teaches_nothing(toy: Any) -> No
     assert heard.new_bullet is None
     assert not heard.already_known
     assert len(learner.remembered()) == 0
-    assert learner.playbook.ledger.cases() == []
+    assert cases_of(learner.playbook.ledger) == []
 
 
 def test_an_old_decision_replays_the_same_after_much_learning(toy: Any) -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.learning.test_model_lessons import Scripted, proposal, world
 from tests.learning.traffic import Traffic, hear, traffic
 from tests.storage.acknowledged import Meanwhile
-from tests.storage.replaying import matches_replay
+from tests.storage.replaying import cases_of, matches_replay
 
 from acefraud.core.bullet import DEFAULT_NODE, Status
 from acefraud.core.events import Reviewed, Trained
@@ -60,7 +60,7 @@ def test_a_training_that_somebody_else_overtakes_is_worked_out_again_and_kept(to
     added = studied(cases, shared)
     assert added == studied(cases, Shared()), "a note changes nothing of what the cases teach"
     assert sum(isinstance(event.payload, Trained) for event in shared.ledger.read()) == 1
-    assert len(shared.ledger.cases()) == 300
+    assert len(cases_of(shared.ledger)) == 300
     assert {bullet.content for bullet in shared.playbook.snapshot().bullets.values()} >= {"Note 0 of ana"}
     assert matches_replay(shared.playbook)
 
@@ -71,7 +71,7 @@ def test_a_training_that_is_overtaken_every_time_says_by_whom(toy: Any) -> None:
     with pytest.raises(StoreConflict, match=f"ana wrote event {ATTEMPTS} meanwhile"):
         studied(toy.cases(300), shared)
     assert shared.ledger.last_seq() == ATTEMPTS
-    assert shared.ledger.cases() == []
+    assert cases_of(shared.ledger) == []
 
 
 def test_a_fit_that_somebody_else_overtakes_is_fitted_again(toy: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.storage.replaying import matches_replay
+from tests.storage.replaying import cases_of, matches_replay
 
 from acefraud.core.bullet import Source
 from acefraud.core.transaction import Case, Verdict
@@ -53,7 +53,7 @@ def test_vanilla_leaves_an_empty_playbook_and_hears_nothing(runs: dict[Mode, Mod
     got = runs[Mode.VANILLA]
     assert (len(got.playbook), got.bullets, got.cited) == (0, 0, 0.0)
     assert {event.payload.kind for event in got.playbook.ledger.read()} == {"decision_made"}
-    assert got.playbook.ledger.cases() == []
+    assert cases_of(got.playbook.ledger) == []
 
 
 def test_online_only_starts_empty_and_learns_on_the_way(toy: Any) -> None:
@@ -62,7 +62,7 @@ def test_online_only_starts_empty_and_learns_on_the_way(toy: Any) -> None:
     assert sources(got.playbook) == {Source.ONLINE}
     first = got.playbook.ledger.transaction_events(["c0"])["c0"].decisions[0]
     assert (first.revision, first.cited) == (0, ())
-    assert not [case for case in got.playbook.ledger.cases() if case.transaction.id.startswith("train")]
+    assert not [case for case in cases_of(got.playbook.ledger) if case.transaction.id.startswith("train")]
 
 
 def test_offline_online_studies_the_training_part_first(world: Dataset, runs: dict[Mode, ModeRun]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.cli import conftest as commands
 from tests.llm import on_server
+from tests.storage.replaying import cases_of
 
 from acefraud.core.events import OutcomeHeard
 from acefraud.core.outcome import OutcomeSource
@@ -41,7 +42,7 @@ def today(shell: Shell) -> Path:
 def test_an_opinion_counts_as_a_use_and_measures_nothing(shell: Shell, loopback: Loopback, today: Path) -> None:
     shell.on_book("decide", today)
     with shell.open() as book:
-        before, cases = dict(book.snapshot().bullets), len(book.ledger.cases())
+        before, cases = dict(book.snapshot().bullets), len(cases_of(book.ledger))
     server = loopback(answer=lambda *_: RIGHT)
     options = ("--judge-model", "openai:gpt-4o-mini", "--base-url", server.base_url)
     told = shell.on_book("judge", *options, "--json").json
@@ -49,7 +50,7 @@ def test_an_opinion_counts_as_a_use_and_measures_nothing(shell: Shell, loopback:
     assert told["usage"]["roles"]["judge"]["calls"] == len(server.log) == 6
     with shell.open() as book:
         after = book.snapshot().bullets
-        assert len(book.ledger.cases()) == cases, "an opinion is no label"
+        assert len(cases_of(book.ledger)) == cases, "an opinion is no label"
         heard = [event.payload for event in book.ledger.read() if isinstance(event.payload, OutcomeHeard)]
     assert {one.outcome.source for one in heard} == {OutcomeSource.JUDGE}
     assert {one.judgement.confidence for one in heard} == {0.9}
@@ -70,7 +71,7 @@ def test_a_label_takes_the_place_of_an_opinion(shell: Shell, loopback: Loopback,
     with shell.open() as book:
         uses = [bullet.harmful_count + bullet.helpful_count for bullet in book.snapshot().bullets.values()]
         chosen = [bullet.times_selected for bullet in book.snapshot().bullets.values()]
-        assert len(book.ledger.cases()) == 126
+        assert len(cases_of(book.ledger)) == 126
     assert uses == chosen, "what the opinion counted was taken back"
 
 

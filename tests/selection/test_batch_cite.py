@@ -43,7 +43,9 @@ def random_bullet(dice: random.Random, place: int) -> Bullet:
 def one_by_one(selector: HybridSelector, snapshot: Snapshot, rows: list[dict[str, FactValue]]) -> list[list[str]]:
     found = []
     for name, facts in zip(IDS, rows, strict=True):
-        chosen = selector.select(Transaction(id=name, facts=facts), facts, snapshot, node=NODE, n_bullets=WANTED)
+        chosen = selector.select_many(
+            [Transaction(id=name, facts=facts)], [facts], snapshot, node=NODE, n_bullets=WANTED
+        )[0]
         found.append(sorted(bullet.id for bullet in chosen.bullets))
     return found
 
@@ -83,7 +85,9 @@ def test_a_bullet_that_an_unknown_fact_leaves_open_changes_nothing_for_those_tha
     selector = HybridSelector(0.0, 0.0, embedding_model="hashing", explore=explore)
     for name, facts in zip(IDS, rows, strict=True):
         alone, together = (
-            selector.select(Transaction(id=name, facts=facts), facts, Snapshot(1, book, calibrations), n_bullets=WANTED)
+            selector.select_many(
+                [Transaction(id=name, facts=facts)], [facts], Snapshot(1, book, calibrations), n_bullets=WANTED
+            )[0]
             for book in ({each.id: each for each in firing}, mixed)
         )
         found, expected = ([(score.bullet_id, score.thompson) for score in made.scores] for made in (together, alone))

@@ -273,7 +273,7 @@ def test_the_selection_is_what_a_plain_reading_of_the_five_stages_gives(embedder
     if dice.random() < 0.5:
         facts["vpn"] = dice.random() < 0.5
     n, source = dice.choice([0, 1, 5, 100]), dice.choice([None, None, Source.OFFLINE])
-    chosen = selector.select(transaction, facts, snapshot, n_bullets=n, source=source)
+    chosen = selector.select_many([transaction], [facts], snapshot, n_bullets=n, source=source)[0]
     expected = plain_selection(selector, transaction, facts, snapshot, n=n, source=source)
     check(chosen, expected)
     assert (chosen.trace.revision, chosen.trace.seed) == (snapshot.revision, seed)
@@ -322,7 +322,7 @@ def test_of_a_large_field_those_are_picked_that_looking_at_everybody_picks(
     )
     for name in ("t1", "t4") if size < 1_000 else ("t1",):
         transaction = Transaction(id=name, text=in_words(random.Random(name)))
-        chosen = selector.select(transaction, {}, snapshot, n_bullets=6)
+        chosen = selector.select_many([transaction], [{}], snapshot, n_bullets=6)[0]
         assert chosen.trace.stages[2].left > 128
         check(chosen, plain_selection(selector, transaction, {}, snapshot, n=6, source=None))
 
@@ -333,7 +333,7 @@ def test_of_a_large_field_as_many_are_picked_as_are_wanted(n: int, explore: bool
     snapshot = large_snapshot(700)
     selector = HybridSelector(semantic_threshold=0.0, embedding_model=GIVEN, explore=explore)
     transaction = Transaction(id="t", text=in_words(random.Random("t1")))
-    chosen = selector.select(transaction, {}, snapshot, n_bullets=n)
+    chosen = selector.select_many([transaction], [{}], snapshot, n_bullets=n)[0]
     assert len(chosen.bullets) == min(n, chosen.trace.stages[2].left)
     check(chosen, plain_selection(selector, transaction, {}, snapshot, n=n, source=None))
 
@@ -358,7 +358,7 @@ def test_the_selection_from_a_large_mixed_book_is_what_a_plain_reading_gives(n: 
     known: list[dict[str, FactValue]] = [{"channel": "x"}, {"amount": 900.0, "vpn": True}, {}]
     for place, facts in enumerate(known if n == 5 else known[:1]):
         transaction = Transaction(id=f"t{place}", text=PROSE[place])
-        chosen = selector.select(transaction, facts, mixed_snapshot(), n_bullets=n)
+        chosen = selector.select_many([transaction], [facts], mixed_snapshot(), n_bullets=n)[0]
         check(chosen, plain_selection(selector, transaction, facts, mixed_snapshot(), n=n, source=None))
 
 
@@ -373,7 +373,7 @@ def test_thousands_of_proven_bullets(explore: bool, diversity: float) -> None:
     snapshot = Snapshot(1, {each.id: each for each in bullets})
     selector = HybridSelector(diversity_weight=diversity, embedding_model=GIVEN, explore=explore)
     transaction, facts = Transaction(id="t", text="x"), {"amount": 900.0}
-    chosen = selector.select(transaction, facts, snapshot)
+    chosen = selector.select_many([transaction], [facts], snapshot)[0]
     check(chosen, plain_selection(selector, transaction, facts, snapshot, n=5, source=None))
 
 
@@ -385,8 +385,8 @@ def test_vectors_that_come_over_a_network_make_no_difference(n: int, explore: bo
     transactions, facts = transactions_for(random.Random(n), 12)
     for snapshot in (mixed_snapshot(), large_snapshot(700)):
         for transaction, known in zip(transactions, facts, strict=True):
-            expected = near.select(transaction, known, snapshot, n_bullets=n)
-            assert far.select(transaction, known, snapshot, n_bullets=n) == expected
+            expected = near.select_many([transaction], [known], snapshot, n_bullets=n)[0]
+            assert far.select_many([transaction], [known], snapshot, n_bullets=n)[0] == expected
         together = far.select_many(transactions, facts, snapshot, n_bullets=n)
         assert together == near.select_many(transactions, facts, snapshot, n_bullets=n)
 
@@ -421,7 +421,7 @@ def test_many_transactions_at_once_get_what_each_gets_alone_to_the_last_bit(
         some = slice(None) if n < 100 else slice(6)
         together = selector.select_many(transactions[some], facts[some], snapshot, n_bullets=n, source=source)
         alone = [
-            selector.select(transaction, known, snapshot, n_bullets=n, source=source)
+            selector.select_many([transaction], [known], snapshot, n_bullets=n, source=source)[0]
             for transaction, known in zip(transactions[some], facts[some], strict=True)
         ]
         assert together == alone
@@ -469,7 +469,7 @@ def given_up(dice: random.Random, playbook: BulletPlaybook) -> None:
 def selected(selector: HybridSelector, snapshot: Snapshot) -> list[Selection]:
     transactions, facts = transactions_for(random.Random(snapshot.revision), 3)
     return [
-        selector.select(transaction, known, snapshot, n_bullets=8)
+        selector.select_many([transaction], [known], snapshot, n_bullets=8)[0]
         for transaction, known in zip(transactions, facts, strict=True)
     ]
 
@@ -552,12 +552,12 @@ def test_without_exploration_neither_seed_nor_transaction_nor_revision_matters()
     facts: dict[str, FactValue] = {"amount": 900.0}
     snapshot = playbook_of(8).snapshot()
     later = Snapshot(snapshot.revision + 1, snapshot.bullets, snapshot.calibrations)
-    first = HybridSelector(embedding_model="hashing", explore=False).select(
-        Transaction(id="t", facts=facts), facts, snapshot
-    )
+    first = HybridSelector(embedding_model="hashing", explore=False).select_many(
+        [Transaction(id="t", facts=facts)], [facts], snapshot
+    )[0]
     for seed, name, book in [(1, "t", snapshot), (0, "u", snapshot), (0, "t", later)]:
         selector = HybridSelector(embedding_model="hashing", seed=seed, explore=False)
-        again = selector.select(Transaction(id=name, facts=facts), facts, book)
+        again = selector.select_many([Transaction(id=name, facts=facts)], [facts], book)[0]
         assert (again.bullets, again.scores) == (first.bullets, first.scores)
     assert all(score.thompson == 0.5 for score in first.scores)  # nothing is known of any of them
     assert first.trace.settings.count("explore=no") == 1
@@ -575,7 +575,7 @@ def test_what_moves_the_decision_more_is_cited_first() -> None:
     weights = {"a little": 0.2, "much": -2.0, "some": 1.0}
     bullets = {name: Bullet(id=name, content=name, condition=condition, weight=w) for name, w in weights.items()}
     selector = HybridSelector(embedding_model="hashing", diversity_weight=0.0, explore=False)
-    chosen = selector.select(Transaction(id="t", text="x"), {"amount": 900.0}, Snapshot(1, bullets))
+    chosen = selector.select_many([Transaction(id="t", text="x")], [{"amount": 900.0}], Snapshot(1, bullets))[0]
     assert [each.id for each in chosen.bullets] == ["much", "some", "a little"]
     assert [score.semantic for score in chosen.scores] == pytest.approx([1.0, 0.605, 0.289])
 

@@ -98,7 +98,7 @@ def test_an_approve_under_which_hardly_anything_is_fraud_is_good() -> None:
 def test_a_decline_under_which_less_is_fraud_than_elsewhere_is_thrown_out(frauds: int, base_rate: float) -> None:
     made = declining(frauds, 10_000)
     assert quality(made, base_rate) < RELAXED
-    assert good_in_use(table_of(made), 0, None, base_rate, RELAXED).count == 0
+    assert good_in_use(table_of(made), 0, None, base_rate, RELAXED).bits == 0
 
 
 def test_five_percent_lies_between() -> None:

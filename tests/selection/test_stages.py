@@ -220,9 +220,9 @@ def test_proof_is_relevance_by_contribution_and_prose_is_relevant_by_resemblance
         | {f"bullet {name}": (0, 1) for name in ("weak", "strong", "none")}
     )
     selector = HybridSelector(embedding_model=embedder, explore=False)
-    chosen = selector.select(
-        Transaction(id="t", text="query"), {"amount": 300.0}, Snapshot(1, {each.id: each for each in bullets})
-    )
+    chosen = selector.select_many(
+        [Transaction(id="t", text="query")], [{"amount": 300.0}], Snapshot(1, {each.id: each for each in bullets})
+    )[0]
     found = {score.bullet_id: score.semantic for score in chosen.scores}
     # What merely resembles does not set the scale.
     assert found == pytest.approx({"weak": 0.625, "strong": 1.0, "none": 0.5, "alike": 0.6}, abs=1e-6)
@@ -315,12 +315,12 @@ def test_what_merely_resembles_never_takes_the_place_of_what_is_proven() -> None
     embedder = ByText({"query": (1, 0)} | {each.content: (1, 0) for each in bullets})
     for explore in (False, True):
         selector = HybridSelector(embedding_model=embedder, explore=explore, weights={"semantic": 2.0})
-        chosen = selector.select(
-            Transaction(id="t", text="query"),
-            {"amount": 300.0},
+        chosen = selector.select_many(
+            [Transaction(id="t", text="query")],
+            [{"amount": 300.0}],
             Snapshot(1, {each.id: each for each in bullets}),
             n_bullets=3,
-        )
+        )[0]
         assert [each.id for each in chosen.bullets][:2] == ["c2", "c1"]
         assert chosen.bullets[2].id in {"p1", "p2"}
 

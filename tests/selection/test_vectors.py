@@ -76,7 +76,7 @@ def playbook_of(count: int) -> BulletPlaybook:
 
 
 def select(selector: HybridSelector, snapshot: Snapshot) -> list[str]:
-    return [each.id for each in selector.select(QUERY, {}, snapshot).bullets]
+    return [each.id for each in selector.select_many([QUERY], [{}], snapshot)[0].bullets]
 
 
 def all_vectors(vectors: BulletVectors, table: BulletTable) -> Vectors:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from alembic import op
 from sqlalchemy import inspect
-from tests.storage.replaying import matches_replay
+from tests.storage.replaying import cases_of, matches_replay
 
 from acefraud.core.bullet import Status
 from acefraud.core.ledger import Entry, Precondition
@@ -183,7 +183,7 @@ def test_a_file_of_each_release_opens_with_its_contents(path: Path, dump: Path, 
         decision = ledger.decisions(["d1"]).get("d1")
         assert decision is not None
         assert decision.transaction == sample.transaction("t1")
-        assert ledger.cases() == [sample.case("t1", is_fraud=True)]
+        assert cases_of(ledger) == [sample.case("t1", is_fraud=True)]
         unedited = [Precondition.no_edits_since(4)]
         assert ledger.append(Entry([sample.bullet("b2")], at=AT, who="ana", preconditions=unedited))[0].seq == 5
     with closing(sqlite3.connect(path)) as connection:
@@ -209,7 +209,7 @@ def test_a_checkpoint_of_the_newest_schema_is_used(path: Path) -> None:
     with SqliteLedger.open(path) as ledger:
         kept = ledger.checkpoint()
         assert kept is not None
-        assert (kept.seq, len(kept.bullets.splitlines())) == (4, 1)
+        assert (kept.header.seq, len(kept.bullets.splitlines())) == (4, 1)
         assert BulletPlaybook(ledger)._state.checkpoint() == kept
 
 

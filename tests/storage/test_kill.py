@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+from tests.storage.replaying import cases_of
 
 from acefraud.core.events import DecisionMade, OutcomeHeard
 from acefraud.storage.sqlite import SqliteLedger
@@ -92,7 +93,7 @@ def killed_after(path: Path, acknowledged: int, pause: float) -> int:
 def check(path: Path, acknowledged: int) -> None:
     with SqliteLedger.open(path, create=False) as ledger:
         events = list(ledger.read())
-        cases, remembered = ledger.cases(), ledger.remembered(len(events))
+        cases, remembered = cases_of(ledger), ledger.remembered(len(events))
     assert len(events) >= acknowledged
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert len(events) == 2 * len(cases)  # what was appended together is there together

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.storage.replaying import matches_replay
+from tests.storage.replaying import cases_of, matches_replay
 
 from acefraud.core.events import BulletCredited, Credit, EventPayload, OutcomeHeard
 from acefraud.core.outcome import Judgement, Outcome, Ruling
@@ -105,7 +105,7 @@ def test_cases_bring_the_facts_of_their_latest_decision_and_others_wait_to_be_re
         assert (undecided.facts, undecided.reader, undecided.has_text, undecided.is_fraud) == ({}, "", True, True)
         assert (given.facts, given.reader, given.has_text) == (facts_only.transaction.facts, "", False)
         assert given.time == micros_of(sample.at)
-        assert ledger.cases() == [sample.case("t1", is_fraud=True), text("decided"), text("undecided"), facts_only]
+        assert cases_of(ledger) == [sample.case("t1", is_fraud=True), text("decided"), text("undecided"), facts_only]
 
 
 def test_counters_of_an_earlier_file_are_what_its_events_say_one_by_one(path: Path) -> None:

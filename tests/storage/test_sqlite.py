@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import event
-from tests.storage.replaying import matches_replay
+from tests.storage.replaying import cases_of, matches_replay
 
 from acefraud.core.bullet import Bullet, Status
 from acefraud.core.events import BulletAdded, Event
@@ -142,8 +142,8 @@ def check_kept(path: Path) -> int:
     with SqliteLedger.open(path, read_only=True) as ledger:
         kept = ledger.checkpoint()
         assert kept is not None
-        assert kept == folded(ledger, until=kept.seq).checkpoint()
-    return kept.seq
+        assert kept == folded(ledger, until=kept.header.seq).checkpoint()
+    return kept.header.seq
 
 
 def do_something(playbook: BulletPlaybook, dice: random.Random) -> None:
@@ -366,7 +366,7 @@ def test_a_full_disk_leaves_nothing_half_written(ledger: SqliteLedger, sample: A
     event.remove(ledger._engine, "checkout", fill)
 
     assert list(ledger.read()) == written
-    assert ledger.cases() == [sample.case("t0")]
+    assert cases_of(ledger) == [sample.case("t0")]
     ledger._engine.dispose()  # the limit belongs to the connection: a new one has space again
     assert ledger.append(Entry(many, at=AT, who="ana"))[-1].seq == 50
 

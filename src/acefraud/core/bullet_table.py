@@ -54,8 +54,8 @@ def key_of(bullet_id: str) -> int:
 class RowSet:
     """Some rows of a table: as a mask for arithmetic, and as the bit set that `ConditionIndex` works with.
 
-    >>> RowSet(np.array([True, False, True])).bits, RowSet(np.array([True, False, True])).count
-    (5, 2)
+    >>> RowSet(np.array([True, False, True])).bits
+    5
     """
 
     mask: BoolArray
@@ -64,11 +64,6 @@ class RowSet:
     def bits(self) -> int:
         """Bit i for row i."""
         return int.from_bytes(np.packbits(self.mask, bitorder="little").tobytes(), "little")
-
-    @cached_property
-    def count(self) -> int:
-        """The number of rows."""
-        return int(np.count_nonzero(self.mask))
 
 
 class Wording:
@@ -141,7 +136,8 @@ class BulletTable(Mapping[str, Bullet]):
         reworded = bool(added)
         for bullet in latest.values():
             row = rows[bullet.id]
-            reworded = reworded or _reworded(bullets[row], bullet)
+            before = bullets[row]
+            reworded = reworded or (before.content, before.condition) != (bullet.content, bullet.condition)
             bullets[row] = bullet
         columns = np.empty(len(bullets), dtype=ROW)
         columns[: len(self)] = self.columns
@@ -157,9 +153,6 @@ class BulletTable(Mapping[str, Bullet]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._rows)
-
-    def __contains__(self, bullet_id: object) -> bool:
-        return bullet_id in self._rows
 
     def __getitem__(self, bullet_id: str) -> Bullet:
         return self.bullets[self._rows[bullet_id]]
@@ -192,10 +185,6 @@ class BulletTable(Mapping[str, Bullet]):
             self.cache[key] = compute()
         found: T = self.cache[key]
         return found
-
-
-def _reworded(before: Bullet, after: Bullet) -> bool:
-    return before.content != after.content or before.condition != after.condition
 
 
 def row_of(bullet: Bullet, node: int) -> tuple[int | float | bool, ...]:

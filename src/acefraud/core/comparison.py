@@ -12,8 +12,8 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from acefraud.core.arrays import BoolArray
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
 
@@ -94,24 +94,22 @@ class Test:
             return None
         return bool(COMPARE[self.op](actual, self.value))
 
-    def in_table(self, table: FactTable) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Two masks over the rows: where it is true, and where its truth is known."""
+    def in_table(self, table: FactTable) -> BoolArray:
+        """For each row of a table, whether it is true."""
+        mask: BoolArray
         if self.op in PRESENCE:
-            known = table.known(self.fact)
-            return (known if self.op is Op.KNOWN else ~known), np.ones(len(table), dtype=np.bool_)
-        if isinstance(self.value, bool):
-            flags = table.flags(self.fact)
-            known = flags >= 0
-            return flags == int(self.value), known
-        if isinstance(self.value, float):
+            mask = table.known(self.fact) == (self.op is Op.KNOWN)
+        elif isinstance(self.value, bool):
+            mask = table.flags(self.fact) == int(self.value)
+        elif isinstance(self.value, float):
             numbers = table.numbers(self.fact)
-            known = ~np.isnan(numbers)
-            return known & COMPARE[self.op](numbers, self.value), known
-        codes, names = table.categories(self.fact)
-        wanted = self.value if isinstance(self.value, tuple) else (self.value,)
-        listed = np.array([*(name in wanted for name in names), False])  # the last is for code -1
-        known = codes >= 0
-        return known & (listed[codes] != (self.op in NEGATED)), known
+            mask = ~np.isnan(numbers) & COMPARE[self.op](numbers, self.value)
+        else:
+            codes, names = table.categories(self.fact)
+            wanted = self.value if isinstance(self.value, tuple) else (self.value,)
+            listed = np.array([*(name in wanted for name in names), False])  # the last is for code -1
+            mask = (codes >= 0) & (listed[codes] != (self.op in NEGATED))
+        return mask
 
     def implies(self, other: Test) -> bool:
         """Whether the other test is true wherever this one is."""

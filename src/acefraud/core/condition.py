@@ -17,7 +17,7 @@ from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from acefraud.core.comparison import Op, Test
-from acefraud.core.condition_syntax import parse_tests
+from acefraud.core.condition_syntax import ConditionParser
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
 
@@ -55,7 +55,7 @@ class Condition:
     @classmethod
     def parse(cls, text: str) -> Condition:
         """Read the text form. Raises ValueError that says where the text stops making sense."""
-        return cls(tuple(parse_tests(text)))
+        return cls(tuple(ConditionParser(text).tests()))
 
     @property
     def facts(self) -> frozenset[str]:
@@ -75,16 +75,13 @@ class Condition:
 
     def holds(self, facts: Mapping[str, FactValue]) -> bool:
         """Whether every test is true of these facts."""
-        for test in self.tests:  # noqa: SIM110  # on the path of every decision, and a generator is slower
-            if test.on(facts) is not True:
-                return False
-        return True
+        return self.truth(facts) is True
 
     def holds_in(self, table: FactTable) -> npt.NDArray[np.bool_]:
         """For each row of a table, whether it holds."""
-        mask = self.tests[0].in_table(table)[0].copy()
+        mask = self.tests[0].in_table(table)
         for test in self.tests[1:]:
-            mask &= test.in_table(table)[0]
+            mask = mask & test.in_table(table)
         return mask
 
     def implies(self, other: Condition) -> bool:

@@ -15,12 +15,7 @@ _TOKEN = re.compile(
 _TWO_WORDS = frozenset(op.value for op in Op if " " in op)
 
 
-def parse_tests(text: str) -> Iterator[Test]:
-    """The tests of a condition in its formal syntax. Raises ValueError that says where the text stops making sense."""
-    return _Parser(text).tests()
-
-
-class _Parser:
+class ConditionParser:
     """Reads the tokens of one text from left to right. Each method takes the tokens of what it is named after."""
 
     def __init__(self, text: str) -> None:
@@ -35,6 +30,7 @@ class _Parser:
         return self._tokens[self._at - 1]
 
     def tests(self) -> Iterator[Test]:
+        """The tests of a condition. Raises ValueError that says where the text stops making sense."""
         if not self._tokens:
             raise ValueError("an empty condition")
         yield self.test()

@@ -116,56 +116,39 @@ class Ledger(Protocol):
         The row update runs under the write lock, so what it reads stays true. A case replaces the one with the same
         transaction id. Raises StoreConflict where a precondition does not hold.
         """
-        ...
 
     def last_seq(self) -> int:
         """The number of the last event; 0 where there is none."""
-        ...
 
     def read(self, after: int = 0, until: int | None = None, *, decisions: bool = True) -> Iterator[Event]:
         """The events after one number up to and including another, in order; without decisions if asked."""
-        ...
 
     def decisions(self, decision_ids: Collection[str]) -> dict[str, Decision]:
         """The recorded decisions with these ids, by id; the latest where one was recorded twice."""
-        ...
 
     def transaction_events(self, transaction_ids: Collection[str]) -> dict[str, TransactionEvents]:
         """The decisions on these transactions and their outcomes, by id. Every id has an entry."""
-        ...
 
     def history(self, bullet_id: str) -> list[Event]:
         """The events about a bullet, oldest first."""
-        ...
 
     def remembered(self, limit: int, after: int = 0) -> list[RememberedCase]:
         """The latest `limit` remembered cases after a position, in order."""
-        ...
-
-    def cases(self, limit: int | None = None) -> list[Case]:
-        """The latest `limit` remembered cases in full (`KnownCase.kept`), in order."""
-        ...
 
     def known_cases(self, transaction_ids: Collection[str]) -> dict[str, KnownCase]:
-        """The remembered cases of these transactions, by id, with their facts."""
-        ...
+        """The remembered cases of these transactions (`KnownCase.kept`), by id, with their facts."""
 
     def replace_facts(self, facts: Mapping[str, Mapping[str, FactValue]], reader: str) -> None:
         """Replace the facts of remembered cases, by transaction id. Positions stay; unknown ids are ignored."""
-        ...
 
     def rows(self) -> AbstractContextManager[RowStore]:
         """The row store as it is at one moment, for reading only."""
-        ...
 
     def checkpoint(self) -> Checkpoint | None:
         """The saved checkpoint; None where there is none, or another version wrote it."""
-        ...
 
     def save_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Replace the saved checkpoint. An older one never replaces a newer one."""
-        ...
 
     def close(self) -> None:
         """Close the store. Closing twice is harmless."""
-        ...

@@ -56,10 +56,6 @@ class Snapshot:
         rows = table.in_use(table.node(node), None if source is None else Source(source))
         return [table.bullets[row] for row in np.flatnonzero(rows.mask)]
 
-    def count(self, node: str) -> int:
-        """How many bullets of a node are not retired."""
-        return self.table.in_use(self.table.node(node)).count
-
     def calibration(self, node: str) -> Calibration | None:
         """The calibration of a node; None where nothing was learnt yet."""
         return self.calibrations.get(node)
@@ -80,10 +76,6 @@ class CaseCount:
 
     cases: int = 0
     frauds: int = 0
-
-    def plus(self, cases: int, frauds: int) -> CaseCount:
-        """The sum of both."""
-        return CaseCount(self.cases + cases, self.frauds + frauds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +113,6 @@ class Checkpoint:
     header: CheckpointHeader = field(default_factory=CheckpointHeader)
     bullets: bytes = b""
     """The bullets as lines of JSON."""
-
-    @property
-    def seq(self) -> int:
-        """The last event it includes."""
-        return self.header.seq
 
 
 class PlaybookState:
@@ -188,7 +175,7 @@ class PlaybookState:
         match payload:
             case OutcomeHeard(node=node, remembered=True, outcome=outcome):
                 before = self.learning(node)
-                new = before.unreviewed.plus(1, outcome.is_fraud)
+                new = CaseCount(before.unreviewed.cases + 1, before.unreviewed.frauds + outcome.is_fraud)
                 # Spelled out, since `replace` is slow and every outcome comes here.
                 now = LearningState(before.remembered, new, before.unwatched + 1, before.reviews, before.rereads)
             case Trained(node=node):
@@ -287,10 +274,8 @@ class PlaybookState:
         return self._changed.get(bullet_id) or self._table.get(bullet_id)
 
     def _known(self, bullet_id: str) -> Bullet:
-        bullet = self.get(bullet_id)
-        if bullet is None:
-            raise KeyError(bullet_id)
-        return bullet
+        self._count()
+        return self._changed.get(bullet_id) or self._table[bullet_id]
 
     def _replace(self, bullet_id: str, **changes: object) -> None:
         self._changed[bullet_id] = self._known(bullet_id).model_copy(update=changes)

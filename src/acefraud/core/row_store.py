@@ -11,19 +11,15 @@ class RowStore(Protocol):
 
     def get_many(self, keys: Iterable[str]) -> dict[str, bytes]:
         """The rows with these keys."""
-        ...
 
     def put_many(self, rows: Mapping[str, bytes]) -> None:
         """Insert or replace rows."""
-        ...
 
     def forget_many(self, keys: Iterable[str]) -> None:
         """Delete the rows with these keys. Missing keys are ignored."""
-        ...
 
     def clear(self) -> None:
         """Delete all rows."""
-        ...
 
 
 RowUpdate = Callable[[RowStore], None]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +11,6 @@ import numpy.typing as npt
 from acefraud.core.arrays import BoolArray, FloatArray
 from acefraud.core.transaction import FactValue
 
-T = TypeVar("T")
 Flags = npt.NDArray[np.int8]
 Codes = npt.NDArray[np.int32]
 Categories = tuple[Codes, tuple[str, ...]]
@@ -182,19 +180,12 @@ def _columns_of(rows: Sequence[Mapping[str, FactValue]]) -> Columns:
         values = [row.get(name) for row in rows]
         kinds = set(map(type, values))
         if float in kinds:
-            numbers[name] = np.array(_only(float, values, kinds), dtype=np.float64)  # None becomes NaN
+            numbers[name] = np.array([one if type(one) is float else np.nan for one in values])
         if bool in kinds:
-            flags[name] = np.array([-1 if one is None else one for one in _only(bool, values, kinds)], dtype=np.int8)
+            flags[name] = np.array([one if type(one) is bool else -1 for one in values], dtype=np.int8)
         if str in kinds:
-            categories[name] = coded(_only(str, values, kinds))
+            categories[name] = coded([one if type(one) is str else None for one in values])
     return Columns(numbers, flags, categories)
-
-
-def _only(kind: type[T], values: Sequence[FactValue | None], kinds: set[type]) -> Sequence[T | None]:
-    """The values of one type, with None in place of the others."""
-    if kinds <= {kind, type(None)}:
-        return cast(Sequence[T | None], values)
-    return [value if type(value) is kind else None for value in values]
 
 
 def coded(values: Sequence[str | None]) -> Categories:

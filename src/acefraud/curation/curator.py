@@ -19,7 +19,7 @@ from acefraud.core.events import Recalibrated, StatusChanged
 from acefraud.core.measured_text import Fit, MeasuredText
 from acefraud.errors import ConfigurationError
 from acefraud.rules.bullet_text import read_bullet
-from acefraud.storage.changes import Change, plan_edit
+from acefraud.storage.changes import Change, plan_addition, plan_edit
 from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook
 
 ROUNDING = 1e-9
@@ -65,8 +65,8 @@ class Curator:
         """Add the bullet and return its id, or None if it is a duplicate or a person retired it.
 
         A bullet that the engine itself retired is revived under its old id. If another process changes a bullet
-        meanwhile, the merge starts again. Words from a reflector or a playbook carry what was measured of them;
-        arguments given here take precedence.
+        meanwhile, the merge starts again. Words from a reflector or a playbook carry what was measured of them; details
+        given here take precedence: `condition`, `argues`, `evidence`, `weight`, `problem_types` and `status`.
         """
         return self._merge(NewBullet(content, source, why=why, **details), node, playbook, who)
 
@@ -105,7 +105,7 @@ class Curator:
         """The change on the current revision. It depends on every bullet, because any of them may be a duplicate."""
         same = self.said_already(new, node, playbook)
         if same is None:
-            added = playbook.plan_addition(new, node, who=who)
+            added = plan_addition(playbook, new, node, who=who)
             return Change(added.result, added.payloads)
         if same.status is not Status.RETIRED or same.status_by != THE_ENGINE:
             return Change(None)
@@ -162,8 +162,6 @@ class Curator:
 
     def _could_be_alike(self, text: str, others: Sequence[str]) -> list[int]:
         """The places of the others whose Indel similarity, an upper bound, reaches the threshold."""
-        if not others:
-            return []
         bound = cdist([text], others, scorer=Indel.normalized_similarity, score_cutoff=self._least_likeness, workers=1)
         return np.flatnonzero(bound[0] > 0).tolist()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from acefraud.core.decision import Decision, Reason, ReasonKind
@@ -60,14 +60,13 @@ class WithFallback(_Wrapper):
         return replace(view, verdict=verdict, reasons=(reason, *view.reasons), fallback=failure)
 
 
+@dataclass(frozen=True)
 class _Failed:
     """An agent that always fails, with the failure of another."""
 
-    waits = True
-
-    def __init__(self, model: str, failure: str) -> None:
-        self.model = model
-        self._failure = failure
+    model: str
+    failure: str
+    waits: bool = True
 
     @property
     def without_tier(self) -> _Failed:
@@ -76,7 +75,7 @@ class _Failed:
 
     async def assess(self, _: Question) -> Assessment:
         """Raise the failure."""
-        raise ModelError(self._failure)
+        raise ModelError(self.failure)
 
 
 def failing_as(decision: Decision) -> WithFallback:

@@ -46,14 +46,7 @@ class JudgedOutcome:
     def known_case(self) -> KnownCase:
         """The case to remember."""
         assert self.transaction is not None
-        case = construct_unchecked(
-            Case,
-            transaction=self.transaction,
-            is_fraud=self.outcome.is_fraud,
-            known_at=self.outcome.at,
-            difficulty="",
-            metadata={},
-        )
+        case = Case(transaction=self.transaction, is_fraud=self.outcome.is_fraud, known_at=self.outcome.at)
         return KnownCase(case, self.facts, self.reader)
 
 

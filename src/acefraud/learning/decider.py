@@ -90,7 +90,7 @@ class Decider:
             )
 
         async def decide_one(transaction: Transaction, facts: KnownFacts) -> Decision:
-            chosen = selector.select(transaction, facts.facts, snapshot, node=node, n_bullets=n_bullets)
+            (chosen,) = selector.select_many([transaction], [facts.facts], snapshot, node=node, n_bullets=n_bullets)
             view = await agent.assess(Question(transaction.text, facts.facts, chosen.bullets, calibration))
             return decision(transaction, facts, calibrated(view, snapshot.scale(node, view.model), threshold), chosen)
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from acefraud.core.arrays import IntArray
+from acefraud.core.arrays import BoolArray, IntArray
 from acefraud.core.timestamps import UNKNOWN
 from acefraud.core.transactions import Cases
 
@@ -77,7 +76,7 @@ def _until_a_label(rows: IntArray, times: IntArray, due: IntArray, first: int | 
     return rows
 
 
-def _alike(flags: npt.NDArray[np.bool_]) -> int:
+def _alike(flags: BoolArray) -> int:
     """The length of the first run of equal flags."""
     return len(flags) if (flags == flags[0]).all() else int(np.argmax(flags != flags[0]))
 

@@ -15,7 +15,7 @@ from acefraud.core.evidence import Evidence
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource
 from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import Case, Transaction, Verdict
-from acefraud.core.transactions import Transactions
+from acefraud.core.transactions import Cases, Transactions
 from acefraud.curation.curator import Curator
 from acefraud.errors import ConfigurationError, InputError
 from acefraud.learning.apply_review import refit
@@ -247,19 +247,20 @@ class Learner:
         """Learn from a whole labelled history at once. Returns the ids of the new bullets.
 
         If the mapping asks for a history, the cases get facts from it and stay remembered, together with the
-        transactions that are still ``waiting`` for their label. Without a rule the threshold stays. Use `train` with
-        a reflector on a model, which has to be awaited.
+        transactions that are still `waiting` for their label. Without a `threshold` rule the threshold stays. The other
+        options are the name of the `dataset`, its `mapping` and `progress`, which is called with the share done. Use
+        `train` with a reflector on a model, which has to be awaited.
         """
         if self._planner.waits:
             raise ConfigurationError(
                 f"the reflector is {self.reflector.model}, which has to be waited for: use `await learner.train(...)`"
             )
-        training = Training.of(cases, options, self.playbook, self.reflector, self.options.node)
+        training = Training.of(Cases.of(cases), self.playbook, self.reflector, self.options.node, **options)
         return self._reviewer.study(training, (), self.selector)
 
     async def train(self, cases: Sequence[Case], **options: Unpack[TrainingOptions]) -> list[str]:
-        """Learn from a labelled history with any reflector. Returns the ids of the new bullets."""
-        training = Training.of(cases, options, self.playbook, self.reflector, self.options.node)
+        """Learn from a labelled history with any reflector. Options and result are those of `study`."""
+        training = Training.of(Cases.of(cases), self.playbook, self.reflector, self.options.node, **options)
         if self._planner.waits:  # what a model says is measured on all that is remembered
             self.remembered()
         admitted = await self._planner.ask_about(training, self.playbook.snapshot(), self.selector)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from threading import RLock
 
 import numpy as np
-import numpy.typing as npt
 
+from acefraud.core.arrays import BoolArray, FloatArray
 from acefraud.core.calibration import OddsScale, log_odds
 from acefraud.core.decision import Decision, ProbabilityFrom
 from acefraud.core.events import DecisionMade, OddsScaled, OutcomeHeard
@@ -55,16 +55,14 @@ def fit_scale(odds: Sequence[float], labels: Sequence[bool], base_rate: float | 
     return OddsScale(level=round(level + shift - slope * centre, 6), slope=round(slope, 6), cases=len(x))
 
 
-def _newton(
-    x: npt.NDArray[np.float64], y: npt.NDArray[np.bool_], level: float, slope: float
-) -> npt.NDArray[np.float64]:
+def _newton(x: FloatArray, y: BoolArray, level: float, slope: float) -> FloatArray:
     """One Newton step, shortened so that neither level nor slope moves by more than 1."""
     p = probabilities(level + slope * x)
     error, curvature = p - y, p * (1 - p)
     cross = float(curvature @ x)
     gradient = np.array([error.sum(), error @ x + SLOPE_PRIOR * (slope - USUAL_SLOPE)])
     hessian = np.array([[curvature.sum() + 1e-9, cross], [cross, curvature @ x**2 + SLOPE_PRIOR]])
-    step: npt.NDArray[np.float64] = np.linalg.solve(hessian, gradient)
+    step: FloatArray = np.linalg.solve(hessian, gradient)
     return step * min(1.0, 1.0 / max(float(np.abs(step).max()), 1e-12))
 
 

@@ -188,7 +188,7 @@ def _summed_up(mode: Mode, decisions: Sequence[Decision], test: Cases, learner: 
         decided=np.array([decision.verdict is not Verdict.REVIEW for decision in decisions], dtype=np.bool_),
         probabilities=np.array([decision.probability for decision in decisions], dtype=np.float64),
         labels=test.labels,
-        bullets=learner.playbook.snapshot().count(learner.options.node),
+        bullets=len(learner.playbook.snapshot().for_node(learner.options.node)),
         cited=float(np.mean([len(decision.cited) for decision in decisions])) if decisions else 0.0,
         seconds=seconds,
         playbook=learner.playbook,

@@ -58,15 +58,12 @@ class Planner:
 
     waits = False
     """Whether asking waits for a model."""
+    proposed: Proposed | None = None
+    """What a model was asked so far and what became of it; None if no model reflects."""
 
     def __init__(self, engine: EmbeddedReflector, options: LearnerOptions) -> None:
         self._engine = engine
         self._options = options
-
-    @property
-    def proposed(self) -> Proposed | None:
-        """What a model was asked so far and what became of it; None if no model reflects."""
-        return None
 
     def note(self, outcomes: Sequence[JudgedOutcome]) -> None:
         """Note outcomes to ask about. The embedded engine looks at the remembered cases instead."""
@@ -115,10 +112,7 @@ class ModelPlanner(Planner):
     def __init__(self, lessons: ModelLessons, options: LearnerOptions) -> None:
         super().__init__(lessons.engine, options)
         self._lessons = lessons
-
-    @property
-    def proposed(self) -> Proposed:
-        return self._lessons.proposed
+        self.proposed = lessons.proposed
 
     def note(self, outcomes: Sequence[JudgedOutcome]) -> None:
         for known in outcomes:

@@ -6,9 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from acefraud.core.arrays import FloatArray
+from acefraud.core.arrays import BoolArray, FloatArray
 from acefraud.core.table import FactTable
 from acefraud.errors import ConfigurationError
 
@@ -59,7 +58,7 @@ class Group:
 
 def groups_of(
     scores: FloatArray,
-    labels: npt.NDArray[np.bool_],
+    labels: BoolArray,
     threshold: float,
     table: FactTable,
     *,

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-import numpy.typing as npt
 
-from acefraud.core.arrays import BoolArray, FloatArray
+from acefraud.core.arrays import BoolArray, FloatArray, IntArray
 from acefraud.errors import ConfigurationError, InputError
 from acefraud.roles.embedded.case_memory import LabelledFacts
 
@@ -131,7 +130,7 @@ def cases_for(rule: ThresholdRule, ordered: LabelledFacts, later_share: float) -
     return cases
 
 
-def _from_each_on(place: npt.NDArray[np.int64], counts: FloatArray, places: int) -> FloatArray:
+def _from_each_on(place: IntArray, counts: FloatArray, places: int) -> FloatArray:
     """The total at each position and after it, with a zero at the end."""
     there = np.bincount(place, counts, places)
     return np.concatenate([np.cumsum(there[::-1])[::-1], [0.0]])

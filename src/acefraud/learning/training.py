@@ -9,7 +9,7 @@ from typing import TypedDict
 from acefraud.core.events import Recalibrated, Trained
 from acefraud.core.ledger import KnownCase
 from acefraud.core.row_store import RowUpdate
-from acefraud.core.transaction import Case, Transaction
+from acefraud.core.transaction import Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.facts.extraction import READER
 from acefraud.learning.batch_scoring import score
@@ -56,24 +56,32 @@ class Training:
 
     @classmethod
     def of(
-        cls, cases: Sequence[Case], options: TrainingOptions, playbook: BulletPlaybook, reflector: Reflector, node: str
+        cls,
+        given: Cases,
+        playbook: BulletPlaybook,
+        reflector: Reflector,
+        node: str,
+        *,
+        dataset: str = "",
+        mapping: str = "",
+        waiting: Sequence[Transaction] = (),
+        threshold: ThresholdRule | None = None,
+        progress: Progress = lambda _: None,
     ) -> Training:
         """A history ready to learn from, with the facts that its mapping's history gives. Nothing is written."""
-        given, waiting = Cases.of(cases), Transactions.of(options.get("waiting", ()))
-        mapping, threshold = options.get("mapping", ""), options.get("threshold")
-        memory = memory_for(mapping)
-        studied = given if memory is None else memory.studied(given, waiting)
+        memory, unlabelled = memory_for(mapping), Transactions.of(waiting)
+        studied = given if memory is None else memory.studied(given, unlabelled)
         ordered = studied.in_order()
         facts = LabelledFacts.of(ordered)
         remembered = min(len(facts), reflector.memory.capacity)
         memory_change: RowUpdate | None = None
         if memory is not None:
-            memory_change = memory.filling(studied, waiting, playbook.ledger)
+            memory_change = memory.filling(studied, unlabelled, playbook.ledger)
         elif memory_for(playbook.snapshot().mapping):  # a training without a history ends the one that is kept
             memory_change = lambda rows: rows.clear()  # noqa: E731
         trained = Trained(
             node=node,
-            dataset=options.get("dataset", ""),
+            dataset=dataset,
             rows=len(given),
             frauds=int(given.labels.sum()),
             mapping=mapping,
@@ -81,7 +89,6 @@ class Training:
             remembered_frauds=int(facts.labels[len(facts) - remembered :].sum()),
         )
         threshold_cases = cases_for(threshold, facts, reflector.options.induction.later_share) if threshold else facts
-        progress = options.get("progress", lambda _: None)
         return cls(ordered, facts, trained, memory_change, threshold, threshold_cases, progress)
 
     def remember(self, playbook: BulletPlaybook) -> None:

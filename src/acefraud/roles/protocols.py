@@ -28,33 +28,26 @@ class Embedder(Protocol):
     @property
     def name(self) -> str:
         """The name that its vectors are stored under."""
-        ...
 
     @property
     def threshold(self) -> float:
         """The cosine from which two texts count as related, measured for this embedder."""
-        ...
 
     @property
     def fetches_ahead(self) -> bool:
         """Whether vectors come over a network, so that `fetch` must be called before they are needed."""
-        ...
 
     def presentable(self, text: str, facts: Facts) -> str:
         """A transaction in words that the embedder may see: its text, or its facts if it has none."""
-        ...
 
     def presentable_bullet(self, bullet: Bullet) -> str:
         """A bullet in words that the embedder may see."""
-        ...
 
     async def fetch(self, texts: Sequence[str]) -> None:
         """Load the vectors of these texts. Raises ModelError if that fails."""
-        ...
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row of length one for each text."""
-        ...
 
 
 class EmbedsInProcess:
@@ -110,21 +103,17 @@ class Agent(Protocol):
     @property
     def model(self) -> str:
         """The model that decides, or `embedded`."""
-        ...
 
     @property
     def waits(self) -> bool:
         """Whether deciding waits for a model, so that many decisions should be in flight at once."""
-        ...
 
     @property
     def without_tier(self) -> Agent:
         """The same agent without a first tier: it also decides the clear cases."""
-        ...
 
     async def assess(self, question: Question) -> Assessment:
         """Verdict, probability and reasons. Raises ModelError if it cannot decide."""
-        ...
 
 
 class Judge(Protocol):
@@ -132,11 +121,9 @@ class Judge(Protocol):
 
     async def rule(self, input_text: str, output: str, ground_truth: str | None = None) -> Judgement:
         """Correct, incorrect, or unjudged with the reason. Never raises for a failed call."""
-        ...
 
     def presentable(self, text: str, facts: Facts) -> str:
         """A transaction in words that the judge may see: its text, or its facts if it has none."""
-        ...
 
 
 class OutputJudge(Protocol):
@@ -145,15 +132,12 @@ class OutputJudge(Protocol):
     @property
     def model(self) -> str:
         """The model that judges."""
-        ...
 
     def presentable(self, text: str, facts: Facts) -> str:
         """A transaction in words that the model may see: its text, or its facts if it has none."""
-        ...
 
     async def assess_output(self, input_text: str, output: str) -> Judgement:
         """Correct or incorrect, with confidence and reason. Raises ModelError if the call fails."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,13 +187,11 @@ class Proposer(Protocol):
     @property
     def model(self) -> str:
         """The model that proposes."""
-        ...
 
     async def propose(
         self, examples: Sequence[Example], facts: Sequence[FactSummary], known: Sequence[Bullet]
     ) -> Proposal | None:
         """A heuristic that these examples teach beyond what is known; None if there is none. Raises ModelError."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,24 +97,10 @@ class HybridSelector:
     ) -> tuple[list[Bullet], list[BulletScore]]:
         """The bullets for a transaction, best first, and their scores."""
         transaction = query if isinstance(query, Transaction) else _transaction(query)
-        known = facts_of(transaction)
-        snapshot = playbook.snapshot()
-        chosen = self.select(transaction, known.facts, snapshot, node=node, n_bullets=n_bullets, source=source)
+        facts, snapshot = facts_of(transaction).facts, playbook.snapshot()
+        (chosen,) = self.select_many([transaction], [facts], snapshot, node=node, n_bullets=n_bullets, source=source)
         calibration = snapshot.calibration(node)
         return [with_measured_text(bullet, calibration) for bullet in chosen.bullets], list(chosen.scores)
-
-    def select(
-        self,
-        transaction: Transaction,
-        facts: Mapping[str, FactValue],
-        snapshot: Snapshot,
-        *,
-        node: str = DEFAULT_NODE,
-        n_bullets: int = 5,
-        source: Source | str | None = None,
-    ) -> Selection:
-        """Select for known facts, with a trace of the stages."""
-        return self.select_many([transaction], [facts], snapshot, node=node, n_bullets=n_bullets, source=source)[0]
 
     def select_many(
         self,
@@ -127,7 +113,9 @@ class HybridSelector:
         source: Source | str | None = None,
         proven_only: bool = False,
     ) -> list[Selection]:
-        """Select for many transactions at once, which is several times as fast as one by one.
+        """Select for transactions with known facts, with a trace of the stages.
+
+        Many at once are several times as fast as one by one.
 
         With `proven_only`, bullets whose condition an unknown fact leaves open are left out: the embedded engine, which
         picks for itself, could not use them. A language model may.

@@ -6,7 +6,6 @@ import random
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import count
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
@@ -40,7 +39,7 @@ class Change(Generic[T]):
     """Ids of bullets that nobody else may have added, edited or moved meanwhile; None means every bullet."""
 
 
-def plan_addition(playbook: BulletPlaybook, new: NewBullet, node: str, *, who: str, at: datetime) -> Change[str]:
+def plan_addition(playbook: BulletPlaybook, new: NewBullet, node: str, *, who: str) -> Change[str]:
     """Add a bullet under a free id. The result is the id."""
     condition, argues, claim = _read(new)
     bullet = Bullet(
@@ -57,7 +56,7 @@ def plan_addition(playbook: BulletPlaybook, new: NewBullet, node: str, *, who: s
         weight=new.weight,
         contradicts=contradicted_in(playbook.snapshot().table, node, condition, argues),
         problem_types=tuple(new.problem_types),
-        added_at=at,
+        added_at=playbook.clock(),
     )
     return Change(bullet.id, (BulletAdded(bullet=bullet, reason=new.why),), [bullet.id])
 

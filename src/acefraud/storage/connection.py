@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -120,8 +121,7 @@ def _use_wal(engine: Engine, path: Path, wait: float) -> None:
     SQLite does not wait for locks here, so this does.
     """
     deadline = time.monotonic() + wait
-    connection = engine.raw_connection()
-    try:
+    with closing(engine.raw_connection()) as connection:
         cursor = connection.cursor()
         while True:
             try:
@@ -131,8 +131,6 @@ def _use_wal(engine: Engine, path: Path, wait: float) -> None:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                     raise
                 time.sleep(_PAUSE_SECONDS)
-    finally:
-        connection.close()
     if mode != "wal":
         raise StoreError(f"playbook {path}: its disk cannot hold a write-ahead log; put it on a local disk")
 

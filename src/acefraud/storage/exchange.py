@@ -64,19 +64,14 @@ def to_markdown(exported: Exported) -> str:
 
 
 def _markdown_lines(exported: Exported) -> Iterator[str]:
-    yield f"# {_FORMAT}"
-    yield ""
+    yield from (f"# {_FORMAT}", "")
     if exported.mapping:
         yield f"- mapping: {_value(exported.mapping)}"
     for node, calibration in exported.calibrations.items():
         yield f"- {_CALIBRATION}{_value(node)}: {_value(calibration.model_dump(mode='json'))}"
     for bullet in exported.bullets:
         fields = bullet.model_dump(mode="json", exclude_defaults=True)
-        yield ""
-        yield f"## {fields.pop('id')}"
-        yield ""
-        yield f"> {_one_line(fields.pop('content'))}"
-        yield ""
+        yield from ("", f"## {fields.pop('id')}", "", f"> {_one_line(fields.pop('content'))}", "")
         for name, value in fields.items():
             yield f"- {name}: {_value(value)}"
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice, takewhile
 from threading import RLock
 
 from acefraud.core.decision import Decision
-from acefraud.core.events import BULLET_HISTORY_KINDS, DecisionMade, Event, EventPayload, OutcomeHeard
+from acefraud.core.events import BULLET_HISTORY_KINDS, DecisionMade, Event, OutcomeHeard
 from acefraud.core.ledger import Entry, KnownCase, RememberedCase, TransactionEvents
 from acefraud.core.playbook import Checkpoint
 from acefraud.core.row_store import BufferedRows, MemoryRows, RowStore
 from acefraud.core.timestamps import micros_of
-from acefraud.core.transaction import Case, FactValue
+from acefraud.core.transaction import FactValue
 from acefraud.storage.changes import conflict_with
 
 
@@ -45,21 +45,18 @@ class MemoryLedger:
                 buffer = BufferedRows(self._rows)
                 entry.rows(buffer)
                 buffer.write_to(self._rows)
-            self._index(entry.payloads)
+            for payload in entry.payloads:
+                if isinstance(payload, DecisionMade):
+                    self._decisions[payload.decision.id] = payload.decision
+                    self._transactions[payload.subject].decisions.append(payload.decision)
+                elif isinstance(payload, OutcomeHeard):
+                    self._transactions[payload.subject].outcomes.append(payload)
             for known in entry.cases:
                 self._cases_seen += 1
                 self._cases.pop(known.case.transaction.id, None)
                 self._cases[known.case.transaction.id] = self._cases_seen, replace(known, case=known.kept)
             self._events.extend(events)
         return events
-
-    def _index(self, payloads: Sequence[EventPayload]) -> None:
-        for payload in payloads:
-            if isinstance(payload, DecisionMade):
-                self._decisions[payload.decision.id] = payload.decision
-                self._transactions[payload.subject].decisions.append(payload.decision)
-            elif isinstance(payload, OutcomeHeard):
-                self._transactions[payload.subject].outcomes.append(payload)
 
     def last_seq(self) -> int:
         """The number of the last event."""
@@ -93,12 +90,18 @@ class MemoryLedger:
         with self._lock:
             newest_first = takewhile(lambda kept: kept[0] > after, reversed(self._cases.values()))
             found = list(islice(newest_first, max(0, limit)))
-        return [_remembered(seq, known) for seq, known in reversed(found)]
-
-    def cases(self, limit: int | None = None) -> list[Case]:
-        """The latest remembered cases in full."""
-        with self._lock:
-            return [known.case for _, known in islice(reversed(self._cases.values()), limit)][::-1]
+        return [
+            RememberedCase(
+                seq=seq,
+                id=known.case.transaction.id,
+                is_fraud=known.case.is_fraud,
+                time=micros_of(known.case.transaction.time),
+                has_text=bool(known.case.transaction.text),
+                reader=known.reader,
+                facts=known.facts,
+            )
+            for seq, known in reversed(found)
+        ]
 
     def known_cases(self, transaction_ids: Collection[str]) -> dict[str, KnownCase]:
         """The remembered cases of these transactions."""
@@ -126,21 +129,8 @@ class MemoryLedger:
     def save_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Replace the saved checkpoint."""
         with self._lock:
-            if self._checkpoint is None or self._checkpoint.seq <= checkpoint.seq:
+            if self._checkpoint is None or self._checkpoint.header.seq <= checkpoint.header.seq:
                 self._checkpoint = checkpoint
 
     def close(self) -> None:
         """Do nothing: there is no file."""
-
-
-def _remembered(seq: int, known: KnownCase) -> RememberedCase:
-    transaction = known.case.transaction
-    return RememberedCase(
-        seq=seq,
-        id=transaction.id,
-        is_fraud=known.case.is_fraud,
-        time=micros_of(transaction.time),
-        has_text=bool(transaction.text),
-        reader=known.reader,
-        facts=known.facts,
-    )

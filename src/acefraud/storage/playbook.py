@@ -21,14 +21,7 @@ from acefraud.core.measured_text import with_measured_text
 from acefraud.core.playbook import LearningState, PlaybookState, Snapshot
 from acefraud.core.row_store import RowUpdate
 from acefraud.core.transaction import Verdict
-from acefraud.storage.changes import (
-    Change,
-    plan_addition,
-    plan_edit,
-    plan_status_change,
-    plan_use,
-    retry_on_conflict,
-)
+from acefraud.storage.changes import Change, plan_addition, plan_edit, plan_status_change, plan_use, retry_on_conflict
 from acefraud.storage.memory import MemoryLedger
 from acefraud.storage.unit_of_work import Owner, UnitOfWork, current_owner
 
@@ -60,7 +53,7 @@ class BulletPlaybook:
 
     def __init__(self, ledger: Ledger | None = None, *, clock: Clock = system_clock) -> None:
         self.ledger: Ledger = MemoryLedger() if ledger is None else ledger
-        self._clock = clock
+        self.clock = clock
         self._editing = RLock()
         """Held while an edit is planned and written, so that threads do not compete for the ledger."""
         self._lock = RLock()
@@ -144,13 +137,12 @@ class BulletPlaybook:
         why: str = "",
         **details: Unpack[BulletDetails],
     ) -> str:
-        """Add a bullet and return its id. A condition or verdict that is not given is read from the content."""
-        new = NewBullet(content, source, why=why, **details)
-        return self.change(lambda: self.plan_addition(new, node, who=who), who=who, why=why)
+        """Add a bullet and return its id. A condition or verdict that is not given is read from the content.
 
-    def plan_addition(self, new: NewBullet, node: str, *, who: str = THE_ENGINE) -> Change[str]:
-        """The change that would add a bullet to the playbook as it is now. Nothing is written."""
-        return plan_addition(self, new, node, who=who, at=self._clock())
+        The details are `condition`, `argues`, `evidence`, `weight`, `problem_types` and `status`.
+        """
+        new = NewBullet(content, source, why=why, **details)
+        return self.change(lambda: plan_addition(self, new, node, who=who), who=who, why=why)
 
     def edit_bullet(
         self,
@@ -200,7 +192,7 @@ class BulletPlaybook:
                 change = plan()
                 if change.payloads:
                     unedited = Precondition.no_bullet_edits_since(newest, change.depends_on)
-                    self._append(Entry(change.payloads, self._clock(), who, why, [unedited]))
+                    self._append(Entry(change.payloads, self.clock(), who, why, [unedited]))
                 return change.result
 
         return retry_on_conflict(attempt)
@@ -220,7 +212,7 @@ class BulletPlaybook:
         Inside a unit of work they are written when it ends, under its preconditions too.
         """
         unit = self._own_unit()
-        entry = Entry(payloads, self._clock(), who, why, preconditions, cases, rows)
+        entry = Entry(payloads, self.clock(), who, why, preconditions, cases, rows)
         if unit is None:
             return self._append(entry)
         if who not in (THE_ENGINE, unit.who):
@@ -262,7 +254,7 @@ class BulletPlaybook:
             yield
         finally:
             del self._units[owner]
-        whole = unit.whole(self._clock(), why, unchanged)
+        whole = unit.whole(self.clock(), why, unchanged)
         if whole.payloads or whole.cases:
             self._append(whole)
 

@@ -135,17 +135,10 @@ class SqliteLedger:
 
     def remembered(self, limit: int, after: int = 0) -> list[RememberedCase]:
         """The latest remembered cases after a position."""
-        return [_remembered(row) for row in self._latest_cases(limit, after)]
-
-    def cases(self, limit: int | None = None) -> list[Case]:
-        """The latest remembered cases in full."""
-        return [self._case(row) for row in self._latest_cases(limit, 0)]
-
-    def _latest_cases(self, limit: int | None, after: int) -> list[Row[Any]]:
         query = select(cases_table).where(cases_table.c.seq > after).order_by(cases_table.c.seq.desc())
         with self._reading() as connection:
-            rows = connection.execute(query if limit is None else query.limit(max(0, limit))).all()
-        return list(reversed(rows))
+            rows = connection.execute(query.limit(max(0, limit))).all()
+        return [_remembered(row) for row in reversed(rows)]
 
     def known_cases(self, transaction_ids: Collection[str]) -> dict[str, KnownCase]:
         """The remembered cases of these transactions."""
@@ -190,11 +183,11 @@ class SqliteLedger:
         header = checkpoint.header.model_dump_json()
         with self._writing() as connection:
             kept = connection.execute(select(checkpoints.c.seq)).scalar_one_or_none()
-            if kept is None or kept <= checkpoint.seq:
+            if kept is None or kept <= checkpoint.header.seq:
                 connection.execute(delete(checkpoint_pages))
                 connection.execute(delete(checkpoints))
                 connection.execute(insert(checkpoint_pages).values(number=0, table=b"", bullets=checkpoint.bullets))
-                connection.execute(insert(checkpoints).values(id=1, seq=checkpoint.seq, body=header))
+                connection.execute(insert(checkpoints).values(id=1, seq=checkpoint.header.seq, body=header))
 
     def close(self) -> None:
         """Close the file. Closing twice is harmless."""
@@ -221,17 +214,11 @@ class SqliteLedger:
             yield from rows
 
     def _event(self, row: Row[Any]) -> Event:
-        payload = self._parsed(_PAYLOAD, row.body, f"event {row.seq}")
+        payload = _parsed(_PAYLOAD, row.body, f"playbook {self.path}: event {row.seq} cannot be read")
         return Event(seq=row.seq, at=datetime.fromisoformat(row.at), who=row.who, why=row.why, payload=payload)
 
     def _case(self, row: Row[Any]) -> Case:
-        return self._parsed(_CASE, row.body, f"the case of {row.transaction_id}")
-
-    def _parsed(self, adapter: TypeAdapter[T], body: str, name: str) -> T:
-        try:
-            return adapter.validate_json(body)
-        except ValidationError as error:
-            raise StoreError(f"playbook {self.path}: {name} cannot be read: {_first(error)}") from error
+        return _parsed(_CASE, row.body, f"playbook {self.path}: the case of {row.transaction_id} cannot be read")
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -302,18 +289,18 @@ def _remembered(row: Row[Any]) -> RememberedCase:
     )
 
 
+def _parsed(adapter: TypeAdapter[T], body: str, failure: str) -> T:
+    try:
+        return adapter.validate_json(body)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        raise StoreError(f"{failure}: {'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}") from error
+
+
 def _readable(adapter: TypeAdapter[Any], body: str, name: str) -> str:
     """The JSON, once it is sure to read back: nothing can be removed from the ledger later.
 
     The usual culprit is an infinite number, which JSON does not have and pydantic writes as null.
     """
-    try:
-        adapter.validate_json(body)
-    except ValidationError as error:
-        raise StoreError(f"{name} cannot be kept, nothing was written: {_first(error)}") from error
+    _parsed(adapter, body, f"{name} cannot be kept, nothing was written")
     return body
-
-
-def _first(error: ValidationError) -> str:
-    fault = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}"
