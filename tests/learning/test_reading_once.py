@@ -220,7 +220,7 @@ def cost_of_one_outcome(path: Path, events: int, monkeypatch: pytest.MonkeyPatch
             raise AssertionError("remembered cases were read")
 
         patch.setattr(SqliteLedger, "remembered", refused)
-        patch.setattr(SqliteLedger, "cases", refused)
+        patch.setattr(SqliteLedger, "known_cases", refused)
         with counted() as statements:
             heard = asyncio.run(learner.hear(Outcome(transaction_id=new[1].id, is_fraud=True)))
         assert not heard.already_known
