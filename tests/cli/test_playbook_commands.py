@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from acefraud import open_playbook
 from acefraud.core.bullet import MAX_CONTENT, Source, Status
 
 
@@ -98,6 +99,32 @@ def test_show_tells_condition_figures_and_claims(book: Any) -> None:
     assert "stated, not measured" in book.on_book("playbook", "show", second).out
     assert "used as prose" in book.on_book("playbook", "show", third).out
     assert book.on_book("playbook", "show", first, "--json").json["id"] == first
+
+
+def test_show_tells_the_status_with_who_set_it_and_why(book: Any) -> None:
+    first, second, _ = ids(book)
+    assert "active, set by ana: seen often" in book.on_book("playbook", "show", first).out
+    book.on_book("playbook", "retire", first, "--who", "ben", "--why", "too broad")
+    assert "retired, set by ben: too broad" in book.on_book("playbook", "show", first).out
+    book.on_book("playbook", "pin", second, "--who", "ben")
+    assert "pinned, set by ben\n" in book.on_book("playbook", "show", second).out
+
+
+def test_history_and_show_give_the_reason_of_the_bullet_before_that_of_the_unit_of_work(shell: Any) -> None:
+    with open_playbook(shell.book) as book, book.unit_of_work(why="learnt from the latest 80 outcomes"):
+        one = book.add_bullet("VPN: decline", why="the model said so")
+        book.edit_bullet(one, "VPN and an emulator: decline", why="measured again")
+        book.add_bullet("Gift cards: decline")
+        book.set_status(one, Status.CANDIDATE, why="its record has left its interval")
+    told = shell.on_book("playbook", "history", one).out.splitlines()
+    assert [line.partition("  ")[2] for line in told] == [
+        "added  by the engine  the model said so",
+        "edited  by the engine  measured again",
+        "now candidate  by the engine  its record has left its interval",
+    ]
+    assert "candidate, set by the engine: its record has left" in shell.on_book("playbook", "show", one).out
+    other = ids(shell)[1]
+    assert "learnt from the latest 80 outcomes" in shell.on_book("playbook", "history", other).out
 
 
 def test_show_tells_what_was_learnt_and_what_came_later(trained: Any) -> None:

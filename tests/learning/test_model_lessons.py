@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 import pytest
 from tests.storage.replaying import matches_replay
 
-from acefraud.core.bullet import Bullet
+from acefraud.core.bullet import Bullet, Status
 from acefraud.core.condition import Condition
+from acefraud.core.events import Reviewed, StatusChanged
 from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import Case, FactValue, Transaction, Verdict
 from acefraud.errors import BudgetExceeded, ModelMalformed, ModelTimeout, StoreConflict
@@ -20,6 +21,7 @@ from acefraud.learning.learner import Learner
 from acefraud.learning.model_lessons import ModelLessons
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.reflection_policy import ReflectionPolicy
+from acefraud.learning.review import FITTED_TO_NOTHING
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.roles.embedded.reflector import EmbeddedReflector
 from acefraud.roles.proposals import KNOWN_SHOWN, Proposals
@@ -407,6 +409,24 @@ def test_a_full_playbook_stays_within_its_limit_and_keeps_what_people_wrote() ->
         event.payload.reason for event in learner.playbook.ledger.read() if event.payload.kind == "status_changed"
     ]
     assert any("at most 2 learnt bullets" in reason for reason in reasons)
+
+
+def test_a_review_names_every_bullet_that_it_retires() -> None:
+    proposer = Scripted(lambda number: proposal(f"amount > {500 + 20 * (number % 200)} and vpn is true"))
+    options = LearnerOptions(most_bullets=2, reflect_every=10)
+    learner = learner_on(proposer, ReflectionPolicy(together=4), agent=Approves(), options=options)
+    run(learner.train(world(300)))
+    start = learner.playbook.seq
+    run(live(learner, world(150, seed=5, prefix="e")))
+    retired, reasons = list[str](), set[str]()
+    for payload in (event.payload for event in learner.playbook.ledger.read(start)):
+        if isinstance(payload, StatusChanged) and payload.status is Status.RETIRED:
+            retired.append(payload.bullet_id)
+            reasons.add(payload.reason)
+        elif isinstance(payload, Reviewed):
+            assert sorted(payload.retired) == sorted(retired)
+            retired.clear()
+    assert FITTED_TO_NOTHING in reasons
 
 
 def test_online_failures_and_budgets_do_not_stop_the_hearing() -> None:

@@ -75,32 +75,40 @@ def list_bullets(
 
 @app.command()
 def show(bullet_id: BulletArgument, playbook: PlaybookOption = None, json: JsonOption = False) -> None:
-    """Show everything about one bullet: its condition, its figures, and which of them are only claims.
+    """Show everything about one bullet: its status and why, its condition, its figures, and which are only claims.
 
     acefraud playbook show b-1f2e3d4c --playbook book.db
     """
     with existing_playbook(playbook, read_only=True) as book:
-        bullet = _bullet(book, bullet_id)
+        bullet, events = _bullet(book, bullet_id), book.ledger.history(bullet_id)
     if json:
         print_json(bullet.model_dump(mode="json"))
         return
     line(f"{bullet.id}  {bullet.status}  {bullet.source}  node {bullet.node}", style="bold")
     line(bullet.content)
+    line(f"{'status':>17}  {_status(bullet, events)}")
     for name, value in _details(bullet):
         line(f"{name:>17}  {value}")
 
 
+def _status(bullet: Bullet, events: list[Event]) -> str:
+    """The status of a bullet, who set it and why."""
+    (*_, latest) = (event for event in events if isinstance(event.payload, BulletAdded | StatusChanged))
+    set_by = f"{bullet.status}, set by {bullet.status_by or latest.who}"
+    return f"{set_by}: {reason}" if (reason := _reason(latest)) else set_by
+
+
 def _details(bullet: Bullet) -> Iterator[tuple[str, str]]:
-    yield "argues for", str(bullet.argues or "nothing that could be read")
+    yield "argues for", str(bullet.argues or "unknown")
     if bullet.condition is None:
-        yield "condition", "none could be read: it is used as prose, where it resembles the transaction"
+        yield "condition", "none could be read: it is used as prose, matched by similarity"
     else:
         yield "condition", str(bullet.condition)
         yield "as SQL", bullet.condition.to_sql()
     if bullet.evidence is not None:
         yield "learnt with", record_in_words(bullet.evidence.learnt)
         if bullet.evidence.later is not None:
-            yield "checked on others", record_in_words(bullet.evidence.later)
+            yield "on later cases", record_in_words(bullet.evidence.later)
         if bullet.evidence.first_seen and bullet.evidence.last_seen:
             yield "seen", f"{bullet.evidence.first_seen:%Y-%m-%d} to {bullet.evidence.last_seen:%Y-%m-%d}"
     if bullet.claim is not None:
@@ -138,8 +146,8 @@ def add(
             reading = read_bullet(content)
             same = NewBullet(content, condition=reading.condition, argues=reading.argues)
             existing = Curator().said_already(same, node, book)
-            where = f"{existing.id} ({existing.status}): {existing.content}" if existing else "a retired bullet"
-            raise InputError(f"the playbook already says this in {where}")
+            where = f" in {existing.id} ({existing.status}): {existing.content}" if existing else ""
+            raise InputError(f"the playbook already says this{where}")
         bullet = _bullet(book, new)
     print_result(bullet.model_dump(mode="json"), f"added {bullet.id}\n{_reading(bullet)}", json=json)
 
@@ -214,10 +222,17 @@ def history(bullet_id: BulletArgument, playbook: PlaybookOption = None, json: Js
         print_json([_event_json(event) for event in events])
         return
     for event in events:
-        what, why = {BulletAdded: "added", BulletEdited: "edited"}.get(type(event.payload), "counted"), event.why
+        what = {BulletAdded: "added", BulletEdited: "edited"}.get(type(event.payload), "counted")
         if isinstance(event.payload, StatusChanged):
-            what, why = f"now {event.payload.status}", event.payload.reason or why
-        line(f"{event.at:%Y-%m-%d %H:%M:%S}  {what}  by {event.who}  {why}".rstrip())
+            what = f"now {event.payload.status}"
+        line(f"{event.at:%Y-%m-%d %H:%M:%S}  {what}  by {event.who}  {_reason(event)}".rstrip())
+
+
+def _reason(event: Event) -> str:
+    """Why this bullet was changed, or else why everything that was written with it was."""
+    if isinstance(event.payload, BulletAdded | BulletEdited | StatusChanged):
+        return event.payload.reason or event.why
+    return event.why
 
 
 def _event_json(event: Event) -> dict[str, Any]:

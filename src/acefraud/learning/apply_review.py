@@ -18,7 +18,7 @@ from acefraud.storage.playbook import BulletPlaybook
 
 
 def apply(plan: ReviewPlan, playbook: BulletPlaybook, curator: Curator, options: LearnerOptions) -> Reviewed:
-    """Write a plan as part of the caller's step. Returns the event that sums it up, not recorded yet."""
+    """Write a plan as part of the caller's unit of work. Returns the event that sums it up, not recorded yet."""
     for bullet_id, renewed in plan.renewed.items():
         playbook.change(partial(plan_edit, playbook, bullet_id, renewed), why=renewed.why)
     for bullet_id, move in plan.moves.items():
@@ -26,14 +26,14 @@ def apply(plan: ReviewPlan, playbook: BulletPlaybook, curator: Curator, options:
     merged = curator.merge_bullets(plan.new, options.node, playbook)
     if plan.calibration is not None:
         recalibrate(playbook, plan.calibration, _all_weights(plan, merged, playbook, curator, options.node), options)
-    made_room = () if plan.fit_after is None else _fit_after(plan.fit_after, playbook, options)
+    dropped = () if plan.fit_after is None else _fit_after(plan.fit_after, playbook, options)
     return Reviewed(
         node=options.node,
         whole=plan.whole,
         cases=plan.cases,
         frauds=plan.frauds,
         added=tuple(bullet_id for bullet_id in merged if bullet_id is not None),
-        retired=(*_moved_to(plan, Status.RETIRED), *made_room),
+        retired=(*_moved_to(plan, Status.RETIRED), *dropped),
         questioned=_moved_to(plan, Status.CANDIDATE),
         revived=_moved_to(plan, Status.ACTIVE),
         declined=plan.declined,
@@ -56,20 +56,25 @@ def _all_weights(
 
 
 def _fit_after(fit: FitAfter, playbook: BulletPlaybook, options: LearnerOptions) -> tuple[str, ...]:
-    """Fit all weights, then retire the weakest bullets if there are too many. Returns the ids of those."""
-    refit(playbook, fit.engine, fit.cases, options)
+    """Fit all weights, then retire the weakest bullets if there are too many. Returns all ids it retires."""
+    without_weight = refit(playbook, fit.engine, fit.cases, options)
     moves = crowded_out(fit.cases, playbook.snapshot(), options)
     for bullet_id, move in moves.items():
         playbook.set_status(bullet_id, move.status, why=move.reason)
-    return tuple(moves)
+    return (*without_weight, *moves)
 
 
 def _moved_to(plan: ReviewPlan, status: Status) -> tuple[str, ...]:
     return tuple(bullet_id for bullet_id, move in plan.moves.items() if move.status is status)
 
 
-def refit(playbook: BulletPlaybook, engine: EmbeddedReflector, cases: LabelledFacts, options: LearnerOptions) -> None:
-    """Fit all weights and the calibration as part of the caller's step, without searching for new bullets."""
+def refit(
+    playbook: BulletPlaybook, engine: EmbeddedReflector, cases: LabelledFacts, options: LearnerOptions
+) -> tuple[str, ...]:
+    """Fit all weights and the calibration as part of the caller's unit of work, without searching for new bullets.
+
+    Returns the ids of the bullets that it retires because their weight is zero.
+    """
     bullets = [
         bullet
         for bullet in playbook.snapshot().for_node(options.node)
@@ -77,11 +82,13 @@ def refit(playbook: BulletPlaybook, engine: EmbeddedReflector, cases: LabelledFa
     ]
     fitted = engine.refit(bullets, cases)
     if fitted is None:
-        return
+        return ()
     recalibrate(playbook, fitted.calibration, fitted.weights, options)
-    for bullet in bullets:  # a bullet without weight would only take up a place in selections
-        if not by_people(bullet) and fitted.weights.get(bullet.id) == 0:
-            playbook.set_status(bullet.id, Status.RETIRED, why=FITTED_TO_NOTHING)
+    # A bullet without weight would only take up a place in selections.
+    without_weight = [bullet.id for bullet in bullets if not by_people(bullet) and fitted.weights.get(bullet.id) == 0]
+    for bullet_id in without_weight:
+        playbook.set_status(bullet_id, Status.RETIRED, why=FITTED_TO_NOTHING)
+    return tuple(without_weight)
 
 
 def recalibrate(
@@ -90,5 +97,5 @@ def recalibrate(
     """Record new weights and their calibration. The threshold stays."""
     before = playbook.snapshot().calibration(options.node)
     threshold = before.threshold if before else options.threshold
-    frame = calibration.model_copy(update={"threshold": threshold})
-    playbook.record([Recalibrated(node=options.node, calibration=frame, weights=weights)])
+    kept = calibration.model_copy(update={"threshold": threshold})
+    playbook.record([Recalibrated(node=options.node, calibration=kept, weights=weights)])
