@@ -45,7 +45,7 @@ class RememberedCase:
     """Microseconds since 1970, or `UNKNOWN`."""
     has_text: bool
     reader: str
-    """The version of the reader; empty where the text was never read, as in files of an earlier schema."""
+    """The version of the reader; empty if the text was never read, as in files of an earlier schema."""
     facts: Mapping[str, FactValue]
 
 
@@ -108,23 +108,23 @@ class Entry:
 
 
 class Ledger(Protocol):
-    """A store of events in order. Once `append` returns, the events survive the death of the process."""
+    """A store of events in order. Once `append` returns, readers see the events, and a store on disk has kept them."""
 
     def append(self, entry: Entry) -> list[Event]:
         """Write the events, the cases they bring and the row update: all of it, or nothing.
 
         The row update runs under the write lock, so what it reads stays true. A case replaces the one with the same
-        transaction id. Raises StoreConflict where a precondition does not hold.
+        transaction id. Raises StoreConflict if a precondition does not hold.
         """
 
     def last_seq(self) -> int:
-        """The number of the last event; 0 where there is none."""
+        """The number of the last event; 0 if there is none."""
 
     def read(self, after: int = 0, until: int | None = None, *, decisions: bool = True) -> Iterator[Event]:
         """The events after one number up to and including another, in order; without decisions if asked."""
 
     def decisions(self, decision_ids: Collection[str]) -> dict[str, Decision]:
-        """The recorded decisions with these ids, by id; the latest where one was recorded twice."""
+        """The recorded decisions with these ids, by id; the latest if one was recorded twice."""
 
     def transaction_events(self, transaction_ids: Collection[str]) -> dict[str, TransactionEvents]:
         """The decisions on these transactions and their outcomes, by id. Every id has an entry."""
@@ -145,7 +145,7 @@ class Ledger(Protocol):
         """The row store as it is at one moment, for reading only."""
 
     def checkpoint(self) -> Checkpoint | None:
-        """The saved checkpoint; None where there is none, or another version wrote it."""
+        """The saved checkpoint; None if there is none, or if another version wrote it."""
 
     def save_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Replace the saved checkpoint. An older one never replaces a newer one."""

@@ -1,8 +1,14 @@
 """What an outcome adds to the counters of bullets, and what a revised one takes back.
 
-If a label arrives twice: the same outcome again changes nothing and is not recorded. A different truth for the same
-transaction is recorded as a revision. Its credits first undo all that the earlier outcomes counted, then count the new
-truth, so every counter is as if only the latest truth had arrived.
+If a label arrives twice, there are three cases:
+
+- the same outcome (`Outcome.key`, or the same truth and source without id and time): it is not recorded;
+- the same truth under another id, time or source: it is recorded as a revision and counts nothing;
+- another truth: it is recorded as a revision. Its credits undo all that the earlier outcomes counted and then count the
+  new truth, so every counter is as if only this one had arrived.
+
+The latest truth is the one that arrives last, whatever its `at` says. The first truth that reaches a decision counts,
+even if the same truth was heard before the decision was made.
 """
 
 from __future__ import annotations

@@ -40,7 +40,11 @@ class OutcomeRecorder:
         transactions: Sequence[Transaction | None],
         judgement: Judgement | None = None,
     ) -> list[CreditedOutcome]:
-        """Record outcomes with their credits. `judgement` stands for that of the judge."""
+        """Record outcomes with their credits. `judgement`, if given, replaces that of the judge.
+
+        An outcome that is delivered again is not recorded; `acefraud.learning.credits` says what else may happen to a
+        label that arrives twice.
+        """
         ids = {outcome.transaction_id for outcome in outcomes}
         sources = {str(outcome.source) for outcome in outcomes}
         who = sources.pop() if len(sources) == 1 else str(OutcomeSource.LABEL)

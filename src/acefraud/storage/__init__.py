@@ -1,7 +1,7 @@
 """The ledger and the playbook, in memory or in a SQLite file. May import rules, facts, core, settings and errors.
 
 To add a store, implement the `Ledger` protocol (`core/ledger.py`), add it to `STORES` in
-`tests/storage/test_ledger_contract.py` until those tests pass, and open it in `open_playbook` below.
+`tests/storage/test_ledger_contract.py` and make those tests pass. `BulletPlaybook(MyLedger())` uses it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ __all__ = ["BulletPlaybook", "MemoryLedger", "open_playbook"]
 
 
 def open_playbook(path: str | Path, *, create: bool = True, read_only: bool = False) -> BulletPlaybook:
-    """The playbook in a file, created where it is missing unless ``create`` is False.
+    """The playbook in a SQLite file, created if it is missing unless ``create`` is False.
 
-    Raises StoreError where the file cannot be opened, StoreSchema where it is not a playbook or has a newer schema.
+    Raises StoreError if the file cannot be opened, StoreSchema if it is not a playbook or has a newer schema.
     """
     from acefraud.storage.sqlite import SqliteLedger  # noqa: PLC0415  # a playbook in memory needs no database
 
