@@ -8,7 +8,9 @@ import os
 import socket
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +25,11 @@ NAMES = """Bullet BulletPlaybook BulletScore Case Cases Cast Columns Condition C
     load_dataset open_playbook"""
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "HF_TOKEN", "AZURE_OPENAI_API_KEY")
 TRANSACTION = "Transaction: User 'john' (3 days old) attempts $2500 purchase at 3:15 AM through a VPN on an emulator"
+
+
+def test_the_version_is_the_one_that_is_built() -> None:
+    project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text("utf-8"))["project"]
+    assert acefraud.__version__ == project["version"]
 
 
 def test_the_exported_names() -> None:
