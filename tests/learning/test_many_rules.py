@@ -171,7 +171,7 @@ def test_in_a_full_book_stronger_newcomers_take_the_place_of_the_weakest() -> No
     assert bullets[pinned].status is Status.PINNED
     assert {bullets[one].status for one in mine} == {Status.ACTIVE}
     changes = [event.payload for event in playbook.ledger.read() if isinstance(event.payload, StatusChanged)]
-    reason = "the book holds at most 10 learnt bullets, and stronger ones took its place"
+    reason = "the playbook holds at most 10 learnt bullets, and stronger ones took its place"
     dropped = [change.bullet_id for change in changes if change.reason == reason]
     assert dropped
     assert not {*mine, pinned} & set(dropped)

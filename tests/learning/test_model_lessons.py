@@ -21,7 +21,7 @@ from acefraud.learning.learner import Learner
 from acefraud.learning.model_lessons import ModelLessons
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.reflection_policy import ReflectionPolicy
-from acefraud.learning.review import FITTED_TO_NOTHING
+from acefraud.learning.review import ZERO_WEIGHT
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.roles.embedded.reflector import EmbeddedReflector
 from acefraud.roles.proposals import KNOWN_SHOWN, Proposals
@@ -426,7 +426,7 @@ def test_a_review_names_every_bullet_that_it_retires() -> None:
         elif isinstance(payload, Reviewed):
             assert sorted(payload.retired) == sorted(retired)
             retired.clear()
-    assert FITTED_TO_NOTHING in reasons
+    assert ZERO_WEIGHT in reasons
 
 
 def test_online_failures_and_budgets_do_not_stop_the_hearing() -> None:

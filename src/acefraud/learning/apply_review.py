@@ -10,7 +10,7 @@ from acefraud.core.events import Recalibrated, Reviewed
 from acefraud.curation.curator import Curator
 from acefraud.learning.demotion import by_people
 from acefraud.learning.options import LearnerOptions
-from acefraud.learning.review import FITTED_TO_NOTHING, FitAfter, ReviewPlan, awaits_measurement, crowded_out
+from acefraud.learning.review import ZERO_WEIGHT, DeferredFit, ReviewPlan, awaits_measurement, crowded_out
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.roles.embedded.reflector import EmbeddedReflector
 from acefraud.storage.changes import plan_edit
@@ -26,7 +26,7 @@ def apply(plan: ReviewPlan, playbook: BulletPlaybook, curator: Curator, options:
     merged = curator.merge_bullets(plan.new, options.node, playbook)
     if plan.calibration is not None:
         recalibrate(playbook, plan.calibration, _all_weights(plan, merged, playbook, curator, options.node), options)
-    dropped = () if plan.fit_after is None else _fit_after(plan.fit_after, playbook, options)
+    dropped = () if plan.deferred_fit is None else _fit(plan.deferred_fit, playbook, options)
     return Reviewed(
         node=options.node,
         whole=plan.whole,
@@ -36,7 +36,7 @@ def apply(plan: ReviewPlan, playbook: BulletPlaybook, curator: Curator, options:
         retired=(*_moved_to(plan, Status.RETIRED), *dropped),
         questioned=_moved_to(plan, Status.CANDIDATE),
         revived=_moved_to(plan, Status.ACTIVE),
-        declined=plan.declined,
+        declined=plan.skipped,
     )
 
 
@@ -55,7 +55,7 @@ def _all_weights(
     return weights
 
 
-def _fit_after(fit: FitAfter, playbook: BulletPlaybook, options: LearnerOptions) -> tuple[str, ...]:
+def _fit(fit: DeferredFit, playbook: BulletPlaybook, options: LearnerOptions) -> tuple[str, ...]:
     """Fit all weights, then retire the weakest bullets if there are too many. Returns all ids it retires."""
     without_weight = refit(playbook, fit.engine, fit.cases, options)
     moves = crowded_out(fit.cases, playbook.snapshot(), options)
@@ -87,7 +87,7 @@ def refit(
     # A bullet without weight would only take up a place in selections.
     without_weight = [bullet.id for bullet in bullets if not by_people(bullet) and fitted.weights.get(bullet.id) == 0]
     for bullet_id in without_weight:
-        playbook.set_status(bullet_id, Status.RETIRED, why=FITTED_TO_NOTHING)
+        playbook.set_status(bullet_id, Status.RETIRED, why=ZERO_WEIGHT)
     return tuple(without_weight)
 
 

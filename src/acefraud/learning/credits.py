@@ -63,8 +63,8 @@ class CreditedOutcome:
     judged: JudgedOutcome
     event: OutcomeHeard | None
     """None if the outcome was known already."""
-    is_news: bool
-    """Whether it is the first truth of its transaction, or a different one."""
+    already_known: bool
+    """Whether its truth was heard before. If not, it is the first of its transaction, or a different one."""
 
     @property
     def teaches(self) -> bool:
@@ -92,7 +92,7 @@ def credit_outcomes(
 
 def _credited(judged: JudgedOutcome, before: Sequence[OutcomeHeard], table: BulletTable, node: str) -> CreditedOutcome:
     if _is_known(judged, before):
-        return CreditedOutcome(judged, None, is_news=False)
+        return CreditedOutcome(judged, None, already_known=True)
     truths = [event for event in before if event.outcome.source is not OutcomeSource.JUDGE]
     known = before if judged.is_opinion else truths
     first_of_a_decision = judged.decision is not None and bool(known) and known[-1].decision_id is None
@@ -108,10 +108,10 @@ def _credited(judged: JudgedOutcome, before: Sequence[OutcomeHeard], table: Bull
         outcome=judged.outcome,
         decision_id=judged.decision.id if judged.decision else None,
         judgement=judged.judgement,
-        credits=(*_taken_back(before), *credits) if news else (),
+        credits=(*_reversals(before), *credits) if news else (),
         remembered=news and judged.transaction is not None and not judged.is_opinion,
     )
-    return CreditedOutcome(judged, event, news)
+    return CreditedOutcome(judged, event, already_known=not news)
 
 
 def _is_known(judged: JudgedOutcome, before: Sequence[OutcomeHeard]) -> bool:
@@ -150,7 +150,7 @@ def _fired(table: BulletTable, facts: Mapping[str, FactValue], node: str | None)
     return [table.bullets[row].id for row in rows_in(conditions.match(facts)[1] & in_use.bits)]
 
 
-def _taken_back(before: Sequence[OutcomeHeard]) -> list[Credit]:
+def _reversals(before: Sequence[OutcomeHeard]) -> list[Credit]:
     """Credits that undo all that the earlier outcomes of a transaction have counted."""
     counted: dict[str, tuple[int, ...]] = {}
     for credit in (credit for event in before for credit in event.credits):

@@ -173,11 +173,11 @@ class Learner:
             if transaction is not None and transaction.id != outcome.transaction_id:
                 raise InputError(f"the outcome is of '{outcome.transaction_id}', the transaction is '{transaction.id}'")
         credited = await self._recorder.record(outcomes, transactions, judgement)
-        new = [one for one in credited if one.is_news and one.teaches]
+        new = [one for one in credited if one.teaches]
         reviewed = await self._reviewer.learn_if_due(new) if new else None
-        heard = [Heard(one.judged.judgement, already_known=not one.is_news) for one in credited]
+        heard = [Heard(one.judged.judgement, already_known=one.already_known) for one in credited]
         if reviewed is not None:
-            last = max(place for place, one in enumerate(credited) if one.is_news)
+            last = max(place for place, one in enumerate(credited) if not one.already_known)
             first_added = reviewed.added[0] if reviewed.added else None
             heard[last] = replace(heard[last], new_bullet=first_added, review=reviewed)
         return heard

@@ -19,11 +19,11 @@ class LearnerOptions:
     seed: int = 0
     """Seed of the selector's draws and of the samples of learning."""
     review_least: int = 10
-    """New cases of the rarer kind (usually frauds) that a review needs..."""
+    """New cases of the rarer kind (usually frauds) that a review needs at least."""
     review_share: float = 0.05
-    """...or this share of those remembered, if that is more..."""
+    """A review needs this share of those remembered, if that is more than `review_least`."""
     review_at_last: int = 2_000
-    """...but after this many outcomes it is due in any case."""
+    """After this many outcomes a review is due in any case."""
     watch_every: int = 250
     """Outcomes between two looks at the recent record of each bullet. They are cheap and retire bad bullets early."""
     recent: int = 2_000
@@ -31,7 +31,7 @@ class LearnerOptions:
     reflect_every: int = 50
     """Outcomes after which a model that reflects is asked about all waiting failures."""
     threshold: float = 0.5
-    """Probability of fraud from which on a transaction is declined, until training chooses another."""
+    """Probability of fraud at or above which a transaction is declined, until training chooses another."""
     fallback: Fallback = Fallback.ERROR
     """If a model fails to embed: an error, or bullets found by an embedded embedder and marked so."""
     most_bullets: int = 150

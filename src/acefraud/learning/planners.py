@@ -23,7 +23,7 @@ from acefraud.learning.entity_memory import directions_of
 from acefraud.learning.model_lessons import ModelLessons, Proposed
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.reflection_policy import ReflectionPolicy
-from acefraud.learning.review import FitAfter, ReviewPlan, review, review_due, watch
+from acefraud.learning.review import DeferredFit, ReviewPlan, review, review_due, watch
 from acefraud.learning.training import Training
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.roles.embedded.reflector import EmbeddedReflector
@@ -164,5 +164,5 @@ class ModelPlanner(Planner):
             moves=moves,
             renewed=renewed,
             new=tuple(ruling.new_bullet(source) for ruling in admitted),
-            fit_after=FitAfter(self._engine, cases),
+            deferred_fit=DeferredFit(self._engine, cases),
         )

@@ -25,11 +25,11 @@ from acefraud.roles.embedded.reflector import EmbeddedReflector, can_be_fitted
 from acefraud.rules.induction.boosting import Induced, Lesson
 from acefraud.storage.playbook import THE_ENGINE
 
-FITTED_TO_NOTHING = "fitted to nothing: others say it already, or it no longer holds"
-_SEVERAL = 500
+ZERO_WEIGHT = "its fitted weight is zero: other bullets cover it, or it no longer holds"
+_MANY_OUTCOMES = 500
 """Outcomes after which half as many cases of the rarer kind are enough."""
 _SLOWEST_FROM = 1_000
-"""Remembered cases from which on a review waits for the largest share of new ones."""
+"""Remembered cases at or above which a review waits for the largest share of new ones."""
 _DEMOTED = (Status.RETIRED, Status.CANDIDATE)
 
 Rule = tuple[Bullet, Condition]
@@ -37,7 +37,7 @@ K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True)
-class FitAfter:
+class DeferredFit:
     """What to fit the weights with once the new bullets are in the playbook."""
 
     engine: EmbeddedReflector
@@ -58,9 +58,9 @@ class ReviewPlan:
     weights: dict[str, float] = field(default_factory=dict)
     calibration: Calibration | None = None
     """What the weights belong to, if they are fitted already."""
-    fit_after: FitAfter | None = None
+    deferred_fit: DeferredFit | None = None
     """How the weights are fitted, if they are not."""
-    declined: str = ""
+    skipped: str = ""
     """Why nothing could be learnt; empty if something could."""
     whole: bool = True
     """Whether it searched and fitted, or only watched."""
@@ -70,18 +70,18 @@ def review_due(state: LearningState, options: LearnerOptions, least_cases: int) 
     """Whether enough outcomes have arrived since the last review, and there are at least `least_cases` cases.
 
     Cases of the rarer kind, usually frauds, teach the most. A review needs `review_least` new ones, or `review_share`
-    of those remembered. Its cost grows with the cases remembered, so it also waits for up to a quarter as many new
-    cases. After `review_at_last` outcomes it is due in any case.
+    of those remembered. Its cost grows with the cases remembered, so it also waits until up to a quarter of all cases
+    are new. After `review_at_last` outcomes it is due in any case.
     """
     new, cases = state.unreviewed, state.remembered.cases + state.unreviewed.cases
     frauds = state.remembered.frauds + new.frauds
     rarer, new_rarer = (frauds, new.frauds) if 2 * frauds <= cases else (cases - frauds, new.cases - new.frauds)
     if cases < least_cases:
         return False
-    least = options.review_least if new.cases < _SEVERAL else options.review_least / 2
+    least = options.review_least if new.cases < _MANY_OUTCOMES else options.review_least / 2
     enough = new_rarer >= max(least, options.review_share * rarer)
-    patient = new.cases >= 0.25 * cases * min(1.0, cases / _SLOWEST_FROM)
-    return (enough and patient) or new.cases >= options.review_at_last
+    waited_long_enough = new.cases >= 0.25 * cases * min(1.0, cases / _SLOWEST_FROM)
+    return (enough and waited_long_enough) or new.cases >= options.review_at_last
 
 
 def watch(cases: LabelledFacts, snapshot: Snapshot, options: LearnerOptions) -> ReviewPlan:
@@ -109,9 +109,9 @@ def review(
     """
     history = turn is None
     plan = ReviewPlan(len(cases), cases.frauds) if history else replace(watch(cases, snapshot, options), whole=True)
-    declined = engine.too_little(cases)
-    if declined:
-        return replace(plan, declined=declined)
+    skipped = engine.too_little(cases)
+    if skipped:
+        return replace(plan, skipped=skipped)
     rules = _Rules.of(snapshot, cases, options)
     induced = engine.search(
         cases,
@@ -126,7 +126,7 @@ def review(
         progress=progress,
     )
     if induced is None:
-        return replace(plan, declined="nothing was found that holds up beyond chance")
+        return replace(plan, skipped="nothing was found that holds up beyond chance")
     latest = None if history else LatestOutcomes.of(cases, options.recent)
     source = Source.OFFLINE if history else Source.ONLINE
     return _planned(plan, rules, induced, latest, most=options.most_bullets, source=source)
@@ -203,14 +203,14 @@ def _planned(
                 moves[bullet.id] = revival_of(bullet, lesson.evidence)
         elif by_people(bullet):  # bullets with the same condition share one weight: the first gets it
             weights[bullet.id] = 0.0 if condition in seen else induced.weights.get(condition, 0.0)
-        elif _stays(bullet, moves):
-            moves[bullet.id] = StatusMove(Status.RETIRED, FITTED_TO_NOTHING)
+        elif _not_retired(bullet, moves):
+            moves[bullet.id] = StatusMove(Status.RETIRED, ZERO_WEIGHT)
         seen.add(condition)
-    new, crowded_out = _within_limit(rules, lessons, weights, moves, most)
+    new, replaced = _within_limit(rules, lessons, weights, moves, most)
     return replace(
         plan,
-        moves={**moves, **crowded_out},
-        renewed={bullet_id: bullet for bullet_id, bullet in renewed.items() if bullet_id not in crowded_out},
+        moves={**moves, **replaced},
+        renewed={bullet_id: bullet for bullet_id, bullet in renewed.items() if bullet_id not in replaced},
         new=tuple(lesson.new_bullet(source) for lesson in new),
         weights=weights,
         calibration=induced.calibration,
@@ -239,7 +239,7 @@ def _renewed(bullet: Bullet, lesson: Lesson) -> NewBullet:
     return replace(renewed, content=bullet.content) if by_people(bullet) else renewed
 
 
-def _stays(bullet: Bullet, moves: Mapping[str, StatusMove]) -> bool:
+def _not_retired(bullet: Bullet, moves: Mapping[str, StatusMove]) -> bool:
     return (moves[bullet.id].status if bullet.id in moves else bullet.status) is not Status.RETIRED
 
 
@@ -254,7 +254,7 @@ def _within_limit(
     staying = [
         (bullet, condition)
         for bullet, condition in (*rules.learnt, *rules.fixed)
-        if not by_people(bullet) and _stays(bullet, moves)
+        if not by_people(bullet) and _not_retired(bullet, moves)
     ]
     if len(staying) + len(lessons) <= most:
         return list(lessons.values()), {}
@@ -280,10 +280,12 @@ def _weakest(strength: Mapping[K, float], most: int) -> list[K]:
 
 
 def _strength(weight: float, condition: Condition | None, cases: LabelledFacts) -> float:
-    """How far a bullet moves how many cases."""
+    """|weight| x sqrt(support): how far a bullet moves a case, and how many cases."""
     support = int(condition.holds_in(cases.facts).sum()) if condition is not None else 0
     return float(abs(weight) * np.sqrt(support))
 
 
 def _no_room(most: int) -> StatusMove:
-    return StatusMove(Status.RETIRED, f"the book holds at most {most} learnt bullets, and stronger ones took its place")
+    return StatusMove(
+        Status.RETIRED, f"the playbook holds at most {most} learnt bullets, and stronger ones took its place"
+    )

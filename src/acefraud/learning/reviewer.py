@@ -47,10 +47,10 @@ class Reviewer:
             depth = self.planner.due(self.playbook.learning(self.options.node))
             return None if depth is None else await self.ask_and_review(depth)
         except AcefraudError as problem:
-            declined = Reviewed(node=self.options.node, whole=True, cases=0, frauds=0, declined=str(problem))
+            given_up = Reviewed(node=self.options.node, whole=True, cases=0, frauds=0, declined=str(problem))
             with suppress(StoreError):  # the caller is told even if it cannot be written
-                self.playbook.record([declined])
-            return declined
+                self.playbook.record([given_up])
+            return given_up
 
     async def ask_and_review(self, depth: Depth) -> Reviewed | None:
         """Ask a model, if one reflects, and review the playbook with what it says."""
@@ -65,9 +65,9 @@ class Reviewer:
         except StoreConflict as conflict:
             why = f"{len(admitted)} lessons {conflict}" if admitted else str(conflict)
             cases, node = self.cases.catch_up(), self.options.node
-            declined = Reviewed(node=node, whole=False, cases=len(cases), frauds=cases.frauds, declined=why)
-            self.playbook.record([declined])
-            return declined
+            given_up = Reviewed(node=node, whole=False, cases=len(cases), frauds=cases.frauds, declined=why)
+            self.playbook.record([given_up])
+            return given_up
 
     def _review(self, depth: Depth, admitted: Admissions, *, forced: bool) -> Reviewed | None:
         self.playbook.refresh()

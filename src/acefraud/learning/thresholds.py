@@ -1,4 +1,4 @@
-"""The threshold from which on a transaction is declined, and the rules that choose it."""
+"""The threshold at or above which a transaction is declined, and the rules that choose it."""
 
 from __future__ import annotations
 

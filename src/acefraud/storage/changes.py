@@ -105,8 +105,8 @@ def bullet_in(playbook: BulletPlaybook, bullet_id: str) -> Bullet:
 def conflict_with(event: Event) -> StoreConflict:
     """The error for a write that another writer's event got ahead of."""
     what = f"{event.payload.kind} of {event.payload.subject}"
-    said = f"{event.who} wrote event {event.seq} meanwhile ({what}) at {event.at:%Y-%m-%d %H:%M:%S %Z}".rstrip()
-    return StoreConflict(said, who=event.who, at=event.at)
+    message = f"{event.who} wrote event {event.seq} meanwhile ({what}) at {event.at:%Y-%m-%d %H:%M:%S %Z}".rstrip()
+    return StoreConflict(message, who=event.who, at=event.at)
 
 
 def retry_on_conflict(attempt: Callable[[], T], attempts: int = ATTEMPTS) -> T:

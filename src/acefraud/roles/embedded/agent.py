@@ -26,7 +26,7 @@ OVERLAP = 0.5
 CLAIMED = 0.5
 """The most that a claimed figure may move a decision, in log-odds. An opinion without a figure moves half of it."""
 MEASURED_FROM = 20
-"""Outcomes from which on a bullet's own record counts as measured."""
+"""Outcomes at or above which a bullet's own record counts as measured."""
 
 
 class EmbeddedAgent:

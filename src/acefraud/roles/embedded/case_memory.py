@@ -21,7 +21,7 @@ from acefraud.rules.scorecard import score_in
 APART_SHARE = 0.2
 """Share of the cases, the latest ones, held out to check a proposed condition."""
 APART_FROM = 150
-"""Remembered cases from which on some can be held out."""
+"""Remembered cases at or above which some can be held out."""
 
 
 @dataclass(frozen=True, slots=True)
