@@ -142,7 +142,12 @@ def test_explain_adds_up_and_replays_after_learning(decided: Any) -> None:
 def test_explain_for_people_tells_stages_reasons_outcome_and_replay(decided: Any) -> None:
     learn(decided, {"transaction_id": "h0", "label": "fraud", "source": "chargeback"})
     ran = decided.on_book("explain", "h0", "--replay")
-    for words in ("Stages left: contextual", "Selected bullets", "Outcome (chargeback): DECLINE", "the same decision"):
+    for words in (
+        "Bullets left after each stage: contextual",
+        "Selected bullets",
+        "Outcome (chargeback): DECLINE",
+        "the same decision",
+    ):
         assert words in ran.out
 
 

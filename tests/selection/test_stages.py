@@ -20,7 +20,7 @@ from acefraud.selection import stages
 from acefraud.selection.bullet_stats import BulletStats
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.selection.ranking import Pick, Ranking, Shortlist, picks_of
-from acefraud.selection.stages import Candidates, Good, Request, Weights, hybrid
+from acefraud.selection.stages import Candidates, Passed, Request, Weights, hybrid
 
 NODE = "fraud_detection"
 HOLDS = Condition.parse("amount > 100")
@@ -57,7 +57,7 @@ def kept_of(
     wanted: int = 100,
     node: str = NODE,
     source: Source | None = None,
-) -> tuple[BulletTable, Good]:
+) -> tuple[BulletTable, Passed]:
     """What stages 1 and 2 leave of a table, where fraud is as common as honesty."""
     table = BulletTable.of(bullets)
     request = Request(table, table.node(node), source, 0.5, wanted)
@@ -68,7 +68,7 @@ def names(table: BulletTable, rows: Sequence[int] | IntArray) -> list[str]:
     return [table.bullets[row].id for row in rows]
 
 
-def left(table: BulletTable, good: Good) -> tuple[list[str], list[str]]:
+def left(table: BulletTable, good: Passed) -> tuple[list[str], list[str]]:
     """Those that are proven to apply, and those that may be relevant by resemblance."""
     return names(table, good.proven), names(table, good.prose)
 

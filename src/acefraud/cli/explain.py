@@ -104,7 +104,10 @@ def _print(decision: Decision, book: BulletPlaybook) -> None:
     line(f"{decision.id} on {decision.transaction.id}, playbook revision {decision.revision}, {decision.model}", "dim")
     if decision.transaction.text:
         out.print(decision.transaction.text, style="italic", markup=False, highlight=False)
-    line("\nStages left: " + " > ".join(f"{count.stage} {count.left}" for count in decision.selection.stages))
+    line(
+        "\nBullets left after each stage: "
+        + " > ".join(f"{count.stage} {count.left}" for count in decision.selection.stages)
+    )
     if decision.selection.scores:
         out.print(_scores(decision))
         for score in decision.selection.scores:

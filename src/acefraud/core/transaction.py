@@ -42,7 +42,7 @@ class Verdict(StrEnum):
 
     @classmethod
     def of(cls, is_fraud: bool) -> Verdict:
-        """The verdict that would have been right."""
+        """DECLINE if it is fraud, else APPROVE."""
         return cls.DECLINE if is_fraud else cls.APPROVE
 
 

@@ -50,17 +50,17 @@ def score(
     if selector is not None and any(bullet.condition is None for bullet in bullets):
         return _one_by_one(rows, facts, snapshot, selector, options)
     bullets = [bullet for bullet in bullets if bullet.condition is not None]
-    calibration = snapshot.calibration(options.node)
-    frame = calibration or GENERAL
+    fitted = snapshot.calibration(options.node)
+    calibration = fitted or GENERAL
     fired = fired_in([bullet.condition for bullet in bullets if bullet.condition is not None], facts)
     if selector is not None:
-        base_rate = calibration.base_rate if calibration else 0.5
+        base_rate = fitted.base_rate if fitted else 0.5  # as in a selection
         ids = rows.ids.tolist()
         fired = cited_in(selector, bullets, fired, base_rate, options.n_bullets, ids=ids, revision=snapshot.revision)
-    weights = np.array([weight_of(bullet, frame.base_rate) for bullet in bullets], dtype=np.float64)
-    margin = frame.intercept + fired @ weights
-    if frame.knowledge_scale > 0:
-        margin += frame.knowledge_scale * score_in(facts)
+    weights = np.array([weight_of(bullet, calibration.base_rate) for bullet in bullets], dtype=np.float64)
+    margin = calibration.intercept + fired @ weights
+    if calibration.knowledge_scale > 0:
+        margin += calibration.knowledge_scale * score_in(facts)
     return Scores(probabilities(margin), (fired & (weights != 0)).sum(axis=1))
 
 

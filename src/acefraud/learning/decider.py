@@ -101,9 +101,9 @@ class Decider:
         chosen = selector.select_many(
             transactions, all_facts, snapshot, node=node, n_bullets=n_bullets, proven_only=True
         )
-        frame = calibration or GENERAL.model_copy(update={"threshold": threshold})
+        used = calibration or GENERAL.model_copy(update={"threshold": threshold})
         views = [  # nobody waits, so tasks would gain nothing
-            await agent.assess(Question(transaction.text, facts.facts, picked.bullets, frame, picked.proven))
+            await agent.assess(Question(transaction.text, facts.facts, picked.bullets, used, picked.proven))
             for (transaction, facts), picked in zip(each, chosen, strict=True)
         ]
         return [decision(*one, view, picked) for one, view, picked in zip(each, views, chosen, strict=True)]

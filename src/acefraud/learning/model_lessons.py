@@ -101,18 +101,18 @@ class ModelLessons:
         self.engine.memory.add(training.facts)
         draws = np.array([self._draw(one) for one in training.facts.ids.tolist()])
         scoring, deterministic = LearnerOptions(n_bullets=options.n_bullets), selector.without_draws()
-        bullets, frame = before.for_node(options.node), before.calibration(options.node) or GENERAL
+        bullets, calibration = before.for_node(options.node), before.calibration(options.node) or GENERAL
         found, fruitless = list[Admission](), set[int]()
         for round_ in range(self.policy.rounds):
             measured = {b.id: b for b in bullets if b.condition is not None}
-            snapshot = Snapshot(bullets=measured, calibrations={scoring.node: frame})
+            snapshot = Snapshot(bullets=measured, calibrations={scoring.node: calibration})
             scores = score(cases.transactions, snapshot, deterministic, scoring, known=table).probabilities
             groups = groups_of(
-                scores, labels, frame.threshold, table, draws=draws, policy=self.policy, without=fruitless
+                scores, labels, calibration.threshold, table, draws=draws, policy=self.policy, without=fruitless
             )
             examples = [
                 [
-                    example_of(cases[row], Verdict.of(bool(scores[row] >= frame.threshold)))
+                    example_of(cases[row], Verdict.of(bool(scores[row] >= calibration.threshold)))
                     for row in (*group.rows, *group.contrast)
                 ]
                 for group in groups
@@ -127,7 +127,7 @@ class ModelLessons:
             if not new or self.proposed.stopped:
                 break
             bullets += [admission.draft(number) for number, admission in enumerate(new, len(bullets))]
-            bullets, frame = self._fitted(bullets, frame)
+            bullets, calibration = self._fitted(bullets, calibration)
             draws = np.ones(len(cases))  # correct decisions are sampled in the first round only
         return found
 
@@ -182,12 +182,12 @@ class ModelLessons:
                 new.append(admission)
         return new
 
-    def _fitted(self, bullets: Sequence[Bullet], frame: Calibration) -> tuple[list[Bullet], Calibration]:
+    def _fitted(self, bullets: Sequence[Bullet], calibration: Calibration) -> tuple[list[Bullet], Calibration]:
         refitted = self.engine.refit([bullet for bullet in bullets if bullet.condition is not None])
         if refitted is None:
-            return list(bullets), frame
+            return list(bullets), calibration
         weighed = [b.model_copy(update={"weight": refitted.weights.get(b.id, b.weight)}) for b in bullets]
-        return weighed, refitted.calibration.model_copy(update={"threshold": frame.threshold})
+        return weighed, refitted.calibration.model_copy(update={"threshold": calibration.threshold})
 
     def _draw(self, key: str) -> float:
         """A number from 0 to 1 that belongs to a case, so that a run can be repeated."""

@@ -106,5 +106,5 @@ class Training:
         rows = Transactions(cases.ids, cases.facts, times=cases.times)
         scores = score(rows, snapshot, selector.without_draws(), options, known=cases.facts)
         chosen = choose(self.threshold, scores.probabilities, cases.labels)
-        frame = (snapshot.calibration(options.node) or GENERAL).model_copy(update={"threshold": chosen})
-        playbook.record([Recalibrated(node=options.node, calibration=frame)])
+        calibration = (snapshot.calibration(options.node) or GENERAL).model_copy(update={"threshold": chosen})
+        playbook.record([Recalibrated(node=options.node, calibration=calibration)])

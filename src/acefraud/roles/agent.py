@@ -10,7 +10,7 @@ from acefraud.core.transaction import Transaction, Verdict
 from acefraud.facts.extraction import facts_of
 from acefraud.llm.client import ModelClient
 from acefraud.llm.synchronous import run_sync
-from acefraud.roles.embedded.agent import EmbeddedAgent, as_bullets, frame_of
+from acefraud.roles.embedded.agent import EmbeddedAgent, as_bullets, calibration_of
 from acefraud.roles.model.build import build_model_roles
 from acefraud.roles.protocols import Agent, Assessment, Question
 from acefraud.settings import EMBEDDED, ModelSettings
@@ -39,7 +39,7 @@ class SimpleFraudAgent:
         calibration: Calibration | None = None,
     ) -> None:
         self.bullets = as_bullets(bullets)
-        self._calibration = calibration or frame_of(bullets)
+        self._calibration = calibration or calibration_of(bullets)
         chosen = ModelSettings(agent=model, base_url=base_url, sensitive=tuple(sensitive), cache=None)
         on_model = build_model_roles(chosen, client=client).agent if chosen.uses_models else None
         self._agent: Agent = on_model or EmbeddedAgent()

@@ -48,17 +48,19 @@ def _exact_tests(words: str) -> list[Test]:
     while True:
         start = words[position : position + _START].lower()
         matches = ((phrase, phrase.regex.match(words, position)) for phrase in _phrases_beginning(start))
-        ends = [(match.end(), phrase, match) for phrase, match in matches if match and _ends(words, match.end())]
-        if not ends:
+        found = [
+            (match.end(), phrase, match) for phrase, match in matches if match and _at_end_of_test(words, match.end())
+        ]
+        if not found:
             return []
-        position, phrase, match = max(ends, key=lambda end: end[0])
+        position, phrase, match = max(found, key=lambda one: one[0])
         tests.append(phrase.test(match))
         if position == len(words):
             return tests
         position += len(" and ")
 
 
-def _ends(words: str, position: int) -> bool:
+def _at_end_of_test(words: str, position: int) -> bool:
     return position == len(words) or words.startswith(" and ", position)
 
 
@@ -94,7 +96,8 @@ _DAYS = {"minute": 1 / 1440, "hour": 1 / 24, "day": 1.0, "week": 7.0, "month": 3
 
 _START = 8
 """How many characters of the words decide which exact phrases are tried."""
-_FIXED = re.compile(r"(?:(?:[\w ',/%]|\\\W)(?![?*+{]))*")
+_FIXED_TEXT = re.compile(r"(?:(?:[\w ',/%]|\\\W)(?![?*+{]))*")
+"""The beginning of a pattern that stands for itself: plain and escaped characters that nothing repeats."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,7 @@ class _Phrase:
     @cached_property
     def opening(self) -> str:
         """The fixed text that the pattern begins with, in lower case."""
-        fixed = _FIXED.match(self.pattern)
+        fixed = _FIXED_TEXT.match(self.pattern)
         return fixed[0].replace("\\", "").lower() if fixed else ""
 
     def test(self, match: re.Match[str]) -> Test:
@@ -139,9 +142,9 @@ def _exact_phrases() -> tuple[_Phrase, ...]:
     """The phrases that `acefraud.rules.english.say` uses."""
     found: list[_Phrase] = []
     for words in (*NAMED_FACTS.values(), *HISTORY_FACTS):
-        found.extend(_said_of(_pattern(words.noun), words.name, _SHARE if words.share else _NUMBER))
-        found.extend(_number_said(words) if words.kind == "number" else _flag_said(words))
-    found.extend(_said_of(_NAME, "", _NUMBER))
+        found.extend(_generic_phrases(_pattern(words.noun), words.name, _SHARE if words.share else _NUMBER))
+        found.extend(_number_phrases(words) if words.kind == "number" else _flag_phrases(words))
+    found.extend(_generic_phrases(_NAME, "", _NUMBER))
     found.extend(_Phrase(rf"{_NAME} {word} {_NUMBER}", op) for op, word in COMPARISONS.items())
     return tuple(found)
 
@@ -164,7 +167,7 @@ def _pattern(words: str) -> str:
     return pattern
 
 
-def _said_of(noun: str, fact: str, number: str) -> Iterator[_Phrase]:
+def _generic_phrases(noun: str, fact: str, number: str) -> Iterator[_Phrase]:
     """What can be said of any fact: that it is missing or known, and that it equals a category, a flag or a figure."""
     yield _Phrase(rf"{noun} is missing", Op.MISSING, fact)
     yield _Phrase(rf"{noun} is known", Op.KNOWN, fact)
@@ -177,7 +180,7 @@ def _said_of(noun: str, fact: str, number: str) -> Iterator[_Phrase]:
     yield _Phrase(rf"{noun} is false", Op.IS, fact, False)
 
 
-def _number_said(words: FactWords) -> Iterator[_Phrase]:
+def _number_phrases(words: FactWords) -> Iterator[_Phrase]:
     for op, said in words.comparisons.items():
         before, after = said.split("{v}")
         number = _SHARE if words.share else _NUMBER
@@ -186,7 +189,7 @@ def _number_said(words: FactWords) -> Iterator[_Phrase]:
             yield _Phrase(_pattern(in_singular(said, "1")), op, words.name, 1.0)
 
 
-def _flag_said(words: FactWords) -> Iterator[_Phrase]:
+def _flag_phrases(words: FactWords) -> Iterator[_Phrase]:
     if words.true:
         for said, value in ((words.true, True), (words.false, False)):
             yield _Phrase(rf"{_pattern(said)}(?= and |$)", Op.IS, words.name, value)

@@ -50,7 +50,8 @@ def merits_in(columns: Columns, base_rate: float) -> FloatArray:
 
     Where fraud and legitimate cases are equally common these are the helpful and harmful decisions of the ACE system.
     The rarer fraud is, the more they give way to the bullet's own record, counted as if both were equally common: at
-    1 % fraud nearly every decision is right whatever a bullet said, while one that is right one time in five is gold.
+    1 % fraud nearly every decision is right whatever a bullet said, but one that is right one time in five is very
+    good.
     """
     base = min(max(base_rate, RAREST), 1 - RAREST)
     balance = 4 * base * (1 - base)

@@ -28,7 +28,7 @@ from acefraud.selection import stages
 from acefraud.selection.bullet_stats import stats_of
 from acefraud.selection.draws import key_for
 from acefraud.selection.ranking import Pick, Ranking, Shortlist, picks_of
-from acefraud.selection.stages import NO_CANDIDATES, STAGES, Candidates, Good, Request, Weights
+from acefraud.selection.stages import NO_CANDIDATES, STAGES, Candidates, Passed, Request, Weights
 from acefraud.selection.vectors import BulletVectors
 from acefraud.storage.playbook import BulletPlaybook
 
@@ -38,7 +38,7 @@ ONLY_NODE = 0
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The bullets picked, their scores in the same order, and what each stage left."""
+    """The bullets picked, their scores in the same order, and how many bullets were left after each stage."""
 
     bullets: tuple[Bullet, ...]
     scores: tuple[BulletScore, ...]
@@ -75,11 +75,13 @@ class HybridSelector:
         explore: bool = True,
     ) -> None:
         self.embedder = _embedder(embedding_model) if isinstance(embedding_model, str) else embedding_model
-        self.quality_threshold = _share("quality_threshold", quality_threshold)
+        self.quality_threshold = _checked_share("quality_threshold", quality_threshold)
         self.semantic_threshold = (
-            self.embedder.threshold if semantic_threshold is None else _share("semantic_threshold", semantic_threshold)
+            self.embedder.threshold
+            if semantic_threshold is None
+            else _checked_share("semantic_threshold", semantic_threshold)
         )
-        self.diversity_weight = _share("diversity_weight", diversity_weight)
+        self.diversity_weight = _checked_share("diversity_weight", diversity_weight)
         self.weights = Weights.of(weights)
         self.seed = seed
         self.explore = explore
@@ -134,7 +136,7 @@ class HybridSelector:
         good = [stages.quality(request, stages.contextual(request, each), self.quality_threshold) for each in facts]
         keys = [key_for(self.seed, one.id, snapshot.revision) if self.explore else None for one in transactions]
         with self._selecting:
-            prose = self._resembling(request, transactions, facts, good)
+            prose = self._semantic_matches(request, transactions, facts, good)
             picks = self._picks(request, good, prose, keys)
         settings = f"{self.settings} n={n_bullets} source={source or 'all'}"
         return [
@@ -170,12 +172,12 @@ class HybridSelector:
         query = [self.embedder.presentable(transaction.text, facts)] if in_context & ~proven else []
         return [*query, *(self.embedder.presentable_bullet(table.bullets[row]) for row in rows_in(in_context))]
 
-    def _resembling(
+    def _semantic_matches(
         self,
         request: Request,
         transactions: Sequence[Transaction],
         facts: Sequence[Mapping[str, FactValue]],
-        good: Sequence[Good],
+        good: Sequence[Passed],
     ) -> list[Candidates]:
         """Stage 3 for bullets in prose."""
         found = [NO_CANDIDATES] * len(good)
@@ -192,11 +194,11 @@ class HybridSelector:
     def _picks(
         self,
         request: Request,
-        good: Sequence[Good],
+        good: Sequence[Passed],
         prose: Sequence[Candidates],
         keys: Sequence[np.uint64 | None],
     ) -> list[list[Pick]]:
-        """Stages 3 to 5. A bullet that merely resembles never takes the place of one that is proven to apply."""
+        """Stages 3 to 5. A bullet that is only similar never takes the place of one that is proven to apply."""
         stats = stats_of(request.table, request.base_rate)
         matrix_with = partial(self._vectors.matrix, request.table)
         ranking = Ranking(stats, matrix_with, self.weights, self.diversity_weight)
@@ -211,10 +213,10 @@ class HybridSelector:
         return picks
 
     def _selection(
-        self, good: Good, resembling: int, picks: Sequence[Pick], snapshot: Snapshot, settings: str
+        self, good: Passed, similar: int, picks: Sequence[Pick], snapshot: Snapshot, settings: str
     ) -> Selection:
         bullets = tuple(snapshot.table.bullets[pick.row] for pick in picks)
-        relevant = len(good.proven) + resembling
+        relevant = len(good.proven) + similar
         left = (good.in_context, good.good, relevant, relevant, len(picks))
         trace = construct_unchecked(
             SelectionTrace,
@@ -244,17 +246,17 @@ class HybridSelector:
 
     def without_draws(self) -> HybridSelector:
         """A copy of this selector that draws nothing at random and uses no network."""
-        same = self.with_embedder(DEFAULT_EMBEDDER) if self.embedder.fetches_ahead else copy.copy(self)
-        same.explore = False
-        return same
+        clone = self.with_embedder(DEFAULT_EMBEDDER) if self.embedder.fetches_ahead else copy.copy(self)
+        clone.explore = False
+        return clone
 
     def with_embedder(self, name: str) -> HybridSelector:
         """A copy of this selector with another embedder and the threshold measured for it."""
-        same = copy.copy(self)
-        same.embedder = _embedder(name)
-        same._vectors = BulletVectors(same.embedder)
-        same.semantic_threshold = same.embedder.threshold
-        return same
+        clone = copy.copy(self)
+        clone.embedder = _embedder(name)
+        clone._vectors = BulletVectors(clone.embedder)
+        clone.semantic_threshold = clone.embedder.threshold
+        return clone
 
     @property
     def settings(self) -> str:
@@ -288,7 +290,7 @@ def _source(source: Source | str | None) -> Source | None:
         raise ConfigurationError(f"source must be one of {', '.join(Source)}, got {source!r}") from None
 
 
-def _share(name: str, value: float) -> float:
+def _checked_share(name: str, value: float) -> float:
     if not 0 <= value <= 1:
         raise ConfigurationError(f"{name} must lie between 0 and 1, got {value}")
     return value

@@ -84,20 +84,20 @@ def _batches(shortlists: Sequence[Shortlist]) -> Iterator[list[int]]:
 def _pick_batch(batch: Sequence[Shortlist], ranking: Ranking) -> list[list[Pick]]:
     stats = ranking.stats
     lengths = np.array([len(one.candidates.rows) for one in batch])
-    there: BoolArray = np.arange(lengths.max()) < lengths[:, None]
+    is_candidate: BoolArray = np.arange(lengths.max()) < lengths[:, None]
     flat = np.concatenate([one.candidates.rows for one in batch])
-    rows = np.zeros(there.shape, dtype=np.int64)
-    rows[there] = flat
-    relevance, draws = np.zeros(there.shape), np.zeros(there.shape)
-    relevance[there] = np.concatenate([one.candidates.relevance for one in batch])
-    draws[there] = _draws(batch, flat, lengths, stats)
+    rows = np.zeros(is_candidate.shape, dtype=np.int64)
+    rows[is_candidate] = flat
+    relevance, draws = np.zeros(is_candidate.shape), np.zeros(is_candidate.shape)
+    relevance[is_candidate] = np.concatenate([one.candidates.relevance for one in batch])
+    draws[is_candidate] = _draws(batch, flat, lengths, stats)
     success = stats.success[rows]
     combined = hybrid(success, relevance, draws, ranking.weights)
     places_wanted = [min(one.wanted, len(one.candidates.rows)) for one in batch]
     counts = np.array([len(one.picked) for one in batch])
     most = max(places_wanted)
     vectors, before = _vectors(batch, rows, flat, most, ranking)
-    scores = np.where(there, combined, -math.inf)
+    scores = np.where(is_candidate, combined, -math.inf)
     places, bonuses = diversity(scores, vectors, most, ranking.diversity_weight, picked=before, counts=counts)
     parts = (rows, success, relevance, draws, combined)
     each = np.arange(len(batch))[:, None]

@@ -33,7 +33,7 @@ class Weights:
 
     @classmethod
     def of(cls, given: Mapping[str, float] | None) -> Weights:
-        """These weights, with defaults for those not given. Raises ConfigurationError where they make no sense."""
+        """These weights, with defaults for those not given. Raises ConfigurationError if they make no sense."""
         try:
             weights = cls(**(given or {}))
         except TypeError:
@@ -74,15 +74,15 @@ class Candidates(NamedTuple):
 NO_CANDIDATES = Candidates(NO_ROWS, np.empty(0))
 
 
-class Good(NamedTuple):
-    """What the first two stages leave for one transaction."""
+class Passed(NamedTuple):
+    """The bullets that passed the first two stages for one transaction."""
 
     in_context: int
     good: int
     proven: IntArray
     """The rows whose condition holds."""
     prose: IntArray = NO_ROWS
-    """The rows that may be relevant by resemblance; none where enough are proven to apply."""
+    """The rows that may be relevant by similarity; none if enough are proven to apply."""
 
 
 def contextual(request: Request, facts: Mapping[str, FactValue]) -> Context:
@@ -92,8 +92,8 @@ def contextual(request: Request, facts: Mapping[str, FactValue]) -> Context:
     return Context(proven | (possible & ~index.conditioned) if request.proven_only else possible, proven)
 
 
-def quality(request: Request, context: Context, threshold: float) -> Good:
-    """Stage 2: keep the bullets with a good record. Where these are too few, a slightly worse one will do."""
+def quality(request: Request, context: Context, threshold: float) -> Passed:
+    """Stage 2: keep the bullets with a good record. If these are too few, a slightly worse one will do."""
     table, node, source = request.table, request.node, request.source
     in_context = (table.in_use(node, source).bits & context.possible).bit_count()
     good = 0
@@ -103,8 +103,8 @@ def quality(request: Request, context: Context, threshold: float) -> Good:
             break
     proven = _rows(good & context.proven, len(table))
     if len(proven) >= request.wanted:
-        return Good(in_context, good.bit_count(), proven)
-    return Good(in_context, good.bit_count(), proven, _rows(good & ~context.proven, len(table)))
+        return Passed(in_context, good.bit_count(), proven)
+    return Passed(in_context, good.bit_count(), proven, _rows(good & ~context.proven, len(table)))
 
 
 def semantic_by_proof(rows: IntArray, strength: FloatArray, threshold: float) -> Candidates:

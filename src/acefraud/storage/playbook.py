@@ -39,7 +39,7 @@ def system_clock() -> datetime:
 
 
 class BulletPlaybook:
-    """Bullets by node, with their counters. Lives in memory; `acefraud.open_playbook` keeps one in a file.
+    """Bullets by node, with their counters; in memory. `acefraud.open_playbook` opens one that is kept in a file.
 
     Threads and tasks can share one. Each process opens its own on the file.
 
@@ -57,7 +57,7 @@ class BulletPlaybook:
         self._editing = RLock()
         """Held while an edit is planned and written, so that threads do not compete for the ledger."""
         self._lock = RLock()
-        """Held while events are applied, and never while anything but a checkpoint is written."""
+        """Held while events are applied and checkpoints are saved. Events are appended to the ledger without it."""
         self._units: dict[Owner, UnitOfWork] = {}
         self._state = PlaybookState(self.ledger.checkpoint())
         self._saved_at = self._state.seq
@@ -81,7 +81,7 @@ class BulletPlaybook:
         return state.snapshot()
 
     def get_bullet(self, bullet_id: str) -> Bullet | None:
-        """The bullet with that id, retired or not; None where there is none."""
+        """The bullet with that id, retired or not; None if there is none."""
         with self._lock:
             return self._visible().get(bullet_id)
 
@@ -174,9 +174,9 @@ class BulletPlaybook:
         self.change(lambda: plan_use(self, bullet_id, is_helpful=is_helpful))
 
     def change(self, plan: Callable[[], Change[T]], *, who: str = THE_ENGINE, why: str = "") -> T:
-        """Plan a change on the newest revision and write it; plan it again where a bullet it depends on has changed.
+        """Plan a change on the newest revision and write it; plan it again if a bullet it depends on has changed.
 
-        Raises StoreConflict where other writers are faster every time. Inside a unit of work the change becomes part
+        Raises StoreConflict if other writers are faster every time. Inside a unit of work the change becomes part
         of that.
         """
         if self._own_unit() is not None:
@@ -207,7 +207,7 @@ class BulletPlaybook:
         cases: Sequence[KnownCase] = (),
         rows: RowUpdate | None = None,
     ) -> list[Event]:
-        """Write events and apply them. Raises StoreConflict, with nothing written, where a precondition does not hold.
+        """Write events and apply them. Raises StoreConflict, with nothing written, if a precondition does not hold.
 
         Inside a unit of work they are written when it ends, under its preconditions too.
         """
@@ -235,7 +235,7 @@ class BulletPlaybook:
         """Write what is recorded inside the block together when it ends, or not at all.
 
         Until then only this thread, or this task of an event loop, sees the changes. Raises StoreConflict, with
-        nothing written, where somebody else has changed the playbook since the block began, or since the event
+        nothing written, if somebody else has changed the playbook since the block began, or since the event
         ``since``. Decisions and outcomes of others do not conflict. A unit of work inside another is part of it.
         """
         outer = self._own_unit()
@@ -261,7 +261,7 @@ class BulletPlaybook:
     def run_unit_of_work(self, work: Callable[[], T], *, who: str = THE_ENGINE, why: str = "") -> T:
         """Call ``work`` in a unit of work and return what it returns; call it again after a conflict.
 
-        Raises StoreConflict where other writers are faster every time. Inside a unit of work it is called once.
+        Raises StoreConflict if other writers are faster every time. Inside a unit of work it is called once.
         """
 
         def attempt() -> T:

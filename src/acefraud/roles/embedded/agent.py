@@ -57,20 +57,20 @@ def weigh(
     Every term except the intercept is a reason, the largest first. If the first ``proven`` bullets are known to apply,
     their conditions are not checked again.
     """
-    frame = calibration or GENERAL
-    scale = frame.knowledge_scale
+    calibration = calibration or GENERAL
+    scale = calibration.knowledge_scale
     reasons = [_knowledge(point.words, scale * point.points) for point in points_for(facts)] if scale > 0 else []
     for place, bullet in enumerate(bullets):
         if fires(bullet, facts) if proven is None else place < proven or bullet.condition is None:
-            reason = _reasons.of(bullet, frame.base_rate)
+            reason = _reasons.of(bullet, calibration.base_rate)
             if reason.contribution:
                 reasons.append(reason)
     reasons.sort(key=lambda reason: (-abs(reason.contribution or 0.0), reason.text))
-    probability = sigmoid(frame.intercept + sum(reason.contribution or 0.0 for reason in reasons))
+    probability = sigmoid(calibration.intercept + sum(reason.contribution or 0.0 for reason in reasons))
     return Assessment(
-        verdict=Verdict.of(probability >= frame.threshold),
+        verdict=Verdict.of(probability >= calibration.threshold),
         probability=probability,
-        base=frame.intercept,
+        base=calibration.intercept,
         reasons=tuple(reasons),
     )
 
@@ -140,7 +140,7 @@ def _measured(frauds: int, support: int, base_rate: float) -> float:
     return OVERLAP * (log_odds(share) - log_odds(base))
 
 
-def frame_of(bullets: Sequence[str | Bullet]) -> Calibration | None:
+def calibration_of(bullets: Sequence[str | Bullet]) -> Calibration | None:
     """The calibration that the bullets carry; None if they carry none, or different ones."""
     texts = [bullet.content if isinstance(bullet, Bullet) else bullet for bullet in bullets]
     frames = {one.fit.calibration for one in texts if isinstance(one, MeasuredText) and one.fit is not None}
