@@ -95,7 +95,7 @@ class StoreError(AcefraudError):
 class StoreConflict(StoreError):
     """Another writer changed what this write depends on. Nothing was written.
 
-    `who` and `at` name the other writer and the time, where they are known.
+    `who` and `at` name the other writer and the time, if they are known.
     """
 
     def __init__(self, message: str, *, who: str = "", at: datetime | None = None) -> None:

@@ -13,9 +13,9 @@ from acefraud.core.evidence import Evidence, Record, percent
 from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import Transaction, Verdict
 from acefraud.learning.demotion import (
+    FOR_NEWCOMERS,
     LEAST_RECORD,
-    WITH_NEWCOMERS,
-    Patience,
+    SilenceLimit,
     StatusMove,
     demotion_of,
     revival_of,
@@ -94,12 +94,12 @@ def test_too_little_to_go_by_changes_nothing() -> None:
     assert after(declining().model_copy(update={"evidence": of_old}), 0, 0) is None, "among how many was not kept"
 
 
-def test_less_patience_with_newcomers() -> None:
+def test_newcomers_may_stay_silent_for_a_shorter_time() -> None:
     seen = Record(support=0, frauds=0)
     assert demotion_of(declining(), 0.1, seen, 150) is None
-    assert demotion_of(declining(), 0.1, seen, 150, WITH_NEWCOMERS) is not None
-    assert not Patience().ends(1, 9.9)
-    assert Patience().ends(1, 10.0)
+    assert demotion_of(declining(), 0.1, seen, 150, FOR_NEWCOMERS) is not None
+    assert not SilenceLimit().reached(1, 9.9)
+    assert SilenceLimit().reached(1, 10.0)
 
 
 def test_a_revival_says_what_was_measured_and_who_had_retired_it() -> None:

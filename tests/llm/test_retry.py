@@ -18,7 +18,7 @@ from acefraud.errors import (
     ModelUnavailable,
 )
 from acefraud.llm.call import Call, Reply, Role
-from acefraud.llm.retry import MOST_PATIENCE, Retry
+from acefraud.llm.retry import LONGEST_RETRY_AFTER, Retry
 
 CALL = Call(role=Role.JUDGE, model="openai:gpt-4o-mini")
 
@@ -98,7 +98,7 @@ def test_retries_respect_retry_after() -> None:
 
 
 def test_a_very_long_retry_after_ends_the_retries() -> None:
-    error = ModelRateLimited("many", retry_after=MOST_PATIENCE + 1)
+    error = ModelRateLimited("many", retry_after=LONGEST_RETRY_AFTER + 1)
     caller, slept, end = sent([error])
     assert end is error
     assert caller.sent == 1

@@ -44,7 +44,7 @@ class Claim(BaseModel, frozen=True, extra="forbid"):
 
 
 class Bullet(BaseModel, frozen=True, extra="forbid"):
-    """A heuristic in English, with its condition and its measured evidence where there are any.
+    """A heuristic in English, with its condition and its measured evidence if there are any.
 
     >>> bullet = Bullet(id="b1", content="VPN and a new device: decline", helpful_count=3, harmful_count=1)
     >>> bullet.get_success_rate()
@@ -106,7 +106,7 @@ class Bullet(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def shown(self) -> str:
-        """The content, with the remark where there is one."""
+        """The content, with the remark if there is one."""
         return f"{self.content} {self.remark}".rstrip()
 
 

@@ -158,11 +158,11 @@ class BulletTable(Mapping[str, Bullet]):
         return self.bullets[self._rows[bullet_id]]
 
     def row(self, bullet_id: str) -> int:
-        """The row of a bullet. KeyError where there is none of that id."""
+        """The row of a bullet. KeyError if there is none of that id."""
         return self._rows[bullet_id]
 
     def node(self, name: str) -> int | None:
-        """The number of a node in the columns; None where it has no bullet."""
+        """The number of a node in the columns; None if it has no bullet."""
         return self._nodes.get(name)
 
     def in_use(self, node: int | None, source: Source | None = None) -> RowSet:

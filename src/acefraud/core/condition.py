@@ -2,7 +2,7 @@
 
 A condition has one text form (`str(condition)`), which parses back to an equal condition. It can also be said in
 English, printed as SQL, and evaluated on the facts of one transaction or on a table. A test on an unknown fact is
-neither true nor false; a condition *holds* only where every test is true.
+neither true nor false; a condition *holds* only if every test is true.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class ProbabilityFrom(StrEnum):
 
 
 class Reason(BaseModel, frozen=True, extra="forbid"):
-    """One reason for a decision and its contribution in log-odds of fraud, where that is known."""
+    """One reason for a decision and its contribution in log-odds of fraud, if that is known."""
 
     kind: ReasonKind
     text: str
@@ -40,7 +40,7 @@ class Reason(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def amount(self) -> str:
-        """The contribution as text; blank where it is unknown.
+        """The contribution as text; blank if it is unknown.
 
         >>> Reason(kind=ReasonKind.MODEL, text="a VPN", contribution=None).amount, len("+0.25")
         ('     ', 5)
@@ -54,7 +54,7 @@ class CallUsage(BaseModel, frozen=True, extra="forbid"):
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = None
-    """US dollars; None where the price is unknown."""
+    """US dollars; None if the price is unknown."""
     cached: bool = False
     """Whether the reply came from the cache."""
 
@@ -112,9 +112,9 @@ class Decision(BaseModel, frozen=True, extra="forbid"):
     model: str = "embedded"
     probability_from: ProbabilityFrom = ProbabilityFrom.FITTED
     odds: float | None = None
-    """Log-odds of the two verdict tokens, where the model gave them."""
+    """Log-odds of the two verdict tokens, if the model gave them."""
     prompt: str = ""
-    """Name and version of the prompt, where a model decided."""
+    """Name and version of the prompt, if a model decided."""
     usage: CallUsage | None = None
     fallback: str = ""
     """Why the configured model did not decide."""

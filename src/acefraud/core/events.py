@@ -55,7 +55,7 @@ class BulletAdded(_Payload):
 
 
 class BulletEdited(_BulletPayload):
-    """A bullet was rewritten. Its counters stay; its record starts again where the condition changed."""
+    """A bullet was rewritten. Its counters stay; its record starts again if the condition changed."""
 
     kind: Literal["bullet_edited"] = "bullet_edited"
     content: str = Field(min_length=1, max_length=MAX_CONTENT)
@@ -170,7 +170,7 @@ class Reviewed(_NodePayload):
 
     kind: Literal["reviewed"] = "reviewed"
     whole: bool
-    """True where rules were searched and fitted, False where only the recent record of each bullet was checked."""
+    """True if rules were searched and fitted, False if only the recent record of each bullet was checked."""
     cases: int
     frauds: int
     added: tuple[str, ...] = ()
@@ -179,7 +179,7 @@ class Reviewed(_NodePayload):
     """Bullets that became candidates again."""
     revived: tuple[str, ...] = ()
     declined: str = ""
-    """Why nothing was learnt, where nothing was."""
+    """Why nothing was learnt, if nothing was."""
 
 
 class Reread(_NodePayload):

@@ -56,7 +56,7 @@ class Record(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def precision(self) -> float | None:
-        """The share of fraud where the condition held; None where it never did."""
+        """The share of fraud where the condition held; None if it never did."""
         return self.frauds / self.support if self.support else None
 
     @property
@@ -84,7 +84,7 @@ class Evidence(BaseModel, frozen=True, extra="forbid"):
     """The measured record of a condition beside the base rate: on the cases it was learnt from, and on later ones.
 
     The best of thousands of candidates looks better than it is on the cases it was picked on. So the record on
-    other cases (later ones, where times are known) is shown as soon as there are enough of them.
+    other cases (later ones, if times are known) is shown as soon as there are enough of them.
 
     >>> evidence = Evidence(learnt=Record(support=50, frauds=47), base_rate=0.2)
     >>> evidence.in_words()
@@ -97,7 +97,7 @@ class Evidence(BaseModel, frozen=True, extra="forbid"):
     base_rate: float
     later: Record | None = None
     cases: int = 0
-    """How many cases the shown record was measured on, whether the condition held or not; 0 where unknown."""
+    """How many cases the shown record was measured on, whether the condition held or not; 0 if unknown."""
     spread: float = 1.0
     """Widens the interval beyond chance, for the bias of searching and for drift."""
     first_seen: datetime | None = None
@@ -117,7 +117,7 @@ class Evidence(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def shown(self) -> Record:
-        """The record on later cases where there are enough of them, else the learnt one."""
+        """The record on later cases if there are enough of them, else the learnt one."""
         return self.later if self.later is not None and self.later.support >= ENOUGH_TO_SHOW else self.learnt
 
     def in_words(self) -> str:

@@ -56,5 +56,5 @@ class Judgement(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def is_correct(self) -> bool | None:
-        """True, False, or None where it was not judged."""
+        """True, False, or None if it was not judged."""
         return None if self.ruling is Ruling.UNJUDGED else self.ruling is Ruling.CORRECT

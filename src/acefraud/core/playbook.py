@@ -57,11 +57,11 @@ class Snapshot:
         return [table.bullets[row] for row in np.flatnonzero(rows.mask)]
 
     def calibration(self, node: str) -> Calibration | None:
-        """The calibration of a node; None where nothing was learnt yet."""
+        """The calibration of a node; None if nothing was learnt yet."""
         return self.calibrations.get(node)
 
     def scale(self, node: str, model: str) -> OddsScale | None:
-        """The scale of a model's verdict odds at a node; None where it was never fitted."""
+        """The scale of a model's verdict odds at a node; None if it was never fitted."""
         return self.scales.get(_scale_key(node, model))
 
 

@@ -64,7 +64,7 @@ class Transactions(_RowSequence[Transaction]):
         texts: Sequence[str] | None = None,
         entities: Mapping[str, Categories] | None = None,
     ) -> None:
-        """``texts`` is None where no row has one."""
+        """``texts`` is None if no row has one."""
         self.ids = ids
         self.facts = facts
         self.times = np.full(len(ids), UNKNOWN, dtype=np.int64) if times is None else times
@@ -242,7 +242,7 @@ class Cases(_RowSequence[Case]):
         return same
 
     def in_order(self) -> Cases:
-        """The cases by time where every one has a time, else as they are. The sort is stable."""
+        """The cases by time if every one has a time, else as they are. The sort is stable."""
         times = self.transactions.times
         if not self.transactions.timed or bool((np.diff(times) >= 0).all()):
             return self
@@ -265,7 +265,7 @@ class Cases(_RowSequence[Case]):
 
 
 def _joined(parts: Sequence[Sequence[Any] | None], counts: Sequence[int], missing: object) -> Sequence[Any] | None:
-    """The values of all parts; None where no part has any."""
+    """The values of all parts; None if no part has any."""
     if all(part is None for part in parts):
         return None
     filled = [[missing] * count if part is None else part for part, count in zip(parts, counts, strict=True)]

@@ -38,7 +38,7 @@ class Assembly:
     table: Table
     mapping: SchemaMapping
     ids: Ids = field(init=False)
-    """None where a row has no id, which is then bad."""
+    """None if a row has no id, which is then bad."""
     times: IntArray = field(init=False)
     known_at: IntArray = field(init=False)
     labels: Flags = field(init=False)

@@ -41,7 +41,7 @@ _Cells = tuple[list[FactValue | None], BadCells]
 
 
 def find_kind(column: Column, fact: str, *, typed: bool) -> Kind | None:
-    """What a column holds; None where a JSON column mixes types and each cell keeps its own.
+    """What a column holds; None if a JSON column mixes types and each cell keeps its own.
 
     A fact that the engine knows by name keeps its kind if at least half of the cells can be read so: ``1`` for a VPN
     is a flag.

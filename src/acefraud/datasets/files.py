@@ -75,7 +75,7 @@ def _require_utf8(data: bytes, label: str, *, header: bool, by_line: bool) -> No
 
 
 def _read_csv(data: bytes, name: str, separator: str) -> Table:
-    """Every cell as text: with polars where the file is regular, row by row where it is not.
+    """Every cell as text: with polars if the file is regular, row by row if it is not.
 
     Polars fills a short row with nulls, which would turn a cut-off line into a row without a label. So the lengths of
     all rows are checked first.
@@ -103,7 +103,7 @@ def _csv_header(data: bytes, name: str, separator: str) -> list[str]:
 
 
 def _regular_csv(data: bytes, header: list[str], height: int, separator: str) -> pl.DataFrame | None:
-    """None where polars and the CSV reader disagree about what a row is, as with a stray quote inside a cell."""
+    """None if polars and the CSV reader disagree about what a row is, as with a stray quote inside a cell."""
     try:
         frame = pl.read_csv(data, separator=separator, infer_schema=False)
     except pl.exceptions.PolarsError:
@@ -250,7 +250,7 @@ def _is_unicode(row: dict[str, Any]) -> bool:
 
 
 def _json_column(name: str, values: list[Any]) -> Column:
-    """A series where one type fits all, so that it can be read column-wise; else the cells as they are."""
+    """A series if one type fits all, so that it can be read column-wise; else the cells as they are."""
     types = {type(value) for value in values} - {type(None)}
     if len(types) != 1:
         return values

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 Column: TypeAlias = "pl.Series | list[Any]"
-"""A series where all cells have one type; a plain list where a JSON file mixes types in one column."""
+"""A series if all cells have one type; a plain list if a JSON file mixes types in one column."""
 
 FACTS = "facts."
 """Prefix of the columns that come from a row's own ``facts`` object, so that an error can name the place."""
@@ -53,11 +53,11 @@ class Table:
     columns: dict[str, Column]
     rows: Sequence[int]
     typed: bool
-    """False where every cell came as text, so that numbers and flags have to be recognised."""
+    """False if every cell came as text, so that numbers and flags have to be recognised."""
     bad: tuple[BadRow, ...] = ()
     metadata: Sequence[dict[str, Any]] = ()
     open_ended: bool = False
-    """True where a column may be absent only because no row happened to have it (JSON)."""
+    """True if a column may be absent only because no row happened to have it (JSON)."""
 
     @property
     def height(self) -> int:

@@ -22,7 +22,7 @@ LEAST_RECORD = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class SilenceLimit:
     """How long a bullet may stay silent."""
 
     least_expected: float = 10.0
@@ -30,13 +30,13 @@ class Patience:
     silent: float = 0.1
     """At or below this share of what was expected, a pattern has stopped."""
 
-    def ends(self, seen: int, expected: float) -> bool:
+    def reached(self, seen: int, expected: float) -> bool:
         """Whether so little was seen of what was expected that the pattern has stopped."""
         return expected >= self.least_expected and seen <= self.silent * expected
 
 
-WITH_BULLETS = Patience()
-WITH_NEWCOMERS = Patience(least_expected=5.0, silent=0.2)
+FOR_BULLETS = SilenceLimit()
+FOR_NEWCOMERS = SilenceLimit(least_expected=5.0, silent=0.2)
 """Stricter for new bullets: otherwise a pattern that just ended would be learnt again from older cases."""
 
 
@@ -49,7 +49,7 @@ class StatusMove:
 
 
 def demotion_of(
-    bullet: Bullet, base_rate: float, recent: Record, among: int, patience: Patience = WITH_BULLETS
+    bullet: Bullet, base_rate: float, recent: Record, among: int, limit: SilenceLimit = FOR_BULLETS
 ) -> StatusMove | None:
     """What the latest `among` outcomes, with the bullet's `recent` record on them, mean for a bullet.
 
@@ -73,7 +73,7 @@ def demotion_of(
     words = f"of the latest {among:,} outcomes: {record_in_words(recent)}"
     if enough and ((high < base_rate) if declines else (low > base_rate)):
         return StatusMove(Status.RETIRED, f"{words}, against {bullet.argues} at {percent(base_rate)} overall")
-    ended = _ended(bullet.argues, bullet.evidence, recent, among, patience)
+    ended = _ended(bullet.argues, bullet.evidence, recent, among, limit)
     if ended is not None or not enough or bullet.status is Status.CANDIDATE:
         return ended
     if (high < learnt_low) if declines else (low > learnt_high):
@@ -81,15 +81,15 @@ def demotion_of(
     return None
 
 
-def _ended(argues: Verdict, evidence: Evidence, recent: Record, among: int, patience: Patience) -> StatusMove | None:
+def _ended(argues: Verdict, evidence: Evidence, recent: Record, among: int, limit: SilenceLimit) -> StatusMove | None:
     """Retired if the pattern has stopped: it no longer occurs, or it no longer comes with fraud."""
     if not evidence.cases:
         return None
     times, frauds = (among * count / evidence.cases for count in (evidence.shown.support, evidence.shown.frauds))
     held = f"held on {recent.support} of the latest {among:,} outcomes"
-    if patience.ends(recent.support, times):
+    if limit.reached(recent.support, times):
         return StatusMove(Status.RETIRED, f"{held}, where {times:.0f} would be usual")
-    if argues is Verdict.DECLINE and patience.ends(recent.frauds, frauds):
+    if argues is Verdict.DECLINE and limit.reached(recent.frauds, frauds):
         reason = f"{held}, {recent.frauds} of them fraud, where {frauds:.0f} frauds would be usual"
         return StatusMove(Status.RETIRED, reason)
     return None
@@ -136,16 +136,16 @@ class LatestOutcomes:
         whole = Record(support=learnt.support + later.support, frauds=learnt.frauds + later.frauds)
         evidence = lesson.evidence.model_copy(update={"learnt": whole, "later": None, "cases": among})
         bullet = Bullet(id="new", content=str(lesson.condition), argues=lesson.argues, evidence=evidence)
-        return self._demotion_of(bullet, lesson.condition, WITH_NEWCOMERS) is None
+        return self._demotion_of(bullet, lesson.condition, FOR_NEWCOMERS) is None
 
     def _demotion_of(
-        self, bullet: Bullet, condition: Condition, patience: Patience = WITH_BULLETS
+        self, bullet: Bullet, condition: Condition, limit: SilenceLimit = FOR_BULLETS
     ) -> StatusMove | None:
         """What all of the outcomes mean, or else their later half, where a frequent pattern shows its end sooner."""
         mask, labels = condition.holds_in(self.facts.facts), self.facts.labels
         for first in (0, len(labels) // 2):
             fired, truth = mask[first:], labels[first:]
-            move = demotion_of(bullet, float(truth.mean()), record_of(fired, truth), len(truth), patience)
+            move = demotion_of(bullet, float(truth.mean()), record_of(fired, truth), len(truth), limit)
             if move is not None:
                 return move
         return None

@@ -13,7 +13,7 @@ OUTAGES = (ModelTimeout, ModelRateLimited, ModelUnavailable)
 """Failures of the server rather than of the call: the same call may succeed later."""
 JITTER = 0.5
 """The random share of each wait, so that many callers do not come back at the same moment."""
-MOST_PATIENCE = 120.0
+LONGEST_RETRY_AFTER = 120.0
 """Give up at once if the server asks for a longer wait than this, in seconds."""
 
 
@@ -45,7 +45,7 @@ class Retry(Wrapper):
                 return await self._caller.send(call)
             except OUTAGES as error:
                 retry_after = error.retry_after or 0.0
-                if attempt >= self._attempts or retry_after > MOST_PATIENCE:
+                if attempt >= self._attempts or retry_after > LONGEST_RETRY_AFTER:
                     raise
                 wait = max(self._wait_after(attempt), retry_after)
             attempt += 1

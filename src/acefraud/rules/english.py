@@ -119,7 +119,7 @@ def _figure(words: FactWords | None, value: float) -> str:
 
 
 def spoken_name(fact: str) -> str:
-    """A column name, in backticks where it could be taken for an ordinary word."""
+    """A column name, in backticks if it could be taken for an ordinary word."""
     shown = visible(fact)[:MOST_OF_A_VALUE]
     if shown != fact:
         return f"`{shown}`…"

@@ -117,7 +117,7 @@ def _draws(batch: Sequence[Shortlist], rows: IntArray, lengths: IntArray, stats:
 def _vectors(
     batch: Sequence[Shortlist], rows: IntArray, needed: IntArray, wanted: int, ranking: Ranking
 ) -> tuple[Vectors, list[Vectors]]:
-    """The vectors of candidates, and of those picked before; nothing where a single pick differs from nobody."""
+    """The vectors of candidates, and of those picked before; nothing if a single pick differs from nobody."""
     most = max(len(one.picked) for one in batch)
     if wanted == 1 and not most:
         return np.zeros((*rows.shape, 0), dtype=np.float32), []

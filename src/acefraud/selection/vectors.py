@@ -23,7 +23,7 @@ class BulletVectors:
     def matrix(self, table: BulletTable, rows: IntArray) -> Vectors:
         """A row for each bullet, in which at least these rows, one or more, are filled."""
         filled, matrix = self._matrices.get(table.wording) or (np.zeros(len(table), dtype=np.bool_), None)
-        # What comes over a network is asked for only where it is needed.
+        # What comes over a network is asked for only if it is needed.
         missing = rows[~filled[rows]] if self._embedder.fetches_ahead else np.flatnonzero(~filled)
         if len(missing) or matrix is None:
             missing = np.unique(missing)

@@ -81,7 +81,7 @@ def plan_edit(playbook: BulletPlaybook, bullet_id: str, new: NewBullet) -> Chang
 
 
 def plan_status_change(playbook: BulletPlaybook, bullet_id: str, status: Status, why: str) -> Change[None]:
-    """Change the status of a bullet; nothing where it has that status already."""
+    """Change the status of a bullet; nothing if it has that status already."""
     moved = bullet_in(playbook, bullet_id).status is not status
     payloads = (StatusChanged(bullet_id=bullet_id, status=status, reason=why),) if moved else ()
     return Change(None, payloads, [bullet_id])
@@ -95,7 +95,7 @@ def plan_use(playbook: BulletPlaybook, bullet_id: str, *, is_helpful: bool) -> C
 
 
 def bullet_in(playbook: BulletPlaybook, bullet_id: str) -> Bullet:
-    """The bullet with that id. Raises InputError where there is none."""
+    """The bullet with that id. Raises InputError if there is none."""
     bullet = playbook.get_bullet(bullet_id)
     if bullet is None:
         raise InputError(f"there is no bullet '{bullet_id}' in this playbook")
@@ -123,7 +123,7 @@ def retry_on_conflict(attempt: Callable[[], T], attempts: int = ATTEMPTS) -> T:
 
 
 def _read(new: NewBullet) -> tuple[Condition | None, Verdict | None, Claim | None]:
-    """The condition, verdict and claim of a new bullet; its content is parsed only where something is missing.
+    """The condition, verdict and claim of a new bullet; its content is parsed only if something is missing.
 
     A figure in the content is a claim, unless it is the measured one.
     """

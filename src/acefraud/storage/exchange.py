@@ -46,7 +46,7 @@ def to_json(exported: Exported) -> str:
 
 
 def from_json(text: str, *, file: str) -> Exported:
-    """The export in a JSON text. Raises InputError where it is not one."""
+    """The export in a JSON text. Raises InputError if it is not one."""
     try:
         content = json.loads(text)
     except json.JSONDecodeError as broken:
@@ -77,7 +77,7 @@ def _markdown_lines(exported: Exported) -> Iterator[str]:
 
 
 def from_markdown(text: str, *, file: str) -> Exported:
-    """The export in a Markdown text. Raises InputError where it is not one."""
+    """The export in a Markdown text. Raises InputError if it is not one."""
     lines = text.split("\n")  # not splitlines: other separators belong to the content of a bullet
     if not lines or lines[0].strip() != f"# {_FORMAT}":
         raise InputError(f"expected an export of a playbook, beginning with '# {_FORMAT}'", file=file, row=1)
@@ -108,7 +108,7 @@ def _value(value: object) -> str:
 
 
 def _one_line(content: str) -> str:
-    """The content as it is, or quoted as JSON where it would not survive on one line."""
+    """The content as it is, or quoted as JSON if it would not survive on one line."""
     plain = content == " ".join(content.split()) and not content.startswith('"')
     return content if plain and content.isprintable() else _value(content)
 

@@ -82,7 +82,7 @@ class FileState:
     ours: bool
     """True for a playbook, and for a blank file that can become one."""
     version: str | None = None
-    """Its schema; None where it has none yet, as after a crash during creation."""
+    """Its schema; None if it has none yet, as after a crash during creation."""
 
 
 def file_state(connection: Connection) -> FileState:

@@ -52,10 +52,10 @@ class SqliteLedger:
     def open(
         cls, path: Path, *, create: bool = True, read_only: bool = False, wait: float = WAIT_SECONDS
     ) -> SqliteLedger:
-        """Open a file and migrate it to the newest schema; create it where it is missing, unless told not to.
+        """Open a file and migrate it to the newest schema; create it if it is missing, unless told not to.
 
-        `wait` is how many seconds to wait for another process that holds the lock. Raises StoreSchema where the file
-        is not a playbook or has a newer schema, StoreError where it cannot be opened.
+        `wait` is how many seconds to wait for another process that holds the lock. Raises StoreSchema if the file
+        is not a playbook or has a newer schema, StoreError if it cannot be opened.
         """
         with translated(path):
             engine = open_engine(path, create=create, read_only=read_only, wait=wait)

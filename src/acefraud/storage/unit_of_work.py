@@ -16,7 +16,7 @@ from acefraud.core.playbook import PlaybookState
 from acefraud.core.row_store import RowStore
 
 Owner = tuple[int, "asyncio.Task[Any] | None"]
-"""A thread, and the task that runs in it where there is an event loop."""
+"""A thread, and the task that runs in it if there is an event loop."""
 
 
 def current_owner() -> Owner:

@@ -53,7 +53,7 @@ count, days = middle("count", "count_range"), middle("duration", "day_word")
 
 
 def count_or_zero(found: Found) -> FactValue | None:
-    """The count in the match, or zero where the match says "no" or "never" instead."""
+    """The count in the match, or zero if the match says "no" or "never" instead."""
     return found.counts[0].middle if found.counts else 0.0
 
 
@@ -119,7 +119,7 @@ def report_days(found: Found) -> FactValue | None:
 
 
 def five_at_most(found: Found) -> FactValue | None:
-    """A bare figure is a rating out of five only where it can be one."""
+    """A bare figure is a rating out of five only if it can be one."""
     figure = found.figures("count")[0]
     return figure.low if figure.low <= 5 else None
 

@@ -71,7 +71,7 @@ def _known(key: str) -> tuple[str, str]:
 def _number(fact: str, unit: str, figure: Figure) -> FactValue | None:
     """A figure as the number that a fact needs, or None if it is of another kind."""
     value = figure.middle
-    if fact.endswith("_days"):  # a bare count is an age only where the key names the unit
+    if fact.endswith("_days"):  # a bare count is an age only if the key names the unit
         per = 1 / 1_440 if unit.startswith("min") else _PER_UNIT.get(unit[:1], 0.0)
         value = value * per if figure.kind == "count" else value
         accepted = figure.kind == "duration" or (figure.kind == "count" and per > 0)

@@ -82,7 +82,7 @@ class _Item(NamedTuple):
     """A part of a pattern: literal texts, any one of which it may be, or a group of alternatives."""
 
     texts: tuple[str, ...] | None = ()
-    """None where too many texts are possible to list them."""
+    """None if too many texts are possible to list them."""
     ways: list[list[_Item]] | None = None
     optional: bool = False
     repeated: bool = False

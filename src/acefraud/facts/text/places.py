@@ -50,7 +50,7 @@ Place = tuple[str, str]
 
 
 def _place(town: str, region: str | None) -> Place | None:
-    """A name as a place, or None where it is a month, a currency or the like."""
+    """A name as a place, or None if it is a month, a currency or the like."""
     town = town.lower()
     if town.split()[0] in _NAMES.not_places:
         return None
@@ -59,7 +59,7 @@ def _place(town: str, region: str | None) -> Place | None:
 
 
 def _same(here: Place, there: Place) -> bool | None:
-    """Whether two places are the same, or None where they cannot be compared."""
+    """Whether two places are the same, or None if they cannot be compared."""
     if here[0] and there[0]:
         if here[0] != there[0]:
             return False
