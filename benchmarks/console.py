@@ -43,6 +43,8 @@ def note_bad_rows(data: Dataset) -> None:
         note(f"... {len(data.bad_rows):,} rows in all could not be read")
     if data.unlabelled:
         note(f"{data.unlabelled:,} rows have no label yet and were skipped")
+    for remark in data.remarks:
+        note(remark)
 
 
 def print_json(content: Any) -> None:

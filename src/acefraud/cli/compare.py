@@ -86,7 +86,7 @@ def compare(
     folder = report or (None if json else Path("acefraud-report"))
     page = write_report(result, folder) if folder else None
     if json:
-        print_json(result.as_json())
+        print_json({**result.as_json(), "rows.unreadable": data.unreadable})
         return
     out.print(modes_table(result))
     out.print(differences_table(result))
@@ -101,7 +101,7 @@ def compare(
 
 
 def _parts_of_file(data: Dataset, seeds: int, folds: int | None, test_share: float) -> list[Part]:
-    note_bad_rows(data.bad_rows, data.unlabelled)
+    note_bad_rows(data.bad_rows, data.unlabelled, data.remarks)
     if folds is None:
         folds = FOLDS if len(data) < SMALL and not data.has_time else 0
     if not data.has_time:

@@ -44,14 +44,16 @@ def print_result(content: Any, text: str, *, json: bool) -> None:
         line(text)
 
 
-def note_bad_rows(bad_rows: Sequence[BadRow], unlabelled: int = 0) -> None:
-    """Say on standard error which rows were skipped and why."""
+def note_bad_rows(bad_rows: Sequence[BadRow], unlabelled: int = 0, remarks: Sequence[str] = ()) -> None:
+    """Say on standard error which rows were skipped and why, and what else is worth knowing about the file."""
     for bad in bad_rows[:BAD_ROWS_SHOWN]:
         note(f"skipped: {bad}")
     if len(bad_rows) > BAD_ROWS_SHOWN:
         note(f"... {len(bad_rows):,} rows in all could not be read")
     if unlabelled:
         note(f"{unlabelled:,} rows have no label yet and were skipped")
+    for remark in remarks:
+        note(remark)
 
 
 @contextmanager

@@ -120,7 +120,7 @@ def _read(
     from acefraud.datasets.rows import read_transactions  # noqa: PLC0415  # imports polars, which a text does not need
 
     found = read_transactions(source, mapping=mapping, remembered=trained_mapping(book), strict=strict, name=name)
-    note_bad_rows(found.bad_rows)
+    note_bad_rows(found.bad_rows, remarks=found.remarks)
     return list(found.rows)
 
 

@@ -63,9 +63,11 @@ def learn(
         )
         roles = roles_for(settings, remembered, mapping)
         learner, counts, unknown = asyncio.run(_hear_all(roles, book, loaded.rows, strict, name))
-    note_bad_rows([*loaded.bad_rows, *unknown], loaded.unlabelled)
+    note_bad_rows([*loaded.bad_rows, *unknown], loaded.unlabelled, loaded.remarks)
     counts["bad_rows"] = len(loaded.bad_rows) + len(unknown)
     counts["unlabelled"] = loaded.unlabelled
+    if loaded.unreadable:
+        counts["rows.unreadable"] = loaded.unreadable
     print_result(
         {**counts, **model_report(roles, learner)},
         f"{counts['heard']:,} outcomes heard: {counts['correct']:,} decisions were right, "

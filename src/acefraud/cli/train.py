@@ -56,7 +56,7 @@ def train(
     """
     rule = None if threshold is None else ThresholdRule.parse(threshold)
     data = load_dataset(source, mapping=mapping, strict=strict)
-    note_bad_rows(data.bad_rows, data.unlabelled)
+    note_bad_rows(data.bad_rows, data.unlabelled, data.remarks)
     if mapping is None:
         note_guessed_mapping(data, source)
     if data.frauds in (0, len(data)):
@@ -77,6 +77,7 @@ def train(
             {
                 "playbook": str(path),
                 "rows": len(data),
+                "rows.unreadable": data.unreadable,
                 "frauds": data.frauds,
                 "bad_rows": len(data.bad_rows),
                 "unlabelled": data.unlabelled,

@@ -20,13 +20,14 @@ from acefraud.core.timestamps import UNKNOWN
 from acefraud.core.transaction import MAX_TEXT
 from acefraud.core.transactions import Cases, Ids, Transactions
 from acefraud.datasets.cells import compact, find_kind, join_columns, read_fact, read_words
-from acefraud.datasets.columns import BadCells, plain_text, plain_texts
+from acefraud.datasets.columns import BadCells, plain_text, plain_texts, unknown_words
 from acefraud.datasets.labels import LabelReader, read_labels
 from acefraud.datasets.mapping import SchemaMapping, declared_kind, fact_names
 from acefraud.datasets.table import BadRow, Column, Table
 from acefraud.datasets.times import BadParts, read_elapsed, read_time_parts, read_times
 
 _MAX_ID = 200
+_SHOWN = 5
 _BLOCK = 20_000
 """Rows whose cells are held as Python objects at once."""
 
@@ -49,6 +50,10 @@ class Assembly:
     entities: dict[str, Categories] = field(default_factory=dict)
     """Who and what took part, by column."""
     bad: dict[int, tuple[str | None, str]] = field(default_factory=dict)
+    unknown_words: dict[str, BoolArray] = field(default_factory=dict)
+    """For columns of numbers and flags that hold words such as ``NA``: in which rows."""
+    remarks: list[str] = field(default_factory=list)
+    """What a person should know about how the file was read."""
 
     def mark_bad(self, column: str | None, bad: BadCells) -> None:
         """Note what is wrong with rows; of a row that is bad already, the first problem stays."""
@@ -73,6 +78,20 @@ class Assembly:
         for name in facts.names:
             found |= facts.known(name)
         return found
+
+    @property
+    def unreadable(self) -> int:
+        """How many rows hold a word such as ``NA`` in place of a number or a flag."""
+        return int(np.any(list(self.unknown_words.values()), axis=0).sum()) if self.unknown_words else 0
+
+    def all_remarks(self) -> tuple[str, ...]:
+        """Everything a person should know about how the file was read."""
+        if not self.unknown_words:
+            return tuple(self.remarks)
+        counts = [f"{column} {int(rows.sum()):,}" for column, rows in self.unknown_words.items()]
+        listed = ", ".join(counts[:_SHOWN]) + (", ..." if len(counts) > _SHOWN else "")
+        told = f"{self.unreadable:,} rows say NA, null, - or the like where a number or flag is expected ({listed})"
+        return (*self.remarks, f"{told}; it is read as unknown")
 
     def mark_empty_rows(self) -> None:
         """Rows without a fact or a text are bad."""
@@ -236,6 +255,8 @@ def _read_facts(assembly: Assembly, skip: Collection[str]) -> None:
         read, bad = read_fact(fact, table.columns[column], kind, typed=table.typed)
         parts.append(read)
         assembly.mark_bad(column, bad)
+        if kind in ("number", "flag") and (unknown := unknown_words(table.columns[column])).any():
+            assembly.unknown_words[column] = unknown.to_numpy()
         if kind is not None and column not in columns[kind]:
             columns[kind].append(column)
     for fact, seconds, wrong in read_elapsed(table.columns, mapping):

@@ -18,7 +18,15 @@ from acefraud.core.arrays import IntArray
 from acefraud.core.fact_names import Kind, words_for
 from acefraud.core.table import Categories, Columns, coded
 from acefraud.core.transaction import MAX_WORD, FactValue
-from acefraud.datasets.columns import BadCells, distinct_cells, distinct_values, plain_text, spread
+from acefraud.datasets.columns import (
+    UNKNOWN_WORDS,
+    BadCells,
+    distinct_cells,
+    distinct_values,
+    is_null_word,
+    plain_text,
+    spread,
+)
 from acefraud.datasets.table import Column
 
 _FEW = 20
@@ -30,7 +38,8 @@ _WORDED_FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 _LETTERED_FLAGS = {"t": True, "y": True, "f": False, "n": False}
 _FLAGS = _WORDED_FLAGS | _LETTERED_FLAGS | {"1": True, "0": False, "1.0": True, "0.0": False}
 _MONEY = r"^[-+]?[$€£]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?$"
-_NO_VALUE = ("", "null", "none")
+_SURELY_UNKNOWN = UNKNOWN_WORDS - {"none"}
+"""Words that are no answer; "none" is more often one ("past claims: none"), but "None" is Python's empty cell."""
 
 _NUMBER = "expected a number"
 _FINITE = "expected a finite number or an empty cell"
@@ -77,8 +86,8 @@ def _suits(column: Column, kind: Kind) -> bool:
 
 def _kind_of_texts(column: pl.Series) -> Kind:
     text = column.cast(pl.String).str.strip_chars()
-    # "None" is how Python writes an empty cell; "none" is more often an answer ("past claims: none").
-    cells = text.filter(text.is_not_null() & ~text.str.to_lowercase().is_in(["", "null"]) & (text != "None"))
+    unknown = text.str.to_lowercase().is_in(["", *_SURELY_UNKNOWN]) | (text == "None")
+    cells = text.filter(text.is_not_null() & ~unknown)
     if cells.is_empty():
         return "category"
     words = set(cells.head(10_000).str.to_lowercase().unique().to_list())
@@ -93,12 +102,16 @@ def _kind_of_texts(column: pl.Series) -> Kind:
 
 
 def _kind_of_mixed(column: list[Any]) -> Kind | None:
-    present = [value for value in column if value is not None and value != ""]
+    present = [value for value in column if value is not None and not _says_nothing(value)]
     flags = sum(isinstance(value, bool) for value in present)
     numbers = sum(isinstance(value, int | float) for value in present) - flags
     if present and numbers >= _MOSTLY * len(present):
         return "number"
     return "flag" if present and flags >= _MOSTLY * len(present) else None
+
+
+def _says_nothing(value: Any) -> bool:
+    return isinstance(value, str) and value.strip().lower() in {"", *_SURELY_UNKNOWN}
 
 
 def read_fact(fact: str, column: Column, kind: Kind | None, *, typed: bool) -> tuple[Columns, BadCells]:
@@ -164,7 +177,7 @@ def _read_cells(column: Column, kind: Kind | None, *, typed: bool) -> _Cells:
 def _without_null_words(column: pl.Series) -> pl.Series:
     """Trimmed text, null where it is empty or says that there is none."""
     text = column.cast(pl.String).str.strip_chars()
-    return text.set(text.str.to_lowercase().is_in(_NO_VALUE).fill_null(False), None)
+    return text.set(text.str.to_lowercase().is_in(["", *UNKNOWN_WORDS]).fill_null(False), None)
 
 
 def _as_floats(text: pl.Series) -> pl.Series:
@@ -239,6 +252,8 @@ def _read_cell(value: Any, kind: Kind | None) -> FactValue | None:
     if kind == "number" or (kind is None and not isinstance(value, str | bool)):
         return _read_number(value, text)
     if kind == "flag":
+        if isinstance(value, str) and is_null_word(text):
+            return None
         if text.lower() not in _FLAGS:
             raise ValueError(f"{_FLAG}, got {str(value)[:60]!r}")
         return _FLAGS[text.lower()]
@@ -248,7 +263,7 @@ def _read_cell(value: Any, kind: Kind | None) -> FactValue | None:
 
 
 def _read_number(value: str | bool | float, text: str) -> float | None:
-    if isinstance(value, str) and text.lower() in _NO_VALUE:
+    if isinstance(value, str) and is_null_word(text):
         return None
     parsed: float | None
     if isinstance(value, str):

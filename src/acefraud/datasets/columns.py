@@ -16,6 +16,9 @@ BadCells = list[tuple[int, str]]
 
 T = TypeVar("T")
 
+UNKNOWN_WORDS = frozenset({"na", "n/a", "null", "-", "?", "none"})
+"""What people and programs write, in any case, where there is no value."""
+
 
 def plain_texts(column: Column) -> list[str | None]:
     """The cells of `plain_text` as a list.
@@ -50,7 +53,20 @@ def _plain_cell(value: Any) -> str | None:
 
 def is_null_word(text: str | None) -> bool:
     """Whether a text only says that there is none."""
-    return text is None or text.casefold() in ("null", "none")
+    return text is None or text.casefold() in UNKNOWN_WORDS
+
+
+def unknown_words(column: Column) -> pl.Series:
+    """Whether each cell holds a word that only says that there is no value. An empty cell holds none.
+
+    >>> unknown_words(pl.Series(["5", " N/A ", "", None])).to_list()
+    [False, True, False, False]
+    """
+    if isinstance(column, pl.Series) and column.dtype != pl.String:
+        return pl.repeat(False, len(column), eager=True)
+    texts = [cell if isinstance(cell, str) else None for cell in column] if isinstance(column, list) else column
+    words = pl.Series(texts, dtype=pl.String).str.strip_chars().str.to_lowercase()
+    return words.is_in(UNKNOWN_WORDS).fill_null(False)
 
 
 def distinct_cells(column: Column) -> tuple[Column, IntArray]:

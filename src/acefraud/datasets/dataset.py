@@ -40,6 +40,10 @@ class Dataset(Sequence[Case]):
     """Rows whose label had not arrived; they are no cases, and nothing is wrong with them."""
     waiting: Transactions
     """Those rows, if there is a history: they happened, and count for the rows after them."""
+    unreadable: int
+    """Rows with a word such as ``NA`` in place of a number or flag, which is read as unknown."""
+    remarks: tuple[str, ...]
+    """What a person should know about how the file was read."""
     dropped: int
     """Rows that `without_duplicates` left out."""
 
@@ -53,6 +57,8 @@ class Dataset(Sequence[Case]):
         bad_rows: tuple[BadRow, ...] = (),
         unlabelled: int = 0,
         waiting: Sequence[Transaction] = (),
+        unreadable: int = 0,
+        remarks: tuple[str, ...] = (),
         dropped: int = 0,
     ) -> None:
         self.__dict__.update(
@@ -63,6 +69,8 @@ class Dataset(Sequence[Case]):
             bad_rows=bad_rows,
             unlabelled=unlabelled,
             waiting=Transactions.of(waiting),
+            unreadable=unreadable,
+            remarks=remarks,
             dropped=dropped,
         )
 

@@ -8,7 +8,7 @@ import io
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -23,6 +23,10 @@ from acefraud.errors import InputError
 _BLANK = re.compile(rb"[\xef\xbb\xbf \t\r\n]*")
 _BLOCK = 50_000
 """Rows of a CSV file that are held as Python objects at once."""
+_DEEPEST = 10
+"""Objects inside objects that are opened."""
+_Field = tuple[str, list[Any]]
+"""A field by its dotted name, with its cells."""
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 """Half of a surrogate pair. Alone it is not valid Unicode, and nothing further on could store it."""
 
@@ -74,20 +78,24 @@ def _require_utf8(data: bytes, label: str, *, header: bool, by_line: bool) -> No
         ) from None
 
 
-def _read_csv(data: bytes, name: str, separator: str) -> Table:
+def _read_csv(data: bytes, name: str, separators: str) -> Table:
     """Every cell as text: with polars if the file is regular, row by row if it is not.
+
+    Of the possible separators, the one counts that gives the header most fields; the first of them if there is a tie.
 
     Polars fills a short row with nulls, which would turn a cut-off line into a row without a label. So the lengths of
     all rows are checked first.
     """
     data = data.removeprefix(codecs.BOM_UTF8)
     with _long_cells_allowed():
+        separator = max(separators, key=lambda one: len(next(_csv_rows(data, name, one), [])))
         header = _csv_header(data, name, separator)
         widths = [len(row) for row in _csv_rows(data, name, separator)]
         if set(widths) == {len(header)}:
             frame = _regular_csv(data, header, len(widths) - 1, separator)
             if frame is not None:
-                return Table(name, dict(frame.to_dict()), range(1, frame.height + 1), typed=False)
+                rows = range(1, frame.height + 1)
+                return Table(name, dict(frame.to_dict()), rows, typed=False, semicolons=separator == ";")
         return _irregular_csv(data, name, header, separator)
 
 
@@ -130,7 +138,8 @@ def _irregular_csv(data: bytes, name: str, header: list[str], separator: str) ->
     frame = pl.DataFrame(schema=schema)
     while block := list(islice(rows, _BLOCK)):
         frame.vstack(pl.DataFrame(block, schema=schema, orient="row"), in_place=True)
-    return Table(name, dict[str, Column](frame.rechunk().to_dict()), numbers, typed=False, bad=tuple(bad))
+    columns = dict[str, Column](frame.rechunk().to_dict())
+    return Table(name, columns, numbers, typed=False, bad=tuple(bad), semicolons=separator == ";")
 
 
 def _csv_rows(data: bytes, name: str, separator: str) -> Iterator[list[str]]:
@@ -217,9 +226,26 @@ def _json_table(rows: Iterable[tuple[int, object]], name: str, text: str, bad: l
         numbers.append(number)
         records.append(record)
         metadata.append(extra)
-    names = dict.fromkeys(key for record in records for key in record)
-    columns = {key: _json_column(key, [record.get(key) for record in records]) for key in names}
+    columns: dict[str, Column] = {}
+    for key, values in _opened_objects(records):
+        if key in columns:
+            raise InputError(f"the field '{key}' is there twice: under this name, and inside an object", file=name)
+        columns[key] = _json_column(key, values)
     return Table(name, columns, numbers, typed=True, bad=tuple(bad), metadata=metadata, open_ended=True)
+
+
+def _opened_objects(values: Sequence[dict[str, Any] | None], path: tuple[str, ...] = ()) -> Iterator[_Field]:
+    """The fields of objects, and the fields of objects inside them under dotted names.
+
+    An object stays, and makes a bad row, if it is too deep or if another row holds something else in its place.
+    """
+    for key in dict.fromkeys(key for value in values if value for key in value):
+        inner = [None if value is None else value.get(key) for value in values]
+        present = [cell for cell in inner if cell is not None]
+        if present and len(path) < _DEEPEST and all(isinstance(cell, dict) for cell in present):
+            yield from _opened_objects(inner, (*path, key))
+        else:
+            yield ".".join((*path, key)), inner
 
 
 def _flat_record(row: object, *, check_unicode: bool) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -278,7 +304,17 @@ def _read_parquet(data: bytes, name: str) -> Table:
         facts = columns.pop("facts").struct.unnest()
         columns |= {FACTS + fact: _simple_type(facts[fact]) for fact in facts.columns}
     rows = range(1, frame.height + 1)
-    return Table(name, dict[str, Column](columns), rows, typed=True, metadata=[one or {} for one in metadata])
+    opened = {key: cells for column, series in columns.items() for key, cells in _opened_struct(column, series)}
+    return Table(name, opened, rows, typed=True, metadata=[one or {} for one in metadata])
+
+
+def _opened_struct(name: str, series: pl.Series) -> Iterator[tuple[str, Column]]:
+    """A column, or the fields of a struct under dotted names; lists as Python objects."""
+    if series.dtype == pl.Struct:
+        for field in series.struct.fields:
+            yield from _opened_struct(f"{name}.{field}", _simple_type(series.struct.field(field)))
+    else:
+        yield name, series.to_list() if series.dtype.is_nested() else series
 
 
 def _simple_type(series: pl.Series) -> pl.Series:
@@ -292,8 +328,8 @@ _READERS: dict[str, Callable[[bytes, str], Table]] = {
     "json": _read_json,
     "jsonl": _read_json_lines,
     "ndjson": _read_json_lines,
-    "csv": partial(_read_csv, separator=","),
-    "tsv": partial(_read_csv, separator="\t"),
+    "csv": partial(_read_csv, separators=",;\t|"),
+    "tsv": partial(_read_csv, separators="\t"),
     "parquet": _read_parquet,
 }
 """How each kind of file is read, by its ending."""

@@ -6,7 +6,7 @@ import json
 import tomllib
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
@@ -107,6 +107,8 @@ class SchemaMapping(BaseModel):
     """Column that becomes the fact 'amount'."""
     text: str | None = None
     """Column with free text."""
+    decimal: Literal[".", ","] | None = None
+    """Decimal sign of numbers in text cells; without it, a point."""
     known_at: str | None = None
     """Column with the time at which the label became known."""
     difficulty: str | None = None

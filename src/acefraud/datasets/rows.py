@@ -16,8 +16,10 @@ from acefraud.core.transactions import Transactions
 from acefraud.datasets.assembly import Assembly, assemble
 from acefraud.datasets.columns import plain_texts
 from acefraud.datasets.dataset import Dataset
+from acefraud.datasets.decimal_commas import find_decimal_sign, with_decimal_points
 from acefraud.datasets.files import read_table
 from acefraud.datasets.guess import guess_mapping
+from acefraud.datasets.lists import with_lists_as_facts
 from acefraud.datasets.mapping import SchemaMapping, load_mapping
 from acefraud.datasets.table import BadRow, Table
 from acefraud.errors import InputError
@@ -39,6 +41,10 @@ class Loaded(Generic[Rows]):
     bad_rows: tuple[BadRow, ...] = ()
     unlabelled: int = 0
     mapping: SchemaMapping = field(default_factory=SchemaMapping)
+    unreadable: int = 0
+    """Rows with a word such as ``NA`` in place of a number or flag, which is read as unknown."""
+    remarks: tuple[str, ...] = ()
+    """What a person should know about how the file was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +66,7 @@ def read_dataset(
     strict: bool = False,
 ) -> Dataset:
     """The labelled rows of a table, all of them to learn from."""
-    assembly = assemble(table, _complete_mapping(table, mapping, remembered))
+    assembly = assemble(*_prepared(table, mapping, remembered))
     _require_label(assembly)
     assembly.mark_empty_rows()
     rows = assembly.good_rows()
@@ -74,6 +80,8 @@ def read_dataset(
         bad_rows=loaded.bad_rows,
         unlabelled=loaded.unlabelled,
         waiting=assembly.transactions(waiting),
+        unreadable=loaded.unreadable,
+        remarks=loaded.remarks,
     )
 
 
@@ -91,7 +99,7 @@ def read_transactions(
     one are read as it says, and the others are guessed.
     """
     table = read_table(source, name=name)
-    complete = _complete_mapping(table, mapping, remembered, optional=_LABEL_KEYS, need_label=False)
+    table, complete = _prepared(table, mapping, remembered, optional=_LABEL_KEYS, need_label=False)
     hidden = (complete.label, complete.known_at)
     kept = {column: cells for column, cells in table.columns.items() if column not in hidden}
     assembly = assemble(replace(table, columns=kept), complete)
@@ -112,7 +120,7 @@ def read_outcomes(
     Any other columns are facts or text of the transaction, which is then returned too.
     """
     table = read_table(source, name=name)
-    complete = _complete_mapping(table, mapping, remembered, optional=_LABEL_KEYS - {"label"})
+    table, complete = _prepared(table, mapping, remembered, optional=_LABEL_KEYS - {"label"})
     listed = {*complete.known, *complete.numbers, *complete.flags, *complete.categories}
     free = [column for column in table.columns if column not in listed]
     at = next((one for one in _AT_NAMES if one in free), None)
@@ -153,22 +161,41 @@ def _outcomes(assembly: Assembly, own_columns: dict[str, list[str | None]]) -> t
     return tuple(reported), len(rows) - len(labelled)
 
 
-def _complete_mapping(
+def _prepared(
     table: Table,
     mapping: SchemaMapping | Path | None,
     remembered: SchemaMapping | None,
     *,
     optional: frozenset[str] = frozenset(),
     need_label: bool = True,
-) -> SchemaMapping:
-    """The given mapping, checked against the table and completed by guesses."""
-    columns = list(table.columns)
+) -> tuple[Table, SchemaMapping]:
+    """The table with numbers and lists in plain form, and the mapping, checked against it and completed by guesses."""
+    place = str(mapping) if isinstance(mapping, Path) else "mapping"
     given = load_mapping(mapping) if isinstance(mapping, Path) else mapping
+    earlier = given or remembered or SchemaMapping()
+    table = with_lists_as_facts(table, earlier)
+    decimal = earlier.decimal or find_decimal_sign(table)
+    if decimal == ",":
+        table = with_decimal_points(table, earlier)
     if given is None and remembered is not None:
-        return _from_remembered(table, remembered, need_label=need_label)
-    given = given or SchemaMapping()
+        complete = _from_remembered(table, remembered, need_label=need_label)
+    else:
+        given = given or SchemaMapping()
+        complete = _from_given(table, given, remembered, place=place, optional=optional, need_label=need_label)
+    return table, complete.model_copy(update={"decimal": decimal})
+
+
+def _from_given(
+    table: Table,
+    given: SchemaMapping,
+    remembered: SchemaMapping | None,
+    *,
+    place: str,
+    optional: frozenset[str],
+    need_label: bool,
+) -> SchemaMapping:
+    columns = list(table.columns)
     if table.height and not (table.open_ended and optional):
-        place = str(mapping) if isinstance(mapping, Path) else "mapping"
         given.require_columns(columns, file=table.name, place=place, optional=optional)
     if given.history is None and remembered is not None:
         given = given.model_copy(update={"history": remembered.history})
@@ -216,4 +243,4 @@ def _checked(assembly: Assembly, rows: Rows, unlabelled: int, *, strict: bool) -
         raise InputError(f"no usable rows: {len(bad):,} bad{without}; the first bad one is {first}", file=file)
     if len(bad) >= _MANY and len(bad) > len(rows) + unlabelled:  # the file is read in the wrong way
         raise InputError(f"{len(bad):,} of its rows cannot be read; the first is {first}", file=file)
-    return Loaded(rows, bad, unlabelled, assembly.mapping)
+    return Loaded(rows, bad, unlabelled, assembly.mapping, assembly.unreadable, assembly.all_remarks())

@@ -58,6 +58,8 @@ class Table:
     metadata: Sequence[dict[str, Any]] = ()
     open_ended: bool = False
     """True if a column may be absent only because no row happened to have it (JSON)."""
+    semicolons: bool = False
+    """True if semicolons separate the cells, as they do where numbers have a decimal comma."""
 
     @property
     def height(self) -> int:
