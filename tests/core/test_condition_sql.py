@@ -81,7 +81,7 @@ def test_sql_picks_the_rows_the_condition_holds_for(
         ("vpn is true and amount <= 0.5", '"amount" <= 0.5 AND "vpn" = 1'),
         ("vpn is not true", '"vpn" = 0'),
         ('country is not "it\'s"', "\"country\" <> 'it''s'"),
-        ('country not in ("FR", "DE")', "\"country\" NOT IN ('DE', 'FR')"),
+        ('country not in ("FR", "DE")', "\"country\" NOT IN ('FR', 'DE')"),
         ('`odd "name"` is missing', '"odd ""name""" IS NULL'),
         ("amount is known", '"amount" IS NOT NULL'),
     ],

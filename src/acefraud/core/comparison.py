@@ -60,7 +60,7 @@ class Test:
         if isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
         if self.op in MEMBERSHIP and isinstance(value, tuple):
-            value = tuple(sorted(set(value)))
+            value = tuple(dict.fromkeys(value))
         if isinstance(value, bool) and self.op is Op.IS_NOT:  # for a flag that is known, "is not true" means "is false"
             object.__setattr__(self, "op", Op.IS)
             value = not value
@@ -77,9 +77,10 @@ class Test:
         return hash(self._identity)
 
     @property
-    def _identity(self) -> tuple[str, Op, type, TestValue]:
-        """Includes the type of the value, because in Python True equals 1."""
-        return self.fact, self.op, type(self.value), self.value
+    def _identity(self) -> tuple[str, Op, type, TestValue | frozenset[str]]:
+        """Includes the type of the value, because in Python True equals 1. The order of a list does not matter."""
+        value = frozenset(self.value) if isinstance(self.value, tuple) else self.value
+        return self.fact, self.op, type(self.value), value
 
     def on(self, facts: Mapping[str, FactValue]) -> bool | None:
         """Whether it is true of these facts; None if the fact is unknown or of another type."""
@@ -106,7 +107,7 @@ class Test:
             mask = ~np.isnan(numbers) & COMPARE[self.op](numbers, self.value)
         else:
             codes, names = table.categories(self.fact)
-            wanted = self.value if isinstance(self.value, tuple) else (self.value,)
+            wanted = frozenset(self.value if isinstance(self.value, tuple) else (self.value,))
             listed = np.array([*(name in wanted for name in names), False])  # the last is for code -1
             mask = (codes >= 0) & (listed[codes] != (self.op in NEGATED))
         return mask

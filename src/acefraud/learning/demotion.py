@@ -14,7 +14,7 @@ from acefraud.core.condition import Condition
 from acefraud.core.evidence import Evidence, Record, percent, record_in_words
 from acefraud.core.transaction import Verdict
 from acefraud.roles.embedded.case_memory import LabelledFacts
-from acefraud.rules.induction.boosting import Lesson
+from acefraud.rules.induction.induce import Lesson
 from acefraud.rules.induction.out_of_time import record_of
 
 LEAST_RECORD = 20

@@ -22,7 +22,7 @@ from acefraud.learning.options import LearnerOptions
 from acefraud.roles.embedded.agent import weight_of
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.roles.embedded.reflector import EmbeddedReflector, can_be_fitted
-from acefraud.rules.induction.boosting import Induced, Lesson
+from acefraud.rules.induction.induce import Induced, Lesson
 from acefraud.storage.playbook import THE_ENGINE
 
 ZERO_WEIGHT = "its fitted weight is zero: other bullets cover it, or it no longer holds"

@@ -19,6 +19,9 @@ from acefraud.core.visible_text import visible
 
 MOST_OF_A_VALUE = 60
 """How many characters of a category or a fact name are shown."""
+MOST_LISTED = 8
+"""A longer list of values is shown as a group: its size and its first values, which are the most frequent ones."""
+_LARGEST = 3
 _ONLY_A_NAME = re.compile(r"[A-Za-z]\w*_\w*|_\w+")
 
 
@@ -68,6 +71,9 @@ def _predicate(test: Test, words: FactWords | None) -> str:
     match test.value:
         case None:
             return test.op.value
+        case tuple() if len(test.value) > MOST_LISTED:
+            largest = ", ".join(map(quoted, test.value[:_LARGEST]))
+            return f"is {'' if test.op is Op.IN else 'not '}in a group of {len(test.value)}: {largest}, …"
         case tuple():
             return f"is {'one' if test.op is Op.IN else 'none'} of {', '.join(map(quoted, test.value))}"
         case bool():

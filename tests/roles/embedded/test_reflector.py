@@ -298,7 +298,7 @@ def test_a_review_can_be_repeated_and_each_draws_its_own_samples() -> None:
 
 def test_a_review_knows_what_the_book_says_and_what_people_wrote() -> None:
     cases = labelled(cases_with_a_rule(600, seed=9))
-    induced = EmbeddedReflector(ReflectorOptions(review=InductionOptions(rounds=0, runs=1))).search(
+    induced = EmbeddedReflector(ReflectorOptions(review=InductionOptions(rounds=0, searches=1))).search(
         cases, turn=0, known=[PLANTED], written=[NEVER_TRUE]
     )
     assert induced is not None
@@ -308,7 +308,7 @@ def test_a_review_knows_what_the_book_says_and_what_people_wrote() -> None:
 
 def test_a_review_learns_nothing_that_fixed_weights_explain_already() -> None:
     cases = labelled(cases_with_a_rule(600, seed=9))
-    reflector = EmbeddedReflector(ReflectorOptions(review=InductionOptions(rounds=0, runs=1)))
+    reflector = EmbeddedReflector(ReflectorOptions(review=InductionOptions(rounds=0, searches=1)))
     alone = reflector.search(cases, turn=0, known=[PLANTED])
     beside = reflector.search(cases, turn=0, known=[PLANTED], offset=np.where(PLANTED.holds_in(cases.facts), 5.0, 0.0))
     assert alone is not None

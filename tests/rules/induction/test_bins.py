@@ -50,7 +50,7 @@ def table_of(seed: int, count: int = 300) -> FactTable:
 def binned(seed: int) -> tuple[FactTable, BinnedTable]:
     table = table_of(seed)
     labels = np.random.default_rng(seed + 1).random(len(table)) < 0.2
-    return table, BinnedTable.of(cut_facts(table, labels, BinOptions()), table)
+    return table, BinnedTable.cut(table, labels, BinOptions())
 
 
 def some_bins(fact: BinnedFact, dice: np.random.Generator) -> npt.NDArray[np.bool_]:
@@ -80,7 +80,8 @@ def test_a_condition_made_from_bins_holds_exactly_where_they_say(seed: int, draw
     assert (rows.holds(bins) == condition.holds_in(table)).all()
     assert [condition.holds(table.row(place)) for place in range(20)] == rows.holds(bins)[:20].tolist()
     unseen = FactTable([*(table.row(place) for place in range(50)), {"shop_kind": "never seen", "tries_made": 9.0}])
-    assert (BinnedTable.of(rows.facts, unseen).holds(bins) == condition.holds_in(unseen)).all()
+    coded = BinnedTable(rows.facts, np.stack([fact.encode(unseen) for fact in rows.facts]))
+    assert (coded.holds(bins) == condition.holds_in(unseen)).all()
 
 
 def test_every_row_has_one_bin_of_each_fact_and_the_unknown_one_is_for_what_is_not_known() -> None:
@@ -251,3 +252,57 @@ def test_a_cut_is_the_roundest_figure_nearer_to_it_than_to_its_neighbours() -> N
     edges = [np.array([0.0, 19.7, 31.2, 103.0, 1000.0]), np.array([5.0, 5.0, 5.0]), np.array([1.0, 2.2, 3.0])]
     assert [cuts.tolist() for cuts in rounded_cuts(edges)] == [[25.0, 50.0, 500.0], [], [2.5]]
     assert rounded_cuts([]) == []
+
+
+def many_shops(seed: int = 3, count: int = 3_000) -> tuple[FactTable, npt.NDArray[np.bool_]]:
+    """A hundred shops, of which the first ten have most frauds; some are seen once, and some rows name none."""
+    dice = np.random.default_rng(seed)
+    places = np.minimum(dice.exponential(30, count).astype(int), 99)
+    labels = dice.random(count) < np.where(places < 10, 0.4, 0.05)
+    rows: Rows = [{"shop_name": f"shop {place}"} if dice.random() < 0.95 else {} for place in places]
+    return FactTable(rows), labels
+
+
+def test_a_category_with_many_values_is_cut_into_groups_with_a_similar_share_of_fraud() -> None:
+    table, labels = many_shops()
+    (fact,) = cut_facts(table, labels, BinOptions())
+    assert fact.kind is Kind.GROUP
+    listed = [word for group in fact.groups for word in group]
+    assert len(listed) == len(set(listed)) > 40
+    place = {word: number for number, group in enumerate(fact.groups) for word in group}
+    risky = [place[f"shop {i}"] for i in range(10)]
+    assert min(risky) > fact.others - 1 >= np.median([place[word] for word in listed])
+    codes = fact.encode(FactTable([{"shop_name": "never seen"}, {}]))
+    assert codes.tolist() == [fact.others, UNKNOWN]
+
+
+def test_conditions_on_groups_hold_where_their_bins_say_and_on_new_values_too() -> None:
+    table, labels = many_shops()
+    (fact,) = cut_facts(table, labels, BinOptions())
+    unseen = FactTable([*(table.row(place) for place in range(200)), {"shop_name": "never seen"}, {}])
+    for cut in range(2, fact.bins):
+        inside = np.arange(fact.bins) >= cut
+        for wanted in (inside, ~inside & (np.arange(fact.bins) != UNKNOWN)):
+            (test,) = fact.tests(wanted)
+            assert (test.in_table(unseen) == wanted[fact.encode(unseen)]).all()
+
+
+def test_a_value_does_not_look_telling_because_of_its_own_label() -> None:
+    dice = np.random.default_rng(5)
+    labels = dice.random(2_000) < 0.2
+    rows: Rows = [{"shop_name": f"shop {place // 8}"} for place in range(2_000)]
+    binned_rows = BinnedTable.cut(FactTable(rows), labels, BinOptions())
+    shares = [labels[binned_rows.codes[0] == code].mean() for code in np.unique(binned_rows.codes[0])]
+    (fact,) = binned_rows.facts
+    seen = fact.encode(FactTable(rows))
+    leaking = [labels[seen == code].mean() for code in np.unique(seen)]
+    assert max(shares) < 0.3 < max(leaking)  # 250 shops without any signal, eight cases each
+
+
+def test_largest_members_of_a_group_come_first() -> None:
+    table, labels = many_shops()
+    (fact,) = cut_facts(table, labels, BinOptions())
+    codes, words = table.categories("shop_name")
+    counts = dict(zip(words, np.bincount(codes[codes >= 0], minlength=len(words)), strict=True))
+    for group in fact.groups:
+        assert [counts[word] for word in group] == sorted((counts[word] for word in group), reverse=True)

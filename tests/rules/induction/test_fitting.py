@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pytest
 from scipy.optimize import minimize
 
-from acefraud.rules.induction.boosting import sample
 from acefraud.rules.induction.fitting import FitCases, FitOptions, fit, loss_of, margins, probabilities, strongest
+from acefraud.rules.induction.history import sample
 from acefraud.rules.scorecard import GENERAL
 
 Column = npt.NDArray[np.float64]

@@ -9,7 +9,7 @@ import pytest
 from acefraud.core.condition import MAX_TESTS, Condition, Op, Test
 from acefraud.core.table import Columns, FactTable
 from acefraud.rules.induction import trees
-from acefraud.rules.induction.bins import BinnedTable, BinOptions, cut_facts
+from acefraud.rules.induction.bins import BinnedTable, BinOptions
 from acefraud.rules.induction.trees import Branch, TreeOptions, _Grower, branches
 
 Column = npt.NDArray[np.float64]
@@ -28,7 +28,7 @@ def traffic(seed: int, count: int = 3000) -> FactTable:
 
 
 def grown(table: FactTable, labels: Mask, options: TreeOptions = EVERY_FACT) -> tuple[BinnedTable, list[Branch]]:
-    rows = BinnedTable.of(cut_facts(table, labels, BinOptions()), table)
+    rows = BinnedTable.cut(table, labels, BinOptions())
     p = labels.mean()
     gradient, hessian = labels - p, np.full(len(labels), p * (1 - p))
     every = np.arange(len(labels))
@@ -117,7 +117,7 @@ def test_few_rows_are_added_up_to_the_same_as_many(
 ) -> None:
     table = traffic(6)
     dice = np.random.default_rng(count)
-    rows = BinnedTable.of(cut_facts(table, dice.random(len(table)) < 0.2, BinOptions()), table)
+    rows = BinnedTable.cut(table, dice.random(len(table)) < 0.2, BinOptions())
     assert len({fact.bins for fact in rows.facts}) > 1
     gradient, hessian = dice.normal(size=len(table)), dice.random(len(table))
     grower = _Grower(rows, gradient, hessian, np.arange(len(rows.facts)), EVERY_FACT)

@@ -19,8 +19,10 @@ from acefraud.facts.extraction import facts_of
 from acefraud.roles.embedded.case_memory import CaseMemory, LabelledFacts
 from acefraud.roles.protocols import Example, Reflection
 from acefraud.rules.induction.bins import BinOptions
-from acefraud.rules.induction.boosting import History, Induced, InductionOptions, Lesson, induce, too_little
+from acefraud.rules.induction.boosting import InductionOptions
 from acefraud.rules.induction.fitting import FitCases, FitOptions, fit
+from acefraud.rules.induction.history import History
+from acefraud.rules.induction.induce import Induced, Lesson, induce, too_little
 from acefraud.rules.induction.trees import TreeOptions
 from acefraud.settings import EMBEDDED
 
@@ -37,7 +39,7 @@ class ReflectorOptions:
         default_factory=lambda: InductionOptions(
             rounds=5,
             per_round=12,
-            runs=1,
+            searches=1,
             most_rows=10_000,
             bins=BinOptions(cuts=24, fraud_cuts=12),
             trees=TreeOptions(leaves=10),

@@ -19,6 +19,7 @@ Codes = npt.NDArray[np.uint8]
 
 UNKNOWN = 0
 """The bin of rows in which the fact is missing."""
+_FOLDS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,11 @@ class BinOptions:
     few_values: int = 12
     """A whole number with no more distinct values than this is cut at each of them."""
     most_words: int = 60
+    few_words: int = 30
+    """A category with more values than this is cut into groups of values with a similar share of fraud."""
+    group_cuts: int = 16
+    group_pull: float = 20.0
+    """Cases of the base rate that are added to those of each value, so that a rare one is not extreme."""
     least_support: int = 5
 
 
@@ -42,6 +48,7 @@ class Kind(Enum):
     STEP = auto()
     FLAG = auto()
     WORD = auto()
+    GROUP = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +59,31 @@ class BinnedFact:
     kind: Kind
     cuts: FloatArray
     words: tuple[str, ...]
+    groups: tuple[tuple[str, ...], ...] = ()
+    """The values in each bin of a category with many values, the most frequent first."""
+    others: int = 0
+    """The bin of rare and new values."""
+    held_out: Codes | None = None
+    """The bins of the rows that were cut, each found without the row's own label."""
     may_be_missing: bool = False
     """Whether a missing value is informative: in a column it is; in facts read from a text hardly."""
 
     @property
     def bins(self) -> int:
         """The number of bins, including the one for missing values."""
-        return {Kind.FLAG: 3, Kind.WORD: len(self.words) + 2}.get(self.kind, len(self.cuts) + 2)
+        counts = {Kind.FLAG: 3, Kind.WORD: len(self.words) + 2, Kind.GROUP: len(self.groups) + 1}
+        return counts.get(self.kind, len(self.cuts) + 2)
 
     def encode(self, table: FactTable) -> Codes:
         """The bin of each row."""
         if self.kind is Kind.FLAG:
             return (table.flags(self.name) + 1).astype(np.uint8)
-        if self.kind is Kind.WORD:
+        if self.kind in (Kind.WORD, Kind.GROUP):
             codes, words = table.categories(self.name)
-            place = {word: position + 1 for position, word in enumerate(self.words)}
-            lookup = np.array([place.get(word, len(self.words) + 1) for word in words] + [UNKNOWN], dtype=np.uint8)
-            return lookup[codes]
+            groups = self.groups or tuple((word,) for word in self.words)
+            place = {word: position + 1 for position, group in enumerate(groups) for word in group}
+            others = self.others or len(self.words) + 1
+            return np.array([*(place.get(word, others) for word in words), UNKNOWN], dtype=np.uint8)[codes]
         numbers = table.numbers(self.name)
         side: Literal["left", "right"] = "left" if self.kind is Kind.CUT else "right"
         found = (np.searchsorted(self.cuts, numbers, side=side) + 1).astype(np.uint8)
@@ -81,7 +96,7 @@ class BinnedFact:
             return (Test(self.name, Op.MISSING),)
         if self.kind is Kind.FLAG:
             return (Test(self.name, Op.IS, bool(inside[2])),)
-        if self.kind is Kind.WORD:
+        if self.kind in (Kind.WORD, Kind.GROUP):
             return (self._word_test(inside),)
         above, below = (Op.ABOVE, Op.AT_MOST) if self.kind is Kind.CUT else (Op.AT_LEAST, Op.BELOW)
         places = np.flatnonzero(inside)
@@ -91,8 +106,11 @@ class BinnedFact:
         return (*lower, *upper)
 
     def _word_test(self, inside: BoolArray) -> Test:
-        others = bool(inside[-1])
-        listed = tuple(word for word, holds in zip(self.words, inside[1:-1], strict=True) if bool(holds) != others)
+        """Lists the words inside or, where rare and new ones are inside too, those outside."""
+        groups = self.groups or tuple((word,) for word in self.words)
+        others = bool(inside[self.others or -1])
+        words = (group for group, holds in zip(groups, inside[1:], strict=False) if bool(holds) != others)
+        listed = tuple(word for group in words for word in group)
         if len(listed) == 1:
             return Test(self.name, Op.IS_NOT if others else Op.IS, listed[0])
         return Test(self.name, Op.NOT_IN if others else Op.IN, listed)
@@ -110,11 +128,12 @@ class BinnedTable:
     codes: Codes
 
     @classmethod
-    def of(cls, facts: tuple[BinnedFact, ...], table: FactTable) -> BinnedTable:
-        """The rows of a table in given bins."""
+    def cut(cls, table: FactTable, labels: BoolArray, options: BinOptions) -> BinnedTable:
+        """The rows of a table, in bins cut for them."""
+        facts = cut_facts(table, labels, options)
         codes = np.empty((len(facts), len(table)), dtype=np.uint8)
         for place, fact in enumerate(facts):
-            codes[place] = fact.encode(table)
+            codes[place] = fact.encode(table) if fact.held_out is None else fact.held_out
         return cls(facts, codes)
 
     def holds(self, bins: Bins) -> BoolArray:
@@ -134,10 +153,13 @@ class BinnedTable:
             yield from self.facts[place].tests(np.frombuffer(inside, dtype=np.bool_))
 
     def readable(self, bins: Bins, most_listed: int) -> bool:
-        """Whether it makes a condition of at most four tests, none of which lists more than `most_listed` words."""
-        tests = list(self.tests(bins))
-        listed = max((len(test.value) for test in tests if isinstance(test.value, tuple)), default=1)
-        return 1 <= len(tests) <= MAX_TESTS and listed <= most_listed
+        """Whether it makes a condition of at most four tests, none of which lists more than `most_listed` words.
+
+        A group of values may be longer: it is shown by its size and its largest members.
+        """
+        tests = [(test, self.facts[place].kind) for place in bins for test in self.tests({place: bins[place]})]
+        lists = [len(test.value) for test, kind in tests if isinstance(test.value, tuple) and kind is Kind.WORD]
+        return 1 <= len(tests) <= MAX_TESTS and max(lists, default=1) <= most_listed
 
 
 def cut_facts(table: FactTable, labels: BoolArray, options: BinOptions) -> tuple[BinnedFact, ...]:
@@ -161,6 +183,8 @@ def _cut(name: str, table: FactTable, labels: BoolArray, options: BinOptions) ->
         return BinnedFact(name, Kind.FLAG, np.zeros(0), ()) if len(np.unique(flags)) > 1 else None
     codes, words = table.categories(name)
     if words:
+        if len(words) > options.few_words:
+            return _cut_groups(name, codes, words, labels, options)
         return _cut_words(name, codes, words, options)
     return _cut_numbers(name, table.numbers(name), labels, options)
 
@@ -173,6 +197,65 @@ def _cut_words(
     kept = tuple(words[place] for place in common if counts[place] >= options.least_support)
     says_something = len(np.unique(codes)) > 1
     return BinnedFact(name, Kind.WORD, np.zeros(0), kept) if kept and says_something else None
+
+
+def _cut_groups(
+    name: str, codes: npt.NDArray[np.int32], words: tuple[str, ...], labels: BoolArray, options: BinOptions
+) -> BinnedFact | None:
+    """Groups of values with a similar share of fraud.
+
+    Each row is binned by the share of fraud among the rows of the other folds with its value, so that a value with few
+    rows does not look telling because of its own label. Rare and new values count as cases of the base rate.
+    """
+    known = codes >= 0
+    shares = _Shares(codes, labels, len(words), options.group_pull)
+    folds = np.random.default_rng(0).integers(0, _FOLDS, len(codes))
+    row_shares = np.zeros(len(codes))
+    for fold in range(_FOLDS):
+        row_shares[folds == fold] = shares.among(known & (folds != fold))[codes[folds == fold]]
+    counts = np.bincount(codes[known], minlength=len(words))
+    listed = counts >= options.least_support
+    cuts = quantiles(np.sort(row_shares[known]), options.group_cuts)
+    if labels[known].sum() >= options.least_support:
+        cuts = np.concatenate([cuts, quantiles(np.sort(row_shares[known & labels]), options.group_cuts // 2)])
+    whole = shares.among(known)[: len(words)]
+    cuts = _between(np.unique(cuts), np.append(whole[listed], shares.base))
+    if not len(cuts):
+        return None
+    place = np.searchsorted(cuts, whole)
+    by_size = [int(word) for word in np.argsort(-counts, kind="stable") if listed[word]]
+    groups = tuple(tuple(words[word] for word in by_size if place[word] == group) for group in range(len(cuts) + 1))
+    held_out = (np.searchsorted(cuts, row_shares) + 1).astype(np.uint8)
+    held_out[~known] = UNKNOWN
+    others = int(np.searchsorted(cuts, shares.base)) + 1
+    return BinnedFact(name, Kind.GROUP, cuts, (), groups=groups, others=others, held_out=held_out)
+
+
+@dataclass(frozen=True, slots=True)
+class _Shares:
+    """The share of fraud of each value, smoothed towards the base rate."""
+
+    codes: npt.NDArray[np.int32]
+    labels: BoolArray
+    values: int
+    pull: float
+
+    @property
+    def base(self) -> float:
+        return float(self.labels.mean())
+
+    def among(self, rows: BoolArray) -> FloatArray:
+        """By value, from these rows; the last one, for rows without a value, is the base rate."""
+        counts = np.bincount(self.codes[rows], minlength=self.values + 1)
+        frauds = np.bincount(self.codes[rows], self.labels[rows], minlength=self.values + 1)
+        shares: FloatArray = (frauds + self.pull * self.base) / (counts + self.pull)
+        return shares
+
+
+def _between(cuts: FloatArray, values: FloatArray) -> FloatArray:
+    """The cuts that have some of the values on both sides, one for each gap between values."""
+    groups = np.unique(np.searchsorted(cuts, values))
+    return cuts[groups[:-1]]
 
 
 def _cut_numbers(name: str, numbers: FloatArray, labels: BoolArray, options: BinOptions) -> BinnedFact | None:

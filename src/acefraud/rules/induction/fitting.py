@@ -64,6 +64,8 @@ class FitCases:
     """How many cases each row stands for, if rows were sampled."""
     usual: FloatArray | None = None
     """The share of fraud at the time of each case, if it changes."""
+    targets: FloatArray | None = None
+    """The probability of fraud that a fit should reproduce instead of the label."""
 
     @property
     def weights(self) -> FloatArray:
@@ -72,14 +74,18 @@ class FitCases:
 
     def take(self, rows: BoolArray) -> FitCases:
         """Some of the cases."""
-        parts = (self.knowledge, self.offset, self.counts, self.usual)
-        knowledge, offset, counts, usual = (None if part is None else part[rows] for part in parts)
-        return FitCases(self.labels[rows], knowledge, offset, counts, usual)
+        parts = (self.knowledge, self.offset, self.counts, self.usual, self.targets)
+        return FitCases(self.labels[rows], *(None if part is None else part[rows] for part in parts))
+
+    @property
+    def expected(self) -> BoolArray | FloatArray:
+        """What a fit should predict: the targets, or the labels."""
+        return self.labels if self.targets is None else self.targets
 
     @property
     def base_rate(self) -> float:
-        """The share of fraud."""
-        return float(self.weights @ self.labels / self.weights.sum())
+        """The share of fraud that is expected."""
+        return float(self.weights @ self.expected / self.weights.sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +184,7 @@ class _Groups:
         knowledge, offset = (None if part is None else part[first] for part in given)
         counts, frauds, excess = (
             np.bincount(group, part).astype(np.float64)
-            for part in (cases.weights, cases.weights * cases.labels, _excess(cases))
+            for part in (cases.weights, cases.weights * cases.expected, _excess(cases))
         )
         return cls(masks[first], knowledge, offset, counts, frauds, excess)
 
@@ -190,7 +196,7 @@ class _Groups:
 
 def _hashes(masks: BoolArray, columns: Sequence[FloatArray]) -> npt.NDArray[np.uint64]:
     """A 64-bit hash of each row's masks and columns."""
-    packed = np.packbits(masks, axis=1)
+    packed = np.ascontiguousarray(np.packbits(masks, axis=1))
     width = -packed.shape[1] % 8
     words = np.pad(packed, ((0, 0), (0, width))).view(np.uint64)
     parts = [*words.T, *(np.ascontiguousarray(column, dtype=np.float64).view(np.uint64) for column in columns)]

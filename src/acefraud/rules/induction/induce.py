@@ -1,0 +1,180 @@
+"""From labelled history to rules: several searches, each checked out of time, distilled into one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+import numpy as np
+
+from acefraud.core.arrays import BoolArray
+from acefraud.core.bullet import NewBullet, Source
+from acefraud.core.calibration import Calibration
+from acefraud.core.condition import Condition
+from acefraud.core.evidence import Evidence
+from acefraud.core.timestamps import time_of
+from acefraud.core.transaction import Verdict
+from acefraud.rules.english import sentence
+from acefraud.rules.induction.boosting import NOTHING, Boosting, InductionOptions, are_in, worth_keeping
+from acefraud.rules.induction.distillation import FittedRules, distilled
+from acefraud.rules.induction.fitting import FitCases, Fitted, fit, strongest, threads_for
+from acefraud.rules.induction.history import History, SplitHistory, sample
+from acefraud.rules.induction.out_of_time import Checked, spread_of
+from acefraud.rules.induction.platt_scaling import levelled, slope_of
+from acefraud.rules.problem_types import problem_types
+
+_FINAL_FITS = 4
+"""Fits at the end of a search, each on the conditions that the fit before would have cited."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """A rule found in labelled cases: its condition and verdict, its measured record and its fitted weight."""
+
+    condition: Condition
+    argues: Verdict
+    evidence: Evidence
+    weight: float
+
+    def new_bullet(self, source: Source) -> NewBullet:
+        """The rule as a bullet in English."""
+        return NewBullet(
+            content=sentence(self.condition, self.evidence),
+            source=source,
+            condition=self.condition,
+            argues=self.argues,
+            evidence=self.evidence,
+            weight=self.weight,
+            problem_types=problem_types(self.condition),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Induced:
+    """The result of a search."""
+
+    lessons: tuple[Lesson, ...]
+    calibration: Calibration
+    weights: Mapping[Condition, float] = field(default_factory=dict)
+    """The fitted weight of each `written` condition, whether it became a lesson or not."""
+
+
+def induce(
+    history: History,
+    options: InductionOptions,
+    generator: np.random.Generator,
+    progress: Callable[[float], None] = lambda _: None,
+    *,
+    known: Sequence[Condition] = (),
+    written: Sequence[Condition] = (),
+) -> Induced | None:
+    """Search a history for rules. None if it has too few cases or nothing is found.
+
+    Conditions are grown on the earlier part and must hold on the out-of-time part; weights are then fitted on all
+    cases. `known` conditions take part from the start. So do those `written` by people, which are never dropped and do
+    not count against `most_bullets`.
+    """
+    if too_little(history.labels, options):
+        return None
+    progress(0.0)
+    split = SplitHistory.of(history, options.later_share)
+    if not history.labels[: split.cut].any():
+        return None
+    always = frozenset(written)
+    check = cache(split.check)
+    with threads_for(min(len(history), 2 * options.most_rows) * options.most_bullets):
+        found = []
+        for done in range(options.searches):
+            search = Boosting(split, options, generator, [*written, *known], always)
+            conditions = search.run(_part(progress, done, options.searches))
+            checked = [check(condition) for condition in conditions]
+            fitted = _fit_all(split, conditions, checked, options, generator, always=always)
+            found.append(FittedRules(tuple(conditions), fitted))
+        rules = found[0] if len(found) == 1 else distilled(found, split, options, generator, always)
+    progress(1.0)
+    tried = dict.fromkeys(condition for one in found for condition in one.conditions)
+    spread = spread_of([check(condition) for condition in tried])
+    lessons = tuple(
+        _lesson(condition, check(condition), history, weight, spread)
+        for condition, weight in zip(rules.conditions, rules.fitted.weights, strict=True)
+        if abs(weight) > NOTHING and check(condition).holds_up
+    )
+    weights = dict(zip(rules.conditions, rules.fitted.weights.tolist(), strict=True))
+    by_hand = {condition: weights[condition] for condition in always if condition in weights}
+    return Induced(lessons, rules.fitted.calibration, by_hand) if lessons or known or by_hand else None
+
+
+def too_little(labels: BoolArray, options: InductionOptions) -> str:
+    """Why labelled cases are too few to learn from; empty if they are enough.
+
+    >>> too_little(np.array([True, False]), InductionOptions())
+    '2 labelled cases, 40 are needed'
+    """
+    frauds = int(labels.sum())
+    if len(labels) < options.least_cases:
+        return f"{len(labels)} labelled cases, {options.least_cases} are needed"
+    if frauds < options.least_frauds:
+        return f"{frauds} frauds among {len(labels):,} labelled cases, {options.least_frauds} are needed"
+    return "all labelled cases are fraud" if frauds == len(labels) else ""
+
+
+def _part(progress: Callable[[float], None], done: int, count: int) -> Callable[[float], None]:
+    """The progress of one of several equal parts."""
+    return lambda share: progress((done + share) / count)
+
+
+def _fit_all(
+    split: SplitHistory,
+    conditions: Sequence[Condition],
+    checked: Sequence[Checked],
+    options: InductionOptions,
+    generator: np.random.Generator,
+    *,
+    always: frozenset[Condition],
+) -> Fitted:
+    """All weights fitted on all cases, calibrated on the out-of-time part.
+
+    A pattern that stopped still explains the cases of its time, so it takes part in the fit but becomes no lesson.
+    """
+    places, counts = sample(split.history.labels, options.most_rows, generator)
+    cases, rows = split.cases(places, counts), split.history.rows.take(places)
+    taking_part = np.array([one.holds_up or one.stopped for one in checked], dtype=np.bool_)
+    masks = np.zeros((len(places), len(conditions)), dtype=np.bool_)
+    for place in np.flatnonzero(taking_part).tolist():
+        masks[:, place] = conditions[place].holds_in(rows)
+    fitted = fit(masks, cases, options.fit)
+    for _ in range(_FINAL_FITS - 1):
+        spoken = strongest(masks, fitted.weights, options.most_cited)
+        fitted = fit(spoken, cases, options.fit, fitted, options.steps * 3)
+    kept = np.array([one.holds_up for one in checked], dtype=np.bool_)
+    fitted = replace(fitted, weights=np.where(kept, fitted.weights, 0.0))
+    kept = worth_keeping(fitted.weights, masks, cases, options.most_bullets, are_in(conditions, always))
+    fitted = replace(fitted, weights=fitted.weights * kept)
+    return _set_to_later(fitted, masks & (fitted.weights != 0), cases, places < split.cut, options)
+
+
+def _set_to_later(
+    fitted: Fitted, masks: BoolArray, cases: FitCases, earlier: BoolArray, options: InductionOptions
+) -> Fitted:
+    """Calibrate on the out-of-time part. The slope corrects how far weights fitted before it overshoot there."""
+    then, now = cases.take(earlier), cases.take(~earlier)
+    before = fit(strongest(masks[earlier], fitted.weights, options.most_cited), then, options.fit, fitted)
+    slope = slope_of(before, strongest(masks[~earlier], before.weights, options.most_cited), now)
+    return levelled(fitted, slope, strongest(masks[~earlier], fitted.weights, options.most_cited), now)
+
+
+def _lesson(condition: Condition, checked: Checked, history: History, weight: float, spread: float) -> Lesson:
+    first, last = None, None
+    if history.times is not None and checked.span:
+        first, last = (time_of(int(history.times[place])) for place in checked.span)
+    evidence = Evidence(
+        learnt=checked.learnt,
+        base_rate=checked.base_rate,
+        later=checked.later,
+        spread=round(spread, 3),
+        cases=checked.cases,
+        first_seen=first,
+        last_seen=last,
+    )
+    return Lesson(condition, Verdict.of(weight > 0), evidence, float(weight))
