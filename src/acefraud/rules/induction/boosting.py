@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -29,6 +29,8 @@ from acefraud.rules.induction.trees import Branch, TreeOptions, branches
 
 NOTHING = 1e-3
 """A weight below this counts as zero."""
+SAME = 0.8
+"""Two conditions whose cases have at least this Jaccard index are one lesson."""
 _FEWEST, _FEW_ROWS = 5, 50
 """In a short history a branch may hold fewer cases: one row in fifty, but at least five."""
 
@@ -176,6 +178,22 @@ def worth_keeping(weights: FloatArray, masks: BoolArray, cases: FitCases, most: 
         strength = np.where(kept, np.abs(weights) * np.sqrt(cases.weights @ masks), 0.0)
         kept[np.argsort(-strength, kind="stable")[most:]] = False
     return kept | always
+
+
+def distinct(masks: BoolArray, counts: FloatArray, conditions: Sequence[Condition], first: Set[Condition]) -> BoolArray:
+    """The conditions that do not hold on nearly the same cases as one that comes before them.
+
+    Those in `first` come first, then those with fewer tests, then those that were found earlier.
+    """
+    columns = masks.astype(np.float32)
+    both = columns.T @ (columns * counts.astype(np.float32)[:, None])
+    alone = np.diag(both)
+    nearly_same = both >= SAME * (alone[:, None] + alone[None, :] - both)
+    order = sorted(range(len(conditions)), key=lambda i: (conditions[i] not in first, len(conditions[i].tests)))
+    kept = np.zeros(len(conditions), dtype=np.bool_)
+    for place in order:
+        kept[place] = not (nearly_same[place] & kept).any() or conditions[place] in first
+    return kept
 
 
 def are_in(conditions: Sequence[Condition], some: frozenset[Condition]) -> BoolArray:

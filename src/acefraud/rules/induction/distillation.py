@@ -14,7 +14,7 @@ import numpy as np
 
 from acefraud.core.arrays import BoolArray, FloatArray
 from acefraud.core.condition import Condition
-from acefraud.rules.induction.boosting import NOTHING, InductionOptions, are_in
+from acefraud.rules.induction.boosting import NOTHING, InductionOptions, are_in, distinct
 from acefraud.rules.induction.fitting import FitCases, Fitted, fit, margins, probabilities, strongest
 from acefraud.rules.induction.history import SplitHistory, sample
 from acefraud.rules.induction.platt_scaling import levelled
@@ -56,6 +56,8 @@ def distilled(
     for place, condition in enumerate(conditions):
         masks[:, place] = condition.holds_in(rows)
     average = _average(searches, conditions, masks, cases, options.most_cited)
+    own = distinct(masks, cases.weights, conditions, always)
+    conditions, masks = tuple(c for c, kept in zip(conditions, own, strict=True) if kept), masks[:, own]
     student = _Student(masks, replace(cases, targets=probabilities(average)), average, options)
     fitted = student.fit(are_in(conditions, always))
     later = places >= split.cut
