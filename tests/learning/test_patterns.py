@@ -23,13 +23,7 @@ from acefraud.roles.reflector import Reflector
 from acefraud.rules.induction.boosting import InductionOptions
 from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook
 
-<<<<<<< HEAD
-QUICK = ReflectorOptions(induction=InductionOptions(rounds=12, runs=1))
-=======
-pytestmark = pytest.mark.no_cover  # coverage doubles their time, and smaller tests cover these lines
-
 QUICK = ReflectorOptions(induction=InductionOptions(rounds=12, searches=1))
->>>>>>> 7f2d992 (Several searches distilled into one set of rules, and groups of values for categories with many)
 WITHIN_CASES = 200
 """Labelled cases of a pattern after which it must be named."""
 WITHIN_OUTCOMES = 2_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -226,10 +227,10 @@ def test_known_conditions_are_enough_where_nothing_is_grown(history: tuple[Rows,
 
 
 def test_weights_are_fitted_for_as_many_as_may_speak() -> None:
-    # Five conditions say the same thing. Where one may speak, its weight has to say it all.
+    # Three conditions overlap. If only one may speak, its weight has to say it all.
     rows, labels = planted(2000, seed=3)
     past = History(FactTable(rows), np.array(labels))
-    known = [Condition.parse(f"amount_paid > {700 + shift} and risk_score < 3") for shift in (-4, -2, 0, 2, 4)]
+    known = [Condition.parse(f"amount_paid > {700 + 60 * i} and risk_score < {3 - 0.3 * i}") for i in (-1, 0, 1)]
 
     def heaviest(most_cited: int) -> float:
         options = InductionOptions(rounds=0, most_cited=most_cited)
@@ -238,6 +239,21 @@ def test_weights_are_fitted_for_as_many_as_may_speak() -> None:
         return max(lesson.weight for lesson in found.lessons)
 
     assert heaviest(1) > heaviest(10) + 0.3
+
+
+@pytest.mark.parametrize("searches", [1, 3])
+def test_conditions_that_hold_on_nearly_the_same_cases_are_one_lesson(searches: int) -> None:
+    rows, labels = planted(2000, seed=3)
+    past, table = History(FactTable(rows), np.array(labels)), FactTable(rows)
+    near = [Condition.parse(f"amount_paid > {700 + shift} and risk_score < 3") for shift in (-10, 0, 10)]
+    options = InductionOptions(rounds=12, searches=searches)
+    found = induce(past, options, np.random.default_rng(0), known=near)
+    assert found is not None
+    masks = [lesson.condition.holds_in(table) for lesson in found.lessons]
+    overlaps = [(one & other).sum() / (one | other).sum() for one, other in itertools.combinations(masks, 2)]
+    assert overlaps
+    assert max(overlaps) < 0.8
+    assert sum(lesson.condition in near for lesson in found.lessons) == 1
 
 
 def test_of_equals_no_more_are_kept_than_asked_for() -> None:

@@ -21,7 +21,7 @@ FACTS = 12
 def split() -> SplitHistory:
     dice = np.random.default_rng(0)
     numbers = {f"fact_{i}": dice.random(4_000) for i in range(FACTS)}
-    log_odds = -2.5 + sum((1.5 * (numbers[f"fact_{i}"] > 0.9) for i in range(6)), np.zeros(4_000))
+    log_odds = -2.5 + 1.5 * np.sum([numbers[f"fact_{i}"] > 0.9 for i in range(6)], axis=0)
     labels = dice.random(4_000) < probabilities(log_odds)
     return SplitHistory.of(History(FactTable.of_columns(Columns(numbers), 4_000), labels), 0.2)
 

@@ -180,19 +180,21 @@ def worth_keeping(weights: FloatArray, masks: BoolArray, cases: FitCases, most: 
     return kept | always
 
 
-def distinct(masks: BoolArray, counts: FloatArray, conditions: Sequence[Condition], first: Set[Condition]) -> BoolArray:
+def distinct(
+    masks: BoolArray, counts: FloatArray, conditions: Sequence[Condition], always: Set[Condition]
+) -> BoolArray:
     """The conditions that do not hold on nearly the same cases as one that comes before them.
 
-    Those in `first` come first, then those with fewer tests, then those that were found earlier.
+    Those that stay `always` come first, then those with fewer tests, then those that were found earlier.
     """
     columns = masks.astype(np.float32)
     both = columns.T @ (columns * counts.astype(np.float32)[:, None])
     alone = np.diag(both)
     nearly_same = both >= SAME * (alone[:, None] + alone[None, :] - both)
-    order = sorted(range(len(conditions)), key=lambda i: (conditions[i] not in first, len(conditions[i].tests)))
+    order = sorted(range(len(conditions)), key=lambda i: (conditions[i] not in always, len(conditions[i].tests)))
     kept = np.zeros(len(conditions), dtype=np.bool_)
     for place in order:
-        kept[place] = not (nearly_same[place] & kept).any() or conditions[place] in first
+        kept[place] = conditions[place] in always or not (nearly_same[place] & kept).any()
     return kept
 
 

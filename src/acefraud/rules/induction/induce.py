@@ -16,7 +16,7 @@ from acefraud.core.evidence import Evidence
 from acefraud.core.timestamps import time_of
 from acefraud.core.transaction import Verdict
 from acefraud.rules.english import sentence
-from acefraud.rules.induction.boosting import NOTHING, Boosting, InductionOptions, are_in, worth_keeping
+from acefraud.rules.induction.boosting import NOTHING, Boosting, InductionOptions, are_in, distinct, worth_keeping
 from acefraud.rules.induction.distillation import FittedRules, distilled
 from acefraud.rules.induction.fitting import FitCases, Fitted, fit, strongest, threads_for
 from acefraud.rules.induction.history import History, SplitHistory, sample
@@ -143,6 +143,7 @@ def _fit_all(
     masks = np.zeros((len(places), len(conditions)), dtype=np.bool_)
     for place in np.flatnonzero(taking_part).tolist():
         masks[:, place] = conditions[place].holds_in(rows)
+    masks &= distinct(masks, counts, conditions, always)
     fitted = fit(masks, cases, options.fit)
     for _ in range(_FINAL_FITS - 1):
         spoken = strongest(masks, fitted.weights, options.most_cited)
