@@ -41,6 +41,7 @@ class ReflectorOptions:
             per_round=12,
             searches=1,
             most_rows=10_000,
+            search_rows=10_000,
             bins=BinOptions(cuts=24, fraud_cuts=12),
             trees=TreeOptions(leaves=10),
             fit=FitOptions(certainty=1.5),

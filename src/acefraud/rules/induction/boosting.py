@@ -46,7 +46,7 @@ class InductionOptions:
     later_share: float = 0.2
     searches: int = 6
     """Independent searches whose average is distilled into one set of rules."""
-    patience: int = 20
+    patience: int = 10
     """Rounds without a lower out-of-time loss after which a search stops."""
     most_bullets: int = 150
     most_cited: int = 10
@@ -54,7 +54,9 @@ class InductionOptions:
     least_cases: int = 40
     least_frauds: int = 5
     most_rows: int = 60_000
-    """Frauds, and other cases, above which a weighted sample is used."""
+    """Frauds, and other cases, above which weights are fitted on a weighted sample."""
+    search_rows: int = 20_000
+    """Frauds, and other cases, that each search draws at most. Several searches see more between them."""
     steps: int = 20
     rising: tuple[str, ...] = ()
     """Facts whose higher values never lower the risk."""
@@ -78,8 +80,8 @@ class Boosting:
     ) -> None:
         self._options, self._generator, self._always = options, generator, always
         history, cut = split.history, split.cut
-        earlier, counts = sample(history.labels[:cut], options.most_rows, generator)
-        later, later_counts = sample(history.labels[cut:], options.most_rows, generator)
+        earlier, counts = sample(history.labels[:cut], options.search_rows, generator)
+        later, later_counts = sample(history.labels[cut:], options.search_rows, generator)
         if options.rounds <= options.patience:  # it cannot stop early, so the out-of-time loss is not needed
             later, later_counts = later[:0], later_counts[:0]
         self._cases = split.cases(earlier, counts)

@@ -19,8 +19,6 @@ from acefraud.rules.induction.fitting import FitCases, Fitted, fit, margins, pro
 from acefraud.rules.induction.history import SplitHistory, sample
 from acefraud.rules.induction.platt_scaling import levelled
 
-_ROWS = 20_000
-"""Frauds, and other cases, that the average is reproduced on at most: without noise, fewer are enough."""
 _USUAL, _LIGHTEST = 2.0, 1 / 32
 """The first penalty that is tried and the last, in the unit of `FitOptions.certainty`. Each is half of the one before.
 If the first leaves too many rules, it is doubled until it does not."""
@@ -50,7 +48,7 @@ def distilled(
 ) -> FittedRules:
     """The rules that reproduce the average log-odds of several searches, at most `most_bullets` of them."""
     conditions = _with_weight(searches, always)
-    places, counts = sample(split.history.labels, min(_ROWS, options.most_rows), generator)
+    places, counts = sample(split.history.labels, options.search_rows, generator)
     cases, rows = split.cases(places, counts), split.history.rows.take(places)
     masks = np.zeros((len(places), len(conditions)), dtype=np.bool_)
     for place, condition in enumerate(conditions):
