@@ -7,6 +7,7 @@ import sys
 import typer
 
 from acefraud.errors import AcefraudError
+from benchmarks.book_size import bullets
 from benchmarks.footprint import footprint
 from benchmarks.hearing import hearing
 from benchmarks.quality.command import quality
@@ -26,6 +27,7 @@ app.command()(speed)
 app.command()(train)
 app.command()(hearing)
 app.command()(footprint)
+app.command()(bullets)
 
 
 def main() -> None:

@@ -207,3 +207,17 @@ def test_the_limit_is_per_node() -> None:
     hear(other, traffic(1500, 45, share=0.05))
     for learner in (one, other):
         assert 1 <= len(playbook.get_bullets_for_node(learner.options.node)) <= 3
+
+
+def test_a_limit_set_in_training_holds_for_later_learners() -> None:
+    playbook = BulletPlaybook()
+    past = traffic(3000, 46, share=0.05)
+    Learner(playbook, options=LearnerOptions(most_bullets=4)).study(Cases(past.rows, past.labels))
+    assert 1 <= len(playbook.get_bullets_for_node(DEFAULT_NODE)) <= 4
+    later = Learner(playbook)
+    hear(later, traffic(2000, 47, share=0.05))
+    later.review()
+    assert len(playbook.get_bullets_for_node(DEFAULT_NODE)) <= 4
+    calibration = playbook.snapshot().calibration(DEFAULT_NODE)
+    assert calibration is not None
+    assert calibration.most_bullets == 4

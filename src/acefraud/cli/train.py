@@ -35,6 +35,13 @@ def train(
             help=f"The fraud probability to decline from: {RULES}. Default: that of the playbook, 0.5 at first.",
         ),
     ] = None,
+    most_bullets: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Learn at most this many bullets, now and later. Default: the limit of the playbook, 150 at first.",
+        ),
+    ] = None,
     strict: StrictOption = False,
     json: JsonOption = False,
     *,
@@ -53,6 +60,7 @@ def train(
 
         acefraud train history.csv --playbook book.db
         acefraud train history.csv --playbook book.db --threshold cost=5:100
+        acefraud train history.csv --playbook book.db --most-bullets 20
     """
     rule = None if threshold is None else ThresholdRule.parse(threshold)
     data = load_dataset(source, mapping=mapping, strict=strict)
@@ -64,7 +72,7 @@ def train(
     path = playbook_path(playbook)
     roles = roles_for(settings, data.mapping)
     with open_playbook(path) as book:
-        learner, added, unfitted = asyncio.run(_train(roles, book, data, rule))
+        learner, added, unfitted = asyncio.run(_train(roles, book, data, rule, most_bullets))
         memory, node = learner.memory(), learner.options.node
         bullets = book.get_bullets_for_node(node)
         kept = [bullet for bullet in bullets if bullet.id in set(added)]
@@ -106,10 +114,10 @@ def train(
 
 
 async def _train(
-    roles: Roles, book: BulletPlaybook, data: Dataset, rule: ThresholdRule | None
+    roles: Roles, book: BulletPlaybook, data: Dataset, rule: ThresholdRule | None, most_bullets: int | None
 ) -> tuple[Learner, list[str], str]:
     """The learner, the ids of the bullets added, and why the odds were not fitted if a budget ran out."""
-    async with learner_with(roles, book) as learner:
+    async with learner_with(roles, book, most_bullets=most_bullets) as learner:
         with progress("learning") as done:
             added = await learner.train(
                 data.train,

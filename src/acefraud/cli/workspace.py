@@ -80,9 +80,11 @@ def embedded_learner(playbook: BulletPlaybook) -> Learner:
 
 
 @asynccontextmanager
-async def learner_with(roles: Roles, playbook: BulletPlaybook) -> AsyncIterator[Learner]:
+async def learner_with(
+    roles: Roles, playbook: BulletPlaybook, *, most_bullets: int | None = None
+) -> AsyncIterator[Learner]:
     """A learner on the playbook. Afterwards, connections are closed and model usage goes to standard error."""
-    learner = roles.learner(playbook)
+    learner = roles.learner(playbook, most_bullets=most_bullets)
     try:
         yield learner
     finally:

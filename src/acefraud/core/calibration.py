@@ -16,6 +16,8 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
     base_rate: float = Field(default=0.5, ge=0, le=1)
     cases: int = 0
     """How many labelled cases it was fitted on; 0 for general knowledge alone."""
+    most_bullets: int | None = Field(default=None, ge=1)
+    """The limit on learnt bullets, if one was set."""
 
 
 class OddsScale(BaseModel, frozen=True, extra="forbid"):

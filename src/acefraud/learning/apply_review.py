@@ -94,8 +94,10 @@ def refit(
 def recalibrate(
     playbook: BulletPlaybook, calibration: Calibration, weights: dict[str, float], options: LearnerOptions
 ) -> None:
-    """Record new weights and their calibration. The threshold stays."""
+    """Record new weights and their calibration. The threshold stays, and so does the limit unless a new one is set."""
     before = playbook.snapshot().calibration(options.node)
-    threshold = before.threshold if before else options.threshold
-    kept = calibration.model_copy(update={"threshold": threshold})
-    playbook.record([Recalibrated(node=options.node, calibration=kept, weights=weights)])
+    kept = {
+        "threshold": before.threshold if before else options.threshold,
+        "most_bullets": options.most_bullets or (before.most_bullets if before else None),
+    }
+    playbook.record([Recalibrated(node=options.node, calibration=calibration.model_copy(update=kept), weights=weights)])

@@ -38,11 +38,13 @@ class Roles:
     client: ModelClient | None = None
     fallback: Fallback = Fallback.ERROR
 
-    def learner(self, playbook: BulletPlaybook) -> Learner:
+    def learner(self, playbook: BulletPlaybook, *, most_bullets: int | None = None) -> Learner:
         """A learner on a playbook, with these roles."""
-        return self.pipeline().learner(playbook)
+        return self.pipeline(most_bullets=most_bullets).learner(playbook)
 
-    def pipeline(self, seed: int = 0, policy: ReflectionPolicy | None = None) -> TrainingPipeline:
+    def pipeline(
+        self, seed: int = 0, policy: ReflectionPolicy | None = None, *, most_bullets: int | None = None
+    ) -> TrainingPipeline:
         """The three modes with these roles."""
         return TrainingPipeline(
             agent=self.agent,
@@ -51,7 +53,7 @@ class Roles:
             policy=policy,
             embedder=self.embedder,
             scale_odds=self.scale_odds,
-            options=LearnerOptions(fallback=self.fallback),
+            options=LearnerOptions(fallback=self.fallback, most_bullets=most_bullets),
             seed=seed,
         )
 

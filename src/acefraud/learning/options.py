@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from acefraud.core.bullet import DEFAULT_NODE
+from acefraud.core.calibration import Calibration
 from acefraud.errors import ConfigurationError
 from acefraud.learning.agent_fallback import Fallback
+
+MOST_BULLETS = 150
+"""Learnt bullets that a node may have unless a limit was set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +38,18 @@ class LearnerOptions:
     """Probability of fraud at or above which a transaction is declined, until training chooses another."""
     fallback: Fallback = Fallback.ERROR
     """If a model fails to embed: an error, or bullets found by an embedded embedder and marked so."""
-    most_bullets: int = 150
+    most_bullets: int | None = None
     """Learnt bullets that a node may have; stronger ones replace the weakest. Those that people wrote or pinned do not
-    count."""
+    count. None keeps the limit of the playbook, which is 150 if nobody set one."""
 
     def __post_init__(self) -> None:
         for name in ("review_least", "review_at_last", "watch_every", "recent", "reflect_every", "most_bullets"):
-            if getattr(self, name) < 1:
-                raise ConfigurationError(f"{name} must be at least 1, got {getattr(self, name)}")
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigurationError(f"{name} must be at least 1, got {value}")
         if not 0 < self.review_share <= 1:
             raise ConfigurationError(f"review_share must lie in (0, 1], got {self.review_share}")
+
+    def bullet_limit(self, calibration: Calibration | None) -> int:
+        """How many learnt bullets a node with this calibration may have."""
+        return self.most_bullets or (calibration and calibration.most_bullets) or MOST_BULLETS

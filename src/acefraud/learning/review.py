@@ -113,13 +113,14 @@ def review(
     if skipped:
         return replace(plan, skipped=skipped)
     rules = _Rules.of(snapshot, cases, options)
+    most = options.bullet_limit(snapshot.calibration(options.node))
     induced = engine.search(
         cases,
         turn=turn,
         known=[condition for _, condition in rules.learnt],
         written=[condition for _, condition in rules.written],
         offset=rules.offset,
-        most_bullets=options.most_bullets,
+        most_bullets=most,
         most_cited=options.n_bullets,
         rising=rising,
         falling=falling,
@@ -129,7 +130,7 @@ def review(
         return replace(plan, skipped="nothing was found that holds up beyond chance")
     latest = None if history else LatestOutcomes.of(cases, options.recent)
     source = Source.OFFLINE if history else Source.ONLINE
-    return _planned(plan, rules, induced, latest, most=options.most_bullets, source=source)
+    return _planned(plan, rules, induced, latest, most=most, source=source)
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,7 @@ def _with_condition(snapshot: Snapshot, options: LearnerOptions) -> list[Rule]:
             considered.append((bullet, bullet.condition))
         elif bullet.status_by == THE_ENGINE and not by_people(bullet):
             retired.append((bullet, bullet.condition))
-    return considered + retired[-options.most_bullets :]
+    return considered + retired[-options.bullet_limit(snapshot.calibration(options.node)) :]
 
 
 def awaits_measurement(bullet: Bullet) -> bool:
@@ -272,7 +273,8 @@ def crowded_out(cases: LabelledFacts, snapshot: Snapshot, options: LearnerOption
     """The weakest learnt bullets of a node that has too many of them."""
     learnt = [bullet for bullet in snapshot.for_node(options.node) if not by_people(bullet)]
     strength = {bullet.id: _strength(bullet.weight or 0.0, bullet.condition, cases) for bullet in learnt}
-    return {one: _no_room(options.most_bullets) for one in _weakest(strength, options.most_bullets)}
+    most = options.bullet_limit(snapshot.calibration(options.node))
+    return {one: _no_room(most) for one in _weakest(strength, most)}
 
 
 def _weakest(strength: Mapping[K, float], most: int) -> list[K]:

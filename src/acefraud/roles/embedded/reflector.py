@@ -155,7 +155,7 @@ class EmbeddedReflector:
         known: Sequence[Condition] = (),
         written: Sequence[Condition] = (),
         offset: FloatArray | None = None,
-        most_bullets: int = 0,
+        most_bullets: int | None = None,
         most_cited: int | None = None,
         rising: tuple[str, ...] = (),
         falling: tuple[str, ...] = (),
@@ -169,9 +169,10 @@ class EmbeddedReflector:
         higher `falling` fact never raises it. `most_bullets` and `most_cited` are the limits of the learner.
         """
         options = self.options.induction if turn is None else self.options.review
+        limit = options.most_bullets if most_bullets is None else most_bullets
         options = replace(
             options,
-            most_bullets=max(options.most_bullets, most_bullets),  # a smaller playbook is cut after the fit
+            most_bullets=limit if turn is None else max(limit, options.most_bullets),  # a review cuts afterwards
             most_cited=options.most_cited if most_cited is None else most_cited,
             rising=rising or options.rising,
             falling=falling or options.falling,

@@ -31,6 +31,8 @@ NOTHING = 1e-3
 """A weight below this counts as zero."""
 SAME = 0.8
 """Two conditions whose cases have at least this Jaccard index are one lesson."""
+_MOST_SEARCHED = 150
+"""Conditions that a search works with, however few bullets are wanted in the end."""
 _FEWEST, _FEW_ROWS = 5, 50
 """In a short history a branch may hold fewer cases: one row in fifty, but at least five."""
 
@@ -148,7 +150,8 @@ class Boosting:
         start = Fitted(weights, self._fitted.calibration)
         self._fitted = fit(spoken, self._cases, options.fit, start, options.steps)
         always = are_in(self._conditions, self._always)
-        self._keep(worth_keeping(self._fitted.weights, self._masks, self._cases, options.most_bullets, always))
+        most = max(options.most_bullets, _MOST_SEARCHED)
+        self._keep(worth_keeping(self._fitted.weights, self._masks, self._cases, most, always))
 
     def _keep(self, kept: BoolArray) -> None:
         self._conditions = [one for one, stays in zip(self._conditions, kept, strict=True) if stays]
