@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acefraud.datasets import SchemaMapping, load_dataset, parse_mapping
-from acefraud.datasets.guess import guess_mapping
+from acefraud.datasets.guess import guess_label_delay, guess_mapping
 from acefraud.datasets.mapping import TimeParts, fact_names
 from acefraud.errors import ConfigurationError
 from acefraud.facts.history import HistoryPlan
+from acefraud.facts.history.plan import DAY, HOUR
 
 names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
 
@@ -333,12 +334,45 @@ def payments(tmp_path: Path) -> Path:
 
 def test_ids_that_repeat_have_a_history(tmp_path: Path) -> None:
     mapping = load_dataset(payments(tmp_path)).mapping
-    assert mapping.history == HistoryPlan(entities=("card_id", "shop_id"), latitude="lat", longitude="long")
+    assert mapping.history == HistoryPlan(
+        entities=("card_id", "shop_id"), label_delay="19h", latitude="lat", longitude="long"
+    )
     assert mapping.ignore is not None
     assert {"card_id", "shop_id", "token_id", "one_id"} <= set(mapping.ignore)
     assert mapping.why["shop_id"] == "an id that repeats: the history of each shop becomes facts"
     assert mapping.why["token_id"] == "an id: a rule about it would not generalise"
     assert set(fact_names(mapping, ["card_id", "shop_id", "town", "lat"])) == {"town", "lat"}
+
+
+@pytest.mark.parametrize(
+    ("label", "values", "delay"),
+    [
+        ("has_cbk", "FALSE TRUE", "28d"),
+        ("Charge-Back", "0 1", "28d"),
+        ("is_disputed", "no yes", "28d"),
+        ("status", "ok charged-back", "28d"),
+        ("fraud_reported", "N Y", "14d"),
+        ("answer", "APPROVE DECLINE", "3d"),
+        ("status", "approved declined", "3d"),
+        ("is_fraud", "0 1", "7d"),
+        ("class", "0 1", "7d"),
+    ],
+)
+def test_the_delay_of_labels_is_guessed_by_their_name_and_values(label: str, values: str, delay: str) -> None:
+    cells = pl.Series(values.split())
+    assert guess_label_delay(label, cells, 400 * DAY) == delay
+    assert guess_label_delay(label, cells, 20 * DAY) == "48h", "at most a tenth of the time that the file spans"
+    assert guess_label_delay(label, cells, 9 * HOUR) == "0h"
+
+
+def test_a_stated_delay_of_labels_is_never_overridden(tmp_path: Path) -> None:
+    path = payments(tmp_path)
+    for delay in ("0h", "90d"):
+        given = SchemaMapping(history=HistoryPlan(entities=("card_id",), label_delay=delay))
+        assert load_dataset(path, mapping=given).mapping.history == given.history
+    guessed = load_dataset(path).mapping
+    again = parse_mapping(guessed.describe().replace('label_delay = "19h"', 'label_delay = "0h"'))
+    assert load_dataset(path, mapping=again).mapping.history == again.history
 
 
 def test_without_a_time_there_is_no_history(tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
 import polars as pl
 
+from acefraud.core.arrays import IntArray
 from acefraud.core.fact_names import NAMED_FACTS, words_for
 from acefraud.core.timestamps import UNKNOWN
 from acefraud.datasets.columns import plain_texts
@@ -14,7 +16,7 @@ from acefraud.datasets.labels import USUAL_WORDS, LabelReader
 from acefraud.datasets.mapping import SchemaMapping
 from acefraud.datasets.table import FACTS, Column
 from acefraud.datasets.times import look_like_times, read_time_parts, read_times
-from acefraud.facts.history.plan import HistoryPlan, entity_name
+from acefraud.facts.history.plan import HOUR, HistoryPlan, entity_name, read_duration
 
 _HEAD = 2000
 """Rows to look at where a sample is enough."""
@@ -22,6 +24,8 @@ _REPEATS = 0.05
 """Share of rows with an id that other rows have too, from which the id counts as an entity. A few frequent entities are
 enough; a mean of rows per id would miss them."""
 _MOST_ENTITIES = 4
+_MOST_DELAY = 0.1
+"""The longest delay of labels that is guessed, as a share of the time that the file spans."""
 
 _ENTITY = re.compile(
     r"(?:^|_)(?:id|uuid|guid|iban|e_?mail|ip|ip_address)$"
@@ -91,7 +95,29 @@ def _guess_history(columns: Sequence[str], sample: Mapping[str, Column], found: 
         key: next((one for one in columns if plain_name(one) in names), "")
         for key, names in USUAL_WORDS["places"].items()
     }
-    return HistoryPlan(entities=tuple(entities.values())[:_MOST_ENTITIES], **(places if all(places.values()) else {}))
+    delay = guess_label_delay(found.label or "", sample.get(found.label or ""), _span(sample, found))
+    return HistoryPlan(
+        entities=tuple(entities.values())[:_MOST_ENTITIES],
+        label_delay=delay,
+        **(places if all(places.values()) else {}),
+    )
+
+
+def guess_label_delay(label: str, cells: Column | None, span: int) -> str:
+    """How late labels are by the name of their column and by its values, but at most a tenth of the ``span`` in time.
+
+    >>> guess_label_delay("has_cbk", None, 9000 * HOUR), guess_label_delay("is_fraud", None, 480 * HOUR)
+    ('28d', '48h')
+    """
+    values = {text for text in plain_texts(cells[:_HEAD]) if text} if cells is not None else set()
+    names = [plain_name(label), *map(plain_name, values)]
+    delay = next(
+        delay
+        for delay, words in USUAL_WORDS["label_delays"].items()
+        if any(word in name for word in words for name in names)
+    )
+    most = int(_MOST_DELAY * span / HOUR)
+    return delay if read_duration(delay) <= most * HOUR else f"{most}h"
 
 
 def _repeats(column: Column | None) -> bool:
@@ -211,16 +237,27 @@ def _is_worded_time(cells: pl.Series) -> bool:
     return len(head) > 0 and head.cast(pl.Float64, strict=False).has_nulls() and look_like_times(head)
 
 
-def _time_order(sample: Mapping[str, Column], found: SchemaMapping) -> pl.Series | None:
-    """The order in time of cells from all over the file; None if it cannot be told."""
+def _times(sample: Mapping[str, Column], found: SchemaMapping) -> IntArray:
+    """The times of cells from all over the file."""
     column = sample.get(found.time or "")
     if found.time_parts and found.time_parts.are_in(sample):
         columns = {name: _thinned(sample[name]) for _, name in found.time_parts.named_columns()}
-        times = read_time_parts(columns, found.time_parts)[0]
-    elif column is not None:
-        times = read_times(_thinned(column)).values
-    else:
-        return None
+        return read_time_parts(columns, found.time_parts)[0]
+    if column is not None:
+        return read_times(_thinned(column), found.time_format).values
+    return np.empty(0, dtype=np.int64)
+
+
+def _span(sample: Mapping[str, Column], found: SchemaMapping) -> int:
+    """The time from the first to the last of these cells; 0 if none can be read."""
+    times = _times(sample, found)
+    times = times[times != UNKNOWN]
+    return int(times.max() - times.min()) if len(times) else 0
+
+
+def _time_order(sample: Mapping[str, Column], found: SchemaMapping) -> pl.Series | None:
+    """The order in time of cells from all over the file; None if it cannot be told."""
+    times = _times(sample, found)
     told = len(times) >= 20 and not (times == UNKNOWN).any() and bool((times != times[0]).any())
     return pl.Series(times).arg_sort() if told else None
 
