@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time as clock
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -192,6 +193,25 @@ def test_deciding_goes_on_where_training_ended() -> None:
         if case.transaction.id in facts:
             assert facts[case.transaction.id] == {**case.transaction.facts, **more}
     assert [more_facts(*both) for both in zip(decisions, new, strict=True)] == expected[160:]
+
+
+def test_only_the_facts_that_the_plan_names_depend_on_labels() -> None:
+    cases = payments(300)
+    before, after = (history_of([case.model_copy(update={"is_fraud": fraud}) for case in cases]) for fraud in (0, 1))
+    changed = {name for one, other in zip(before, after, strict=True) for name in one if one[name] != other[name]}
+    assert changed == set(PLAN.label_facts)
+
+
+def test_a_backtest_sees_no_label_before_it_arrives(memory: EntityMemory) -> None:
+    late = replace(memory, plan=HistoryPlan(**{**PLAN.model_dump(), "label_delay": "36h"}))
+    cases = Cases.of([Case(transaction=pay(f"t{n}", n), is_fraud=n % 3 == 0) for n in range(100)])
+    ledger = BulletPlaybook().ledger
+    seen = late.backtested(cases, cases.transactions[:0], ledger).facts.rows()
+    for place in (40, 70, 99):
+        hidden = np.arange(100) > place - 36
+        flipped = Cases(cases.transactions, np.where(hidden, ~cases.labels, cases.labels))
+        assert late.backtested(flipped, cases.transactions[:0], ledger).facts.row(place) == seen[place]
+        assert seen[place]["card_known_frauds_7d"] == sum(cases.labels[: place - 36 + 1])
 
 
 def test_of_a_long_history_only_what_windows_reach_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,13 +9,15 @@ import typer
 
 from acefraud.cli.console import line, note_bad_rows, print_json, print_result
 from acefraud.cli.options import JsonOption, MappingOption, PlaybookOption, StrictOption
+from acefraud.cli.train import note_label_delay
 from acefraud.cli.workspace import embedded_learner, existing_playbook, trained_mapping
 from acefraud.core.condition import Condition
 from acefraud.core.evidence import Evidence
+from acefraud.core.table import FactTable
 from acefraud.core.transactions import Cases
 from acefraud.datasets import Dataset, load_dataset
 from acefraud.errors import InputError
-from acefraud.evaluation.metrics import Scored, as_json, bootstrap_metrics, in_percent
+from acefraud.evaluation.metrics import Interval, Scored, as_json, bootstrap_metrics, in_percent
 from acefraud.learning.batch_scoring import score
 from acefraud.learning.entity_memory import memory_for
 from acefraud.roles.embedded.case_memory import LabelledFacts
@@ -40,7 +42,8 @@ def backtest(
     """Measure a condition, or every bullet of a playbook and its decisions, on labelled history.
 
     Nothing is learnt and nothing is recorded. On the history that a playbook was trained on, its figures look better
-    than they are: use later cases.
+    than they are: use later cases. A case sees only labels that had arrived by then, after the label_delay of the
+    playbook's mapping; a second set of figures does without the facts that depend on labels.
 
         acefraud backtest history.csv --condition "amount > 2000 and account_age_days < 30"
         acefraud backtest later.csv --playbook book.db
@@ -48,6 +51,7 @@ def backtest(
     if condition is not None:
         data = load_dataset(source, mapping=mapping, strict=strict)
         note_bad_rows(data.bad_rows, data.unlabelled)
+        note_label_delay(data, mapping)
         _condition(condition, data, source, json)
         return
     with existing_playbook(playbook, read_only=True) as book:
@@ -79,9 +83,14 @@ def _playbook(book: BulletPlaybook, data: Dataset, json: bool) -> None:
     if memory is not None:  # their history continues what the playbook remembers
         cases = memory.backtested(cases, data.waiting, book.ledger)
     known = LabelledFacts.of(cases)
-    scores = score(cases.transactions, snapshot, learner.selector, learner.options, known=known.facts).probabilities
     threshold = (snapshot.calibration(learner.options.node) or GENERAL).threshold
-    figures = bootstrap_metrics(Scored(scores >= threshold, scores, known.labels))
+
+    def figures_with(facts: FactTable) -> dict[str, Interval]:
+        found = score(cases.transactions, snapshot, learner.selector, learner.options, known=facts).probabilities
+        return bootstrap_metrics(Scored(found >= threshold, found, known.labels))
+
+    figures = figures_with(known.facts)
+    without = figures_with(known.facts.without(memory.plan.label_facts)) if memory else None
     bullets = [
         (bullet, bullet.condition, _measured(bullet.condition, known))
         for bullet in book.get_bullets_for_node(learner.options.node)
@@ -89,15 +98,26 @@ def _playbook(book: BulletPlaybook, data: Dataset, json: bool) -> None:
     ]
     if json:
         rows = [{"bullet_id": b.id, "content": b.content, **_evidence_json(evidence)} for b, _, evidence in bullets]
-        print_json({"rows": len(cases), **as_json(figures), "bullets": rows})
+        content = {"rows": len(cases), **as_json(figures)}
+        if memory and without:
+            content |= {"label_delay": memory.plan.label_delay, "without_label_facts": as_json(without)}
+        print_json({**content, "bullets": rows})
         return
-    for metric, figure in figures.items():
-        line(f"{metric.replace('_', ' '):>18}  {in_percent(figure)}")
+    _print_figures(figures)
+    if memory and without:
+        late = f"{memory.plan.label_delay} after their transaction (label_delay)"
+        line(f"Labels without a time of their own arrive {late}. With facts that depend on labels unknown:")
+        _print_figures(without)
     line(f"{len(bullets)} bullets on {len(cases):,} cases", "bold")
     for bullet, condition, evidence in bullets:
         learnt = bullet.evidence.in_words() if bullet.evidence else "nothing: unverified"
         line(f"{bullet.id}  {bullet.argues or ''}  {say(condition)}")
         line(f"    here {evidence.in_words()}; learnt with {learnt}")
+
+
+def _print_figures(figures: dict[str, Interval]) -> None:
+    for metric, figure in figures.items():
+        line(f"{metric.replace('_', ' '):>18}  {in_percent(figure)}")
 
 
 def _all_cases(data: Dataset) -> Cases:

@@ -10,11 +10,11 @@ from rich.table import Table
 
 from acefraud.cli.console import line, note, note_bad_rows, out, print_json, progress
 from acefraud.cli.options import JsonOption, MappingOption, StrictOption, with_model_options
-from acefraud.cli.train import note_guessed_mapping
+from acefraud.cli.train import note_guessed_mapping, note_label_delay
 from acefraud.cli.workspace import note_usage, roles_for
 from acefraud.datasets import SHIPPED, Dataset, load_dataset
 from acefraud.evaluation.compare import compare as compare_modes
-from acefraud.evaluation.comparison import LIGHTGBM, NAMES, NO_REASONS, Comparison, ModelFigures
+from acefraud.evaluation.comparison import LIGHTGBM, NAMES, NO_LABEL_FACTS, NO_REASONS, Comparison, ModelFigures
 from acefraud.evaluation.metrics import METRICS, Interval, in_percent
 from acefraud.evaluation.parts import Part, limited, parts_of_file, parts_of_worlds
 from acefraud.evaluation.report import write_report
@@ -68,6 +68,7 @@ def compare(
     data = load_dataset(source, mapping=mapping, strict=strict)
     if mapping is None:
         note_guessed_mapping(data, source)
+    note_label_delay(data, mapping)
     independent = bool(data.test)
     if independent:
         parts = list(parts_of_worlds(lambda seed: load_dataset(source, seed=seed), range(seeds)))
@@ -95,6 +96,8 @@ def compare(
     if result.on_models and result.on_models.fallbacks:
         failed, left = result.on_models.fallbacks, result.on_models.undecided
         line(f"The model failed in {failed:,} decisions; {left:,} were left to a person and out of all figures.")
+    if result.label_delay:
+        line(result.about_labels, "dim")
     line(f"Intervals: {result.method}. {result.test_rows:,} cases decided per seed.", "dim")
     if page is not None:
         line(f"Report: {page}")
@@ -121,6 +124,8 @@ def modes_table(result: Comparison) -> Table:
         if mode == LIGHTGBM:
             name, used = f"{name} ({NO_REASONS})", ("–", "–")
         table.add_row(name, *(_cell(got.figures[metric]) for metric in METRICS), *used, f"{got.seconds:.1f}")
+        if figures := got.without_label_facts:
+            table.add_row(f"- {NO_LABEL_FACTS}", *(_cell(figures[metric]) for metric in METRICS))
     return table
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,7 +11,8 @@ import typer
 from acefraud.cli.console import line, note, note_bad_rows, print_json, progress
 from acefraud.cli.options import JsonOption, MappingOption, PlaybookOption, StrictOption, with_model_options
 from acefraud.cli.workspace import exit_if_over_budget, learner_with, model_report, playbook_path, roles_for
-from acefraud.datasets import SHIPPED, Dataset, load_dataset
+from acefraud.core.timestamps import UNKNOWN
+from acefraud.datasets import SHIPPED, Dataset, load_dataset, load_mapping
 from acefraud.errors import BudgetExceeded, InputError, ModelError
 from acefraud.learning.build_roles import Roles
 from acefraud.learning.learner import Learner
@@ -67,6 +69,7 @@ def train(
     note_bad_rows(data.bad_rows, data.unlabelled, data.remarks)
     if mapping is None:
         note_guessed_mapping(data, source)
+    note_label_delay(data, mapping)
     if data.frauds in (0, len(data)):
         raise InputError("all rows have the same label; expected both fraud and honest rows", file=source)
     path = playbook_path(playbook)
@@ -92,7 +95,7 @@ def train(
                 "bullets": len(kept),
                 "threshold": declines_from,
                 "threshold_rule": rule.words if rule else None,
-                **({"history": history} if history else {}),
+                **({"history": history, "label_delay": memory.plan.label_delay} if memory else {}),
                 **({"odds_not_fitted": unfitted} if unfitted else {}),
                 **model_report(roles, learner),
             }
@@ -151,3 +154,17 @@ def note_guessed_mapping(data: Dataset, source: str) -> None:
     if source not in SHIPPED:
         note("# The columns were read like this. To correct it, save it to a file and pass that with --mapping:")
         note(data.mapping.describe().rstrip())
+
+
+def note_label_delay(data: Dataset, mapping: Path | None) -> None:
+    """Warn on standard error if figures depend on how late labels are, and nobody has said it."""
+    plan = data.mapping.history
+    if plan is None or not plan.entities or (data.train.known_at != UNKNOWN).all():
+        return
+    given = load_mapping(mapping).history if mapping else None
+    if given is None or "label_delay" not in given.model_fields_set:
+        note(
+            f'warning: label_delay = "{plan.label_delay}" is {"a guess" if given is None else "not stated"}: if labels '
+            "arrive later than that, facts about known frauds come too early and every figure looks better than it is; "
+            "state it under [history] in a mapping"
+        )

@@ -26,14 +26,23 @@ from acefraud.evaluation.comparison import (
     TierFigures,
 )
 from acefraud.evaluation.lightgbm_model import LightGbm, import_lightgbm
-from acefraud.evaluation.metrics import METRICS, Flags, Interval, Metric, Scored, bootstrap_interval, student_interval
+from acefraud.evaluation.metrics import (
+    METRICS,
+    Column,
+    Flags,
+    Interval,
+    Metric,
+    Scored,
+    bootstrap_interval,
+    student_interval,
+)
 from acefraud.evaluation.parts import Part
 
 CURVE_POINTS = 40
 BULLETS_SHOWN = 12
 LIGHTGBM_ROWS = 200
 """LightGBM takes part from this many training rows on; with fewer, its leaves of at least 20 rows say nothing."""
-LIGHTGBM_THRESHOLD = 0.5
+THRESHOLD = 0.5
 """Where LightGBM declines: as the modes do, whose threshold is 0.5 unless a playbook says otherwise."""
 
 Progress = Callable[[float], None]
@@ -50,6 +59,9 @@ class _Run:
     decided: Flags
     """False for cases left to a person."""
     seconds: float
+    without_label_facts: Column | None = None
+    """The probabilities if the facts that depend on labels are unknown; None if there are none, or if a model decides.
+    """
     bullets: int = 0
     cited: float = 0.0
     sample: tuple[str, ...] = ()
@@ -142,6 +154,7 @@ async def _run_mode(roles: Roles, part: Part, mode: Mode, progress: Progress = l
         scored=Scored(run.declined, run.probabilities, run.labels),
         decided=run.decided,
         seconds=run.seconds,
+        without_label_facts=run.without_label_facts,
         bullets=run.bullets,
         cited=run.cited,
         sample=tuple(bullet.shown for bullet in strongest[:BULLETS_SHOWN]),
@@ -154,22 +167,26 @@ async def _run_mode(roles: Roles, part: Part, mode: Mode, progress: Progress = l
 def _run_lightgbm(part: Part) -> _Run:
     """Fit once on the labels that were known when the test began, with the facts that the modes decide on."""
     started = time.perf_counter()
+    history = part.mapping.history if part.mapping and part.mapping.entities else None
     data = Dataset("", part.train, part.test, mapping=part.mapping).with_history().with_read_facts()
     known, _ = known_by(data.train, data.test)
     if 0 < known.labels.sum() < len(known):
         model = LightGbm(part.seed, threads=1)  # other runs have the other cores
         model.fit(known.facts, known.labels)
         probabilities = model.score(data.test.facts)
+        without = model.score(data.test.facts.without(history.label_facts)) if history else None
     else:  # with late labels, those of one kind may all be missing when the test begins
         probabilities = np.full(len(data.test), float(known.labels.any()))
+        without = probabilities if history else None
     row = dict(zip(part.test.transactions.ids, part.rows, strict=True))
     return _Run(
         name=LIGHTGBM,
         seed=part.seed,
         rows=tuple(row[one] for one in data.test.transactions.ids),  # the history put them in the order of time
-        scored=Scored(probabilities >= LIGHTGBM_THRESHOLD, probabilities, data.test.labels),
+        scored=Scored(probabilities >= THRESHOLD, probabilities, data.test.labels),
         decided=np.ones(len(data.test), dtype=np.bool_),
         seconds=time.perf_counter() - started,
+        without_label_facts=without,
     )
 
 
@@ -235,6 +252,12 @@ def _summary(runs: Sequence[_Run], parts: Sequence[Part], name: str, independent
     def figures(*of: str) -> dict[str, Interval]:
         return _figures(list(zip(*(by_seed[one] for one in of), strict=True)), worlds)
 
+    rescored = [
+        replace(run, scored=Scored(found >= THRESHOLD, found, run.scored.labels))
+        for run in runs
+        if (found := run.without_label_facts) is not None
+    ]
+    without = _scored_by_seed(rescored, names, seeds, independent) if len(rescored) == len(runs) else {}
     modes = {}
     for one in names:
         mine = [run for run in runs if run.name == one]
@@ -244,7 +267,9 @@ def _summary(runs: Sequence[_Run], parts: Sequence[Part], name: str, independent
             cited=float(np.mean([run.cited for run in mine])),
             seconds=float(np.sum([run.seconds for run in mine])),
             curve=_curve(by_seed[one]),
+            without_label_facts=_figures([(scored,) for scored in without[one]], worlds) if one in without else None,
         )
+    history = parts[0].mapping.history if parts[0].mapping else None
     return Comparison(
         dataset=name,
         rows=len(parts[0].train) + len(parts[0].test),
@@ -254,6 +279,7 @@ def _summary(runs: Sequence[_Run], parts: Sequence[Part], name: str, independent
         modes=modes,
         differences={pair: figures(*pair) for pair in (*PAIRS, *([WITH_LIGHTGBM] if LIGHTGBM in names else []))},
         sample=next(run.sample for run in runs if run.name == Mode.OFFLINE_ONLINE),
+        label_delay=history.label_delay if history and history.entities else "",
     )
 
 

@@ -18,6 +18,8 @@ NAMES = {
 }
 NO_REASONS = "no reasons, no online learning"
 """What LightGBM does not do, said beside its name."""
+NO_LABEL_FACTS = "no label facts"
+"""Said beside the name of a mode if the facts that depend on labels are unknown."""
 PAIRS: tuple[tuple[str, str], ...] = (
     (Mode.ONLINE_ONLY, Mode.VANILLA),
     (Mode.OFFLINE_ONLINE, Mode.VANILLA),
@@ -36,6 +38,9 @@ class ModeFigures:
     seconds: float
     curve: tuple[float, ...]
     """Accuracy along the stream, in equal stretches."""
+    without_label_facts: dict[str, Interval] | None = None
+    """The same figures if the facts that depend on labels are unknown; None if there are none, or if a model decides.
+    """
 
     def as_json(self) -> dict[str, Any]:
         """For scripts."""
@@ -44,6 +49,7 @@ class ModeFigures:
             "bullets": round(self.bullets, 6),
             "bullets_cited": round(self.cited, 6),
             "curve": [round(point, 6) for point in self.curve],
+            **({"without_label_facts": as_json(self.without_label_facts)} if self.without_label_facts else {}),
         }
 
 
@@ -103,6 +109,18 @@ class Comparison:
     """What models were asked, if they play a role."""
     no_lightgbm: str = ""
     """Why LightGBM did not take part."""
+    label_delay: str = ""
+    """How long labels take if nothing says when they came, as the mapping has it; empty if there is no history."""
+
+    @property
+    def about_labels(self) -> str:
+        """How late labels are, and what the figures without them are; empty if there is no history."""
+        if not self.label_delay:
+            return ""
+        return (
+            f"Labels without a time of their own arrive {self.label_delay} after their transaction (label_delay). "
+            f"With {NO_LABEL_FACTS}, nothing is known of earlier frauds of the same entity."
+        )
 
     def as_json(self) -> dict[str, Any]:
         """For scripts: without clock times, so that two runs with one seed print the same bytes."""
@@ -116,6 +134,8 @@ class Comparison:
             "differences": {f"{one}_vs_{other}": as_json(self.differences[one, other]) for one, other in PAIRS},
             "sample": list(self.sample),
         }
+        if self.label_delay:
+            content["label_delay"] = self.label_delay
         if self.on_models:
             content["models"] = self.on_models.as_json()
         if LIGHTGBM in self.modes:

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 from acefraud import Mode
 from acefraud.errors import ConfigurationError, StoreError
-from acefraud.evaluation.comparison import LIGHTGBM, NAMES, NO_REASONS, Comparison, ModeFigures
+from acefraud.evaluation.comparison import LIGHTGBM, NAMES, NO_LABEL_FACTS, NO_REASONS, Comparison, ModeFigures
 from acefraud.evaluation.metrics import METRICS, Interval, in_percent
 from acefraud.evaluation.plots import HOW_TO_INSTALL, differences_svg, learning_curve_png, learning_curve_svg
 
@@ -49,8 +49,9 @@ def page(comparison: Comparison) -> str:
         title=escape(f"Three ways to decide: {comparison.dataset}"),
         lead=escape(in_words(*lead, comparison.differences[lead]["accuracy"])),
         facts=_facts(comparison),
-        modes="\n".join(_mode_row(mode, got) for mode, got in comparison.modes.items()),
+        modes="\n".join(_mode_rows(comparison)),
         no_lightgbm=escape(comparison.no_lightgbm and f" {comparison.no_lightgbm}."),
+        about_labels=escape(comparison.about_labels and f" {comparison.about_labels}"),
         differences="\n".join(_difference_rows(comparison)),
         plots=_plots(comparison),
         sample=_sample(comparison),
@@ -104,6 +105,14 @@ def _facts(comparison: Comparison) -> str:
         "95 % intervals": comparison.method,
     }
     return "\n".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts.items())
+
+
+def _mode_rows(comparison: Comparison) -> Iterator[str]:
+    for mode, got in comparison.modes.items():
+        yield _mode_row(mode, got)
+        if figures := got.without_label_facts:
+            cells = [_figure(figures[metric]) for metric in METRICS]
+            yield _row(f"{NAMES[mode]}, {NO_LABEL_FACTS}", [*cells, "–", "–", "–"])
 
 
 def _mode_row(mode: str, got: ModeFigures) -> str:

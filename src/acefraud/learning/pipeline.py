@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
@@ -17,7 +17,9 @@ from acefraud.core.timestamps import UNKNOWN
 from acefraud.core.transaction import Case, Verdict
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets.history_facts import usual_known_at
+from acefraud.facts.extraction import facts_in
 from acefraud.facts.history import HistoryPlan
+from acefraud.learning.batch_scoring import score
 from acefraud.learning.entity_memory import memory_for
 from acefraud.learning.label_stream import label_stream
 from acefraud.learning.learner import Learner
@@ -59,6 +61,9 @@ class ModeRun:
     """Decisions that a model failed to make."""
     proposed: Proposed | None = None
     """What a reflector on a model proposed; None if none was asked."""
+    without_label_facts: npt.NDArray[np.float64] | None = None
+    """The probabilities if the facts that depend on labels are unknown; None if there are none, or if a model decides.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,8 +133,17 @@ class TrainingPipeline:
             share = float(labelled.labels.mean()) if len(labelled) else 0.0
             await learner.scale_odds(sample_of(labelled, self.scale_odds), share)
         late = pending if mode is Mode.OFFLINE_ONLINE else pending[:0]
-        decisions = await stream(learner, after, late, learns=mode is not Mode.VANILLA, progress=progress)
-        return _summed_up(mode, decisions, after, learner, time.perf_counter() - started)
+        label_facts = memory.plan.label_facts if memory and learner.agent.model == EMBEDDED else ()
+        without: list[npt.NDArray[np.float64]] = []
+
+        def score_again(made: Sequence[Decision]) -> None:
+            if label_facts:
+                without.append(_probabilities_without(label_facts, made, learner))
+
+        learns = mode is not Mode.VANILLA
+        decisions = await stream(learner, after, late, learns=learns, decided=score_again, progress=progress)
+        run = _summed_up(mode, decisions, after, learner, time.perf_counter() - started)
+        return replace(run, without_label_facts=np.concatenate(without)) if without else run
 
 
 async def stream(
@@ -138,18 +152,22 @@ async def stream(
     pending: Cases,
     *,
     learns: bool = True,
+    decided: Callable[[Sequence[Decision]], None] = lambda _: None,
     progress: Callable[[float], None] = lambda _: None,
 ) -> list[Decision]:
     """Decide the cases in order. The learner hears each label once it has arrived, never before the decision.
 
-    `pending` are earlier cases that are not decided here and whose labels are still to come.
+    `pending` are earlier cases that are not decided here and whose labels are still to come. `decided` is called with
+    the decisions that were just made, before the learner hears anything more.
     """
     whole = Cases.stacked([cases, pending])
     decisions: list[Decision] = []
     for what, places in label_stream(whole, decide=range(len(cases)), hear=range(len(cases), len(whole))):
         some = [whole[place] for place in places.tolist()]
         if what == "decide":
-            decisions.extend(await learner.decide_all([case.transaction for case in some]))
+            made = await learner.decide_all([case.transaction for case in some])
+            decided(made)
+            decisions.extend(made)
             progress(len(decisions) / len(cases))
         elif learns:
             outcomes = [
@@ -179,6 +197,15 @@ def sample_of(cases: Cases, wanted: int) -> Cases:
     half = wanted // 2
     taken = few[-half:] if half else few[:0]
     return cases.take(np.sort(np.concatenate([taken, many[-(wanted - len(taken)) :]])))
+
+
+def _probabilities_without(
+    facts: Collection[str], made: Sequence[Decision], learner: Learner
+) -> npt.NDArray[np.float64]:
+    """What the probabilities of decisions just made would be with these facts unknown."""
+    rows = Transactions.of(decision.transaction for decision in made)
+    known = facts_in(rows).without(facts)
+    return score(rows, learner.playbook.snapshot(), learner.selector, learner.options, known=known).probabilities
 
 
 def _summed_up(mode: Mode, decisions: Sequence[Decision], test: Cases, learner: Learner, seconds: float) -> ModeRun:

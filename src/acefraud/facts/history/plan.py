@@ -18,6 +18,7 @@ HOUR = 3_600_000_000
 DAY = 24 * HOUR
 
 _DURATION = re.compile(r"(\d{1,5})([hd])")
+_FROM_LABELS = ("known_frauds", "known_fraud_share")
 _ID_WORDS = frozenset({"id", "uuid", "guid", "number", "num", "no", "nr", "hash"})
 
 
@@ -155,6 +156,16 @@ class HistoryPlan(BaseModel):
         """The other entities of a transaction, each with its name."""
         return tuple((other, self.name_of(other)) for other in self.entities if other != column)
 
+    @property
+    def label_facts(self) -> tuple[str, ...]:
+        """The facts that depend on labels, and so on how late these arrive.
+
+        >>> HistoryPlan(entities=("card_id",), windows=("24h",)).label_facts
+        ('card_known_frauds_24h', 'card_known_fraud_share_24h')
+        """
+        names = map(self.name_of, self.entities)
+        return tuple(f"{name}_{figure}_{span.name}" for name in names for span in self.spans for figure in _FROM_LABELS)
+
     def facts(self, *, amounts: bool) -> dict[str, Literal["number", "flag"]]:
         """Every fact of this plan with its kind, always in the same order."""
         found: dict[str, Literal["number", "flag"]] = {}
@@ -168,7 +179,7 @@ class HistoryPlan(BaseModel):
     def _numbers_of(self, entity: str, *, amounts: bool) -> Iterator[str]:
         figures = ["sum", "mean", "max"] if amounts else []
         for span in self.spans:
-            for figure in ["count", *figures, "known_frauds", "known_fraud_share"]:
+            for figure in ["count", *figures, *_FROM_LABELS]:
                 yield f"{entity}_{figure}_{span.name}"
         if amounts:
             yield f"{entity}_amount_to_usual"
