@@ -211,3 +211,15 @@ def test_rows_without_times_stay_as_they_are() -> None:
     data = Dataset("x", [Case(transaction=row, is_fraud=False) for row in rows], mapping=mapping).with_history()
     assert [case.transaction.id for case in data] == ["t0", "t1", "t2"]
     assert data.train.facts.names == ["amount"], "a fact that no row knows is none"
+
+
+def test_a_column_can_be_a_category_and_an_entity(tmp_path: Path) -> None:
+    file = tmp_path / "shops.csv"
+    file.write_text(
+        "id,time,shop,amount,label\n1,2025-01-01,north,5,0\n2,2025-01-02,north,7,1\n3,2025-01-03,south,9,0\n", "utf-8"
+    )
+    mapping = tmp_path / "mapping.toml"
+    mapping.write_text('categories = ["shop"]\n[history]\nentities = ["shop"]\nwindows = ["7d"]\n', "utf-8")
+    facts = load_dataset(file, mapping=mapping).with_history().train.facts
+    assert facts.row(1)["shop"] == "north"
+    assert any(name.startswith("shop_") for name in facts.row(1))

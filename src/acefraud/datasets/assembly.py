@@ -280,6 +280,6 @@ def _read_entities(assembly: Assembly) -> None:
         return
     facts = fact_names(assembly.mapping, list(table.columns))
     for _, column in history.named_columns():
-        if column in table.columns and column not in facts:
+        if column in table.columns and (column not in facts or column in history.entities):
             assembly.entities[column], bad = read_words(table.columns[column])
             assembly.mark_bad(column, bad)

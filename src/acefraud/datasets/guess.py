@@ -70,7 +70,7 @@ def guess_mapping(
     found = given.model_copy(update=_guess_roles(columns, sample, given, need_label=need_label))
     if given.history is None:
         found = found.model_copy(update={"history": _guess_history(columns, sample, found)})
-    entities = [column for column in found.entities if column in columns]
+    entities = [column for column in found.entities if column in columns and column not in found.categories]
     if given.ignore is not None:
         return found.model_copy(update={"ignore": tuple(dict.fromkeys([*given.ignore, *entities]))})
     why = dict(_ignored(columns, sample, found))

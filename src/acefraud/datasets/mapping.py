@@ -173,8 +173,8 @@ class SchemaMapping(BaseModel):
                 raise ConfigurationError(f"'{other}' and '{key}' both name the column '{column}'")
 
     def _check_entities(self, parts: Mapping[str, str]) -> None:
-        """An entity has no other role and is no fact: rules about single ids do not generalise."""
-        facts = {column: key for key in ("known", "numbers", "flags", "categories") for column in getattr(self, key)}
+        """An entity has no other role. It is a fact only if it is declared as a category too."""
+        facts = {column: key for key in ("known", "numbers", "flags") for column in getattr(self, key)}
         for column in self.entities:
             other = parts.get(column) or facts.get(column) or ("rename" if column in self.rename else None)
             if other:
