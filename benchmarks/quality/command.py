@@ -11,7 +11,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from acefraud.errors import ConfigurationError
+from acefraud.errors import ConfigurationError, InputError
 from benchmarks.console import (
     JsonOption,
     err,
@@ -67,8 +67,8 @@ def quality(
     Everyone learns from the same rows and is tested on the last 30 % by time (without times: 30 % of each label at
     random). Nobody learns from labels that arrive after the test has begun. Stream learners decide each row before its
     label arrives. A dataset is read with NAME/mapping.toml, else with the one in `--mappings`, else with a guess, which
-    is printed. Figures, a table and plots are written to `--out` after each dataset. If a learner fails, its row says
-    so, the others go on, and the exit code is 1.
+    is printed. Figures, a table and plots are written to `--out` after each dataset. If a learner fails or a dataset
+    cannot be read, its row says so, the others go on, and the exit code is 1.
 
         python -m benchmarks quality data --mappings benchmarks/mappings
         python -m benchmarks quality data --datasets cards --models lightgbm,tree --rows 20000 --json
@@ -77,39 +77,62 @@ def quality(
     for factory in contenders.values():
         factory(0)  # so that a missing library is reported now, not after an hour
     found = sources(_folder(folder), names=names_in(datasets), mappings=mappings)
-    measured = []
+    measured: list[DatasetFigures] = []
+    not_measured: dict[str, str] = {}
     for source in found:
-        data = source.load(last)
-        _note_guess(source, data.mapping.describe(), json=json)
-        note_bad_rows(data)
-        with progress(f"measuring on {source.name}") as done:
-            figures = measure(
-                data,
-                contenders,
-                seeds=range(seeds),
-                stream_rows=stream_rows,
-                entity_disjoint=entity_disjoint,
-                progress=done,
-            )
+        try:
+            data = source.load(last)
+            _note_guess(source, data.mapping.describe(), json=json)
+            note_bad_rows(data)
+            with progress(f"measuring on {source.name}") as done:
+                figures = measure(
+                    data,
+                    contenders,
+                    seeds=range(seeds),
+                    stream_rows=stream_rows,
+                    entity_disjoint=entity_disjoint,
+                    progress=done,
+                )
+        except (InputError, ConfigurationError) as problem:
+            if len(found) == 1:
+                raise
+            not_measured[source.name] = str(problem)
+            note(f"{source.name} is not measured: {problem}")
+            continue
         measured.append(figures)
-        result = Quality(measured, seeds)
-        _write(result, figures, folder_out)
+        _write(Quality(measured, seeds, not_measured), figures, folder_out)
         if not json:
-            line(described(figures))
-            out.print(figures_table(figures))
-            for text in remarks(figures):
-                line(text)
+            _print_figures(figures)
+    if not measured:
+        first = next(iter(not_measured.items()))
+        raise InputError(f"no dataset could be measured; the first is {': '.join(first)}", file=str(_folder(folder)))
+    result = Quality(measured, seeds, not_measured)
+    _write(result, measured[-1], folder_out)  # once more, for datasets that could not be read after the last
+    _print(result, folder_out, json=json)
+    if result.failed:
+        raise typer.Exit(1)
+
+
+def _print_figures(figures: DatasetFigures) -> None:
+    line(described(figures))
+    out.print(figures_table(figures))
+    for text in remarks(figures):
+        line(text)
+
+
+def _print(result: Quality, folder_out: Path, *, json: bool) -> None:
+    """What all datasets together say, and what failed."""
     if json:
         print_json(result.as_json())
     else:
         if result.has_ratios:
             _print_ratios(result)
+        for name, why in result.not_measured.items():
+            line(f"{name}: not measured: {why}")
         line(f"Intervals: {result.method}.", "dim")
         line(f"Figures and plots: {folder_out}")
     for failure in result.failed:
         note(f"failed: {failure}")
-    if result.failed:
-        raise typer.Exit(1)
 
 
 def _folder(given: Path | None) -> Path:

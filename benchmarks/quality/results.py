@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from acefraud.evaluation.metrics import Interval
@@ -24,6 +24,8 @@ class Quality:
 
     datasets: Sequence[DatasetFigures]
     seeds: int
+    not_measured: Mapping[str, str] = field(default_factory=dict)
+    """Datasets that could not be read or split, and why."""
 
     @property
     def method(self) -> str:
@@ -33,8 +35,11 @@ class Quality:
 
     @property
     def failed(self) -> list[str]:
-        """Which learners failed, and where."""
-        return [f"{name} on {data.name}: {error}" for data in self.datasets for name, error in data.failed.items()]
+        """Which datasets could not be measured and which learners failed, and where."""
+        unread = [f"{name}: {why}" for name, why in self.not_measured.items()]
+        return unread + [
+            f"{name} on {data.name}: {error}" for data in self.datasets for name, error in data.failed.items()
+        ]
 
     @property
     def has_ratios(self) -> bool:
@@ -54,6 +59,7 @@ class Quality:
             "ratio_to_lightgbm": ratios.get(OURS, {}),
             "ratios": ratios,
             "exploration_cost": {data.name: _rounded(exploration_cost(data)) for data in self.datasets},
+            "not_measured": dict(self.not_measured),
             "about": {data.name: _about(data) for data in self.datasets},
             "settings": {name: one.settings for data in self.datasets for name, one in data.models.items()},
             "seeds": self.seeds,
@@ -70,6 +76,8 @@ class Quality:
         for data in self.datasets:
             parts += [f"## {data.name}\n", described(data) + "\n", _table(_HEADINGS, _rows(data))]
             parts += [f"{text}\n" for text in remarks(data)]
+        for name, why in self.not_measured.items():
+            parts += [f"## {name}\n", f"Not measured: {why}\n"]
         parts.append("## Settings\n")
         settings = {name: one.settings for data in self.datasets for name, one in data.models.items()}
         parts.append("\n".join(f"- {name}: {text}" for name, text in settings.items()) + "\n")

@@ -116,12 +116,25 @@ def test_json_is_one_object(bench: Any, data: Path) -> None:
 
 
 @pytest.mark.usefixtures("stand_ins")
+def test_a_dataset_that_cannot_be_read_does_not_end_the_others(bench: Any, data: Path) -> None:
+    (data / "broken").mkdir()
+    (data / "broken" / "data.csv").write_text("id,amount\n1,2\n")
+    ran = bench("quality", data, "--models", "tree", "--json", code=1)
+    assert list(ran.json["datasets"]) == ["one", "two"]
+    assert "no column with a label" in ran.json["not_measured"]["broken"]
+    assert "failed: broken: " in ran.err
+    told = (bench.folder / "out" / "quality" / "quality.md").read_text()
+    assert "## broken\n\nNot measured: " in told
+    assert "no column with a label" in bench("quality", data, "--datasets", "broken", code=2).err
+
+
+@pytest.mark.usefixtures("stand_ins")
 def test_the_folder_of_the_environment_and_mappings_from_elsewhere(
     bench: Any, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ACEFRAUD_DATA", str(data))
     (bench.folder / "maps").mkdir()
-    (bench.folder / "maps" / "one.toml").write_text('ignore = ["vpn"]\n')
+    (bench.folder / "maps" / "one.toml").write_text('ignore = ["vpn"]\ntime_facts = []\n')
     ran = bench("quality", "--models", "tree", "--datasets", "one", "--mappings", "maps", "--json")
     assert ran.json["about"]["one"]["facts"] == ["account_age_days", "amount"]
     assert "guess" not in ran.err

@@ -62,7 +62,7 @@ def facts_of(dataset: Dataset) -> list[dict[str, object]]:
 def test_csv_with_all_kinds_of_bad_cells(tmp_path: Path) -> None:
     path = tmp_path / "messy.csv"
     path.write_text(MESSY)
-    dataset = read(path, SchemaMapping(time="when", numbers=("score",)))
+    dataset = read(path, SchemaMapping(time="when", numbers=("score",), time_facts=()))
     assert dataset.train.transactions.ids.tolist() == ["a1", "a2", "a4"]
     assert [f"{case.transaction.time:%d %H}" for case in dataset] == ["03 10", "01 10", "02 10"]
     assert facts_of(dataset) == [
@@ -126,7 +126,7 @@ def test_typed_columns(tmp_path: Path) -> None:
     )
     path = tmp_path / "typed.parquet"
     frame.write_parquet(path)
-    dataset = read(path, SchemaMapping(categories=("code",), ignore=("day",)))
+    dataset = read(path, SchemaMapping(categories=("code",), ignore=("day",), time_facts=()))
     assert [f"{bad.field}: {bad.message}" for bad in dataset.bad_rows] == [
         "amount: expected a finite number or an empty cell, got 'nan'"
     ]
@@ -143,7 +143,9 @@ def test_seconds_between_two_times_of_a_row(tmp_path: Path) -> None:
         "2/9/15 0:00,1/9/15 0:00,,3,0\nsoon,9/9/15 0:00,2015-09-09,4,0\n3/9/15 0:00,4/9/15 0:00,later,5,0\n"
     )
     elapsed = {"since_signup": ("signup", "when"), "until_paid": ("when", "paid")}
-    mapping = SchemaMapping(time="when", time_format="%d/%m/%y %H:%M", ignore=("signup", "paid"), elapsed=elapsed)
+    mapping = SchemaMapping(
+        time="when", time_format="%d/%m/%y %H:%M", ignore=("signup", "paid"), elapsed=elapsed, time_facts=()
+    )
     dataset = read(path, mapping)
     assert facts_of(dataset) == [
         {"x": 1, "since_signup": 60, "until_paid": 30},

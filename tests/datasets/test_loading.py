@@ -37,7 +37,7 @@ rows = st.fixed_dictionaries(
         "label": st.booleans(),
     }
 )
-MAPPING = SchemaMapping(time="when", numbers=("score",), categories=("shop",), flags=("new",), ignore=())
+MAPPING = SchemaMapping(time="when", numbers=("score",), categories=("shop",), flags=("new",), ignore=(), time_facts=())
 
 
 def write_all(folder: Path, table: list[dict[str, Any]]) -> list[Path]:
@@ -150,7 +150,9 @@ def test_a_mapping_found_on_a_file_holds_for_a_single_row(tmp_path: Path) -> Non
     path.write_text("id,claims,when,label\n1,none,2025-01-01,0\n2,1,2025-01-02,1\n")
     mapping = load_dataset(path, mapping=SchemaMapping(time="when")).mapping
     path.write_text("id,claims,when\n3,1,2025-01-03\n")
-    assert read_transactions(path, mapping=mapping).rows[0].facts == {"claims": "1"}
+    assert read_transactions(path, mapping=mapping).rows[0].facts == {
+        "claims": "1", "weekday": "Friday", "weekend": False,
+    }  # fmt: skip
     stream = io.StringIO('{"id": "4", "claims": 1}')
     assert read_transactions(stream, mapping=mapping).rows[0].facts == {"claims": "1"}
 
@@ -224,7 +226,7 @@ def test_entities_are_read_beside_the_facts_and_rows_without_a_label_are_waited_
     assert first == Transaction(
         id="t1",
         time=datetime(2024, 1, 1, 10, tzinfo=UTC),
-        facts={"amount": 5, "kind": "a"},
+        facts={"amount": 5, "kind": "a", "hour": 10, "night": False, "weekday": "Monday", "weekend": False},
         entities={"customer_id": "7", "terminal_id": "s1"},
     )
     assert second.entities == {"customer_id": "7"}

@@ -135,7 +135,8 @@ def test_the_mapping_of_a_file_reads_it_again_the_same(tmp_path: Path) -> None:
     assert again.train == first.train
     assert again.mapping == first.mapping
     assert first.mapping.time_format == "%d/%m/%Y"
-    assert first[0].transaction.facts == {"amount": 5.0, "kind": "007", "ok": True}
+    told = {"amount": 5.0, "kind": "007", "ok": True}
+    assert first[0].transaction.facts == {**told, "weekday": "Friday", "weekend": False}
     assert [case.is_fraud for case in first] == [True, False]
 
 

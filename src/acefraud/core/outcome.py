@@ -6,7 +6,8 @@ from enum import StrEnum
 
 from pydantic import BaseModel, Field
 
-from acefraud.core.timestamps import Timestamp
+from acefraud.core.plain_values import IdText, PlainFlag
+from acefraud.core.timestamps import OptionalTimestamp
 from acefraud.core.transaction import Verdict
 
 
@@ -22,11 +23,11 @@ class OutcomeSource(StrEnum):
 class Outcome(BaseModel, frozen=True, extra="forbid"):
     """Whether a transaction turned out to be fraud. Reporting one twice changes nothing."""
 
-    transaction_id: str
-    is_fraud: bool
+    transaction_id: IdText
+    is_fraud: PlainFlag
     source: OutcomeSource = OutcomeSource.LABEL
-    id: str = ""
-    at: Timestamp | None = None
+    id: IdText = ""
+    at: OptionalTimestamp = None
 
     @property
     def key(self) -> str:

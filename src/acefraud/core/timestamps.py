@@ -6,7 +6,9 @@ import warnings
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator
+
+from acefraud.core.plain_values import plain_value
 
 UNKNOWN = -(2**63)
 """Marks an unknown time or amount in a column of integers."""
@@ -35,6 +37,10 @@ def in_utc(time: datetime) -> datetime:
 
 Timestamp = Annotated[datetime, AfterValidator(in_utc)]
 """A time in the input."""
+
+
+OptionalTimestamp = Annotated[Timestamp | None, BeforeValidator(plain_value)]
+"""A time in the input that may be missing, also as pandas and NumPy say it."""
 
 
 def micros_of(time: datetime | None) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -12,12 +13,14 @@ from pydantic import (
     BeforeValidator,
     Field,
     SerializerFunctionWrapHandler,
+    ValidationInfo,
     field_validator,
     model_serializer,
     model_validator,
 )
 
-from acefraud.core.timestamps import Timestamp
+from acefraud.core.plain_values import IdText, PlainFlag, plain_value, plain_values
+from acefraud.core.timestamps import OptionalTimestamp, in_utc
 
 FactValue = bool | float | str
 """A fact is a flag, a number or a category. An unknown fact is absent, never a placeholder."""
@@ -48,26 +51,61 @@ class Verdict(StrEnum):
 
 def _plain_number(value: Any) -> Any:
     """Integers become floats, so that facts have one numeric type. Flags stay flags."""
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if not isinstance(value, int) or isinstance(value, bool):
+        return value
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError("expected a number that a float can hold") from None
 
 
 Fact = Annotated[FactValue, BeforeValidator(_plain_number)]
+
+
+def _plain_text(value: Any) -> Any:
+    plain = plain_value(value)
+    return "" if plain is None else plain
+
+
+def _days_since(name: str, start: date, end: datetime | None) -> dict[str, float]:
+    """A date or time among the facts as the days between it and the time of the transaction."""
+    if end is None:
+        raise ValueError(f"fact '{name}' is a time: expected a number, a flag or text, or a transaction with a time")
+    moment = start if isinstance(start, datetime) else datetime(start.year, start.month, start.day, tzinfo=UTC)
+    return {f"days_since_{name}": (end - in_utc(moment)) / timedelta(days=1)}
 
 
 class Transaction(BaseModel, frozen=True, extra="forbid"):
     """A transaction to decide: an id, perhaps a time, and named facts or free text or both.
 
     ``entities`` names who and what took part, by column. They are not facts: the history derives facts from them.
+    NumPy's scalars are accepted, and None and NaN are facts that are not known. A fact that is a time becomes the days
+    since then.
 
-    >>> Transaction(id="t1", facts={"amount": 250, "vpn": True}).facts
+    >>> Transaction(id="t1", facts={"amount": 250, "vpn": True, "age": None}).facts
     {'amount': 250.0, 'vpn': True}
     """
 
-    id: str = Field(min_length=1, max_length=200)
-    time: Timestamp | None = None
+    id: IdText = Field(min_length=1, max_length=200)
+    time: OptionalTimestamp = None
     facts: dict[str, Fact] = Field(default_factory=dict)
-    text: str = Field(default="", max_length=MAX_TEXT)
-    entities: dict[str, str] = Field(default_factory=dict)
+    text: Annotated[str, BeforeValidator(_plain_text)] = Field(default="", max_length=MAX_TEXT)
+    entities: dict[str, IdText] = Field(default_factory=dict)
+
+    @field_validator("facts", mode="before")
+    @classmethod
+    def _make_facts_plain(cls, facts: Any, given: ValidationInfo) -> Any:
+        if not isinstance(facts, dict):
+            return facts
+        plain = plain_values(facts)
+        for name in [name for name, value in plain.items() if isinstance(value, date)]:
+            plain |= _days_since(name, plain.pop(name), given.data.get("time"))
+        return plain
+
+    @field_validator("entities", mode="before")
+    @classmethod
+    def _make_entities_plain(cls, entities: Any) -> Any:
+        return plain_values(entities) if isinstance(entities, dict) else entities
 
     @field_validator("entities")
     @classmethod
@@ -113,8 +151,8 @@ class Case(BaseModel, frozen=True, extra="forbid"):
     """
 
     transaction: Transaction
-    is_fraud: bool
-    known_at: Timestamp | None = None
+    is_fraud: PlainFlag
+    known_at: OptionalTimestamp = None
     difficulty: str = ""
     metadata: Mapping[str, Any] = Field(default_factory=dict)
 

@@ -24,7 +24,9 @@ from acefraud.datasets.columns import BadCells, plain_text, plain_texts, unknown
 from acefraud.datasets.labels import LabelReader, read_labels
 from acefraud.datasets.mapping import SchemaMapping, declared_kind, fact_names
 from acefraud.datasets.table import BadRow, Column, Table
-from acefraud.datasets.times import BadParts, read_elapsed, read_time_parts, read_times
+from acefraud.datasets.times import Times, read_elapsed, read_time_parts, read_times
+from acefraud.errors import InputError
+from acefraud.facts.time_facts import with_time_facts
 
 _MAX_ID = 200
 _SHOWN = 5
@@ -103,13 +105,14 @@ class Assembly:
 
         Every cell has been checked column by column, so the rows equal those that checked construction would give.
         """
-        return Transactions(
+        made = Transactions(
             self.ids[rows],
             FactTable.of_columns(compact(self.facts.take(rows)), len(rows)),
             times=self.times[rows],
             texts=None if self.texts is None else [self.texts[row] for row in rows],
             entities={column: (codes[rows], words) for column, (codes, words) in self.entities.items()},
         )
+        return with_time_facts(made, self.mapping.time_facts or ())
 
     def cases(self, rows: IntArray) -> Cases:
         """Some of the rows, all of them with a label."""
@@ -202,19 +205,26 @@ def _read_times(assembly: Assembly) -> None:
         times = read_times(found[1], assembly.mapping.time_format)
         assembly.times = times.values
         assembly.mapping = assembly.mapping.model_copy(update={"time_format": times.format})
-        assembly.mark_bad(found[0], times.bad)
+        _mark_times(assembly, found[0], times)
     if (parts := assembly.mapping.time_parts) and parts.are_in(table.columns):
         assembly.times, wrong = read_time_parts(table.columns, parts)
-        _mark_all(assembly, wrong)
+        for column, cells in wrong:
+            assembly.mark_bad(column, cells)
     if (found := _column(assembly, "known_at")) is not None:
         times = read_times(found[1])
         assembly.known_at = times.values
-        assembly.mark_bad(found[0], times.bad)
+        _mark_times(assembly, found[0], times)
 
 
-def _mark_all(assembly: Assembly, bad: BadParts) -> None:
-    for column, cells in bad:
-        assembly.mark_bad(column, cells)
+def _mark_times(assembly: Assembly, column: str, times: Times) -> None:
+    """Note bad cells and an assumed order of day and month. Two orders in one column cannot be told apart."""
+    if times.mixed:
+        row, told = times.mixed
+        raise InputError(told, file=assembly.table.name, row=assembly.table.rows[row], field=column)
+    remark = f"{column}: {times.unsure}; `time_format` in a mapping decides"
+    if times.unsure and remark not in assembly.remarks:
+        assembly.remarks.append(remark)
+    assembly.mark_bad(column, times.bad)
 
 
 def _read_texts(assembly: Assembly) -> None:
@@ -259,9 +269,10 @@ def _read_facts(assembly: Assembly, skip: Collection[str]) -> None:
             assembly.unknown_words[column] = unknown.to_numpy()
         if kind is not None and column not in columns[kind]:
             columns[kind].append(column)
-    for fact, seconds, wrong in read_elapsed(table.columns, mapping):
-        parts.append(Columns({fact: seconds}))
-        _mark_all(assembly, wrong)
+    for fact, elapsed, read_columns in read_elapsed(table.columns, mapping):
+        parts.append(Columns({fact: elapsed}))
+        for column, times in read_columns.items():
+            _mark_times(assembly, column, times)
     assembly.facts = join_columns(parts)
     # The mapping keeps the kinds that were found, so that a single row decided later is read like the file.
     assembly.mapping = mapping.model_copy(

@@ -60,7 +60,7 @@ def find_kind(column: Column, fact: str, *, typed: bool) -> Kind | None:
     """
     words = words_for(fact)
     few = len(column) < _FEW and words is not None and words.kind != "category"
-    if words is not None and (few or _suits(column, words.kind)):
+    if words is not None and (few or suits(column, words.kind)):
         return words.kind
     if isinstance(column, list):
         return _kind_of_mixed(column)
@@ -73,7 +73,7 @@ def find_kind(column: Column, fact: str, *, typed: bool) -> Kind | None:
     return "category" if typed else _kind_of_texts(column)
 
 
-def _suits(column: Column, kind: Kind) -> bool:
+def suits(column: Column, kind: Kind) -> bool:
     """Whether at least half of the non-empty cells can be read as this kind."""
     if kind == "category":
         return isinstance(column, pl.Series) and not column.dtype.is_nested()

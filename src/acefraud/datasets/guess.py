@@ -26,6 +26,8 @@ enough; a mean of rows per id would miss them."""
 _MOST_ENTITIES = 4
 _MOST_DELAY = 0.1
 """The longest delay of labels that is guessed, as a share of the time that the file spans."""
+ANOTHER_TIME = "another time"
+"""Why a date beside the time of the transaction is no fact itself."""
 
 _ENTITY = re.compile(
     r"(?:^|_)(?:id|uuid|guid|iban|e_?mail|ip|ip_address)$"
@@ -209,10 +211,10 @@ def _ignored(columns: Sequence[str], sample: Mapping[str, Column], found: Schema
             yield column, "an id: a rule about it would not generalise"
         elif not isinstance(cells, pl.Series) or cells.dtype.is_nested():
             continue
+        elif cells.dtype.is_temporal() or (cells.dtype == pl.String and _is_worded_time(cells)):
+            yield column, ANOTHER_TIME
         elif _one_value_per_row(cells):
             yield column, "a different value in nearly every row"
-        elif cells.dtype.is_temporal() or (cells.dtype == pl.String and _is_worded_time(cells)):
-            yield column, "another time"
         elif order is not None and _grows_with_time(cells, order):
             yield column, "grows with time: a rule about it would be about the calendar"
 
@@ -241,10 +243,10 @@ def _times(sample: Mapping[str, Column], found: SchemaMapping) -> IntArray:
     """The times of cells from all over the file."""
     column = sample.get(found.time or "")
     if found.time_parts and found.time_parts.are_in(sample):
-        columns = {name: _thinned(sample[name]) for _, name in found.time_parts.named_columns()}
+        columns = {name: thinned(sample[name]) for _, name in found.time_parts.named_columns()}
         return read_time_parts(columns, found.time_parts)[0]
     if column is not None:
-        return read_times(_thinned(column), found.time_format).values
+        return read_times(thinned(column), found.time_format).values
     return np.empty(0, dtype=np.int64)
 
 
@@ -268,7 +270,7 @@ def _grows_with_time(cells: pl.Series, order: pl.Series) -> bool:
     return not figures.has_nulls() and figures.n_unique() > 1 and figures.gather(order).is_sorted()
 
 
-def _thinned(column: Column) -> Column:
+def thinned(column: Column) -> Column:
     """Cells from all over a column."""
     return column[:: _step(column)]
 

@@ -123,6 +123,8 @@ class SchemaMapping(BaseModel):
     """Columns that hold true or false."""
     categories: tuple[str, ...] = ()
     """Columns that hold categories, even if they look like numbers."""
+    time_facts: tuple[Literal["hour", "night", "weekday", "weekend"], ...] | None = None
+    """Facts made from the time: "hour", "night", "weekday" and "weekend", in UTC."""
     rising: tuple[str, ...] = ()
     """Facts where a higher value never lowers the risk."""
     falling: tuple[str, ...] = ()
@@ -135,6 +137,8 @@ class SchemaMapping(BaseModel):
     """Columns with the parts of the time, where no single column holds it."""
     elapsed: Mapping[str, tuple[str, str]] = Field(default_factory=dict)
     """Fact = [column with a time, column with a later time]: the seconds in between."""
+    days_between: Mapping[str, tuple[str, str]] = Field(default_factory=dict)
+    """The same in days."""
     history: HistoryPlan | None = None
     """Entities whose past becomes facts; no entities: no history."""
     why: Mapping[str, str] = Field(default_factory=dict)
@@ -169,7 +173,7 @@ class SchemaMapping(BaseModel):
             raise ConfigurationError(f"'time' names the column '{self.time}', and 'time_parts' says the time too")
         for key, column in self.named_times():
             other = parts.get(column)
-            if other and not (other == "time" and key.startswith("elapsed.")):
+            if other and not (other == "time" and key.startswith(("elapsed.", "days_between."))):
                 raise ConfigurationError(f"'{other}' and '{key}' both name the column '{column}'")
 
     def _check_entities(self, parts: Mapping[str, str]) -> None:
@@ -184,9 +188,10 @@ class SchemaMapping(BaseModel):
         """The columns that hold parts of the time, and those between which time is measured."""
         if self.time_parts:
             yield from self.time_parts.named_columns()
-        for fact, columns in self.elapsed.items():
-            for column in columns:
-                yield f"elapsed.{fact}", column
+        for key, pairs in (("elapsed", self.elapsed), ("days_between", self.days_between)):
+            for fact, columns in pairs.items():
+                for column in columns:
+                    yield f"{key}.{fact}", column
 
     @property
     def has_time(self) -> bool:
@@ -249,7 +254,8 @@ class SchemaMapping(BaseModel):
         changes: dict[str, Any] = {role: None for role in ROLES if getattr(self, role) not in columns}
         changes |= {key: tuple(one for one in getattr(self, key) or () if one in columns) for key in _LISTS}
         changes["rename"] = {column: fact for column, fact in self.rename.items() if column in columns}
-        changes["elapsed"] = {fact: pair for fact, pair in self.elapsed.items() if set(pair) <= set(columns)}
+        for key in ("elapsed", "days_between"):
+            changes[key] = {fact: pair for fact, pair in getattr(self, key).items() if set(pair) <= set(columns)}
         if self.time_parts and not self.time_parts.are_in(columns):
             changes["time_parts"] = None
         if self.label not in columns:
@@ -360,8 +366,8 @@ def fact_names(mapping: SchemaMapping, columns: Sequence[str]) -> dict[str, str]
     owners: dict[str, str] = {}
     for column, fact in named.items():
         clash = None
-        if fact in mapping.elapsed:
-            clash = f"the column '{column}' and 'elapsed'"
+        if between := next((key for key in ("elapsed", "days_between") if fact in getattr(mapping, key)), None):
+            clash = f"the column '{column}' and '{between}'"
         elif (other := owners.setdefault(fact, column)) != column:
             clash = f"the columns '{other}' and '{column}'"
         if clash:

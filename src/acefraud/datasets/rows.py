@@ -19,6 +19,7 @@ from acefraud.datasets.dataset import Dataset
 from acefraud.datasets.decimal_commas import find_decimal_sign, with_decimal_points
 from acefraud.datasets.files import read_table
 from acefraud.datasets.guess import guess_mapping
+from acefraud.datasets.guess_facts import guess_facts
 from acefraud.datasets.lists import with_lists_as_facts
 from acefraud.datasets.mapping import SchemaMapping, load_mapping
 from acefraud.datasets.table import BadRow, Table
@@ -197,9 +198,12 @@ def _from_given(
     columns = list(table.columns)
     if table.height and not (table.open_ended and optional):
         given.require_columns(columns, file=table.name, place=place, optional=optional)
-    if given.history is None and remembered is not None:
-        given = given.model_copy(update={"history": remembered.history})
-    return guess_mapping(columns, table.columns, given=given, need_label=need_label)
+    if remembered is None:
+        guessed = guess_mapping(columns, table.columns, given=given, need_label=need_label)
+        return guess_facts(table.columns, guessed)
+    # The playbook's facts have to stay what they were.
+    kept = {key: getattr(remembered, key) for key in ("history", "time_facts") if getattr(given, key) is None}
+    return guess_mapping(columns, table.columns, given=given.model_copy(update=kept), need_label=need_label)
 
 
 def _from_remembered(table: Table, remembered: SchemaMapping, *, need_label: bool) -> SchemaMapping:

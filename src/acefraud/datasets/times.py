@@ -16,6 +16,7 @@ from acefraud.core.timestamps import UNKNOWN, micros_of
 from acefraud.datasets.columns import BadCells, distinct_values, is_null_word, plain_text, read_distinct, spread
 from acefraud.datasets.mapping import SchemaMapping, TimeParts
 from acefraud.datasets.table import Column
+from acefraud.facts.time_facts import DAY
 
 BadParts = list[tuple[str, BadCells]]
 """For each column, the cells that cannot be read."""
@@ -25,12 +26,14 @@ EPOCH = "epoch"
 EPOCH_MS = "epoch_ms"
 
 # Two-digit years come before four-digit ones, since the parser would take "15" for the year 15. Month first comes
-# before day first; if every cell can be read both ways, the time_format of the mapping has to decide.
-_DAYS = ("%m/%d/%y", "%m/%d/%Y", "%d/%m/%y", "%d/%m/%Y", "%Y/%m/%d", "%d.%m.%y", "%d.%m.%Y", "%d-%m-%Y")
+# before day first; if every cell can be read both ways, that is a choice which has to be told.
+_DAYS = ("%m/%d/%y", "%m/%d/%Y", "%d/%m/%y", "%d/%m/%Y", "%Y/%m/%d", "%d.%m.%y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y")
 _NAMED_DAYS = ("%d %b %Y", "%d-%b-%Y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y")
 _CLOCKS = (" %H:%M", " %H:%M:%S", " %H:%M:%S%.f", " %I:%M %p", " %I:%M:%S %p", "")
 _EARLIEST = micros_of(datetime(1900, 1, 1, tzinfo=UTC))
 _SAMPLE = 1000
+_SLIPS = 0.05
+"""Up to this share of cells that need the other order of day and month, they are slips and make bad rows."""
 _MONTHS = {name[:length].lower(): at for at, name in enumerate(month_name) if at for length in range(3, len(name) + 1)}
 _MISSING = 0
 _EXPECTED = {
@@ -47,6 +50,10 @@ class Times:
     values: IntArray
     bad: BadCells
     format: str
+    unsure: str = ""
+    """What was assumed, if every cell could be read with day and month the other way round."""
+    mixed: tuple[int, str] | None = None
+    """A row and what is wrong, if some cells need the day first and others the month."""
 
 
 def read_times(column: Column, time_format: str | None = None) -> Times:
@@ -67,7 +74,29 @@ def read_times(column: Column, time_format: str | None = None) -> Times:
         for place in np.flatnonzero(values == UNKNOWN)
         if not is_null_word(text := distinct[int(place)])
     ]
-    return Times(values[places], spread(bad, places), chosen)
+    unsure, mixed = ("", None) if time_format else _order_of_days(distinct, values, chosen)
+    if mixed:
+        mixed = int(np.flatnonzero(places == mixed[0])[0]), mixed[1]
+    return Times(values[places], spread(bad, places), chosen, unsure, mixed)
+
+
+def _order_of_days(texts: pl.Series, values: IntArray, chosen: str) -> tuple[str, tuple[int, str] | None]:
+    """Whether day and month could change places in all cells, or would have to in some."""
+    day, sign, month = chosen[:2], chosen[2:3], chosen[3:5]
+    if {day, month} != {"%d", "%m"} or sign not in "/-":
+        return "", None
+    others = _parse(texts, f"{month}{sign}{day}{chosen[5:]}")
+    one, other = values != UNKNOWN, others != UNKNOWN
+    words = {"%d": "day first", "%m": "month first"}
+    sure, against = int((one & ~other).sum()), int((other & ~one).sum())
+    if against > _SLIPS * (sure + against):
+        place = int(np.flatnonzero(other & ~one)[0])
+        told = f"expected {words[day]} as in other rows, got {texts[place]!r}; say which by `time_format` in a mapping"
+        return "", (place, told)
+    if sure or not (one & other & (values != others)).any():
+        return "", None
+    example = texts[int(np.flatnonzero(one & other & (values != others))[0])]
+    return f"{example!r} could be day first or month first; it is read as {words[day]} ({chosen})", None
 
 
 def find_format(texts: pl.Series) -> str | None:
@@ -236,15 +265,19 @@ def _first_of_week(text: str) -> int | None:
     return None if week is None else 7 * week - 6
 
 
-def read_elapsed(columns: Mapping[str, Column], mapping: SchemaMapping) -> Iterator[tuple[str, FloatArray, BadParts]]:
-    """Each elapsed fact in seconds, NaN where a time is missing, and the cells that cannot be read."""
+def read_elapsed(
+    columns: Mapping[str, Column], mapping: SchemaMapping
+) -> Iterator[tuple[str, FloatArray, Mapping[str, Times]]]:
+    """Each elapsed fact in seconds or days, NaN where a time is missing, and the columns that were read."""
     read: dict[str, Times] = {}
-    for fact, pair in mapping.elapsed.items():
+    pairs = [(fact, pair, 1_000_000) for fact, pair in mapping.elapsed.items()]
+    pairs += [(fact, pair, DAY) for fact, pair in mapping.days_between.items()]
+    for fact, pair, unit in pairs:
         if not all(name in columns for name in pair):
             continue
         for name in pair:
             if name not in read:
                 read[name] = read_times(columns[name], shared_format(columns[name], mapping.time_format))
         start, end = (read[name].values for name in pair)
-        seconds = np.where((start == UNKNOWN) | (end == UNKNOWN), np.nan, (end - start) / 1_000_000)
-        yield fact, seconds, [(name, read[name].bad) for name in pair]
+        elapsed = np.where((start == UNKNOWN) | (end == UNKNOWN), np.nan, (end - start) / unit)
+        yield fact, elapsed, {name: read[name] for name in pair}

@@ -13,6 +13,7 @@ from acefraud.core.table import Columns, FactTable
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.core.transactions import Transactions
 from acefraud.facts.text import TextFacts, read_facts
+from acefraud.facts.time_facts import are_night
 
 READER = "1"
 """The version of the reader. Raise it whenever the reader would make other facts of the same transaction. Stored facts
@@ -64,8 +65,7 @@ def _derived_in(table: FactTable) -> Columns:
             ratios[ratio] = _rounded_ratios(amount, table.numbers(base))
     if "hour" not in known:
         return Columns(ratios)
-    night = np.where(np.isnan(hour), -1, (hour >= 23) | (hour < 6)).astype(np.int8)
-    return Columns(ratios, {"night": night})
+    return Columns(ratios, {"night": are_night(hour)})
 
 
 def _rounded_ratios(amount: FloatArray, usual: FloatArray) -> FloatArray:

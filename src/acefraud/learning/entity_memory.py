@@ -245,6 +245,12 @@ def directions_of(written: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 @lru_cache(maxsize=16)
+def time_facts_of(written: str) -> tuple[str, ...]:
+    """The facts that a mapping wants made from the time of a transaction."""
+    return parse_mapping(written, place=_PLACE).time_facts or () if written else ()
+
+
+@lru_cache(maxsize=16)
 def memory_for(written: str) -> EntityMemory | None:
     """The memory that a mapping asks for; None if it asks for none."""
     if not written:

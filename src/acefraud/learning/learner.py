@@ -18,10 +18,11 @@ from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.curation.curator import Curator
 from acefraud.errors import ConfigurationError, InputError
+from acefraud.facts.time_facts import with_own_time_facts, with_time_facts
 from acefraud.learning.apply_review import refit
 from acefraud.learning.batch_scoring import Scores, score
 from acefraud.learning.decider import Decider
-from acefraud.learning.entity_memory import EntityMemory, memory_for
+from acefraud.learning.entity_memory import EntityMemory, memory_for, time_facts_of
 from acefraud.learning.model_lessons import Proposed
 from acefraud.learning.odds_calibration import FittedOdds
 from acefraud.learning.options import LearnerOptions
@@ -97,7 +98,8 @@ class Learner:
 
         If a history is kept, each transaction gets the facts from its past, and counts for those after it.
         """
-        given, snapshot = list(transactions), self._newest()
+        snapshot = self._newest()
+        given = [with_own_time_facts(one, time_facts_of(snapshot.mapping)) for one in transactions]
         memory = memory_for(snapshot.mapping)
         if memory is not None:
             given = memory.enriched(given, self.playbook.ledger)
@@ -115,7 +117,8 @@ class Learner:
 
         With `every_bullet` all bullets that fire count, not only those that the selector picks.
         """
-        rows, snapshot = Transactions.of(transactions), self._newest()
+        snapshot = self._newest()
+        rows = with_time_facts(Transactions.of(transactions), time_facts_of(snapshot.mapping))
         memory = memory_for(snapshot.mapping)
         if memory is not None:
             rows = Transactions.of(memory.enriched(rows, self.playbook.ledger))

@@ -14,8 +14,9 @@ from acefraud.core.row_store import RowUpdate
 from acefraud.core.transaction import FactValue, Transaction, Verdict
 from acefraud.errors import StoreConflict
 from acefraud.facts.extraction import READER, facts_of
+from acefraud.facts.time_facts import with_own_time_facts
 from acefraud.learning.credits import CreditedOutcome, JudgedOutcome, credit_outcomes
-from acefraud.learning.entity_memory import EntityMemory, memory_for
+from acefraud.learning.entity_memory import EntityMemory, memory_for, time_facts_of
 from acefraud.learning.options import LearnerOptions
 from acefraud.roles.protocols import Judge
 from acefraud.storage.playbook import BulletPlaybook
@@ -81,7 +82,11 @@ class OutcomeRecorder:
     ) -> list[JudgedOutcome]:
         """Each outcome with the decision it is about and the facts known then."""
         decisions = [_latest_decision(pasts.get(one.transaction_id), self._node) for one in outcomes]
-        undecided = [None if decision else one for one, decision in zip(transactions, decisions, strict=True)]
+        names = time_facts_of(self._playbook.snapshot().mapping)
+        undecided = [
+            None if decision or one is None else with_own_time_facts(one, names)
+            for one, decision in zip(transactions, decisions, strict=True)
+        ]
         if memory is not None and any(undecided):
             undecided = memory.enriched_outcomes(list(zip(outcomes, undecided, strict=True)), self._playbook.ledger)
         each = list(zip(outcomes, decisions, undecided, strict=True))

@@ -12,8 +12,9 @@ from acefraud.core.row_store import RowUpdate
 from acefraud.core.transaction import Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.facts.extraction import READER
+from acefraud.facts.time_facts import with_time_facts
 from acefraud.learning.batch_scoring import score
-from acefraud.learning.entity_memory import memory_for
+from acefraud.learning.entity_memory import memory_for, time_facts_of
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.thresholds import ThresholdRule, cases_for, choose
 from acefraud.roles.embedded.case_memory import LabelledFacts
@@ -69,6 +70,8 @@ class Training:
         progress: Progress = lambda _: None,
     ) -> Training:
         """A history ready to learn from, with the facts that its mapping's history gives. Nothing is written."""
+        if names := time_facts_of(mapping):
+            given = given.with_facts(with_time_facts(given.transactions, names).facts)
         memory, unlabelled = memory_for(mapping), Transactions.of(waiting)
         studied = given if memory is None else memory.studied(given, unlabelled)
         ordered = studied.in_order()
