@@ -142,7 +142,8 @@ def fit(
     """
     begin = start or Fitted(np.zeros(masks.shape[1]), _first_frame(cases))
     groups = _Groups.of(masks, cases)
-    with threads_for(groups.masks.size):
+    # On some processors a product of finite matrices raises the flag for invalid values.
+    with threads_for(groups.masks.size), np.errstate(invalid="ignore"):
         problem = _Problem(groups, options, begin, _first_frame(cases))
         solution = _descend(problem, steps or options.steps)
     calibration = Calibration(

@@ -93,8 +93,7 @@ def induce(
             found.append(FittedRules(tuple(conditions), fitted))
         rules = found[0] if len(found) == 1 else distilled(found, split, options, generator, always)
     progress(1.0)
-    tried = dict.fromkeys(condition for one in found for condition in one.conditions)
-    spread = spread_of([check(condition) for condition in tried])
+    spread = spread_of([check(condition) for condition in _with_weight(found)])
     lessons = tuple(
         _lesson(condition, check(condition), history, weight, spread)
         for condition, weight in zip(rules.conditions, rules.fitted.weights, strict=True)
@@ -117,6 +116,16 @@ def too_little(labels: BoolArray, options: InductionOptions) -> str:
     if frauds < options.least_frauds:
         return f"{frauds} frauds among {len(labels):,} labelled cases, {options.least_frauds} are needed"
     return "all labelled cases are fraud" if frauds == len(labels) else ""
+
+
+def _with_weight(found: Sequence[FittedRules]) -> dict[Condition, None]:
+    """The distinct conditions that some search gave a weight."""
+    return {
+        condition: None
+        for one in found
+        for condition, weight in zip(one.conditions, one.fitted.weights, strict=True)
+        if abs(weight) > NOTHING
+    }
 
 
 def _part(progress: Callable[[float], None], done: int, count: int) -> Callable[[float], None]:
