@@ -193,7 +193,7 @@ def test_backtest_shows_the_figures_with_and_without_facts_that_depend_on_labels
     assert found["label_delay"] == "67h"
     without = found["without_label_facts"]
     assert set(without) == {"accuracy", "fraud_caught", "false_declines", "average_precision"}
-    assert without["average_precision"]["mean"] < found["average_precision"]["mean"] - 0.05
+    assert without["average_precision"]["mean"] < found["average_precision"]["mean"] - 0.02
     shown = cards.on_book("backtest", "late.csv").out
     first, later = (f"{100 * one['average_precision']['mean']:.1f}%" for one in (found, without))
     head, _, rest = shown.partition("With facts that depend on labels unknown")
