@@ -192,7 +192,7 @@ def _as_floats(text: pl.Series) -> pl.Series:
 def _finite(numbers: pl.Series, column: pl.Series) -> tuple[pl.Series, BadCells]:
     """The numbers that are finite, and the cells of ``column`` that are not."""
     wrong = numbers.is_finite().fill_null(True).not_()
-    bad = [(row, f"{_FINITE}, got {str(column[row]).strip()!r}") for row in wrong.arg_true().to_list()]
+    bad = [(row, f"{_FINITE}, got {str(column[row]).strip()[:60]!r}") for row in wrong.arg_true().to_list()]
     return (numbers.set(wrong, None) if bad else numbers), bad
 
 

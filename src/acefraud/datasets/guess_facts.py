@@ -97,7 +97,9 @@ def holds_codes(name: str, column: Column) -> bool:
     Amounts, counts and ages are common around one figure and get rarer away from it. Codes are common here and there,
     with gaps between. Round figures are measures too.
     """
-    if isinstance(column, list) or not (column.dtype.is_integer() or column.dtype == pl.String):
+    if isinstance(column, list) or len(column) < _FEWEST_ROWS:
+        return False
+    if not (column.dtype.is_integer() or column.dtype == pl.String):
         return False
     cells = plain_text(column.filter(~unknown_words(column))).drop_nulls().cast(pl.Int64, strict=False)
     parts = set(name_parts(name))

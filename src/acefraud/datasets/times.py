@@ -30,6 +30,7 @@ EPOCH_MS = "epoch_ms"
 _DAYS = ("%m/%d/%y", "%m/%d/%Y", "%d/%m/%y", "%d/%m/%Y", "%Y/%m/%d", "%d.%m.%y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y")
 _NAMED_DAYS = ("%d %b %Y", "%d-%b-%Y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y")
 _CLOCKS = (" %H:%M", " %H:%M:%S", " %H:%M:%S%.f", " %I:%M %p", " %I:%M:%S %p", "")
+_FORMATS = (EPOCH, EPOCH_MS, ISO, *(day + clock for day in _DAYS + _NAMED_DAYS for clock in _CLOCKS))
 _EARLIEST = micros_of(datetime(1900, 1, 1, tzinfo=UTC))
 _SAMPLE = 1000
 _SLIPS = 0.05
@@ -109,7 +110,8 @@ def find_format(texts: pl.Series) -> str | None:
     if sample.is_empty():
         return None
     best, best_share = None, 0.0
-    for time_format in (EPOCH, EPOCH_MS, ISO, *(day + clock for day in _DAYS + _NAMED_DAYS for clock in _CLOCKS)):
+    numbers = not sample.cast(pl.Float64, strict=False).has_nulls()
+    for time_format in (EPOCH, EPOCH_MS) if numbers else _FORMATS:  # a file may have thousands of columns of numbers
         share = _count_read(sample, time_format) / len(sample)
         if share > best_share:
             best, best_share = time_format, share
@@ -192,10 +194,11 @@ def _from_iso(text: str) -> datetime | None:
 
 def _from_epoch(texts: pl.Series, per_second: int) -> IntArray:
     """Only figures between the years 2000 and 2100 count; smaller ones may be seconds since anything."""
-    seconds = texts.cast(pl.Float64, strict=False) / per_second
-    plausible = seconds.is_between(946_684_800, 4_102_444_800)
-    micros = (seconds.set(~plausible.fill_null(False), None) * 1_000_000).round().cast(pl.Int64, strict=False)
-    return micros.fill_null(UNKNOWN).to_numpy()
+    seconds = texts.cast(pl.Float64, strict=False).to_numpy() / per_second
+    plausible = (seconds >= 946_684_800) & (seconds <= 4_102_444_800)
+    micros = np.full(len(seconds), UNKNOWN, dtype=np.int64)
+    micros[plausible] = np.round(seconds[plausible] * 1_000_000)
+    return micros
 
 
 def read_time_parts(columns: Mapping[str, Column], parts: TimeParts) -> tuple[IntArray, BadParts]:
