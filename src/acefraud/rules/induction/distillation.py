@@ -7,7 +7,7 @@ to that average instead of to the labels: it has no noise, so a light penalty ke
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -47,7 +47,7 @@ def distilled(
     always: frozenset[Condition],
 ) -> FittedRules:
     """The rules that reproduce the average log-odds of several searches, at most `most_bullets` of them."""
-    conditions = _with_weight(searches, always)
+    conditions = with_weight(searches, always)
     places, counts = sample(split.history.labels, options.search_rows, generator)
     cases, rows = split.cases(places, counts), split.history.rows.take(places)
     masks = np.zeros((len(places), len(conditions)), dtype=np.bool_)
@@ -63,8 +63,8 @@ def distilled(
     return FittedRules(conditions, levelled(fitted, 1.0, spoken, cases.take(later)))
 
 
-def _with_weight(searches: Sequence[FittedRules], always: frozenset[Condition]) -> tuple[Condition, ...]:
-    """The distinct conditions that some search gave a weight, and those that stay always."""
+def with_weight(searches: Sequence[FittedRules], always: Set[Condition] = frozenset()) -> tuple[Condition, ...]:
+    """The distinct conditions that some search gave a weight, and those that stay `always`."""
     found: dict[Condition, None] = {}
     for one in searches:
         weighted = np.abs(one.fitted.weights) > NOTHING

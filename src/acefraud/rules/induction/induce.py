@@ -17,7 +17,7 @@ from acefraud.core.timestamps import time_of
 from acefraud.core.transaction import Verdict
 from acefraud.rules.english import sentence
 from acefraud.rules.induction.boosting import NOTHING, Boosting, InductionOptions, are_in, distinct, worth_keeping
-from acefraud.rules.induction.distillation import FittedRules, distilled
+from acefraud.rules.induction.distillation import FittedRules, distilled, with_weight
 from acefraud.rules.induction.fitting import FitCases, Fitted, fit, strongest, threads_for
 from acefraud.rules.induction.history import History, SplitHistory, sample
 from acefraud.rules.induction.out_of_time import Checked, spread_of
@@ -93,7 +93,7 @@ def induce(
             found.append(FittedRules(tuple(conditions), fitted))
         rules = found[0] if len(found) == 1 else distilled(found, split, options, generator, always)
     progress(1.0)
-    spread = spread_of([check(condition) for condition in _with_weight(found)])
+    spread = spread_of([check(condition) for condition in with_weight(found)])
     lessons = tuple(
         _lesson(condition, check(condition), history, weight, spread)
         for condition, weight in zip(rules.conditions, rules.fitted.weights, strict=True)
@@ -116,16 +116,6 @@ def too_little(labels: BoolArray, options: InductionOptions) -> str:
     if frauds < options.least_frauds:
         return f"{frauds} frauds among {len(labels):,} labelled cases, {options.least_frauds} are needed"
     return "all labelled cases are fraud" if frauds == len(labels) else ""
-
-
-def _with_weight(found: Sequence[FittedRules]) -> dict[Condition, None]:
-    """The distinct conditions that some search gave a weight."""
-    return {
-        condition: None
-        for one in found
-        for condition, weight in zip(one.conditions, one.fitted.weights, strict=True)
-        if abs(weight) > NOTHING
-    }
 
 
 def _part(progress: Callable[[float], None], done: int, count: int) -> Callable[[float], None]:
