@@ -50,13 +50,13 @@ def backtest(
     """
     if condition is not None:
         data = load_dataset(source, mapping=mapping, strict=strict)
-        note_bad_rows(data.bad_rows, data.unlabelled)
+        note_bad_rows(data.bad_rows, data.unlabelled, data.remarks)
         note_label_delay(data, mapping)
         _condition(condition, data, source, json)
         return
     with existing_playbook(playbook, read_only=True) as book:
         data = load_dataset(source, mapping=mapping, remembered=trained_mapping(book), strict=strict)
-        note_bad_rows(data.bad_rows, data.unlabelled)
+        note_bad_rows(data.bad_rows, data.unlabelled, data.remarks)
         _playbook(book, data, json)
 
 
@@ -98,7 +98,7 @@ def _playbook(book: BulletPlaybook, data: Dataset, json: bool) -> None:
     ]
     if json:
         rows = [{"bullet_id": b.id, "content": b.content, **_evidence_json(evidence)} for b, _, evidence in bullets]
-        content = {"rows": len(cases), **as_json(figures)}
+        content = {"rows": len(cases), "rows.unreadable": data.unreadable, **as_json(figures)}
         if memory and without:
             content |= {"label_delay": memory.plan.label_delay, "without_label_facts": as_json(without)}
         print_json({**content, "bullets": rows})
