@@ -92,8 +92,8 @@ class Assembly:
             return tuple(self.remarks)
         counts = [f"{column} {int(rows.sum()):,}" for column, rows in self.unknown_words.items()]
         listed = ", ".join(counts[:_SHOWN]) + (", ..." if len(counts) > _SHOWN else "")
-        told = f"{self.unreadable:,} rows say NA, null, - or the like where a number or flag is expected ({listed})"
-        return (*self.remarks, f"{told}; it is read as unknown")
+        told = f"rows with NA, null, - or the like in place of a number or flag: {self.unreadable:,} ({listed})"
+        return (*self.remarks, f"{told}, read as unknown")
 
     def mark_empty_rows(self) -> None:
         """Rows without a fact or a text are bad."""
