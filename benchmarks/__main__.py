@@ -8,6 +8,7 @@ import typer
 
 from acefraud.errors import AcefraudError
 from benchmarks.book_size import bullets
+from benchmarks.change import change
 from benchmarks.footprint import footprint
 from benchmarks.hearing import hearing
 from benchmarks.quality.command import quality
@@ -23,6 +24,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 app.command()(quality)
+app.command()(change)
 app.command()(speed)
 app.command()(train)
 app.command()(hearing)

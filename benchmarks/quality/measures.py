@@ -79,21 +79,21 @@ class Groups:
             reached = int(np.searchsorted(wrong, allowed * wrong[-1] * (1 + 1e-12), side="right"))
             figures[name] = float(caught[reached - 1] / caught[-1]) if reached else 0.0
         parts = self.bins_of_equal_width(), self.bins_of_equal_mass()
-        return figures | {name: self._calibration_error(bins) for name, bins in zip(CALIBRATION, parts, strict=True)}
+        return figures | {name: self.calibration_error(bins) for name, bins in zip(CALIBRATION, parts, strict=True)}
 
     def bins_of_equal_width(self) -> Bins:
         """The bin of each group, for bins of equal width between zero and one (Guo et al. 2017)."""
         places: Bins = np.ceil(self.scores * BINS).astype(np.int64) - 1
         return np.clip(places, 0, BINS - 1)
 
-    def bins_of_equal_mass(self) -> Bins:
+    def bins_of_equal_mass(self, bins: int = BINS) -> Bins:
         """The bin of each group, for bins with equally many rows; a group is never split."""
         mass = self.mass
         middle = np.cumsum(mass) - mass / 2
-        places: Bins = (BINS * middle / mass.sum()).astype(np.int64)
-        return np.minimum(places, BINS - 1)
+        places: Bins = (bins * middle / mass.sum()).astype(np.int64)
+        return np.minimum(places, bins - 1)
 
-    def _calibration_error(self, bins: Bins) -> float:
+    def calibration_error(self, bins: Bins) -> float:
         """Mean distance between score and share of fraud over the bins; NaN if scores are not probabilities."""
         if self.scores[0] > 1 or self.scores[-1] < 0:
             return math.nan
@@ -108,6 +108,16 @@ def average_precision(scores: Numbers, labels: Mask) -> float:
     0.8333333333333333
     """
     return Groups.of(scores, labels).figures()["average_precision"] if len(scores) else math.nan
+
+
+def calibration_error(scores: Numbers, labels: Mask, *, bins: int) -> float:
+    """Mean distance between score and share of fraud over so many bins of equal mass.
+
+    >>> calibration_error(np.array([0.9, 0.7, 0.1]), np.array([True, True, False]), bins=1)
+    0.1
+    """
+    groups = Groups.of(scores, labels)
+    return round(groups.calibration_error(groups.bins_of_equal_mass(bins)), 9)
 
 
 def bootstrap(scores: Numbers, labels: Mask, *, draws: int = DRAWS, seed: int = 0) -> dict[str, list[float]]:

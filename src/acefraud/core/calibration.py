@@ -7,8 +7,34 @@ import math
 from pydantic import BaseModel, Field
 
 
+class RecentLevel(BaseModel, frozen=True, extra="forbid"):
+    """How far the latest outcomes have moved the level of fraud away from a calibration."""
+
+    shift: float
+    """What is added to the log-odds of every case."""
+    cases: int
+    """The latest outcomes that the words speak of; the shift rests on more."""
+    frauds: int
+    expected: float
+    """The frauds among them that the calibration alone would expect."""
+
+    @property
+    def in_words(self) -> str:
+        """The shift as a reason of a decision.
+
+        >>> RecentLevel(shift=3.1, cases=100, frauds=38, expected=3.6).in_words
+        'fraud is more common lately: 38 of the latest 100 outcomes, where 4 would be usual'
+        """
+        more = "more" if self.shift > 0 else "less"
+        usual = f"{self.expected:.0f}" if self.expected >= 0.5 else "none"
+        return (
+            f"fraud is {more} common lately: {self.frauds:,} of the latest {self.cases:,} outcomes, "
+            f"where {usual} would be usual"
+        )
+
+
 class Calibration(BaseModel, frozen=True, extra="forbid"):
-    """Log-odds of fraud = intercept + knowledge_scale x scorecard + the weights of the bullets that fire."""
+    """Log-odds of fraud = level + knowledge_scale x scorecard + the weights of the bullets that fire."""
 
     intercept: float
     knowledge_scale: float = 1.0
@@ -18,6 +44,13 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
     """How many labelled cases it was fitted on; 0 for general knowledge alone."""
     most_bullets: int | None = Field(default=None, ge=1)
     """The limit on learnt bullets, if one was set."""
+    recent: RecentLevel | None = None
+    """What outcomes since then have shown, if the share of fraud has changed."""
+
+    @property
+    def level(self) -> float:
+        """The intercept, moved as the latest outcomes ask."""
+        return self.intercept if self.recent is None else self.intercept + self.recent.shift
 
 
 class OddsScale(BaseModel, frozen=True, extra="forbid"):

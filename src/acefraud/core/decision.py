@@ -17,6 +17,7 @@ class ReasonKind(StrEnum):
 
     BULLET = "bullet"
     KNOWLEDGE = "general knowledge"
+    RECENT = "recent outcomes"
     MODEL = "the model's words"
     FALLBACK = "fallback"
 

@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from acefraud.core.bullet import DEFAULT_NODE, MAX_CONTENT, Bullet, Claim, Status
-from acefraud.core.calibration import Calibration, OddsScale
+from acefraud.core.calibration import Calibration, OddsScale, RecentLevel
 from acefraud.core.condition import Condition
 from acefraud.core.decision import Decision
 from acefraud.core.evidence import Evidence
@@ -119,6 +119,14 @@ class Recalibrated(_NodePayload):
     weights: dict[str, float] = Field(default_factory=dict)
 
 
+class LevelMoved(_NodePayload):
+    """The latest outcomes moved the level of a node's calibration. The next calibration starts without it."""
+
+    kind: Literal["level_moved"] = "level_moved"
+    recent: RecentLevel | None
+    """None if the calibration is right again as it is."""
+
+
 class OddsScaled(_NodePayload):
     """The scale of a model's verdict odds was fitted on labelled cases."""
 
@@ -197,6 +205,7 @@ _AnyPayload = (
     | StatusChanged
     | BulletCredited
     | Recalibrated
+    | LevelMoved
     | OddsScaled
     | Trained
     | DecisionMade
@@ -215,8 +224,9 @@ BULLET_KINDS = frozenset({"bullet_added", "bullet_edited", "status_changed"})
 BULLET_HISTORY_KINDS = BULLET_KINDS | {"bullet_credited"}
 """Events whose subject is a bullet."""
 OUTCOME_KINDS = frozenset({"outcome_heard", "outcome_revised"})
-EDIT_KINDS = KINDS - OUTCOME_KINDS - {"decision_made", "bullet_credited"}
-"""Changes of the playbook. The others only add to counters, or to nothing, so they stay true whatever comes before."""
+EDIT_KINDS = KINDS - OUTCOME_KINDS - {"decision_made", "bullet_credited", "level_moved"}
+"""Changes of the playbook. The others only add to counters, or to nothing, so they stay true whatever comes before. A
+level that moved is forgotten by the next calibration, so no learning depends on it."""
 
 
 class Event(BaseModel, frozen=True, extra="forbid"):

@@ -23,6 +23,7 @@ from acefraud.core.events import (
     DecisionMade,
     Event,
     EventPayload,
+    LevelMoved,
     OddsScaled,
     OutcomeHeard,
     Recalibrated,
@@ -212,6 +213,8 @@ class PlaybookState:
                 self._calibrations[fitted.node] = fitted.calibration
                 for bullet_id, weight in fitted.weights.items():
                     self._replace(bullet_id, weight=weight)
+            case LevelMoved(node=node, recent=recent) if node in self._calibrations:
+                self._calibrations[node] = self._calibrations[node].model_copy(update={"recent": recent})
             case OddsScaled(node=node, model=model, scale=scale):
                 self._scales[_scale_key(node, model)] = scale
             case Trained(mapping=mapping):

@@ -58,7 +58,7 @@ def score(
         ids = rows.ids.tolist()
         fired = cited_in(selector, bullets, fired, base_rate, options.n_bullets, ids=ids, revision=snapshot.revision)
     weights = np.array([weight_of(bullet, calibration.base_rate) for bullet in bullets], dtype=np.float64)
-    margin = calibration.intercept + fired @ weights
+    margin = calibration.level + fired @ weights
     if calibration.knowledge_scale > 0:
         margin += calibration.knowledge_scale * score_in(facts)
     return Scores(probabilities(margin), (fired & (weights != 0)).sum(axis=1))

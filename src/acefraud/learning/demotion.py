@@ -6,10 +6,12 @@ and `acefraud playbook history BULLET_ID` shows it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from acefraud.core.bullet import Bullet, Source, Status
+from acefraud.core.calibration import log_odds, sigmoid
 from acefraud.core.condition import Condition
 from acefraud.core.evidence import Evidence, Record, percent, record_in_words
 from acefraud.core.transaction import Verdict
@@ -17,6 +19,8 @@ from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.rules.induction.induce import Lesson
 from acefraud.rules.induction.out_of_time import record_of
 
+MUCH_CHANGED = math.log(2)
+"""If the log-odds of fraud elsewhere have changed by this much, bullets are held to figures that change as well."""
 LEAST_RECORD = 20
 """Outcomes a bullet must have fired on before its record can count against it."""
 
@@ -54,7 +58,8 @@ def demotion_of(
     """What the latest `among` outcomes, with the bullet's `recent` record on them, mean for a bullet.
 
     It is retired if its record argues the other way, if it has gone silent, or if the fraud it warns of has stopped.
-    It becomes a candidate if its record has left the interval it was learnt with.
+    It becomes a candidate if its record has left the interval it was learnt with. If fraud has become much more or less
+    common elsewhere too, what was learnt is moved by as much: that is no fault of the bullet.
 
     >>> bullet = Bullet(id="b", content="x", argues=Verdict.DECLINE,
     ...                 evidence=Evidence(learnt=Record(support=50, frauds=47), base_rate=0.4, cases=1000))
@@ -62,18 +67,19 @@ def demotion_of(
     'of the latest 2,000 outcomes: 5 of 60 past cases were fraud (8.3%, 3.6-18.1%), against DECLINE at 40% overall'
     >>> demotion_of(bullet, 0.4, Record(support=0, frauds=0), 2000).reason
     'held on 0 of the latest 2,000 outcomes, where 100 would be usual'
-    >>> demotion_of(bullet, 0.02, Record(support=12, frauds=0), 2000).reason
+    >>> demotion_of(bullet, 0.4, Record(support=12, frauds=0), 2000).reason
     'held on 12 of the latest 2,000 outcomes, 0 of them fraud, where 94 frauds would be usual'
     """
     if bullet.evidence is None or bullet.argues is None:
         return None
     declines, enough = bullet.argues is Verdict.DECLINE, recent.support >= LEAST_RECORD
     low, high = recent.interval
-    learnt_low, learnt_high = bullet.evidence.interval
+    change = _change_elsewhere(bullet.evidence, base_rate, recent, among)
+    learnt_low, learnt_high = (_moved(share, change) for share in bullet.evidence.interval)
     words = f"of the latest {among:,} outcomes: {record_in_words(recent)}"
     if enough and ((high < base_rate) if declines else (low > base_rate)):
         return StatusMove(Status.RETIRED, f"{words}, against {bullet.argues} at {percent(base_rate)} overall")
-    ended = _ended(bullet.argues, bullet.evidence, recent, among, limit)
+    ended = _ended(bullet.argues, bullet.evidence, recent, among, limit=limit, change=change)
     if ended is not None or not enough or bullet.status is Status.CANDIDATE:
         return ended
     if (high < learnt_low) if declines else (low > learnt_high):
@@ -81,11 +87,42 @@ def demotion_of(
     return None
 
 
-def _ended(argues: Verdict, evidence: Evidence, recent: Record, among: int, limit: SilenceLimit) -> StatusMove | None:
+def _change_elsewhere(evidence: Evidence, base_rate: float, recent: Record, among: int) -> float:
+    """By how much the log-odds of fraud have changed where the bullet does not fire; 0 if they have not doubled.
+
+    >>> evidence = Evidence(learnt=Record(support=50, frauds=20), base_rate=0.05, cases=1000)
+    >>> _change_elsewhere(evidence, 0.06, Record(support=100, frauds=40), 2000)
+    0.0
+    >>> round(_change_elsewhere(evidence, 0.4, Record(support=100, frauds=90), 2000), 1)
+    2.9
+    """
+    if not evidence.cases:
+        return 0.0
+    then = _odds_outside(evidence.base_rate, evidence.cases, evidence.shown)
+    now = _odds_outside(base_rate, among, recent)
+    change = math.log(now / then)
+    return change if abs(change) >= MUCH_CHANGED else 0.0
+
+
+def _odds_outside(base_rate: float, cases: int, record: Record) -> float:
+    frauds = max(0.0, base_rate * cases - record.frauds)
+    honest = max(0.0, cases - record.support - frauds)
+    return (frauds + 0.5) / (honest + 0.5)
+
+
+def _moved(share: float, change: float) -> float:
+    """A share of fraud after a change of its log-odds."""
+    return share if share in (0.0, 1.0) or not change else sigmoid(log_odds(share) + change)
+
+
+def _ended(
+    argues: Verdict, evidence: Evidence, recent: Record, among: int, *, limit: SilenceLimit, change: float
+) -> StatusMove | None:
     """Retired if the pattern has stopped: it no longer occurs, or it no longer comes with fraud."""
     if not evidence.cases:
         return None
-    times, frauds = (among * count / evidence.cases for count in (evidence.shown.support, evidence.shown.frauds))
+    times = among * evidence.shown.support / evidence.cases
+    frauds = times * _moved(evidence.shown.precision or 0.0, change)
     held = f"held on {recent.support} of the latest {among:,} outcomes"
     if limit.reached(recent.support, times):
         return StatusMove(Status.RETIRED, f"{held}, where {times:.0f} would be usual")
@@ -130,11 +167,15 @@ class LatestOutcomes:
             if move is not None and move.status is not bullet.status:
                 yield bullet.id, move
 
-    def confirm(self, lesson: Lesson, among: int) -> bool:
-        """Whether a rule found in `among` cases, most of them possibly old, would not be demoted at once."""
+    def confirm(self, lesson: Lesson, among: int, base_rate: float) -> bool:
+        """Whether a rule found in `among` cases, most of them possibly old, would not be demoted at once.
+
+        `base_rate` is the share of fraud among these cases.
+        """
         learnt, later = lesson.evidence.learnt, lesson.evidence.later or Record(support=0, frauds=0)
         whole = Record(support=learnt.support + later.support, frauds=learnt.frauds + later.frauds)
-        evidence = lesson.evidence.model_copy(update={"learnt": whole, "later": None, "cases": among})
+        changes = {"learnt": whole, "later": None, "cases": among, "base_rate": base_rate}
+        evidence = lesson.evidence.model_copy(update=changes)
         bullet = Bullet(id="new", content=str(lesson.condition), argues=lesson.argues, evidence=evidence)
         return self._demotion_of(bullet, lesson.condition, FOR_NEWCOMERS) is None
 

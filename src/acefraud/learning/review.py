@@ -18,6 +18,7 @@ from acefraud.core.calibration import Calibration
 from acefraud.core.condition import Condition
 from acefraud.core.playbook import LearningState, Snapshot
 from acefraud.learning.demotion import LatestOutcomes, StatusMove, by_people, revival_of
+from acefraud.learning.level import level_at, log_odds_in
 from acefraud.learning.options import LearnerOptions
 from acefraud.roles.embedded.agent import weight_of
 from acefraud.roles.embedded.case_memory import LabelledFacts
@@ -114,12 +115,13 @@ def review(
         return replace(plan, skipped=skipped)
     rules = _Rules.of(snapshot, cases, options)
     most = options.bullet_limit(snapshot.calibration(options.node))
+    offset = rules.offset if history else _with_level(rules.offset, cases, snapshot, options)
     induced = engine.search(
         cases,
         turn=turn,
         known=[condition for _, condition in rules.learnt],
         written=[condition for _, condition in rules.written],
-        offset=rules.offset,
+        offset=offset,
         most_bullets=most,
         most_cited=options.n_bullets,
         rising=rising,
@@ -131,6 +133,22 @@ def review(
     latest = None if history else LatestOutcomes.of(cases, options.recent)
     source = Source.OFFLINE if history else Source.ONLINE
     return _planned(plan, rules, induced, latest, most=most, source=source)
+
+
+def _with_level(
+    offset: FloatArray | None, cases: LabelledFacts, snapshot: Snapshot, options: LearnerOptions
+) -> FloatArray | None:
+    """The offset with the level of fraud at the time of each case, if it has moved.
+
+    Otherwise bullets would explain an attack by whatever else changed with time, and argue against the truth after it.
+    """
+    expected = log_odds_in(cases, snapshot, options)
+    if expected is None:
+        return offset
+    level = level_at(expected, cases.labels)
+    if not level.any():
+        return offset
+    return level if offset is None else offset + level
 
 
 @dataclass(frozen=True)
@@ -146,6 +164,11 @@ class _Rules:
     """Bullets that the cases say too little about."""
     offset: FloatArray | None
     """What the fixed ones add to the log-odds of each case."""
+
+    @property
+    def base_rate(self) -> float:
+        """The share of fraud among the cases."""
+        return float(self.cases.labels.mean())
 
     @classmethod
     def of(cls, snapshot: Snapshot, cases: LabelledFacts, options: LearnerOptions) -> _Rules:
@@ -188,7 +211,7 @@ def _planned(
     lessons = {
         lesson.condition: lesson
         for lesson in induced.lessons
-        if latest is None or latest.confirm(lesson, induced.calibration.cases)
+        if latest is None or latest.confirm(lesson, induced.calibration.cases, rules.base_rate)
     }
     seen = set[Condition]()
     for bullet, condition in (*rules.written, *rules.learnt):

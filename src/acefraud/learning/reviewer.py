@@ -10,16 +10,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-from acefraud.core.events import Reviewed
+from acefraud.core.events import LevelMoved, Reviewed
+from acefraud.core.ledger import Precondition
 from acefraud.curation.curator import Curator
 from acefraud.errors import AcefraudError, StoreConflict, StoreError
 from acefraud.learning.apply_review import apply
 from acefraud.learning.credits import CreditedOutcome
+from acefraud.learning.level import LEVEL_EVERY, lag_of, level_moved
 from acefraud.learning.odds_calibration import FittedOdds
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.planners import Admissions, Depth, Planner
 from acefraud.learning.remembered_cases import RememberedCases
 from acefraud.learning.training import Training
+from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.changes import retry_on_conflict
 from acefraud.storage.playbook import BulletPlaybook
@@ -45,12 +48,33 @@ class Reviewer:
             self.odds.hear([(one.judged.decision, one.judged.outcome.is_fraud) for one in outcomes])
             self.planner.note([one.judged for one in outcomes])
             depth = self.planner.due(self.playbook.learning(self.options.node))
-            return None if depth is None else await self.ask_and_review(depth)
+            if depth is not None:
+                return await self.ask_and_review(depth)
+            if self._level_is_due(len(outcomes)):
+                self._follow_level()
+            return None
         except AcefraudError as problem:
             given_up = Reviewed(node=self.options.node, whole=True, cases=0, frauds=0, declined=str(problem))
             with suppress(StoreError):  # the caller is told even if it cannot be written
                 self.playbook.record([given_up])
             return given_up
+
+    def _level_is_due(self, heard: int) -> bool:
+        count = self.playbook.outcomes
+        return count // LEVEL_EVERY > (count - heard) // LEVEL_EVERY
+
+    def _follow_level(self) -> None:
+        """Move the level of the calibration if the latest outcomes ask for it."""
+        self.playbook.refresh()
+        seen = self.playbook.seq
+        moved = self._level_moved(self.cases.catch_up())
+        if moved is not None:
+            with suppress(StoreConflict):  # somebody changed the playbook: the level is followed from there
+                self.playbook.record([moved], preconditions=[Precondition.no_edits_since(seen)])
+
+    def _level_moved(self, cases: LabelledFacts) -> LevelMoved | None:
+        lag = lag_of(self.playbook, cases, self.options.node)
+        return level_moved(cases, self.playbook.snapshot(), self.options, lag)
 
     async def ask_and_review(self, depth: Depth) -> Reviewed | None:
         """Ask a model, if one reflects, and review the playbook with what it says."""
@@ -79,6 +103,9 @@ class Reviewer:
         plan = self.planner.review(cases, snapshot, admitted, depth=due, turn=state.reviews)
         with self.playbook.unit_of_work(why=f"learnt from the latest {plan.cases:,} outcomes", since=seen):
             reviewed = apply(plan, self.playbook, self.curator, self.options)
+            moved = self._level_moved(cases)
+            if moved is not None:
+                self.playbook.record([moved])
             self.playbook.record([reviewed])
         return reviewed
 

@@ -14,6 +14,8 @@ from acefraud.core.playbook import Snapshot
 from acefraud.errors import InputError
 
 _FORMAT = "acefraud playbook 1"
+_NOT_EXPORTED = {"calibrations": {"__all__": {"recent"}}}
+"""Elsewhere other outcomes are the latest."""
 _CALIBRATION = "frame "
 """How the line of a node's calibration begins; JSON calls them "frames"."""
 
@@ -42,7 +44,8 @@ class Exported(BaseModel):
 
 def to_json(exported: Exported) -> str:
     """The export as an indented JSON object."""
-    return json.dumps(exported.model_dump(mode="json", by_alias=True), indent=2, ensure_ascii=False) + "\n"
+    content = exported.model_dump(mode="json", by_alias=True, exclude=_NOT_EXPORTED)
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def from_json(text: str, *, file: str) -> Exported:
@@ -68,7 +71,7 @@ def _markdown_lines(exported: Exported) -> Iterator[str]:
     if exported.mapping:
         yield f"- mapping: {_value(exported.mapping)}"
     for node, calibration in exported.calibrations.items():
-        yield f"- {_CALIBRATION}{_value(node)}: {_value(calibration.model_dump(mode='json'))}"
+        yield f"- {_CALIBRATION}{_value(node)}: {_value(calibration.model_dump(mode='json', exclude={'recent'}))}"
     for bullet in exported.bullets:
         fields = bullet.model_dump(mode="json", exclude_defaults=True)
         yield from ("", f"## {fields.pop('id')}", "", f"> {_one_line(fields.pop('content'))}", "")

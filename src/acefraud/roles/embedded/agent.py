@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from acefraud.core.bullet import Bullet, Status
 from acefraud.core.bullet_table import ROW, STATUSES, VERDICTS, Columns, row_of
-from acefraud.core.calibration import Calibration, log_odds, sigmoid
+from acefraud.core.calibration import Calibration, RecentLevel, log_odds, sigmoid
 from acefraud.core.decision import Reason, ReasonKind
 from acefraud.core.measured_text import MeasuredText
 from acefraud.core.transaction import Verdict
@@ -52,14 +52,16 @@ def weigh(
     *,
     proven: int | None = None,
 ) -> Assessment:
-    """Log-odds = intercept + scale x the scorecard's points + the weights of the bullets that fire.
+    """Log-odds = level + scale x the scorecard's points + the weights of the bullets that fire.
 
-    Every term except the intercept is a reason, the largest first. If the first ``proven`` bullets are known to apply,
-    their conditions are not checked again.
+    Every term except the intercept is a reason, the largest first; so is what recent outcomes add to the intercept. If
+    the first ``proven`` bullets are known to apply, their conditions are not checked again.
     """
     calibration = calibration or GENERAL
     scale = calibration.knowledge_scale
     reasons = [_knowledge(point.words, scale * point.points) for point in points_for(facts)] if scale > 0 else []
+    if calibration.recent is not None:
+        reasons.append(_recent(calibration.recent))
     for place, bullet in enumerate(bullets):
         if fires(bullet, facts) if proven is None else place < proven or bullet.condition is None:
             reason = _reasons.of(bullet, calibration.base_rate)
@@ -88,6 +90,11 @@ def fires(bullet: Bullet, facts: Facts) -> bool:
 @lru_cache(maxsize=4096)
 def _knowledge(words: str, contribution: float) -> Reason:
     return Reason(kind=ReasonKind.KNOWLEDGE, text=words, contribution=contribution)
+
+
+@lru_cache(maxsize=64)
+def _recent(level: RecentLevel) -> Reason:
+    return Reason(kind=ReasonKind.RECENT, text=level.in_words, contribution=level.shift)
 
 
 class _Reasons:

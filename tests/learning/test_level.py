@@ -1,0 +1,174 @@
+"""The level follows the share of fraud within some hundred outcomes, up and down; quiet streams leave it alone."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.learning.traffic import hear, traffic
+from tests.storage.replaying import matches_replay
+
+from acefraud.core.arrays import BoolArray
+from acefraud.core.bullet import Bullet
+from acefraud.core.calibration import Calibration, RecentLevel
+from acefraud.core.decision import Decision, ReasonKind
+from acefraud.core.events import LevelMoved, Recalibrated
+from acefraud.core.evidence import Evidence, Record
+from acefraud.core.outcome import Outcome
+from acefraud.core.transaction import Transaction, Verdict
+from acefraud.learning.demotion import demotion_of
+from acefraud.learning.learner import Learner
+from acefraud.learning.level import level_at, recent_level
+from acefraud.storage import open_playbook
+from acefraud.storage.exchange import Exported, from_json, to_json
+from acefraud.storage.playbook import BulletPlaybook
+
+NODE = "fraud_detection"
+START = datetime(2024, 3, 1, tzinfo=UTC)
+MOVED = RecentLevel(shift=2.0, cases=100, frauds=38, expected=4.2)
+
+
+def labels(*parts: tuple[int, float], seed: int = 0) -> BoolArray:
+    """Outcomes in stretches of so many, with so large a share of fraud."""
+    generator = np.random.default_rng(seed)
+    return np.concatenate([generator.random(count) < share for count, share in parts])
+
+
+def shift_after(truth: BoolArray, lag: int = 0) -> float:
+    found = recent_level(np.full(len(truth), np.log(0.02 / 0.98)), truth, lag)
+    return 0.0 if found is None else found.shift
+
+
+def test_a_quiet_stream_hardly_moves_the_level() -> None:
+    shifts = [abs(shift_after(labels((2000, 0.02), seed=seed))) for seed in range(20)]
+    assert sum(shift > 0 for shift in shifts) <= 1, "seed 8 ends with hundreds of honest cases"
+    assert max(shifts) < 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_it_follows_a_jump_within_a_hundred_outcomes_up_and_down(seed: int) -> None:
+    to_forty_percent = np.log(0.4 / 0.6) - np.log(0.02 / 0.98)
+    assert shift_after(labels((1500, 0.02), (100, 0.4), seed=seed)) == pytest.approx(to_forty_percent, abs=0.8)
+    assert shift_after(labels((1000, 0.02), (400, 0.4), (100, 0.02), seed=seed)) == pytest.approx(0.0, abs=0.8)
+
+
+def test_it_hardly_moves_if_stretches_end_before_their_labels_arrive() -> None:
+    stretch = [np.repeat([True, False], [200, 800])] * 2
+    truth = np.concatenate([*stretch, np.ones(100, dtype=np.bool_)])
+    assert shift_after(truth, lag=20) > 4
+    assert shift_after(truth, lag=200) < 3, "about the share of fraud in all stretches"
+
+
+def test_no_outcomes_move_nothing() -> None:
+    assert recent_level(np.zeros(0), np.zeros(0, dtype=np.bool_)) is None
+
+
+def test_the_level_at_the_time_of_each_outcome_is_told_by_those_on_both_sides() -> None:
+    truth = labels((500, 0.02), (500, 0.4))
+    level = level_at(np.full(1000, -3.9), truth)
+    assert len(level) == 1000
+    assert level[510:].min() > level[:490].max() + 1.5
+    assert not level_at(np.full(1000, -3.9), labels((1000, 0.02))).any()
+
+
+def book_with(recent: RecentLevel | None) -> BulletPlaybook:
+    book = BulletPlaybook(clock=lambda: START)
+    book.record([Recalibrated(node=NODE, calibration=Calibration(intercept=-3.0, knowledge_scale=0.0, cases=100))])
+    if recent is not None:
+        book.record([LevelMoved(node=NODE, recent=recent)])
+    return book
+
+
+def decided(book: BulletPlaybook) -> Decision:
+    return asyncio.run(Learner(book).decide(Transaction(id="t", facts={"amount": 20.0})))
+
+
+def test_a_moved_level_is_a_reason_in_plain_words() -> None:
+    before, after = decided(book_with(None)), decided(book_with(MOVED))
+    assert before.reasons == ()
+    (reason,) = after.reasons
+    assert (reason.kind, reason.contribution) == (ReasonKind.RECENT, 2.0)
+    assert reason.text == "fraud is more common lately: 38 of the latest 100 outcomes, where 4 would be usual"
+    assert after.base == before.base == -3.0
+    assert after.probability > before.probability
+
+
+def test_scores_in_columns_move_with_the_level() -> None:
+    book = book_with(MOVED)
+    scores = Learner(book).score_all([Transaction(id="t", facts={"amount": 20.0})])
+    assert scores.probabilities[0] == pytest.approx(decided(book).probability)
+
+
+def test_the_next_calibration_starts_without_it() -> None:
+    book = book_with(MOVED)
+    assert book.snapshot().calibrations[NODE].level == -1.0
+    book.record([Recalibrated(node=NODE, calibration=Calibration(intercept=-1.0))])
+    assert book.snapshot().calibrations[NODE].recent is None
+
+
+def test_a_level_without_a_calibration_is_nothing() -> None:
+    book = BulletPlaybook()
+    book.record([LevelMoved(node=NODE, recent=MOVED)])
+    assert book.snapshot().calibration(NODE) is None
+
+
+def test_an_export_leaves_the_recent_level_behind() -> None:
+    text = to_json(Exported.of(book_with(MOVED).snapshot()))
+    assert "recent" not in text
+    assert from_json(text, file="x").calibrations[NODE].recent is None
+
+
+def attacked(book: BulletPlaybook) -> Learner:
+    """A learner that learnt from quiet traffic and then hears of an attack on every kind of case."""
+    learner = Learner(book)
+    quiet = traffic(600, 101, share=0.05)
+    hear(learner, quiet)
+    some = [Transaction(id=f"new-{row.id}", time=row.time, facts=row.facts) for row in quiet.rows[:200]]
+    for start in range(0, len(some), 50):
+        batch = some[start : start + 50]
+        asyncio.run(learner.decide_all(batch))
+        asyncio.run(learner.hear_all([Outcome(transaction_id=one.id, is_fraud=True) for one in batch]))
+    return learner
+
+
+def test_decisions_during_an_attack_can_be_replayed_from_the_file(tmp_path: Path) -> None:
+    with open_playbook(tmp_path / "book.db") as book:
+        learner = attacked(book)
+        decision = asyncio.run(learner.decide(Transaction(id="next", facts={"amount": 20.0})))
+        assert any(reason.kind is ReasonKind.RECENT for reason in decision.reasons)
+        assert matches_replay(book)
+    with open_playbook(tmp_path / "book.db") as again:
+        assert again.snapshot().calibrations[NODE].recent is not None
+        assert decision.same_as(asyncio.run(Learner(again).replay(decision)))
+
+
+def test_the_same_stream_moves_the_level_in_the_same_way() -> None:
+    events = []
+    for _ in range(2):
+        book = BulletPlaybook(clock=lambda: START)
+        attacked(book)
+        events.append([event.model_dump() for event in book.ledger.read()])
+    assert events[0] == events[1]
+    assert any(event["payload"]["kind"] == "level_moved" for event in events[0])
+
+
+def test_a_bullet_is_not_blamed_for_a_fraud_rate_that_changed_everywhere() -> None:
+    declines = Bullet(
+        id="b",
+        content="x",
+        argues=Verdict.DECLINE,
+        evidence=Evidence(learnt=Record(support=100, frauds=80), base_rate=0.4, cases=1000),
+    )
+    approves = Bullet(
+        id="b",
+        content="x",
+        argues=Verdict.APPROVE,
+        evidence=Evidence(learnt=Record(support=500, frauds=2), base_rate=0.02, cases=1000),
+    )
+    assert demotion_of(declines, 0.02, Record(support=200, frauds=15), 2000) is None
+    assert demotion_of(declines, 0.4, Record(support=200, frauds=15), 2000) is not None
+    assert demotion_of(approves, 0.4, Record(support=1000, frauds=100), 2000) is None
+    assert demotion_of(approves, 0.06, Record(support=1000, frauds=100), 2000) is not None
