@@ -12,6 +12,7 @@ from benchmarks.change import change
 from benchmarks.footprint import footprint
 from benchmarks.hearing import hearing
 from benchmarks.quality.command import quality
+from benchmarks.small import small
 from benchmarks.speed.command import speed
 from benchmarks.train import train
 
@@ -30,6 +31,7 @@ app.command()(train)
 app.command()(hearing)
 app.command()(footprint)
 app.command()(bullets)
+app.command()(small)
 
 
 def main() -> None:

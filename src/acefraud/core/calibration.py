@@ -44,6 +44,8 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
     """How many labelled cases it was fitted on; 0 for general knowledge alone."""
     most_bullets: int | None = Field(default=None, ge=1)
     """The limit on learnt bullets, if one was set."""
+    points: dict[str, float] = Field(default_factory=dict)
+    """The fitted points of the scorecard by line. A line that is not listed keeps its own."""
     recent: RecentLevel | None = None
     """What outcomes since then have shown, if the share of fraud has changed."""
 

@@ -60,7 +60,7 @@ def score(
     weights = np.array([weight_of(bullet, calibration.base_rate) for bullet in bullets], dtype=np.float64)
     margin = calibration.level + fired @ weights
     if calibration.knowledge_scale > 0:
-        margin += calibration.knowledge_scale * score_in(facts)
+        margin += calibration.knowledge_scale * score_in(facts, calibration.points)
     return Scores(probabilities(margin), (fired & (weights != 0)).sum(axis=1))
 
 

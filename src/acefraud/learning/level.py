@@ -18,6 +18,7 @@ from acefraud.learning.options import LearnerOptions
 from acefraud.roles.embedded.agent import weight_of
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.rules.induction.fitting import probabilities, strongest
+from acefraud.rules.scorecard import score_in
 from acefraud.storage.playbook import BulletPlaybook
 
 LEVEL_EVERY = 25
@@ -76,8 +77,9 @@ def log_odds_in(cases: LabelledFacts, snapshot: Snapshot, options: LearnerOption
     weights = np.array([weight_of(bullet, calibration.base_rate) for bullet, _ in rules], dtype=np.float64)
     fired = strongest(fired_in([condition for _, condition in rules], cases.facts), weights, options.n_bullets)
     margin: FloatArray = calibration.intercept + fired @ weights
-    knowledge = cases.knowledge if calibration.knowledge_scale > 0 else None
-    return margin if knowledge is None else margin + calibration.knowledge_scale * knowledge
+    if cases.from_texts and calibration.knowledge_scale > 0:
+        margin = margin + calibration.knowledge_scale * score_in(cases.facts, calibration.points)
+    return margin
 
 
 def recent_level(expected: FloatArray, labels: BoolArray, lag: int = 0) -> RecentLevel | None:

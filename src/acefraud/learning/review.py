@@ -23,6 +23,7 @@ from acefraud.learning.options import LearnerOptions
 from acefraud.roles.embedded.agent import weight_of
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.roles.embedded.reflector import EmbeddedReflector, can_be_fitted
+from acefraud.rules.induction.boosting import nearly_same
 from acefraud.rules.induction.induce import Induced, Lesson
 from acefraud.storage.playbook import THE_ENGINE
 
@@ -213,6 +214,7 @@ def _planned(
         for lesson in induced.lessons
         if latest is None or latest.confirm(lesson, induced.calibration.cases, rules.base_rate)
     }
+    lessons = _not_said_yet(lessons, rules)
     seen = set[Condition]()
     for bullet, condition in (*rules.written, *rules.learnt):
         lesson = lessons.pop(condition, None)
@@ -239,6 +241,22 @@ def _planned(
         weights=weights,
         calibration=induced.calibration,
     )
+
+
+def _not_said_yet(lessons: dict[Condition, Lesson], rules: _Rules) -> dict[Condition, Lesson]:
+    """The lessons that do not hold on nearly the same cases as a bullet that keeps its weight.
+
+    Bullets that are fitted took part in the search, which has compared them already.
+    """
+    facts = rules.cases.facts
+    fixed = [condition.holds_in(facts) for bullet, condition in rules.fixed if not by_people(bullet)]
+    if not fixed:
+        return lessons
+    return {
+        condition: lesson
+        for condition, lesson in lessons.items()
+        if not any(nearly_same(condition.holds_in(facts), mask) for mask in fixed)
+    }
 
 
 def _revives(bullet: Bullet, lesson: Lesson, move: StatusMove | None) -> bool:

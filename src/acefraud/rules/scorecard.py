@@ -1,8 +1,8 @@
 """General fraud knowledge as a fixed scorecard: what a sensible analyst would say before seeing any of your cases.
 
 Vanilla mode decides by it alone, and a playbook that has learnt nothing yet starts from it. ``scorecard.toml`` lists
-the points, which are log-odds of fraud set by judgement. They are never fitted to data; a playbook with labelled
-history fits one scale for the scorecard as a whole, which may shrink it to nothing.
+the points, which are log-odds of fraud set by judgement. They are a starting point: a playbook with labelled history
+fits points of its own (`fitted_points`), and one scale for the scorecard as a whole.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel
 
+from acefraud.core.arrays import BoolArray
 from acefraud.core.calibration import Calibration
+from acefraud.core.comparison import ORDERED, Op
 from acefraud.core.condition import Condition
 from acefraud.core.condition_index import ConditionIndex, rows_in
 from acefraud.core.package_data import read_package_toml
@@ -40,6 +42,8 @@ GENERAL = Calibration(intercept=_CARD.intercept)
 class Point:
     """One line of the scorecard."""
 
+    line: str
+    """Its name: the condition as ``scorecard.toml`` writes it."""
     condition: Condition
     points: float
     words: str
@@ -49,8 +53,8 @@ class Point:
 @cache
 def scorecard() -> tuple[Point, ...]:
     """The lines of the scorecard, parsed once."""
-    conditions = [(Condition.parse(text), points) for text, points in _CARD.points.items()]
-    return tuple(Point(condition, points, say(condition)) for condition, points in conditions)
+    conditions = [(line, Condition.parse(line), points) for line, points in _CARD.points.items()]
+    return tuple(Point(line, condition, points, say(condition)) for line, condition, points in conditions)
 
 
 @cache
@@ -67,9 +71,34 @@ def points_for(facts: Mapping[str, FactValue]) -> list[Point]:
     return [scorecard()[place] for place in rows_in(_conditions().match(facts)[1])]
 
 
-def score_in(table: FactTable) -> npt.NDArray[np.float64]:
-    """The sum of points for each row, without the intercept."""
+def score_in(table: FactTable, fitted: Mapping[str, float] | None = None) -> npt.NDArray[np.float64]:
+    """The sum of points for each row, without the intercept. `fitted` points replace those of their line."""
     total = np.zeros(len(table))
     for point in scorecard():
-        total += point.points * point.condition.holds_in(table)
+        total += (fitted or {}).get(point.line, point.points) * point.condition.holds_in(table)
     return total
+
+
+def lines_in(table: FactTable) -> BoolArray:
+    """Where each line applies: a row for each row of the table, a column for each line."""
+    return np.column_stack([point.condition.holds_in(table) for point in scorecard()])
+
+
+@cache
+def directions() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The numbers of which more is more suspicious, and those of which less is, by the signs of their lines.
+
+    >>> rising, falling = directions()
+    >>> "fraud_reports" in rising, "merchant_rating" in falling
+    (True, True)
+    """
+    upward = {
+        (test.fact, (test.op in (Op.ABOVE, Op.AT_LEAST)) == (point.points > 0))
+        for point in scorecard()
+        for test in point.condition.tests
+        if test.op in ORDERED
+    }
+    facts = dict.fromkeys(fact for fact, _ in sorted(upward))
+    rising = tuple(fact for fact in facts if (fact, True) in upward and (fact, False) not in upward)
+    falling = tuple(fact for fact in facts if (fact, False) in upward and (fact, True) not in upward)
+    return rising, falling

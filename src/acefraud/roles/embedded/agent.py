@@ -58,8 +58,11 @@ def weigh(
     the first ``proven`` bullets are known to apply, their conditions are not checked again.
     """
     calibration = calibration or GENERAL
-    scale = calibration.knowledge_scale
-    reasons = [_knowledge(point.words, scale * point.points) for point in points_for(facts)] if scale > 0 else []
+    scale, fitted = calibration.knowledge_scale, calibration.points
+    reasons = [
+        _knowledge(point.words, scale * fitted.get(point.line, point.points))
+        for point in (points_for(facts) if scale > 0 else ())
+    ]
     if calibration.recent is not None:
         reasons.append(_recent(calibration.recent))
     for place, bullet in enumerate(bullets):
@@ -150,8 +153,8 @@ def _measured(frauds: int, support: int, base_rate: float) -> float:
 def calibration_of(bullets: Sequence[str | Bullet]) -> Calibration | None:
     """The calibration that the bullets carry; None if they carry none, or different ones."""
     texts = [bullet.content if isinstance(bullet, Bullet) else bullet for bullet in bullets]
-    frames = {one.fit.calibration for one in texts if isinstance(one, MeasuredText) and one.fit is not None}
-    return frames.pop() if len(frames) == 1 else None
+    frames = [one.fit.calibration for one in texts if isinstance(one, MeasuredText) and one.fit is not None]
+    return frames[0] if frames and all(frame == frames[0] for frame in frames) else None
 
 
 def _as_bullet(place: int, bullet: str | Bullet) -> Bullet:

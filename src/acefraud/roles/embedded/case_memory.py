@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from zlib import crc32
 
 import numpy as np
-import numpy.typing as npt
 
 from acefraud.core.arrays import BoolArray, IntArray
 from acefraud.core.condition import Condition
@@ -15,8 +14,8 @@ from acefraud.core.table import FactTable, RowIndex
 from acefraud.core.timestamps import UNKNOWN, time_of
 from acefraud.core.transactions import Cases, Ids
 from acefraud.facts.extraction import facts_in
+from acefraud.rules.fitted_points import FittedPoints, fit_points
 from acefraud.rules.induction.out_of_time import record_of
-from acefraud.rules.scorecard import score_in
 
 APART_SHARE = 0.2
 """Share of the cases, the latest ones, held out to check a proposed condition."""
@@ -62,10 +61,9 @@ class LabelledFacts:
         """Whether every case has a time."""
         return bool((self.times != UNKNOWN).all())
 
-    @property
-    def knowledge(self) -> npt.NDArray[np.float64] | None:
-        """The scorecard's sum for each case; None if general knowledge is not used."""
-        return score_in(self.facts) if self.from_texts else None
+    def knowledge(self) -> FittedPoints | None:
+        """The scorecard fitted to these cases; None if general knowledge is not used."""
+        return fit_points(self.facts, self.labels) if self.from_texts else None
 
     def measure(self, condition: Condition, *, apart: bool = False) -> Evidence | None:
         """What these cases say of a condition; None if there are none.

@@ -24,6 +24,7 @@ from acefraud.rules.induction.fitting import FitCases, FitOptions, fit
 from acefraud.rules.induction.history import History
 from acefraud.rules.induction.induce import Induced, Lesson, induce, too_little
 from acefraud.rules.induction.trees import TreeOptions
+from acefraud.rules.scorecard import directions
 from acefraud.settings import EMBEDDED
 
 
@@ -59,6 +60,9 @@ MUCH_MORE = 1.5
 """A bullet learnt on this many times the remembered cases keeps its weight: they could not fit it better."""
 LEAST_FITTED = 8
 """Remembered cases on which an unmeasured or hand-written bullet must hold before its weight is fitted."""
+
+ONE_SIDED = 100
+"""Cases up to which rules keep to the directions of the scorecard: so few cannot show where a risk turns round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +174,8 @@ class EmbeddedReflector:
         """
         options = self.options.induction if turn is None else self.options.review
         limit = options.most_bullets if most_bullets is None else most_bullets
+        if cases.from_texts and len(cases) <= ONE_SIDED and not (rising or falling):
+            rising, falling = directions()
         options = replace(
             options,
             most_bullets=limit if turn is None else max(limit, options.most_bullets),  # a review cuts afterwards
@@ -181,8 +187,13 @@ class EmbeddedReflector:
         if turn is None and not cases.timed:  # the order of a file says nothing
             order = generator.permutation(len(cases))
             cases, offset = cases.take(order), None if offset is None else offset[order]
-        history = History(cases.facts, cases.labels, cases.knowledge, offset, cases.times if cases.timed else None)
-        return induce(history, options, generator, progress, known=known, written=written)
+        sums, points = _fitted_knowledge(cases)
+        history = History(cases.facts, cases.labels, sums, offset, cases.times if cases.timed else None)
+        induced = induce(history, options, generator, progress, known=known, written=written)
+        if induced is None and points:  # knowledge adapts before any rule can be proven
+            alone = fit(np.zeros((len(cases), 0), np.bool_), FitCases(cases.labels, sums, offset), options.fit)
+            induced = Induced((), alone.calibration)
+        return None if induced is None else induced.with_points(points)
 
     def too_little(self, cases: LabelledFacts) -> str:
         """Why nothing can be learnt from these cases yet; empty if something can."""
@@ -203,9 +214,16 @@ class EmbeddedReflector:
             if bullet.id in masks and bullet not in fitting:
                 offset += (bullet.weight or 0.0) * masks[bullet.id]
         columns = np.column_stack([masks[b.id] for b in fitting]) if fitting else np.zeros((len(cases), 0), np.bool_)
-        fitted = fit(columns, FitCases(cases.labels, cases.knowledge, offset), self.options.induction.fit)
+        sums, points = _fitted_knowledge(cases)
+        fitted = fit(columns, FitCases(cases.labels, sums, offset), self.options.induction.fit)
         weights = {b.id: round(float(w), 6) for b, w in zip(fitting, fitted.weights, strict=True)}
-        return Refitted(weights, fitted.calibration)
+        return Refitted(weights, fitted.calibration.model_copy(update={"points": points}))
+
+
+def _fitted_knowledge(cases: LabelledFacts) -> tuple[FloatArray | None, dict[str, float]]:
+    """What the scorecard adds to each case, None if it is not used, and the points that were fitted."""
+    knowledge = cases.knowledge() if len(cases) else None
+    return (None, {}) if knowledge is None else (knowledge.sums, knowledge.points)
 
 
 def can_be_fitted(bullet: Bullet, support: int) -> bool:

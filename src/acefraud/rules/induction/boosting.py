@@ -55,6 +55,8 @@ class InductionOptions:
     """Rules that count for one case, in fits as in decisions."""
     least_cases: int = 40
     least_frauds: int = 5
+    small: int = 500
+    """Cases up to which a rule must also improve the log-loss of cases that its weight was not fitted on."""
     most_rows: int = 60_000
     """Frauds, and other cases, above which weights are fitted on a weighted sample."""
     search_rows: int = 20_000
@@ -201,6 +203,15 @@ def distinct(
     for place in order:
         kept[place] = conditions[place] in always or not (nearly_same[place] & kept).any()
     return kept
+
+
+def nearly_same(one: BoolArray, other: BoolArray) -> bool:
+    """Whether two conditions hold on nearly the same cases.
+
+    >>> nearly_same(np.array([True, True, False]), np.array([True, True, True]))
+    False
+    """
+    return bool((one & other).sum() >= SAME * (one | other).sum() > 0)
 
 
 def are_in(conditions: Sequence[Condition], some: frozenset[Condition]) -> BoolArray:

@@ -17,6 +17,7 @@ from acefraud.core.timestamps import time_of
 from acefraud.core.transaction import Verdict
 from acefraud.rules.english import sentence
 from acefraud.rules.induction.boosting import NOTHING, Boosting, InductionOptions, are_in, distinct, worth_keeping
+from acefraud.rules.induction.cross_validation import improving
 from acefraud.rules.induction.distillation import FittedRules, distilled, with_weight
 from acefraud.rules.induction.fitting import FitCases, Fitted, fit, strongest, threads_for
 from acefraud.rules.induction.history import History, SplitHistory, sample
@@ -58,6 +59,10 @@ class Induced:
     calibration: Calibration
     weights: Mapping[Condition, float] = field(default_factory=dict)
     """The fitted weight of each `written` condition, whether it became a lesson or not."""
+
+    def with_points(self, points: Mapping[str, float]) -> Induced:
+        """The same, for a scorecard with these fitted points."""
+        return replace(self, calibration=self.calibration.model_copy(update={"points": dict(points)}))
 
 
 def induce(
@@ -144,6 +149,9 @@ def _fit_all(
         masks[:, place] = conditions[place].holds_in(rows)
     masks &= distinct(masks, counts, conditions, always)
     fitted = fit(masks, cases, options.fit)
+    if len(split.history) <= options.small:
+        masks &= improving(masks, cases, fitted, options.fit) | are_in(conditions, always)
+        fitted = fit(masks, cases, options.fit)
     for _ in range(_FINAL_FITS - 1):
         spoken = strongest(masks, fitted.weights, options.most_cited)
         fitted = fit(spoken, cases, options.fit, fitted, options.steps * 3)
