@@ -53,7 +53,8 @@ def general_knowledge() -> str:
         "",
         "Made by `make docs` from `rules/scorecard.toml`. Points are log-odds of fraud; a transaction starts at "
         f"{GENERAL.intercept:+.1f} and is declined at even odds or higher. The points were set by judgement, from "
-        "commonly published red and green flags. None was fitted to a data set.",
+        "commonly published red and green flags. None was fitted to a data set. "
+        "A playbook fits points of its own from labelled history.",
         "",
         "| condition | points |",
         "| --- | ---: |",

@@ -203,3 +203,10 @@ def test_a_threshold_that_makes_no_sense_is_refused_and_nothing_is_written(shell
     ran = shell.on_book("train", "history.csv", "--threshold", "best", code=2)
     assert "fpr=0.01" in ran.err
     assert not shell.book.exists()
+
+
+def test_train_on_a_handful_says_what_is_missing(shell: Any) -> None:
+    (shell.folder / "few.json").write_text(json.dumps(texts(12)))
+    said = shell.on_book("train", "few.json").out
+    assert "Too few cases to show anything" in said
+    assert "What is missing: 12 labelled cases, 40 are needed" in said

@@ -18,6 +18,7 @@ from acefraud.learning.build_roles import Roles
 from acefraud.learning.learner import Learner
 from acefraud.learning.pipeline import sample_of
 from acefraud.learning.thresholds import RULES, ThresholdRule
+from acefraud.rules.missing_cases import missing_cases
 from acefraud.rules.scorecard import GENERAL
 from acefraud.settings import ModelSettings
 from acefraud.storage import BulletPlaybook, open_playbook
@@ -79,6 +80,8 @@ def train(
         memory, node = learner.memory(), learner.options.node
         bullets = book.get_bullets_for_node(node)
         kept = [bullet for bullet in bullets if bullet.id in set(added)]
+        cases = learner.remembered()
+        needed = learner.reflector.engine.too_little(cases) or missing_cases(cases.facts, cases.labels)
         declines_from = (book.snapshot().calibration(node) or GENERAL).threshold
     if unfitted:
         note(f"the odds of the agent's words were not fitted: {unfitted}. What was learnt until then is kept")
@@ -113,6 +116,8 @@ def train(
             line(f"Nothing new: the playbook's {len(bullets)} bullets already say what these cases teach.")
         elif not kept:
             line("Too few cases to show anything; general knowledge decides until more arrive.")
+            if needed:
+                line(f"What is missing: {needed}")
     exit_if_over_budget(learner, unfitted)
 
 

@@ -25,6 +25,7 @@ from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.roles.embedded.reflector import EmbeddedReflector, can_be_fitted
 from acefraud.rules.induction.boosting import nearly_same
 from acefraud.rules.induction.induce import Induced, Lesson
+from acefraud.rules.missing_cases import missing_cases
 from acefraud.storage.playbook import THE_ENGINE
 
 ZERO_WEIGHT = "its fitted weight is zero: other bullets cover it, or it no longer holds"
@@ -130,7 +131,9 @@ def review(
         progress=progress,
     )
     if induced is None:
-        return replace(plan, skipped="nothing was found that holds up beyond chance")
+        missing = missing_cases(cases.facts, cases.labels)
+        found = "nothing was found that holds up beyond chance"
+        return replace(plan, skipped=f"{found}; {missing} could change that" if missing else found)
     latest = None if history else LatestOutcomes.of(cases, options.recent)
     source = Source.OFFLINE if history else Source.ONLINE
     return _planned(plan, rules, induced, latest, most=most, source=source)

@@ -56,7 +56,8 @@ class InductionOptions:
     least_cases: int = 40
     least_frauds: int = 5
     small: int = 500
-    """Cases up to which a rule must also improve the log-loss of cases that its weight was not fitted on."""
+    """Cases up to which a rule must also improve on general knowledge, where that is used, on cases that its weight was
+    not fitted on."""
     most_rows: int = 60_000
     """Frauds, and other cases, above which weights are fitted on a weighted sample."""
     search_rows: int = 20_000

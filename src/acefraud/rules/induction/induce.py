@@ -149,7 +149,7 @@ def _fit_all(
         masks[:, place] = conditions[place].holds_in(rows)
     masks &= distinct(masks, counts, conditions, always)
     fitted = fit(masks, cases, options.fit)
-    if len(split.history) <= options.small:
+    if cases.knowledge is not None and len(split.history) <= options.small:
         masks &= improving(masks, cases, fitted, options.fit) | are_in(conditions, always)
         fitted = fit(masks, cases, options.fit)
     for _ in range(_FINAL_FITS - 1):
