@@ -136,7 +136,7 @@ def with_fact(learner: Learner) -> int:
 def newer(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> Reader:
     """A reader of a later version, which finds one more fact in every text."""
     reader.more["new_to_this_reader"] = True
-    monkeypatch.setattr("acefraud.learning.remembered_cases.READER", "2")
+    monkeypatch.setattr("acefraud.learning.remembered_cases.READER", "3")
     return reader
 
 
@@ -156,10 +156,10 @@ def test_reading_anew_replaces_facts_and_other_learners_notice(path: Path, newer
         order = theirs.remembered().ids.tolist()
         assert with_fact(theirs) == 0
         event = mine.reread()
-        assert (event.reader, event.cases, event.changed) == ("2", 180, 180)
+        assert (event.reader, event.cases, event.changed) == ("3", 180, 180)
         assert rereads(one) == [event]
         assert with_fact(mine) == 180
-        assert {row.reader for row in one.ledger.remembered(NEVER)} == {"2"}
+        assert {row.reader for row in one.ledger.remembered(NEVER)} == {"3"}
         reviewed = theirs.review()
         assert reviewed.cases == with_fact(theirs) == 180
         assert theirs.remembered().ids.tolist() == order, "their places stay"

@@ -26,6 +26,7 @@ from acefraud.core.events import (
     Credit,
     DecisionMade,
     EventPayload,
+    LevelMoved,
     OddsScaled,
     OutcomeHeard,
     Recalibrated,
@@ -111,6 +112,7 @@ def that_count(sample: Any) -> list[EventPayload]:
         sample.outcome("t1"),
         sample.outcome("t1", is_fraud=False, revised=True),
         BulletCredited(credit=Credit(bullet_id="b1", helpful=1)),
+        LevelMoved(node="fraud_detection", recent=None),
     ]
 
 
@@ -152,8 +154,9 @@ def test_a_write_that_depends_on_the_book_is_refused_after_an_edit(ledger: Ledge
     ledger.append(Entry([sample.bullet("b1")], at=AT, who="ana"))
     ledger.append(Entry([*that_count(sample), that_edit(sample)[place], *that_count(sample)], at=AT, who="ana"))
     assert refused(ledger, sample, Precondition.no_edits_since(0))
-    assert refused(ledger, sample, Precondition.no_edits_since(5))
-    assert not refused(ledger, sample, Precondition.no_edits_since(6))
+    edit = 2 + len(that_count(sample))
+    assert refused(ledger, sample, Precondition.no_edits_since(edit - 1))
+    assert not refused(ledger, sample, Precondition.no_edits_since(edit))
 
 
 def test_outcomes_decisions_and_credits_do_not_conflict(ledger: Ledger, sample: Any) -> None:

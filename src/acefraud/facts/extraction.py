@@ -15,7 +15,7 @@ from acefraud.core.transactions import Transactions
 from acefraud.facts.text import TextFacts, read_facts
 from acefraud.facts.time_facts import are_night
 
-READER = "1"
+READER = "2"
 """The version of the reader. Raise it whenever the reader would make other facts of the same transaction. Stored facts
 stay as the reader of their time made them, until `acefraud reread`."""
 _NEAR_A_TIE, _EXACT_TO = 1e-3, 1e9
