@@ -12,6 +12,7 @@ import numpy as np
 
 from acefraud.core.arrays import BoolArray, FloatArray
 from acefraud.core.table import FactTable
+from acefraud.rules.induction.fitting import threads_for
 from acefraud.rules.scorecard import GENERAL, lines_in, score_in, scorecard
 
 _TRUST = 5.0
@@ -43,7 +44,12 @@ def fit_points(facts: FactTable, labels: BoolArray) -> FittedPoints:
     latest = slice(max(0, len(labels) - _MOST), None)
     lines, frauds = lines_in(facts.take(latest)), labels[latest].astype(np.float64)
     design = np.column_stack([np.ones(len(frauds)), lines])
-    apart = _fitted_apart(design, frauds)
+    with threads_for(design.size):
+        return _fitted(facts, latest, design, frauds)
+
+
+def _fitted(facts: FactTable, latest: slice, design: FloatArray, frauds: FloatArray) -> FittedPoints:
+    lines, apart = design[:, 1:], _fitted_apart(design, frauds)
     gains = _loss(design @ _shipped(), frauds) - _loss((design * apart).sum(axis=1), frauds)
     if gains.sum() <= max(_LEAST_GAIN, _ERRORS * gains.std() * np.sqrt(len(gains))):
         return FittedPoints(score_in(facts))
