@@ -257,7 +257,14 @@ def test_the_documentation_has_no_other_row() -> None:
     assert len(whole.strip().splitlines()) == len(FILES) + 1
 
 
-@pytest.mark.parametrize("odd", [one for one in FILES if not one.trained], ids=lambda odd: odd.name)
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pytest.param(one, id=one.name, marks=[pytest.mark.long] if one.name == "wide.csv" else [])
+        for one in FILES
+        if not one.trained
+    ],
+)
 def test_training_works_or_leaves_nothing_behind(tmp_path: Path, odd: Odd, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ACEFRAUD_CACHE", str(tmp_path / "replies.db"))
