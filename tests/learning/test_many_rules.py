@@ -91,7 +91,8 @@ def test_learning_goes_on_beside_many_rules_by_hand(count: int, seed: int) -> No
     beside, right, precise = after_a_stream(book_with(count, seed), seed)
     print(f"{count} rules, seed {seed}: {right:.4f} beside {right_alone:.4f}, {precise:.3f} beside {precise_alone:.3f}")
     assert learnt_in(beside)
-    assert names_it(learnt_in(beside), seed)
+    # Where a rule by hand holds on nearly the same cases as the pattern, only a part of it is learnt as well.
+    assert names_it(learnt_in(beside), seed, least=0.5)
     assert right >= right_alone - 0.02
     assert precise >= precise_alone - 0.03
     by_hand = [one for one in beside.playbook.snapshot().bullets.values() if one.source is Source.MANUAL]

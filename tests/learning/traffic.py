@@ -73,7 +73,7 @@ def bullets_of(learner: Learner) -> list[Bullet]:
     return learner.playbook.get_bullets_for_node(DEFAULT_NODE)
 
 
-def names_it(bullets: list[Bullet], seed: int) -> list[Bullet]:
+def names_it(bullets: list[Bullet], seed: int, least: float = 0.6) -> list[Bullet]:
     """The active bullets that describe the planted pattern, measured on fresh traffic."""
     fresh = traffic(10_000, seed + 5000, share=0.02)
     found = []
@@ -81,7 +81,7 @@ def names_it(bullets: list[Bullet], seed: int) -> list[Bullet]:
         if bullet.status is Status.ACTIVE and bullet.argues is Verdict.DECLINE and bullet.condition is not None:
             mask = bullet.condition.holds_in(fresh.rows.facts)
             speaks_of_it = bool(bullet.condition.facts & {"tries_made", "shop_kind"})
-            if speaks_of_it and mask[fresh.planted].mean() >= 0.6 and fresh.labels[mask].mean() >= 0.5:
+            if speaks_of_it and mask[fresh.planted].mean() >= least and fresh.labels[mask].mean() >= 0.5:
                 found.append(bullet)
     return found
 
