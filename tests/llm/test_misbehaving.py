@@ -198,7 +198,7 @@ def test_nothing_is_decided_by_a_failed_call_and_nothing_is_lost(
 def test_the_same_over_three_hundred_transactions(
     misbehaviour: str, shell: Shell, loopback: Loopback, loopback_module: Any
 ) -> None:
-    share = 0.5 if misbehaviour == "wrong_dimension" else SHARE  # only calls that embed can go wrong so, and they are few
+    share = 0.5 if misbehaviour == "wrong_dimension" else SHARE  # only embeddings, of which there are few
     server = loopback(misbehave={misbehaviour: share}, retry_after="0.01")
     train_decide_and_learn(misbehaviour, shell, server, loopback_module, train=150, stretch=50)
 
