@@ -12,7 +12,7 @@ COVERAGE := out/coverage.json
 # Compiled modules are kept, whatever the caller's environment says: without them every start compiles the package again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test test-long test-llm lint format hooks bench bench-quality bench-large docs build lock clean
+.PHONY: help demo test test-long test-llm lint format hooks bench bench-quality bench-tuned bench-large docs build lock clean
 
 help:  ## list the targets (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST) | sed 's/\$$\$$/$$/g'
@@ -57,6 +57,10 @@ bench: $(INSTALLED)  ## measure speed, and the similarity thresholds of the embe
 
 bench-quality: $(INSTALLED)  ## measure the playbook beside other learners, on the datasets of $$ACEFRAUD_DATA
 	$(BIN)/python -m benchmarks quality $(DATA) --mappings benchmarks/mappings
+
+bench-tuned: $(INSTALLED)  ## measure the playbook beside tuned LightGBM and CatBoost, which it installs; some hours
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,tuned]'
+	$(BIN)/python -m benchmarks tuned $(DATA) --mappings benchmarks/mappings
 
 bench-large: $(INSTALLED)  ## measure `acefraud train` on 1.8 million rows beside a fit of LightGBM
 	$(BIN)/python -m benchmarks train $(firstword $(wildcard $(DATA)/card_handbook/data.*) $(DATA)/card_handbook/data.parquet) --mapping benchmarks/mappings/card_handbook.toml

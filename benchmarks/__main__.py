@@ -11,10 +11,13 @@ from benchmarks.book_size import bullets
 from benchmarks.change import change
 from benchmarks.footprint import footprint
 from benchmarks.hearing import hearing
+from benchmarks.ledger import ledger
 from benchmarks.quality.command import quality
 from benchmarks.small import small
 from benchmarks.speed.command import speed
+from benchmarks.stream import stream
 from benchmarks.train import train
+from benchmarks.tuned.command import tuned
 
 app = typer.Typer(
     name="benchmarks",
@@ -25,10 +28,13 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 app.command()(quality)
+app.command()(tuned)
 app.command()(change)
 app.command()(speed)
 app.command()(train)
 app.command()(hearing)
+app.command()(stream)
+app.command()(ledger)
 app.command()(footprint)
 app.command()(bullets)
 app.command()(small)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cache, lru_cache
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from acefraud.datasets import loading
 from acefraud.datasets.world import generate
+from acefraud.roles.embedded import reflector
+from acefraud.roles.embedded.reflector import ReflectorOptions
+from acefraud.rules.induction.boosting import InductionOptions
 
 # The same examples in every run. `make test` tries a few, `make test-long` many. A property that is slow to check takes
 # a quarter of them: `@settings(max_examples=settings().max_examples // 4)`.
@@ -19,6 +23,22 @@ settings.register_profile(
 )
 settings.register_profile("many", settings.get_profile("few"), max_examples=100)
 settings.load_profile("few")
+
+# By default a whole history is searched six times. Ordinary tests in these folders are about what goes on around the
+# search, so that one is enough for them; whoever passes options of their own gets what they say.
+ONE_SEARCH_IN = ("benchmarks", "cli", "datasets", "evaluation", "learning")
+ONE_SEARCH = ReflectorOptions(induction=InductionOptions(searches=1))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Run a test together with the fixtures that it is the first to need."""
+    here = Path(__file__).parent
+    around_the_search = any(item.path.is_relative_to(here / folder) for folder in ONE_SEARCH_IN)
+    with pytest.MonkeyPatch.context() as patch:
+        if around_the_search and item.get_closest_marker("long") is None:
+            patch.setattr(reflector, "ReflectorOptions", lambda: ONE_SEARCH)
+        return (yield)
 
 
 @pytest.fixture(scope="session", autouse=True)

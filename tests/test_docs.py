@@ -7,13 +7,15 @@ import asyncio
 import importlib.util
 import inspect
 import re
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from acefraud import BulletPlaybook, Source, Verdict
+from acefraud import BulletPlaybook, Source, Verdict, load_dataset
+from acefraud.datasets.world import WorldOptions
 
 ROOT = Path(__file__).parent.parent
 
@@ -45,7 +47,10 @@ def run(code: str, names: dict[str, Any]) -> None:
 
 
 def test_the_examples_in_the_readme_run_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a smaller world than the shipped one; `test_ace_flow.py` has the figures on the whole of it."""
     monkeypatch.chdir(tmp_path)
+    smaller = partial(load_dataset, options=WorldOptions(transactions=800))
+    monkeypatch.setattr("acefraud.load_dataset", smaller)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
     assert len(blocks) == 4
     names: dict[str, Any] = {}

@@ -134,7 +134,7 @@ class Watched(Mapping[str, str]):
 def test_settings_ask_for_their_variables_by_name_and_for_no_key() -> None:
     environment = Watched(dict.fromkeys(KEYS, "secret") | {"ACEFRAUD_WHO": "ana"})
     assert Settings.from_environment(environment).who == "ana"
-    names = ["PLAYBOOK", "WHO", "EMBEDDER", "CONFIG", "MODELS", "BASE_URL", "STYLE", "FALLBACK", "CACHE"]
+    names = ["PLAYBOOK", "WHO", "EMBEDDER", "CONFIG", "MODELS", "BASE_URL", "STYLE", "FALLBACK", "CACHE", "DURABILITY"]
     names += [f"{role.upper()}_MODEL" for role in ROLES]
     assert environment.asked == {f"ACEFRAUD_{name}" for name in names} | {"XDG_CACHE_HOME", "OPENAI_BASE_URL"}
 

@@ -38,11 +38,30 @@ def roles(chosen: ModelSettings) -> dict[str, str]:
 @pytest.fixture(autouse=True)
 def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    for name in ("CONFIG", "MODELS", "EMBEDDER", "BASE_URL", "STYLE", "FALLBACK", "CACHE"):
+    for name in ("CONFIG", "MODELS", "EMBEDDER", "BASE_URL", "STYLE", "FALLBACK", "CACHE", "DURABILITY"):
         monkeypatch.delenv(f"ACEFRAUD_{name}", raising=False)
     for role in ROLES:
         monkeypatch.delenv(f"ACEFRAUD_{role.upper()}_MODEL", raising=False)
     return tmp_path
+
+
+# --- the playbook file -------------------------------------------------------------------------------------------
+
+
+def test_the_file_survives_a_power_cut_unless_told_otherwise(empty_folder: Path) -> None:
+    assert Settings.from_environment({}).durability == "power"
+    (empty_folder / "acefraud.toml").write_text('[storage]\ndurability = "process"\n[models]\nagent = "x:y"\n')
+    chosen = Settings.from_environment({})
+    assert (chosen.durability, chosen.models.agent) == ("process", "x:y")
+    assert Settings.from_environment({"ACEFRAUD_DURABILITY": "power"}).durability == "power"
+
+
+def test_a_durability_that_there_is_not(empty_folder: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"^ACEFRAUD_DURABILITY: expected power or process; got 'disk'$"):
+        Settings.from_environment({"ACEFRAUD_DURABILITY": "disk"})
+    (empty_folder / "acefraud.toml").write_text('[storage]\ndurability = "disk"\n')
+    with pytest.raises(ConfigurationError, match=r"^acefraud.toml: \[storage\] durability: expected power or process"):
+        Settings.from_environment({})
 
 
 # --- precedence --------------------------------------------------------------------------------------------------
@@ -303,7 +322,7 @@ def test_a_file_that_is_named(empty_folder: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"[model]", r"there is no section \[model\]; known are models, llm, prices"),
+        (b"[model]", r"there is no section \[model\]; known are models, llm, storage, prices"),
         (b'models = "openai"', r"expected a section \[models\]"),
         (b'[models]\nagents = "x:y"', r"\[models\] has no key 'agents'; known are all, agent, judge"),
         (b"[llm]\nretries = 3", r"\[llm\] has no key 'retries'; known are style, tier"),
@@ -352,7 +371,7 @@ def test_variables_are_asked_for_by_name_and_no_key_is_among_them() -> None:
     environment = Watched(OPENAI_API_KEY="secret", ACEFRAUD_MODELS="openai")
     assert Settings.from_environment(environment).models.uses_models
     ours = "PLAYBOOK WHO CONFIG MODELS AGENT_MODEL JUDGE_MODEL REFLECTOR_MODEL EMBEDDING_MODEL EMBEDDER BASE_URL"
-    expected = {f"ACEFRAUD_{name}" for name in [*ours.split(), "STYLE", "FALLBACK", "CACHE"]}
+    expected = {f"ACEFRAUD_{name}" for name in [*ours.split(), "STYLE", "FALLBACK", "CACHE", "DURABILITY"]}
     assert environment.asked == expected | {"XDG_CACHE_HOME", "OPENAI_BASE_URL"}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +25,7 @@ from benchmarks.console import (
     write_files,
 )
 from benchmarks.quality.contenders import chosen
-from benchmarks.quality.dataset_folder import Source, sources
+from benchmarks.quality.dataset_folder import Source, data_folder, sources
 from benchmarks.quality.measurement import STREAM_ROWS, DatasetFigures, measure
 from benchmarks.quality.measures import CALIBRATION, FALSE_POSITIVES
 from benchmarks.quality.pictures import pictures
@@ -76,13 +75,13 @@ def quality(
     contenders = chosen(names_in(models))
     for factory in contenders.values():
         factory(0)  # so that a missing library is reported now, not after an hour
-    found = sources(_folder(folder), names=names_in(datasets), mappings=mappings)
+    found = sources(data_folder(folder), names=names_in(datasets), mappings=mappings)
     measured: list[DatasetFigures] = []
     not_measured: dict[str, str] = {}
     for source in found:
         try:
             data = source.load(last)
-            _note_guess(source, data.mapping.describe(), json=json)
+            note_guess(source, data.mapping.describe(), json=json)
             note_bad_rows(data)
             with progress(f"measuring on {source.name}") as done:
                 figures = measure(
@@ -105,7 +104,9 @@ def quality(
             _print_figures(figures)
     if not measured:
         first = next(iter(not_measured.items()))
-        raise InputError(f"no dataset could be measured; the first is {': '.join(first)}", file=str(_folder(folder)))
+        raise InputError(
+            f"no dataset could be measured; the first is {': '.join(first)}", file=str(data_folder(folder))
+        )
     result = Quality(measured, seeds, not_measured)
     _write(result, measured[-1], folder_out)  # once more, for datasets that could not be read after the last
     _print(result, folder_out, json=json)
@@ -135,14 +136,8 @@ def _print(result: Quality, folder_out: Path, *, json: bool) -> None:
         note(f"failed: {failure}")
 
 
-def _folder(given: Path | None) -> Path:
-    named = given or os.environ.get("ACEFRAUD_DATA")
-    if not named:
-        raise ConfigurationError("no folder of datasets: name one, or set ACEFRAUD_DATA")
-    return Path(named)
-
-
-def _note_guess(source: Source, mapping: str, *, json: bool) -> None:
+def note_guess(source: Source, mapping: str, *, json: bool) -> None:
+    """Print the mapping of a dataset that was read with a guess."""
     if source.mapping is not None:
         return
     note(f"{source.name} has no mapping; it was read with this guess:")

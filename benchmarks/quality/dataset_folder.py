@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +27,14 @@ class Source:
         data = load_dataset(self.file, mapping=self.mapping).with_history()
         latest = data.train if rows is None else data.train[-rows:]
         return replace(data, name=self.name, train=latest)
+
+
+def data_folder(given: Path | None) -> Path:
+    """The folder of datasets that was given, else that of the environment."""
+    named = given or os.environ.get("ACEFRAUD_DATA")
+    if not named:
+        raise ConfigurationError("no folder of datasets: name one, or set ACEFRAUD_DATA")
+    return Path(named)
 
 
 def sources(folder: Path, *, names: Sequence[str] | None = None, mappings: Path | None = None) -> list[Source]:

@@ -17,24 +17,23 @@ from acefraud.evaluation.lightgbm_model import LightGbm as LightGbmModel
 from benchmarks.arrays import Counts, Numbers
 from benchmarks.quality.encodings import MOST_WORDS, OneHot
 
-HOW_TO_INSTALL = "pip install '.[bench]'"
 _ONE_HOT = f"the {MOST_WORDS} most frequent words of a category as columns, the rest as one"
 _FILLED = f"{_ONE_HOT}; empty cells as medians with a column that says so"
 
 
-def needed(module: str) -> Any:
-    """A module of the bench extra. If it is missing, the error says how to install it."""
+def needed(module: str, extra: str = "bench") -> Any:
+    """A module of an extra. If it is missing, the error says how to install it."""
     # Threads that spin while they wait make small models fifty times slower on a busy machine.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
-        with _quiet():
+        with quiet():
             return importlib.import_module(module)
     except ImportError as missing:
-        raise ConfigurationError(f"the benchmark needs {module} ({missing}): {HOW_TO_INSTALL}") from None
+        raise ConfigurationError(f"the benchmark needs {module} ({missing}): pip install '.[{extra}]'") from None
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Hide the warnings that other libraries raise about each other."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -77,13 +76,13 @@ class _OnMatrix:
 
     def fit(self, train: Cases, _: str) -> None:
         """Learn from all rows at once."""
-        with _quiet():
+        with quiet():
             matrix = self._encoder.fit(train.facts).matrix(train.facts)
             self._model.fit(matrix, train.labels.astype(np.int64))
 
     def score(self, test: Cases) -> Numbers:
         """The fraud probability, or the model's own score."""
-        with _quiet():
+        with quiet():
             return np.asarray(self._model.predict_proba(self._encoder.matrix(test.facts))[:, 1], dtype=np.float64)
 
 

@@ -49,7 +49,7 @@ class Quality:
     def ratios(self) -> dict[str, dict[str, float | None]]:
         """Each model's average precision as a share of LightGBM's by dataset, and the geometric mean."""
         models = list(dict.fromkeys(name for data in self.datasets for name in data.models))
-        return {name: _with_mean({data.name: ratio(data, name) for data in self.datasets}) for name in models}
+        return {name: with_mean({data.name: ratio(data, name) for data in self.datasets}) for name in models}
 
     def as_json(self) -> dict[str, Any]:
         """All figures. ``ratio_to_lightgbm`` is that of the playbook; ``ratios`` has everyone's."""
@@ -74,7 +74,7 @@ class Quality:
         parts = ["# Quality beside other learners\n", f"Intervals: {self.method}.\n"]
         parts += [*self._ratio_table(), *self._stream_table()]
         for data in self.datasets:
-            parts += [f"## {data.name}\n", described(data) + "\n", _table(_HEADINGS, _rows(data))]
+            parts += [f"## {data.name}\n", described(data) + "\n", table(_HEADINGS, _rows(data))]
             parts += [f"{text}\n" for text in remarks(data)]
         for name, why in self.not_measured.items():
             parts += [f"## {name}\n", f"Not measured: {why}\n"]
@@ -92,13 +92,13 @@ class Quality:
             for name, got in self.ratios().items()
             if name not in self._streamed
         ]
-        yield _table(["model", *(data.name for data in self.datasets), "geometric mean"], cells)
+        yield table(["model", *(data.name for data in self.datasets), "geometric mean"], cells)
 
     def _stream_table(self) -> Iterator[str]:
         if not self._streamed:
             return
         yield "## On a stream\n"
-        yield _table(_STREAM_HEADINGS, [row for data in self.datasets for row in _stream_rows(data)])
+        yield table(_STREAM_HEADINGS, [row for data in self.datasets for row in _stream_rows(data)])
         ratios = {name: self.ratios()[name]["geometric_mean"] for name in self._streamed}
         known = [f"{one:.3f} ({name})" for name, one in ratios.items() if one is not None]
         if known:
@@ -145,7 +145,8 @@ def remarks(data: DatasetFigures) -> list[str]:
     return said
 
 
-def _with_mean(ratios: Mapping[str, float | None]) -> dict[str, float | None]:
+def with_mean(ratios: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Ratios by dataset, and the geometric mean of those that are known."""
     known = [one for one in ratios.values() if one is not None]
     mean = None
     if known:
@@ -258,7 +259,8 @@ def _number(value: float | None, digits: int) -> str:
     return "" if value is None or math.isnan(value) else f"{value:.{digits}f}"
 
 
-def _table(headings: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+def table(headings: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
     lines = ["| " + " | ".join(headings) + " |", "|" + " --- |" * len(headings)]
     lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in cells]
     return "\n".join(lines) + "\n"

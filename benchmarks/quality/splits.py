@@ -38,12 +38,12 @@ def split_rows(cases: Cases, *, name: str = "", seed: int = 0, entity_disjoint: 
         train, test = np.arange(cut), np.arange(cut, len(cases))
         how = "last 30 % by time"
     else:
-        train, test = _stratified(cases.labels, seed)
+        train, test = stratified(cases.labels, TEST_SHARE, seed)
         how = f"30 % of each label at random, seed {seed}"
     heard = labels_known(cases, train, test[0]) if len(test) else np.ones(len(train), dtype=np.bool_)
     split = Split(train[heard], test, train[~heard], how)
     for rows, part in ((split.train, "training"), (split.test, "test")):
-        _require_both(cases.labels[rows], part, name)
+        require_both(cases.labels[rows], part, name)
     return split
 
 
@@ -60,17 +60,27 @@ def taken(cases: Cases, rows: Places) -> Cases:
     return cases.take(slice(int(rows[0]), int(rows[-1]) + 1) if whole else rows)
 
 
-def _cut(cases: Cases) -> int:
-    return len(cases) - round(TEST_SHARE * len(cases))
-
-
-def _stratified(labels: Mask, seed: int) -> tuple[Places, Places]:
+def stratified(labels: Mask, share: float, seed: int) -> tuple[Places, Places]:
+    """The rows that stay, and the share of each label that is held out at random."""
     generator = np.random.default_rng(seed)
-    tested = np.zeros(len(labels), dtype=np.bool_)
+    held = np.zeros(len(labels), dtype=np.bool_)
     for label in (True, False):
         rows = np.flatnonzero(labels == label)
-        tested[generator.permutation(rows)[: round(TEST_SHARE * len(rows))]] = True
-    return np.flatnonzero(~tested), np.flatnonzero(tested)
+        held[generator.permutation(rows)[: round(share * len(rows))]] = True
+    return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def require_both(labels: Mask, part: str, name: str) -> None:
+    """Raise an error that names the data and its part, unless there are both frauds and honest rows."""
+    frauds = int(labels.sum())
+    if frauds in (0, len(labels)):
+        raise InputError(
+            f"the {part} part has {len(labels):,} rows of which {frauds:,} are fraud: expected both kinds", file=name
+        )
+
+
+def _cut(cases: Cases) -> int:
+    return len(cases) - round(TEST_SHARE * len(cases))
 
 
 def _disjoint(cases: Cases, entity: str, seed: int, name: str) -> tuple[Places, Places, str]:
@@ -94,11 +104,3 @@ def _disjoint(cases: Cases, entity: str, seed: int, name: str) -> tuple[Places, 
     how = f"30 % of the values of {entity} kept aside, seed {seed}"
     how += ", and of these the last 30 % by time" if timed else ""
     return np.flatnonzero(train), np.flatnonzero(held & late), how
-
-
-def _require_both(labels: Mask, part: str, name: str) -> None:
-    frauds = int(labels.sum())
-    if frauds in (0, len(labels)):
-        raise InputError(
-            f"the {part} part has {len(labels):,} rows of which {frauds:,} are fraud: expected both kinds", file=name
-        )

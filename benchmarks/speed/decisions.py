@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +16,7 @@ import numpy as np
 from acefraud import BulletPlaybook, Cases, Learner, Transaction, Transactions, open_playbook
 from acefraud.evaluation.lightgbm_model import LightGbm
 from benchmarks.arrays import Numbers
+from benchmarks.ledger import bare_file, inserting
 from benchmarks.quality.encodings import CommonWords, row_dicts
 from benchmarks.quality.river_peers import AdaptiveForest
 from benchmarks.speed.conditions import ConditionBullet, LabelledRows, condition_book, firing_bullets, world_rows
@@ -107,17 +110,35 @@ def measure_decisions(figures: Figures, bullets: int, seed: int, effort: Effort,
         effort,
     )
     turns = min(RECORDED_ROUNDS, effort.most)
-    with open_playbook(folder / "decisions.db") as kept:
+    path = folder / "decisions.db"
+    with open_playbook(path) as kept, closing(bare_file(folder / "bare.db")) as bare:
         in_file = taught(kept, book, rows)
+        _all_at_once(in_file, transactions, 0)()
+        size = figures.about["bytes_of_a_decision"] = _bytes_of_a_decision(path)
         seconds |= interleaved(
             {
                 "decision_with_ledger": [_one_by_one(in_file, transactions[:RECORDED_ALONE], turns)],
                 "decision_with_ledger_batch": [_all_at_once(in_file, transactions, turns)],
+                "bare_insert": [partial(_repeat, inserting(bare, size, rows=1), RECORDED_ALONE)],
+                "bare_insert_batch": [inserting(bare, size, rows=TOGETHER)],
             },
             Effort(0.0, turns, turns),
         )
     _note(figures, seconds, len(transactions))
     _note_firing(figures, learner.playbook, rows)
+
+
+def _bytes_of_a_decision(path: Path) -> int:
+    """The mean size of a recorded decision without its text."""
+    with closing(sqlite3.connect(path)) as file:
+        columns = "length(CAST(body AS BLOB)) + length(id) + length(transaction_id) + 40"
+        (size,) = file.execute(f"SELECT avg({columns}) FROM decisions").fetchone()
+    return int(size)
+
+
+def _repeat(work: Work, times: int) -> None:
+    for _ in range(times):
+        work()
 
 
 def _one_by_one(learner: Learner, transactions: Sequence[Transaction], turns: int) -> Work:
@@ -167,13 +188,23 @@ _OURS = {
 
 def _note(figures: Figures, seconds: dict[str, float], decided: int) -> None:
     """Seconds for one decision each, and how they compare."""
-    counts = {"decision_with_ledger": RECORDED_ALONE} | dict.fromkeys(_ONE_BY_ONE, TIMED)
+    counts = dict.fromkeys(("decision_with_ledger", "bare_insert"), RECORDED_ALONE) | dict.fromkeys(_ONE_BY_ONE, TIMED)
     each = {name: least / counts.get(name, decided) for name, least in seconds.items()}
     for name, least in each.items():
         figures.time(name, least)
     for ours, theirs in _OURS.items():
         for peer in theirs:
             figures.faster(f"{ours}.{peer}", each[peer], each[ours], _PEERS[peer])
+    figures.ratio(
+        "decision_with_ledger.allowed",
+        each["decision_with_ledger"] / (each["lightgbm"] + 2 * each["bare_insert"]),
+        "the share it takes of LightGBM's prediction of one row and twice a bare insert and commit of the same bytes",
+    )
+    figures.ratio(
+        "decision_with_ledger_batch.allowed",
+        each["decision_with_ledger_batch"] / (2 * (each["decision_batch"] + each["bare_insert_batch"])),
+        "the share it takes of twice a batch kept in memory and a bare insert of the same bytes",
+    )
 
 
 def _note_firing(figures: Figures, playbook: BulletPlaybook, rows: LabelledRows) -> None:

@@ -16,6 +16,8 @@ WANTED: dict[str, tuple[str, float]] = {
     "dedupe_10k.difflib": (">=", 300),
     "dedupe_10k.disagreements": ("<=", 0),
     "decision_batch.lightgbm": (">=", 10),
+    "decision_with_ledger.allowed": ("<=", 1),
+    "decision_with_ledger_batch.allowed": ("<=", 1),
 }
 """What is to be kept to."""
 

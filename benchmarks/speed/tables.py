@@ -28,6 +28,8 @@ RATES = {
     "score_batch": "acefraud, scores of all rows at once, nothing recorded",
     "decision_with_ledger": "acefraud, one by one, recorded in a file",
     "decision_with_ledger_batch": "acefraud, in batches, recorded in a file",
+    "bare_insert": "a bare insert and commit of the same bytes",
+    "bare_insert_batch": "a bare insert of 256 times the same bytes with one commit",
     "lightgbm": "LightGBM, one row at a time",
     "lightgbm_booster": "LightGBM's bare Booster, one row at a time",
     "lightgbm_batch": "LightGBM, all rows at once",

@@ -9,6 +9,7 @@ AcefraudError
 │   ├── ModelUnavailable  the server failed, dropped the connection or could not be reached
 │   ├── ModelRefused      the request was rejected and would be again: wrong key, unknown model, content
 │   └── ModelMalformed    the reply could not be parsed, even after a retry
+├── CannotExplain         a recorded decision cannot be computed again, so its trace is not known
 ├── BudgetExceeded        the next call might exceed the budget; it was not sent
 └── StoreError            the playbook file cannot be read or written
     ├── StoreConflict     another writer changed what this write depends on
@@ -49,6 +50,10 @@ class InputError(AcefraudError):
 
 class ConfigurationError(AcefraudError):
     """An option, a mapping or an environment variable is invalid."""
+
+
+class CannotExplain(AcefraudError):
+    """A recorded decision cannot be computed again, so that only what was recorded of it can be shown."""
 
 
 class ModelError(AcefraudError):

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from acefraud import Learner, open_playbook
+import pytest
+
+from acefraud import Learner, load_dataset, open_playbook
+from acefraud.datasets.world import WorldOptions
 from benchmarks.hearing import Size, make, measure
 
 SMALL = [Size("few_events", 60, 120), Size("many_events", 60, 400), Size("many_cases", 120, 400)]
+
+
+@pytest.fixture(autouse=True)
+def _small_world(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = list(load_dataset("complex_fraud_detection", options=WorldOptions(transactions=200)))
+    monkeypatch.setattr("benchmarks.hearing._texts", lambda: cases)
 
 
 def test_files_are_of_the_size_that_was_asked_for(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def model(scores: Numbers, labels: np.ndarray, *, streamed: bool) -> ModelFigure
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def data() -> DatasetFigures:
     """Everyone who takes part, at five percent of fraud, the last two hundred rows without any."""
     generator = np.random.default_rng(0)
@@ -68,6 +68,11 @@ def data() -> DatasetFigures:
     )
 
 
+@pytest.fixture(scope="module")
+def drawn(data: DatasetFigures) -> dict[str, bytes]:
+    return pictures(data)
+
+
 def test_variants_of_ours_are_left_out_unless_there_is_nobody_else(data: DatasetFigures) -> None:
     assert list(shown(data)) == [name for name in CONTENDERS if name not in LEFT_OUT]
     alone = replace(data, models={"acefraud_all": data.models["acefraud_all"]})
@@ -95,24 +100,22 @@ def test_the_axes_reach_as_far_as_those_who_are_compared() -> None:
     assert range_of({}) == 1.0
 
 
-def test_pictures_are_the_same_whatever_the_settings_are(data: DatasetFigures) -> None:
+def test_pictures_are_the_same_whatever_the_settings_are(data: DatasetFigures, drawn: dict[str, bytes]) -> None:
     import matplotlib
 
-    first = pictures(data)
-    assert list(first) == ["made_precision_recall.png", "made_stream.png", "made_reliability.png"]
-    assert all(picture.startswith(b"\x89PNG") for picture in first.values())
+    assert list(drawn) == ["made_precision_recall.png", "made_stream.png", "made_reliability.png"]
+    assert all(picture.startswith(b"\x89PNG") for picture in drawn.values())
     with matplotlib.rc_context({"font.size": 23, "axes.facecolor": "red"}):
-        assert pictures(data) == first
+        assert pictures(data) == drawn
 
 
-def test_ours_is_in_the_picture_and_its_variants_are_not(data: DatasetFigures) -> None:
+def test_ours_is_in_the_picture_and_its_variants_are_not(data: DatasetFigures, drawn: dict[str, bytes]) -> None:
     def without(*names: str) -> DatasetFigures:
         return replace(data, models={name: one for name, one in data.models.items() if name not in names})
 
-    whole = pictures(data)
-    assert pictures(without(*LEFT_OUT)) == whole
+    assert pictures(without(*LEFT_OUT)) == drawn
     fewer = pictures(without("acefraud"))
-    assert all(fewer[name] != whole[name] for name in whole)
+    assert all(fewer[name] != drawn[name] for name in drawn)
 
 
 def test_there_is_a_picture_even_where_little_can_be_drawn(data: DatasetFigures) -> None:

@@ -78,6 +78,8 @@ def test_every_figure_has_its_name_and_its_meaning(measured: Figures) -> None:
         *(f"score_batch.{peer}" for peer in ("lightgbm", "lightgbm_batch")),
         "decision_with_ledger.lightgbm",
         "decision_with_ledger_batch.lightgbm",
+        "decision_with_ledger.allowed",
+        "decision_with_ledger_batch.allowed",
         *(f"{what}_120.{what}_60" for what in ("insert", "merge", "insert_prose", "merge_prose")),
     }
     assert set(measured.ratios) == set(measured.meaning) == expected

@@ -19,7 +19,19 @@ from acefraud.settings import ROLES
 from acefraud.storage import BulletPlaybook, open_playbook
 
 SETTINGS = (
-    *("PLAYBOOK", "WHO", "EMBEDDER", "DATA", "CONFIG", "MODELS", "BASE_URL", "STYLE", "FALLBACK", "CACHE"),
+    *(
+        "PLAYBOOK",
+        "WHO",
+        "EMBEDDER",
+        "DATA",
+        "CONFIG",
+        "MODELS",
+        "BASE_URL",
+        "STYLE",
+        "FALLBACK",
+        "CACHE",
+        "DURABILITY",
+    ),
     *(f"{role.upper()}_MODEL" for role in ROLES),
 )
 """The variables that a command asks for, without their first word."""

@@ -153,32 +153,6 @@ def test_an_argument_that_is_no_transaction(trained: Any, given: str, message: s
     assert trained.state() == state
 
 
-NOT_UTF8 = b'{"id": \xff}'
-
-
-@pytest.mark.parametrize(
-    ("command", "stdin", "message"),
-    [
-        ("decide", b"", "the file is empty"),
-        ("decide", NOT_UTF8, "row 1: not valid UTF-8 at byte 7"),
-        ("decide", b"{]", "row 1"),
-        ("learn", b"", "the file is empty"),
-        ("learn", NOT_UTF8, "row 1: not valid UTF-8 at byte 7"),
-        pytest.param(
-            "learn",
-            b"{]",
-            "row 1",
-        ),
-    ],
-)
-def test_standard_input_is_named_in_messages(trained: Any, command: str, stdin: bytes, message: str) -> None:
-    state = trained.state()
-    refused = trained.on_book(command, "-", stdin=stdin, code=2)
-    assert "standard input" in refused.err
-    assert message in refused.err
-    assert trained.state() == state
-
-
 # --- the playbook file -------------------------------------------------------------------------------------------
 
 

@@ -110,6 +110,15 @@ def test_export_to_a_file_writes_what_it_would_print(trained: Any) -> None:
     assert sorted(one.name for one in trained.folder.iterdir() if "book.md" in one.name) == ["book.md"]
 
 
+def test_an_export_says_what_it_leaves_out(trained: Any) -> None:
+    trained.on_book("decide", '{"id": "t1", "amount": 2500, "vpn": true}')
+    said = "not exported: 80 remembered cases, 1 decisions; `acefraud backup` keeps everything\n"
+    assert trained.on_book("playbook", "export", "--to", "book.md").err == said
+    assert trained.on_book("playbook", "export", "--format", "json").err == said
+    trained("playbook", "import", "book.md", "--playbook", "copy.db")
+    assert trained("playbook", "export", "--playbook", "copy.db").err == ""
+
+
 def test_export_to_a_place_that_is_none(trained: Any) -> None:
     place = trained.folder / "nowhere" / "book.md"
     assert f"{place}: cannot be written" in trained.on_book("playbook", "export", "--to", place, code=2).err

@@ -29,9 +29,22 @@ COMMANDS = dict(commands(typer.main.get_command(app)))
 
 def test_the_commands_are_those_that_were_promised() -> None:
     playbook = ["list", "show", "add", "edit", "approve", "pin", "retire", "history", "export", "import"]
-    names = ("compare", "train", "decide", "learn", "explain", "judge", "backtest", "doctor", "reread")
-    expected = {(name,) for name in names}
-    assert set(COMMANDS) == expected | {("playbook", name) for name in playbook}
+    names = (
+        "compare",
+        "train",
+        "decide",
+        "learn",
+        "explain",
+        "judge",
+        "backtest",
+        "doctor",
+        "reread",
+        "backup",
+        "restore",
+    )
+    expected: set[tuple[str, ...]] = {(name,) for name in names}
+    expected |= {("playbook", name) for name in playbook} | {("ledger", name) for name in ("show", "stats", "archive")}
+    assert set(COMMANDS) == expected
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
@@ -46,7 +59,7 @@ def test_help_explains_gives_an_example_and_documents_every_option(shell: Any, p
             assert parameter.opts[0] in shown
 
 
-@pytest.mark.parametrize("arguments", [[], ["playbook"]])
+@pytest.mark.parametrize("arguments", [[], ["playbook"], ["ledger"]])
 def test_without_arguments_the_commands_are_listed(shell: Any, arguments: list[str]) -> None:
     shown = shell(*arguments, code=2)
     for path in COMMANDS:

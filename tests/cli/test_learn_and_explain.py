@@ -51,7 +51,8 @@ def test_outcomes_from_a_file_are_judged_and_counted(decided: Any) -> None:
 
 def test_outcomes_from_standard_input(decided: Any) -> None:
     stdin = '{"transaction_id": "h1", "label": "fraud"}\n{"transaction_id": "h2", "label": "legit"}\n'
-    assert decided.on_book("learn", "-", "--json", stdin=stdin).json["heard"] == 2
+    answers = decided.on_book("learn", "-", "--json", stdin=stdin).lines
+    assert [(one["transaction_id"], one["is_fraud"]) for one in answers] == [("h1", True), ("h2", False)]
     with decided.open() as book:
         assert [heard.outcome.is_fraud for heard in book.ledger.transaction_events(["h1"])["h1"].outcomes] == [True]
         assert [heard.outcome.is_fraud for heard in book.ledger.transaction_events(["h2"])["h2"].outcomes] == [False]

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from acefraud.core.bullet import Bullet, Status
 from acefraud.core.calibration import Calibration
 from acefraud.core.condition import Condition
+from acefraud.core.decision import Decision
+from acefraud.core.decision_record import DecisionRecord
 from acefraud.core.events import (
     BulletAdded,
     BulletCredited,
@@ -29,6 +31,7 @@ from acefraud.core.events import (
 from acefraud.core.evidence import Record
 from acefraud.core.outcome import Judgement, Outcome, Ruling
 from acefraud.core.playbook import CaseCount, LearningState, PlaybookState
+from acefraud.core.transaction import Transaction, Verdict
 
 AT = datetime(2025, 1, 6, tzinfo=UTC)
 NAMES = ("a", "b", "c")
@@ -263,16 +266,13 @@ def test_decisions_may_be_skipped(sample_decision: DecisionMade) -> None:
 
 @pytest.fixture
 def sample_decision() -> DecisionMade:
-    return DecisionMade.model_validate(
-        {
-            "decision": {
-                "id": "d",
-                "transaction": {"id": "t", "facts": {"amount": 5.0}},
-                "verdict": "APPROVE",
-                "probability": 0.1,
-                "threshold": 0.5,
-                "base": 0.0,
-                "revision": 0,
-            }
-        }
+    decision = Decision(
+        id="d",
+        transaction=Transaction(id="t", facts={"amount": 5.0}),
+        verdict=Verdict.APPROVE,
+        probability=0.1,
+        threshold=0.5,
+        base=0.0,
+        revision=0,
     )
+    return DecisionMade(DecisionRecord.whole(decision))

@@ -43,6 +43,13 @@ def test_the_same_seed_gives_the_same_bytes() -> None:
     assert _dump(generate(options, 3)) != _dump(generate(options, 4))
 
 
+@pytest.fixture
+def wordless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Worlds without texts, which take most of the time. They are written with dice of their own."""
+    monkeypatch.setattr("acefraud.datasets.world.world.write_document", lambda *_: "Nothing to tell.")
+
+
+@pytest.mark.usefixtures("wordless")
 @pytest.mark.parametrize("prevalence", [0.1, 0.4, 0.7])
 def test_prevalence_is_as_asked(prevalence: float) -> None:
     cases = generate(WorldOptions(prevalence=prevalence, label_noise=0.0), 5)
@@ -105,6 +112,7 @@ def test_without_delay_labels_are_known_at_once() -> None:
         assert case.known_at == case.transaction.time
 
 
+@pytest.mark.usefixtures("wordless")
 def test_label_noise_is_the_share_of_wrong_labels() -> None:
     cases = generate(WorldOptions(transactions=2000, label_noise=0.1), 8)
     wrong = sum(case.is_fraud != _told_fraud(case) for case in cases) / len(cases)
@@ -239,6 +247,7 @@ def _moved(first: Counter[str], second: Counter[str]) -> float:
     return sum(abs(first[name] - second[name]) for name in stories()) / (2 * first.total())
 
 
+@pytest.mark.usefixtures("wordless")
 def test_drift_changes_the_mix_and_no_drift_does_not() -> None:
     # sampling alone moves about 0.05 between halves of 2,000
     assert _moved(*_mixes(0.0)) < 0.07
@@ -246,6 +255,7 @@ def test_drift_changes_the_mix_and_no_drift_does_not() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("wordless")
 def test_drift_brings_a_new_variant_after_the_middle() -> None:
     def guided(drift: float, late: bool) -> float:
         cases = generate(WorldOptions(transactions=4000, drift=drift, prevalence=1.0, ambiguous=0.0), 22)

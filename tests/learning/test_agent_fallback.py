@@ -34,6 +34,7 @@ class Scripted:
 
     model = "scripted:agent"
     waits = True
+    adds_up = False
 
     @property
     def without_tier(self) -> Scripted:

@@ -8,7 +8,7 @@ import pytest
 
 from acefraud.core.bullet import Bullet, Status
 from acefraud.core.condition import Condition
-from acefraud.core.events import StatusChanged
+from acefraud.core.events import THE_ENGINE, StatusChanged
 from acefraud.core.evidence import Evidence, Record, percent
 from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import Transaction, Verdict
@@ -22,7 +22,7 @@ from acefraud.learning.demotion import (
 )
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
-from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook
+from acefraud.storage.playbook import BulletPlaybook
 
 DECLINES = Evidence(learnt=Record(support=50, frauds=47), base_rate=0.1, cases=1000)
 APPROVES = Evidence(learnt=Record(support=500, frauds=2), base_rate=0.1, cases=1000)

@@ -12,7 +12,7 @@ from tests.storage.replaying import cases_of, matches_replay
 
 from acefraud.core.bullet import Source, Status
 from acefraud.core.condition import Condition
-from acefraud.core.events import Event, Reviewed, StatusChanged
+from acefraud.core.events import THE_ENGINE, Event, Reviewed, StatusChanged
 from acefraud.core.evidence import Evidence, Record
 from acefraud.core.ledger import Entry
 from acefraud.core.outcome import Outcome
@@ -23,7 +23,7 @@ from acefraud.learning.options import LearnerOptions
 from acefraud.learning.reviewer import ATTEMPTS
 from acefraud.storage import open_playbook
 from acefraud.storage.memory import MemoryLedger
-from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook
+from acefraud.storage.playbook import BulletPlaybook
 
 # --- all or nothing ----------------------------------------------------------------------------------------------
 
@@ -111,7 +111,7 @@ def test_demotion_is_an_event_with_its_reason() -> None:
     last = learner.playbook.ledger.history(demoted.id)[-1].payload
     assert isinstance(last, StatusChanged)
     assert last.reason.startswith("of the latest 120 outcomes: 5 of 60 past cases were fraud")
-    (event,) = [event.payload for event in learner.playbook.ledger.read() if event.payload.kind == "reviewed"]
+    (event,) = [event.payload for event in learner.playbook.ledger.read() if isinstance(event.payload, Reviewed)]
     assert (event.whole, event.retired, event.cases) == (False, (demoted.id,), 120)
 
 
@@ -208,7 +208,7 @@ def test_a_learner_that_was_overtaken_says_so_and_learns_at_the_next_review(
 
     reviews = asyncio.run(hear(cases[:70]))
     assert {one.declined for one in reviews} == {f"given up after {ATTEMPTS} attempts: somebody else was faster"}
-    assert [event.payload for event in learner.playbook.ledger.read() if event.payload.kind == "reviewed"] == reviews
+    assert [event.payload for event in learner.playbook.ledger.read() if isinstance(event.payload, Reviewed)] == reviews
     assert len(learner.playbook) == 0
     assert len(cases_of(learner.playbook.ledger)) == 70
     monkeypatch.undo()

@@ -6,6 +6,7 @@ switched learning off for good.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -26,6 +27,8 @@ from acefraud.storage.playbook import BulletPlaybook
 
 SHOPS = ("books", "food", "fuel", "games", "gifts", "toys")
 CHANNELS = ("app", "shop", "web")
+SELDOM = LearnerOptions(review_least=40)
+"""Fewer reviews than usual, where it does not matter how many there are."""
 
 
 def rules(count: int, seed: int) -> dict[str, Verdict]:
@@ -104,7 +107,7 @@ def test_learning_goes_on_beside_many_rules_by_hand(count: int, seed: int) -> No
 
 def test_the_same_rule_by_hand_and_learnt_counts_once() -> None:
     """Each used to get the whole weight that was fitted for their condition, so that it counted twice."""
-    learner = Learner(BulletPlaybook())
+    learner = Learner(BulletPlaybook(), options=SELDOM)
     past, more = traffic(2000, 31, share=0.08), traffic(2000, 32, share=0.08)
     hear(learner, past)
     strongest = max(learnt_in(learner), key=lambda one: abs(one.weight or 0.0))
@@ -123,7 +126,7 @@ def test_the_same_rule_by_hand_and_learnt_counts_once() -> None:
 
 def test_the_words_of_people_are_not_rewritten() -> None:
     """A rule by hand that the engine had questioned came back in the words of the engine."""
-    learner = Learner(BulletPlaybook())
+    learner = Learner(BulletPlaybook(), options=SELDOM)
     condition = Condition.parse('tries_made > 3 and shop_kind is "gifts"')
     evidence = Evidence(learnt=Record(support=100, frauds=100), base_rate=0.03, cases=2000)
     mine = learner.playbook.add_bullet(
@@ -180,7 +183,7 @@ def test_in_a_full_book_stronger_newcomers_take_the_place_of_the_weakest() -> No
 
 
 def test_those_that_go_are_the_weakest() -> None:
-    learner = Learner(BulletPlaybook())
+    learner = Learner(BulletPlaybook(), options=SELDOM)
     hear(learner, traffic(3000, 43, share=0.05))
     assert len(learnt_in(learner)) > 6
     small = Learner(learner.playbook, options=LearnerOptions(most_bullets=5))
@@ -202,7 +205,7 @@ def _why(learner: Learner, bullet_id: str) -> str:
 def test_the_limit_is_per_node() -> None:
     playbook = BulletPlaybook()
     one, other = (
-        Learner(playbook, options=LearnerOptions(node=node, most_bullets=3)) for node in (DEFAULT_NODE, "payouts")
+        Learner(playbook, options=replace(SELDOM, node=node, most_bullets=3)) for node in (DEFAULT_NODE, "payouts")
     )
     hear(one, traffic(1500, 44, share=0.05))
     hear(other, traffic(1500, 45, share=0.05))
@@ -215,7 +218,7 @@ def test_a_limit_set_in_training_holds_for_later_learners() -> None:
     past = traffic(3000, 46, share=0.05)
     Learner(playbook, options=LearnerOptions(most_bullets=4)).study(Cases(past.rows, past.labels))
     assert 1 <= len(playbook.get_bullets_for_node(DEFAULT_NODE)) <= 4
-    later = Learner(playbook)
+    later = Learner(playbook, options=SELDOM)
     hear(later, traffic(2000, 47, share=0.05))
     later.review()
     assert len(playbook.get_bullets_for_node(DEFAULT_NODE)) <= 4

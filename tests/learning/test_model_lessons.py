@@ -349,6 +349,7 @@ class Approves:
 
     model = "approves"
     waits = True
+    adds_up = False
 
     @property
     def without_tier(self) -> Approves:
@@ -406,7 +407,7 @@ def test_a_full_playbook_stays_within_its_limit_and_keeps_what_people_wrote() ->
         assert len(learnt) <= 2
     assert learner.playbook.get_bullet(by_hand) in learner.playbook.get_bullets_for_node("fraud_detection")
     reasons = [
-        event.payload.reason for event in learner.playbook.ledger.read() if event.payload.kind == "status_changed"
+        event.payload.reason for event in learner.playbook.ledger.read() if isinstance(event.payload, StatusChanged)
     ]
     assert any("at most 2 learnt bullets" in reason for reason in reasons)
 

@@ -177,6 +177,7 @@ class Direct:
 
     model = "scripted:direct"
     waits = True
+    adds_up = False
 
     @property
     def without_tier(self) -> Direct:

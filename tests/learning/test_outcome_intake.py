@@ -219,3 +219,20 @@ def test_the_same_truth_from_another_source_is_no_new_case() -> None:
     for source in ("label", "chargeback", "analyst"):
         run(learner.hear(Outcome(transaction_id="bare", is_fraud=True, source=OutcomeSource(source)), told))
     assert learner.playbook.learning().unreviewed.cases == 1
+
+
+def test_one_batch_may_describe_a_transaction_and_then_revise_it_by_its_id_alone(toy: Any) -> None:
+    together, apart = toy.with_bullets(), toy.with_bullets()
+    about = [toy.transaction("t1"), None]
+    both = [outcome("t1", is_fraud=True), outcome("t1", is_fraud=False)]
+    run(together.hear_all(both, about))
+    for one, transaction in zip(both, about, strict=True):
+        run(apart.hear(one, transaction))
+    (case,) = together.playbook.ledger.remembered(9)
+    assert (case.is_fraud, case.facts) == (False, toy.transaction("t1").facts)
+    assert together.playbook.ledger.remembered(9) == apart.playbook.ledger.remembered(9)
+    counts = [
+        [(one.content, one.record) for one in learner.playbook.snapshot().bullets.values()]
+        for learner in (together, apart)
+    ]
+    assert counts[0] == counts[1]

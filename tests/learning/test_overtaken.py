@@ -55,12 +55,12 @@ def studied(cases: Sequence[Case], shared: Shared) -> list[str]:
 
 
 def test_a_training_that_somebody_else_overtakes_is_worked_out_again_and_kept(toy: Any) -> None:
-    cases, shared = toy.cases(300), Shared()
+    cases, shared = toy.cases(120), Shared()
     shared.meanwhile(*shared.adding(1))
     added = studied(cases, shared)
     assert added == studied(cases, Shared()), "a note changes nothing of what the cases teach"
     assert sum(isinstance(event.payload, Trained) for event in shared.ledger.read()) == 1
-    assert len(cases_of(shared.ledger)) == 300
+    assert len(cases_of(shared.ledger)) == 120
     assert {bullet.content for bullet in shared.playbook.snapshot().bullets.values()} >= {"Note 0 of ana"}
     assert matches_replay(shared.playbook)
 
@@ -69,7 +69,7 @@ def test_a_training_that_is_overtaken_every_time_says_by_whom(toy: Any) -> None:
     shared = Shared()
     shared.meanwhile(*shared.adding(ATTEMPTS))
     with pytest.raises(StoreConflict, match=f"ana wrote event {ATTEMPTS} meanwhile"):
-        studied(toy.cases(300), shared)
+        studied(toy.cases(120), shared)
     assert shared.ledger.last_seq() == ATTEMPTS
     assert cases_of(shared.ledger) == []
 
@@ -77,7 +77,7 @@ def test_a_training_that_is_overtaken_every_time_says_by_whom(toy: Any) -> None:
 def test_a_fit_that_somebody_else_overtakes_is_fitted_again(toy: Any) -> None:
     shared = Shared()
     learner = Learner(shared.playbook)
-    (first, *_) = learner.study(toy.cases(300))
+    (first, *_) = learner.study(toy.cases(120))
     shared.meanwhile(lambda: shared.theirs.set_status(first, Status.RETIRED, who="ana"))
     learner.refit()
     shared.playbook.refresh()

@@ -14,14 +14,14 @@ import pytest
 from tests.learning.traffic import Traffic, bullets_of, hear, names_it, traffic, until
 
 from acefraud.core.bullet import Status
-from acefraud.core.events import Reviewed, StatusChanged
+from acefraud.core.events import THE_ENGINE, Reviewed, StatusChanged
 from acefraud.core.transactions import Cases
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
 from acefraud.roles.embedded.reflector import ReflectorOptions
 from acefraud.roles.reflector import Reflector
 from acefraud.rules.induction.boosting import InductionOptions
-from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook
+from acefraud.storage.playbook import BulletPlaybook
 
 QUICK = ReflectorOptions(induction=InductionOptions(rounds=12, searches=1))
 WITHIN_CASES = 200

@@ -13,7 +13,7 @@ from tests.storage.replaying import matches_replay
 
 from acefraud.core.bullet import Bullet, Source, Status
 from acefraud.core.condition import Condition
-from acefraud.core.events import BulletAdded
+from acefraud.core.events import BulletAdded, StatusChanged
 from acefraud.core.evidence import Evidence, Record
 from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import Case, Transaction, Verdict
@@ -439,7 +439,7 @@ def test_what_came_too_early_is_looked_at_again(proposal: Proposal, status: Stat
         assert "70" not in late.content
     else:
         assert late.evidence is None
-        reasons = [e.payload.reason for e in learner.playbook.ledger.read() if e.payload.kind == "status_changed"]
+        reasons = [e.payload.reason for e in learner.playbook.ledger.read() if isinstance(e.payload, StatusChanged)]
         assert reasons[0].startswith(("argues for DECLINE, but ", "says nothing: "))
     assert matches_replay(learner.playbook)
 

@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 def test_two_learners_that_hear_half_of_a_stream_each_remember_all_of_it(tmp_path: Path) -> None:
     path, stream = tmp_path / "book.db", traffic(1600, 51, share=0.05)
     with open_playbook(path) as one, open_playbook(path) as other:
-        learners = [Learner(one), Learner(other)]
+        learners = [Learner(book, options=LearnerOptions(review_least=30)) for book in (one, other)]
         for turn, start in enumerate(range(0, len(stream), 40)):
             hear(learners[turn % 2], stream.part(slice(start, start + 40)))
         first, second = (learner.remembered() for learner in learners)

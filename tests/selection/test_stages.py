@@ -19,8 +19,9 @@ from acefraud.roles.protocols import EmbedsInProcess, Vectors
 from acefraud.selection import stages
 from acefraud.selection.bullet_stats import BulletStats
 from acefraud.selection.hybrid import HybridSelector
-from acefraud.selection.ranking import Pick, Ranking, Shortlist, picks_of
+from acefraud.selection.ranking import Pick, Picks, Ranking, add_picks
 from acefraud.selection.stages import Candidates, Passed, Request, Weights, hybrid
+from acefraud.selection.vectors import Likeness
 
 NODE = "fraud_detection"
 HOLDS = Condition.parse("amount > 100")
@@ -37,6 +38,9 @@ class ByText(EmbedsInProcess):
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         return vectors(*(self._directions[text] for text in texts))
+
+
+WANTED = 5
 
 
 def bullet(name: str, **more: object) -> Bullet:
@@ -84,10 +88,11 @@ def picked(
     """Stages 4 and 5 where only relevance counts. The rows of the candidates come first, then those picked before."""
     earlier = np.zeros((0, rows.shape[1]), dtype=np.float32) if before is None else before
     matrix = np.concatenate([rows, earlier])
-    taken = [Pick(len(rows) + place, 0, 0, 0, 0, 0) for place in range(len(earlier))]
-    shortlist = Shortlist(Candidates(np.arange(len(rows)), np.array(scores)), wanted, None, taken)
-    (picks,) = picks_of([shortlist], Ranking(known(len(matrix)), lambda _: matrix, Weights(0.0, 1.0, 0.0), weight))
-    return picks
+    picks = Picks.none(1, len(earlier) + wanted)
+    picks.rows[0, : len(earlier)] = len(rows) + np.arange(len(earlier))
+    ranking = Ranking(known(len(matrix)), lambda _: Likeness(matrix), Weights(0.0, 1.0, 0.0), weight)
+    add_picks(picks, [Candidates(np.arange(len(rows)), np.array(scores))], [None], ranking)
+    return picks[0][len(earlier) :]
 
 
 # --- stage 1 -----------------------------------------------------------------------------------------------------
@@ -361,8 +366,8 @@ def test_every_place_goes_to_the_best_sum_of_those_left_and_first_to_those_of_th
 # --- many at once ------------------------------------------------------------------------------------------------
 
 
-@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 6), st.integers(0, 3)), max_size=12), st.booleans())
-def test_many_shortlists_give_what_each_gives_alone(sizes: list[tuple[int, int, int]], explore: bool) -> None:
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3)), max_size=12), st.booleans())
+def test_many_together_get_what_each_gets_alone(sizes: list[tuple[int, int]], explore: bool) -> None:
     dice = np.random.default_rng(len(sizes))
     matrix = dice.normal(size=(50, 8)).astype(np.float32)
     matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
@@ -372,28 +377,32 @@ def test_many_shortlists_give_what_each_gives_alone(sizes: list[tuple[int, int, 
         dice.random(50),
         dice.random(50),
     )
-    shortlists = [
-        Shortlist(
-            Candidates(np.sort(dice.permutation(45)[:size]), dice.random(size)),
-            wanted,
-            np.uint64(place) if explore else None,
-            [Pick(45 + one, 0, 0, 0, 0, 0) for one in range(before)],
-        )
-        for place, (size, wanted, before) in enumerate(sizes)
-    ]
-    together = picks_of(shortlists, Ranking(stats, lambda _: matrix, Weights(), 0.15))
-    alone = [picks_of([one], Ranking(stats, lambda _: matrix, Weights(), 0.15))[0] for one in shortlists]
-    assert together == alone
-    assert [len(picks) for picks in together] == [min(size, wanted) for size, wanted, _ in sizes]
+    candidates = [Candidates(np.sort(dice.permutation(45)[:size]), dice.random(size)) for size, _ in sizes]
+    keys = [np.uint64(place) if explore else None for place in range(len(sizes))]
+    ranking = Ranking(stats, lambda _: Likeness(matrix), Weights(), 0.15)
+
+    def picks_for(places: list[int]) -> list[list[Pick]]:
+        """The picks of some of them together, each with as many picked before as its second number says."""
+        picks = Picks.none(len(places), WANTED)
+        for row, place in enumerate(places):
+            picks.rows[row, : sizes[place][1]] = 45 + np.arange(sizes[place][1])
+        add_picks(picks, [candidates[place] for place in places], [keys[place] for place in places], ranking)
+        return list(picks)
+
+    alone = [picks_for([place])[0] for place in range(len(sizes))]
+    assert picks_for(list(range(len(sizes)))) == alone
+    assert [len(picks) for picks in alone] == [before + min(size, WANTED - before) for size, before in sizes]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("acefraud.selection.ranking.CELLS", 50)
-        assert picks_of(shortlists, Ranking(stats, lambda _: matrix, Weights(), 0.15)) == alone
+        assert picks_for(list(range(len(sizes)))) == alone
 
 
 def test_a_single_pick_needs_no_vectors() -> None:
-    def refuse(_: IntArray) -> Vectors:
+    def refuse(_: IntArray) -> Likeness:
         raise AssertionError("nothing to differ from")
 
-    shortlist = Shortlist(Candidates(np.arange(3), np.array([0.1, 0.9, 0.5])), 1, None)
-    (picks,) = picks_of([shortlist], Ranking(known(3), refuse, Weights(), 0.15))
-    assert [(pick.row, pick.diversity) for pick in picks] == [(1, 0.0)]
+    picks = Picks.none(1, 1)
+    add_picks(
+        picks, [Candidates(np.arange(3), np.array([0.1, 0.9, 0.5]))], [None], Ranking(known(3), refuse, Weights(), 0.15)
+    )
+    assert [(pick.row, pick.diversity) for pick in picks[0]] == [(1, 0.0)]

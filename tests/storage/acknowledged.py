@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, Status
-from acefraud.core.events import Credit, Event, OutcomeHeard
+from acefraud.core.events import THE_ENGINE, Credit, Event, OutcomeHeard
 from acefraud.core.ledger import Entry, Ledger
 from acefraud.core.outcome import Judgement, Outcome, Ruling
 from acefraud.core.playbook import PlaybookState
 from acefraud.curation.curator import Curator
-from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook
+from acefraud.storage.playbook import BulletPlaybook
 
 
 @dataclass(frozen=True, slots=True)

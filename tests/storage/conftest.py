@@ -8,6 +8,7 @@ import pytest
 
 from acefraud.core.bullet import Bullet
 from acefraud.core.decision import Decision
+from acefraud.core.decision_record import DecisionRecord
 from acefraud.core.events import BulletAdded, DecisionMade, OutcomeHeard
 from acefraud.core.ledger import KnownCase
 from acefraud.core.outcome import Judgement, Outcome, Ruling
@@ -26,17 +27,16 @@ class Sample:
         return Transaction(id=name, facts={"amount": 20, "vpn": True, "country": "1e5"})
 
     def decision(self, name: str, transaction: str = "t1", probability: float = 0.9) -> DecisionMade:
-        return DecisionMade(
-            decision=Decision(
-                id=name,
-                transaction=self.transaction(transaction),
-                verdict=Verdict.DECLINE,
-                probability=probability,
-                threshold=0.5,
-                base=-1.25,
-                revision=0,
-            )
+        decision = Decision(
+            id=name,
+            transaction=self.transaction(transaction),
+            verdict=Verdict.DECLINE,
+            probability=probability,
+            threshold=0.5,
+            base=-1.25,
+            revision=0,
         )
+        return DecisionMade(DecisionRecord.whole(decision))
 
     def outcome(self, transaction: str, is_fraud: bool = True, revised: bool = False) -> OutcomeHeard:
         return OutcomeHeard(

@@ -24,6 +24,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from acefraud.core.decision import Decision
+from acefraud.core.decision_record import DecisionRecord
 from acefraud.core.events import DecisionMade, OutcomeHeard
 from acefraud.core.ledger import Entry, KnownCase
 from acefraud.core.outcome import Judgement, Outcome
@@ -39,7 +40,8 @@ def pair(n):
         outcome=Outcome(transaction_id=f"t{n}", is_fraud=n % 3 == 0), judgement=Judgement(ruling="unjudged")
     )
     case = Case(transaction=transaction, is_fraud=n % 3 == 0)
-    return [DecisionMade(decision=decision), outcome], [KnownCase(case, {"number": float(n), "words": n * 1.0}, "1")]
+    made = DecisionMade(DecisionRecord.whole(decision))
+    return [made, outcome], [KnownCase(case, {"number": float(n), "words": n * 1.0}, "1")]
 
 if not Path(sys.argv[1]).exists():
     import acefraud.storage.migrations  # loaded beforehand, so that the kill falls into the creation

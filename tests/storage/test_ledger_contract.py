@@ -17,6 +17,7 @@ from acefraud.core.bullet import Bullet, Claim, Source, Status
 from acefraud.core.calibration import Calibration, OddsScale
 from acefraud.core.condition import Condition, Op, Test
 from acefraud.core.decision import BulletScore, Decision, Reason, ReasonKind, SelectionTrace, StageCount
+from acefraud.core.decision_record import DecisionRecord
 from acefraud.core.events import (
     EDIT_KINDS,
     KINDS,
@@ -25,6 +26,7 @@ from acefraud.core.events import (
     BulletEdited,
     Credit,
     DecisionMade,
+    DecisionsArchived,
     EventPayload,
     LevelMoved,
     OddsScaled,
@@ -113,6 +115,7 @@ def that_count(sample: Any) -> list[EventPayload]:
         sample.outcome("t1", is_fraud=False, revised=True),
         BulletCredited(credit=Credit(bullet_id="b1", helpful=1)),
         LevelMoved(node="fraud_detection", recent=None),
+        DecisionsArchived(before=AT, count=9, file="decisions.parquet"),
     ]
 
 
@@ -370,7 +373,7 @@ def test_finds_decisions_and_outcomes(ledger: Ledger, sample: Any) -> None:
     ledger.append(Entry([second, revised], at=AT, who="ana"))
 
     assert ledger.decisions(["d2", "t1"]) == {"d2": second.decision}
-    found = TransactionEvents([first.decision, second.decision], [heard, revised])
+    found = TransactionEvents([first.record, second.record], [heard, revised])
     assert ledger.transaction_events(["t1"]) == {"t1": found}
 
 
@@ -527,7 +530,7 @@ def test_closing_twice_is_harmless(ledger: Ledger) -> None:
 
 
 def events_of_t1(sample: Any) -> dict[str, TransactionEvents]:
-    return {"t1": TransactionEvents([sample.decision("d1").decision], [sample.outcome("t1")])}
+    return {"t1": TransactionEvents([sample.decision("d1").record], [sample.outcome("t1")])}
 
 
 @pytest.mark.parametrize("store", OUTLIVING)
@@ -662,7 +665,7 @@ payloads = st.one_of(
         calibration=st.builds(Calibration, intercept=numbers, base_rate=shares),
         weights=st.dictionaries(names, numbers, max_size=3),
     ),
-    st.builds(DecisionMade, decision=decisions),
+    decisions.map(DecisionRecord.whole).map(DecisionMade),
     st.builds(
         OutcomeHeard,
         kind=st.sampled_from(["outcome_heard", "outcome_revised"]),

@@ -16,12 +16,12 @@ from tests.storage.acknowledged import Act, Done, folded, in_some_order, perform
 from tests.storage.replaying import matches_replay
 
 from acefraud.core.bullet import Status
-from acefraud.core.events import Event
+from acefraud.core.events import THE_ENGINE, Event
 from acefraud.core.ledger import Entry
 from acefraud.curation.curator import Curator
 from acefraud.errors import StoreConflict
 from acefraud.storage import open_playbook
-from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook
+from acefraud.storage.playbook import BulletPlaybook
 from acefraud.storage.sqlite import SqliteLedger
 
 WORDS = [hashlib.sha256(str(n).encode()).hexdigest()[:24] for n in range(40)]  # none of them like another

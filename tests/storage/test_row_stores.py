@@ -17,7 +17,7 @@ MANY = {f"k{n}": str(n).encode() for n in range(1_100)}
 @pytest.fixture(params=["memory", "buffered", "sqlite"])
 def rows(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RowStore]:
     if request.param == "sqlite":
-        with SqliteLedger.open(tmp_path / "book.db") as ledger, ledger._writing() as connection:
+        with SqliteLedger.open(tmp_path / "book.db") as ledger, ledger.writing() as connection:
             yield SqliteRows(connection)
     else:
         kept = MemoryRows()

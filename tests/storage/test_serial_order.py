@@ -17,11 +17,12 @@ from tests.storage.acknowledged import Act, Done, Meanwhile, folded, in_some_ord
 from tests.storage.replaying import matches_replay
 
 from acefraud.core.bullet import Status
+from acefraud.core.events import THE_ENGINE
 from acefraud.core.ledger import Ledger
 from acefraud.curation.curator import Curator
 from acefraud.errors import StoreConflict
 from acefraud.storage.memory import MemoryLedger
-from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook
+from acefraud.storage.playbook import BulletPlaybook
 from acefraud.storage.sqlite import SqliteLedger
 
 CONTENTS = ["VPN: decline", "amount > $1000 = DECLINE", "amount > $9000 = APPROVE", "Nervous callers", "Refunds twice"]

@@ -19,10 +19,13 @@ from sqlalchemy import event
 from tests.storage.replaying import cases_of, matches_replay
 
 from acefraud.core.bullet import Bullet, Status
-from acefraud.core.events import BulletAdded, Event
+from acefraud.core.calibration import Calibration
+from acefraud.core.decision_record import DecisionRecord
+from acefraud.core.events import BulletAdded, Event, Recalibrated
 from acefraud.core.ledger import Entry
 from acefraud.core.playbook import Checkpoint, CheckpointHeader, PlaybookState
-from acefraud.errors import StoreError
+from acefraud.errors import ConfigurationError, StoreError
+from acefraud.storage import open_playbook
 from acefraud.storage import playbook as playbook_module
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.storage.schema import APPLICATION_ID
@@ -54,12 +57,29 @@ def test_every_connection_is_durable(ledger: SqliteLedger) -> None:
             assert values == ["wal", 2, 1, 30_000]
 
 
+def test_commits_need_not_wait_for_the_disk(path: Path) -> None:
+    with open_playbook(path, durability="process") as book:
+        assert isinstance(book.ledger, SqliteLedger)
+        with book.ledger._engine.connect() as reader, book.ledger._writer.connect() as writer:
+            for connection in (reader, writer):
+                pragmas = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+                values = [connection.exec_driver_sql(f"PRAGMA {pragma}").scalar_one() for pragma in pragmas]
+                assert values == ["wal", 1, 1, 30_000]
+
+
+def test_a_durability_that_there_is_not(path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"durability: expected power or process; got 'none'"):
+        open_playbook(path, durability="none")
+    assert not path.exists()
+
+
 def test_a_write_takes_the_lock_before_it_reads(ledger: SqliteLedger, sample: Any) -> None:
-    said = []
-    event.listen(ledger._engine, "before_cursor_execute", lambda *call: said.append(call[2]))
+    said: list[str] = []
+    event.listen(ledger._engine, "checkout", lambda connection, *_: connection.set_trace_callback(said.append))
     ledger.append(Entry([sample.bullet("b1")], at=AT, who="ana"))
-    assert said[0] == "BEGIN IMMEDIATE"
-    assert said[1].startswith("SELECT")
+    statements = [one for one in said if not one.startswith("PRAGMA")]
+    assert statements[0] == "BEGIN IMMEDIATE"
+    assert statements[1].startswith("SELECT")
 
 
 def test_the_file_is_marked_as_ours(ledger: SqliteLedger, path: Path) -> None:
@@ -358,6 +378,7 @@ def test_a_full_disk_leaves_nothing_half_written(ledger: SqliteLedger, sample: A
         connection.execute(f"PRAGMA max_page_count = {pages + 2}")
 
     written = ledger.append(Entry([sample.bullet("b0")], at=AT, who="ana", cases=[sample.known("t0")]))
+    ledger._give_back()
     event.listen(ledger._engine, "checkout", fill)
     many = [sample.bullet(f"b{n}", content="x" * 2_000) for n in range(1, 50)]
     with pytest.raises(StoreError, match="disk is full") as caught:
@@ -373,15 +394,18 @@ def test_a_full_disk_leaves_nothing_half_written(ledger: SqliteLedger, sample: A
 
 def test_a_payload_that_cannot_be_read_back_is_refused(ledger: SqliteLedger, sample: Any) -> None:
     decision = sample.decision("d1")
-    endless = decision.model_copy(update={"decision": decision.decision.model_copy(update={"base": float("inf")})})
-    with pytest.raises(StoreError, match=r"decision_made of t1 cannot be kept.*decision\.base"):
-        ledger.append(Entry([sample.bullet("b1"), endless], at=AT, who="ana"))
+    endless = decision.decision.model_copy(update={"base": float("inf")})
+    with pytest.raises(StoreError, match=r"decision d1 on t1 cannot be kept.*base"):
+        DecisionRecord.whole(endless)
+    calibration = Calibration(intercept=0.0).model_copy(update={"intercept": float("inf")})
+    with pytest.raises(StoreError, match=r"recalibrated of n cannot be kept.*calibration\.intercept"):
+        ledger.append(Entry([sample.bullet("b1"), Recalibrated(node="n", calibration=calibration)], at=AT, who="ana"))
     assert ledger.last_seq() == 0
 
 
 def test_an_event_that_was_tampered_with_is_named(ledger: SqliteLedger, path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("INSERT INTO events VALUES (1, 'decision_made', 't1', 'd1', '2024-05-01', 'eve', '', '{}')")
+        connection.execute("INSERT INTO events VALUES (1, 'status_changed', 'b1', '', '2024-05-01', 'eve', '', '{}')")
     with pytest.raises(StoreError, match="event 1 cannot be read"):
         list(ledger.read())
 

@@ -27,6 +27,9 @@ SUMMARIES = {
     "backtest": "Measure a condition, or every bullet of a playbook and its decisions, on labelled history.",
     "reread": "Read the texts of remembered cases again, with the reader of this version.",
     "doctor": "Show which model plays which role, where that was set, and whether it answers.",
+    "ledger": "Show what is recorded and how much room it takes, and archive old decisions.",
+    "backup": "Copy a playbook with everything in it, while others go on using it.",
+    "restore": "Make a playbook from a backup, with everything in it.",
     "playbook": "Read, add, edit, approve, pin and retire bullets.",
 }
 """The first line of each command's help, so that the list of commands needs none of their modules."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json as jsonlib
-import sys
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
 from acefraud.cli.console import line, note, note_bad_rows, print_json, progress
 from acefraud.cli.options import JsonOption, MappingOption, PlaybookOption, StrictOption, with_model_options
+from acefraud.cli.stream import BatchOption, Stream, StreamOptions, as_line, one_line
 from acefraud.cli.workspace import existing_playbook, learner_with, playbook_path, roles_for, trained_mapping
 from acefraud.core.decision import Decision, ProbabilityFrom
 from acefraud.core.transaction import MAX_TEXT, Transaction, Verdict
@@ -23,10 +23,16 @@ from acefraud.learning.build_roles import Roles
 from acefraud.settings import ModelSettings
 from acefraud.storage import BulletPlaybook
 
+if TYPE_CHECKING:
+    from acefraud.datasets import SchemaMapping
+    from acefraud.datasets.records import RecordReader
+
 BATCH = 200
 """Decisions that are written and acknowledged together."""
 BATCH_WITH_MODEL = 32
 """The same if a model decides: its decisions should not wait long for the rest."""
+BATCH_IN_STREAM = 256
+"""Lines of standard input that are decided together if they wait already."""
 REASONS_SHOWN = 5
 _STYLES = {Verdict.DECLINE: "bold red", Verdict.APPROVE: "bold green", Verdict.REVIEW: "bold yellow"}
 _STATED = {
@@ -36,6 +42,7 @@ _STATED = {
 _JSON_IF_ANY = ("usage", "fallback", "selection_fallback")
 _JSON_FIELDS = {"verdict", "probability", "threshold", "reasons", "unread", "revision", "model", "probability_from"}
 _FILE_ENDINGS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
+_PATH_STARTS = ("/", "./", "../", "~")
 
 
 @with_model_options
@@ -50,28 +57,61 @@ def decide(
     mapping: MappingOption = None,
     strict: StrictOption = False,
     json: JsonOption = False,
+    batch_ms: BatchOption = 0,
     *,
     settings: ModelSettings,
 ) -> None:
     """Decide transactions with a playbook and record the decisions.
 
-    A decision is printed after it is safely written, so no printed decision is ever lost. Standard input takes one
-    JSON object per line. With neither --playbook nor a playbook.db, general knowledge decides and nothing is kept.
+    A decision is printed after it is safely written, so no printed decision is ever lost. With neither --playbook nor
+    a playbook.db, general knowledge decides and nothing is kept.
+
+    Standard input is a stream: every line is a transaction, as JSON or as text, and is answered by one line as soon as
+    it is decided. A bad line is answered by an error and makes the exit code 1. Lines that wait are decided together.
 
         acefraud decide 'User (account age: 3 days) attempts $2,500 purchase at 3:15 AM through a VPN'
         acefraud decide '{"id": "t1", "facts": {"amount": 2500, "vpn": true}}' --playbook book.db
         acefraud decide today.csv --playbook book.db --json > decisions.jsonl
+        tail -f new.jsonl | acefraud decide - --playbook book.db --json | alert
     """
     path = playbook_path(playbook)
-    if playbook is None and not path.exists():
+    kept = playbook is not None or path.exists()
+    if kept:
+        book = existing_playbook(playbook)
+    else:
         note(f"no playbook at {path}: deciding by general knowledge; nothing is kept")
         book = BulletPlaybook()
-    else:
-        book = existing_playbook(playbook)
     with book:
-        transactions = _transactions(what, book, mapping, strict)
-        roles = roles_for(settings, trained_mapping(book), mapping)
-        asyncio.run(_decide_all(roles, book, transactions, json))
+        remembered = trained_mapping(book)
+        roles = roles_for(settings, remembered, mapping)
+        if what == "-":
+            from acefraud.datasets.records import RecordReader  # noqa: PLC0415  # imports polars
+
+            reader = RecordReader(mapping=mapping, remembered=remembered)
+            how = StreamOptions(json=json, strict=strict, batch_ms=batch_ms)
+            asyncio.run(_decide_stream(roles, book, reader, how, kept=kept)).exit_if_bad()
+        else:
+            asyncio.run(_decide_all(roles, book, _transactions(what, remembered, mapping, strict), json))
+
+
+async def _decide_stream(
+    roles: Roles, book: BulletPlaybook, reader: RecordReader, how: StreamOptions, *, kept: bool
+) -> Stream[Transaction]:
+    def read(line: str, _: int) -> Transaction:
+        return reader.transaction(line) if line.startswith("{") else _from_text(line)
+
+    async with learner_with(roles, book) as learner:
+
+        async def record(transactions: Sequence[Transaction]) -> list[str]:
+            # A playbook in memory keeps every decision, and a stream may go on forever: each batch gets a new one.
+            deciding = learner if kept else roles.learner(BulletPlaybook())
+            decisions = await deciding.decide_all(transactions)
+            return [as_line(as_json(one)) if how.json else _in_short(one) for one in decisions]
+
+        most = BATCH_IN_STREAM if roles.agent is None else BATCH_WITH_MODEL
+        stream = Stream(read, record, most, how)
+        await stream.answer()
+    return stream
 
 
 async def _decide_all(roles: Roles, book: BulletPlaybook, transactions: list[Transaction], json: bool) -> None:
@@ -98,28 +138,40 @@ def _undecided(transactions: Sequence[Transaction], start: int) -> str:
     return f"not decided: '{first}'{rest}, {left:,} of {len(transactions):,}"
 
 
-def _transactions(what: str, book: BulletPlaybook, mapping: Path | None, strict: bool) -> list[Transaction]:
-    if what == "-":
-        return _read(sys.stdin, book, mapping, strict, name="standard input")
+def _transactions(what: str, remembered: SchemaMapping | None, mapping: Path | None, strict: bool) -> list[Transaction]:
     if what.lstrip().startswith("{"):
-        return _read(StringIO(_one_line(what)), book, mapping, True, name="the argument")
-    looks_like_file = what.lower().endswith(_FILE_ENDINGS) and "\n" not in what
-    if looks_like_file or (len(what) < 255 and Path(what).is_file()):
-        return _read(Path(what), book, mapping, strict)
-    if not what.strip():
+        return _read(StringIO(_one_line(what)), remembered, mapping, True, name="the argument")
+    if _is_path(what):
+        return _read(Path(what), remembered, mapping, strict)
+    return [_from_text(what)]
+
+
+def _is_path(what: str) -> bool:
+    """Whether this is a file, or means to be one: a text may end with the name of a file too."""
+    if "\n" not in what and what.lower().endswith(_FILE_ENDINGS) and (" " not in what or what.startswith(_PATH_STARTS)):
+        return True
+    return len(what) < 255 and Path(what).is_file()
+
+
+def _from_text(text: str) -> Transaction:
+    if not text.strip():
         raise InputError("expected a transaction, got an empty text")
-    if len(what) > MAX_TEXT:
-        raise InputError(f"the text has {len(what):,} characters, expected at most {MAX_TEXT:,}")
-    return [Transaction(id=_id_of(what), text=what)]
+    if len(text) > MAX_TEXT:
+        raise InputError(f"the text has {len(text):,} characters, expected at most {MAX_TEXT:,}")
+    return Transaction(id=_id_of(text), text=text)
 
 
 def _read(
-    source: Path | TextIO, book: BulletPlaybook, mapping: Path | None, strict: bool, name: str | None = None
+    source: Path | TextIO,
+    remembered: SchemaMapping | None,
+    mapping: Path | None,
+    strict: bool,
+    name: str | None = None,
 ) -> list[Transaction]:
-    """Files, JSON and standard input go through the same reader, so that a label never passes for a fact."""
+    """Files and JSON go through the same reader, so that a label never passes for a fact."""
     from acefraud.datasets.rows import read_transactions  # noqa: PLC0415  # imports polars, which a text does not need
 
-    found = read_transactions(source, mapping=mapping, remembered=trained_mapping(book), strict=strict, name=name)
+    found = read_transactions(source, mapping=mapping, remembered=remembered, strict=strict, name=name)
     note_bad_rows(found.bad_rows, remarks=found.remarks)
     return list(found.rows)
 
@@ -163,6 +215,14 @@ def _print(decision: Decision) -> None:
         line(f"  bullets found by {decision.selection.embedder}: {decision.selection_fallback}", "yellow")
     for piece in decision.unread:
         line(f"  not understood: {piece}", "dim")
+
+
+def _in_short(decision: Decision) -> str:
+    """A decision on one line: what, how likely fraud is, about which transaction, and the first reason."""
+    share = f"{100 * decision.probability:.1f}% fraud{_STATED.get(decision.probability_from, '')}"
+    why = decision.reasons[0].text if decision.reasons else "no reason applies"
+    why = why if decision.facts else "nothing could be read from this"
+    return one_line(f"{decision.transaction.id}: {decision.verdict}, {share}: {why}")
 
 
 def as_json(decision: Decision) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Annotated
 
@@ -11,10 +13,11 @@ from rich.table import Table
 
 from acefraud.cli.console import line, out, print_json
 from acefraud.cli.options import JsonOption, PlaybookOption, with_model_options
-from acefraud.cli.workspace import existing_playbook, roles_for, trained_mapping
+from acefraud.cli.workspace import existing_playbook, not_recorded, roles_for, trained_mapping
 from acefraud.core.decision import Decision, ProbabilityFrom
-from acefraud.errors import BudgetExceeded, InputError, ModelError
+from acefraud.errors import BudgetExceeded, CannotExplain, ModelError
 from acefraud.learning.agent_fallback import Fallback, failing_as
+from acefraud.learning.learner import Learner
 from acefraud.roles.embedded.embedder import key_of
 from acefraud.roles.model.prompts import Style
 from acefraud.settings import EMBEDDED, ModelSettings
@@ -32,23 +35,27 @@ def explain(
 ) -> None:
     """Show the stages, scores and reasons of a decision.
 
-    The reasons add up: log-odds = base + every contribution. With --replay, the playbook is rebuilt as it was at that
-    revision and the decision is made again; it must be the same (exit code 1 if it is not). A model's answer comes from
-    the cached replies (use the same --cache and --base-url as then): nothing is sent.
+    The reasons add up: log-odds = base + every contribution. Decisions of the embedded engine are recorded without
+    their trace: it is computed again, and must have the digest that was recorded. With --replay, the playbook is
+    rebuilt as it was at that revision and the decision is made again; it must be the same (exit code 1 if it is not). A
+    model's answer comes from the cached replies (use the same --cache and --base-url as then): nothing is sent.
 
         acefraud explain d-4f0c2a917be31d55 --playbook book.db --replay
     """
     with existing_playbook(playbook, read_only=True) as book:
-        decision = _find(book, decision_id)
-        same = asyncio.run(_replayed_the_same(book, decision, settings)) if replay else None
+        found = _find(book, decision_id)
+        decision, unknown = asyncio.run(_explained(book, found, settings))
+        same = asyncio.run(_replayed_the_same(book, found, settings)) if replay else None
         transaction_id = decision.transaction.id
         outcomes = book.ledger.transaction_events([transaction_id])[transaction_id].outcomes
         if json:
             content = decision.model_dump(mode="json")
             content["outcomes"] = [heard.model_dump(mode="json") for heard in outcomes]
-            print_json({**content, "replayed_the_same": same})
+            print_json({**content, "not_explained": unknown, "replayed_the_same": same})
         else:
             _print(decision, book)
+            if unknown:
+                line(f"Its stages and scores cannot be shown: {unknown}.", "yellow")
             for heard in outcomes:
                 outcome = heard.outcome
                 line(f"Outcome ({outcome.source}): {outcome.truth}; the verdict was {heard.judgement.ruling}")
@@ -58,8 +65,26 @@ def explain(
         raise typer.Exit(1)
 
 
-async def _replayed_the_same(book: BulletPlaybook, decision: Decision, settings: ModelSettings) -> bool:
-    """Whether deciding again gives the same. A model's answer comes from the cached replies: nothing is sent."""
+async def _explained(book: BulletPlaybook, decision: Decision, settings: ModelSettings) -> tuple[Decision, str]:
+    """The decision with its trace; or as it is recorded, with the texts of its bullets, and why there is no trace."""
+    if decision.has_trace or not decision.digest:
+        return decision, ""
+    try:
+        async with _learner_of(book, decision, settings) as learner:
+            return await learner.explain(decision), ""
+    except CannotExplain as problem:
+        bullets = book.snapshot_at(decision.revision).bullets
+        reasons = [
+            reason.model_copy(update={"text": bullets[reason.bullet_id].shown})
+            for reason in decision.reasons
+            if reason.bullet_id is not None
+        ]
+        return decision.model_copy(update={"reasons": tuple(reasons)}), str(problem)
+
+
+@asynccontextmanager
+async def _learner_of(book: BulletPlaybook, decision: Decision, settings: ModelSettings) -> AsyncIterator[Learner]:
+    """A learner that decides as a decision was made. A model's answers come from the cache: nothing is sent."""
     settings = replace(
         settings,
         agent=decision.model,
@@ -76,14 +101,21 @@ async def _replayed_the_same(book: BulletPlaybook, decision: Decision, settings:
     if decision.fallback:
         learner.agent = failing_as(decision)
     try:
-        return decision.same_as(await learner.replay(decision))
+        yield learner
+    finally:
+        await roles.close()
+
+
+async def _replayed_the_same(book: BulletPlaybook, decision: Decision, settings: ModelSettings) -> bool:
+    """Whether deciding again gives the same."""
+    try:
+        async with _learner_of(book, decision, settings) as learner:
+            return decision.same_as(await learner.replay(decision))
     except BudgetExceeded:
         raise ModelError(
             f"the reply of {decision.model} to this decision is no longer cached; repeating the decision would need a "
             "new call"
         ) from None
-    finally:
-        await roles.close()
 
 
 def _find(book: BulletPlaybook, wanted: str) -> Decision:
@@ -92,7 +124,8 @@ def _find(book: BulletPlaybook, wanted: str) -> Decision:
         return found[wanted]
     made = book.ledger.transaction_events([wanted])[wanted].decisions
     if not made:
-        raise InputError(f"there is no decision '{wanted}' in this playbook, and none on a transaction with that id")
+        message = f"there is no decision '{wanted}' in this playbook, and none on a transaction with that id"
+        raise not_recorded(message, wanted, book.ledger)
     return made[-1]
 
 
@@ -104,10 +137,9 @@ def _print(decision: Decision, book: BulletPlaybook) -> None:
     line(f"{decision.id} on {decision.transaction.id}, playbook revision {decision.revision}, {decision.model}", "dim")
     if decision.transaction.text:
         out.print(decision.transaction.text, style="italic", markup=False, highlight=False)
-    line(
-        "\nBullets left after each stage: "
-        + " > ".join(f"{count.stage} {count.left}" for count in decision.selection.stages)
-    )
+    if decision.has_trace:
+        left = " > ".join(f"{count.stage} {count.left}" for count in decision.selection.stages)
+        line(f"\nBullets left after each stage: {left}")
     if decision.selection.scores:
         out.print(_scores(decision))
         for score in decision.selection.scores:

@@ -25,6 +25,7 @@ StrictOption = Annotated[
     bool, typer.Option("--strict", help="Stop at the first row that cannot be read, instead of skipping it.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 WhoOption = Annotated[str | None, typer.Option("--who", help="Your name. Default: $ACEFRAUD_WHO, else your user name.")]
 WhyOption = Annotated[str, typer.Option("--why", help="The reason, kept in the ledger.")]
 

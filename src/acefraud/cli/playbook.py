@@ -11,18 +11,30 @@ from typing import Annotated, Any
 import typer
 
 from acefraud.cli import SUMMARIES
-from acefraud.cli.console import line, print_json, print_result
+from acefraud.cli.console import line, note, print_json, print_result
 from acefraud.cli.options import JsonOption, PlaybookOption, WhoOption, WhyOption
-from acefraud.cli.workspace import author, embedded_learner, existing_playbook, playbook_path
+from acefraud.cli.workspace import any_playbook, author, embedded_learner, existing_playbook
 from acefraud.core.bullet import DEFAULT_NODE, MAX_CONTENT, Bullet, NewBullet, Source, Status
-from acefraud.core.events import BulletAdded, BulletEdited, Event, EventPayload, Recalibrated, StatusChanged, Trained
+from acefraud.core.events import (
+    BulletAdded,
+    BulletEdited,
+    DecisionMade,
+    Event,
+    EventPayload,
+    Recalibrated,
+    StatusChanged,
+    Trained,
+)
 from acefraud.core.evidence import Evidence, record_in_words
 from acefraud.curation.curator import Curator
 from acefraud.errors import InputError
 from acefraud.rules.bullet_text import read_bullet
 from acefraud.rules.english import say
-from acefraud.storage import BulletPlaybook, open_playbook
+from acefraud.storage import BulletPlaybook
+from acefraud.storage.changes import bullet_in
+from acefraud.storage.contents import holdings
 from acefraud.storage.exchange import Exported, from_json, from_markdown, to_json, to_markdown
+from acefraud.storage.sqlite import SqliteLedger
 
 app = typer.Typer(help=SUMMARIES["playbook"], no_args_is_help=True, add_completion=False)
 
@@ -80,7 +92,7 @@ def show(bullet_id: BulletArgument, playbook: PlaybookOption = None, json: JsonO
     acefraud playbook show b-1f2e3d4c --playbook book.db
     """
     with existing_playbook(playbook, read_only=True) as book:
-        bullet, events = _bullet(book, bullet_id), book.ledger.history(bullet_id)
+        bullet, events = bullet_in(book, bullet_id), book.ledger.history(bullet_id)
     if json:
         print_json(bullet.model_dump(mode="json"))
         return
@@ -139,7 +151,7 @@ def add(
         acefraud playbook add "Amount above 5,000 and an emulator: decline" --playbook book.db
     """
     _check(content)
-    with open_playbook(playbook_path(playbook)) as book:
+    with any_playbook(playbook) as book:
         evidence = _measured(book, content)
         new = Curator().merge_bullet(content, node, book, Source.MANUAL, evidence=evidence, who=author(who), why=why)
         if new is None:
@@ -148,7 +160,7 @@ def add(
             existing = Curator().said_already(same, node, book)
             where = f" in {existing.id} ({existing.status}): {existing.content}" if existing else ""
             raise InputError(f"the playbook already says this{where}")
-        bullet = _bullet(book, new)
+        bullet = bullet_in(book, new)
     print_result(bullet.model_dump(mode="json"), f"added {bullet.id}\n{_reading(bullet)}", json=json)
 
 
@@ -168,7 +180,7 @@ def edit(
     _check(content)
     with existing_playbook(playbook) as book:
         book.edit_bullet(bullet_id, content, evidence=_measured(book, content), who=author(who), why=why)
-        bullet = _bullet(book, bullet_id)
+        bullet = bullet_in(book, bullet_id)
     print_result(bullet.model_dump(mode="json"), f"edited {bullet_id}\n{_reading(bullet)}", json=json)
 
 
@@ -183,9 +195,9 @@ def _status_command(status: Status, help: str) -> Callable[..., None]:
         json: JsonOption = False,
     ) -> None:
         with existing_playbook(playbook) as book:
-            before = _bullet(book, bullet_id).status
+            before = bullet_in(book, bullet_id).status
             book.set_status(bullet_id, status, who=author(who), why=why)
-            after = _bullet(book, bullet_id)
+            after = bullet_in(book, bullet_id)
         print_result(after.model_dump(mode="json"), f"{bullet_id}: {before} -> {status}", json=json)
 
     command.__doc__ = help
@@ -216,15 +228,21 @@ def history(bullet_id: BulletArgument, playbook: PlaybookOption = None, json: Js
     acefraud playbook history b-1f2e3d4c --playbook book.db
     """
     with existing_playbook(playbook, read_only=True) as book:
-        _bullet(book, bullet_id)
+        bullet_in(book, bullet_id)
         events = book.ledger.history(bullet_id)
     if json:
         print_json([_event_json(event) for event in events])
         return
     for event in events:
-        what = {BulletAdded: "added", BulletEdited: "edited"}.get(type(event.payload), "counted")
-        if isinstance(event.payload, StatusChanged):
-            what = f"now {event.payload.status}"
+        match event.payload:
+            case BulletAdded():
+                what = "added"
+            case BulletEdited():
+                what = "edited"
+            case StatusChanged(status=status):
+                what = f"now {status}"
+            case _:
+                what = "counted"
         line(f"{event.at:%Y-%m-%d %H:%M:%S}  {what}  by {event.who}  {_reason(event)}".rstrip())
 
 
@@ -236,9 +254,14 @@ def _reason(event: Event) -> str:
 
 
 def _event_json(event: Event) -> dict[str, Any]:
-    content = event.model_dump(mode="json")
-    content["what"] = content.pop("payload")
-    return content
+    assert not isinstance(event.payload, DecisionMade), "the history of a bullet has no decisions"
+    return {
+        "seq": event.seq,
+        "at": event.at.isoformat(),
+        "who": event.who,
+        "why": event.why,
+        "what": event.payload.model_dump(mode="json"),
+    }
 
 
 @app.command()
@@ -247,16 +270,25 @@ def export(
     format: Annotated[Format, typer.Option(help="Markdown for people and diffs, JSON for scripts.")] = Format.MARKDOWN,
     to: Annotated[Path | None, typer.Option(help="File to write. Default: standard output.")] = None,
 ) -> None:
-    """Write out the whole playbook. Importing the export gives the same playbook.
+    """Write out all bullets and their calibration. Importing the export gives a playbook that decides the same.
 
-    acefraud playbook export --playbook book.db --to book.md
+    What is left out (decisions, remembered cases, history) is said on standard error; `acefraud backup` keeps it.
+
+        acefraud playbook export --playbook book.db --to book.md
     """
     with existing_playbook(playbook, read_only=True) as book:
         exported = Exported.of(book.snapshot())
+        left_out = _left_out(book)
     text = to_json(exported) if format is Format.JSON else to_markdown(exported)
     if to is None:
         sys.stdout.write(text)
-        return
+    else:
+        _write(text, to)
+    if left_out:
+        note(f"not exported: {left_out}; `acefraud backup` keeps everything")
+
+
+def _write(text: str, to: Path) -> None:
     part = to.with_name(f".{to.name}.part")  # so that the file itself is never half-written
     try:
         part.write_text(text, "utf-8")
@@ -264,6 +296,17 @@ def export(
     except OSError as problem:
         part.unlink(missing_ok=True)
         raise InputError(f"cannot be written: {problem.strerror}", file=str(to)) from None
+
+
+def _left_out(book: BulletPlaybook) -> str:
+    assert isinstance(book.ledger, SqliteLedger), "it was opened from a file"
+    held = holdings(book.ledger)
+    counts = (
+        (held.cases, "remembered cases"),
+        (held.entity_rows, "rows of history"),
+        (held.decisions, "decisions"),
+    )
+    return ", ".join(f"{count:,} {what}" for count, what in counts if count)
 
 
 @app.command("import")
@@ -289,7 +332,7 @@ def import_bullets(
         raise InputError(f"not valid UTF-8 at byte {problem.start}", file=str(source)) from None
     read = from_json if text.lstrip().startswith("{") else from_markdown
     exported = read(text, file=str(source))
-    with open_playbook(playbook_path(playbook)) as book:
+    with any_playbook(playbook) as book:
         why = why or f"imported from {source.name}"
         added = book.run_unit_of_work(lambda: _import(exported, book), who=author(who), why=why)
     there = len(exported.bullets) - added
@@ -315,13 +358,6 @@ def _import(exported: Exported, book: BulletPlaybook) -> int:
         new.append(Trained(node=DEFAULT_NODE, dataset="import", rows=0, frauds=0, mapping=exported.mapping))
     book.record(new)
     return count
-
-
-def _bullet(book: BulletPlaybook, bullet_id: str) -> Bullet:
-    bullet = book.get_bullet(bullet_id)
-    if bullet is None:
-        raise InputError(f"there is no bullet '{bullet_id}' in this playbook")
-    return bullet
 
 
 def _check(content: str) -> None:

@@ -10,7 +10,14 @@ import typer
 
 from acefraud.cli.console import line, note, note_bad_rows, print_json, progress
 from acefraud.cli.options import JsonOption, MappingOption, PlaybookOption, StrictOption, with_model_options
-from acefraud.cli.workspace import exit_if_over_budget, learner_with, model_report, playbook_path, roles_for
+from acefraud.cli.workspace import (
+    any_playbook,
+    exit_if_over_budget,
+    learner_with,
+    model_report,
+    playbook_path,
+    roles_for,
+)
 from acefraud.core.timestamps import UNKNOWN
 from acefraud.datasets import SHIPPED, Dataset, load_dataset, load_mapping
 from acefraud.errors import BudgetExceeded, InputError, ModelError
@@ -21,7 +28,7 @@ from acefraud.learning.thresholds import RULES, ThresholdRule
 from acefraud.rules.missing_cases import missing_cases
 from acefraud.rules.scorecard import GENERAL
 from acefraud.settings import ModelSettings
-from acefraud.storage import BulletPlaybook, open_playbook
+from acefraud.storage import BulletPlaybook
 
 BULLETS_SHOWN = 5
 
@@ -75,7 +82,7 @@ def train(
         raise InputError("all rows have the same label; expected both fraud and honest rows", file=source)
     path = playbook_path(playbook)
     roles = roles_for(settings, data.mapping)
-    with open_playbook(path) as book:
+    with any_playbook(path) as book:
         learner, added, unfitted = asyncio.run(_train(roles, book, data, rule, most_bullets))
         memory, node = learner.memory(), learner.options.node
         bullets = book.get_bullets_for_node(node)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from acefraud.cli.console import note
+from acefraud.core.events import THE_ENGINE
+from acefraud.core.ledger import Ledger
 from acefraud.errors import InputError, StoreError
 from acefraud.learning.build_roles import Roles, build_roles
 from acefraud.learning.learner import Learner
@@ -17,7 +19,7 @@ from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.settings import ModelSettings, Settings
 from acefraud.storage import BulletPlaybook, open_playbook
-from acefraud.storage.playbook import THE_ENGINE
+from acefraud.storage.sqlite import SqliteLedger
 
 if TYPE_CHECKING:
     from acefraud.datasets import SchemaMapping
@@ -42,13 +44,38 @@ def playbook_path(given: Path | None) -> Path:
 
 def existing_playbook(given: Path | None, *, read_only: bool = False) -> BulletPlaybook:
     """Open a playbook that is there. A missing one is an error: a mistyped name must not start an empty playbook."""
+    durability = Settings.from_environment().durability
+    return open_playbook(_existing(given), create=False, read_only=read_only, durability=durability)
+
+
+def existing_ledger(given: Path | None, *, read_only: bool = True) -> SqliteLedger:
+    """Open the file of a playbook that is there, without reading its bullets."""
+    durability = Settings.from_environment().durability
+    return SqliteLedger.open(_existing(given), create=False, read_only=read_only, durability=durability)
+
+
+def _existing(given: Path | None) -> Path:
     path = playbook_path(given)
     if not path.exists():
         raise StoreError(
             f"there is no playbook at {path}; `acefraud train FILE --playbook {path}` makes one from labelled history, "
             f"and `acefraud playbook add` starts one by hand"
         )
-    return open_playbook(path, create=False, read_only=read_only)
+    return path
+
+
+def any_playbook(given: Path | None) -> BulletPlaybook:
+    """Open a playbook, or start it if there is none."""
+    return open_playbook(playbook_path(given), durability=Settings.from_environment().durability)
+
+
+def not_recorded(message: str, wanted: str, ledger: Ledger) -> InputError:
+    """The error for a decision that is not in a file, with the archive that has it."""
+    assert isinstance(ledger, SqliteLedger), "commands work on files"
+    from acefraud.storage.archive import place_of_archived  # noqa: PLC0415  # polars is slow to import
+
+    place = place_of_archived(ledger, wanted)
+    return InputError(f"{message}: {place}" if place else message)
 
 
 def trained_mapping(playbook: BulletPlaybook) -> SchemaMapping | None:

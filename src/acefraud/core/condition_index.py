@@ -14,13 +14,20 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate
 from operator import or_
-from typing import Any
+from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
+
+from acefraud.core.arrays import BoolArray, FloatArray
 from acefraud.core.comparison import NEGATED, Op, Test
 from acefraud.core.condition import Condition
 from acefraud.core.transaction import FactValue
 
+Words = npt.NDArray[np.uint64]
+
 _MOST_PLANS = 1024
+_WORD: Final = np.dtype("<u8")
 
 _Placed = tuple[int, Test]
 """A test, with the row of the condition it belongs to before it."""
@@ -45,7 +52,9 @@ class ConditionIndex:
             for test in condition.tests if condition is not None else ():
                 tests.setdefault(test.fact, []).append((row, test))
         self._facts = {name: _FactTests.of(placed) for name, placed in tests.items()}
+        self._count = len(conditions)
         self._plans: dict[tuple[object, ...], _Plan] = {}
+        self._tables: dict[tuple[object, ...], _PlanTable] = {}
 
     def match(self, facts: Mapping[str, FactValue]) -> tuple[int, int]:
         """The rows that are possible and the rows that are proven.
@@ -61,6 +70,31 @@ class ConditionIndex:
             fails |= by_value.get(facts[name], otherwise)
         possible = self._all ^ fails
         return possible, possible & plan.closed
+
+    def match_all(self, facts: Sequence[Mapping[str, FactValue]]) -> tuple[Words, Words]:
+        """The same for many transactions: two tables with a row of words for each.
+
+        >>> index = ConditionIndex([Condition.parse("amount > 5"), None, Condition.parse("vpn is true")])
+        >>> possible, proven = index.match_all([{"amount": 7.0}, {"amount": 3.0, "vpn": True}])
+        >>> [f"{rows:03b}" for rows in possible[:, 0].tolist()], [f"{rows:03b}" for rows in proven[:, 0].tolist()]
+        (['111', '110'], ['001', '100'])
+        """
+        alike: dict[tuple[object, ...], list[int]] = {}
+        for place, each in enumerate(facts):
+            alike.setdefault((*each, *map(type, each.values())), []).append(place)
+        words = words_for(self._count)
+        possible = np.zeros((len(facts), words), dtype=_WORD)
+        proven = np.zeros((len(facts), words), dtype=_WORD)
+        for shape, places in alike.items():
+            plan = self._plans.get(shape) or self._plan(shape, facts[places[0]])
+            table = self._tables.get(shape)
+            if table is None:
+                if len(self._tables) >= _MOST_PLANS:
+                    self._tables.clear()
+                table = self._tables[shape] = _PlanTable.of(plan, words)
+            passed = packed([self._all], words) & ~table.fails([facts[place] for place in places])
+            possible[places], proven[places] = passed, passed & packed([plan.closed], words)
+        return possible, proven
 
     def _plan(self, shape: tuple[object, ...], facts: Mapping[str, FactValue]) -> _Plan:
         """The lookups for facts of these names and types, kept because the transactions of a stream are alike."""
@@ -142,6 +176,63 @@ class _Plan:
             elif kind in fact.others and fact.rows[kind]:
                 others.append((name, *fact.others[kind]))
         return cls(fails, conditioned & ~opens, numbers, others)
+
+
+@dataclass(frozen=True, slots=True)
+class _PlanTable:
+    """A plan with its bit sets as rows of words, for many transactions with the same facts."""
+
+    always: Words
+    """Rows that fail whatever the values are."""
+    numbers: list[tuple[str, FloatArray, Words]]
+    others: list[tuple[str, dict[Any, int], Words]]
+    """For each fact the place of each value, and a row for each place; the last is for any other value."""
+
+    @classmethod
+    def of(cls, plan: _Plan, words: int) -> _PlanTable:
+        """The table of a plan."""
+        return cls(
+            packed([plan.fails], words),
+            [(name, np.array(cuts), packed(by_cell, words)) for name, cuts, by_cell in plan.numbers],
+            [
+                (
+                    name,
+                    {value: place for place, value in enumerate(by_value)},
+                    packed([*by_value.values(), otherwise], words),
+                )
+                for name, by_value, otherwise in plan.others
+            ],
+        )
+
+    def fails(self, facts: Sequence[Mapping[str, FactValue]]) -> Words:
+        """The rows that fail for each transaction."""
+        found = np.repeat(self.always, len(facts), axis=0)
+        for name, cuts, rows in self.numbers:
+            found |= rows[np.searchsorted(cuts, [each[name] for each in facts], side="right")]
+        for name, places, rows in self.others:
+            found |= rows[[places.get(each[name], len(places)) for each in facts]]
+        return found
+
+
+def words_for(count: int) -> int:
+    """The words that a bit set of so many rows takes."""
+    return (count + 63) // 64
+
+
+def packed(sets: Sequence[int], words: int) -> Words:
+    """Bit sets as rows of words."""
+    together = b"".join(bits.to_bytes(8 * words, "little") for bits in sets)
+    return np.frombuffer(together, dtype=_WORD).reshape(len(sets), words)
+
+
+def unpacked(rows: Words, count: int) -> BoolArray:
+    """Rows of words as a table of flags.
+
+    >>> unpacked(packed([0b101, 0b010], 1), 3).tolist()
+    [[True, False, True], [False, True, False]]
+    """
+    bits = np.unpackbits(np.ascontiguousarray(rows).view(np.uint8), axis=1, bitorder="little", count=count)
+    return bits.view(np.bool_)
 
 
 def _number_fails(tests: Sequence[_Placed]) -> tuple[list[float], list[int]]:

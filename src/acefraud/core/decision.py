@@ -121,14 +121,29 @@ class Decision(BaseModel, frozen=True, extra="forbid"):
     """Why the configured model did not decide."""
     selection_fallback: str = ""
     """Why the configured embedder was not used. The trace names the one that was."""
+    engine: str = ""
+    """The version of the embedded engine, if it decided and the decision can be computed again."""
+    digest: str = ""
+    """Of the trace and the reasons. The ledger keeps it in their place."""
 
     @property
     def cited(self) -> tuple[str, ...]:
         """The ids of the bullets among its reasons."""
         return tuple(reason.bullet_id for reason in self.reasons if reason.bullet_id is not None)
 
+    @property
+    def has_trace(self) -> bool:
+        """Whether the stages of its selection are at hand. In a recorded decision they may have to be computed."""
+        return bool(self.selection.stages)
+
     def same_as(self, other: Decision) -> bool:
-        """Whether the other is the same decision, apart from usage and fallback of the embedder."""
+        """Whether the other is the same decision, apart from usage and fallback of the embedder.
+
+        Of two decisions that can be computed again, the digests are compared in place of trace and reasons.
+        """
+        if self.digest or other.digest:
+            mine = self.verdict, self.probability, self.digest
+            return mine == (other.verdict, other.probability, other.digest)
         ignored: dict[str, Any] = {"usage": None, "selection_fallback": ""}
         return self.model_copy(update=ignored) == other.model_copy(update=ignored)
 

@@ -16,9 +16,15 @@ from acefraud.core.bullet import DEFAULT_NODE, MAX_CONTENT, Bullet, Claim, Statu
 from acefraud.core.calibration import Calibration, OddsScale, RecentLevel
 from acefraud.core.condition import Condition
 from acefraud.core.decision import Decision
+from acefraud.core.decision_record import DecisionRecord
 from acefraud.core.evidence import Evidence
 from acefraud.core.outcome import Judgement, Outcome
+from acefraud.core.timestamps import Timestamp
 from acefraud.core.transaction import Verdict
+
+DECISION_MADE = "decision_made"
+THE_ENGINE = "the engine"
+"""The author of automatic changes. No person can use this name."""
 
 
 class _Payload(BaseModel, frozen=True, extra="forbid"):
@@ -149,13 +155,23 @@ class Trained(_NodePayload):
     remembered_frauds: int = 0
 
 
-class DecisionMade(_Payload):
-    """A transaction was decided."""
+@dataclass(frozen=True, slots=True)
+class DecisionMade:
+    """A transaction was decided. Stores keep these apart from other events, in a form of their own."""
 
-    kind: Literal["decision_made"] = "decision_made"
-    decision: Decision
+    kind: ClassVar[str] = DECISION_MADE
 
-    about: ClassVar[str] = "decision.transaction.id"
+    record: DecisionRecord
+
+    @property
+    def subject(self) -> str:
+        """The id of the transaction."""
+        return self.record.transaction_id
+
+    @property
+    def decision(self) -> Decision:
+        """The decision, as far as it is recorded."""
+        return self.record.decision
 
 
 class OutcomeHeard(_Payload):
@@ -199,7 +215,19 @@ class Reread(_NodePayload):
     changed: int
 
 
-_AnyPayload = (
+class DecisionsArchived(_Payload):
+    """Decisions were written to a file of their own, and are deleted from the ledger from then on."""
+
+    kind: Literal["decisions_archived"] = "decisions_archived"
+    before: Timestamp
+    """They were made before this time."""
+    count: int
+    file: str
+
+    about: ClassVar[str] = "file"
+
+
+_Written = (
     BulletAdded
     | BulletEdited
     | StatusChanged
@@ -208,32 +236,36 @@ _AnyPayload = (
     | LevelMoved
     | OddsScaled
     | Trained
-    | DecisionMade
     | OutcomeHeard
     | Reviewed
     | Reread
+    | DecisionsArchived
 )
-EventPayload = Annotated[_AnyPayload, Field(discriminator="kind")]
-"""What an event says: one of the classes above, told apart by `kind`."""
+WrittenPayload = Annotated[_Written, Field(discriminator="kind")]
+"""What an event other than a decision says: one of the classes above, told apart by `kind`."""
+EventPayload = _Written | DecisionMade
+"""What an event says."""
 
-KINDS = frozenset(
-    kind for payload in get_args(_AnyPayload) for kind in get_args(payload.model_fields["kind"].annotation)
-)
+KINDS = {
+    DECISION_MADE,
+    *(kind for payload in get_args(_Written) for kind in get_args(payload.model_fields["kind"].annotation)),
+}
 BULLET_KINDS = frozenset({"bullet_added", "bullet_edited", "status_changed"})
 """Changes of bullets other than of their counters and weights."""
 BULLET_HISTORY_KINDS = BULLET_KINDS | {"bullet_credited"}
 """Events whose subject is a bullet."""
 OUTCOME_KINDS = frozenset({"outcome_heard", "outcome_revised"})
-EDIT_KINDS = KINDS - OUTCOME_KINDS - {"decision_made", "bullet_credited", "level_moved"}
+EDIT_KINDS = frozenset(KINDS - OUTCOME_KINDS - {DECISION_MADE, "decisions_archived", "bullet_credited", "level_moved"})
 """Changes of the playbook. The others only add to counters, or to nothing, so they stay true whatever comes before. A
 level that moved is forgotten by the next calibration, so no learning depends on it."""
 
 
-class Event(BaseModel, frozen=True, extra="forbid"):
+@dataclass(frozen=True, slots=True)
+class Event:
     """A payload with its place in the ledger, when it was written, by whom and why."""
 
     seq: int
     at: datetime
     who: str
-    why: str = ""
     payload: EventPayload
+    why: str = ""

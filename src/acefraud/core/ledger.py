@@ -8,9 +8,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from acefraud.core.construct import construct_unchecked
 from acefraud.core.decision import Decision
-from acefraud.core.events import BULLET_KINDS, EDIT_KINDS, OUTCOME_KINDS, Event, EventPayload, OutcomeHeard
+from acefraud.core.decision_record import DecisionRecord
+from acefraud.core.events import (
+    BULLET_KINDS,
+    DECISION_MADE,
+    EDIT_KINDS,
+    OUTCOME_KINDS,
+    Event,
+    EventPayload,
+    OutcomeHeard,
+)
 from acefraud.core.playbook import Checkpoint
 from acefraud.core.row_store import RowStore, RowUpdate
 from acefraud.core.transaction import Case, FactValue
@@ -53,8 +61,13 @@ class RememberedCase:
 class TransactionEvents:
     """The decisions on one transaction and the outcomes heard of it, oldest first."""
 
-    decisions: list[Decision] = field(default_factory=list)
+    records: list[DecisionRecord] = field(default_factory=list)
     outcomes: list[OutcomeHeard] = field(default_factory=list)
+
+    @property
+    def decisions(self) -> list[Decision]:
+        """The decisions, as far as they are recorded."""
+        return [record.decision for record in self.records]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +99,11 @@ class Precondition:
         """No outcome of these transactions was heard."""
         return cls(seq, OUTCOME_KINDS, transaction_ids)
 
+    @classmethod
+    def no_decisions_since(cls, seq: int, transaction_ids: Collection[str]) -> Precondition:
+        """Nobody has decided these transactions."""
+        return cls(seq, frozenset({DECISION_MADE}), transaction_ids)
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -102,8 +120,7 @@ class Entry:
     def events_after(self, seq: int) -> list[Event]:
         """The events, numbered from the one after ``seq`` on."""
         return [
-            construct_unchecked(Event, seq=number, at=self.at, who=self.who, why=self.why, payload=payload)
-            for number, payload in enumerate(self.payloads, seq + 1)
+            Event(number, self.at, self.who, payload, self.why) for number, payload in enumerate(self.payloads, seq + 1)
         ]
 
 
@@ -125,6 +142,9 @@ class Ledger(Protocol):
 
     def decisions(self, decision_ids: Collection[str]) -> dict[str, Decision]:
         """The recorded decisions with these ids, by id; the latest if one was recorded twice."""
+
+    def recorded(self, decision_ids: Collection[str]) -> set[str]:
+        """Which of these decisions are recorded."""
 
     def transaction_events(self, transaction_ids: Collection[str]) -> dict[str, TransactionEvents]:
         """The decisions on these transactions and their outcomes, by id. Every id has an entry."""

@@ -130,6 +130,8 @@ class PlaybookState:
 
     def _restore(self, header: CheckpointHeader, table: BulletTable) -> None:
         self.seq = header.seq
+        self.applied = 0
+        """How many events other than decisions were applied since."""
         self.outcomes = header.outcomes
         self.revision = header.revision
         self._table = table
@@ -157,6 +159,7 @@ class PlaybookState:
         self.seq = event.seq
         if isinstance(event.payload, DecisionMade):
             return
+        self.applied += 1
         if isinstance(event.payload, OutcomeHeard):
             self.outcomes += 1
         self._update_learning(event.payload)

@@ -15,12 +15,12 @@ from rapidfuzz.process import cdist
 from acefraud.core.bullet import Bullet, BulletDetails, NewBullet, Source, Status
 from acefraud.core.condition import Condition, Test
 from acefraud.core.contradiction import opposed, opposed_rows
-from acefraud.core.events import Recalibrated, StatusChanged
+from acefraud.core.events import THE_ENGINE, Recalibrated, StatusChanged
 from acefraud.core.measured_text import Fit, MeasuredText
 from acefraud.errors import ConfigurationError
 from acefraud.rules.bullet_text import read_bullet
 from acefraud.storage.changes import Change, plan_addition, plan_edit
-from acefraud.storage.playbook import THE_ENGINE, BulletPlaybook
+from acefraud.storage.playbook import BulletPlaybook
 
 ROUNDING = 1e-9
 """Slack for rounding errors in a bound."""

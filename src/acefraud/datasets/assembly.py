@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,6 +28,7 @@ from acefraud.datasets.times import Times, read_elapsed, read_time_parts, read_t
 from acefraud.errors import InputError
 from acefraud.facts.time_facts import with_time_facts
 
+NO_CONTENT = "expected at least one fact or a text"
 _MAX_ID = 200
 _SHOWN = 5
 _BLOCK = 20_000
@@ -97,8 +98,7 @@ class Assembly:
 
     def mark_empty_rows(self) -> None:
         """Rows without a fact or a text are bad."""
-        message = "expected at least one fact or a text"
-        self.mark_bad(None, [(row, message) for row in np.flatnonzero(~self.has_content()).tolist()])
+        self.mark_bad(None, [(row, NO_CONTENT) for row in np.flatnonzero(~self.has_content()).tolist()])
 
     def transactions(self, rows: IntArray) -> Transactions:
         """Some of the rows as transactions.
@@ -166,13 +166,15 @@ def _bad_ids(texts: pl.Series, table: Table, *, unique: bool) -> BadCells:
     bad: BadCells = []
     for row in wrong.arg_true().to_list():
         one = texts[row]
-        if one is None:
-            bad.append((row, "expected an id, got an empty cell"))
-        elif len(one) > _MAX_ID:
-            bad.append((row, f"expected an id of at most {_MAX_ID} characters, got {len(one):,}"))
-        else:
-            bad.append((row, f"duplicate id {one!r}, first at row {table.rows[first[one]]}"))
+        bad.append((row, wrong_id(one) or f"duplicate id {one!r}, first at row {table.rows[first[one]]}"))
     return bad
+
+
+def wrong_id(one: str | None) -> str | None:
+    """What is wrong with an id by itself; None if it is one."""
+    if one is None:
+        return "expected an id, got an empty cell"
+    return None if len(one) <= _MAX_ID else f"expected an id of at most {_MAX_ID} characters, got {len(one):,}"
 
 
 def content_ids(table: Table) -> Ids:
@@ -195,7 +197,12 @@ def _content_hashes(table: Table) -> Iterator[str]:
     for start in range(0, table.height, _BLOCK):
         blocks = [list(column[start : start + _BLOCK]) for column in table.columns.values()]
         for cells in zip(*blocks, strict=True):
-            yield "tx-" + hashlib.sha256(repr(cells).encode(errors="surrogatepass")).hexdigest()[:12]
+            yield content_id(cells)
+
+
+def content_id(cells: Sequence[object]) -> str:
+    """An id made from the cells of a row."""
+    return "tx-" + hashlib.sha256(repr(tuple(cells)).encode(errors="surrogatepass")).hexdigest()[:12]
 
 
 def _read_times(assembly: Assembly) -> None:
@@ -233,15 +240,17 @@ def _read_texts(assembly: Assembly) -> None:
     if (found := _column(assembly, "text")) is None:
         return
     cells = list(found[1])
-    texts = [cell if isinstance(cell, str) else "" for cell in cells]
-    bad = [(row, "expected text") for row, cell in enumerate(cells) if cell is not None and not isinstance(cell, str)]
-    bad += [
-        (row, f"expected a text of at most {MAX_TEXT:,} characters, got {len(text):,}")
-        for row, text in enumerate(texts)
-        if len(text) > MAX_TEXT
-    ]
-    assembly.texts = texts
-    assembly.mark_bad(found[0], bad)
+    assembly.texts = [cell if isinstance(cell, str) else "" for cell in cells]
+    assembly.mark_bad(found[0], [(row, problem) for row, cell in enumerate(cells) if (problem := wrong_text(cell))])
+
+
+def wrong_text(cell: object) -> str | None:
+    """What is wrong with the text of a row; None if it is one, or empty."""
+    if cell is None:
+        return None
+    if not isinstance(cell, str):
+        return "expected text"
+    return None if len(cell) <= MAX_TEXT else f"expected a text of at most {MAX_TEXT:,} characters, got {len(cell):,}"
 
 
 def _read_labels(assembly: Assembly) -> None:

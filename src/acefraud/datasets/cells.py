@@ -154,11 +154,14 @@ def _by_kind(fact: str, values: Sequence[FactValue | None], places: IntArray) ->
 
 
 def _too_long(values: Sequence[FactValue | None]) -> BadCells:
-    return [
-        (place, f"expected at most {MAX_WORD:,} characters, got {len(value):,}")
-        for place, value in enumerate(values)
-        if isinstance(value, str) and len(value) > MAX_WORD
-    ]
+    return [(place, problem) for place, value in enumerate(values) if (problem := too_long(value))]
+
+
+def too_long(value: FactValue | None) -> str | None:
+    """What is wrong with a word that is too long; None if it is not."""
+    if not isinstance(value, str) or len(value) <= MAX_WORD:
+        return None
+    return f"expected at most {MAX_WORD:,} characters, got {len(value):,}"
 
 
 def _read_cells(column: Column, kind: Kind | None, *, typed: bool) -> _Cells:
@@ -234,14 +237,22 @@ def _read_mixed(column: list[Any], kind: Kind | None) -> _Cells:
     bad: BadCells = []
     for row, value in enumerate(column):
         try:
-            values.append(_read_cell(value, kind))
+            values.append(read_cell(value, kind))
         except ValueError as unfit:
             values.append(None)
             bad.append((row, str(unfit)))
     return values, bad
 
 
-def _read_cell(value: Any, kind: Kind | None) -> FactValue | None:
+def kind_of_cell(value: Any, fact: str) -> Kind | None:
+    """What `find_kind` finds for a typed column with this one cell; None if the cell keeps its own kind."""
+    words = words_for(fact)
+    if words is None or (words.kind == "category" and not isinstance(value, str | bool | int | float)):
+        return None
+    return words.kind
+
+
+def read_cell(value: Any, kind: Kind | None) -> FactValue | None:
     """One cell of a column of mixed types. Without a kind, it keeps its own."""
     text = str(value).strip()
     if value is None or text == "":

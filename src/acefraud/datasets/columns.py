@@ -33,7 +33,7 @@ def plain_text(column: Column) -> pl.Series:
     """Cells as trimmed text, null where empty: the form in which ids, labels and times are read."""
     if isinstance(column, list) or column.dtype.is_nested() or column.dtype == pl.Object:
         cells = column if isinstance(column, list) else column.to_list()
-        return pl.Series([_plain_cell(value) for value in cells], dtype=pl.String)
+        return pl.Series([plain_cell(value) for value in cells], dtype=pl.String)
     text = column.cast(pl.String, strict=False)
     if column.dtype.is_float():
         text = text.str.replace(r"\.0$", "")
@@ -41,7 +41,8 @@ def plain_text(column: Column) -> pl.Series:
     return text.set(text == "", None)
 
 
-def _plain_cell(value: Any) -> str | None:
+def plain_cell(value: Any) -> str | None:
+    """One cell as `plain_text` gives it."""
     if value is None:
         return None
     if isinstance(value, bool):

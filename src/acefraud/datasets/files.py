@@ -30,6 +30,8 @@ _Field = tuple[str, list[Any]]
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 """Half of a surrogate pair. Alone it is not valid Unicode, and nothing further on could store it."""
 
+_TWICE = "the field '{}' is there twice: under this name, and inside an object"
+
 
 def read_table(source: Path | TextIO, *, name: str | None = None) -> Table:
     """The table in a file, by its ending, or in a stream of JSON lines."""
@@ -186,12 +188,34 @@ def _read_json_lines(data: bytes, name: str) -> Table:
         if not line.strip():
             continue
         try:
-            rows.append((number, json.loads(line)))
-        except json.JSONDecodeError as broken:
-            bad.append(BadRow(name, number, None, f"broken JSON at column {broken.colno}: {broken.msg}"))
-        except (ValueError, RecursionError) as broken:
-            bad.append(BadRow(name, number, None, f"broken JSON: {_json_limit(broken)}"))
+            rows.append((number, _parse_line(line)))
+        except InputError as broken:
+            bad.append(BadRow(name, number, None, broken.message))
     return _json_table(rows, name, text, bad)
+
+
+def read_record(line: str) -> dict[str, Any]:
+    """The fields of one JSON object by the names that its columns would have in a file.
+
+    >>> read_record('{"id": "t1", "card": {"age": 3}, "facts": {"vpn": true}}')
+    {'id': 't1', 'card.age': 3, 'facts.vpn': True}
+    """
+    record, _ = _flat_record(_parse_line(line), check_unicode=_HALF_CHARACTER.search(line) is not None)
+    fields: dict[str, Any] = {}
+    for key, (value,) in _opened_objects([record]):
+        if key in fields:
+            raise InputError(_TWICE.format(key))
+        fields[key] = value
+    return fields
+
+
+def _parse_line(line: str) -> object:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as broken:
+        raise InputError(f"broken JSON at column {broken.colno}: {broken.msg}") from None
+    except (ValueError, RecursionError) as broken:
+        raise InputError(f"broken JSON: {_json_limit(broken)}") from None
 
 
 def _json_limit(broken: Exception) -> str:
@@ -229,8 +253,8 @@ def _json_table(rows: Iterable[tuple[int, object]], name: str, text: str, bad: l
     columns: dict[str, Column] = {}
     for key, values in _opened_objects(records):
         if key in columns:
-            raise InputError(f"the field '{key}' is there twice: under this name, and inside an object", file=name)
-        columns[key] = _json_column(key, values)
+            raise InputError(_TWICE.format(key), file=name)
+        columns[key] = json_column(key, values)
     return Table(name, columns, numbers, typed=True, bad=tuple(bad), metadata=metadata, open_ended=True)
 
 
@@ -275,7 +299,7 @@ def _is_unicode(row: dict[str, Any]) -> bool:
     return True
 
 
-def _json_column(name: str, values: list[Any]) -> Column:
+def json_column(name: str, values: list[Any]) -> Column:
     """A series if one type fits all, so that it can be read column-wise; else the cells as they are."""
     types = {type(value) for value in values} - {type(None)}
     if len(types) != 1:

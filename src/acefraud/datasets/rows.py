@@ -28,7 +28,7 @@ from acefraud.facts.history.plan import HistoryPlan
 
 _COLUMNS_SHOWN = 20
 _MANY = 20
-_LABEL_KEYS = frozenset({"label", "known_at", "difficulty", "ignore"})
+LABEL_KEYS = frozenset({"label", "known_at", "difficulty", "ignore"})
 _AT_NAMES = ("at", "outcome_at", "outcome_time")
 
 Rows = TypeVar("Rows", bound=Sequence[object])
@@ -67,7 +67,7 @@ def read_dataset(
     strict: bool = False,
 ) -> Dataset:
     """The labelled rows of a table, all of them to learn from."""
-    assembly = assemble(*_prepared(table, mapping, remembered))
+    assembly = assemble(*prepare(table, mapping, remembered))
     _require_label(assembly)
     assembly.mark_empty_rows()
     rows = assembly.good_rows()
@@ -100,7 +100,7 @@ def read_transactions(
     one are read as it says, and the others are guessed.
     """
     table = read_table(source, name=name)
-    table, complete = _prepared(table, mapping, remembered, optional=_LABEL_KEYS, need_label=False)
+    table, complete = prepare(table, mapping, remembered, optional=LABEL_KEYS, need_label=False)
     hidden = (complete.label, complete.known_at)
     kept = {column: cells for column, cells in table.columns.items() if column not in hidden}
     assembly = assemble(replace(table, columns=kept), complete)
@@ -121,13 +121,8 @@ def read_outcomes(
     Any other columns are facts or text of the transaction, which is then returned too.
     """
     table = read_table(source, name=name)
-    table, complete = _prepared(table, mapping, remembered, optional=_LABEL_KEYS - {"label"})
-    listed = {*complete.known, *complete.numbers, *complete.flags, *complete.categories}
-    free = [column for column in table.columns if column not in listed]
-    at = next((one for one in _AT_NAMES if one in free), None)
-    if at is not None and not complete.known_at:
-        complete = complete.model_copy(update={"known_at": at})
-    own_columns = {"source", "id", "outcome_id"}.intersection(free) - {complete.id}
+    table, complete = prepare(table, mapping, remembered, optional=LABEL_KEYS - {"label"})
+    complete, own_columns = with_outcome_columns(complete, list(table.columns))
     assembly = assemble(table, complete, unique_ids=False, skip=own_columns)
     _require_label(assembly)
     if complete.id not in table.columns and table.height:
@@ -136,13 +131,21 @@ def read_outcomes(
     return _checked(assembly, rows, unlabelled, strict=strict)
 
 
+def with_outcome_columns(mapping: SchemaMapping, columns: Sequence[str]) -> tuple[SchemaMapping, set[str]]:
+    """The mapping with the time of outcomes, and the columns that are about the outcome, not the transaction."""
+    listed = {*mapping.known, *mapping.numbers, *mapping.flags, *mapping.categories}
+    free = [column for column in columns if column not in listed]
+    at = next((one for one in _AT_NAMES if one in free), None)
+    if at is not None and not mapping.known_at:
+        mapping = mapping.model_copy(update={"known_at": at})
+    return mapping, {"source", "id", "outcome_id"}.intersection(free) - {mapping.id}
+
+
 def _outcomes(assembly: Assembly, own_columns: dict[str, list[str | None]]) -> tuple[tuple[ReportedOutcome, ...], int]:
     """The outcomes of the rows with a label, and how many rows have none."""
     empty: list[str | None] = [None] * assembly.table.height
     sources = [text and text.lower() for text in own_columns.get("source", empty)]
-    expected = f"expected one of {', '.join(OutcomeSource)}"
-    known = {source.value for source in OutcomeSource}
-    wrong = [(row, f"{expected}, got {one[:60]!r}") for row, one in enumerate(sources) if one and one not in known]
+    wrong = [(row, problem) for row, one in enumerate(sources) if one and (problem := wrong_source(one))]
     assembly.mark_bad("source", wrong)
     ids = own_columns.get("outcome_id") or own_columns.get("id") or empty
     rows = assembly.good_rows()
@@ -162,7 +165,14 @@ def _outcomes(assembly: Assembly, own_columns: dict[str, list[str | None]]) -> t
     return tuple(reported), len(rows) - len(labelled)
 
 
-def _prepared(
+def wrong_source(source: str) -> str | None:
+    """What is wrong with the source of an outcome; None if it is one."""
+    if source in {known.value for known in OutcomeSource}:
+        return None
+    return f"expected one of {', '.join(OutcomeSource)}, got {source[:60]!r}"
+
+
+def prepare(
     table: Table,
     mapping: SchemaMapping | Path | None,
     remembered: SchemaMapping | None,

@@ -169,7 +169,7 @@ def _stamps(series: pl.Series) -> IntArray:
 
 def _parse(texts: pl.Series, time_format: str) -> IntArray:
     if time_format == ISO:
-        return np.array([UNKNOWN if text is None else micros_of(_from_iso(text)) for text in texts], dtype=np.int64)
+        return np.array([UNKNOWN if text is None else micros_of(from_iso(text)) for text in texts], dtype=np.int64)
     if time_format in (EPOCH, EPOCH_MS):
         return _from_epoch(texts, 1 if time_format == EPOCH else 1000)
     pattern = time_format.replace(".%f", "%.f")
@@ -177,7 +177,8 @@ def _parse(texts: pl.Series, time_format: str) -> IntArray:
     return np.where(stamps >= _EARLIEST, stamps, UNKNOWN)
 
 
-def _from_iso(text: str) -> datetime | None:
+def from_iso(text: str) -> datetime | None:
+    """A time in ISO format, in UTC; None if the text is none."""
     if "-" not in text:  # fromisoformat would read "20250131", and many ids, as a date
         return None
     try:

@@ -15,7 +15,6 @@ from acefraud.core.transactions import Transactions
 
 CLOCK_FACTS = ("hour", "night")
 DAY_FACTS = ("weekday", "weekend")
-TIME_FACTS = (*CLOCK_FACTS, *DAY_FACTS)
 
 DAY = 86_400_000_000
 """A day in microseconds."""
@@ -31,9 +30,9 @@ def are_night(hours: FloatArray) -> Flags:
 
 
 def time_facts(times: IntArray, names: Collection[str]) -> Columns:
-    """Those of the `TIME_FACTS` that are asked for, unknown where a time is.
+    """Those of the `CLOCK_FACTS` and `DAY_FACTS` that are asked for, unknown where a time is.
 
-    >>> facts = time_facts(np.array([0, 2 * DAY + 1260 * _MINUTE]), TIME_FACTS)
+    >>> facts = time_facts(np.array([0, 2 * DAY + 1260 * _MINUTE]), (*CLOCK_FACTS, *DAY_FACTS))
     >>> facts.numbers["hour"].tolist(), facts.flags["night"].tolist(), facts.flags["weekend"].tolist()
     ([0.0, 21.0], [1, 0], [0, 1])
     >>> [facts.categories["weekday"][1][code] for code in facts.categories["weekday"][0]]

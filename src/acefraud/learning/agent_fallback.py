@@ -23,6 +23,8 @@ class Fallback(StrEnum):
 class _Wrapper:
     """Base of the agents that wrap another one."""
 
+    adds_up = False
+
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
         self.model = agent.model
@@ -67,6 +69,7 @@ class _Failed:
     model: str
     failure: str
     waits: bool = True
+    adds_up: bool = False
 
     @property
     def without_tier(self) -> _Failed:

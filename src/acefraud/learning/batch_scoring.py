@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from acefraud.core.condition import Condition
+from acefraud.core.condition_index import unpacked
 from acefraud.core.playbook import Snapshot
 from acefraud.core.table import FactTable
 from acefraud.core.transactions import Transactions
 from acefraud.facts.extraction import facts_in
 from acefraud.learning.options import LearnerOptions
-from acefraud.roles.embedded.agent import weigh, weight_of
+from acefraud.roles.embedded.agent import weigh, weights_of
 from acefraud.rules.induction.fitting import probabilities
 from acefraud.rules.scorecard import GENERAL, score_in
 from acefraud.selection.batch_cite import cited_in
@@ -52,12 +53,16 @@ def score(
     bullets = [bullet for bullet in bullets if bullet.condition is not None]
     fitted = snapshot.calibration(options.node)
     calibration = fitted or GENERAL
-    fired = fired_in([bullet.condition for bullet in bullets if bullet.condition is not None], facts)
+    if len(facts) < len(bullets):  # then it is faster to look at one row after another
+        _, holds = snapshot.table.wording.conditions.match_all(facts.rows())
+        fired = unpacked(holds, len(snapshot.table))[:, [snapshot.table.row(bullet.id) for bullet in bullets]]
+    else:
+        fired = fired_in([bullet.condition for bullet in bullets if bullet.condition is not None], facts)
     if selector is not None:
         base_rate = fitted.base_rate if fitted else 0.5  # as in a selection
         ids = rows.ids.tolist()
         fired = cited_in(selector, bullets, fired, base_rate, options.n_bullets, ids=ids, revision=snapshot.revision)
-    weights = np.array([weight_of(bullet, calibration.base_rate) for bullet in bullets], dtype=np.float64)
+    weights = weights_of(bullets, calibration.base_rate)
     margin = calibration.level + fired @ weights
     if calibration.knowledge_scale > 0:
         margin += calibration.knowledge_scale * score_in(facts, calibration.points)

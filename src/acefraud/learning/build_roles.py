@@ -8,7 +8,6 @@ from acefraud.learning.agent_fallback import Fallback, Tiered, WithFallback
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.pipeline import TrainingPipeline
-from acefraud.learning.reflection_policy import ReflectionPolicy
 from acefraud.llm.call import Caller
 from acefraud.llm.client import ModelClient
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
@@ -42,15 +41,12 @@ class Roles:
         """A learner on a playbook, with these roles."""
         return self.pipeline(most_bullets=most_bullets).learner(playbook)
 
-    def pipeline(
-        self, seed: int = 0, policy: ReflectionPolicy | None = None, *, most_bullets: int | None = None
-    ) -> TrainingPipeline:
+    def pipeline(self, seed: int = 0, *, most_bullets: int | None = None) -> TrainingPipeline:
         """The three modes with these roles."""
         return TrainingPipeline(
             agent=self.agent,
             judge=self.judge,
             proposer=self.proposer,
-            policy=policy,
             embedder=self.embedder,
             scale_odds=self.scale_odds,
             options=LearnerOptions(fallback=self.fallback, most_bullets=most_bullets),

@@ -13,11 +13,11 @@ from acefraud.core.transaction import Transaction
 from acefraud.errors import ModelError
 from acefraud.facts.extraction import READER, KnownFacts, facts_of
 from acefraud.learning.agent_fallback import Fallback
+from acefraud.learning.embedded_decisions import decide_embedded
 from acefraud.learning.odds_calibration import calibrated
 from acefraud.learning.options import LearnerOptions
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.roles.protocols import Agent, Assessment, Question
-from acefraud.rules.scorecard import GENERAL
 from acefraud.selection.hybrid import HybridSelector, Selection
 
 T = TypeVar("T")
@@ -53,10 +53,23 @@ class Decider:
         self._selector = selector
         self._options = options
 
-    async def decide(self, transactions: Sequence[Transaction], snapshot: Snapshot, agent: Agent) -> list[Decision]:
-        """All decisions; those that wait for a model run concurrently."""
+    async def decide(
+        self,
+        transactions: Sequence[Transaction],
+        snapshot: Snapshot,
+        agent: Agent,
+        *,
+        known: Sequence[KnownFacts] | None = None,
+    ) -> Sequence[Decision]:
+        """All decisions; those that wait for a model run concurrently. `known` are the facts, if they were read before.
+
+        Those of the embedded engine are computed in columns (`EmbeddedDecisions`).
+        """
         waits = agent.waits or self._selector.embedder.fetches_ahead
-        known = [facts_of(transaction) async for transaction in in_turns(transactions, waits)]
+        if known is None:
+            known = [facts_of(transaction) async for transaction in in_turns(transactions, waits)]
+        if not waits and agent.adds_up:
+            return decide_embedded(transactions, known, snapshot, self._selector, self._options)
         selector, failure = await self._selector_for(transactions, known, snapshot)
         node, n_bullets = self._options.node, self._options.n_bullets
         calibration = snapshot.calibration(node)
@@ -87,6 +100,8 @@ class Decider:
                 usage=view.usage,
                 fallback=view.fallback,
                 selection_fallback=failure,
+                engine="",
+                digest="",
             )
 
         async def decide_one(transaction: Transaction, facts: KnownFacts) -> Decision:
@@ -94,19 +109,8 @@ class Decider:
             view = await agent.assess(Question(transaction.text, facts.facts, chosen.bullets, calibration))
             return decision(transaction, facts, calibrated(view, snapshot.scale(node, view.model), threshold), chosen)
 
-        each = list(zip(transactions, known, strict=True))
-        if waits:
-            return await all_at_once(decide_one(*one) for one in each)
-        all_facts = [one.facts for one in known]
-        chosen = selector.select_many(
-            transactions, all_facts, snapshot, node=node, n_bullets=n_bullets, proven_only=True
-        )
-        used = calibration or GENERAL.model_copy(update={"threshold": threshold})
-        views = [  # nobody waits, so tasks would gain nothing
-            await agent.assess(Question(transaction.text, facts.facts, picked.bullets, used, picked.proven))
-            for (transaction, facts), picked in zip(each, chosen, strict=True)
-        ]
-        return [decision(*one, view, picked) for one, view, picked in zip(each, views, chosen, strict=True)]
+        deciding = (decide_one(*one) for one in zip(transactions, known, strict=True))
+        return await all_at_once(deciding)
 
     async def _selector_for(
         self, transactions: Sequence[Transaction], known: Sequence[KnownFacts], snapshot: Snapshot

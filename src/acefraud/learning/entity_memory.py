@@ -62,6 +62,14 @@ class _Past:
         return zip(self.order.tolist(), self.rows.take(self.order), *labels, strict=True)
 
 
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """Transactions with their facts from history, and the change that adds them to the memory."""
+
+    transactions: list[Transaction]
+    change: RowUpdate
+
+
 @dataclass(frozen=True)
 class EntityMemory:
     """The memory that a mapping asks for."""
@@ -102,6 +110,28 @@ class EntityMemory:
         """The change that adds transactions to the memory."""
 
         return self.adding_outcomes([(None, one) for one in transactions])
+
+    def enriched_and_added(self, transactions: Sequence[Transaction], ledger: Ledger) -> Drafted:
+        """Transactions with their facts from history, and the change that adds them to the memory.
+
+        The change was worked out with the facts, so that other writers need not wait for it. If one of them was faster,
+        it is worked out again.
+        """
+        with ledger.rows() as rows:
+            if not self._agrees_with(self._kept_by(rows)):
+                return Drafted(self.enriched(transactions, ledger), self.adding(transactions))
+            before, draft = rows.get_many([_CHANGES]), BufferedRows(rows)
+            state = self._state(draft)
+            found = [with_history(one, self._add(state, one)) for one in transactions]
+            _write(state, draft)
+
+        def change(rows: RowStore) -> None:
+            if rows.get_many([_CHANGES]) == before:
+                draft.write_to(rows)
+            else:
+                self.adding(transactions)(rows)
+
+        return Drafted(found, change)
 
     def enriched_outcomes(
         self, outcomes: Sequence[tuple[Outcome, Transaction | None]], ledger: Ledger

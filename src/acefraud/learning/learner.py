@@ -8,21 +8,24 @@ from functools import partial
 from typing import Unpack
 
 from acefraud.core.condition import Condition
-from acefraud.core.construct import construct_unchecked
 from acefraud.core.decision import Decision
+from acefraud.core.decision_record import DecisionRecord
 from acefraud.core.events import DecisionMade, Reread, Reviewed
 from acefraud.core.evidence import Evidence
+from acefraud.core.ledger import Precondition
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource
 from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.curation.curator import Curator
-from acefraud.errors import ConfigurationError, InputError
+from acefraud.errors import CannotExplain, ConfigurationError, InputError
+from acefraud.facts.extraction import KnownFacts
 from acefraud.facts.time_facts import with_own_time_facts, with_time_facts
 from acefraud.learning.apply_review import refit
 from acefraud.learning.batch_scoring import Scores, score
 from acefraud.learning.decider import Decider
-from acefraud.learning.entity_memory import EntityMemory, memory_for, time_facts_of
+from acefraud.learning.embedded_decisions import ENGINE, EmbeddedDecisions
+from acefraud.learning.entity_memory import Drafted, EntityMemory, memory_for, time_facts_of
 from acefraud.learning.model_lessons import Proposed
 from acefraud.learning.odds_calibration import FittedOdds
 from acefraud.learning.options import LearnerOptions
@@ -37,7 +40,8 @@ from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.roles.embedded.judge import SimpleJudge
 from acefraud.roles.protocols import Agent, Judge
 from acefraud.roles.reflector import Reflector
-from acefraud.selection.hybrid import HybridSelector
+from acefraud.selection.hybrid import HybridSelector, Setup
+from acefraud.storage.changes import retry_on_conflict
 from acefraud.storage.playbook import BulletPlaybook
 
 
@@ -93,24 +97,60 @@ class Learner:
         """Decide one transaction and record the decision."""
         return (await self.decide_all([transaction]))[0]
 
-    async def decide_all(self, transactions: Iterable[Transaction]) -> list[Decision]:
+    async def decide_all(self, transactions: Iterable[Transaction]) -> Sequence[Decision]:
         """Decide transactions on the newest revision of the playbook and record the decisions, all or none.
 
-        If a history is kept, each transaction gets the facts from its past, and counts for those after it.
+        If a history is kept, each transaction gets the facts from its past, and counts for those after it. The reasons
+        and the trace of a decision are built when you look at it.
         """
         snapshot = self._newest()
         given = [with_own_time_facts(one, time_facts_of(snapshot.mapping)) for one in transactions]
         memory = memory_for(snapshot.mapping)
+        drafted = None
         if memory is not None:
-            given = memory.enriched(given, self.playbook.ledger)
+            drafted = memory.enriched_and_added(given, self.playbook.ledger)
+            given = drafted.transactions
         decisions = await self._decider.decide(given, snapshot, self.agent)
-        recorded = self.playbook.ledger.decisions([decision.id for decision in decisions])
-        fresh = {one.id: one for one in decisions if one.id not in recorded}
-        self.playbook.record(
-            [construct_unchecked(DecisionMade, kind="decision_made", decision=decision) for decision in fresh.values()],
-            rows=memory.adding([one.transaction for one in fresh.values()]) if memory and fresh else None,
+        records = (
+            decisions.records
+            if isinstance(decisions, EmbeddedDecisions)
+            else [DecisionRecord.whole(decision) for decision in decisions]
         )
+        known = retry_on_conflict(lambda: self._record(records, given, memory, drafted))
+        if not known or isinstance(decisions, EmbeddedDecisions):  # what is computed again is the same
+            return decisions
+        recorded = self.playbook.ledger.decisions(known)
         return [recorded.get(one.id, one) for one in decisions]
+
+    def _record(
+        self,
+        records: Sequence[DecisionRecord],
+        transactions: Sequence[Transaction],
+        memory: EntityMemory | None,
+        drafted: Drafted | None,
+    ) -> set[str]:
+        """Record decisions, and return the ids of those that were recorded before.
+
+        Raises StoreConflict if somebody else decides one of the transactions at the same time.
+        """
+        seen = self.playbook.ledger.last_seq()
+        known = self.playbook.ledger.recorded([record.id for record in records])
+        fresh = {
+            record.id: (record, transaction)
+            for record, transaction in zip(records, transactions, strict=True)
+            if record.id not in known
+        }
+        if fresh:
+            new = [transaction for _, transaction in fresh.values()]
+            update = None
+            if memory and drafted:
+                update = drafted.change if len(new) == len(transactions) else memory.adding(new)
+            self.playbook.record(
+                [DecisionMade(record) for record, _ in fresh.values()],
+                preconditions=[Precondition.no_decisions_since(seen, {one.id for one in new})],
+                rows=update,
+            )
+        return known
 
     def score_all(self, transactions: Iterable[Transaction], *, every_bullet: bool = False) -> Scores:
         """The probabilities of `decide_all` with the embedded engine, as columns. Nothing is recorded.
@@ -130,7 +170,29 @@ class Learner:
 
     async def replay(self, decision: Decision) -> Decision:
         """Decide again on the revision a decision was made with, from the ledger alone."""
-        return await self.decide_on(decision.transaction, self.playbook.snapshot_at(decision.revision))
+        snapshot = self.playbook.snapshot_at(decision.revision)
+        known = [KnownFacts(decision.facts, decision.unread)]
+        return (await self._decider.decide([decision.transaction], snapshot, self.agent, known=known))[0]
+
+    async def explain(self, decision: Decision) -> Decision:
+        """A recorded decision with its trace and the texts of its reasons.
+
+        A decision of the embedded engine is recorded without them, and made again on its revision of the playbook.
+        Raises CannotExplain if that is not possible, or does not give the same.
+        """
+        if decision.has_trace or not decision.digest:
+            return decision
+        if decision.engine != ENGINE:
+            raise CannotExplain(f"it was made by version {decision.engine} of the engine, and this is {ENGINE}")
+        trace = decision.selection
+        then = Setup(decision.revision, trace.seed, trace.embedder, trace.settings)
+        if then != self.selector.setup(decision.revision, self.options.n_bullets):
+            made = f"{trace.embedder}, {trace.settings}, seed {trace.seed}"
+            raise CannotExplain(f"it was made with another selector ({made})")
+        again = await self.replay(decision)
+        if again.digest != decision.digest:
+            raise CannotExplain("deciding again gives another trace")
+        return again.model_copy(update={"id": decision.id, "reader": decision.reader})
 
     def memory(self) -> EntityMemory | None:
         """The memory of entities, if the latest training asks for one."""

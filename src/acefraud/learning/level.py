@@ -15,7 +15,7 @@ from acefraud.core.events import LevelMoved
 from acefraud.core.playbook import Snapshot
 from acefraud.learning.batch_scoring import fired_in
 from acefraud.learning.options import LearnerOptions
-from acefraud.roles.embedded.agent import weight_of
+from acefraud.roles.embedded.agent import weights_of
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.rules.induction.fitting import probabilities, strongest
 from acefraud.rules.scorecard import score_in
@@ -41,6 +41,7 @@ FEW_JUMPS = 1.0
 """...and what their log-likelihood is reduced by, for a chance of one."""
 SHIFTS = np.linspace(-8.0, 8.0, 81)
 
+_LARGEST_EXPONENT = 700.0
 _PRIOR = np.where(SHIFTS == 0, UNMOVED, (1 - UNMOVED) / (len(SHIFTS) - 1))
 _STAYS = (1 - JUMP) ** BLOCK
 
@@ -63,8 +64,8 @@ def lag_of(playbook: BulletPlaybook, cases: LabelledFacts, node: str) -> int:
     Told by the events in between, of which outcomes are as many as usual.
     """
     ids = cases.ids[-LEVEL_EVERY:].tolist()
-    made = [one for past in playbook.ledger.transaction_events(ids).values() for one in past.decisions]
-    since = [playbook.seq - decision.revision for decision in made if decision.node == node]
+    made = [record for past in playbook.ledger.transaction_events(ids).values() for record in past.records]
+    since = [playbook.seq - record.revision for record in made if record.node == node]
     return round(float(np.median(since)) * playbook.outcomes / playbook.seq) if since else 0
 
 
@@ -74,7 +75,7 @@ def log_odds_in(cases: LabelledFacts, snapshot: Snapshot, options: LearnerOption
     if calibration is None:
         return None
     rules = [(one, one.condition) for one in snapshot.for_node(options.node) if one.condition is not None]
-    weights = np.array([weight_of(bullet, calibration.base_rate) for bullet, _ in rules], dtype=np.float64)
+    weights = weights_of([bullet for bullet, _ in rules], calibration.base_rate)
     fired = strongest(fired_in([condition for _, condition in rules], cases.facts), weights, options.n_bullets)
     margin: FloatArray = calibration.intercept + fired @ weights
     if cases.from_texts and calibration.knowledge_scale > 0:
@@ -167,7 +168,8 @@ def _padding(count: int) -> int:
 def _likelihoods(expected: FloatArray, labels: BoolArray) -> FloatArray:
     """How likely each block of outcomes is at each shift, at most one."""
     margin = expected[:, None] + SHIFTS
-    each = np.where(labels[:, None], -np.logaddexp(0.0, -margin), -np.logaddexp(0.0, margin))
+    against = np.where(labels[:, None], -margin, margin)
+    each = -np.log1p(np.exp(np.minimum(against, _LARGEST_EXPONENT)))
     padded = np.pad(each, ((_padding(len(labels)), 0), (0, 0)))
     blocks = padded.reshape(-1, BLOCK, len(SHIFTS)).sum(axis=1)
     likelihoods: FloatArray = np.exp(blocks - blocks.max(axis=1, keepdims=True))

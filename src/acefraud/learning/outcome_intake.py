@@ -23,6 +23,9 @@ from acefraud.storage.playbook import BulletPlaybook
 
 OUTCOME_ATTEMPTS = 50
 """How often outcomes are credited again because others of the same transactions came first."""
+_About = tuple[Transaction | None, Mapping[str, FactValue], str]
+"""A transaction, its facts, and the version of the reader that extracted them."""
+_UNKNOWN: _About = None, {}, READER
 _NOT_DECIDED = Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason="no decision was made on it")
 _LEFT_TO_A_PERSON = Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason="it was left to a person to decide")
 
@@ -93,16 +96,17 @@ class OutcomeRecorder:
         bare = {outcome.transaction_id for outcome, decision, one in each if decision is None and one is None}
         learnt_from = self._playbook.ledger.known_cases(bare) if bare else {}
         judged = []
+        described: dict[str, _About] = {
+            one: (known.case.transaction, dict(known.facts), known.reader) for one, known in learnt_from.items()
+        }
         for outcome, decision, transaction in each:
             ruling = judgement or await self._ruling(outcome, decision)
-            known = learnt_from.get(outcome.transaction_id)
-            about: tuple[Transaction | None, Mapping[str, FactValue], str] = None, {}, READER
             if decision is not None:
-                about = decision.transaction, decision.facts, decision.reader or "0"
-            elif transaction is not None:
-                about = transaction, facts_of(transaction).facts, READER
-            elif known is not None:
-                about = known.case.transaction, dict(known.facts), known.reader
+                about: _About = decision.transaction, decision.facts, decision.reader or "0"
+            elif transaction is not None:  # a later outcome of the batch may revise this one by its id alone
+                about = described[transaction.id] = transaction, facts_of(transaction).facts, READER
+            else:
+                about = described.get(outcome.transaction_id, _UNKNOWN)
             judged.append(JudgedOutcome(outcome, decision, *about, ruling, is_new=transaction is not None))
         return judged
 
@@ -115,8 +119,8 @@ class OutcomeRecorder:
 
 
 def _latest_decision(past: TransactionEvents | None, node: str) -> Decision | None:
-    made = [decision for decision in past.decisions if decision.node == node] if past else []
-    return made[-1] if made else None
+    made = [record for record in past.records if record.node == node] if past else []
+    return made[-1].decision if made else None
 
 
 def _memory_change(memory: EntityMemory | None, credited: Sequence[CreditedOutcome]) -> RowUpdate | None:

@@ -16,6 +16,7 @@ from acefraud.core.arrays import FloatArray
 from acefraud.core.bullet import Bullet, NewBullet, Source, Status
 from acefraud.core.calibration import Calibration
 from acefraud.core.condition import Condition
+from acefraud.core.events import THE_ENGINE
 from acefraud.core.playbook import LearningState, Snapshot
 from acefraud.learning.demotion import LatestOutcomes, StatusMove, by_people, revival_of
 from acefraud.learning.level import level_at, log_odds_in
@@ -26,7 +27,6 @@ from acefraud.roles.embedded.reflector import EmbeddedReflector, can_be_fitted
 from acefraud.rules.induction.boosting import nearly_same
 from acefraud.rules.induction.induce import Induced, Lesson
 from acefraud.rules.missing_cases import missing_cases
-from acefraud.storage.playbook import THE_ENGINE
 
 ZERO_WEIGHT = "its fitted weight is zero: other bullets cover it, or it no longer holds"
 _MANY_OUTCOMES = 500

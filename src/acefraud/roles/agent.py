@@ -47,6 +47,8 @@ class SimpleFraudAgent:
         """The model that decides, or `embedded`."""
         self.waits = self._agent.waits
         """Whether deciding waits for a model."""
+        self.adds_up = self._agent.adds_up
+        """Whether it decides as the embedded engine does."""
 
     @property
     def without_tier(self) -> SimpleFraudAgent:

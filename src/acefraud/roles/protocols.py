@@ -109,6 +109,10 @@ class Agent(Protocol):
         """Whether deciding waits for a model, so that many decisions should be in flight at once."""
 
     @property
+    def adds_up(self) -> bool:
+        """Whether it adds up weights as the embedded engine does, so that many can be decided in columns instead."""
+
+    @property
     def without_tier(self) -> Agent:
         """The same agent without a first tier: it also decides the clear cases."""
 

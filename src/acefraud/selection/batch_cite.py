@@ -46,8 +46,7 @@ def cited_in(
     ]
     chosen = selector.pick_fired(table, [RowSet(fired[row]).bits for row in distinct], base_rate, wanted, keys)
     picked = np.zeros((len(distinct), len(bullets)), dtype=np.bool_)
-    for place, some in enumerate(chosen):
-        picked[place, some] = True
+    picked[np.nonzero(chosen >= 0)[0], chosen[chosen >= 0]] = True
     cited[rows] = picked[which.reshape(-1)]
     return cited
 

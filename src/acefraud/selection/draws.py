@@ -7,7 +7,6 @@ replayed however it was computed.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +35,6 @@ def key_for(seed: int, transaction: str, revision: int) -> np.uint64:
     return np.uint64(int.from_bytes(digest[:8], "big"))
 
 
-@dataclass(frozen=True, slots=True)
 class BetaShapes:
     """The parameters of many Beta distributions, and what a draw needs of them.
 
@@ -44,14 +42,11 @@ class BetaShapes:
     array([2.])
     """
 
-    a: FloatArray
-    b: FloatArray
-    low: FloatArray
-    high: FloatArray
-    both: FloatArray
-    rate: FloatArray
-    steep: FloatArray
-    lift: FloatArray
+    __slots__ = ("_table", "a", "b", "both", "high", "lift", "low", "rate", "steep")
+
+    def __init__(self, table: FloatArray) -> None:
+        self._table = table
+        self.a, self.b, self.low, self.high, self.both, self.rate, self.steep, self.lift = table
 
     @classmethod
     def of(cls, a: FloatArray, b: FloatArray) -> BetaShapes:
@@ -60,16 +55,17 @@ class BetaShapes:
         inner = 2 * low * high - both  # 0 where both are 1, which is drawn in another way
         rate = np.sqrt((both - 2) / np.where(inner > 0, inner, 1))
         steep = low + 1 / np.where(rate > 0, rate, 1)
-        return cls(a, b, low, high, both, rate, steep, both * np.log(both) - np.log(4))
+        return cls(np.stack([a, b, low, high, both, rate, steep, both * np.log(both) - np.log(4)]))
 
     @property
     def expected(self) -> FloatArray:
         """The expected value of each."""
-        return self.a / self.both
+        expected: FloatArray = self.a / self.both
+        return expected
 
     def take(self, rows: npt.NDArray[np.int64]) -> BetaShapes:
         """Some of them."""
-        return BetaShapes(*(getattr(self, name)[rows] for name in self.__slots__))
+        return BetaShapes(self._table[:, rows])
 
 
 def beta(keys: Keys, shapes: BetaShapes) -> FloatArray:

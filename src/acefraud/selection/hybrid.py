@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from threading import RLock
+from typing import overload
 
 import numpy as np
 
+from acefraud.core.arrays import IntArray
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source
 from acefraud.core.bullet_table import BulletTable
 from acefraud.core.condition_index import rows_in
@@ -27,7 +29,7 @@ from acefraud.roles.protocols import Embedder
 from acefraud.selection import stages
 from acefraud.selection.bullet_stats import stats_of
 from acefraud.selection.draws import key_for
-from acefraud.selection.ranking import Pick, Ranking, Shortlist, picks_of
+from acefraud.selection.ranking import Picks, Ranking, add_picks
 from acefraud.selection.stages import NO_CANDIDATES, STAGES, Candidates, Passed, Request, Weights
 from acefraud.selection.vectors import BulletVectors
 from acefraud.storage.playbook import BulletPlaybook
@@ -45,6 +47,79 @@ class Selection:
     trace: SelectionTrace
     proven: int
     """How many of the first bullets are proven to apply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What all selections of a batch have in common."""
+
+    revision: int
+    seed: int
+    embedder: str
+    settings: str
+
+
+class Selections(Sequence[Selection]):
+    """The selections for many transactions, in columns. One is built when you ask for it."""
+
+    def __init__(
+        self,
+        table: BulletTable,
+        picks: Picks,
+        left: Sequence[tuple[int, ...]],
+        proven: Sequence[int],
+        setup: Setup,
+    ) -> None:
+        self.table = table
+        self.picks = picks
+        self.left = left
+        """How many bullets were left after each stage, for each transaction."""
+        self.proven = proven
+        """How many of the first picks of each transaction are proven to apply."""
+        self.setup = setup
+
+    def __len__(self) -> int:
+        return len(self.picks)
+
+    @overload
+    def __getitem__(self, index: int) -> Selection: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Selection]: ...
+
+    def __getitem__(self, index: int | slice) -> Selection | list[Selection]:
+        if isinstance(index, slice):
+            return [self._at(place) for place in range(len(self))[index]]
+        return self._at(range(len(self))[index])
+
+    def _at(self, place: int) -> Selection:
+        picks = self.picks[place]
+        bullets = tuple(self.table.bullets[pick.row] for pick in picks)
+        trace = construct_unchecked(
+            SelectionTrace,
+            stages=tuple(
+                construct_unchecked(StageCount, stage=name, left=count)
+                for name, count in zip(STAGES, self.left[place], strict=True)
+            ),
+            scores=tuple(
+                construct_unchecked(
+                    BulletScore,
+                    bullet_id=bullet.id,
+                    quality=pick.quality,
+                    semantic=pick.semantic,
+                    thompson=pick.thompson,
+                    combined=pick.combined,
+                    diversity=pick.diversity,
+                    total=pick.combined + pick.diversity,
+                )
+                for bullet, pick in zip(bullets, picks, strict=True)
+            ),
+            revision=self.setup.revision,
+            seed=self.setup.seed,
+            embedder=self.setup.embedder,
+            settings=self.setup.settings,
+        )
+        return Selection(bullets, trace.scores, trace, self.proven[place])
 
 
 class HybridSelector:
@@ -114,7 +189,7 @@ class HybridSelector:
         n_bullets: int = 5,
         source: Source | str | None = None,
         proven_only: bool = False,
-    ) -> list[Selection]:
+    ) -> Selections:
         """Select for transactions with known facts, with a trace of the stages.
 
         Many at once are several times as fast as one by one.
@@ -133,16 +208,19 @@ class HybridSelector:
             wanted=n_bullets,
             proven_only=proven_only,
         )
-        good = [stages.quality(request, stages.contextual(request, each), self.quality_threshold) for each in facts]
+        good = stages.passed_by(request, facts, self.quality_threshold)
         keys = [key_for(self.seed, one.id, snapshot.revision) if self.explore else None for one in transactions]
         with self._selecting:
             prose = self._semantic_matches(request, transactions, facts, good)
             picks = self._picks(request, good, prose, keys)
-        settings = f"{self.settings} n={n_bullets} source={source or 'all'}"
-        return [
-            self._selection(one, len(near.rows), picked, snapshot, settings)
-            for one, near, picked in zip(good, prose, picks, strict=True)
+        counts = picks.counts.tolist()
+        left = [
+            (one.in_context, one.good, len(one.proven) + len(near.rows), len(one.proven) + len(near.rows), count)
+            for one, near, count in zip(good, prose, counts, strict=True)
         ]
+        proven = [min(len(one.proven), count) for one, count in zip(good, counts, strict=True)]
+        setup = self.setup(snapshot.revision, n_bullets, source)
+        return Selections(snapshot.table, picks, left, proven, setup)
 
     def pick_fired(
         self,
@@ -151,16 +229,15 @@ class HybridSelector:
         base_rate: float,
         wanted: int,
         keys: Sequence[np.uint64 | None],
-    ) -> list[list[int]]:
+    ) -> IntArray:
         """The rows of the bullets to cite for each transaction, from those that fire (a bit set of rows for each).
 
-        The bullets are all of one node. Draws start from `keys`, if any.
+        The bullets are all of one node. Draws start from `keys`, if any. Rows end with -1 where fewer are cited.
         """
         request = Request(table, ONLY_NODE, None, base_rate, wanted)
         good = [stages.quality(request, stages.Context(bits, bits), self.quality_threshold) for bits in fired]
         with self._selecting:
-            picks = self._picks(request, good, [NO_CANDIDATES] * len(good), keys)
-        return [[pick.row for pick in some] for some in picks]
+            return self._picks(request, good, [NO_CANDIDATES] * len(good), keys).rows
 
     def texts_for(
         self, transaction: Transaction, facts: Mapping[str, FactValue], snapshot: Snapshot, node: str
@@ -197,52 +274,21 @@ class HybridSelector:
         good: Sequence[Passed],
         prose: Sequence[Candidates],
         keys: Sequence[np.uint64 | None],
-    ) -> list[list[Pick]]:
+    ) -> Picks:
         """Stages 3 to 5. A bullet that is only similar never takes the place of one that is proven to apply."""
         stats = stats_of(request.table, request.base_rate)
-        matrix_with = partial(self._vectors.matrix, request.table)
-        ranking = Ranking(stats, matrix_with, self.weights, self.diversity_weight)
-        proven = [stages.semantic_by_proof(one.proven, stats.strength, self.semantic_threshold) for one in good]
-        picks: list[list[Pick]] = [[] for _ in good]
+        likeness_of = partial(self._vectors.likeness, request.table)
+        ranking = Ranking(stats, likeness_of, self.weights, self.diversity_weight)
+        proven = stages.all_semantic_by_proof([one.proven for one in good], stats.strength, self.semantic_threshold)
+        picks = Picks.none(len(good), request.wanted)
         for candidates in (proven, prose):
-            shortlists = [
-                Shortlist(some, request.wanted - len(picked), key, picked)
-                for some, picked, key in zip(candidates, picks, keys, strict=True)
-            ]
-            picks = [[*picked, *new] for picked, new in zip(picks, picks_of(shortlists, ranking), strict=True)]
+            add_picks(picks, candidates, keys, ranking)
         return picks
 
-    def _selection(
-        self, good: Passed, similar: int, picks: Sequence[Pick], snapshot: Snapshot, settings: str
-    ) -> Selection:
-        bullets = tuple(snapshot.table.bullets[pick.row] for pick in picks)
-        relevant = len(good.proven) + similar
-        left = (good.in_context, good.good, relevant, relevant, len(picks))
-        trace = construct_unchecked(
-            SelectionTrace,
-            stages=tuple(
-                construct_unchecked(StageCount, stage=name, left=count)
-                for name, count in zip(STAGES, left, strict=True)
-            ),
-            scores=tuple(
-                construct_unchecked(
-                    BulletScore,
-                    bullet_id=bullet.id,
-                    quality=pick.quality,
-                    semantic=pick.semantic,
-                    thompson=pick.thompson,
-                    combined=pick.combined,
-                    diversity=pick.diversity,
-                    total=pick.combined + pick.diversity,
-                )
-                for bullet, pick in zip(bullets, picks, strict=True)
-            ),
-            revision=snapshot.revision,
-            seed=self.seed,
-            embedder=self.embedder.name,
-            settings=settings,
-        )
-        return Selection(bullets, trace.scores, trace, min(len(good.proven), len(picks)))
+    def setup(self, revision: int, n_bullets: int, source: Source | str | None = None) -> Setup:
+        """What a trace says of how a selection was made."""
+        settings = f"{self.settings} n={n_bullets} source={source or 'all'}"
+        return Setup(revision, self.seed, self.embedder.name, settings)
 
     def without_draws(self) -> HybridSelector:
         """A copy of this selector that draws nothing at random and uses no network."""

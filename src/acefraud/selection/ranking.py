@@ -14,13 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from acefraud.core.arrays import BoolArray, FloatArray, IntArray
-from acefraud.roles.protocols import Vectors
 from acefraud.selection.bullet_stats import BulletStats
 from acefraud.selection.draws import beta
-from acefraud.selection.stages import Candidates, Weights, diversity, hybrid
+from acefraud.selection.stages import Candidates, Weights, diversity, diversity_alone, hybrid
+from acefraud.selection.vectors import Likeness
 
-CELLS = 16_384
-"""Candidates in one table, so that their vectors take about 16 MB."""
+CELLS = 32_768
+"""Candidates in one table."""
 
 
 class Pick(NamedTuple):
@@ -34,15 +34,41 @@ class Pick(NamedTuple):
     diversity: float
 
 
-class Shortlist(NamedTuple):
-    """The candidates for one transaction, and how many of them to pick."""
+class Picks:
+    """The picks for many transactions, in columns: a row for each transaction, a column for each place.
 
-    candidates: Candidates
-    wanted: int
-    key: np.uint64 | None
-    """What draws start from; None for the expected value in place of a draw."""
-    picked: Sequence[Pick] = ()
-    """Bullets that were picked before, which the new ones should differ from."""
+    >>> picks = Picks.none(transactions=2, wanted=3)
+    >>> picks.counts.tolist(), picks[0]
+    ([0, 0], [])
+    """
+
+    def __init__(self, rows: IntArray, parts: FloatArray) -> None:
+        self.rows = rows
+        """The rows of the bullets, -1 after the last pick."""
+        self.parts = parts
+        """For each pick its quality, semantic, thompson, combined and diversity scores."""
+
+    @classmethod
+    def none(cls, transactions: int, wanted: int) -> Picks:
+        """No picks yet, with room for as many as are wanted."""
+        return cls(np.full((transactions, wanted), -1), np.zeros((transactions, wanted, len(Pick._fields) - 1)))
+
+    @property
+    def counts(self) -> IntArray:
+        """How many were picked for each transaction."""
+        counts: IntArray = (self.rows >= 0).sum(axis=1)
+        return counts
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, place: int) -> list[Pick]:
+        rows = self.rows[place]
+        found = rows[rows >= 0].tolist()
+        return [Pick(row, *parts) for row, parts in zip(found, self.parts[place].tolist(), strict=False)]
+
+    def __iter__(self) -> Iterator[list[Pick]]:
+        return (self[place] for place in range(len(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,28 +76,41 @@ class Ranking:
     """How candidates are compared."""
 
     stats: BulletStats
-    matrix_with: Callable[[IntArray], Vectors]
-    """The vectors of bullets, with at least these rows filled."""
+    likeness_of: Callable[[IntArray], Likeness]
+    """How much bullets resemble each other, if only these rows are asked about."""
     weights: Weights
     diversity_weight: float
 
 
-def picks_of(shortlists: Sequence[Shortlist], ranking: Ranking) -> list[list[Pick]]:
-    """The picks of each shortlist, best first."""
-    found: list[list[Pick]] = [[] for _ in shortlists]
-    for places in _batches(shortlists):
-        picks = _pick_batch([shortlists[place] for place in places], ranking)
-        for place, some in zip(places, picks, strict=True):
-            found[place] = some
-    return found
+def add_picks(
+    picks: Picks,
+    candidates: Sequence[Candidates],
+    keys: Sequence[np.uint64 | None],
+    ranking: Ranking,
+) -> None:
+    """Fill the places that are left with the best candidates of each transaction, best first.
+
+    Draws start from `keys`; where there is none, the expected value takes the place of a draw.
+    """
+    if not any(len(some.rows) for some in candidates):
+        return
+    taken = picks.counts
+    wanted = picks.rows.shape[1] - taken
+    for batch in _batches([len(some.rows) for some in candidates], wanted):
+        which = np.array(batch)
+        some = [candidates[place] for place in batch]
+        rows, parts = _pick_batch(some, wanted[which], [keys[place] for place in batch], picks.rows[which], ranking)
+        turns = np.arange(rows.shape[1])
+        row, turn = np.nonzero(turns < np.minimum(wanted[which], [len(one.rows) for one in some])[:, None])
+        into = which[row], taken[which][row] + turn
+        picks.rows[into], picks.parts[into] = rows[row, turn], parts[row, turn]
 
 
-def _batches(shortlists: Sequence[Shortlist]) -> Iterator[list[int]]:
-    """Shortlists of about the same size, which waste the least room in a table."""
-    sizes = {place: len(one.candidates.rows) for place, one in enumerate(shortlists)}
+def _batches(sizes: Sequence[int], wanted: IntArray) -> Iterator[list[int]]:
+    """Transactions with about as many candidates, which waste the least room in a table."""
     batch: list[int] = []
-    for place in sorted(sizes, key=sizes.__getitem__):
-        if not sizes[place] or not shortlists[place].wanted:
+    for place in sorted(range(len(sizes)), key=sizes.__getitem__):
+        if not sizes[place] or not wanted[place]:
             continue
         if batch and (len(batch) + 1) * sizes[place] > CELLS:
             yield batch
@@ -81,47 +120,65 @@ def _batches(shortlists: Sequence[Shortlist]) -> Iterator[list[int]]:
         yield batch
 
 
-def _pick_batch(batch: Sequence[Shortlist], ranking: Ranking) -> list[list[Pick]]:
+def _pick_batch(
+    batch: Sequence[Candidates],
+    wanted: IntArray,
+    keys: Sequence[np.uint64 | None],
+    before: IntArray,
+    ranking: Ranking,
+) -> tuple[IntArray, FloatArray]:
+    """As many picks for each transaction as any of them wants."""
+    if len(batch) == 1:
+        return _pick_alone(batch[0], int(wanted[0]), keys, before[0][before[0] >= 0], ranking)
     stats = ranking.stats
-    lengths = np.array([len(one.candidates.rows) for one in batch])
+    lengths = np.array([len(one.rows) for one in batch])
     is_candidate: BoolArray = np.arange(lengths.max()) < lengths[:, None]
-    flat = np.concatenate([one.candidates.rows for one in batch])
+    flat = np.concatenate([one.rows for one in batch])
     rows = np.zeros(is_candidate.shape, dtype=np.int64)
     rows[is_candidate] = flat
     relevance, draws = np.zeros(is_candidate.shape), np.zeros(is_candidate.shape)
-    relevance[is_candidate] = np.concatenate([one.candidates.relevance for one in batch])
-    draws[is_candidate] = _draws(batch, flat, lengths, stats)
+    relevance[is_candidate] = np.concatenate([one.relevance for one in batch])
+    draws[is_candidate] = _draws(keys, flat, lengths, stats)
     success = stats.success[rows]
     combined = hybrid(success, relevance, draws, ranking.weights)
-    places_wanted = [min(one.wanted, len(one.candidates.rows)) for one in batch]
-    counts = np.array([len(one.picked) for one in batch])
-    most = max(places_wanted)
-    vectors, before = _vectors(batch, rows, flat, most, ranking)
+    most = int(np.minimum(wanted, lengths).max())
+    before = before[:, : int((before >= 0).sum(axis=1).max(initial=0))]
+    likeness = _likeness(ranking, flat, before[before >= 0], most)
     scores = np.where(is_candidate, combined, -math.inf)
-    places, bonuses = diversity(scores, vectors, most, ranking.diversity_weight, picked=before, counts=counts)
-    parts = (rows, success, relevance, draws, combined)
+    places, bonuses = diversity(scores, rows, likeness, most, ranking.diversity_weight, picked=before)
     each = np.arange(len(batch))[:, None]
-    columns = [part[each, places].tolist() for part in parts]
-    of_each = zip(*columns, bonuses.tolist(), places_wanted, strict=True)
-    return [[Pick(*one) for one in zip(*parts, strict=True)][:wanted] for *parts, wanted in of_each]
+    parts = np.empty((*places.shape, 5))
+    for place, part in enumerate((success, relevance, draws, combined)):
+        parts[:, :, place] = part[each, places]
+    parts[:, :, 4] = bonuses
+    return rows[each, places], parts
 
 
-def _draws(batch: Sequence[Shortlist], rows: IntArray, lengths: IntArray, stats: BulletStats) -> FloatArray:
+def _pick_alone(
+    candidates: Candidates, wanted: int, keys: Sequence[np.uint64 | None], before: IntArray, ranking: Ranking
+) -> tuple[IntArray, FloatArray]:
+    """The picks for one transaction: the same arithmetic, without tables."""
+    stats, rows, relevance = ranking.stats, candidates.rows, candidates.relevance
+    most = min(wanted, len(rows))
+    draws = _draws(keys, rows, np.array([len(rows)]), stats)
+    success = stats.success[rows]
+    combined = hybrid(success, relevance, draws, ranking.weights)
+    likeness = _likeness(ranking, rows, before, most)
+    places, bonuses = diversity_alone(combined, rows, likeness, most, ranking.diversity_weight, picked=before.tolist())
+    parts = np.array([success[places], relevance[places], draws[places], combined[places], bonuses])
+    return rows[places][None, :], parts.T[None, :, :]
+
+
+def _likeness(ranking: Ranking, rows: IntArray, before: IntArray, most: int) -> Likeness:
+    """How much candidates resemble each other and those picked before. A single pick is compared with nothing."""
+    if most == 1 and not len(before):
+        return Likeness(np.empty((0, 0), dtype=np.float32))
+    return ranking.likeness_of(np.concatenate([rows, before]) if len(before) else rows)
+
+
+def _draws(keys: Sequence[np.uint64 | None], rows: IntArray, lengths: IntArray, stats: BulletStats) -> FloatArray:
     shapes = stats.shapes.take(rows)
-    keys = [one.key for one in batch if one.key is not None]
-    if not keys:
+    drawn_from = [key for key in keys if key is not None]
+    if not drawn_from:
         return shapes.expected
-    return beta(stats.keys[rows] ^ np.repeat(np.array(keys, dtype=np.uint64), lengths), shapes)
-
-
-def _vectors(
-    batch: Sequence[Shortlist], rows: IntArray, needed: IntArray, wanted: int, ranking: Ranking
-) -> tuple[Vectors, list[Vectors]]:
-    """The vectors of candidates, and of those picked before; nothing if a single pick differs from nobody."""
-    most = max(len(one.picked) for one in batch)
-    if wanted == 1 and not most:
-        return np.zeros((*rows.shape, 0), dtype=np.float32), []
-    earlier = [[one.picked[place].row if place < len(one.picked) else -1 for one in batch] for place in range(most)]
-    before = np.array(earlier, dtype=np.int64).reshape(most, len(batch))
-    matrix = ranking.matrix_with(np.concatenate([needed, before[before >= 0]]))
-    return matrix[rows], [np.where(some[:, None] >= 0, matrix[some], np.float32(0)) for some in before]
+    return beta(stats.keys[rows] ^ np.repeat(np.array(drawn_from, dtype=np.uint64), lengths), shapes)

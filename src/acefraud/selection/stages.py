@@ -10,14 +10,20 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.arrays import FloatArray, IntArray
+from acefraud.core.arrays import BoolArray, FloatArray, IntArray
 from acefraud.core.bullet import Source
 from acefraud.core.bullet_table import BulletTable
+from acefraud.core.condition_index import Words, packed, unpacked, words_for
 from acefraud.core.transaction import FactValue
 from acefraud.errors import ConfigurationError
 from acefraud.roles.protocols import Vectors
 from acefraud.selection.bullet_stats import good_in_use
+from acefraud.selection.vectors import Likeness
 
+FEW = 8
+"""Fewer transactions are looked at one by one, which is faster then."""
+CELLS = 4_000_000
+"""Pairs of a transaction and a bullet that are looked at together."""
 STAGES = ("contextual", "quality", "semantic", "hybrid", "diversity")
 RELAXATION = 0.8
 NO_ROWS = np.empty(0, dtype=np.int64)
@@ -107,12 +113,68 @@ def quality(request: Request, context: Context, threshold: float) -> Passed:
     return Passed(in_context, good.bit_count(), proven, _rows(good & ~context.proven, len(table)))
 
 
+def passed_by(request: Request, facts: Sequence[Mapping[str, FactValue]], threshold: float) -> list[Passed]:
+    """Stages 1 and 2 for many transactions."""
+    if len(facts) < FEW:
+        return [quality(request, contextual(request, each), threshold) for each in facts]
+    at_once = max(FEW, CELLS // max(1, len(request.table)))
+    parts = [facts[start : start + at_once] for start in range(0, len(facts), at_once)]
+    return [one for part in parts for one in _passed_together(request, part, threshold)]
+
+
+def _passed_together(request: Request, facts: Sequence[Mapping[str, FactValue]], threshold: float) -> list[Passed]:
+    table, node, source = request.table, request.node, request.source
+    index = table.wording.conditions
+    words = words_for(len(table))
+    possible, proven = index.match_all(facts)
+    if request.proven_only:
+        possible &= proven | ~packed([index.conditioned], words)
+    least = (threshold, RELAXATION * threshold)
+    good_enough = [good_in_use(table, node, source, request.base_rate, one).bits for one in least]
+    in_use, strict, relaxed = (
+        possible & packed([bits], words) for bits in (table.in_use(node, source).bits, *good_enough)
+    )
+    good = np.where((_counts(strict) >= request.wanted)[:, None], strict, relaxed)
+    applies = good & proven
+    resembles = np.where((_counts(applies) >= request.wanted)[:, None], np.uint64(0), good & ~proven)
+    in_context, left = _counts(in_use).tolist(), _counts(good).tolist()
+    rows = (_rows_of(unpacked(some, len(table))) for some in (applies, resembles))
+    return [Passed(*one) for one in zip(in_context, left, *rows, strict=True)]
+
+
+def _counts(rows: Words) -> IntArray:
+    counts: IntArray = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
+    return counts
+
+
+def _rows_of(mask: BoolArray) -> list[IntArray]:
+    """The columns that are true in each row."""
+    ends = np.cumsum(mask.sum(axis=1)).tolist()
+    columns = np.nonzero(mask)[1]
+    return [columns[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+
 def semantic_by_proof(rows: IntArray, strength: FloatArray, threshold: float) -> Candidates:
     """Stage 3 for bullets whose condition holds: relevance from the threshold to 1, by how far they move a decision."""
     strength = strength[rows]
     largest = strength.max(initial=0.0)
     share = strength / largest if largest > 0 else np.ones(len(strength))
     return Candidates(rows, threshold + (1 - threshold) * share)
+
+
+def all_semantic_by_proof(each: Sequence[IntArray], strength: FloatArray, threshold: float) -> list[Candidates]:
+    """The same for many transactions."""
+    if len(each) < FEW:
+        return [semantic_by_proof(rows, strength, threshold) for rows in each]
+    lengths = np.array([len(rows) for rows in each])
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    flat = strength[np.concatenate(each)]
+    largest = np.maximum.reduceat(np.append(flat, 0.0), starts[:-1])
+    of_each = np.repeat(np.where(lengths > 0, largest, 0.0), lengths)
+    share = np.divide(flat, of_each, out=np.ones(len(flat)), where=of_each > 0)
+    relevance = threshold + (1 - threshold) * share
+    ends = starts.tolist()
+    return [Candidates(rows, relevance[start:end]) for rows, start, end in zip(each, ends, ends[1:], strict=False)]
 
 
 def semantic_by_cosine(rows: IntArray, matrix: Vectors, query: Vectors, threshold: float) -> Candidates:
@@ -128,28 +190,56 @@ def hybrid(success: FloatArray, relevance: FloatArray, draws: FloatArray, weight
 
 
 def diversity(
-    scores: FloatArray, vectors: Vectors, wanted: int, weight: float, *, picked: Sequence[Vectors], counts: IntArray
+    scores: FloatArray, rows: IntArray, likeness: Likeness, wanted: int, weight: float, *, picked: IntArray
 ) -> tuple[npt.NDArray[np.intp], FloatArray]:
     """Stage 5, for many transactions: each place goes to the best sum of score and difference from those picked.
 
-    `scores` has a row for each transaction and a column for each candidate, `vectors` their vectors. `picked` are the
-    vectors that were picked before, one of each transaction at a time, padded with zeros; `counts` says how many there
-    are. Returns the columns of the picks in order, and the bonus of each.
+    `scores` has a row for each transaction and a column for each candidate, `rows` the candidates themselves. `picked`
+    are those that were picked before, -1 where there is none. Returns the columns of the picks in order, and the bonus
+    of each.
     """
     each = np.arange(len(scores))
     places = np.zeros((len(scores), wanted), dtype=np.intp)
     bonuses = np.zeros((len(scores), wanted))
-    left, likeness = scores.copy(), np.zeros(scores.shape)
-    for before in picked:
-        likeness += np.vecdot(vectors, before[:, None, :])
+    left, alike, bonus = scores.copy(), np.zeros(scores.shape), np.zeros(scores.shape)
+    for before in picked.T:
+        alike += np.where(before[:, None] >= 0, likeness.to_each(np.maximum(before, 0), rows), np.float32(0))
+    counts = (picked >= 0).sum(axis=1)[:, None]
+    others = np.maximum(counts, 1)
     for turn in range(wanted):
-        count = (counts + turn)[:, None]
-        bonus = np.where(count > 0, (1 - likeness / np.maximum(count, 1)) * weight, 0.0)
+        if turn or picked.shape[1]:  # the first of all differs from nobody
+            np.divide(alike, counts + turn if turn else others, out=bonus)
+            np.subtract(1, bonus, out=bonus)
+            bonus *= weight
+            if not turn:
+                bonus[counts[:, 0] == 0] = 0.0
         best = (left + bonus).argmax(axis=1)
         places[:, turn], bonuses[:, turn] = best, bonus[each, best]
-        left[each, best] = -math.inf
         if turn + 1 < wanted:
-            likeness += np.vecdot(vectors, vectors[each, best][:, None, :])
+            left[each, best] = -math.inf
+            alike += likeness.to_each(rows[each, best], rows)
+    return places, bonuses
+
+
+def diversity_alone(
+    scores: FloatArray, rows: IntArray, likeness: Likeness, wanted: int, weight: float, *, picked: Sequence[int]
+) -> tuple[list[int], list[float]]:
+    """The same for one transaction, with the same arithmetic and a third of the calls."""
+    left, alike, bonus = scores.copy(), np.zeros(len(scores)), np.zeros(len(scores))
+    for before in picked:
+        alike += likeness.to_one(before, rows)
+    places, bonuses = [], []
+    for turn in range(wanted):
+        if others := len(picked) + turn:
+            np.divide(alike, others, out=bonus)
+            np.subtract(1, bonus, out=bonus)
+            np.multiply(bonus, weight, out=bonus)
+        best = int((left + bonus).argmax())
+        places.append(best)
+        bonuses.append(float(bonus[best]))
+        if turn + 1 < wanted:
+            left[best] = -math.inf
+            alike += likeness.to_one(int(rows[best]), rows)
     return places, bonuses
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from acefraud.settings.durability import Durability
 from acefraud.settings.model_settings import EMBEDDED, EMBEDDERS, ROLES, ModelSettings
 from acefraud.settings.precedence import DEFAULT_PLAYBOOK, Settings
 
@@ -13,6 +14,7 @@ __all__ = [
     "EMBEDDED",
     "EMBEDDERS",
     "ROLES",
+    "Durability",
     "ModelSettings",
     "Settings",
 ]

@@ -1,4 +1,4 @@
-"""acefraud.toml: which models play which roles, and how they are called."""
+"""acefraud.toml: which models play which roles, how they are called, and what the playbook file survives."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
         "cache": _TEXT,
         "sensitive": _TEXTS,
     },
+    "storage": {"durability": _TEXT},
 }
 """The keys of each section, and the kind of value that each takes."""
 _PRICE = {"input": _NUMBER, "output": _NUMBER}
@@ -39,7 +40,7 @@ class Choice(NamedTuple):
 
 
 Choices = dict[str, Choice]
-"""The choices of one source, by the field of ModelSettings; `models` stands for all roles."""
+"""The choices of one source, by the field of Settings or ModelSettings; `models` stands for all roles."""
 
 
 def read_file(environment: Mapping[str, str]) -> Choices:

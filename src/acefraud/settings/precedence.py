@@ -11,6 +11,7 @@ from typing import Any
 
 from acefraud.errors import ConfigurationError
 from acefraud.settings.config_file import Choice, Choices, read_file
+from acefraud.settings.durability import Durability
 from acefraud.settings.model_settings import (
     DEFAULT,
     EMBEDDED,
@@ -43,6 +44,7 @@ _VARIABLES = {
     "style": "ACEFRAUD_STYLE",
     "fallback": "ACEFRAUD_FALLBACK",
 }
+_DURABILITY = "ACEFRAUD_DURABILITY"
 _VENDOR_BASE_URL = "OPENAI_BASE_URL"
 """The vendor package reads it too; it is needed here because cached replies are stored by server."""
 
@@ -56,6 +58,7 @@ class Settings:
     embedder: str | None = None
     """The embedded embedder that was named, if any."""
     models: ModelSettings = field(default_factory=ModelSettings)
+    durability: Durability = Durability.POWER
 
     @classmethod
     def from_environment(
@@ -70,13 +73,16 @@ class Settings:
         'team.db'
         """
         env = os.environ if environment is None else environment
-        models = resolve(flags or {}, env, read_file(env))
+        file = read_file(env)
+        durability = _durability(env, file.pop("durability", Choice(Durability.POWER, DEFAULT)))
+        models = resolve(flags or {}, env, file)
         embedder = models.embedding if models.embedding in EMBEDDERS else env.get(EMBEDDER_VARIABLE)
         return cls(
             playbook=Path(env.get("ACEFRAUD_PLAYBOOK") or DEFAULT_PLAYBOOK),
             who=env.get("ACEFRAUD_WHO") or _user(),
             embedder=embedder or None,
             models=models,
+            durability=durability,
         )
 
 
@@ -149,6 +155,13 @@ def _cache_path(choice: Choice) -> Path | None:
         return None if path is None or str(path) in ("", "none") else Path(path).expanduser()
     except RuntimeError as problem:  # ~name of an unknown user
         raise ConfigurationError(f"{choice.origin}: {path}: {problem}") from None
+
+
+def _durability(environment: Mapping[str, str], in_file: Choice) -> Durability:
+    named = environment.get(_DURABILITY)
+    if named:
+        return Durability.named(named, _DURABILITY)
+    return Durability.named(in_file.value, f"{in_file.origin}: [storage] durability")
 
 
 def _user() -> str:

@@ -10,6 +10,7 @@ from itertools import islice, takewhile
 from threading import RLock
 
 from acefraud.core.decision import Decision
+from acefraud.core.decision_record import DecisionRecord
 from acefraud.core.events import BULLET_HISTORY_KINDS, DecisionMade, Event, OutcomeHeard
 from acefraud.core.ledger import Entry, KnownCase, RememberedCase, TransactionEvents
 from acefraud.core.playbook import Checkpoint
@@ -28,8 +29,9 @@ class MemoryLedger:
         self._events: list[Event] = []
         self._cases: dict[str, tuple[int, KnownCase]] = {}
         self._cases_seen = 0
-        self._decisions: dict[str, Decision] = {}
-        self._transactions: dict[str, TransactionEvents] = defaultdict(TransactionEvents)
+        self._decisions: dict[str, DecisionRecord] = {}
+        self._decided: dict[str, list[DecisionRecord]] = defaultdict(list)
+        self._heard: dict[str, list[OutcomeHeard]] = defaultdict(list)
         self._rows = MemoryRows()
         self._checkpoint: Checkpoint | None = None
 
@@ -47,10 +49,10 @@ class MemoryLedger:
                 buffer.write_to(self._rows)
             for payload in entry.payloads:
                 if isinstance(payload, DecisionMade):
-                    self._decisions[payload.decision.id] = payload.decision
-                    self._transactions[payload.subject].decisions.append(payload.decision)
+                    self._decisions[payload.record.id] = payload.record
+                    self._decided[payload.subject].append(payload.record)
                 elif isinstance(payload, OutcomeHeard):
-                    self._transactions[payload.subject].outcomes.append(payload)
+                    self._heard[payload.subject].append(payload)
             for known in entry.cases:
                 self._cases_seen += 1
                 self._cases.pop(known.case.transaction.id, None)
@@ -70,12 +72,18 @@ class MemoryLedger:
 
     def decisions(self, decision_ids: Collection[str]) -> dict[str, Decision]:
         """The recorded decisions with these ids."""
-        return {one: self._decisions[one] for one in decision_ids if one in self._decisions}
+        return {one: self._decisions[one].decision for one in decision_ids if one in self._decisions}
+
+    def recorded(self, decision_ids: Collection[str]) -> set[str]:
+        """Which of these decisions are recorded."""
+        return self._decisions.keys() & decision_ids
 
     def transaction_events(self, transaction_ids: Collection[str]) -> dict[str, TransactionEvents]:
         """The decisions on these transactions and their outcomes."""
-        found = {one: self._transactions.get(one, TransactionEvents()) for one in transaction_ids}
-        return {one: TransactionEvents(list(each.decisions), list(each.outcomes)) for one, each in found.items()}
+        return {
+            one: TransactionEvents(list(self._decided.get(one, ())), list(self._heard.get(one, ())))
+            for one in transaction_ids
+        }
 
     def history(self, bullet_id: str) -> list[Event]:
         """The events about a bullet."""

@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar, Unpack
 
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, BulletDetails, NewBullet, Source, Status
 from acefraud.core.condition import Condition
-from acefraud.core.events import Event, EventPayload
+from acefraud.core.events import THE_ENGINE, Event, EventPayload
 from acefraud.core.evidence import Evidence
 from acefraud.core.ledger import Entry, KnownCase, Ledger, Precondition
 from acefraud.core.measured_text import with_measured_text
@@ -27,8 +27,7 @@ from acefraud.storage.unit_of_work import Owner, UnitOfWork, current_owner
 
 Clock = Callable[[], datetime]
 CHECKPOINT_EVERY = 1_000
-THE_ENGINE = "the engine"
-"""The author of automatic changes. No person can use this name."""
+"""Events other than decisions, which change nothing that a checkpoint keeps."""
 
 T = TypeVar("T")
 
@@ -60,7 +59,9 @@ class BulletPlaybook:
         """Held while events are applied and checkpoints are saved. Events are appended to the ledger without it."""
         self._units: dict[Owner, UnitOfWork] = {}
         self._state = PlaybookState(self.ledger.checkpoint())
-        self._saved_at = self._state.seq
+        self._replayed = PlaybookState()
+        """The latest earlier revision that somebody asked for: later ones go on from there."""
+        self._saved_at = self._state.applied
         self.refresh()
 
     # --- reading ---
@@ -75,10 +76,12 @@ class BulletPlaybook:
 
     def snapshot_at(self, revision: int) -> Snapshot:
         """The playbook as it was at an earlier revision, replayed from the ledger."""
-        state = PlaybookState()
-        for event in self.ledger.read(until=revision):
-            state.apply(event)
-        return state.snapshot()
+        with self._lock:
+            if self._replayed.seq > revision:
+                self._replayed = PlaybookState()
+            for event in self.ledger.read(self._replayed.seq, revision, decisions=False):
+                self._replayed.apply(event)
+            return self._replayed.snapshot()
 
     def get_bullet(self, bullet_id: str) -> Bullet | None:
         """The bullet with that id, retired or not; None if there is none."""
@@ -284,9 +287,9 @@ class BulletPlaybook:
             self._save_if_due()
 
     def _save_if_due(self) -> None:
-        if self._state.seq - self._saved_at >= CHECKPOINT_EVERY:
+        if self._state.applied - self._saved_at >= CHECKPOINT_EVERY:
             self.ledger.save_checkpoint(self._state.checkpoint())
-            self._saved_at = self._state.seq
+            self._saved_at = self._state.applied
 
     def close(self) -> None:
         """Close the file."""

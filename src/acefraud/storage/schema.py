@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Boolean, Column, Connection, Index, Integer, LargeBinary, MetaData, Table, Text
+from sqlalchemy import Boolean, Column, Connection, Float, Index, Integer, LargeBinary, MetaData, Table, Text
 
 APPLICATION_ID: Final = 0x41434546
 """Marks our files in the SQLite header: "ACEF" in ASCII."""
 
-NEWEST: Final = "0004"
+NEWEST: Final = "0005"
 """The schema this version writes. It stands here so that opening a current file does not import alembic."""
 
 metadata = MetaData()
@@ -28,6 +28,32 @@ events = Table(
     Column("body", Text, nullable=False),
     Index("events_by_kind_and_subject", "kind", "subject"),
     Index("events_by_key", "key"),
+)
+
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("seq", Integer, primary_key=True),  # numbered together with the events
+    Column("id", Text, nullable=False),
+    Column("transaction_id", Text, nullable=False),
+    Column("at", Integer, nullable=False),  # microseconds since 1970
+    Column("who", Text),  # NULL for the engine
+    Column("why", Text),
+    Column("verdict", Text, nullable=False),
+    Column("probability", Float, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("setup", Integer),  # these two name rows of `common`, or are NULL if the body is the whole decision
+    Column("names", Integer),
+    Column("body", Text, nullable=False),
+    Index("decisions_by_id", "id"),
+    Index("decisions_by_transaction", "transaction_id"),
+)
+
+common = Table(
+    "common",
+    metadata,
+    Column("key", Integer, primary_key=True),
+    Column("body", Text, nullable=False),
 )
 
 cases = Table(

@@ -1,39 +1,61 @@
-"""A ledger in one SQLite file. What `append` has returned survives a crash of the process and a power cut."""
+"""A ledger in one SQLite file. What `append` has returned survives a killed process and, by default, a power cut."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import closing, contextmanager
-from datetime import datetime
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from operator import attrgetter
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final, Self, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import Column, Connection, Engine, Row, Select, bindparam, delete, func, select, update
+from sqlalchemy import Connection, Engine, Row, Select, bindparam, delete, func, select, update
 from sqlalchemy.dialects.sqlite import insert
 
 from acefraud.core.decision import Decision
-from acefraud.core.events import BULLET_HISTORY_KINDS, OUTCOME_KINDS, DecisionMade, Event, EventPayload, OutcomeHeard
+from acefraud.core.decision_record import Common, DecisionRecord
+from acefraud.core.events import (
+    BULLET_HISTORY_KINDS,
+    DECISION_MADE,
+    OUTCOME_KINDS,
+    THE_ENGINE,
+    DecisionMade,
+    Event,
+    OutcomeHeard,
+    WrittenPayload,
+)
 from acefraud.core.ledger import Entry, KnownCase, Precondition, RememberedCase, TransactionEvents
 from acefraud.core.playbook import Checkpoint, CheckpointHeader
 from acefraud.core.row_store import RowStore
-from acefraud.core.timestamps import UNKNOWN, micros_of
+from acefraud.core.timestamps import UNKNOWN, micros_of, time_of
 from acefraud.core.transaction import Case, FactValue
 from acefraud.errors import StoreError
+from acefraud.settings import Durability
 from acefraud.storage.changes import conflict_with
 from acefraud.storage.connection import WAIT_SECONDS, locking, open_engine
 from acefraud.storage.file_errors import translated
 from acefraud.storage.schema import cases as cases_table
-from acefraud.storage.schema import checkpoint_pages, checkpoints, events
+from acefraud.storage.schema import checkpoint_pages, checkpoints, common, events
+from acefraud.storage.schema import decisions as decisions_table
 from acefraud.storage.sqlite_rows import SqliteRows, chunked
 
-_DECISION: Final = "decision_made"
 _EVENTS_PER_QUERY: Final = 1_000
 """Reading in parts keeps no lock open while the caller works, so that SQLite can tidy its log."""
-_LAST_SEQ: Final = f"SELECT coalesce(max(seq), 0) FROM {events.name}"
-_PAYLOAD: Final[TypeAdapter[EventPayload]] = TypeAdapter(EventPayload)
+_LAST_SEQ: Final = (
+    f"SELECT max(coalesce((SELECT max(seq) FROM {events.name}), 0), "
+    f"coalesce((SELECT max(seq) FROM {decisions_table.name}), 0))"
+)
+_PUT_DECISION: Final = f"INSERT INTO {decisions_table.name} VALUES ({', '.join('?' * len(decisions_table.c))})"
+_PUT_COMMON: Final = f"INSERT OR IGNORE INTO {common.name} VALUES (?, ?)"
+_PUT_EVENT: Final = f"INSERT INTO {events.name} VALUES ({', '.join('?' * len(events.c))})"
+_PAYLOAD: Final[TypeAdapter[WrittenPayload]] = TypeAdapter(WrittenPayload)
 _CASE: Final = TypeAdapter(Case)
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 T = TypeVar("T")
 
@@ -46,11 +68,26 @@ class SqliteLedger:
         self.read_only = read_only
         self._engine = engine
         self._writer = locking(engine)
+        self._queue: list[_Waiting] = []
+        self._queueing = Lock()
+        self._committing = Lock()
+        """Held by the thread that writes for all those in the queue."""
+        self._kept: Connection | None = None
+        """The connection of that thread."""
+        self._stored: set[Common] = set()
+        """Pieces that are known to be in the file."""
+        self._read_pieces: dict[int, Common] = {}
         self._closed = False
 
     @classmethod
     def open(
-        cls, path: Path, *, create: bool = True, read_only: bool = False, wait: float = WAIT_SECONDS
+        cls,
+        path: Path,
+        *,
+        create: bool = True,
+        read_only: bool = False,
+        durability: Durability = Durability.POWER,
+        wait: float = WAIT_SECONDS,
     ) -> SqliteLedger:
         """Open a file and migrate it to the newest schema; create it if it is missing, unless told not to.
 
@@ -58,75 +95,161 @@ class SqliteLedger:
         is not a playbook or has a newer schema, StoreError if it cannot be opened.
         """
         with translated(path):
-            engine = open_engine(path, create=create, read_only=read_only, wait=wait)
+            engine = open_engine(path, create=create, read_only=read_only, durability=durability, wait=wait)
         return cls(path, engine, read_only=read_only)
 
     def append(self, entry: Entry) -> list[Event]:
         """Write the events, the cases they bring and the row update: all of it, or nothing."""
-        common = {"at": entry.at.isoformat(), "who": entry.who, "why": entry.why}
-        event_rows = [_event_row(payload) | common for payload in entry.payloads]
-        case_rows = [_case_row(case) for case in entry.cases]
-        with self._writing() as connection:
-            last: int = connection.exec_driver_sql(_LAST_SEQ).scalar_one()
-            for each in entry.preconditions:
-                if last > each.seq:
-                    self._check(each, connection)
-            if event_rows:
-                numbered = [{**row, "seq": seq} for seq, row in enumerate(event_rows, last + 1)]
-                connection.execute(insert(events), numbered)
-            _put_cases(connection, case_rows)
-            if entry.rows is not None:
-                entry.rows(SqliteRows(connection))
-        return entry.events_after(last)
+        waiting = _Waiting(entry, *_rows_of(entry), [_case_row(case) for case in entry.cases])
+        with self._queueing:
+            self._queue.append(waiting)  # whoever commits next writes it too
+        with self._committing:
+            with self._queueing:
+                together, self._queue = self._queue, []
+            if len(together) > 1:
+                with suppress(Exception):  # nothing was written then, and each learns its own fate alone
+                    self._write(together)
+            if not waiting.written:
+                self._write([waiting])
+        return waiting.events
+
+    def _write(self, queue: Sequence[_Waiting]) -> None:
+        """Write all entries of a queue with one commit, or none of them."""
+        with self._writing_entries() as connection:
+            for waiting in queue:
+                last: int = connection.exec_driver_sql(_LAST_SEQ).scalar_one()
+                for each in waiting.entry.preconditions:
+                    if last > each.seq:
+                        self._check(each, connection)
+                _put(connection, _PUT_COMMON, [(one.key, one.body) for one in waiting.pieces - self._stored])
+                for statement, rows in waiting.runs:
+                    _put(connection, statement, [(last + place, *row) for place, row in rows])
+                _put_cases(connection, waiting.case_rows)
+                if waiting.entry.rows is not None:
+                    waiting.entry.rows(SqliteRows(connection))
+                waiting.events = waiting.entry.events_after(last)
+        for waiting in queue:
+            waiting.written = True
+            self._stored |= waiting.pieces
 
     def _check(self, precondition: Precondition, connection: Connection) -> None:
-        query = select(events).where(events.c.seq > precondition.seq, events.c.kind.in_(precondition.kinds))
-        query = query.order_by(events.c.seq).limit(1)
-        parts = [query]
-        if precondition.subjects is not None:
-            parts = [query.where(events.c.subject.in_(some)) for some in chunked(precondition.subjects)]
-        for part in parts:
-            found = connection.execute(part).first()
-            if found is not None:
-                raise conflict_with(self._event(found))
+        since = f"SELECT * FROM {{table}} WHERE seq > {precondition.seq} {{more}} ORDER BY seq LIMIT 1"
+        found: list[Event] = []
+        if written := precondition.kinds - {DECISION_MADE}:
+            query = since.format(table=events.name, more=f"AND kind IN ({_quoted(written)}) {{about}}")
+            found += [self._event(row) for row in _about(connection, query, "subject", precondition.subjects)]
+        if DECISION_MADE in precondition.kinds:
+            query = since.format(table=decisions_table.name, more="{about}")
+            made = _about(connection, query, "transaction_id", precondition.subjects)
+            found += self.decision_events(made, connection)
+        if found:
+            raise conflict_with(found[0])
 
     def last_seq(self) -> int:
         """The number of the last event."""
-        # Every decision asks for it, so this skips SQLAlchemy's connection and its BEGIN.
+        ((last,),) = self._look_up(_LAST_SEQ)
+        return int(last)
+
+    def _look_up(self, query: str, values: Sequence[str] = ()) -> list[tuple[Any, ...]]:
+        """The rows of one query. Every decision asks some, so this skips SQLAlchemy's connection and its BEGIN."""
         self._check_open()
         with translated(self.path), closing(self._engine.raw_connection()) as connection:
             cursor = connection.cursor()
-            cursor.execute(_LAST_SEQ)
-            ((last,),) = cursor.fetchall()
-        return int(last)
+            cursor.execute(query, values)
+            return [tuple(row) for row in cursor.fetchall()]
 
     def read(self, after: int = 0, until: int | None = None, *, decisions: bool = True) -> Iterator[Event]:
         """The events after one number up to and including another; none that are written after the first is read."""
         last = self.last_seq()
         end = last if until is None else min(until, last)
-        wanted = select(events) if decisions else select(events).where(events.c.kind != _DECISION)
         while after < end:
-            part = self._events(wanted.where(events.c.seq > after, events.c.seq <= end).limit(_EVENTS_PER_QUERY))
+            part, after = self._part(after, end, decisions=decisions)
             yield from part
-            after = part[-1].seq if part else end
+
+    def _part(self, after: int, end: int, *, decisions: bool) -> tuple[list[Event], int]:
+        """The next events and the number they reach to."""
+        tables = (events, decisions_table) if decisions else (events,)
+        with self.reading() as connection:
+            rows = [
+                connection.execute(
+                    select(table)
+                    .where(table.c.seq > after, table.c.seq <= end)
+                    .order_by(table.c.seq)
+                    .limit(_EVENTS_PER_QUERY)
+                ).all()
+                for table in tables
+            ]
+            reached = min([end, *(some[-1].seq for some in rows if len(some) == _EVENTS_PER_QUERY)])
+            found = [self._event(row) for row in rows[0]]
+            if decisions:
+                found += self.decision_events(rows[1], connection)
+        return sorted((event for event in found if event.seq <= reached), key=attrgetter("seq")), reached
 
     def decisions(self, decision_ids: Collection[str]) -> dict[str, Decision]:
         """The recorded decisions with these ids."""
-        made = select(events).where(events.c.kind == _DECISION).order_by(events.c.seq)
-        payloads = [self._event(row).payload for row in self._rows_with(made, events.c.key, decision_ids)]
-        return {one.decision.id: one.decision for one in payloads if isinstance(one, DecisionMade)}
+        made = self._decisions_with("id", decision_ids)
+        return {one.record.id: one.record.decision for one in made}
+
+    def recorded(self, decision_ids: Collection[str]) -> set[str]:
+        """Which of these decisions are recorded."""
+        query = f"SELECT id FROM {decisions_table.name} WHERE id IN ({{}})"
+        found = [self._look_up(query.format(_marks(some)), some) for some in chunked(decision_ids)]
+        return {one for part in found for (one,) in part}
 
     def transaction_events(self, transaction_ids: Collection[str]) -> dict[str, TransactionEvents]:
         """The decisions on these transactions and their outcomes."""
         found = {one: TransactionEvents() for one in transaction_ids}
-        query = select(events).where(events.c.kind.in_({_DECISION, *OUTCOME_KINDS})).order_by(events.c.seq)
-        for row in self._rows_with(query, events.c.subject, found):
+        for made in self._decisions_with("transaction_id", found):
+            found[made.subject].records.append(made.record)
+        heard = f"SELECT * FROM {events.name} WHERE kind IN ({_quoted(OUTCOME_KINDS)}) {{about}} ORDER BY seq"
+        with self.reading() as connection:
+            rows = _about(connection, heard, "subject", found)
+        for row in rows:
             payload = self._event(row).payload
-            if isinstance(payload, DecisionMade):
-                found[row.subject].decisions.append(payload.decision)
-            elif isinstance(payload, OutcomeHeard):
-                found[row.subject].outcomes.append(payload)
+            assert isinstance(payload, OutcomeHeard)
+            found[payload.subject].outcomes.append(payload)
         return found
+
+    def _decisions_with(self, column: str, values: Collection[str]) -> list[DecisionMade]:
+        """The decisions in which a column has one of many values, in order."""
+        query = f"SELECT * FROM {decisions_table.name} WHERE true {{about}} ORDER BY seq"
+        with self.reading() as connection:
+            made = self.decision_events(_about(connection, query, column, values), connection)
+        return [event.payload for event in made if isinstance(event.payload, DecisionMade)]
+
+    def decision_events(self, rows: Sequence[Row[Any]], connection: Connection) -> list[Event]:
+        """Rows of decisions as events."""
+        keys = {key for row in rows for key in (row.setup, row.names) if key is not None}
+        pieces = self._pieces(keys, connection)
+        return [
+            Event(
+                row.seq,
+                time_of(row.at) or _EPOCH,
+                THE_ENGINE if row.who is None else row.who,
+                DecisionMade(
+                    DecisionRecord(
+                        row.id,
+                        row.transaction_id,
+                        row.verdict,
+                        row.probability,
+                        row.revision,
+                        row.body,
+                        pieces.get(row.setup),
+                        pieces.get(row.names),
+                    )
+                ),
+                row.why or "",
+            )
+            for row in rows
+        ]
+
+    def _pieces(self, keys: set[int], connection: Connection) -> dict[int, Common]:
+        """The pieces with these keys. Those seen before are not read again: a piece never changes."""
+        missing = keys - self._read_pieces.keys()
+        if missing:
+            found = _about(connection, f"SELECT * FROM {common.name} WHERE true {{about}}", "key", missing)
+            self._read_pieces |= {row.key: Common(row.key, row.body) for row in found}
+        return self._read_pieces
 
     def history(self, bullet_id: str) -> list[Event]:
         """The events about a bullet."""
@@ -136,13 +259,15 @@ class SqliteLedger:
     def remembered(self, limit: int, after: int = 0) -> list[RememberedCase]:
         """The latest remembered cases after a position."""
         query = select(cases_table).where(cases_table.c.seq > after).order_by(cases_table.c.seq.desc())
-        with self._reading() as connection:
+        with self.reading() as connection:
             rows = connection.execute(query.limit(max(0, limit))).all()
         return [_remembered(row) for row in reversed(rows)]
 
     def known_cases(self, transaction_ids: Collection[str]) -> dict[str, KnownCase]:
         """The remembered cases of these transactions."""
-        rows = self._rows_with(select(cases_table), cases_table.c.transaction_id, transaction_ids)
+        query = f"SELECT * FROM {cases_table.name} WHERE true {{about}}"
+        with self.reading() as connection:
+            rows = _about(connection, query, "transaction_id", transaction_ids)
         return {row.transaction_id: KnownCase(self._case(row), _remembered(row).facts, row.reader) for row in rows}
 
     def replace_facts(self, facts: Mapping[str, Mapping[str, FactValue]], reader: str) -> None:
@@ -150,7 +275,7 @@ class SqliteLedger:
         if self.read_only or not facts:
             return
         put = update(cases_table).where(cases_table.c.transaction_id == bindparam("id"))
-        with self._writing() as connection:
+        with self.writing() as connection:
             connection.execute(
                 put.values(facts=bindparam("facts"), reader=reader),
                 [{"id": one, "facts": json.dumps(dict(new))} for one, new in facts.items()],
@@ -159,12 +284,12 @@ class SqliteLedger:
     @contextmanager
     def rows(self) -> Iterator[RowStore]:
         """The row store as it is at one moment, for reading only."""
-        with self._reading() as connection:
+        with self.reading() as connection:
             yield SqliteRows(connection)
 
     def checkpoint(self) -> Checkpoint | None:
         """The saved checkpoint. One of another version is ignored, since the events can be applied again."""
-        with self._reading() as connection:
+        with self.reading() as connection:
             body = connection.execute(select(checkpoints.c.body)).scalar_one_or_none()
             if body is None:
                 return None
@@ -181,7 +306,7 @@ class SqliteLedger:
         if self.read_only:
             return
         header = checkpoint.header.model_dump_json()
-        with self._writing() as connection:
+        with self.writing() as connection:
             kept = connection.execute(select(checkpoints.c.seq)).scalar_one_or_none()
             if kept is None or kept <= checkpoint.header.seq:
                 connection.execute(delete(checkpoint_pages))
@@ -192,7 +317,8 @@ class SqliteLedger:
     def close(self) -> None:
         """Close the file. Closing twice is harmless."""
         self._closed = True
-        with translated(self.path):
+        with self._committing, translated(self.path):
+            self._give_back()
             self._engine.dispose()
 
     def __enter__(self) -> Self:
@@ -202,35 +328,49 @@ class SqliteLedger:
         self.close()
 
     def _events(self, query: Select[Any]) -> list[Event]:
-        with self._reading() as connection:
+        with self.reading() as connection:
             rows = connection.execute(query.order_by(events.c.seq)).all()
         return [self._event(row) for row in rows]
 
-    def _rows_with(self, query: Select[Any], column: Column[str], values: Collection[str]) -> Iterator[Row[Any]]:
-        """The rows in which a column has one of many values, in parts that SQLite accepts."""
-        for some in chunked(values):
-            with self._reading() as connection:
-                rows = connection.execute(query.where(column.in_(some))).all()
-            yield from rows
-
     def _event(self, row: Row[Any]) -> Event:
         payload = _parsed(_PAYLOAD, row.body, f"playbook {self.path}: event {row.seq} cannot be read")
-        return Event(seq=row.seq, at=datetime.fromisoformat(row.at), who=row.who, why=row.why, payload=payload)
+        return Event(row.seq, datetime.fromisoformat(row.at), row.who, payload, row.why)
 
     def _case(self, row: Row[Any]) -> Case:
         return _parsed(_CASE, row.body, f"playbook {self.path}: the case of {row.transaction_id} cannot be read")
 
     @contextmanager
-    def _reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[Connection]:
+        """A connection that sees the file as it is at one moment."""
         self._check_open()
         with translated(self.path), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
-    def _writing(self) -> Iterator[Connection]:
+    def writing(self) -> Iterator[Connection]:
+        """A connection that holds the write lock. What it did is committed at the end, unless an exception ends it."""
         self._check_open()
         with translated(self.path), self._writer.begin() as connection:
             yield connection
+
+    @contextmanager
+    def _writing_entries(self) -> Iterator[Connection]:
+        """The same for the thread that commits. Its connection is kept: fetching one takes longer than a write."""
+        self._check_open()
+        with translated(self.path):
+            if self._kept is None:
+                self._kept = self._writer.connect()
+            try:
+                with self._kept.begin():
+                    yield self._kept
+            except BaseException:
+                self._give_back()
+                raise
+
+    def _give_back(self) -> None:
+        kept, self._kept = self._kept, None
+        if kept is not None:
+            kept.close()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -250,14 +390,78 @@ def _put_cases(connection: Connection, rows: list[dict[str, Any]]) -> None:
     )
 
 
-def _event_row(payload: EventPayload) -> dict[str, Any]:
-    key = None
-    if isinstance(payload, DecisionMade):
-        key = payload.decision.id
-    elif isinstance(payload, OutcomeHeard):
-        key = payload.outcome.key
-    body = _readable(_PAYLOAD, payload.model_dump_json(), f"{payload.kind} of {payload.subject}")
-    return {"kind": payload.kind, "subject": payload.subject, "key": key, "body": body}
+_Run = tuple[str, list[tuple[int, tuple[Any, ...]]]]
+"""A statement and the rows it inserts one after another, each after how many events after the last one it comes."""
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    """An entry that waits to be written, and what became of it."""
+
+    entry: Entry
+    runs: list[_Run]
+    pieces: set[Common]
+    case_rows: list[dict[str, Any]]
+    events: list[Event] = field(default_factory=list)
+    written: bool = False
+
+
+def _rows_of(entry: Entry) -> tuple[list[_Run], set[Common]]:
+    """The rows of events and of decisions in order, and the pieces that the decisions refer to."""
+    at, micros = entry.at.isoformat(), micros_of(entry.at)
+    author = None if entry.who == THE_ENGINE else entry.who, entry.why or None
+    runs: list[_Run] = []
+    pieces: set[Common] = set()
+    for place, payload in enumerate(entry.payloads, 1):
+        row: tuple[Any, ...]
+        if isinstance(payload, DecisionMade):
+            one, statement = payload.record, _PUT_DECISION
+            said = one.verdict, one.probability, one.revision
+            keys = one.setup and one.setup.key, one.names and one.names.key
+            row = one.id, one.transaction_id, micros, *author, *said, *keys, one.body
+            pieces.update(piece for piece in (one.setup, one.names) if piece is not None)
+        else:
+            key, statement = payload.outcome.key if isinstance(payload, OutcomeHeard) else None, _PUT_EVENT
+            row = payload.kind, payload.subject, key, at, entry.who, entry.why, _body(payload)
+        if not runs or runs[-1][0] != statement:
+            runs.append((statement, []))
+        runs[-1][1].append((place, row))
+    return runs, pieces
+
+
+def _body(payload: WrittenPayload) -> str:
+    body = payload.model_dump_json()
+    # Outcomes are made here from values that were checked, and come in thousands.
+    return (
+        body if isinstance(payload, OutcomeHeard) else _readable(_PAYLOAD, body, f"{payload.kind} of {payload.subject}")
+    )
+
+
+def _put(connection: Connection, statement: str, rows: list[tuple[Any, ...]]) -> None:
+    if rows:
+        connection.exec_driver_sql(statement, rows)
+
+
+def _about(connection: Connection, query: str, column: str, values: Collection[Any] | None) -> list[Row[Any]]:
+    """The rows of a query in which a column has one of many values, or any value for None.
+
+    The query is plain SQL, since building one takes longer than running it; `{about}` stands for the values.
+    """
+    if values is None:
+        return list(connection.exec_driver_sql(query.format(about="")).all())
+    found: list[Row[Any]] = []
+    for some in chunked(values):
+        about = f"AND {column} IN ({_marks(some)})"
+        found += connection.exec_driver_sql(query.format(about=about), tuple(some)).all()
+    return found
+
+
+def _marks(values: Sequence[Any]) -> str:
+    return ", ".join("?" * len(values))
+
+
+def _quoted(kinds: Collection[str]) -> str:
+    return ", ".join(f"'{kind}'" for kind in sorted(kinds))
 
 
 def _case_row(known: KnownCase) -> dict[str, Any]:
@@ -267,7 +471,7 @@ def _case_row(known: KnownCase) -> dict[str, Any]:
         "transaction_id": case.transaction.id,
         "is_fraud": case.is_fraud,
         "known_at": case.known_at and case.known_at.isoformat(),
-        "body": _readable(_CASE, case.model_dump_json(), f"case of {case.transaction.id}"),
+        "body": case.model_dump_json(),
         "time": None if time == UNKNOWN else time,
         "has_text": bool(case.transaction.text),
         # Only facts read from a text get a column of their own; the others are in the transaction.

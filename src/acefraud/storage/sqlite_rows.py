@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 from sqlalchemy import Connection, delete
 from sqlalchemy.dialects.sqlite import insert
 
 from acefraud.storage.schema import history
 
-_KEYS_PER_QUERY: Final = 500
-"""SQLite limits how many values one query may name."""
+_KEYS_PER_QUERY: Final = 10_000
+"""SQLite limits how many values one query may name, to 32,766 unless it was built otherwise."""
+
+K = TypeVar("K")
 
 
 class SqliteRows:
@@ -48,7 +50,7 @@ class SqliteRows:
         self._connection.execute(delete(history))
 
 
-def chunked(keys: Iterable[str]) -> Iterator[list[str]]:
+def chunked(keys: Iterable[K]) -> Iterator[list[K]]:
     """The keys in lists short enough for one query."""
     wanted = list(keys)
     for start in range(0, len(wanted), _KEYS_PER_QUERY):

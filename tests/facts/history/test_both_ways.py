@@ -129,7 +129,7 @@ def one_by_one(
         time = row.event.time_us
         hear(clock if time is None else max(clock, time))
         found.append(state.facts(row.event))
-        is_new = time is not None and not state.knows(row.event.id)
+        is_new = time is not None and state._remembered(row.event.id) is None
         state.add(row.event)
         if is_new and time is not None:
             waiting += [row] if row.label is not None else []

@@ -63,7 +63,7 @@ def test_labels_of_unknown_and_forgotten_transactions_and_labels_that_come_too_l
     assert not state.hear("t1", True, 17 * DAY)
     state.add(pay("t3", 17 * 24))
     assert not state.hear("t1", True, HOUR)
-    assert not state.knows("t1")
+    assert state._remembered("t1") is None
 
 
 def test_a_repeated_transaction_has_the_facts_it_had_and_counts_once() -> None:
@@ -165,7 +165,7 @@ def test_a_long_stream_is_the_same_at_once_and_one_by_one_stored_midway(stream: 
     found = []
     for row, event in enumerate(events_of(columns)):
         found.append(state.facts(event))
-        is_new = not state.knows(event.id)
+        is_new = state._remembered(event.id) is None
         state.add(event)
         if is_new and columns.label[row] >= 0:
             known_at = columns.known_at[row]

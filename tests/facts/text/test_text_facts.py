@@ -7,7 +7,7 @@ import pytest
 from acefraud.core.fact_names import NAMED_FACTS
 from acefraud.core.package_data import read_package_toml
 from acefraud.errors import ConfigurationError
-from acefraud.facts.text import categories, fact_patterns, flags, patterns, read_facts
+from acefraud.facts.text import categories, fact_patterns, flags, pattern_needs, patterns, read_facts
 from acefraud.facts.text.document import Document
 
 N = None
@@ -308,7 +308,7 @@ def test_cues_never_keep_a_search_from_finding() -> None:
         (one.pattern, document.text)
         for one in searched
         for document in documents
-        if one.regex.search(document.plain) and not document.may_hold(one)
+        if one.regex.search(document.plain) and not document.survey.may_hold(one)
     ]
     assert len(searched) > 20
     assert missed == []
@@ -322,18 +322,29 @@ def test_every_pattern_is_part_of_the_index() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "cues"),
+    ("pattern", "needs"),
     [
-        (r"(?:card|wallet) (?:was )?(?:added|removed)", {"added", "removed"}),
-        (r"vpn|(?:open )?proxy", {"vpn", "proxy"}),
-        (r"\bno\b|vpn", set()),
-        (r"colou?r(?! blind)s", {"colo"}),
-        ("rated {rating}", {"rated"}),
-        ("{number} in", set(patterns.expand("{count}{count_range}"))),
+        (r"(?:card|wallet) (?:was )?(?:added|removed)", [({"added", "removed"}, 2), ({"card", "wallet"}, 0)]),
+        (r"(?:open )?proxy", [({"proxy"}, 1)]),
+        (r"(?:\bi\b|vpn)", []),
+        (r"colou?r(?! blind)s", [({"colo"}, 0)]),
+        ("rated {rating}", [({"rated"}, 0), (set(patterns.expand("{rating}")), 1)]),
+        ("{number} in", [({"in"}, 2), (set(patterns.expand("{count}{count_range}")), 0)]),
+        (r"paid (?:[a-z]+ ){0,2}?twice", [({"twice"}, 3), ({"paid"}, 0)]),
+        (r"paid [^.]*twice", [({"twice"}, 1_001), ({"paid"}, 0)]),
+        (r"(?:a b, ){1,3}(?:cc-)+dd", [({"cc"}, 9 + 1_000), ({"dd"}, 9 + 1_000)]),
     ],
 )
-def test_cues_are_words_that_a_match_cannot_do_without(pattern: str, cues: set[str]) -> None:
-    assert patterns._cues(patterns._parse(patterns.expand(pattern))) == cues
+def test_needs_are_words_that_a_match_cannot_do_without(pattern: str, needs: list[tuple[set[str], int]]) -> None:
+    (way,) = pattern_needs.parse(patterns.expand(pattern))
+    assert [(set(need.cues), need.signs) for need in pattern_needs.needs_of(way)] == needs
+
+
+def test_alternatives_are_those_of_the_groups_that_make_up_a_pattern() -> None:
+    ways = pattern_needs.parse("(?P<fails>no card|(?:home|own) ip)|(?:vpn|proxy)")
+    assert [pattern_needs.needs_of(way)[0].cues for way in pattern_needs.phrases(ways)] == [
+        {"card"}, {"home", "own"}, {"vpn"}, {"proxy"},
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -346,7 +357,7 @@ def test_cues_are_words_that_a_match_cannot_do_without(pattern: str, cues: set[s
     ],
 )
 def test_openings_are_how_a_match_can_begin(pattern: str, openings: set[str]) -> None:
-    assert {text for text, _ in patterns._openings(patterns._parse(pattern))} == openings
+    assert {text for text, _ in pattern_needs.openings_of(pattern_needs.parse(pattern))} == openings
 
 
 # --- the vocabulary files ----------------------------------------------------------------------------------------

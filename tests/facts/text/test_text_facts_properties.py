@@ -6,15 +6,19 @@ import json
 import math
 import os
 import random
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.facts.text.test_text_facts import CASES
+from tests.facts.text.test_text_facts_phrasings import CASES as PHRASINGS
 from tests.growth import assert_linear
 
 from acefraud.core.fact_names import NAMED_FACTS
-from acefraud.facts.text import TextFacts, read_facts
+from acefraud.datasets.world import WorldOptions, generate
+from acefraud.facts.text import TextFacts, document, patterns, read_facts
 
 _KINDS: dict[str, type] = {"number": float, "flag": bool, "category": str}
 _PIECES = (
@@ -48,6 +52,32 @@ def test_any_text_is_read_without_a_crash_and_with_right_types(text: str) -> Non
 @given(_ANY_TEXT)
 def test_reading_is_a_function_of_the_text(text: str) -> None:
     assert read_facts(text) == read_facts(text)
+
+
+def _survey_of_everything(pieces: list[str]) -> patterns.Survey:
+    """Every pattern may begin at every piece."""
+    places = list(accumulate(map(len, pieces), initial=0))
+    return patterns.Survey(dict.fromkeys(patterns._PATTERNS, places), held=-1)
+
+
+def _read_by_trying_everything(text: str) -> TextFacts:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(document, "survey", _survey_of_everything)
+        return read_facts(text)
+
+
+_WORDS = sorted({word for text, _ in (*CASES, *PHRASINGS) for word in text.split()})
+_WORDY_TEXT = st.lists(st.sampled_from(_WORDS), max_size=40).map(" ".join)
+
+
+@given(_ANY_TEXT | _WORDY_TEXT | st.sampled_from([text for text, _ in (*CASES, *PHRASINGS)]))
+def test_the_index_spares_work_and_changes_nothing(text: str) -> None:
+    assert repr(read_facts(text)) == repr(_read_by_trying_everything(text))
+
+
+def test_the_index_changes_nothing_in_generated_texts() -> None:
+    texts = [case.transaction.text for case in generate(WorldOptions(transactions=15), 31)]
+    assert [text for text in texts if repr(read_facts(text)) != repr(_read_by_trying_everything(text))] == []
 
 
 _LONG = (

@@ -150,10 +150,6 @@ class HistoryState:
         """The newest time that any transaction had."""
         return self._clock().newest
 
-    def knows(self, transaction_id: str) -> bool:
-        """Whether a transaction was added and is not forgotten yet."""
-        return self._remembered(transaction_id) is not None
-
     def hear(self, transaction_id: str, is_fraud: bool, known_at: int) -> bool:
         """The truth of a transaction and when it became known; a later truth replaces it from then on.
 

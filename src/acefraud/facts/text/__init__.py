@@ -12,8 +12,9 @@ Where to add what a text can say:
 Then add an example to ``tests/facts/text/test_text_facts.py`` and raise `READER` in ``facts/extraction.py``, because
 stored facts carry the version of the reader that made them. `acefraud reread` renews those of existing playbooks.
 
-How it works: `document` replaces the figures of a text by markers, `patterns` says which patterns to try where, each
-theme adds statements to the document, and `reader` settles them. May import core.
+How it works: `document` replaces the figures of a text by markers, `patterns` says which patterns to try where
+(`pattern_needs` derives that from each pattern), each theme adds statements to the document, and `reader` settles them.
+May import core.
 """
 
 from .reader import TextFacts, read_facts

@@ -6,7 +6,7 @@ import re
 
 from .document import Document
 from .flags import stance
-from .patterns import TextPattern, search_pattern, text_pattern
+from .patterns import TextPattern, text_pattern
 from .vocabulary import PatternText, read_vocabulary
 
 _TABLES = read_vocabulary("categories", dict[str, dict[str, PatternText]])
@@ -22,7 +22,7 @@ _CATEGORIES: dict[str, tuple[TextPattern, list[str]]] = {
     for fact, table in _TABLES.items()
 }
 # A habit or an earlier event says nothing about this transaction.
-_HABIT = search_pattern(
+_HABIT = text_pattern(
     r"\b(?:usual(?:ly)?|typical(?:ly)?|normal(?:ly)?|mostly|previous(?:ly)?|prior|earlier|past"
     r"|history|used to|regularly|never|online banking)\b"
 )
@@ -46,16 +46,15 @@ def _is_habit(document: Document, start: int, end: int) -> bool:
     # "... and a card is being used" stands on its own, "... groceries and fuel" does not
     if before >= 0 and _OWN_VERB.search(document.plain, before, last):
         first = before
-    return _HABIT.regex.search(document.plain, first, last) is not None
+    return document.may_begin(_HABIT, first, last) and _HABIT.regex.search(document.plain, first, last) is not None
 
 
 def read_categories(document: Document) -> None:
     """What is sold, the channel and the payment method, each from words about this transaction only."""
-    habit = document.may_hold(_HABIT)
     for fact, (pattern, values) in _CATEGORIES.items():
         for match in document.matches(pattern):
             start, end = match.span()
-            if (habit and _is_habit(document, start, end)) or not stance(document, start, end):
+            if _is_habit(document, start, end) or not stance(document, start, end):
                 continue
             index = int((match.lastgroup or "k0")[1:])
             document.add(fact, values[index], start, end, tier=_tier(document, fact, index, match.span()))

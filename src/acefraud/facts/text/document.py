@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from acefraud.core.transaction import FactValue
 
-from .figures import MARKERS, Figure, find_figures
+from .figures import mark_figures
 from .patterns import TextPattern, survey
 
 # Typographic variants become plain characters, one for one, so that positions do not change.
@@ -43,50 +43,29 @@ class Document:
         lowered = self.cased.lower()
         if len(lowered) != len(text):  # a few letters grow when lowered, which would shift every position after them
             lowered = "".join(low if len(low := c.lower()) == 1 else c for c in self.cased)
-        self.figures = find_figures(lowered)
-        self.places: list[int] = []
-        pieces: list[str] = []
-        at = length = 0
-        for figure in self.figures:
-            pieces += (lowered[at : figure.start], MARKERS[figure.kind])
-            length += figure.start - at
-            self.places.append(length)
-            length += 1
-            at = figure.end
-        pieces.append(lowered[at:])
+        pieces, self.figures, self.places = mark_figures(lowered)
         self.plain = "".join(pieces)
         self.taken = [False] * len(self.figures)
         self.statements: list[Statement] = []
         self.doubts: list[tuple[int, int]] = []
-        self._survey = survey(self.plain)
+        self.survey = survey(pieces)
         self._starts = [figure.start for figure in self.figures]
         self._ends = [match.start() for match in _CLAUSE_END.finditer(self.plain)]
 
     def matches(self, pattern: TextPattern) -> list[re.Match[str]]:
         """The matches of a pattern, from left to right and without overlap."""
         found: list[re.Match[str]] = []
-        starts = self._survey.starts.get(pattern)
-        if starts is None:
-            return found
         free = 0
-        starts.sort()
-        for start in starts:
+        for start in self.survey.starts.get(pattern, ()):
             if start >= free and (match := pattern.regex.match(self.plain, start)):
                 free = match.end()
                 found.append(match)
         return found
 
-    def starts(self, pattern: TextPattern) -> list[int]:
-        """Where a pattern may begin, in order. Includes places where it does not match."""
-        return sorted(self._survey.starts.get(pattern, ()))
-
-    def may_begin(self, pattern: TextPattern) -> bool:
-        """Whether there is a place where a pattern may begin."""
-        return pattern in self._survey.starts
-
-    def may_hold(self, pattern: TextPattern) -> bool:
-        """Whether the document holds a cue of a pattern. If not, searching for it is pointless."""
-        return pattern in self._survey.cued
+    def may_begin(self, pattern: TextPattern, start: int, end: int) -> bool:
+        """Whether there is a place between two positions where a pattern may begin."""
+        starts = self.survey.starts.get(pattern, ())
+        return bisect_left(starts, start) < bisect_left(starts, end)
 
     def origin(self, position: int) -> int:
         """The position in the text of a position in the document."""
@@ -132,18 +111,16 @@ class Document:
     def add(self, fact: str, value: FactValue, start: int, end: int, *, tier: int = 0, currency: str = "") -> None:
         """Add a statement, and mark its figures as understood."""
         self.statements.append(Statement(fact, value, start, end, tier, currency))
-        self.take(start, end)
+        self.take(self.figures_in(start, end))
 
-    def take(self, start: int, end: int) -> None:
-        """Mark the figures between two positions as understood."""
-        for index in self.figures_in(start, end):
+    def take(self, inside: range) -> None:
+        """Mark figures as understood, by their indices."""
+        for index in inside:
             self.taken[index] = True
 
-    def free_figures(self, start: int, end: int) -> list[Figure] | None:
-        """The figures between two positions, or None if one of them was already understood."""
-        inside = self.figures_in(start, end)
-        first, last = inside.start, inside.stop
-        return None if True in self.taken[first:last] else self.figures[first:last]
+    def any_taken(self, inside: range) -> bool:
+        """Whether one of these figures was already understood."""
+        return True in self.taken[inside.start : inside.stop]
 
     def add_flag(self, fact: str, value: bool, start: int, end: int) -> None:
         """Add a statement of a flag. Its figures, if any, belong to other facts and stay free."""

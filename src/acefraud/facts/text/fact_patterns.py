@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel
 
 from acefraud.core.transaction import FactValue
 
-from .document import Document
+from .document import Document, Statement
 from .getters import GETTERS, Found, Getter
 from .patterns import TextPattern, search_pattern, text_pattern
 from .vocabulary import PatternText, fill, read_vocabulary
@@ -30,22 +30,24 @@ class FactPattern:
         matches = document.matches(self.pattern)
         if not matches:
             return
-        unless = self.unless.regex if self.unless and document.may_hold(self.unless) else None
+        unless = self.unless.regex if self.unless and document.survey.may_hold(self.unless) else None
         for match in matches:
             start, end = match.span()
-            within = document.free_figures(start, end)
-            if within is None:
+            inside = document.figures_in(start, end)
+            if document.any_taken(inside):
                 continue
             if unless and unless.search(document.plain, document.segment_start(start), end):
                 continue
-            found = Found(match, within)
-            currency = min((figure.currency for figure in found.sums), default="")
+            found = Found(match, document.figures[inside.start : inside.stop])
+            currency = min([figure.currency for figure in found.sums], default="")
+            said = False
             for fact, value in self.facts:
-                said = value(found) if callable(value) else value
-                if said is not None:
-                    document.add(fact, said, start, end, tier=self.tier, currency=currency)
-            if not self.facts:
-                document.take(start, end)
+                stated = value(found) if callable(value) else value
+                if stated is not None:
+                    document.statements.append(Statement(fact, stated, start, end, self.tier, currency))
+                    said = True
+            if said or not self.facts:
+                document.take(inside)
 
 
 def _getter(value: bool | float | str) -> FactValue | Getter:
@@ -87,5 +89,5 @@ def part(name: str) -> str:
 def read_theme(theme: str, document: Document) -> None:
     """Apply the patterns of a theme in their order: an earlier one takes the figures that it understands."""
     for one in THEMES[theme]:
-        if document.may_begin(one.pattern):
+        if one.pattern in document.survey.starts:
             one.read(document)

@@ -33,6 +33,8 @@ class _FigureWords(BaseModel, extra="forbid"):
 FIGURE_WORDS = read_vocabulary("figures", _FigureWords)
 # One private-use character per kind. A document removes such characters from the text first.
 MARKERS = {kind: chr(0xE000 + place) for place, kind in enumerate(FIGURE_WORDS.markers)}
+ALL_MARKERS = f"{MARKERS['money']}-{MARKERS['identifier']}"
+"""The range of the markers, for a set of characters in a pattern."""
 
 
 class Figure(NamedTuple):
@@ -143,6 +145,9 @@ def _counted(kind: str, text: str) -> tuple[float, float] | None:
     return (low, high) if low <= high else None
 
 
+_KINDS: dict[str | None, str] = {f"k{place}": kind for place, (kind, _) in enumerate(FIGURE_WORDS.kinds)}
+
+
 @cache
 def _figure_regex() -> re.Pattern[str]:
     """Every kind of figure. Compiled for the first text, since it takes a while."""
@@ -165,21 +170,37 @@ def _meaning(kind: str, text: str) -> tuple[str, float, float, bool, str]:
     return (kind, *ends, spelled, name) if ends else ("other", 0.0, 0.0, spelled, name)
 
 
-def find_figures(lowered: str) -> list[Figure]:
-    """All figures of a lower-cased text, in order.
+class MarkedText(NamedTuple):
+    """A text with a marker in place of each figure: its pieces, the figures, and where their markers are."""
 
-    >>> [(figure.kind, figure.low) for figure in find_figures("paid $1,250.00 at 3:15 am, account 3 weeks old")]
+    pieces: list[str]
+    figures: list[Figure]
+    places: list[int]
+
+
+def mark_figures(lowered: str) -> MarkedText:
+    """A lower-cased text with all its figures found.
+
+    >>> marked = mark_figures("paid $1,250.00 at 3:15 am, account 3 weeks old")
+    >>> [(figure.kind, figure.low) for figure in marked.figures]
     [('money', 1250.0), ('clock', 3.25), ('duration', 21.0)]
     """
-    figures: list[Figure] = []
+    marked = MarkedText([], [], [])
+    pieces, figures, places = marked
     regex = _figure_regex()
-    at = free = 0
+    at = free = dropped = 0
     for piece in PIECE.findall(lowered):
+        end = at + len(piece)
         if at >= free and _opens(piece) and (match := regex.match(lowered, at)):
             free = match.end()
-            kind, low, high, spelled, currency = _meaning(
-                FIGURE_WORDS.kinds[int((match.lastgroup or "k")[1:])][0], match[0]
-            )
+            kind, low, high, spelled, currency = _meaning(_KINDS[match.lastgroup], match[0])
             figures.append(Figure(kind, low, high, at, free, spelled, currency))
-        at += len(piece)
-    return figures
+            places.append(at - dropped)
+            pieces.append(MARKERS[kind])
+            dropped += free - at - 1
+        if at >= free:
+            pieces.append(piece)
+        elif end > free:  # a figure can end within a piece
+            pieces.append(lowered[free:end])
+        at = end
+    return marked

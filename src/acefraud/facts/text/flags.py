@@ -19,6 +19,7 @@ from .figures import MARKERS
 from .patterns import TextPattern, search_pattern, text_pattern
 from .vocabulary import PatternText, fill, read_vocabulary
 
+_WORD = re.compile(r"\w")
 _DISTANCE = MARKERS["distance"]
 _NEAR_KM = 100.0
 
@@ -63,6 +64,7 @@ class _FlagTables(BaseModel, extra="forbid"):
 
 _TABLES = read_vocabulary("flags", _FlagTables)
 _STANCE = {name: re.compile(fill(pattern, _TABLES.parts)) for name, pattern in _TABLES.stance.items()}
+_NEGATION = text_pattern(fill(_TABLES.stance["negated"], _TABLES.parts))
 _DOUBT_BEFORE = search_pattern(_TABLES.stance["doubt_before"])
 FLAGS: tuple[Flag, ...] = tuple(_TABLES.flag(name) for name in _TABLES.flags)
 
@@ -70,13 +72,16 @@ FLAGS: tuple[Flag, ...] = tuple(_TABLES.flag(name) for name in _TABLES.flags)
 def stance(document: Document, start: int, end: int) -> bool | None:
     """Whether the words around a phrase affirm it (True), deny it (False) or leave it in doubt (None)."""
     clause_start, clause_end = document.clause(start)
-    before = document.plain[max(clause_start, start - 80) : start]
+    first = max(clause_start, start - 80)
+    before = document.plain[first:start]
     after = document.plain[end : min(clause_end + 1, end + 40)]
-    if (document.may_hold(_DOUBT_BEFORE) and _DOUBT_BEFORE.regex.search(before)) or _STANCE["doubt_after"].match(after):
+    doubted_before = document.survey.may_hold(_DOUBT_BEFORE) and _DOUBT_BEFORE.regex.search(before)
+    if doubted_before or _STANCE["doubt_after"].match(after):
         return None
     if _STANCE["not_after"].match(after):
         return False
-    if not _STANCE["no_sign"].search(before):
+    cut_within_word = _WORD.match(document.plain, first - 1) if first else None  # its rest may look like a negation
+    if not cut_within_word and not document.may_begin(_NEGATION, first, start):
         return True
     if _STANCE["no_before"].search(before):
         return False
@@ -92,7 +97,7 @@ def _is_near(document: Document, place: int) -> bool:
 
 
 def _readings(flag: Flag, document: Document) -> Iterator[tuple[bool | None, int, int]]:
-    unless = flag.unless.regex if flag.unless and document.may_hold(flag.unless) else None
+    unless = flag.unless.regex if flag.unless and document.survey.may_hold(flag.unless) else None
     for match in document.matches(flag.pattern):
         start, end = match.span()
         if unless and unless.search(document.plain, *document.segment(start)):
@@ -113,7 +118,7 @@ def read_flags(document: Document) -> None:
     """Every flag with phrases of its own. A doubtful mention counts as not understood."""
     given = [one for one in document.statements if isinstance(one.value, bool)]
     for flag in FLAGS:
-        if not document.may_begin(flag.pattern):
+        if flag.pattern not in document.survey.starts:
             continue
         for said, start, end in _readings(flag, document):
             # "vpn=0" has been read as a key and its value, which the bare word must not contradict

@@ -12,17 +12,17 @@ from acefraud.core.fact_names import NAMED_FACTS
 from acefraud.core.transaction import FactValue
 
 from .document import Document
-from .figures import MARKERS, Figure
+from .figures import ALL_MARKERS, Figure
 from .vocabulary import read_vocabulary
 
-_FIGURES = f"[{MARKERS['money']}-{MARKERS['identifier']}]"
 _PAIR = re.compile(
-    rf"(?<![\w.])([a-z][a-z0-9_-]{{0,40}}(?: [a-z][a-z0-9_-]{{0,20}}){{0,3}})[\"']? ?[=:] ?[\"']?({_FIGURES}"
+    rf"(?<![\w.])([a-z][a-z0-9_-]{{0,40}}(?: [a-z][a-z0-9_-]{{0,20}}){{0,3}})[\"']? ?[=:] ?[\"']?([{ALL_MARKERS}]"
     rf"|[a-z][a-z_-]{{0,20}})"
 )
 _RELATIVE = re.compile(r"(?:[\w-]+ )*?(?:ratio|multiple|factor|times|to|against|versus|vs)\b")
 """A key that compares two things names no sum or count of its own."""
 _NOT_OF_A_KEY = re.compile(r"[^a-z0-9_\"' -]")
+_SEPARATOR = re.compile(r"[=:]")
 _LONGEST_KEY, _LONGEST_VALUE = 110, 25
 """How many characters a pair can have on either side of its separator."""
 
@@ -99,13 +99,16 @@ def _flag(name: str, value: str, figure: Figure | None) -> tuple[str, bool] | No
 def _pairs(text: str) -> Iterator[re.Match[str]]:
     """The pairs of a text from left to right. Each has one separator, so only what is around one is tried."""
     free = 0
-    for sign in _NOT_OF_A_KEY.finditer(text):
-        at = sign.start()
-        match = sign[0] in "=:" and _PAIR.search(text, max(free, at - _LONGEST_KEY), at + _LONGEST_VALUE)
+    for separator in _SEPARATOR.finditer(text):
+        at = separator.start()
+        first = max(free, at - _LONGEST_KEY)
+        for sign in _NOT_OF_A_KEY.finditer(text, first, at):
+            first = sign.end()
+        match = _PAIR.search(text, first, at + _LONGEST_VALUE)
+        free = at + 1
         if match and match.start() < at:
-            free = match.end()
+            free = max(free, match.end())
             yield match
-        free = max(free, at + 1)
 
 
 def read_log_lines(document: Document) -> None:
@@ -127,4 +130,4 @@ def read_log_lines(document: Document) -> None:
         said = _flag(name, match[2], figure)
         if said:
             document.add_flag(*said, start, end)
-            document.take(*match.span(2))
+            document.take(inside)

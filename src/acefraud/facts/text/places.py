@@ -84,7 +84,7 @@ def _compare(document: Document) -> None:
     usual: set[Place] = set()
     spans: list[tuple[int, int]] = []
     free = 0
-    for first in document.starts(_CUE):
+    for first in document.survey.starts.get(_CUE, ()):
         match = _PLACE.match(document.cased, document.origin(first))
         if match is None or match.start() < free:
             continue

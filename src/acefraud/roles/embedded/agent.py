@@ -27,6 +27,8 @@ CLAIMED = 0.5
 """The most that a claimed figure may move a decision, in log-odds. An opinion without a figure moves half of it."""
 MEASURED_FROM = 20
 """Outcomes at or above which a bullet's own record counts as measured."""
+MOST_REASONS = 8192
+"""Bullets that are kept as reasons between decisions."""
 
 
 class EmbeddedAgent:
@@ -34,6 +36,7 @@ class EmbeddedAgent:
 
     model = EMBEDDED
     waits = False
+    adds_up = True
 
     @property
     def without_tier(self) -> EmbeddedAgent:
@@ -58,26 +61,35 @@ def weigh(
     the first ``proven`` bullets are known to apply, their conditions are not checked again.
     """
     calibration = calibration or GENERAL
-    scale, fitted = calibration.knowledge_scale, calibration.points
-    reasons = [
-        _knowledge(point.words, scale * fitted.get(point.line, point.points))
-        for point in (points_for(facts) if scale > 0 else ())
-    ]
-    if calibration.recent is not None:
-        reasons.append(_recent(calibration.recent))
+    reasons = reasons_apart_from_bullets(facts, calibration)
     for place, bullet in enumerate(bullets):
         if fires(bullet, facts) if proven is None else place < proven or bullet.condition is None:
-            reason = _reasons.of(bullet, calibration.base_rate)
+            reason = reason_of(bullet, calibration.base_rate)
             if reason.contribution:
                 reasons.append(reason)
-    reasons.sort(key=lambda reason: (-abs(reason.contribution or 0.0), reason.text))
-    probability = sigmoid(calibration.intercept + sum(reason.contribution or 0.0 for reason in reasons))
+    ordered = largest_first(reasons)
+    probability = sigmoid(calibration.intercept + sum(reason.contribution or 0.0 for reason in ordered))
     return Assessment(
         verdict=Verdict.of(probability >= calibration.threshold),
         probability=probability,
         base=calibration.intercept,
-        reasons=tuple(reasons),
+        reasons=ordered,
     )
+
+
+def reasons_apart_from_bullets(facts: Facts, calibration: Calibration) -> list[Reason]:
+    """What general knowledge and the latest outcomes say of a transaction."""
+    scale, fitted = calibration.knowledge_scale, calibration.points
+    points = points_for(facts) if scale > 0 else ()
+    reasons = [_knowledge(point.words, scale * fitted.get(point.line, point.points)) for point in points]
+    if calibration.recent is not None:
+        reasons.append(_recent(calibration.recent))
+    return reasons
+
+
+def largest_first(reasons: Sequence[Reason]) -> tuple[Reason, ...]:
+    """Reasons by how far they move a decision."""
+    return tuple(sorted(reasons, key=lambda reason: (-abs(reason.contribution or 0.0), reason.text)))
 
 
 def as_bullets(given: Sequence[str | Bullet]) -> tuple[Bullet, ...]:
@@ -103,9 +115,8 @@ def _recent(level: RecentLevel) -> Reason:
 class _Reasons:
     """A cache of bullets as reasons: the same bullets apply to many decisions."""
 
-    def __init__(self, most: int = 8192) -> None:
+    def __init__(self) -> None:
         self._made: dict[int, tuple[Bullet, float, Reason]] = {}
-        self._most = most
 
     def of(self, bullet: Bullet, base_rate: float) -> Reason:
         """A bullet's text, and by how much it moves a decision."""
@@ -113,7 +124,7 @@ class _Reasons:
         if made is None or made[0] is not bullet or made[1] != base_rate:
             weight = weight_of(bullet, base_rate)
             reason = Reason(kind=ReasonKind.BULLET, text=bullet.shown, contribution=weight, bullet_id=bullet.id)
-            if len(self._made) >= self._most:
+            if len(self._made) >= MOST_REASONS:
                 self._made.clear()
             self._made[id(bullet)] = made = bullet, base_rate, reason
         return made[2]
@@ -122,9 +133,19 @@ class _Reasons:
 _reasons = _Reasons()
 
 
+def reason_of(bullet: Bullet, base_rate: float) -> Reason:
+    """A bullet as a reason: its text, and by how much it moves a decision."""
+    return _reasons.of(bullet, base_rate)
+
+
 def weight_of(bullet: Bullet, base_rate: float) -> float:
     """The weight of a bullet in log-odds of fraud: fitted, else measured, else a little for its claim."""
     return float(weights_in(np.array([row_of(bullet, 0)], dtype=ROW), base_rate)[0])
+
+
+def weights_of(bullets: Sequence[Bullet], base_rate: float) -> npt.NDArray[np.float64]:
+    """The same for many bullets."""
+    return weights_in(np.array([row_of(bullet, 0) for bullet in bullets], dtype=ROW), base_rate)
 
 
 def weights_in(columns: Columns, base_rate: float) -> npt.NDArray[np.float64]:

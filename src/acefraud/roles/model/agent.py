@@ -35,6 +35,7 @@ class ModelAgent(ModelRole):
 
     role = Role.AGENT
     waits = True
+    adds_up = False
 
     def __init__(
         self,

@@ -1,0 +1,1 @@
+"""The playbook beside gradient boosting whose settings were searched for."""

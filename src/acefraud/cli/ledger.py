@@ -1,0 +1,217 @@
+"""`acefraud ledger ...`: what is recorded, how much room it takes, and moving old decisions out."""
+
+from __future__ import annotations
+
+import json as jsonlib
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from acefraud.cli import SUMMARIES
+from acefraud.cli.console import line, print_json
+from acefraud.cli.options import JsonOption, PlaybookOption, WhoOption, WhyOption
+from acefraud.cli.workspace import author, existing_ledger, not_recorded
+from acefraud.core.decision import Decision
+from acefraud.core.decision_record import DecisionRecord
+from acefraud.core.events import DecisionMade, Event
+from acefraud.core.transaction import FactValue
+from acefraud.errors import InputError
+from acefraud.storage.contents import FileStatistics, decisions_about, file_statistics, latest_decisions
+
+app = typer.Typer(help=SUMMARIES["ledger"], no_args_is_help=True, add_completion=False)
+
+SHOWN = 5
+
+
+@app.command()
+def show(
+    playbook: PlaybookOption = None,
+    decision: Annotated[str | None, typer.Option("--decision", metavar="ID", help="The decision with this id.")] = None,
+    transaction: Annotated[
+        str | None, typer.Option("--transaction", metavar="ID", help="All decisions on this transaction.")
+    ] = None,
+    last: Annotated[
+        int | None, typer.Option("--last", min=1, help=f"So many of the latest decisions. Default: {SHOWN}.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Print recorded decisions as they are kept, oldest first.
+
+    A compact record has the values of the facts, the picked bullets with their contributions and a digest of all that
+    can be computed again; `acefraud explain` computes it. What many records have in common is kept once and shown with
+    each. With --json every record is one line.
+
+        acefraud ledger show --last 3 --playbook book.db
+    """
+    if sum(given is not None for given in (decision, transaction, last)) > 1:
+        raise InputError("expected one of --decision, --transaction and --last")
+    with existing_ledger(playbook) as ledger:
+        if decision is not None or transaction is not None:
+            found = decisions_about(ledger, decision_id=decision or "", transaction_id=transaction or "")
+        else:
+            found = latest_decisions(ledger, last or SHOWN)
+        if not found and (wanted := decision or transaction):
+            raise not_recorded(f"there is no recorded decision '{wanted}' in this playbook", wanted, ledger)
+    for event in found:
+        assert isinstance(event.payload, DecisionMade)
+        if json:
+            print_json(_as_json(event, event.payload.record))
+            continue
+        decided = event.payload.decision
+        line(f"{decided.id}  {decided.verdict}  {100 * decided.probability:.1f}% fraud", "bold")
+        for name, value in _fields(event, event.payload.record, decided):
+            line(f"{name:>13}  {value}")
+
+
+def _as_json(event: Event, record: DecisionRecord) -> dict[str, Any]:
+    return {
+        "seq": event.seq,
+        "id": record.id,
+        "transaction_id": record.transaction_id,
+        "at": event.at.isoformat(),
+        "who": event.who,
+        "why": event.why,
+        "verdict": record.verdict,
+        "probability": record.probability,
+        "revision": record.revision,
+        "compact": record.setup is not None,
+        "bytes": len(record.body.encode()),
+        "setup": record.setup and jsonlib.loads(record.setup.body),
+        "names": record.names and jsonlib.loads(record.names.body),
+        "facts": record.decision.facts,
+        "body": jsonlib.loads(record.body),
+    }
+
+
+def _fields(event: Event, record: DecisionRecord, decided: Decision) -> Iterator[tuple[str, str]]:
+    """What a record says, name by name."""
+    size = f"{len(record.body.encode()):,} bytes"
+    if record.setup is not None and record.names is not None:
+        shared = f"{len(record.setup.body.encode()):,} and {len(record.names.body.encode()):,}"
+        yield "recorded", f"compact, {size}; setup and names, kept once for all, take {shared}"
+    else:
+        yield "recorded", f"whole, {size}"
+    yield "written", f"{event.at.isoformat(sep=' ', timespec='seconds')} by {event.who}, event {event.seq}"
+    if event.why:
+        yield "why", event.why
+    yield from _decided_on(decided)
+    yield "threshold", f"{decided.threshold:g}, starting at {decided.base:+.4f} in log-odds"
+    if record.setup is not None:
+        for bullet_id, amount in jsonlib.loads(record.body)["picks"]:
+            yield "picked", f"{bullet_id}  {amount:+.4f}"
+    else:
+        for reason in decided.reasons:
+            yield "reason", f"{reason.amount}  {reason.text}  ({reason.bullet_id or reason.kind})"
+    yield "revision", str(record.revision)
+    engine = f"engine {decided.engine}, reader {decided.reader or 'unknown'}, " if record.setup is not None else ""
+    yield "made by", f"{decided.model}, {engine}node {decided.node}, bullets found by {decided.selection.embedder}"
+    if decided.digest:
+        yield "digest", decided.digest
+
+
+def _decided_on(decided: Decision) -> Iterator[tuple[str, str]]:
+    about = decided.transaction
+    yield "transaction", about.id if about.time is None else f"{about.id} of {about.time.isoformat(sep=' ')}"
+    if about.text:
+        yield "text", about.text
+    for entity, value in about.entities.items():
+        yield "entity", f"{entity}={value}"
+    derived = {name: value for name, value in decided.facts.items() if name not in about.facts}
+    if about.facts:
+        yield "facts given", _named(about.facts)
+    if derived:
+        yield "facts derived", _named(derived)
+    for piece in decided.unread:
+        yield "not read", piece
+
+
+def _named(facts: dict[str, FactValue]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in sorted(facts.items()))
+
+
+@app.command()
+def archive(
+    before: Annotated[
+        datetime,
+        typer.Option(
+            "--before",
+            metavar="DATE",
+            formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"],
+            help="Move decisions made before this day, or time, in UTC.",
+        ),
+    ],
+    to: Annotated[Path, typer.Option("--to", metavar="FOLDER", help="Where the Parquet files go.")],
+    playbook: PlaybookOption = None,
+    with_pending: Annotated[
+        bool, typer.Option("--with-pending", help="Include decisions whose outcome has not arrived.")
+    ] = False,
+    who: WhoOption = None,
+    why: WhyOption = "",
+    json: JsonOption = False,
+) -> None:
+    """Move old decisions to Parquet files, while others go on using the playbook.
+
+    Decisions whose outcome has not arrived stay, because a late outcome needs them. Bullets, counters and evidence stay
+    as they are. Each file is on the disk before its decisions are deleted, so that an interruption loses nothing; run
+    the command again to complete it.
+
+        acefraud ledger archive --before 2026-01-01 --to archive --playbook book.db
+    """
+    from acefraud.storage.archive import archive_decisions  # noqa: PLC0415  # polars is slow to import
+
+    with existing_ledger(playbook, read_only=False) as ledger:
+        run = archive_decisions(
+            ledger, before.replace(tzinfo=UTC), to, with_pending=with_pending, who=author(who), why=why
+        )
+    if json:
+        print_json({**asdict(run), "files": [str(file) for file in run.files]})
+        return
+    if run.completed:
+        line(f"{run.completed:,} decisions that an earlier run had archived were deleted")
+    line(f"{run.archived:,} decisions archived" + "".join(f"\n  {file}" for file in run.files))
+    if run.pending:
+        line(f"{run.pending:,} older decisions stay: their outcome has not arrived")
+    if run.shrinks:
+        line(f"{run.bytes_given_back:,} bytes given back to the disk")
+    else:
+        line("The room is free inside the file for what comes next; `acefraud backup` makes a smaller copy")
+
+
+@app.command()
+def stats(playbook: PlaybookOption = None, json: JsonOption = False) -> None:
+    """Show how much a playbook file holds, since when, and how much room it takes.
+
+    acefraud ledger stats --playbook book.db
+    """
+    with existing_ledger(playbook) as ledger:
+        found = file_statistics(ledger)
+    if json:
+        times = {name: time and time.isoformat() for name, time in (("oldest", found.oldest), ("newest", found.newest))}
+        print_json({**asdict(found), **times})
+        return
+    for name, value in _rows(found):
+        line(f"{name:<26}  {value:>14}")
+
+
+def _rows(found: FileStatistics) -> Iterator[tuple[str, str]]:
+    made = found.compact_decisions + found.whole_decisions
+    yield "decisions", f"{made:,}"
+    yield "  compact", f"{found.compact_decisions:,}"
+    yield "  whole", f"{found.whole_decisions:,}"
+    yield "other events", f"{sum(found.events.values()):,}"
+    for kind, count in found.events.items():
+        yield f"  {kind}", f"{count:,}"
+    yield "remembered cases", f"{found.cases:,}"
+    yield "rows of history", f"{found.entity_rows:,}"
+    for name, time in (("oldest", found.oldest), ("newest", found.newest)):
+        yield name, "-" if time is None else time.isoformat(sep=" ", timespec="seconds")
+    yield "bytes", f"{found.file_bytes:,}"
+    for table, size in found.bytes_by_table.items():
+        yield f"  {table}", f"{size:,}"
+    yield "  free", f"{found.free_bytes:,}"
+    yield "shrinks while in use", "yes" if found.shrinks else "no"
+    yield "schema", found.schema or "-"

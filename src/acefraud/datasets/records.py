@@ -1,0 +1,227 @@
+"""JSON objects read one at a time, each as a file with this one row would be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from acefraud.core.construct import construct_unchecked
+from acefraud.core.outcome import Outcome, OutcomeSource
+from acefraud.core.timestamps import UNKNOWN, micros_of, time_of
+from acefraud.core.transaction import FactValue, Transaction
+from acefraud.datasets.assembly import NO_CONTENT, content_id, wrong_id, wrong_text
+from acefraud.datasets.cells import kind_of_cell, read_cell, too_long
+from acefraud.datasets.columns import is_null_word, plain_cell
+from acefraud.datasets.decimal_commas import with_decimal_points
+from acefraud.datasets.files import json_column, read_record
+from acefraud.datasets.labels import LabelReader
+from acefraud.datasets.lists import with_lists_as_facts
+from acefraud.datasets.mapping import SchemaMapping, declared_kind, fact_names, load_mapping
+from acefraud.datasets.rows import LABEL_KEYS, ReportedOutcome, prepare, with_outcome_columns, wrong_source
+from acefraud.datasets.table import FACTS, Table
+from acefraud.datasets.times import ISO, from_iso, read_elapsed, read_time_parts, read_times
+from acefraud.errors import InputError
+from acefraud.facts.time_facts import with_own_time_facts
+
+_MOST_LAYOUTS = 500
+"""Sets of fields for which the guessed mapping is kept."""
+
+Fields = Mapping[str, Any]
+"""The cells of one row by column."""
+
+
+class RecordReader:
+    """Reads transactions and outcomes, one JSON object at a time.
+
+    A whole file shows what its columns hold; one object does not. So what no mapping says is guessed from the first
+    object with the same fields, and kept for those that follow.
+
+    >>> RecordReader().transaction('{"id": 7, "amount": 250, "facts": {"vpn": true}}').facts
+    {'amount': 250.0, 'vpn': True}
+    """
+
+    def __init__(self, *, mapping: Path | None = None, remembered: SchemaMapping | None = None) -> None:
+        """``remembered`` is the mapping that the playbook was trained with."""
+        self._given = None if mapping is None else load_mapping(mapping)
+        self._remembered = remembered
+        self._layouts: dict[tuple[bool, frozenset[str]], SchemaMapping] = {}
+
+    def transaction(self, line: str) -> Transaction:
+        """The transaction in a line. A label is not read and never becomes a fact."""
+        fields, mapping = self._read(line, need_label=False)
+        hidden = (mapping.label, mapping.known_at)
+        fields = {column: cell for column, cell in fields.items() if column not in hidden}
+        facts = fact_names(mapping, fields)
+        name = _id(fields, mapping) if mapping.id in fields else content_id([*fields.values()])
+        one = _transaction(name, fields, mapping, facts)
+        if one is None:
+            raise InputError(NO_CONTENT)
+        return one
+
+    def outcome(self, line: str, number: int) -> ReportedOutcome:
+        """The outcome in a line, with its transaction if the line describes it too."""
+        fields, mapping = self._read(line, need_label=True)
+        mapping, own = with_outcome_columns(mapping, list(fields))
+        for role, what in (("label", "label"), ("id", "transaction_id")):
+            if getattr(mapping, role) not in fields:
+                raise InputError(f"expected a {what}, got the fields {', '.join(fields) or 'of an empty object'}")
+        facts = fact_names(mapping, [column for column in fields if column not in own])
+        transaction_id = _id(fields, mapping)
+        known_at = _time(fields, mapping.known_at, None)
+        is_fraud = _label(fields, mapping)
+        transaction = _transaction(transaction_id, fields, mapping, facts)
+        own_texts = {column: plain_cell(fields[column]) for column in own}
+        source = (own_texts.get("source") or OutcomeSource.LABEL).lower()
+        if problem := wrong_source(source):
+            raise InputError(problem, field="source")
+        outcome = Outcome(
+            transaction_id=transaction_id,
+            is_fraud=is_fraud,
+            source=OutcomeSource(source),
+            id=own_texts.get("outcome_id" if "outcome_id" in own else "id") or "",
+            at=time_of(known_at),
+        )
+        return ReportedOutcome(outcome, number, transaction)
+
+    def _read(self, line: str, *, need_label: bool) -> tuple[Fields, SchemaMapping]:
+        """The fields of a line in plain form, and the mapping completed for them."""
+        given = self._given or self._remembered or SchemaMapping()
+        fields: Fields = read_record(line)
+        if any(isinstance(cell, list) for cell in fields.values()):
+            fields = _row_of(with_lists_as_facts(_table({key: [cell] for key, cell in fields.items()}), given))
+        mapping = self._mapping_for(fields, need_label=need_label)
+        if mapping.decimal == ",":
+            fields = _row_of(with_decimal_points(_typed_table(fields), given))
+        return fields, mapping
+
+    def _mapping_for(self, fields: Fields, *, need_label: bool) -> SchemaMapping:
+        key = need_label, frozenset(map(_guessed_by, fields))
+        if key not in self._layouts:
+            optional = LABEL_KEYS - {"label"} if need_label else LABEL_KEYS
+            if len(self._layouts) >= _MOST_LAYOUTS:
+                self._layouts.pop(next(iter(self._layouts)))
+            _, self._layouts[key] = prepare(
+                _typed_table(fields), self._given, self._remembered, optional=optional, need_label=need_label
+            )
+        return self._layouts[key]
+
+
+def _guessed_by(column: str) -> str:
+    """What a guess looks at: an object's own facts need none, unless their names are dotted."""
+    return FACTS if column.startswith(FACTS) and "." not in column.removeprefix(FACTS) else column
+
+
+def _table(columns: Mapping[str, Any]) -> Table:
+    return Table("line", dict(columns), (1,), typed=True, open_ended=True)
+
+
+def _typed_table(fields: Fields) -> Table:
+    return _table({column: json_column(column, [cell]) for column, cell in fields.items()})
+
+
+def _row_of(table: Table) -> Fields:
+    return {column: cells[0] for column, cells in table.columns.items()}
+
+
+def _id(fields: Fields, mapping: SchemaMapping) -> str:
+    one = plain_cell(fields[mapping.id or ""])
+    if problem := wrong_id(one):
+        raise InputError(problem, field=mapping.id)
+    return one or ""
+
+
+def _label(fields: Fields, mapping: SchemaMapping) -> bool:
+    text = plain_cell(fields[mapping.label or ""])
+    if text is None or is_null_word(text):
+        raise InputError("there is no label yet", field=mapping.label)
+    reader = LabelReader(mapping.fraud_values, mapping.legit_values)
+    is_fraud = reader(text)
+    if is_fraud is None:
+        raise InputError(reader.expected(text), field=mapping.label)
+    return is_fraud
+
+
+def _transaction(
+    transaction_id: str, fields: Fields, mapping: SchemaMapping, names: Mapping[str, str]
+) -> Transaction | None:
+    """The transaction that a row describes, its facts named by ``names``; None if it has neither a fact nor a text."""
+    time = _time(fields, mapping.time, mapping.time_format)
+    if (parts := mapping.time_parts) and parts.are_in(fields):
+        times, wrong = read_time_parts({column: [cell] for column, cell in fields.items()}, parts)
+        _raise_first((column, message) for column, cells in wrong for _, message in cells)
+        time = int(times[0])
+    text = fields.get(mapping.text or "")
+    if problem := wrong_text(text):
+        raise InputError(problem, field=mapping.text)
+    facts = {**_facts(fields, mapping, names), **_elapsed(fields, mapping)}
+    entities = _entities(fields, mapping, names)
+    if not facts and not (text or "").strip():
+        return None
+    made = with_own_time_facts(
+        construct_unchecked(  # every cell has been checked
+            Transaction, id=transaction_id, time=time_of(time), facts=facts, text=text or "", entities=entities
+        ),
+        mapping.time_facts or (),
+    )
+    return made.model_copy(update={"facts": dict(sorted(made.facts.items()))})
+
+
+def _time(fields: Fields, column: str | None, time_format: str | None) -> int:
+    text = plain_cell(fields.get(column or ""))
+    if text is None:
+        return UNKNOWN
+    if time_format in (None, ISO) and (found := from_iso(text)) is not None:
+        return micros_of(found)
+    times = read_times([text], time_format)
+    _raise_first((column, message) for _, message in times.bad)
+    return int(times.values[0])
+
+
+def _facts(fields: Fields, mapping: SchemaMapping, names: Mapping[str, str]) -> dict[str, FactValue]:
+    facts: dict[str, FactValue] = {}
+    for column, fact in names.items():
+        cell = fields[column]
+        if cell is None:
+            continue
+        try:
+            value = read_cell(cell, declared_kind(mapping, column) or kind_of_cell(cell, fact))
+        except ValueError as unfit:
+            raise InputError(str(unfit), field=column) from None
+        if problem := too_long(value):
+            raise InputError(problem, field=column)
+        if value is not None:
+            facts[fact] = value
+    return facts
+
+
+def _elapsed(fields: Fields, mapping: SchemaMapping) -> dict[str, FactValue]:
+    if not (mapping.elapsed or mapping.days_between):
+        return {}
+    facts: dict[str, FactValue] = {}
+    for fact, elapsed, read in read_elapsed({column: [cell] for column, cell in fields.items()}, mapping):
+        _raise_first((column, message) for column, times in read.items() for _, message in times.bad)
+        if elapsed[0] == elapsed[0]:  # not NaN
+            facts[fact] = float(elapsed[0])
+    return facts
+
+
+def _entities(fields: Fields, mapping: SchemaMapping, facts: Mapping[str, str]) -> dict[str, str]:
+    """Who and what took part; as in a file, also places and categories that are no facts."""
+    history = mapping.history
+    if history is None or not history.entities:
+        return {}
+    found: dict[str, str] = {}
+    for _, column in history.named_columns():
+        text = plain_cell(fields.get(column))
+        if text is None or (column in facts and column not in history.entities):
+            continue
+        if problem := too_long(text):
+            raise InputError(problem, field=column)
+        found[column] = text
+    return found
+
+
+def _raise_first(problems: Iterator[tuple[str | None, str]]) -> None:
+    for column, message in problems:
+        raise InputError(message, field=column)

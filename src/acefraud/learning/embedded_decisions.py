@@ -1,0 +1,218 @@
+"""Decisions of the embedded engine in columns. Reasons and traces are built for those that are looked at."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from operator import eq
+from typing import overload
+
+import numpy as np
+
+from acefraud.core.arrays import FloatArray
+from acefraud.core.calibration import Calibration, sigmoid
+from acefraud.core.construct import construct_unchecked
+from acefraud.core.decision import Decision, ProbabilityFrom, Reason
+from acefraud.core.decision_record import FORMAT, Common, DecisionRecord, compact_record
+from acefraud.core.playbook import Snapshot
+from acefraud.core.transaction import Transaction, Verdict
+from acefraud.facts.extraction import READER, KnownFacts
+from acefraud.learning.options import LearnerOptions
+from acefraud.roles.embedded.agent import largest_first, reason_of, reasons_apart_from_bullets
+from acefraud.rules.scorecard import GENERAL
+from acefraud.selection.draws import Keys
+from acefraud.selection.hybrid import HybridSelector, Selections
+from acefraud.settings import EMBEDDED
+
+_DIGESTED = np.dtype([("bullet", "<u8"), ("text", "<u8"), ("contribution", "<f8"), ("parts", "<f8", 5)])
+ENGINE = "1"
+"""The version of the arithmetic from facts to a probability, selection included. Raise it when the same transaction on
+the same revision could come out differently: recorded decisions of another version are not computed again."""
+
+
+def decide_embedded(
+    transactions: Sequence[Transaction],
+    known: Sequence[KnownFacts],
+    snapshot: Snapshot,
+    selector: HybridSelector,
+    options: LearnerOptions,
+) -> EmbeddedDecisions:
+    """Decide transactions with known facts. Each decision is the same alone as among others."""
+    chosen = selector.select_many(
+        transactions,
+        [one.facts for one in known],
+        snapshot,
+        node=options.node,
+        n_bullets=options.n_bullets,
+        proven_only=True,
+    )
+    calibration = snapshot.calibration(options.node) or GENERAL.model_copy(update={"threshold": options.threshold})
+    apart = [reasons_apart_from_bullets(one.facts, calibration) for one in known]
+    contributions, texts = _bullet_columns(chosen, calibration)
+    margins = np.zeros(len(known))
+    for column in contributions.T:  # one after another, so that the sum does not depend on how many are wanted
+        margins += column
+    totals = [
+        calibration.intercept + sum((reason.contribution or 0.0 for reason in others), start=margin)
+        for others, margin in zip(apart, margins.tolist(), strict=True)
+    ]
+    return EmbeddedDecisions(
+        transactions=transactions,
+        known=known,
+        chosen=chosen,
+        calibration=calibration,
+        apart=apart,
+        contributions=contributions,
+        texts=texts,
+        probabilities=[sigmoid(total) for total in totals],
+        node=options.node,
+    )
+
+
+def _bullet_columns(chosen: Selections, calibration: Calibration) -> tuple[FloatArray, Keys]:
+    """What each pick contributes, 0 after the last, and a number for the text of its reason."""
+    rows = chosen.picks.rows
+    flat = rows.ravel().tolist()
+    known: dict[int, tuple[float, int]] = {-1: (0.0, 0)}
+    for row in set(flat) - {-1}:
+        reason = reason_of(chosen.table.bullets[row], calibration.base_rate)
+        known[row] = reason.contribution or 0.0, _number_for(reason.text)
+    contributions = np.array([known[row][0] for row in flat]).reshape(rows.shape)
+    return contributions, np.array([known[row][1] for row in flat], dtype=np.uint64).reshape(rows.shape)
+
+
+@lru_cache(maxsize=8192)
+def _number_for(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EmbeddedDecisions(Sequence[Decision]):
+    """The decisions on many transactions with one revision of the playbook."""
+
+    transactions: Sequence[Transaction]
+    known: Sequence[KnownFacts]
+    chosen: Selections
+    calibration: Calibration
+    apart: Sequence[Sequence[Reason]]
+    """The reasons of each that are not bullets."""
+    contributions: FloatArray
+    """What each pick adds to the log-odds, in a row for each decision."""
+    texts: Keys
+    """Numbers that stand for the texts of these reasons."""
+    probabilities: Sequence[float]
+    node: str
+
+    def __len__(self) -> int:
+        return len(self.transactions)
+
+    @overload
+    def __getitem__(self, index: int) -> Decision: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Decision]: ...
+
+    def __getitem__(self, index: int | slice) -> Decision | list[Decision]:
+        if isinstance(index, slice):
+            return [self._at(place) for place in range(len(self))[index]]
+        return self._at(range(len(self))[index])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(eq, self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} decisions on revision {self.chosen.setup.revision}>"
+
+    @cached_property
+    def records(self) -> list[DecisionRecord]:
+        """What the ledger keeps of them."""
+        setup, bullets = self._setup, self.chosen.table.bullets
+        frame = {"threshold": self.calibration.threshold, "base": self.calibration.intercept}
+        rows, contributions = self.chosen.picks.rows.tolist(), self.contributions.tolist()
+        return [
+            compact_record(
+                transaction,
+                known.facts,
+                known.unread,
+                setup=setup,
+                revision=self.chosen.setup.revision,
+                verdict=self._verdict(place),
+                probability=self.probabilities[place],
+                result={
+                    "picks": [(bullets[row].id, what) for row, what in zip(picks, amounts, strict=True) if row >= 0],
+                    **frame,
+                    "digest": digest,
+                },
+            )
+            for place, (transaction, known, picks, amounts, digest) in enumerate(
+                zip(self.transactions, self.known, rows, contributions, self._digests, strict=True)
+            )
+        ]
+
+    @property
+    def _setup(self) -> Common:
+        common = self.chosen.setup
+        return Common.of(
+            {
+                "format": FORMAT,
+                "engine": ENGINE,
+                "reader": READER,
+                "node": self.node,
+                "seed": common.seed,
+                "embedder": common.embedder,
+                "settings": common.settings,
+            }
+        )
+
+    @cached_property
+    def _digests(self) -> list[str]:
+        """A digest of all that a record leaves out: the counts of the stages, every score and draw, and all reasons."""
+        picks, counts = self.chosen.picks, self.chosen.picks.counts.tolist()
+        columns = np.zeros(picks.rows.shape, dtype=_DIGESTED)
+        columns["bullet"] = self.chosen.table.columns["key"][picks.rows] if len(self.chosen.table) else 0
+        columns["text"], columns["contribution"], columns["parts"] = self.texts, self.contributions, picks.parts
+        frame = struct.pack("<2d", self.calibration.threshold, self.calibration.intercept)
+        digests = []
+        for place, others in enumerate(self.apart):
+            told = [struct.pack("<Qd", _number_for(one.text), one.contribution or 0.0) for one in others]
+            left = struct.pack("<5q", *self.chosen.left[place])
+            parts = (left, columns[place, : counts[place]].tobytes(), *told, frame)
+            digests.append(hashlib.blake2b(b"".join(parts), digest_size=8).hexdigest())
+        return digests
+
+    def _at(self, place: int) -> Decision:
+        record, picked, known = self.records[place], self.chosen[place], self.known[place]
+        of_bullets = [reason_of(bullet, self.calibration.base_rate) for bullet in picked.bullets]
+        return construct_unchecked(
+            Decision,
+            id=record.id,
+            transaction=self.transactions[place],
+            node=self.node,
+            verdict=self._verdict(place),
+            probability=self.probabilities[place],
+            threshold=self.calibration.threshold,
+            base=self.calibration.intercept,
+            reasons=largest_first([*self.apart[place], *(reason for reason in of_bullets if reason.contribution)]),
+            facts=known.facts,
+            unread=known.unread,
+            reader=READER,
+            revision=picked.trace.revision,
+            selection=picked.trace,
+            model=EMBEDDED,
+            probability_from=ProbabilityFrom.FITTED,
+            odds=None,
+            prompt="",
+            usage=None,
+            fallback="",
+            selection_fallback="",
+            engine=ENGINE,
+            digest=self._digests[place],
+        )
+
+    def _verdict(self, place: int) -> Verdict:
+        return Verdict.of(self.probabilities[place] >= self.calibration.threshold)
