@@ -10,6 +10,7 @@ from acefraud.errors import AcefraudError
 from benchmarks.book_size import bullets
 from benchmarks.change import change
 from benchmarks.footprint import footprint
+from benchmarks.growth import growth
 from benchmarks.hearing import hearing
 from benchmarks.ledger import ledger
 from benchmarks.quality.command import quality
@@ -18,6 +19,7 @@ from benchmarks.speed.command import speed
 from benchmarks.stream import stream
 from benchmarks.train import train
 from benchmarks.tuned.command import tuned
+from benchmarks.writers import writers
 
 app = typer.Typer(
     name="benchmarks",
@@ -35,6 +37,8 @@ app.command()(train)
 app.command()(hearing)
 app.command()(stream)
 app.command()(ledger)
+app.command()(writers)
+app.command()(growth)
 app.command()(footprint)
 app.command()(bullets)
 app.command()(small)

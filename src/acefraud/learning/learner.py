@@ -18,7 +18,7 @@ from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.curation.curator import Curator
-from acefraud.errors import CannotExplain, ConfigurationError, InputError
+from acefraud.errors import CannotExplain, ConfigurationError, InputError, StoreConflict
 from acefraud.facts.extraction import KnownFacts
 from acefraud.facts.time_facts import with_own_time_facts, with_time_facts
 from acefraud.learning.apply_review import refit
@@ -133,7 +133,7 @@ class Learner:
 
         Raises StoreConflict if somebody else decides one of the transactions at the same time.
         """
-        seen = self.playbook.ledger.last_seq()
+        seen = self.playbook.seq
         known = self.playbook.ledger.recorded([record.id for record in records])
         fresh = {
             record.id: (record, transaction)
@@ -145,11 +145,15 @@ class Learner:
             update = None
             if memory and drafted:
                 update = drafted.change if len(new) == len(transactions) else memory.adding(new)
-            self.playbook.record(
-                [DecisionMade(record) for record, _ in fresh.values()],
-                preconditions=[Precondition.no_decisions_since(seen, {one.id for one in new})],
-                rows=update,
-            )
+            try:
+                self.playbook.record(
+                    [DecisionMade(record) for record, _ in fresh.values()],
+                    preconditions=[Precondition.no_decisions_since(seen, {one.id for one in new})],
+                    rows=update,
+                )
+            except StoreConflict:
+                self.playbook.refresh()  # so that the next attempt starts after what it met
+                raise
         return known
 
     def score_all(self, transactions: Iterable[Transaction], *, every_bullet: bool = False) -> Scores:
