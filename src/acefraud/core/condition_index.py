@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import accumulate
+from itertools import accumulate, repeat
 from operator import or_
 from typing import Any, Final
 
@@ -26,7 +26,9 @@ from acefraud.core.transaction import FactValue
 
 Words = npt.NDArray[np.uint64]
 
-_MOST_PLANS = 1024
+FEW: Final = 8
+"""Fewer transactions are looked at one by one, which is faster then."""
+_MOST_PLANS: Final = 1024
 _WORD: Final = np.dtype("<u8")
 
 _Placed = tuple[int, Test]
@@ -95,6 +97,21 @@ class ConditionIndex:
             passed = packed([self._all], words) & ~table.fails([facts[place] for place in places])
             possible[places], proven[places] = passed, passed & packed([plan.closed], words)
         return possible, proven
+
+    def proven_rows(self, facts: Sequence[Mapping[str, FactValue]], within: int) -> list[list[int]]:
+        """The rows of a bit set whose condition is true, in order, for each of many transactions.
+
+        >>> index = ConditionIndex([Condition.parse("amount > 5"), None, Condition.parse("vpn is true")])
+        >>> index.proven_rows([{"amount": 7.0}, {"amount": 7.0, "vpn": True}], within=0b101)
+        [[0], [0, 2]]
+        """
+        if len(facts) < FEW:
+            return [rows_in(self.match(each)[1] & within) for each in facts]
+        proven = self.match_all(facts)[1] & packed([within], words_for(self._count))
+        flags = unpacked(proven, self._count)
+        ends = np.cumsum(flags.sum(axis=1)).tolist()
+        rows = np.nonzero(flags)[1].tolist()
+        return [rows[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
     def _plan(self, shape: tuple[object, ...], facts: Mapping[str, FactValue]) -> _Plan:
         """The lookups for facts of these names and types, kept because the transactions of a stream are alike."""
@@ -205,12 +222,13 @@ class _PlanTable:
         )
 
     def fails(self, facts: Sequence[Mapping[str, FactValue]]) -> Words:
-        """The rows that fail for each transaction."""
+        """The rows that fail for each transaction. All have the same facts in the same order."""
         found = np.repeat(self.always, len(facts), axis=0)
+        columns = dict(zip(facts[0], zip(*(each.values() for each in facts), strict=True), strict=True))
         for name, cuts, rows in self.numbers:
-            found |= rows[np.searchsorted(cuts, [each[name] for each in facts], side="right")]
+            found |= rows[np.searchsorted(cuts, columns[name], side="right")]
         for name, places, rows in self.others:
-            found |= rows[[places.get(each[name], len(places)) for each in facts]]
+            found |= rows[list(map(places.get, columns[name], repeat(len(places))))]
         return found
 
 

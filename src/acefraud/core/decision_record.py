@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 from pydantic_core import to_json
@@ -44,8 +44,7 @@ class Common:
         return cls(int.from_bytes(digest, "big", signed=True), body.decode())
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionRecord:
+class DecisionRecord(NamedTuple):
     """A recorded decision. `decision` reads it."""
 
     id: str
@@ -165,7 +164,8 @@ def compact_record(
         content["entities"] = list(transaction.entities.values())
     if unread:
         content["unread"] = unread
-    body = to_json({**content, **result})
+    content.update(result)
+    body = to_json(content)
     about = f"{transaction.id}\x00{revision}\x00{setup.key}\x00{names.key}\x00".encode()
     made_id = "d-" + hashlib.blake2b(about + body, digest_size=8).hexdigest()
     return DecisionRecord(made_id, transaction.id, str(verdict), probability, revision, body.decode(), setup, names)

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import add
 
 from acefraud.core.bullet_table import BulletTable
-from acefraud.core.condition_index import rows_in
 from acefraud.core.construct import construct_unchecked
 from acefraud.core.decision import Decision
 from acefraud.core.events import Credit, OutcomeHeard
@@ -81,23 +81,25 @@ def credit_outcomes(
     """
     known = {one: [event for event in events if event.node == node] for one, events in before.items()}
     credited = []
-    for judged in outcomes:
+    for judged, fired in zip(outcomes, _fired(snapshot.table, outcomes), strict=True):
         past = known.setdefault(judged.outcome.transaction_id, [])
-        one = _credited(judged, past, snapshot.table, node)
+        one = _credited(judged, past, fired, snapshot.table, node)
         if one.event is not None:
             past.append(one.event)
         credited.append(one)
     return credited
 
 
-def _credited(judged: JudgedOutcome, before: Sequence[OutcomeHeard], table: BulletTable, node: str) -> CreditedOutcome:
+def _credited(
+    judged: JudgedOutcome, before: Sequence[OutcomeHeard], fired: Sequence[str], table: BulletTable, node: str
+) -> CreditedOutcome:
     if _is_known(judged, before):
         return CreditedOutcome(judged, None, already_known=True)
     truths = [event for event in before if event.outcome.source is not OutcomeSource.JUDGE]
     known = before if judged.is_opinion else truths
     first_of_a_decision = judged.decision is not None and bool(known) and known[-1].decision_id is None
     news = not known or known[-1].outcome.is_fraud != judged.outcome.is_fraud or first_of_a_decision
-    credits = _credits_for(judged, table) if news else []
+    credits = _credits_for(judged, fired, table) if news else []
     if news and truths:  # bullets learnt since the first truth have no part in a revision
         then = {credit.bullet_id for credit in truths[0].credits}
         credits = [credit for credit in credits if credit.bullet_id in then or credit.selected]
@@ -128,26 +130,38 @@ def _is_known(judged: JudgedOutcome, before: Sequence[OutcomeHeard]) -> bool:
     return same and (latest.decision_id is not None or judged.decision is None)
 
 
-def _credits_for(judged: JudgedOutcome, table: BulletTable) -> list[Credit]:
+def _credits_for(judged: JudgedOutcome, fired: Sequence[str], table: BulletTable) -> list[Credit]:
     """Helpful or harmful for each bullet that was used, and the own record of each that fired."""
     if judged.transaction is None:
         return []
     decision, right, fraud = judged.decision, judged.judgement.is_correct, int(judged.outcome.is_fraud)
     used = set(decision.cited) if decision and right is not None else set()
-    fired = [] if judged.is_opinion else _fired(table, judged.facts, decision.node if decision else None)
     use = int(right is True), int(right is False), 1
-    credits = [Credit(one, *(use if one in used else (0, 0, 0)), fired=1, fired_frauds=fraud) for one in fired]
+    credits = [_credit(one, *use, 1, fraud) if one in used else _credit(one, 0, 0, 0, 1, fraud) for one in fired]
     unproven = [one for one in used.difference(fired) if one in table]
-    return credits + [Credit(one, *use) for one in sorted(unproven, key=table.row)]
+    return credits + [_credit(one, *use) for one in sorted(unproven, key=table.row)]
 
 
-def _fired(table: BulletTable, facts: Mapping[str, FactValue], node: str | None) -> list[str]:
-    """The bullets in use whose condition holds, selected or not; of one node, or of all nodes; in their order."""
-    conditions = table.wording.conditions
-    if not conditions.conditioned:
-        return []
-    in_use = table.not_retired() if node is None else table.in_use(table.node(node))
-    return [table.bullets[row].id for row in rows_in(conditions.match(facts)[1] & in_use.bits)]
+_credit = lru_cache(maxsize=65_536)(Credit)
+"""The same few credits come up with every outcome."""
+
+
+def _fired(table: BulletTable, outcomes: Sequence[JudgedOutcome]) -> list[list[str]]:
+    """For each outcome the bullets in use whose condition holds, selected or not, in their order.
+
+    They are those of the node that decided, or of all nodes; none for an opinion.
+    """
+    fired: list[list[str]] = [[] for _ in outcomes]
+    nodes: dict[str | None, list[int]] = {}
+    for place, judged in enumerate(outcomes):
+        if judged.transaction is not None and not judged.is_opinion:
+            nodes.setdefault(judged.decision.node if judged.decision else None, []).append(place)
+    for node, places in nodes.items():
+        in_use = table.not_retired() if node is None else table.in_use(table.node(node))
+        rows = table.wording.conditions.proven_rows([outcomes[place].facts for place in places], in_use.bits)
+        for place, some in zip(places, rows, strict=True):
+            fired[place] = [table.bullets[row].id for row in some]
+    return fired
 
 
 def _reversals(before: Sequence[OutcomeHeard]) -> list[Credit]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from acefraud.core.bullet import Bullet, Source, Status
 from acefraud.core.calibration import log_odds, sigmoid
@@ -76,15 +77,20 @@ def demotion_of(
     low, high = recent.interval
     change = _change_elsewhere(bullet.evidence, base_rate, recent, among)
     learnt_low, learnt_high = (_moved(share, change) for share in bullet.evidence.interval)
-    words = f"of the latest {among:,} outcomes: {record_in_words(recent)}"
     if enough and ((high < base_rate) if declines else (low > base_rate)):
-        return StatusMove(Status.RETIRED, f"{words}, against {bullet.argues} at {percent(base_rate)} overall")
+        overall = f"against {bullet.argues} at {percent(base_rate)} overall"
+        return StatusMove(Status.RETIRED, f"{_in_words(recent, among)}, {overall}")
     ended = _ended(bullet.argues, bullet.evidence, recent, among, limit=limit, change=change)
     if ended is not None or not enough or bullet.status is Status.CANDIDATE:
         return ended
     if (high < learnt_low) if declines else (low > learnt_high):
-        return StatusMove(Status.CANDIDATE, f"{words}, outside {percent(learnt_low)}-{percent(learnt_high)} as learnt")
+        learnt = f"outside {percent(learnt_low)}-{percent(learnt_high)} as learnt"
+        return StatusMove(Status.CANDIDATE, f"{_in_words(recent, among)}, {learnt}")
     return None
+
+
+def _in_words(recent: Record, among: int) -> str:
+    return f"of the latest {among:,} outcomes: {record_in_words(recent)}"
 
 
 def _change_elsewhere(evidence: Evidence, base_rate: float, recent: Record, among: int) -> float:
@@ -145,11 +151,17 @@ def revival_of(bullet: Bullet, evidence: Evidence) -> StatusMove:
     return StatusMove(Status.ACTIVE, reason)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LatestOutcomes:
     """The latest labelled cases, against which bullets are checked."""
 
     facts: LabelledFacts
+
+    @cached_property
+    def _stretches(self) -> list[tuple[int, int, float]]:
+        """Where all of them and where their later half begin, how many these are, and how common fraud is there."""
+        labels = self.facts.labels
+        return [(first, len(labels) - first, float(labels[first:].mean())) for first in (0, len(labels) // 2)]
 
     @classmethod
     def of(cls, cases: LabelledFacts, most: int) -> LatestOutcomes:
@@ -184,9 +196,8 @@ class LatestOutcomes:
     ) -> StatusMove | None:
         """What all of the outcomes mean, or else their later half, where a frequent pattern shows its end sooner."""
         mask, labels = condition.holds_in(self.facts.facts), self.facts.labels
-        for first in (0, len(labels) // 2):
-            fired, truth = mask[first:], labels[first:]
-            move = demotion_of(bullet, float(truth.mean()), record_of(fired, truth), len(truth), limit)
+        for first, among, base_rate in self._stretches:
+            move = demotion_of(bullet, base_rate, record_of(mask[first:], labels[first:]), among, limit)
             if move is not None:
                 return move
         return None

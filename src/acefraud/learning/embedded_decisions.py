@@ -12,7 +12,8 @@ from typing import overload
 
 import numpy as np
 
-from acefraud.core.arrays import FloatArray
+from acefraud.core.arrays import FloatArray, IntArray
+from acefraud.core.bullet_table import BulletTable
 from acefraud.core.calibration import Calibration, sigmoid
 from acefraud.core.construct import construct_unchecked
 from acefraud.core.decision import Decision, ProbabilityFrom, Reason
@@ -23,6 +24,7 @@ from acefraud.facts.extraction import READER, KnownFacts
 from acefraud.learning.options import LearnerOptions
 from acefraud.roles.embedded.agent import largest_first, reason_of, reasons_apart_from_bullets
 from acefraud.rules.scorecard import GENERAL
+from acefraud.selection.bullet_stats import stats_of
 from acefraud.selection.draws import Keys
 from acefraud.selection.hybrid import HybridSelector, Selections
 from acefraud.settings import EMBEDDED
@@ -74,14 +76,22 @@ def decide_embedded(
 
 def _bullet_columns(chosen: Selections, calibration: Calibration) -> tuple[FloatArray, Keys]:
     """What each pick contributes, 0 after the last, and a number for the text of its reason."""
-    rows = chosen.picks.rows
-    flat = rows.ravel().tolist()
-    known: dict[int, tuple[float, int]] = {-1: (0.0, 0)}
-    for row in set(flat) - {-1}:
-        reason = reason_of(chosen.table.bullets[row], calibration.base_rate)
-        known[row] = reason.contribution or 0.0, _number_for(reason.text)
-    contributions = np.array([known[row][0] for row in flat]).reshape(rows.shape)
-    return contributions, np.array([known[row][1] for row in flat], dtype=np.uint64).reshape(rows.shape)
+    table, rows = chosen.table, chosen.picks.rows
+    picked = rows >= 0
+    some = rows[picked]
+    contributions, texts = np.zeros(rows.shape), np.zeros(rows.shape, dtype=np.uint64)
+    if len(some):
+        contributions[picked] = stats_of(table, calibration.base_rate).weights[some]
+        texts[picked] = _text_numbers(table, some)[some]
+    return contributions, texts
+
+
+def _text_numbers(table: BulletTable, rows: IntArray) -> Keys:
+    """A number for the text of each bullet as a reason, known at least for these rows and 0 where it is not known."""
+    numbers: Keys = table.cached("text numbers", lambda: np.zeros(len(table), dtype=np.uint64))
+    for row in set(rows[numbers[rows] == 0].tolist()):
+        numbers[row] = _number_for(table.bullets[row].shown)
+    return numbers
 
 
 @lru_cache(maxsize=8192)
@@ -131,7 +141,8 @@ class EmbeddedDecisions(Sequence[Decision]):
     @cached_property
     def records(self) -> list[DecisionRecord]:
         """What the ledger keeps of them."""
-        setup, bullets = self._setup, self.chosen.table.bullets
+        setup, table = self._setup, self.chosen.table
+        ids = table.cached("ids", lambda: tuple(table))
         frame = {"threshold": self.calibration.threshold, "base": self.calibration.intercept}
         rows, contributions = self.chosen.picks.rows.tolist(), self.contributions.tolist()
         return [
@@ -144,7 +155,7 @@ class EmbeddedDecisions(Sequence[Decision]):
                 verdict=self._verdict(place),
                 probability=self.probabilities[place],
                 result={
-                    "picks": [(bullets[row].id, what) for row, what in zip(picks, amounts, strict=True) if row >= 0],
+                    "picks": [(ids[row], what) for row, what in zip(picks, amounts, strict=True) if row >= 0],
                     **frame,
                     "digest": digest,
                 },

@@ -21,12 +21,17 @@ RAREST = 1e-6
 
 @dataclass(frozen=True)
 class BulletStats:
-    """One entry per bullet: what its draws start from, its record, and how far it moves a decision."""
+    """One entry per bullet: what its draws start from, its record, and by how much it moves a decision."""
 
     keys: Keys
     merits: FloatArray
     success: FloatArray
-    strength: FloatArray
+    weights: FloatArray
+
+    @cached_property
+    def strength(self) -> FloatArray:
+        """How far each moves a decision, in either direction."""
+        return np.abs(self.weights)
 
     @cached_property
     def shapes(self) -> BetaShapes:
@@ -40,7 +45,7 @@ def stats_of(table: BulletTable, base_rate: float) -> BulletStats:
     def compute() -> BulletStats:
         merits = merits_in(table.columns, base_rate)
         keys = np.ascontiguousarray(table.columns["key"])
-        return BulletStats(keys, merits, success_of(merits), np.abs(weights_in(table.columns, base_rate)))
+        return BulletStats(keys, merits, success_of(merits), weights_in(table.columns, base_rate))
 
     return table.cached(("stats", base_rate), compute)
 

@@ -13,15 +13,13 @@ import numpy.typing as npt
 from acefraud.core.arrays import BoolArray, FloatArray, IntArray
 from acefraud.core.bullet import Source
 from acefraud.core.bullet_table import BulletTable
-from acefraud.core.condition_index import Words, packed, unpacked, words_for
+from acefraud.core.condition_index import FEW, Words, packed, unpacked, words_for
 from acefraud.core.transaction import FactValue
 from acefraud.errors import ConfigurationError
 from acefraud.roles.protocols import Vectors
 from acefraud.selection.bullet_stats import good_in_use
 from acefraud.selection.vectors import Likeness
 
-FEW = 8
-"""Fewer transactions are looked at one by one, which is faster then."""
 CELLS = 4_000_000
 """Pairs of a transaction and a bullet that are looked at together."""
 STAGES = ("contextual", "quality", "semantic", "hybrid", "diversity")

@@ -42,7 +42,7 @@ class Likeness:
             if not filled[picked].all():
                 for row in np.unique(picked[~filled[picked]]).tolist():
                     self._filled(row)
-            found = cosines[picked[:, None], rows]
+            found = cosines.ravel().take(picked[:, None] * len(cosines) + rows)  # faster than with two indices
         return found
 
     def _filled(self, row: int) -> Vectors:
