@@ -7,8 +7,10 @@ first and the last decision, and archive half of it.
 from __future__ import annotations
 
 import asyncio
+import json as jsonlib
 import multiprocessing
 import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -21,9 +23,7 @@ from typing import Annotated, Any
 
 import typer
 
-from acefraud import BulletPlaybook, Learner, Transaction, open_playbook
-from acefraud.storage.archive import archive_decisions
-from acefraud.storage.sqlite import SqliteLedger
+from acefraud import Learner, Transaction, open_playbook
 from benchmarks.console import JsonOption, line, print_json, progress
 
 BULLETS = 50
@@ -69,7 +69,8 @@ def measure(folder: Path, decisions: int, advance: Callable[[float], None]) -> d
 def fill(path: Path, count: int, advance: Callable[[float], None]) -> None:
     """Decide so many transactions, a second apart."""
     at = _FIRST_DAY
-    with BulletPlaybook(SqliteLedger.open(path), clock=lambda: at) as book:
+    with open_playbook(path) as book:
+        book.clock = lambda: at
         with book.unit_of_work():
             for n in range(BULLETS):
                 book.add_bullet(f"Amount above {100 * n} and account at most {10 * n + 5} days old: decline")
@@ -98,20 +99,38 @@ def use(path: Path, count: int, archive: Path) -> Mapping[str, Any]:
         timed("second decision", lambda: asyncio.run(learner.decide(_transaction(count + 1))))
         for name, n in {"explain the first": 0, "explain the last": count - 1}.items():
             timed(name, partial(_explain, learner, f"t{n}"))
-        half = _FIRST_DAY + timedelta(seconds=count // 2)
-        run = timed("archive half", lambda: archive_decisions(_file_of(book), half, archive, with_pending=True))
+        run = timed("archive half", partial(_archive, path, _FIRST_DAY + timedelta(seconds=count // 2), archive))
         timed("decide after that", lambda: asyncio.run(learner.decide(_transaction(count + 2))))
-    unit = 1 if sys.platform == "darwin" else 1024
     return {
         "seconds": seconds,
-        "archived": run.archived,
+        "archived": run["archived"],
         "bytes": {
             "file": size,
             "file_after_archiving": path.stat().st_size,
-            "archive": sum(one.stat().st_size for one in run.files),
-            "peak_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit,
+            "archive": sum(Path(one).stat().st_size for one in run["files"]),
+            "peak_memory": max(map(_peak_memory, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))),
         },
     }
+
+
+def _archive(path: Path, before: datetime, folder: Path) -> Any:
+    """Archive with the command, in a process of its own."""
+    options = [
+        "--before",
+        f"{before:%Y-%m-%dT%H:%M:%S}",
+        "--to",
+        str(folder),
+        "--playbook",
+        str(path),
+        "--with-pending",
+    ]
+    command = [sys.executable, "-m", "acefraud", "ledger", "archive", *options, "--json"]
+    return jsonlib.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+
+
+def _peak_memory(whose: int) -> int:
+    """In bytes, of this process or of the largest that it started."""
+    return resource.getrusage(whose).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _transaction(n: int) -> Transaction:
@@ -122,8 +141,3 @@ def _transaction(n: int) -> Transaction:
 def _explain(learner: Learner, transaction_id: str) -> None:
     (decision,) = learner.playbook.ledger.transaction_events([transaction_id])[transaction_id].decisions
     assert asyncio.run(learner.explain(decision)).has_trace
-
-
-def _file_of(book: BulletPlaybook) -> SqliteLedger:
-    assert isinstance(book.ledger, SqliteLedger)
-    return book.ledger

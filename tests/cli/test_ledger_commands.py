@@ -173,6 +173,7 @@ def test_a_revised_outcome_of_an_archived_decision_still_counts(heard: Any) -> N
     with heard.open() as book:
         first, second = book.ledger.transaction_events(["t1"])["t1"].outcomes
         assert (second.kind, second.remembered, second.decision_id) == ("outcome_revised", True, None)
+        assert second.judgement.reason == "the decision on it was archived"
         for credit in first.credits:  # the verdict counts no longer, and the case counts as honest
             bullet = book.get_bullet(credit.bullet_id)
             assert (bullet.helpful_count, bullet.harmful_count, bullet.times_selected) == (0, 0, 0)

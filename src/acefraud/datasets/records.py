@@ -52,7 +52,7 @@ class RecordReader:
         fields, mapping = self._read(line, need_label=False)
         hidden = (mapping.label, mapping.known_at)
         fields = {column: cell for column, cell in fields.items() if column not in hidden}
-        facts = fact_names(mapping, fields)
+        facts = fact_names(mapping, list(fields))
         name = _id(fields, mapping) if mapping.id in fields else content_id([*fields.values()])
         one = _transaction(name, fields, mapping, facts)
         if one is None:

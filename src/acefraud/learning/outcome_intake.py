@@ -27,6 +27,7 @@ _About = tuple[Transaction | None, Mapping[str, FactValue], str]
 """A transaction, its facts, and the version of the reader that extracted them."""
 _UNKNOWN: _About = None, {}, READER
 _NOT_DECIDED = Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason="no decision was made on it")
+_ARCHIVED = Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason="the decision on it was archived")
 _LEFT_TO_A_PERSON = Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason="it was left to a person to decide")
 
 
@@ -100,7 +101,7 @@ class OutcomeRecorder:
             one: (known.case.transaction, dict(known.facts), known.reader) for one, known in learnt_from.items()
         }
         for outcome, decision, transaction in each:
-            ruling = judgement or await self._ruling(outcome, decision)
+            ruling = judgement or await self._ruling(outcome, decision, pasts.get(outcome.transaction_id))
             if decision is not None:
                 about: _About = decision.transaction, decision.facts, decision.reader or "0"
             elif transaction is not None:  # a later outcome of the batch may revise this one by its id alone
@@ -110,9 +111,11 @@ class OutcomeRecorder:
             judged.append(JudgedOutcome(outcome, decision, *about, ruling, is_new=transaction is not None))
         return judged
 
-    async def _ruling(self, outcome: Outcome, decision: Decision | None) -> Judgement:
+    async def _ruling(self, outcome: Outcome, decision: Decision | None, past: TransactionEvents | None) -> Judgement:
         if decision is None:
-            return _NOT_DECIDED
+            earlier = past.outcomes if past else ()
+            was_decided = any(event.node == self._node and event.decision_id for event in earlier)
+            return _ARCHIVED if was_decided else _NOT_DECIDED
         if decision.verdict is Verdict.REVIEW:
             return _LEFT_TO_A_PERSON
         return await self._judge.rule(decision.transaction.text, str(decision.verdict), str(outcome.truth))

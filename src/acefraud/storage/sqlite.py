@@ -6,38 +6,44 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from operator import attrgetter
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from sqlalchemy import Connection, Engine, PoolProxiedConnection, Row, Select, bindparam, delete, func, select, update
 from sqlalchemy.dialects.sqlite import insert
 
 from acefraud.core.decision import Decision
-from acefraud.core.decision_record import Common, DecisionRecord
+from acefraud.core.decision_record import Common
 from acefraud.core.events import (
     BULLET_HISTORY_KINDS,
     DECISION_MADE,
     OUTCOME_KINDS,
-    THE_ENGINE,
     DecisionMade,
     Event,
     OutcomeHeard,
-    WrittenPayload,
 )
 from acefraud.core.ledger import Entry, KnownCase, Precondition, RememberedCase, TransactionEvents
 from acefraud.core.playbook import Checkpoint, CheckpointHeader
 from acefraud.core.row_store import RowStore
-from acefraud.core.timestamps import UNKNOWN, micros_of, time_of
-from acefraud.core.transaction import Case, FactValue
+from acefraud.core.transaction import FactValue
 from acefraud.errors import StoreError
 from acefraud.settings import Durability
 from acefraud.storage.changes import conflict_with
 from acefraud.storage.connection import WAIT_SECONDS, locking, open_engine
 from acefraud.storage.file_errors import translated
+from acefraud.storage.ledger_rows import (
+    PUT_COMMON,
+    Run,
+    case_of,
+    case_row,
+    decision_event,
+    event_of,
+    remembered_case,
+    rows_of,
+)
 from acefraud.storage.schema import cases as cases_table
 from acefraud.storage.schema import checkpoint_pages, checkpoints, common, events
 from acefraud.storage.schema import decisions as decisions_table
@@ -49,15 +55,6 @@ _LAST_SEQ: Final = (
     f"SELECT max(coalesce((SELECT max(seq) FROM {events.name}), 0), "
     f"coalesce((SELECT max(seq) FROM {decisions_table.name}), 0))"
 )
-_PUT_DECISION: Final = f"INSERT INTO {decisions_table.name} VALUES ({', '.join('?' * len(decisions_table.c))})"
-_PUT_COMMON: Final = f"INSERT OR IGNORE INTO {common.name} VALUES (?, ?)"
-_PUT_EVENT: Final = f"INSERT INTO {events.name} VALUES ({', '.join('?' * len(events.c))})"
-_PAYLOAD: Final[TypeAdapter[WrittenPayload]] = TypeAdapter(WrittenPayload)
-_CASE: Final = TypeAdapter(Case)
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-T = TypeVar("T")
 
 
 class SqliteLedger:
@@ -103,7 +100,7 @@ class SqliteLedger:
 
     def append(self, entry: Entry) -> list[Event]:
         """Write the events, the cases they bring and the row update: all of it, or nothing."""
-        waiting = _Waiting(entry, *_rows_of(entry), [_case_row(case) for case in entry.cases])
+        waiting = _Waiting(entry, *rows_of(entry), [case_row(case) for case in entry.cases])
         with self._queueing:
             self._queue.append(waiting)  # whoever commits next writes it too
         with self._committing:
@@ -125,7 +122,7 @@ class SqliteLedger:
                 for each in waiting.entry.preconditions:
                     if last > each.seq:
                         self._check(each, connection)
-                cursor.executemany(_PUT_COMMON, [(one.key, one.body) for one in waiting.pieces - self._stored])
+                cursor.executemany(PUT_COMMON, [(one.key, one.body) for one in waiting.pieces - self._stored])
                 for statement, rows in waiting.runs:
                     cursor.executemany(statement, [(last + place, *row) for place, row in rows])
                 _put_cases(connection, waiting.case_rows)
@@ -227,27 +224,7 @@ class SqliteLedger:
         """Rows of decisions as events."""
         keys = {key for row in rows for key in (row.setup, row.names) if key is not None}
         pieces = self._pieces(keys, connection)
-        return [
-            Event(
-                row.seq,
-                time_of(row.at) or _EPOCH,
-                THE_ENGINE if row.who is None else row.who,
-                DecisionMade(
-                    DecisionRecord(
-                        row.id,
-                        row.transaction_id,
-                        row.verdict,
-                        row.probability,
-                        row.revision,
-                        row.body,
-                        pieces.get(row.setup),
-                        pieces.get(row.names),
-                    )
-                ),
-                row.why or "",
-            )
-            for row in rows
-        ]
+        return [decision_event(row, pieces) for row in rows]
 
     def _pieces(self, keys: set[int], connection: Connection) -> dict[int, Common]:
         """The pieces with these keys. Those seen before are not read again: a piece never changes."""
@@ -267,14 +244,17 @@ class SqliteLedger:
         query = select(cases_table).where(cases_table.c.seq > after).order_by(cases_table.c.seq.desc())
         with self.reading() as connection:
             rows = connection.execute(query.limit(max(0, limit))).all()
-        return [_remembered(row) for row in reversed(rows)]
+        return [remembered_case(row) for row in reversed(rows)]
 
     def known_cases(self, transaction_ids: Collection[str]) -> dict[str, KnownCase]:
         """The remembered cases of these transactions."""
         query = f"SELECT * FROM {cases_table.name} WHERE true {{about}}"
         with self.reading() as connection:
             rows = _about(connection, query, "transaction_id", transaction_ids)
-        return {row.transaction_id: KnownCase(self._case(row), _remembered(row).facts, row.reader) for row in rows}
+        return {
+            row.transaction_id: KnownCase(case_of(row, self.path), remembered_case(row).facts, row.reader)
+            for row in rows
+        }
 
     def replace_facts(self, facts: Mapping[str, Mapping[str, FactValue]], reader: str) -> None:
         """Replace the facts of remembered cases. Does nothing on a read-only file: they are only a cache."""
@@ -342,11 +322,7 @@ class SqliteLedger:
         return [self._event(row) for row in rows]
 
     def _event(self, row: Row[Any]) -> Event:
-        payload = _parsed(_PAYLOAD, row.body, f"playbook {self.path}: event {row.seq} cannot be read")
-        return Event(row.seq, datetime.fromisoformat(row.at), row.who, payload, row.why)
-
-    def _case(self, row: Row[Any]) -> Case:
-        return _parsed(_CASE, row.body, f"playbook {self.path}: the case of {row.transaction_id} cannot be read")
+        return event_of(row, self.path)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -399,51 +375,16 @@ def _put_cases(connection: Connection, rows: list[dict[str, Any]]) -> None:
     )
 
 
-_Run = tuple[str, list[tuple[int, tuple[Any, ...]]]]
-"""A statement and the rows it inserts one after another, each after how many events after the last one it comes."""
-
-
 @dataclass(slots=True, eq=False)
 class _Waiting:
     """An entry that waits to be written, and what became of it."""
 
     entry: Entry
-    runs: list[_Run]
+    runs: list[Run]
     pieces: set[Common]
     case_rows: list[dict[str, Any]]
     events: list[Event] = field(default_factory=list)
     written: bool = False
-
-
-def _rows_of(entry: Entry) -> tuple[list[_Run], set[Common]]:
-    """The rows of events and of decisions in order, and the pieces that the decisions refer to."""
-    at, micros = entry.at.isoformat(), micros_of(entry.at)
-    author = None if entry.who == THE_ENGINE else entry.who, entry.why or None
-    runs: list[_Run] = []
-    pieces: set[Common] = set()
-    for place, payload in enumerate(entry.payloads, 1):
-        row: tuple[Any, ...]
-        if isinstance(payload, DecisionMade):
-            one, statement = payload.record, _PUT_DECISION
-            said = one.verdict, one.probability, one.revision
-            keys = one.setup and one.setup.key, one.names and one.names.key
-            row = one.id, one.transaction_id, micros, *author, *said, *keys, one.body
-            pieces.update(piece for piece in (one.setup, one.names) if piece is not None)
-        else:
-            key, statement = payload.outcome.key if isinstance(payload, OutcomeHeard) else None, _PUT_EVENT
-            row = payload.kind, payload.subject, key, at, entry.who, entry.why, _body(payload)
-        if not runs or runs[-1][0] != statement:
-            runs.append((statement, []))
-        runs[-1][1].append((place, row))
-    return runs, pieces
-
-
-def _body(payload: WrittenPayload) -> str:
-    body = payload.model_dump_json()
-    # Outcomes are made here from values that were checked, and come in thousands.
-    return (
-        body if isinstance(payload, OutcomeHeard) else _readable(_PAYLOAD, body, f"{payload.kind} of {payload.subject}")
-    )
 
 
 def _about(connection: Connection, query: str, column: str, values: Collection[Any] | None) -> list[Row[Any]]:
@@ -466,49 +407,3 @@ def _marks(values: Sequence[Any]) -> str:
 
 def _quoted(kinds: Collection[str]) -> str:
     return ", ".join(f"'{kind}'" for kind in sorted(kinds))
-
-
-def _case_row(known: KnownCase) -> dict[str, Any]:
-    case = known.kept
-    time = micros_of(case.transaction.time)
-    return {
-        "transaction_id": case.transaction.id,
-        "is_fraud": case.is_fraud,
-        "known_at": case.known_at and case.known_at.isoformat(),
-        "body": case.model_dump_json(),
-        "time": None if time == UNKNOWN else time,
-        "has_text": bool(case.transaction.text),
-        # Only facts read from a text get a column of their own; the others are in the transaction.
-        "facts": json.dumps(dict(known.facts)) if case.transaction.text else None,
-        "reader": known.reader,
-    }
-
-
-def _remembered(row: Row[Any]) -> RememberedCase:
-    facts = json.loads(row.body)["transaction"].get("facts", {}) if row.facts is None else json.loads(row.facts)
-    return RememberedCase(
-        seq=row.seq,
-        id=row.transaction_id,
-        is_fraud=row.is_fraud,
-        time=UNKNOWN if row.time is None else row.time,
-        has_text=row.has_text,
-        reader=row.reader,
-        facts=facts,
-    )
-
-
-def _parsed(adapter: TypeAdapter[T], body: str, failure: str) -> T:
-    try:
-        return adapter.validate_json(body)
-    except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False)[0]
-        raise StoreError(f"{failure}: {'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}") from error
-
-
-def _readable(adapter: TypeAdapter[Any], body: str, name: str) -> str:
-    """The JSON, once it is sure to read back: nothing can be removed from the ledger later.
-
-    The usual culprit is an infinite number, which JSON does not have and pydantic writes as null.
-    """
-    _parsed(adapter, body, f"{name} cannot be kept, nothing was written")
-    return body
