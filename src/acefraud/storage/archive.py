@@ -35,7 +35,7 @@ DECISIONS_PER_FILE = 100_000
 """So many are held in memory at once."""
 _ROWS_PER_QUERY: Final = 10_000
 _ROWS_PER_DELETE = 500
-_PAGES_PER_STEP: Final = 256
+_PAGES_PER_STEP: Final = 1_024
 _COLUMNS: Final = {
     "seq": pl.Int64,
     "id": pl.String,
@@ -229,7 +229,8 @@ def _give_room_back(ledger: SqliteLedger) -> int:
             if free:
                 driver = connection.connection.driver_connection
                 assert driver is not None
-                driver.execute(f"PRAGMA incremental_vacuum({_PAGES_PER_STEP})").fetchall()  # a page for each row
+                for _ in range(min(free, _PAGES_PER_STEP)):  # the driver takes one step of the pragma, whatever it says
+                    driver.execute("PRAGMA incremental_vacuum(1)")
             left = _pragma(connection, "freelist_count")
             given_back += (free - left) * _pragma(connection, "page_size")
         if left in (0, free):
