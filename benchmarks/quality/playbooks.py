@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
 from weakref import finalize
 
 import numpy as np
 
-from acefraud import BulletPlaybook, Cases, HybridSelector, Learner, LearnerOptions, Outcome
+from acefraud import BulletPlaybook, Cases, HybridSelector, Learner, LearnerOptions, Outcome, open_playbook
 from benchmarks.arrays import UNKNOWN, Counts, Micros, Numbers
 from benchmarks.quality.evidence import EvidenceHeld, evidence_held
 from benchmarks.quality.streams import BATCH
@@ -82,15 +85,19 @@ class WholePlaybook(Playbook):
 
 
 class OnlinePlaybook:
-    """Online only: starts empty and learns from labels as they arrive. Everything is recorded."""
+    """Online only: starts empty and learns from labels as they arrive. Everything is recorded in a file."""
 
-    settings = f"shipped defaults, starts empty, decides and hears {BATCH} rows at a time, everything recorded"
+    settings = (
+        f"shipped defaults, starts empty, decides and hears {BATCH} rows at a time, all recorded in a file"
+    )
 
     def __init__(self, seed: int) -> None:
         _load_models()
-        self._learner = _learner(BulletPlaybook(), seed)
+        folder = Path(mkdtemp(prefix="acefraud-online-"))
+        playbook = open_playbook(folder / "book.db")
+        self._learner = _learner(playbook, seed)
         self._loop = asyncio.new_event_loop()  # one for all batches, as in a service
-        finalize(self, self._loop.close)
+        finalize(self, _discard, self._loop, playbook, folder)
         self._cited: list[int] = []
 
     @property
@@ -112,6 +119,12 @@ class OnlinePlaybook:
         decisions = self._loop.run_until_complete(self._learner.decide_all(rows.transactions))
         self._cited += [len(decision.cited) for decision in decisions]
         return np.array([decision.probability for decision in decisions])
+
+
+def _discard(loop: asyncio.AbstractEventLoop, playbook: BulletPlaybook, folder: Path) -> None:
+    loop.close()
+    playbook.close()
+    rmtree(folder, ignore_errors=True)
 
 
 def outcomes_of(cases: Cases) -> list[Outcome]:
