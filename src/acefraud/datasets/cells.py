@@ -266,7 +266,7 @@ def read_cell(value: Any, kind: Kind | None) -> FactValue | None:
         if isinstance(value, str) and is_null_word(text):
             return None
         if text.lower() not in _FLAGS:
-            raise ValueError(f"{_FLAG}, got {str(value)[:60]!r}")
+            raise ValueError(f"{_FLAG}, got {text[:60]!r}")
         return _FLAGS[text.lower()]
     if kind == "category":
         return text.lower() if isinstance(value, bool) else re.sub(r"\.0$", "", text)
@@ -282,7 +282,8 @@ def _read_number(value: str | bool | float, text: str) -> float | None:
     else:
         parsed = None if isinstance(value, bool) else _float(value)
     if parsed is None:
-        raise ValueError(f"{_NUMBER}, got {str(value)[:60]!r}")
+        written = text.lower() if isinstance(value, bool) else str(value)  # a flag as files write it
+        raise ValueError(f"{_NUMBER}, got {written[:60]!r}")
     if not math.isfinite(parsed):
         raise ValueError(f"{_FINITE}, got {str(value)[:60]!r}")
     return parsed
