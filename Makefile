@@ -31,8 +31,8 @@ test: lint  ## lint, then the ordinary tests with branch coverage
 	$(BIN)/python -W 'ignore:Unable to activate' -m slipcover --json --out $(COVERAGE) -m pytest $(WORKERS) -m 'not long'
 	$(BIN)/python -m slipcover --merge $(COVERAGE) --out $(COVERAGE) --fail-under 95
 
-test-long: $(INSTALLED)  ## the exhaustive tests: kill loops, load, soak, and many examples for every property
-	$(BIN)/pytest $(LONG_WORKERS) -m 'long or hypothesis' --hypothesis-profile=many tests
+test-long: $(INSTALLED)  ## kill loops, load, and many examples for every property; FULL=1 repeats them four times as often
+	$(if $(FULL),ACEFRAUD_TEST_FULL=1 )$(BIN)/pytest $(LONG_WORKERS) -m 'long or hypothesis' --hypothesis-profile=many tests
 
 test-llm: $(INSTALLED)  ## the three modes on a real small model, installed and served on loopback; an hour or two
 	$(BIN)/python -m benchmarks.real_model $(if $(LLM),--model $(LLM))

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.effort import rounds
 from tests.storage.replaying import cases_of
 
 from acefraud.core.decision import Decision
@@ -468,5 +469,5 @@ def kill_runs(path: Path, times: int, seed: int) -> None:
 
 
 @pytest.mark.long
-def test_memory_and_ledger_stay_together_through_forty_kills(tmp_path: Path) -> None:
-    kill_runs(tmp_path / "book.db", times=40, seed=2)
+def test_memory_and_ledger_stay_together_through_many_kills(tmp_path: Path) -> None:
+    kill_runs(tmp_path / "book.db", times=rounds(40), seed=2)

@@ -13,6 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.effort import rounds
 from tests.storage.replaying import cases_of, matches_replay
 
 from acefraud.storage import open_playbook
@@ -96,5 +97,5 @@ def kill_runs(path: Path, times: int, seed: int) -> None:
 
 
 @pytest.mark.long
-def test_an_online_run_survives_fifty_kills(tmp_path: Path) -> None:
-    kill_runs(tmp_path / "book.db", times=50, seed=2)
+def test_an_online_run_survives_many_kills(tmp_path: Path) -> None:
+    kill_runs(tmp_path / "book.db", times=rounds(50), seed=2)

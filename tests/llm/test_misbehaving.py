@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.cli import conftest as commands
+from tests.effort import rounds
 from tests.llm import on_server
 
 from acefraud.core.decision import Decision
@@ -210,12 +211,14 @@ def test_nothing_is_decided_by_a_failed_call_and_nothing_is_lost(
 
 @pytest.mark.long
 @pytest.mark.parametrize("misbehaviour", MISBEHAVIOURS)
-def test_the_same_over_three_hundred_transactions(
+def test_the_same_with_every_misbehaviour(
     misbehaviour: str, shell: Shell, loopback: Loopback, loopback_module: Any
 ) -> None:
     share = 0.5 if misbehaviour == "wrong_dimension" else SHARE  # only embeddings, of which there are few
     server = loopback(misbehave={misbehaviour: share}, retry_after="0.01")
-    train_decide_and_learn(misbehaviour, shell, server, loopback_module, train=150, stretch=50)
+    train_decide_and_learn(
+        misbehaviour, shell, server, loopback_module, train=max(40, rounds(150)), stretch=max(14, rounds(50))
+    )
 
 
 @pytest.mark.parametrize("misbehaviour", ["http_500", "sentence", "wrong_shape", "empty", "refusal", "cut"])

@@ -16,6 +16,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from tests.effort import rounds
 from tests.storage.replaying import matches_replay
 from tests.storage.test_kill import WRITER, output, start
 
@@ -319,7 +320,7 @@ def kill_archivers(path: Path, sample: Any, times: int, seed: int) -> None:
 
 @pytest.mark.long
 def test_many_kills_lose_nothing(path: Path, sample: Any) -> None:
-    kill_archivers(path, sample, times=40, seed=3)
+    kill_archivers(path, sample, times=rounds(40), seed=3)
 
 
 FULL = """

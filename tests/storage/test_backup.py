@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.effort import rounds
 from tests.storage.test_kill import WRITER, check, output, start
 
 from acefraud.core.ledger import Entry
@@ -196,4 +197,4 @@ def test_a_kill_leaves_the_copy_that_was_there(path: Path) -> None:
 
 @pytest.mark.long
 def test_many_kills_leave_the_copy_that_was_there(path: Path) -> None:
-    kill_copies(path, times=30, seed=2)
+    kill_copies(path, times=rounds(30), seed=2)

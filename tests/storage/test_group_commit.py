@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import event
+from tests.effort import rounds
 
 from acefraud.core.ledger import Entry, Precondition
 from acefraud.core.row_store import RowStore
@@ -188,9 +189,9 @@ def test_what_was_acknowledged_survives_a_power_cut_and_a_kill(tmp_path: Path) -
 
 @pytest.mark.long
 def test_what_was_acknowledged_survives_many_power_cuts(tmp_path: Path) -> None:
-    lose_power(tmp_path, times=20, seed=2)
+    lose_power(tmp_path, times=rounds(20), seed=2)
 
 
 @pytest.mark.long
 def test_what_was_acknowledged_survives_many_kills(tmp_path: Path) -> None:
-    kill_writers(tmp_path, times=30, seed=3)
+    kill_writers(tmp_path, times=rounds(30), seed=3)

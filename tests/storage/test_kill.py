@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
+from tests.effort import rounds
 from tests.storage.replaying import cases_of
 
 from acefraud.core.events import DecisionMade, OutcomeHeard
@@ -133,12 +134,12 @@ def kill_creators(directory: Path, times: int, seed: int) -> None:
 
 @pytest.mark.long
 def test_what_was_acknowledged_survives_many_kills(tmp_path: Path) -> None:
-    kill_writers(tmp_path / "playbook.db", times=100, seed=2)
+    kill_writers(tmp_path / "playbook.db", times=rounds(100), seed=2)
 
 
 @pytest.mark.long
 def test_many_creations_cut_short_are_completed(tmp_path: Path) -> None:
-    kill_creators(tmp_path, times=80, seed=4)
+    kill_creators(tmp_path, times=rounds(80), seed=4)
 
 
 def test_a_kill_within_a_migration_leaves_the_schema_before(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.effort import rounds
 
 from acefraud.core.row_store import MemoryRows
 from acefraud.core.table import FactTable
@@ -150,7 +151,7 @@ def events_of(columns: HistoryEvents) -> list[HistoryEvent]:
     ]
 
 
-@pytest.mark.parametrize("count", [4_000, pytest.param(100_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [4_000, pytest.param(rounds(100_000), marks=pytest.mark.long)])
 def test_a_long_stream_is_the_same_at_once_and_one_by_one_stored_midway(stream: Stream, count: int) -> None:
     plan = HistoryPlan(
         entities=("card_id", "shop_id"), label_delay="7d", category="kind", latitude="lat", longitude="lon",
