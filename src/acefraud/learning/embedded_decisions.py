@@ -94,6 +94,21 @@ def _text_numbers(table: BulletTable, rows: IntArray) -> Keys:
     return numbers
 
 
+@lru_cache(maxsize=64)
+def _setup_of(node: str, seed: int, embedder: str, settings: str) -> Common:
+    return Common.of(
+        {
+            "format": FORMAT,
+            "engine": ENGINE,
+            "reader": READER,
+            "node": node,
+            "seed": seed,
+            "embedder": embedder,
+            "settings": settings,
+        }
+    )
+
+
 @lru_cache(maxsize=8192)
 def _number_for(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
@@ -167,18 +182,8 @@ class EmbeddedDecisions(Sequence[Decision]):
 
     @property
     def _setup(self) -> Common:
-        common = self.chosen.setup
-        return Common.of(
-            {
-                "format": FORMAT,
-                "engine": ENGINE,
-                "reader": READER,
-                "node": self.node,
-                "seed": common.seed,
-                "embedder": common.embedder,
-                "settings": common.settings,
-            }
-        )
+        setup = self.chosen.setup
+        return _setup_of(self.node, setup.seed, setup.embedder, setup.settings)
 
     @cached_property
     def _digests(self) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from threading import RLock
 from typing import overload
 
@@ -307,12 +307,16 @@ class HybridSelector:
     @property
     def settings(self) -> str:
         """The thresholds and weights, in one line."""
-        w = self.weights
-        return (
-            f"quality>={self.quality_threshold:g} semantic>={self.semantic_threshold:g} "
-            f"diversity={self.diversity_weight:g} weights={w.quality:g}/{w.semantic:g}/{w.thompson:g}"
-            f"{'' if self.explore else ' explore=no'}"
-        )
+        thresholds = self.quality_threshold, self.semantic_threshold, self.diversity_weight
+        return _settings_of(*thresholds, self.weights, self.explore)
+
+
+@lru_cache(maxsize=64)
+def _settings_of(quality: float, semantic: float, diversity: float, weights: Weights, explore: bool) -> str:
+    return (
+        f"quality>={quality:g} semantic>={semantic:g} diversity={diversity:g} "
+        f"weights={weights.quality:g}/{weights.semantic:g}/{weights.thompson:g}{'' if explore else ' explore=no'}"
+    )
 
 
 def _embedder(name: str) -> Embedder:

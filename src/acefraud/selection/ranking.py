@@ -94,6 +94,9 @@ def add_picks(
     """
     if not any(len(some.rows) for some in candidates):
         return
+    if len(candidates) == 1:
+        _add_alone(picks, candidates[0], keys, ranking)
+        return
     taken = picks.counts
     wanted = picks.rows.shape[1] - taken
     for batch in _batches([len(some.rows) for some in candidates], wanted):
@@ -128,8 +131,6 @@ def _pick_batch(
     ranking: Ranking,
 ) -> tuple[IntArray, FloatArray]:
     """As many picks for each transaction as any of them wants."""
-    if len(batch) == 1:
-        return _pick_alone(batch[0], int(wanted[0]), keys, before[0][before[0] >= 0], ranking)
     stats = ranking.stats
     lengths = np.array([len(one.rows) for one in batch])
     is_candidate: BoolArray = np.arange(lengths.max()) < lengths[:, None]
@@ -154,19 +155,26 @@ def _pick_batch(
     return rows[each, places], parts
 
 
-def _pick_alone(
-    candidates: Candidates, wanted: int, keys: Sequence[np.uint64 | None], before: IntArray, ranking: Ranking
-) -> tuple[IntArray, FloatArray]:
-    """The picks for one transaction: the same arithmetic, without tables."""
+def _add_alone(picks: Picks, candidates: Candidates, keys: Sequence[np.uint64 | None], ranking: Ranking) -> None:
+    """The picks for a single transaction: the same arithmetic, without tables."""
+    before = picks.rows[0]
+    taken = int((before >= 0).sum())
     stats, rows, relevance = ranking.stats, candidates.rows, candidates.relevance
-    most = min(wanted, len(rows))
+    most = min(len(before) - taken, len(rows))
+    if most == 0:
+        return
     draws = _draws(keys, rows, np.array([len(rows)]), stats)
     success = stats.success[rows]
     combined = hybrid(success, relevance, draws, ranking.weights)
-    likeness = _likeness(ranking, rows, before, most)
-    places, bonuses = diversity_alone(combined, rows, likeness, most, ranking.diversity_weight, picked=before.tolist())
-    parts = np.array([success[places], relevance[places], draws[places], combined[places], bonuses])
-    return rows[places][None, :], parts.T[None, :, :]
+    likeness = _likeness(ranking, rows, before[:taken], most)
+    picked = before[:taken].tolist()
+    places, bonuses = diversity_alone(combined, rows, likeness, most, ranking.diversity_weight, picked=picked)
+    into = slice(taken, taken + most)
+    picks.rows[0, into] = rows[places]
+    parts = picks.parts[0, into]
+    for column, part in enumerate((success, relevance, draws, combined)):
+        parts[:, column] = part[places]
+    parts[:, 4] = bonuses
 
 
 def _likeness(ranking: Ranking, rows: IntArray, before: IntArray, most: int) -> Likeness:

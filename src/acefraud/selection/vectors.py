@@ -29,7 +29,7 @@ class Likeness:
         if self._known is None:
             found = np.vecdot(self._matrix[rows], self._matrix[picked])
         else:
-            found = self._filled(picked)[rows]
+            found = self._filled(picked).take(rows)
         return found
 
     def to_each(self, picked: IntArray, rows: IntArray) -> Vectors:
