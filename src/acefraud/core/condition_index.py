@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.arrays import BoolArray, FloatArray
+from acefraud.core.arrays import BoolArray, FloatArray, IntArray
 from acefraud.core.comparison import NEGATED, Op, Test
 from acefraud.core.condition import Condition
 from acefraud.core.transaction import FactValue
@@ -108,10 +108,7 @@ class ConditionIndex:
         if len(facts) < FEW:
             return [rows_in(self.match(each)[1] & within) for each in facts]
         proven = self.match_all(facts)[1] & packed([within], words_for(self._count))
-        flags = unpacked(proven, self._count)
-        ends = np.cumsum(flags.sum(axis=1)).tolist()
-        rows = np.nonzero(flags)[1].tolist()
-        return [rows[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+        return [some.tolist() for some in rows_of_each(proven, self._count)]
 
     def _plan(self, shape: tuple[object, ...], facts: Mapping[str, FactValue]) -> _Plan:
         """The lookups for facts of these names and types, kept because the transactions of a stream are alike."""
@@ -251,6 +248,17 @@ def unpacked(rows: Words, count: int) -> BoolArray:
     """
     bits = np.unpackbits(np.ascontiguousarray(rows).view(np.uint8), axis=1, bitorder="little", count=count)
     return bits.view(np.bool_)
+
+
+def rows_of_each(sets: Words, count: int) -> list[IntArray]:
+    """The rows in each bit set, in order.
+
+    >>> [rows.tolist() for rows in rows_of_each(packed([0b101, 0b010], 1), 3)]
+    [[0, 2], [1]]
+    """
+    ends = np.cumsum(np.bitwise_count(sets).sum(axis=1, dtype=np.int64)).tolist()
+    rows = np.flatnonzero(unpacked(sets, count).ravel()) % max(1, count)  # faster than in two dimensions
+    return [rows[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def _number_fails(tests: Sequence[_Placed]) -> tuple[list[float], list[int]]:

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.arrays import BoolArray, FloatArray, IntArray
+from acefraud.core.arrays import FloatArray, IntArray
 from acefraud.core.bullet import Source
 from acefraud.core.bullet_table import BulletTable
-from acefraud.core.condition_index import FEW, Words, packed, unpacked, words_for
+from acefraud.core.condition_index import FEW, Words, packed, rows_of_each, words_for
 from acefraud.core.transaction import FactValue
 from acefraud.errors import ConfigurationError
 from acefraud.roles.protocols import Vectors
@@ -136,20 +136,13 @@ def _passed_together(request: Request, facts: Sequence[Mapping[str, FactValue]],
     applies = good & proven
     resembles = np.where((_counts(applies) >= request.wanted)[:, None], np.uint64(0), good & ~proven)
     in_context, left = _counts(in_use).tolist(), _counts(good).tolist()
-    rows = (_rows_of(unpacked(some, len(table))) for some in (applies, resembles))
+    rows = (rows_of_each(some, len(table)) for some in (applies, resembles))
     return [Passed(*one) for one in zip(in_context, left, *rows, strict=True)]
 
 
 def _counts(rows: Words) -> IntArray:
     counts: IntArray = np.bitwise_count(rows).sum(axis=1, dtype=np.int64)
     return counts
-
-
-def _rows_of(mask: BoolArray) -> list[IntArray]:
-    """The columns that are true in each row."""
-    ends = np.cumsum(mask.sum(axis=1)).tolist()
-    columns = np.nonzero(mask)[1]
-    return [columns[start:end] for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def semantic_by_proof(rows: IntArray, strength: FloatArray, threshold: float) -> Candidates:
