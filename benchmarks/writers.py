@@ -22,6 +22,8 @@ from acefraud import Learner, Outcome, Transaction, open_playbook
 from benchmarks.console import JsonOption, line, print_json
 
 BULLETS = 50
+WARM_UP = 10
+"""Decisions and outcomes of each process before it is timed: the first ones load modules and the embedder."""
 _KINDS = ("decision", "outcome")
 
 
@@ -83,7 +85,10 @@ async def _write_all(path: Path, name: int, each: int, barrier: Any) -> tuple[di
     taken: dict[str, list[float]] = {kind: [] for kind in _KINDS}
     with open_playbook(path) as book:
         learner = Learner(book)
-        await learner.decide(_transaction(f"warm-{name}", name))
+        for n in range(WARM_UP):
+            one = _transaction(f"warm-{name}-{n}", n)
+            await learner.decide(one)
+            await learner.hear(Outcome(transaction_id=one.id, is_fraud=False))
         barrier.wait()
         began = time.time()
         for n in range(each):

@@ -505,6 +505,18 @@ def test_a_checkpoint_that_is_older_than_the_one_that_is_kept_is_not_written(led
     assert ledger.checkpoint() == kept
 
 
+def test_only_one_at_a_time_may_claim_some_work(ledger: Ledger) -> None:
+    with ledger.claim("learning", 60) as first:
+        with ledger.claim("learning", 60) as second, ledger.claim("tidying", 60) as other:
+            assert (first, second, other) == (True, False, True)
+        with ledger.claim("learning", 60) as third:
+            assert not third, "who did not get it does not end it"
+    with pytest.raises(ZeroDivisionError), ledger.claim("learning", 60):
+        raise ZeroDivisionError
+    with ledger.claim("learning", 60) as after_a_failure:
+        assert after_a_failure
+
+
 def test_a_checkpoint_of_another_fold_gives_way_to_one_of_the_same_place(ledger: Ledger) -> None:
     other = checkpoint_at(7, "one", "two")
     ledger.save_checkpoint(Checkpoint(other.header.model_copy(update={"fold": 1}), other.bullets))

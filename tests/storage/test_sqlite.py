@@ -179,6 +179,14 @@ def do_something(playbook: BulletPlaybook, dice: random.Random) -> None:
             playbook.update_stats(dice.choice(ids), is_helpful=dice.random() < 0.5)
 
 
+def test_a_claim_counts_for_others_and_ends_by_itself(tmp_path: Path) -> None:
+    with SqliteLedger.open(tmp_path / "b.db") as one, SqliteLedger.open(tmp_path / "b.db") as other:
+        with one.claim("learning", 60), other.claim("learning", 60) as second:
+            assert not second
+        with one.claim("learning", -1), other.claim("learning", 60) as second:
+            assert second, "the time of the first is over"
+
+
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3))])
 def test_two_playbooks_on_one_file_that_save_in_turn_keep_what_the_events_give(
     path: Path, seed: int, monkeypatch: pytest.MonkeyPatch

@@ -164,6 +164,12 @@ class Ledger(Protocol):
     def rows(self) -> AbstractContextManager[RowStore]:
         """The row store as it is at one moment, for reading only."""
 
+    def claim(self, work: str, seconds: float) -> AbstractContextManager[bool]:
+        """Try to be the only one, in any process, who does some work. The value says whether nobody else is at it.
+
+        The claim ends with the block; if the process is killed, after so many seconds.
+        """
+
     def checkpoint(self) -> Checkpoint | None:
         """The saved checkpoint; None if there is none, or if another version wrote it."""
 

@@ -27,6 +27,8 @@ from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.changes import retry_on_conflict
 from acefraud.storage.playbook import BulletPlaybook
 
+CLAIM_SECONDS = 20.0
+"""How long others leave learning to a process that was killed."""
 ATTEMPTS = 5
 """How often learning is tried because somebody else changed the playbook meanwhile."""
 
@@ -48,11 +50,15 @@ class Reviewer:
             self.odds.hear([(one.judged.decision, one.judged.outcome.is_fraud) for one in outcomes])
             self.planner.note([one.judged for one in outcomes])
             depth = self.planner.due(self.playbook.learning(self.options.node))
-            if depth is not None:
-                return await self.ask_and_review(depth)
-            if self._level_is_due(len(outcomes)):
+            if depth is None and not self._level_is_due(len(outcomes)):
+                return None
+            with self.playbook.ledger.claim(f"learning {self.options.node}", CLAIM_SECONDS) as mine:
+                if not mine:  # somebody else is learning from these outcomes; what is left will be due again
+                    return None
+                if depth is not None:
+                    return await self.ask_and_review(depth)
                 self._follow_level()
-            return None
+                return None
         except AcefraudError as problem:
             given_up = Reviewed(node=self.options.node, whole=True, cases=0, frauds=0, declined=str(problem))
             with suppress(StoreError):  # the caller is told even if it cannot be written

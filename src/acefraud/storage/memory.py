@@ -34,6 +34,7 @@ class MemoryLedger:
         self._heard: dict[str, list[OutcomeHeard]] = defaultdict(list)
         self._rows = MemoryRows()
         self._checkpoint: Checkpoint | None = None
+        self._claimed: set[str] = set()
 
     def append(self, entry: Entry) -> list[Event]:
         """Write all of it, or nothing."""
@@ -129,6 +130,18 @@ class MemoryLedger:
         """The row store, for reading only."""
         with self._lock:
             yield self._rows
+
+    @contextmanager
+    def claim(self, work: str, seconds: float) -> Iterator[bool]:  # noqa: ARG002 - it cannot outlive its process
+        """Try to be the only one who does some work."""
+        with self._lock:
+            free = work not in self._claimed
+            self._claimed.add(work)
+        try:
+            yield free
+        finally:
+            if free:
+                self._claimed.discard(work)
 
     def checkpoint(self) -> Checkpoint | None:
         """The saved checkpoint."""

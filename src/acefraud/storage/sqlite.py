@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from operator import attrgetter
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, Self
+from uuid import uuid4
 
 from pydantic import ValidationError
 from sqlalchemy import Connection, Engine, PoolProxiedConnection, Row, Select, bindparam, delete, func, select, update
@@ -45,7 +47,7 @@ from acefraud.storage.ledger_rows import (
     rows_of,
 )
 from acefraud.storage.schema import cases as cases_table
-from acefraud.storage.schema import checkpoint_pages, checkpoints, common, events
+from acefraud.storage.schema import checkpoint_pages, checkpoints, common, events, meta
 from acefraud.storage.schema import decisions as decisions_table
 from acefraud.storage.sqlite_rows import SqliteRows, chunked
 
@@ -55,6 +57,7 @@ _LAST_SEQ: Final = (
     f"SELECT max(coalesce((SELECT max(seq) FROM {events.name}), 0), "
     f"coalesce((SELECT max(seq) FROM {decisions_table.name}), 0))"
 )
+_CLAIM_OF: Final = f"SELECT value FROM {meta.name} WHERE name = ?"
 
 
 class SqliteLedger:
@@ -272,6 +275,27 @@ class SqliteLedger:
         """The row store as it is at one moment, for reading only."""
         with self.reading() as connection:
             yield SqliteRows(connection)
+
+    @contextmanager
+    def claim(self, work: str, seconds: float) -> Iterator[bool]:
+        """Try to be the only one who does some work: a row of `meta` says who is at it, and until when it counts."""
+        name, mine = f"claim {work}", f"{time.time() + seconds} {uuid4()}"
+        free = not self._is_claimed(self._look_up(_CLAIM_OF, (name,)))  # mostly no reason to take the lock
+        if free:
+            with self.writing() as connection:
+                free = not self._is_claimed(connection.exec_driver_sql(_CLAIM_OF, (name,)).all())
+                if free:
+                    connection.exec_driver_sql(f"INSERT OR REPLACE INTO {meta.name} VALUES (?, ?)", (name, mine))
+        try:
+            yield free
+        finally:
+            if free:
+                with self.writing() as connection:
+                    connection.execute(delete(meta).where(meta.c.name == name, meta.c.value == mine))
+
+    @staticmethod
+    def _is_claimed(found: Sequence[Sequence[Any]]) -> bool:
+        return any(float(value.partition(" ")[0]) > time.time() for (value,) in found)
 
     def checkpoint(self) -> Checkpoint | None:
         """The saved checkpoint. One of another version is ignored, since the events can be applied again."""
