@@ -57,6 +57,7 @@ _LAST_SEQ: Final = (
     f"SELECT max(coalesce((SELECT max(seq) FROM {events.name}), 0), "
     f"coalesce((SELECT max(seq) FROM {decisions_table.name}), 0))"
 )
+_PART: Final = "SELECT * FROM {table} WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
 _CLAIM_OF: Final = f"SELECT value FROM {meta.name} WHERE name = ?"
 
 
@@ -177,12 +178,7 @@ class SqliteLedger:
         tables = (events, decisions_table) if decisions else (events,)
         with self.reading() as connection:
             rows = [
-                connection.execute(
-                    select(table)
-                    .where(table.c.seq > after, table.c.seq <= end)
-                    .order_by(table.c.seq)
-                    .limit(_EVENTS_PER_QUERY)
-                ).all()
+                connection.exec_driver_sql(_PART.format(table=table.name), (after, end, _EVENTS_PER_QUERY)).all()
                 for table in tables
             ]
             reached = min([end, *(some[-1].seq for some in rows if len(some) == _EVENTS_PER_QUERY)])
