@@ -87,7 +87,11 @@ class ConditionIndex:
         words = words_for(self._count)
         possible = np.zeros((len(facts), words), dtype=_WORD)
         proven = np.zeros((len(facts), words), dtype=_WORD)
+        alone: list[int] = []
         for shape, places in alike.items():
+            if len(places) < FEW:  # a table would take longer to make than it saves
+                alone += places
+                continue
             plan = self._plans.get(shape) or self._plan(shape, facts[places[0]])
             table = self._tables.get(shape)
             if table is None:
@@ -96,6 +100,10 @@ class ConditionIndex:
                 table = self._tables[shape] = _PlanTable.of(plan, words)
             passed = packed([self._all], words) & ~table.fails([facts[place] for place in places])
             possible[places], proven[places] = passed, passed & packed([plan.closed], words)
+        if alone:
+            matched = [self.match(facts[place]) for place in alone]
+            possible[alone] = packed([one for one, _ in matched], words)
+            proven[alone] = packed([one for _, one in matched], words)
         return possible, proven
 
     def proven_rows(self, facts: Sequence[Mapping[str, FactValue]], within: int) -> list[list[int]]:
