@@ -75,9 +75,10 @@ def fill(path: Path, count: int, advance: Callable[[float], None]) -> None:
             for n in range(BULLETS):
                 book.add_bullet(f"Amount above {100 * n} and account at most {10 * n + 5} days old: decline")
         learner = Learner(book)
-        for start in range(0, count, TOGETHER):
+        together = min(TOGETHER, count // 10)
+        for start in range(0, count, together):
             at = _FIRST_DAY + timedelta(seconds=start)
-            numbers = range(start, min(start + TOGETHER, count))
+            numbers = range(start, min(start + together, count))
             asyncio.run(learner.decide_all([_transaction(n) for n in numbers]))
             advance(numbers.stop / count)
 

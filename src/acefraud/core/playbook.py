@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from acefraud.core.bullet import Bullet, Source, Status
 from acefraud.core.bullet_table import BulletTable
 from acefraud.core.calibration import Calibration, OddsScale
+from acefraud.core.construct import construct_unchecked
 from acefraud.core.events import (
     BulletAdded,
     BulletCredited,
@@ -320,7 +321,7 @@ class PlaybookState:
                 "helpful_count": max(0, bullet.helpful_count + helpful),
                 "harmful_count": max(0, bullet.harmful_count + harmful),
                 "times_selected": max(0, bullet.times_selected + selected),
-                "record": Record(support=support, frauds=frauds),
+                "record": construct_unchecked(Record, support=support, frauds=frauds),
             }
             self._changed[bullet_id] = bullet.model_copy(update=changes)
 

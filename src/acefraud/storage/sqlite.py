@@ -14,8 +14,9 @@ from typing import Any, Final, Self
 from uuid import uuid4
 
 from pydantic import ValidationError
-from sqlalchemy import Connection, Engine, PoolProxiedConnection, Row, Select, bindparam, delete, func, select, update
+from sqlalchemy import Connection, Engine, PoolProxiedConnection, Row, Select, bindparam, delete, select, update
 from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.engine.interfaces import DBAPICursor
 
 from acefraud.core.decision import Decision
 from acefraud.core.decision_record import Common
@@ -58,6 +59,12 @@ _LAST_SEQ: Final = (
     f"coalesce((SELECT max(seq) FROM {decisions_table.name}), 0))"
 )
 _PART: Final = "SELECT * FROM {table} WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+_CASE_COLUMNS: Final = [column.name for column in cases_table.c]
+_PUT_CASE: Final = (
+    f"INSERT INTO {cases_table.name} ({', '.join(_CASE_COLUMNS)}) "
+    f"VALUES ({', '.join(f':{name}' for name in _CASE_COLUMNS)}) ON CONFLICT (transaction_id) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in _CASE_COLUMNS if name != "transaction_id")
+)
 _CLAIM_OF: Final = f"SELECT value FROM {meta.name} WHERE name = ?"
 
 
@@ -129,7 +136,7 @@ class SqliteLedger:
                 cursor.executemany(PUT_COMMON, [(one.key, one.body) for one in waiting.pieces - self._stored])
                 for statement, rows in waiting.runs:
                     cursor.executemany(statement, [(last + place, *row) for place, row in rows])
-                _put_cases(connection, waiting.case_rows)
+                _put_cases(cursor, waiting.case_rows)
                 if waiting.entry.rows is not None:
                     waiting.entry.rows(SqliteRows(connection))
                 waiting.events = waiting.entry.events_after(last)
@@ -382,17 +389,12 @@ class SqliteLedger:
             raise StoreError(f"playbook {self.path} was closed; open it again")
 
 
-def _put_cases(connection: Connection, rows: list[dict[str, Any]]) -> None:
+def _put_cases(cursor: DBAPICursor, rows: Sequence[dict[str, Any]]) -> None:
     """Insert or replace cases. One that arrives again moves to the end."""
-    if not rows:
-        return
-    last = connection.execute(select(func.coalesce(func.max(cases_table.c.seq), 0))).scalar_one()
-    put = insert(cases_table)
-    replaced = {column.name: put.excluded[column.name] for column in cases_table.c if column.name != "transaction_id"}
-    connection.execute(
-        put.on_conflict_do_update(["transaction_id"], set_=replaced),
-        [{**row, "seq": seq} for seq, row in enumerate(rows, last + 1)],
-    )
+    if rows:
+        cursor.execute(f"SELECT coalesce(max(seq), 0) FROM {cases_table.name}")
+        ((last,),) = cursor.fetchall()
+        cursor.executemany(_PUT_CASE, [{**row, "seq": seq} for seq, row in enumerate(rows, last + 1)])
 
 
 @dataclass(slots=True, eq=False)
