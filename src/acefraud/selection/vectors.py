@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -23,14 +24,12 @@ class Likeness:
         self._matrix = matrix
         self._known = known
 
-    def to_one(self, picked: int, rows: IntArray) -> Vectors:
-        """The cosines of one bullet with others."""
-        found: Vectors
-        if self._known is None:
-            found = np.vecdot(self._matrix[rows], self._matrix[picked])
-        else:
-            found = self._filled(picked).take(rows)
-        return found
+    def to_one(self, rows: IntArray) -> Callable[[int], Vectors]:
+        """A function that gives the cosines of one bullet with these ones."""
+        if self._known is not None:
+            return lambda picked: self._filled(picked).take(rows)
+        matrix, some = self._matrix, self._matrix[rows]
+        return lambda picked: np.vecdot(some, matrix[picked])
 
     def to_each(self, picked: IntArray, rows: IntArray) -> Vectors:
         """The cosines of some bullets, one for each row of a table of bullets, with the bullets in that row."""
