@@ -87,9 +87,7 @@ class WholePlaybook(Playbook):
 class OnlinePlaybook:
     """Online only: starts empty and learns from labels as they arrive. Everything is recorded in a file."""
 
-    settings = (
-        f"shipped defaults, starts empty, decides and hears {BATCH} rows at a time, all recorded in a file"
-    )
+    settings = f"shipped defaults, starts empty, decides and hears {BATCH} rows at a time, all recorded in a file"
 
     def __init__(self, seed: int) -> None:
         _load_models()
