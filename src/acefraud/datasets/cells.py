@@ -282,10 +282,10 @@ def _read_number(value: str | bool | float, text: str) -> float | None:
     else:
         parsed = None if isinstance(value, bool) else _float(value)
     if parsed is None:
-        written = text.lower() if isinstance(value, bool) else str(value)  # a flag as files write it
+        written = text.lower() if isinstance(value, bool) else text  # a flag as files write it
         raise ValueError(f"{_NUMBER}, got {written[:60]!r}")
     if not math.isfinite(parsed):
-        raise ValueError(f"{_FINITE}, got {str(value)[:60]!r}")
+        raise ValueError(f"{_FINITE}, got {text[:60]!r}")
     return parsed
 
 
