@@ -13,6 +13,7 @@ from benchmarks.footprint import footprint
 from benchmarks.growth import growth
 from benchmarks.hearing import hearing
 from benchmarks.ledger import ledger
+from benchmarks.preview import preview
 from benchmarks.quality.command import quality
 from benchmarks.small import small
 from benchmarks.speed.command import speed
@@ -39,6 +40,7 @@ app.command()(stream)
 app.command()(ledger)
 app.command()(writers)
 app.command()(growth)
+app.command()(preview)
 app.command()(footprint)
 app.command()(bullets)
 app.command()(small)

@@ -10,7 +10,7 @@ def test_there_and_back(trained: Any) -> None:
     state = trained.state()
     done = trained.on_book("backup", "monday.db", "--json").json
     assert done == {"playbook": str(trained.book), "backup": "monday.db", "bytes": done["bytes"]}
-    trained.on_book("playbook", "add", "An emulator: decline")
+    trained.on_book("playbook", "add", "An emulator: decline", "--as-note")
     assert "exists already" in trained.on_book("restore", "monday.db", code=2).err
     assert "exists already" in trained.on_book("backup", "monday.db", code=2).err
     said = trained.on_book("restore", "monday.db", "--force").out

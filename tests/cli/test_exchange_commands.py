@@ -75,7 +75,7 @@ def test_every_line_separator_survives_markdown(separator: str) -> None:
 def test_import_of_an_export_is_identity(trained: Any, format: str) -> None:
     trained.on_book("decide", "history.csv", "--json")
     trained.on_book("learn", "history.csv", "--json")
-    trained.on_book("playbook", "add", 'Says "quote", > and #: decline', "--who", "ana")
+    trained.on_book("playbook", "add", 'Says "quote", > and #: decline', "--as-note", "--who", "ana")
     with trained.open() as book:
         first, second, *_ = book.snapshot().bullets
     trained.on_book("playbook", "pin", first, "--who", "ben")

@@ -28,7 +28,21 @@ COMMANDS = dict(commands(typer.main.get_command(app)))
 
 
 def test_the_commands_are_those_that_were_promised() -> None:
-    playbook = ["list", "show", "add", "edit", "approve", "pin", "retire", "history", "export", "import"]
+    playbook = [
+        "list",
+        "show",
+        "read",
+        "add",
+        "edit",
+        "approve",
+        "pin",
+        "preview",
+        "snooze",
+        "retire",
+        "history",
+        "export",
+        "import",
+    ]
     names = (
         "compare",
         "train",
@@ -41,9 +55,12 @@ def test_the_commands_are_those_that_were_promised() -> None:
         "reread",
         "backup",
         "restore",
+        "facts",
     )
     expected: set[tuple[str, ...]] = {(name,) for name in names}
     expected |= {("playbook", name) for name in playbook} | {("ledger", name) for name in ("show", "stats", "archive")}
+    expected |= {("threshold", name) for name in ("show", "preview", "set")}
+    expected |= {("lists", name) for name in ("create", "add", "remove", "show", "import")}
     assert set(COMMANDS) == expected
 
 

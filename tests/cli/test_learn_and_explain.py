@@ -198,7 +198,7 @@ def test_backtest_of_a_whole_playbook_records_nothing(trained: Any) -> None:
 
 
 def test_backtest_of_words_that_are_no_condition(shell: Any) -> None:
-    assert "not a condition" in shell("backtest", "history.csv", "--condition", "lovely weather", code=2).err
+    assert "not understood: 'lovely'" in shell("backtest", "history.csv", "--condition", "lovely weather", code=2).err
 
 
 def test_json_is_one_line(decided: Any) -> None:

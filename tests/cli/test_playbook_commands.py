@@ -12,9 +12,9 @@ from acefraud.core.bullet import MAX_CONTENT, Source, Status
 
 @pytest.fixture
 def book(shell: Any) -> Any:
-    """A playbook with one bullet that was measured nowhere, one with a claim, and one in prose."""
+    """A playbook with one bullet that was measured nowhere, one with a claim, and a note."""
     for content in ("VPN and amount > 900: decline", "Emulator = 95% fraud", "Nervous callers are odd"):
-        shell.on_book("playbook", "add", content, "--who", "ana", "--why", "seen often")
+        shell.on_book("playbook", "add", content, "--as-note", "--who", "ana", "--why", "seen often")
     return shell
 
 
@@ -36,7 +36,7 @@ def test_add_starts_a_playbook_and_reads_the_words(shell: Any) -> None:
 
 def test_add_says_what_was_read_and_what_was_not(book: Any) -> None:
     assert "Read as: amount above 700" in book.on_book("playbook", "add", "amount > 700 and KYC missing: decline").out
-    assert "used as prose" in book.on_book("playbook", "add", "Something smells here").out
+    assert "Kept as a note" in book.on_book("playbook", "add", "Something smells here", "--as-note").out
     assert "is a claim until it is measured" in book.on_book("playbook", "add", "amount > 8000 = 90% fraud").out
 
 
@@ -97,7 +97,7 @@ def test_show_tells_condition_figures_and_claims(book: Any) -> None:
     assert "as SQL" in shown
     assert "CLAIM" in book.on_book("playbook", "show", second).out
     assert "stated, not measured" in book.on_book("playbook", "show", second).out
-    assert "used as prose" in book.on_book("playbook", "show", third).out
+    assert "it is a note" in book.on_book("playbook", "show", third).out
     assert book.on_book("playbook", "show", first, "--json").json["id"] == first
 
 

@@ -159,21 +159,27 @@ def test_implies_by_example(narrow: str, wide: str, implied: bool) -> None:
         ("   ", "empty"),
         ("amount", "ends too early"),
         ("amount >", "ends too early"),
-        ("amount > lots", "expected a number"),
+        ("amount is lots", "expected a number, a word in quotes, true, false, or a fact in backticks before 'lots'"),
+        ("amount > 2 * 5", "expected a fact after '*'"),
         ('amount > "5"', "cannot take '5'"),
-        ("amount = 5", "cannot read condition at ' = 5'"),
-        ("> 5", "expected a fact, got '>'"),
-        ("amount > 5 vpn is true", "expected 'and' before 'vpn'"),
-        ("amount > 5 or vpn is true", "expected 'and' before 'or'"),
+        ("amount ~ 5", "cannot read condition at ' ~ 5'"),
+        ("> 5", "expected a fact before '>'"),
+        ("amount > 5 vpn is true", "expected 'and' or 'or' before 'vpn'"),
+        ("amount > 5 and (vpn is true", "expected ')', but"),
+        ("amount not > 5", "expected 'in' or 'between' after 'not'"),
+        ("amount between 5 or 6", "expected 'and' before 'or'"),
+        ("amount > amount", "compared with itself"),
+        ("amount > 0 * usual_amount", "a multiple above 0"),
         ("amount > 5 and", "ends too early"),
         ('country in "FR"', "expected a list"),
-        ("country in ()", "cannot take ()"),
-        ('country in ("FR" "DE")', "between commas"),
-        ("country in (5)", "quoted words"),
+        ("country in ()", "expected a word in quotes before ')'"),
+        ('country in ("FR" "DE")', "expected ')' before"),
+        ("country in (5)", "expected a word in quotes before '5'"),
         ("amount > 1e999", "cannot take inf"),
-        ("amount above 5", "expected a comparison after 'amount', got 'above'"),
+        ("amount above 5", "expected a comparison after 'amount' before 'above'"),
         ("`` > 5", "cannot read condition"),
-        ("a > 1 and b > 1 and c > 1 and d > 1 and e > 1", "1 to 4 tests, got 5"),
+        (" and ".join(f"f{n} > 1" for n in range(51)), "at most 50 tests, got 51"),
+        ("(" * 51 + "a > 1" + ")" * 51, "nested at most 50 times"),
     ],
 )
 def test_what_cannot_be_read_is_named(text: str, says: str) -> None:
@@ -188,10 +194,9 @@ def test_reading_any_text_gives_a_condition_or_a_value_error(text: str) -> None:
         assert str(Condition.parse(str(condition))) == str(condition)
 
 
-@pytest.mark.parametrize("count", [0, 5])
-def test_a_condition_has_one_to_four_tests(count: int) -> None:
-    with pytest.raises(ValueError, match="1 to 4 tests"):
-        Condition(tuple(Test(f"fact{i}", Op.KNOWN) for i in range(count)))
+def test_a_condition_has_at_least_one_test() -> None:
+    with pytest.raises(ValueError, match="at least one test"):
+        Condition(())
 
 
 def test_a_test_said_twice_counts_once() -> None:

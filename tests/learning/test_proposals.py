@@ -259,17 +259,15 @@ def test_a_short_history_gives_the_benefit_of_the_doubt(cases: int, status: Admi
 @pytest.mark.parametrize(
     ("proposal", "remark"), [(PROSE, "[claim, not measured]"), (OPINION, "[unverified]")], ids=["figure", "opinion"]
 )
-def test_prose_waits_and_weighs_less(proposal: Proposal, remark: str) -> None:
+def test_prose_waits_and_weighs_nothing(proposal: Proposal, remark: str) -> None:
     learner = trained(TRUE, proposal)
-    measured, prose = bullets(learner)
+    _, prose = bullets(learner)
     assert (prose.status, prose.condition, prose.evidence, prose.verified) == (Status.CANDIDATE, None, None, False)
     assert prose.content == proposal.content
     assert prose.shown == f"{proposal.content} {remark}"
     frame = learner.playbook.snapshot().calibration("fraud_detection")
     assert frame is not None
-    unfitted = measured.model_copy(update={"weight": None})
-    for bullet in (measured, unfitted):
-        assert 0 < weight_of(prose, frame.base_rate) < weight_of(bullet, frame.base_rate) / 4
+    assert weight_of(prose, frame.base_rate) == 0
 
 
 def test_a_made_up_record_is_shown_as_a_claim() -> None:

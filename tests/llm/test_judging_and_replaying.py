@@ -155,7 +155,7 @@ def test_what_a_mapping_calls_sensitive_is_not_on_the_wire(shell: Shell, loopbac
         'id = "id"\nlabel = "label"\namount = "amount"\nsensitive = ["segment"]\n'
     )
     shell.on_book("train", shell.folder / "history.csv")
-    shell.on_book("playbook", "add", "Be careful with large amounts", "--who", "ana")
+    shell.on_book("playbook", "add", "Be careful with large amounts", "--as-note", "--who", "ana")
     with shell.open() as book:
         assert any(
             "quartz" in bullet.content or "zircon" in bullet.content for bullet in book.snapshot().bullets.values()

@@ -61,7 +61,7 @@ def test_what_it_may_see_are_the_words_or_the_facts(embedder: Embedder) -> None:
     assert embedder.presentable_bullet(Bullet(id="b", content="VPN: decline")) == "VPN: decline"
 
 
-def test_a_learner_finds_prose_with_it(embedder: Embedder) -> None:
+def test_a_selector_finds_notes_with_it_and_an_embedded_decision_does_not_use_them(embedder: Embedder) -> None:
     playbook = BulletPlaybook()
     known = playbook.add_bullet("gift cards bought by a caller who sounds nervous")
     selector = HybridSelector(embedding_model=embedder, semantic_threshold=0.1)
@@ -70,7 +70,7 @@ def test_a_learner_finds_prose_with_it(embedder: Embedder) -> None:
     assert [bullet.id for bullet in bullets] == [known]
     decision = asyncio.run(Learner(playbook, selector=selector).decide(Transaction(id="t", text=text)))
     assert decision.selection.embedder == embedder.name
-    assert [score.bullet_id for score in decision.selection.scores] == [known]
+    assert decision.cited == ()
 
 
 def test_a_failed_call_is_an_error(loopback: Callable[..., LoopbackServer], client: ModelClient) -> None:

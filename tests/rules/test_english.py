@@ -7,6 +7,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rich_conditions import conditions as rich_conditions
 
 from acefraud.core.bullet import MAX_CONTENT
 from acefraud.core.comparison import MEMBERSHIP, ORDERED, PRESENCE
@@ -172,3 +173,8 @@ def test_facts_are_said_in_alphabetical_order() -> None:
     said = say_facts({"vpn": False, "amount": 1250.0, "odd_col": "x"})
     assert said == "amount 1,250; odd col x; no VPN or proxy"
     assert say_facts({}) == ""
+
+
+@given(rich_conditions)
+def test_the_whole_language_is_said_and_read_back(condition: Condition) -> None:
+    assert read_condition(say(condition)) == condition

@@ -176,7 +176,8 @@ def plain_selection(  # noqa: PLR0915  # one stage after the other, as it is tol
     context: list[Bullet] = []
     for each in snapshot.bullets.values():
         right_place = each.node == "fraud_detection" and (source is None or each.source is source)
-        excluded = each.status is Status.RETIRED or (each.condition and each.condition.truth(facts) is False)
+        waiting = each.condition is None and each.status is Status.CANDIDATE
+        excluded = each.status is Status.RETIRED or (each.condition and each.condition.truth(facts) is False) or waiting
         if right_place and not excluded:
             context.append(each)
     left.append(len(context))

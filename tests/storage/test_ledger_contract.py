@@ -29,21 +29,27 @@ from acefraud.core.events import (
     DecisionsArchived,
     EventPayload,
     LevelMoved,
+    ListChanged,
+    ListCreated,
     OddsScaled,
     OutcomeHeard,
+    PolicySnoozed,
     Recalibrated,
     Reread,
     Reviewed,
     StatusChanged,
+    ThresholdSet,
     Trained,
 )
 from acefraud.core.evidence import Evidence, Record
 from acefraud.core.ledger import Entry, KnownCase, Ledger, Precondition, TransactionEvents
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling
 from acefraud.core.playbook import CaseCount, Checkpoint, CheckpointHeader, LearningState, PlaybookState
+from acefraud.core.policy import Snooze
 from acefraud.core.row_store import RowStore
 from acefraud.core.timestamps import UNKNOWN, micros_of
 from acefraud.core.transaction import Case, FactValue, Transaction, Verdict
+from acefraud.core.value_list import ListItem
 from acefraud.errors import StoreConflict
 from acefraud.storage.memory import MemoryLedger
 from acefraud.storage.sqlite import SqliteLedger
@@ -99,7 +105,9 @@ def that_edit(sample: Any) -> list[EventPayload]:
         sample.bullet("b2"),
         BulletEdited(bullet_id="b1", content="another text"),
         StatusChanged(bullet_id="b1", status=Status.PINNED),
+        PolicySnoozed(bullet_id="b1", snooze=Snooze(key="card", value="4111", until=AT)),
         Recalibrated(node="fraud_detection", calibration=Calibration(intercept=-2.5)),
+        ThresholdSet(node="fraud_detection", threshold=0.4),
         OddsScaled(node="fraud_detection", model="m", scale=OddsScale(level=0.5, slope=1.0, cases=9)),
         Trained(node="fraud_detection", dataset="d", rows=9, frauds=1),
         Reviewed(node="fraud_detection", whole=True, cases=9, frauds=1),
@@ -115,6 +123,8 @@ def that_count(sample: Any) -> list[EventPayload]:
         sample.outcome("t1", is_fraud=False, revised=True),
         BulletCredited(credit=Credit(bullet_id="b1", helpful=1)),
         LevelMoved(node="fraud_detection", recent=None),
+        ListCreated(name="watched"),
+        ListChanged(name="watched", added=(ListItem(value="ACME"),)),
         DecisionsArchived(before=AT, count=9, file="decisions.parquet"),
     ]
 

@@ -30,7 +30,10 @@ SUMMARIES = {
     "ledger": "Show what is recorded and how much room it takes, and archive old decisions.",
     "backup": "Copy a playbook with everything in it, while others go on using it.",
     "restore": "Make a playbook from a backup, with everything in it.",
-    "playbook": "Read, add, edit, approve, pin and retire bullets.",
+    "playbook": "Read, write, approve, pin, snooze and retire rules.",
+    "threshold": "Show, preview and set from which probability on to decline, and what goes to a person.",
+    "facts": "List the facts that rules can be about.",
+    "lists": "Keep lists of values that rules can refer to.",
 }
 """The first line of each command's help, so that the list of commands needs none of their modules."""
 

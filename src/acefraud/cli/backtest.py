@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +12,7 @@ from acefraud.cli.train import note_label_delay
 from acefraud.cli.workspace import embedded_learner, existing_playbook, trained_mapping
 from acefraud.core.condition import Condition
 from acefraud.core.evidence import Evidence
+from acefraud.core.fact_catalog import FactCatalog
 from acefraud.core.table import FactTable
 from acefraud.core.transactions import Cases
 from acefraud.datasets import Dataset, load_dataset
@@ -21,10 +21,9 @@ from acefraud.evaluation.metrics import Interval, Scored, as_json, bootstrap_met
 from acefraud.learning.batch_scoring import score
 from acefraud.learning.entity_memory import memory_for
 from acefraud.roles.embedded.case_memory import LabelledFacts
-from acefraud.rules.bullet_text import read_bullet
 from acefraud.rules.english import say
 from acefraud.rules.induction.out_of_time import record_of
-from acefraud.rules.parse_english import read_condition
+from acefraud.rules.reader import Vocabulary, read_rule
 from acefraud.rules.scorecard import GENERAL
 from acefraud.storage import BulletPlaybook
 
@@ -52,7 +51,7 @@ def backtest(
         data = load_dataset(source, mapping=mapping, strict=strict)
         note_bad_rows(data.bad_rows, data.unlabelled, data.remarks)
         note_label_delay(data, mapping)
-        _condition(condition, data, source, json)
+        _condition(condition, data, json)
         return
     with existing_playbook(playbook, read_only=True) as book:
         data = load_dataset(source, mapping=mapping, remembered=trained_mapping(book), strict=strict)
@@ -60,15 +59,11 @@ def backtest(
         _playbook(book, data, json)
 
 
-def _condition(text: str, data: Dataset, source: str, json: bool) -> None:
+def _condition(text: str, data: Dataset, json: bool) -> None:
     memory = memory_for(data.mapping.describe())
     cases = _all_cases(data)
     known = LabelledFacts.of(memory.studied(cases, data.waiting) if memory else cases)
-    condition = read(text)
-    for fact in sorted(condition.facts - set(known.facts.names)):  # more likely mistyped than never known
-        near = get_close_matches(fact, known.facts.names, 1)
-        hint = f"did you mean '{near[0]}'?" if near else f"the facts are: {', '.join(known.facts.names[:20])}"
-        raise InputError(f"no row has the fact '{fact}'; {hint}", file=source)
+    condition = read(text, known.facts)
     evidence = _measured(condition, known)
     text = f"{condition}\n{say(condition)}: {evidence.in_words()}"
     if evidence.lift is not None:
@@ -124,15 +119,12 @@ def _all_cases(data: Dataset) -> Cases:
     return Cases.stacked([data.train, data.test])
 
 
-def read(text: str) -> Condition:
-    """A condition from its text form or from English."""
-    try:
-        return Condition.parse(text)
-    except ValueError as problem:
-        found = read_condition(text) or read_bullet(text).condition
-        if found is None:
-            raise InputError(f"not a condition, and not English that could be read as one: {problem}") from None
-        return found
+def read(text: str, facts: FactTable) -> Condition:
+    """A condition from its text form or from English. Raises InputError that names what was not understood."""
+    reading = read_rule(text, Vocabulary.of(FactCatalog.of(facts)))
+    if reading.condition is None:
+        raise InputError(f"{reading.problem}. The facts are: {', '.join(facts.names[:20])}", field="condition")
+    return reading.condition
 
 
 def _measured(condition: Condition, known: LabelledFacts) -> Evidence:

@@ -58,6 +58,7 @@ def decide(
     strict: StrictOption = False,
     json: JsonOption = False,
     batch_ms: BatchOption = 0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Decide exactly so, but record nothing.")] = False,
     *,
     settings: ModelSettings,
 ) -> None:
@@ -70,6 +71,7 @@ def decide(
     it is decided. A bad line is answered by an error and makes the exit code 1. Lines that wait are decided together.
 
         acefraud decide 'User (account age: 3 days) attempts $2,500 purchase at 3:15 AM through a VPN'
+        acefraud decide today.csv --playbook book.db --dry-run
         acefraud decide '{"id": "t1", "facts": {"amount": 2500, "vpn": true}}' --playbook book.db
         acefraud decide today.csv --playbook book.db --json > decisions.jsonl
         tail -f new.jsonl | acefraud decide - --playbook book.db --json | alert
@@ -89,13 +91,14 @@ def decide(
 
             reader = RecordReader(mapping=mapping, remembered=remembered)
             how = StreamOptions(json=json, strict=strict, batch_ms=batch_ms)
-            asyncio.run(_decide_stream(roles, book, reader, how, kept=kept)).exit_if_bad()
+            asyncio.run(_decide_stream(roles, book, reader, how, kept=kept, dry_run=dry_run)).exit_if_bad()
         else:
-            asyncio.run(_decide_all(roles, book, _transactions(what, remembered, mapping, strict), json))
+            transactions = _transactions(what, remembered, mapping, strict)
+            asyncio.run(_decide_all(roles, book, transactions, json=json, dry_run=dry_run))
 
 
 async def _decide_stream(
-    roles: Roles, book: BulletPlaybook, reader: RecordReader, how: StreamOptions, *, kept: bool
+    roles: Roles, book: BulletPlaybook, reader: RecordReader, how: StreamOptions, *, kept: bool, dry_run: bool
 ) -> Stream[Transaction]:
     def read(line: str, _: int) -> Transaction:
         return reader.transaction(line) if line.startswith("{") else _from_text(line)
@@ -105,7 +108,8 @@ async def _decide_stream(
         async def record(transactions: Sequence[Transaction]) -> list[str]:
             # A playbook in memory keeps every decision, and a stream may go on forever: each batch gets a new one.
             deciding = learner if kept else roles.learner(BulletPlaybook())
-            decisions = await deciding.decide_all(transactions)
+            decide_or_score = deciding.score if dry_run else deciding.decide_all
+            decisions = await decide_or_score(transactions)
             return [as_line(as_json(one)) if how.json else _in_short(one) for one in decisions]
 
         most = BATCH_IN_STREAM if roles.agent is None else BATCH_WITH_MODEL
@@ -114,13 +118,18 @@ async def _decide_stream(
     return stream
 
 
-async def _decide_all(roles: Roles, book: BulletPlaybook, transactions: list[Transaction], json: bool) -> None:
+async def _decide_all(
+    roles: Roles, book: BulletPlaybook, transactions: list[Transaction], *, json: bool, dry_run: bool
+) -> None:
     size = BATCH if roles.agent is None else BATCH_WITH_MODEL
+    if dry_run:  # nothing is recorded, so a second batch would not know of the first
+        size = max(1, len(transactions))
     async with learner_with(roles, book) as learner:
         with progress("deciding") as done:
             for start in range(0, len(transactions), size):
                 try:
-                    decisions = await learner.decide_all(transactions[start : start + size])
+                    batch = transactions[start : start + size]
+                    decisions = await (learner.score(batch) if dry_run else learner.decide_all(batch))
                 except (ModelError, BudgetExceeded) as failure:
                     kind = BudgetExceeded if isinstance(failure, BudgetExceeded) else ModelError
                     raise kind(f"{failure}; {_undecided(transactions, start)}") from failure

@@ -20,6 +20,7 @@ from acefraud.learning.agent_fallback import Fallback, failing_as
 from acefraud.learning.learner import Learner
 from acefraud.roles.embedded.embedder import key_of
 from acefraud.roles.model.prompts import Style
+from acefraud.rules.english import say_clause
 from acefraud.settings import EMBEDDED, ModelSettings
 from acefraud.storage import BulletPlaybook
 
@@ -51,6 +52,7 @@ def explain(
         if json:
             content = decision.model_dump(mode="json")
             content["outcomes"] = [heard.model_dump(mode="json") for heard in outcomes]
+            content["read"] = _clauses(decision, book)
             print_json({**content, "not_explained": unknown, "replayed_the_same": same})
         else:
             _print(decision, book)
@@ -129,6 +131,17 @@ def _find(book: BulletPlaybook, wanted: str) -> Decision:
     return made[-1]
 
 
+def _clauses(decision: Decision, book: BulletPlaybook) -> dict[str, str]:
+    """Of each bullet among the reasons: the tests that made it apply, with the values they read."""
+    bullets = book.snapshot_at(decision.revision).bullets
+    said = {}
+    for reason in decision.reasons:
+        bullet = bullets.get(reason.bullet_id or "")
+        if bullet is not None and bullet.condition is not None:
+            said[bullet.id] = say_clause(bullet.condition, decision.facts)
+    return {bullet_id: clause for bullet_id, clause in said.items() if clause}
+
+
 def _print(decision: Decision, book: BulletPlaybook) -> None:
     share, threshold = 100 * decision.probability, 100 * decision.threshold
     by_threshold = decision.probability_from in (ProbabilityFrom.FITTED, ProbabilityFrom.CALIBRATED)
@@ -153,8 +166,11 @@ def _print(decision: Decision, book: BulletPlaybook) -> None:
         line(f"\nReasons, in log-odds of fraud, starting at {decision.base:+.2f}:")
     else:
         line(f"\nReasons; the probability is {_FROM[decision.probability_from]} ({decision.prompt}):")
+    clauses = _clauses(decision, book)
     for reason in decision.reasons:
         line(f"  {reason.amount}  {reason.text}  ({reason.bullet_id or reason.kind})")
+        if clause := clauses.get(reason.bullet_id or ""):
+            line(f"         read: {clause}", "dim")
     line("\nFacts: " + ", ".join(f"{name}={value}" for name, value in sorted(decision.facts.items())))
     for piece in decision.unread:
         line(f"Not understood: {piece}", "yellow")

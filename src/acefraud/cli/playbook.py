@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,22 +13,22 @@ import typer
 from acefraud.cli import SUMMARIES
 from acefraud.cli.console import line, note, print_json, print_result
 from acefraud.cli.options import JsonOption, PlaybookOption, WhoOption, WhyOption
+from acefraud.cli.rules import BulletArgument, add, edit, preview, read, snooze
 from acefraud.cli.workspace import any_playbook, author, embedded_learner, existing_playbook
-from acefraud.core.bullet import DEFAULT_NODE, MAX_CONTENT, Bullet, NewBullet, Source, Status
+from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source, Status
 from acefraud.core.events import (
     BulletAdded,
     BulletEdited,
     DecisionMade,
     Event,
     EventPayload,
+    PolicySnoozed,
     Recalibrated,
     StatusChanged,
     Trained,
 )
-from acefraud.core.evidence import Evidence, record_in_words
-from acefraud.curation.curator import Curator
+from acefraud.core.evidence import record_in_words
 from acefraud.errors import InputError
-from acefraud.rules.bullet_text import read_bullet
 from acefraud.rules.english import say
 from acefraud.storage import BulletPlaybook
 from acefraud.storage.changes import bullet_in
@@ -37,9 +37,6 @@ from acefraud.storage.exchange import Exported, from_json, from_markdown, to_jso
 from acefraud.storage.sqlite import SqliteLedger
 
 app = typer.Typer(help=SUMMARIES["playbook"], no_args_is_help=True, add_completion=False)
-
-BulletArgument = Annotated[str, typer.Argument(metavar="BULLET_ID", help="Id of the bullet, as `list` shows it.")]
-ContentArgument = Annotated[str, typer.Argument(metavar="CONTENT", help="What the bullet says, in plain English.")]
 
 
 class Format(StrEnum):
@@ -57,7 +54,7 @@ def list_bullets(
     everything: Annotated[bool, typer.Option("--all", help="Include retired bullets.")] = False,
     json: JsonOption = False,
 ) -> None:
-    """List the bullets, strongest first, with their evidence and what has happened since.
+    """List the bullets with their evidence and what has happened since: policies, then by strength, then notes.
 
     acefraud playbook list --playbook book.db
     """
@@ -69,20 +66,39 @@ def list_bullets(
             and source in (None, bullet.source)
             and status in (None, bullet.status)
         ]
-    bullets.sort(key=lambda bullet: -abs(bullet.weight or 0))
+        remarks = _remarks(book, bullets)
+    bullets.sort(key=lambda bullet: (bullet.policy is None, bullet.is_note, -abs(bullet.weight or 0)))
     if json:
-        print_json([bullet.model_dump(mode="json") for bullet in bullets])
+        print_json([{**one.model_dump(mode="json"), "remarks": remarks.get(one.id, [])} for one in bullets])
         return
     for bullet in bullets:
-        weight = "      " if bullet.weight is None else f"{bullet.weight:+6.2f}"
         used = f"{bullet.helpful_count} helpful, {bullet.harmful_count} harmful"
         if bullet.record.support:
             used += f"; since added {bullet.record.frauds} of {bullet.record.support} were fraud"
-        line(f"{bullet.id}  {bullet.status:<9}  {bullet.argues or 'no verdict':<10}  {weight}  {used}", "bold")
+        line(f"{bullet.id}  {bullet.status:<9}  {_effect(bullet)}  {used}", "bold")
         line(f"    {bullet.shown}")
         if bullet.contradicts:
             line(f"    contradicts {', '.join(bullet.contradicts)}", "yellow")
+        for remark in remarks.get(bullet.id, ()):
+            line(f"    {remark}", "yellow")
     line(f"{len(bullets)} bullets", "dim")
+
+
+def _remarks(book: BulletPlaybook, bullets: Sequence[Bullet]) -> dict[str, list[str]]:
+    """What is wrong with rules that people wrote. What the engine learnt has fired by definition."""
+    learner = embedded_learner(book)
+    manual = [one for one in bullets if one.source is Source.MANUAL and one.status is not Status.RETIRED]
+    return {one.id: found for one in manual if (found := learner.remarks_on(one))}
+
+
+def _effect(bullet: Bullet) -> str:
+    """What a bullet does to a decision: a policy, a note, or a weight."""
+    if bullet.policy is not None:
+        return bullet.policy.words
+    if bullet.is_note:
+        return f"{'note':<18}"
+    weight = "      " if bullet.weight is None else f"{bullet.weight:+6.2f}"
+    return f"{bullet.argues or 'no verdict':<10}  {weight}"
 
 
 @app.command()
@@ -112,9 +128,14 @@ def _status(bullet: Bullet, events: list[Event]) -> str:
 
 def _details(bullet: Bullet) -> Iterator[tuple[str, str]]:
     yield "argues for", str(bullet.argues or "unknown")
+    if bullet.policy is not None:
+        yield "policy", bullet.policy.words
+    for snoozed in bullet.snoozes:
+        yield "snoozed", f"for {snoozed.key} {snoozed.value} until {snoozed.until:%Y-%m-%d %H:%M} UTC"
     if bullet.condition is None:
-        yield "condition", "none could be read: it is used as prose, matched by similarity"
+        yield "condition", "none: it is a note for people, and for a language model; it never moves the engine"
     else:
+        yield "in English", say(bullet.condition)
         yield "condition", str(bullet.condition)
         yield "as SQL", bullet.condition.to_sql()
     if bullet.evidence is not None:
@@ -134,54 +155,11 @@ def _details(bullet: Bullet) -> Iterator[tuple[str, str]]:
         yield "contradicts", ", ".join(bullet.contradicts)
 
 
-@app.command()
-def add(
-    content: ContentArgument,
-    playbook: PlaybookOption = None,
-    node: Annotated[str, typer.Option("--node", help="Which agent uses it.")] = DEFAULT_NODE,
-    who: WhoOption = None,
-    why: WhyOption = "",
-    json: JsonOption = False,
-) -> None:
-    """Add a bullet in plain English. Starts a playbook if there is none.
-
-    Its condition is read from its words if possible, and measured on the cases that the playbook remembers. A figure
-    that the words only state is kept as a claim.
-
-        acefraud playbook add "Amount above 5,000 and an emulator: decline" --playbook book.db
-    """
-    _check(content)
-    with any_playbook(playbook) as book:
-        evidence = _measured(book, content)
-        new = Curator().merge_bullet(content, node, book, Source.MANUAL, evidence=evidence, who=author(who), why=why)
-        if new is None:
-            reading = read_bullet(content)
-            same = NewBullet(content, condition=reading.condition, argues=reading.argues)
-            existing = Curator().said_already(same, node, book)
-            where = f" in {existing.id} ({existing.status}): {existing.content}" if existing else ""
-            raise InputError(f"the playbook already says this{where}")
-        bullet = bullet_in(book, new)
-    print_result(bullet.model_dump(mode="json"), f"added {bullet.id}\n{_reading(bullet)}", json=json)
-
-
-@app.command()
-def edit(
-    bullet_id: BulletArgument,
-    content: ContentArgument,
-    playbook: PlaybookOption = None,
-    who: WhoOption = None,
-    why: WhyOption = "",
-    json: JsonOption = False,
-) -> None:
-    """Change what a bullet says. Its condition is read and measured again; its counters stay.
-
-    acefraud playbook edit b-1f2e3d4c "Amount above 6,000 and an emulator: decline" --why "5,000 was too low"
-    """
-    _check(content)
-    with existing_playbook(playbook) as book:
-        book.edit_bullet(bullet_id, content, evidence=_measured(book, content), who=author(who), why=why)
-        bullet = bullet_in(book, bullet_id)
-    print_result(bullet.model_dump(mode="json"), f"edited {bullet_id}\n{_reading(bullet)}", json=json)
+app.command("read")(read)
+app.command("add")(add)
+app.command("edit")(edit)
+app.command("preview")(preview)
+app.command("snooze")(snooze)
 
 
 def _status_command(status: Status, help: str) -> Callable[..., None]:
@@ -239,6 +217,8 @@ def history(bullet_id: BulletArgument, playbook: PlaybookOption = None, json: Js
                 what = "added"
             case BulletEdited():
                 what = "edited"
+            case PolicySnoozed(snooze=snoozed):
+                what = f"snoozed for {snoozed.key} {snoozed.value} until {snoozed.until:%Y-%m-%d}"
             case StatusChanged(status=status):
                 what = f"now {status}"
             case _:
@@ -248,7 +228,7 @@ def history(bullet_id: BulletArgument, playbook: PlaybookOption = None, json: Js
 
 def _reason(event: Event) -> str:
     """Why this bullet was changed, or else why everything that was written with it was."""
-    if isinstance(event.payload, BulletAdded | BulletEdited | StatusChanged):
+    if isinstance(event.payload, BulletAdded | BulletEdited | PolicySnoozed | StatusChanged):
         return event.payload.reason or event.why
     return event.why
 
@@ -358,35 +338,3 @@ def _import(exported: Exported, book: BulletPlaybook) -> int:
         new.append(Trained(node=DEFAULT_NODE, dataset="import", rows=0, frauds=0, mapping=exported.mapping))
     book.record(new)
     return count
-
-
-def _check(content: str) -> None:
-    if not content.strip():
-        raise InputError("expected what the bullet says, got an empty text", field="content")
-    if len(content) > MAX_CONTENT:
-        raise InputError(f"expected at most {MAX_CONTENT:,} characters, got {len(content):,}", field="content")
-    try:
-        content.encode()
-    except UnicodeEncodeError as problem:
-        place = problem.start + 1
-        raise InputError(f"expected valid UTF-8, got something else at character {place}", field="content") from None
-
-
-def _measured(book: BulletPlaybook, content: str) -> Evidence | None:
-    condition = read_bullet(content).condition
-    return None if condition is None else embedded_learner(book).measure(condition)
-
-
-def _reading(bullet: Bullet) -> str:
-    """How a bullet was understood, what was measured, and what it only claims."""
-    if bullet.condition is None:
-        lines = ["No condition could be read from its words: it is used as prose."]
-    else:
-        lines = [f"Read as: {say(bullet.condition)}"]
-    if bullet.evidence is not None:
-        lines.append(f"Measured on the cases remembered here: {bullet.evidence.in_words()}")
-        if bullet.claim is not None:
-            lines.append(f"What it states ({bullet.claim.words}) is kept as a claim beside that.")
-    elif bullet.claim is not None:
-        lines.append(f"Its figure ({bullet.claim.words}) is a claim until it is measured.")
-    return "\n".join(lines)

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 
 from acefraud.core.condition import Condition
 from acefraud.core.evidence import Evidence, Record
+from acefraud.core.policy import Policy, Snooze
 from acefraud.core.transaction import Verdict
 
 DEFAULT_NODE = "fraud_detection"
@@ -66,6 +67,9 @@ class Bullet(BaseModel, frozen=True, extra="forbid"):
     claim: Claim | None = None
     weight: float | None = None
     """Log-odds that the embedded engine adds where the condition holds; None before the first fit."""
+    policy: Policy | None = None
+    """What it decides by itself; None if it is evidence, which is weighed, or a note."""
+    snoozes: tuple[Snooze, ...] = ()
     contradicts: tuple[str, ...] = ()
     problem_types: tuple[str, ...] = ()
     added_at: datetime | None = None
@@ -85,6 +89,11 @@ class Bullet(BaseModel, frozen=True, extra="forbid"):
     def success_rate(self) -> float:
         """`get_success_rate` as a property."""
         return self.get_success_rate()
+
+    @property
+    def is_note(self) -> bool:
+        """Whether it is prose for people, and for a language model: it never moves an embedded decision."""
+        return self.condition is None
 
     @property
     def verified(self) -> bool:
@@ -119,6 +128,7 @@ class BulletDetails(TypedDict, total=False):
     weight: float | None
     problem_types: Sequence[str]
     status: Status
+    policy: Policy | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +143,7 @@ class NewBullet:
     weight: float | None = None
     problem_types: Sequence[str] = ()
     status: Status = Status.ACTIVE
+    policy: Policy | None = None
     why: str = ""
 
 

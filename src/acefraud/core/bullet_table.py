@@ -30,6 +30,7 @@ ROW = np.dtype(
         ("status", "u1"),
         ("argues", "u1"),
         ("conditioned", "?"),
+        ("policy", "?"),
         ("claimed", "?"),
         ("helpful", "i8"),
         ("harmful", "i8"),
@@ -166,18 +167,41 @@ class BulletTable(Mapping[str, Bullet]):
         return self._nodes.get(name)
 
     def in_use(self, node: int | None, source: Source | None = None) -> RowSet:
-        """The rows of a node that are not retired, of one source if asked."""
+        """The rows of a node that are weighed or read, of one source if asked: neither retired nor policies."""
 
         def compute() -> RowSet:
-            mask = self.not_retired().mask & (self.columns["node"] == node if node is not None else False)
+            mask = self.of_node(node).mask & ~self.columns["policy"]
             return RowSet(mask if source is None else mask & (self.columns["source"] == SOURCES.index(source)))
 
         return self.cached(("in use", node, source), compute)
+
+    def in_force(self, node: int | None) -> RowSet:
+        """The policies of a node that decide: neither retired nor waiting for approval."""
+        waiting = STATUSES.index(Status.CANDIDATE)
+        return self.cached(
+            ("in force", node),
+            lambda: RowSet(self.of_node(node).mask & self.columns["policy"] & (self.columns["status"] != waiting)),
+        )
+
+    def of_node(self, node: int | None) -> RowSet:
+        """The rows of a node that are not retired, policies among them."""
+        return self.cached(
+            ("of node", node),
+            lambda: RowSet(self.not_retired().mask & (self.columns["node"] == node if node is not None else False)),
+        )
 
     def not_retired(self) -> RowSet:
         """The rows of all nodes that are not retired."""
         retired = STATUSES.index(Status.RETIRED)
         return self.cached("not retired", lambda: RowSet(self.columns["status"] != retired))
+
+    def unapproved_notes(self) -> RowSet:
+        """The rows without a condition that are candidates: no language model sees them before they are approved."""
+        candidate = STATUSES.index(Status.CANDIDATE)
+        return self.cached(
+            "unapproved notes",
+            lambda: RowSet((self.columns["status"] == candidate) & ~self.columns["conditioned"]),
+        )
 
     def cached(self, key: object, compute: Callable[[], T]) -> T:
         """What follows from this very table, computed once."""
@@ -198,6 +222,7 @@ def row_of(bullet: Bullet, node: int) -> tuple[int | float | bool, ...]:
         STATUSES.index(bullet.status),
         VERDICTS.index(bullet.argues),
         bullet.condition is not None,
+        bullet.policy is not None,
         bullet.claim is not None,
         bullet.helpful_count,
         bullet.harmful_count,

@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 
 from acefraud.core.arrays import BoolArray
+from acefraud.core.context_facts import list_of
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
 
-_PLAIN_NAME = re.compile(r"(?!(?:and|is|in|not|true|false|missing|known)\b)[A-Za-z_][A-Za-z0-9_]*")
+KEYWORDS = frozenset(["and", "or", "not", "unless", "is", "in", "between", "true", "false", "missing", "known", "list"])
+"""The words of the formal syntax. A fact with such a name is written in backticks."""
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Op(StrEnum):
@@ -127,8 +130,26 @@ class Test:
             return False
         return mine <= theirs
 
+    def negated(self) -> Test:
+        """The test that is true where this one is false, and unknown where this one is."""
+        if isinstance(self.value, bool):
+            return Test(self.fact, Op.IS, not self.value)
+        return Test(self.fact, OPPOSITE[self.op], self.value)
+
+    @property
+    def facts(self) -> frozenset[str]:
+        """The name of the fact it tests."""
+        return frozenset({self.fact})
+
+    def fails_in(self, table: FactTable) -> BoolArray:
+        """For each row of a table, whether it is false. Where a row has neither, the fact is unknown."""
+        return self.negated().in_table(table)
+
     def __str__(self) -> str:
-        name = self.fact if _PLAIN_NAME.fullmatch(self.fact) else f"`{self.fact}`"
+        if (listed := list_of(self.fact)) is not None and isinstance(self.value, bool):
+            key, name = map(written_name, listed)
+            return f"{key} {'' if self.value else 'not '}in list {name}"
+        name = written_name(self.fact)
         if self.op in PRESENCE:
             return f"{name} {self.op}"
         if isinstance(self.value, tuple):
@@ -137,7 +158,11 @@ class Test:
 
     def to_sql(self) -> str:
         """The test in SQL, over a column named like the fact."""
-        column = '"' + self.fact.replace('"', '""') + '"'
+        if (listed := list_of(self.fact)) is not None and isinstance(self.value, bool):
+            key, table = map(sql_name, (listed[0], f"list_{listed[1]}"))
+            among = f'{"" if self.value else "NOT "}IN (SELECT "value" FROM {table})'
+            return f"CASE WHEN {key} IS NOT NULL THEN {key} {among} END"
+        column = sql_name(self.fact)
         if self.op in PRESENCE:
             return f"{column} IS {'' if self.op is Op.MISSING else 'NOT '}NULL"
         if isinstance(self.value, tuple):
@@ -164,6 +189,34 @@ COMPARE: Mapping[Op, Callable[[Any, Any], Any]] = {
     Op.IS: operator.eq,
     Op.IS_NOT: operator.ne,
 }
+
+
+OPPOSITE = {
+    one: other
+    for pair in (
+        (Op.ABOVE, Op.AT_MOST),
+        (Op.AT_LEAST, Op.BELOW),
+        (Op.IS, Op.IS_NOT),
+        (Op.IN, Op.NOT_IN),
+        (Op.MISSING, Op.KNOWN),
+    )
+    for one, other in (pair, pair[::-1])
+}
+
+
+def written_name(fact: str) -> str:
+    """The name of a fact in the formal syntax, in backticks where it could be taken for something else.
+
+    >>> written_name("amount"), written_name("card type"), written_name("in")
+    ('amount', '`card type`', '`in`')
+    """
+    plain = _PLAIN_NAME.fullmatch(fact) and fact.lower() not in KEYWORDS
+    return fact if plain else f"`{fact}`"
+
+
+def sql_name(name: str) -> str:
+    """The name of a column or a table in SQL."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _bound_implies(one: Test, other: Test) -> bool:

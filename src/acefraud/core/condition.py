@@ -1,34 +1,97 @@
-"""Conditions: conjunctions of at most four typed tests over facts. Data, never code.
+"""Conditions over facts. Data, never code.
+
+A condition is a conjunction of parts. A part is a test of one fact, a comparison of two facts, or a choice between
+other conditions ("or"). There is no "not": it is moved inward until it meets a test, and every test has an opposite. So
+two conditions that say the same in another order are equal values.
 
 A condition has one text form (`str(condition)`), which parses back to an equal condition. It can also be said in
-English, printed as SQL, and evaluated on the facts of one transaction or on a table. A test on an unknown fact is
-neither true nor false; a condition *holds* only if every test is true.
+English, printed as SQL, and evaluated on the facts of one transaction or on a table. The logic has three values
+(Kleene's): a test of an unknown fact is neither true nor false; "and" is false if any part is false, "or" is true if
+any option is true, and what is left is unknown. A condition *holds* only if it is true. What the learner finds is
+plain: at most four tests. The rest is for people.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from acefraud.core.arrays import BoolArray
 from acefraud.core.comparison import Op, Test
-from acefraud.core.condition_syntax import ConditionParser
+from acefraud.core.pair_test import PairTest
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
 
-__all__ = ["MAX_TESTS", "Condition", "Op", "Test"]
+__all__ = ["MAX_TESTS", "MOST_LEAVES", "AnyOf", "Condition", "Leaf", "Op", "PairTest", "Part", "Test"]
 
 MAX_TESTS = 4
+"""The most tests in a condition that the learner finds."""
+MOST_LEAVES = 50
+"""The most tests in a condition that a person writes."""
+
+Leaf: TypeAlias = Test | PairTest
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """A choice: true if any of its options is."""
+
+    options: tuple[Condition, ...]
+
+    def __post_init__(self) -> None:
+        flat = [nested for option in self.options for nested in _options_of(option)]
+        object.__setattr__(self, "options", tuple(sorted(set(flat), key=_simplest_first)))
+        if len(self.options) < 2:
+            raise ValueError("a choice has at least two different options")
+
+    @property
+    def facts(self) -> frozenset[str]:
+        """The names of the facts that the options test."""
+        return frozenset().union(*(option.facts for option in self.options))
+
+    def on(self, facts: Mapping[str, FactValue]) -> bool | None:
+        """Whether any option is true of these facts; None if an unknown fact leaves that open."""
+        result: bool | None = False
+        for option in self.options:
+            answer = option.truth(facts)
+            if answer:
+                return True
+            if answer is None:
+                result = None
+        return result
+
+    def in_table(self, table: FactTable) -> BoolArray:
+        """For each row of a table, whether it is true."""
+        return _joined(np.logical_or, (option.holds_in(table) for option in self.options))
+
+    def fails_in(self, table: FactTable) -> BoolArray:
+        """For each row of a table, whether it is false."""
+        return _joined(np.logical_and, (option.fails_in(table) for option in self.options))
+
+    def __str__(self) -> str:
+        return f"({self.bare})"
+
+    @property
+    def bare(self) -> str:
+        """The options without parentheses around them all."""
+        return " or ".join(str(option) if len(option.parts) == 1 else f"({option})" for option in self.options)
+
+    def to_sql(self) -> str:
+        """The choice in SQL."""
+        return f"({' OR '.join(f'({option.to_sql()})' for option in self.options)})"
+
+
+Part: TypeAlias = Test | PairTest | AnyOf
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A conjunction of one to four tests, sorted so that equal conditions are equal values.
+    """A conjunction of tests and choices, sorted so that equal conditions are equal values.
 
     >>> condition = Condition.parse("amount > 2000 and account_age_days < 30")
     >>> condition.holds({"amount": 2500.0, "account_age_days": 3.0})
@@ -37,36 +100,92 @@ class Condition:
     True
     >>> condition.to_sql()
     '"account_age_days" < 30 AND "amount" > 2000'
+    >>> str(Condition.parse("amount > 300 and not (vip is true and country = 'FR')"))
+    'amount > 300 and (country is not "FR" or vip is false)'
     """
 
-    tests: tuple[Test, ...]
+    parts: tuple[Part, ...]
 
     def __post_init__(self) -> None:
-        ordered = tuple(sorted(set(self.tests), key=str))
-        object.__setattr__(self, "tests", ordered)
-        if not 1 <= len(ordered) <= MAX_TESTS:
-            raise ValueError(f"a condition has 1 to {MAX_TESTS} tests, got {len(ordered)}")
+        ordered = tuple(sorted(set(self.parts), key=_simplest_first))
+        object.__setattr__(self, "parts", ordered)
+        if not ordered:
+            raise ValueError("a condition has at least one test")
+        if len(ordered) > MAX_TESTS and len(self.leaves) > MOST_LEAVES:
+            raise ValueError(f"a condition has at most {MOST_LEAVES} tests, got {len(self.leaves)}")
 
     @classmethod
-    def of(cls, *tests: Test) -> Condition:
-        """A condition from its tests."""
-        return cls(tests)
+    def of(cls, *parts: Part) -> Condition:
+        """A condition from its parts."""
+        return cls(parts)
+
+    @classmethod
+    def all_of(cls, conditions: Iterable[Condition]) -> Condition:
+        """The condition that holds where all of these do."""
+        return cls(tuple(part for condition in conditions for part in condition.parts))
+
+    @classmethod
+    def any_of(cls, conditions: Iterable[Condition]) -> Condition:
+        """The condition that holds where any of these does.
+
+        >>> str(Condition.any_of(map(Condition.parse, ["vpn is true", "amount > 9", "amount > 9"])))
+        'amount > 9 or vpn is true'
+        >>> str(Condition.any_of(map(Condition.parse, ['browser is "IE"', 'browser is "Opera"'])))
+        'browser in ("IE", "Opera")'
+        """
+        distinct = _merged(dict.fromkeys(nested for one in conditions for nested in _options_of(one)))
+        return next(iter(distinct)) if len(distinct) == 1 else cls((AnyOf(tuple(distinct)),))
 
     @classmethod
     def parse(cls, text: str) -> Condition:
         """Read the text form. Raises ValueError that says where the text stops making sense."""
-        return cls(tuple(ConditionParser(text).tests()))
+        from acefraud.core.condition_syntax import ConditionParser  # noqa: PLC0415  # which builds conditions
+
+        return ConditionParser(text).condition()
+
+    def negated(self) -> Condition:
+        """The condition that is true where this one is false, and unknown where this one is."""
+        return Condition.any_of(_negated(part) for part in self.parts)
+
+    @property
+    def tests(self) -> tuple[Test, ...]:
+        """The tests of a plain condition. ValueError if it has anything else."""
+        plain = tuple(part for part in self.parts if isinstance(part, Test))
+        if len(plain) < len(self.parts):
+            raise ValueError(f"not a plain conjunction of tests: {self}")
+        return plain
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a conjunction of tests of one fact each, as the learner finds them."""
+        return all(isinstance(part, Test) for part in self.parts)
+
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """All tests in it, at any depth."""
+        return tuple(_leaves(self))
+
+    def mapped(self, change: Callable[[Leaf], Leaf]) -> Condition:
+        """The condition with every test changed."""
+        return Condition(
+            tuple(
+                AnyOf(tuple(option.mapped(change) for option in part.options))
+                if isinstance(part, AnyOf)
+                else change(part)
+                for part in self.parts
+            )
+        )
 
     @property
     def facts(self) -> frozenset[str]:
         """The names of the facts it tests."""
-        return frozenset(test.fact for test in self.tests)
+        return frozenset().union(*(part.facts for part in self.parts))
 
     def truth(self, facts: Mapping[str, FactValue]) -> bool | None:
         """True, False, or None if an unknown fact leaves it open."""
         result: bool | None = True
-        for test in self.tests:
-            answer = test.on(facts)
+        for part in self.parts:
+            answer = part.on(facts)
             if answer is False:
                 return False
             if answer is None:
@@ -74,30 +193,48 @@ class Condition:
         return result
 
     def holds(self, facts: Mapping[str, FactValue]) -> bool:
-        """Whether every test is true of these facts."""
+        """Whether it is true of these facts."""
         return self.truth(facts) is True
 
-    def holds_in(self, table: FactTable) -> npt.NDArray[np.bool_]:
+    def clause(self, facts: Mapping[str, FactValue]) -> tuple[Leaf, ...]:
+        """The tests that make it true of these facts: of every choice, the first option that holds. None if it is not.
+
+        >>> rule = Condition.parse("amount > 5 and (vpn is true or night is true)")
+        >>> [str(leaf) for leaf in rule.clause({"amount": 9.0, "vpn": True, "night": False})]
+        ['amount > 5', 'vpn is true']
+        """
+        found: list[Leaf] = []
+        for part in self.parts if self.holds(facts) else ():
+            if isinstance(part, AnyOf):
+                found += next(option.clause(facts) for option in part.options if option.holds(facts))
+            else:
+                found.append(part)
+        return tuple(found)
+
+    def holds_in(self, table: FactTable) -> BoolArray:
         """For each row of a table, whether it holds."""
-        mask = self.tests[0].in_table(table)
-        for test in self.tests[1:]:
-            mask = mask & test.in_table(table)
-        return mask
+        return _joined(np.logical_and, (part.in_table(table) for part in self.parts))
+
+    def fails_in(self, table: FactTable) -> BoolArray:
+        """For each row of a table, whether it is false. Where a row has neither, it is unknown."""
+        return _joined(np.logical_or, (part.fails_in(table) for part in self.parts))
 
     def implies(self, other: Condition) -> bool:
-        """Whether the other holds wherever this one does.
+        """Whether the other holds wherever this one does, as far as that is plain to see.
 
-        >>> Condition.parse("amount > 9000").implies(Condition.parse("amount > 1000"))
+        >>> Condition.parse("amount > 9000").implies(Condition.parse("amount > 1000 or vpn is true"))
         True
         """
-        return all(any(mine.implies(theirs) for mine in self.tests) for theirs in other.tests)
+        return all(_any_implies(self, theirs) for theirs in other.parts)
 
     def __str__(self) -> str:
-        return " and ".join(str(test) for test in self.tests)
+        if len(self.parts) == 1 and isinstance(self.parts[0], AnyOf):
+            return self.parts[0].bare
+        return " and ".join(str(part) for part in self.parts)
 
     def to_sql(self) -> str:
-        """The condition in SQL, over columns named like the facts."""
-        return " AND ".join(test.to_sql() for test in self.tests)
+        """The condition in SQL, over columns named like the facts and tables named like the lists."""
+        return " AND ".join(part.to_sql() for part in self.parts)
 
     @classmethod
     def _validate(cls, value: Any) -> Condition:
@@ -114,3 +251,75 @@ class Condition:
             cls._validate,
             serialization=core_schema.plain_serializer_function_ser_schema(str),
         )
+
+
+def _simplest_first(part: Part | Condition) -> tuple[bool, str]:
+    """The order of parts and options: single tests come before what stands in parentheses."""
+    nested = len(part.parts) > 1 if isinstance(part, Condition) else isinstance(part, AnyOf)
+    return nested, str(part)
+
+
+def _options_of(condition: Condition) -> tuple[Condition, ...]:
+    """The options of a condition that is nothing but a choice; otherwise the condition itself."""
+    (first, *others) = condition.parts
+    return first.options if isinstance(first, AnyOf) and not others else (condition,)
+
+
+def _merged(options: Iterable[Condition]) -> list[Condition]:
+    """Options in which those that only ask for values of one category became one list of values."""
+    kept: list[Condition] = []
+    listed: dict[str, list[Test]] = {}
+    for option in options:
+        (part, *others) = option.parts
+        if isinstance(part, Test) and not others and part.op in (Op.IS, Op.IN) and isinstance(part.value, str | tuple):
+            listed.setdefault(part.fact, []).append(part)
+        else:
+            kept.append(option)
+    return kept + [Condition.of(_one_of(tests)) for tests in listed.values()]
+
+
+def _one_of(tests: list[Test]) -> Test:
+    """One test for any of the values that tests of a category ask for."""
+    if len(tests) == 1:
+        return tests[0]
+    words = {word for test in tests for word in (test.value if isinstance(test.value, tuple) else (str(test.value),))}
+    return Test(tests[0].fact, Op.IN, tuple(sorted(words)))
+
+
+def _negated(part: Part) -> Condition:
+    if isinstance(part, AnyOf):
+        return Condition.all_of(option.negated() for option in part.options)
+    return Condition.of(part.negated())
+
+
+def _leaves(condition: Condition) -> Iterator[Leaf]:
+    for part in condition.parts:
+        if isinstance(part, AnyOf):
+            for option in part.options:
+                yield from _leaves(option)
+        else:
+            yield part
+
+
+def _any_implies(condition: Condition, theirs: Part) -> bool:
+    """Whether one of the parts of a condition implies a part of another."""
+    if isinstance(theirs, AnyOf) and any(condition.implies(option) for option in theirs.options):
+        return True
+    return any(_part_implies(mine, theirs) for mine in condition.parts)
+
+
+def _part_implies(mine: Part, theirs: Part) -> bool:
+    if isinstance(mine, AnyOf):
+        return all(_any_implies(option, theirs) for option in mine.options)
+    if isinstance(theirs, AnyOf):
+        return any(Condition.of(mine).implies(option) for option in theirs.options)
+    if isinstance(mine, Test) and isinstance(theirs, Test):
+        return mine.implies(theirs)
+    return mine == theirs
+
+
+def _joined(how: Callable[[BoolArray, BoolArray], BoolArray], masks: Iterable[BoolArray]) -> BoolArray:
+    together, *others = masks
+    for mask in others:
+        together = how(together, mask)
+    return together

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from acefraud.core.arrays import BoolArray, FloatArray, IntArray
 from acefraud.core.comparison import NEGATED, Op, Test
 from acefraud.core.condition import Condition
+from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
 
 Words = npt.NDArray[np.uint64]
@@ -50,8 +51,10 @@ class ConditionIndex:
         self.conditioned = _bits(row for row, condition in enumerate(conditions) if condition is not None)
         """The rows with a condition."""
         tests: dict[str, list[_Placed]] = {}
+        self._rich = {row: one for row, one in enumerate(conditions) if one is not None and not one.is_plain}
+        """The conditions that are not plain. They are evaluated one by one, and people write only so many."""
         for row, condition in enumerate(conditions):
-            for test in condition.tests if condition is not None else ():
+            for test in condition.tests if condition is not None and condition.is_plain else ():
                 tests.setdefault(test.fact, []).append((row, test))
         self._facts = {name: _FactTests.of(placed) for name, placed in tests.items()}
         self._count = len(conditions)
@@ -71,7 +74,14 @@ class ConditionIndex:
         for name, by_value, otherwise in plan.others:
             fails |= by_value.get(facts[name], otherwise)
         possible = self._all ^ fails
-        return possible, possible & plan.closed
+        proven = possible & plan.closed
+        for row, condition in self._rich.items():
+            truth = condition.truth(facts)
+            if truth is False:
+                possible ^= 1 << row
+            if not truth:
+                proven &= ~(1 << row)
+        return possible, proven
 
     def match_all(self, facts: Sequence[Mapping[str, FactValue]]) -> tuple[Words, Words]:
         """The same for many transactions: two tables with a row of words for each.
@@ -100,11 +110,24 @@ class ConditionIndex:
                 table = self._tables[shape] = _PlanTable.of(plan, words)
             passed = packed([self._all], words) & ~table.fails([facts[place] for place in places])
             possible[places], proven[places] = passed, passed & packed([plan.closed], words)
+            if self._rich:
+                self._match_rich(facts, places, possible, proven)
         if alone:
             matched = [self.match(facts[place]) for place in alone]
             possible[alone] = packed([one for one, _ in matched], words)
             proven[alone] = packed([one for _, one in matched], words)
         return possible, proven
+
+    def _match_rich(
+        self, facts: Sequence[Mapping[str, FactValue]], places: Sequence[int], possible: Words, proven: Words
+    ) -> None:
+        """Correct the answers for the conditions that are not plain."""
+        table = FactTable([facts[place] for place in places])
+        for row, condition in self._rich.items():
+            word, bit = row // 64, np.uint64(1 << row % 64)
+            fails, holds = condition.fails_in(table), condition.holds_in(table)
+            possible[places, word] &= np.where(fails, ~bit, ~np.uint64(0))
+            proven[places, word] &= np.where(holds, ~np.uint64(0), ~bit)
 
     def proven_rows(self, facts: Sequence[Mapping[str, FactValue]], within: int) -> list[list[int]]:
         """The rows of a bit set whose condition is true, in order, for each of many transactions.

@@ -20,7 +20,7 @@ def contradicted_in(
     if condition is None or argues is None:
         return ()
     mine, facts = condition.facts, table.wording.facts
-    in_use = table.in_use(table.node(node)).mask & table.columns["conditioned"]
+    in_use = table.of_node(table.node(node)).mask & table.columns["conditioned"]
     against = np.flatnonzero(in_use & opposed_rows(table, argues)).tolist()
     # A condition implies only conditions on the same facts or on fewer of them.
     others = [table.bullets[row] for row in against if mine <= facts[row] or facts[row] <= mine]

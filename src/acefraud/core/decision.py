@@ -16,6 +16,7 @@ class ReasonKind(StrEnum):
     """What a reason is based on."""
 
     BULLET = "bullet"
+    POLICY = "policy"
     KNOWLEDGE = "general knowledge"
     RECENT = "recent outcomes"
     MODEL = "the model's words"
@@ -128,8 +129,15 @@ class Decision(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def cited(self) -> tuple[str, ...]:
-        """The ids of the bullets among its reasons."""
+        """The ids of the bullets that it rests on: the policy that decided, or else the bullets among its reasons."""
+        if self.policy is not None:
+            return (self.policy,)
         return tuple(reason.bullet_id for reason in self.reasons if reason.bullet_id is not None)
+
+    @property
+    def policy(self) -> str | None:
+        """The id of the policy that decided; None if the probability did."""
+        return next((reason.bullet_id for reason in self.reasons if reason.kind is ReasonKind.POLICY), None)
 
     @property
     def has_trace(self) -> bool:

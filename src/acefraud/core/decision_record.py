@@ -80,6 +80,16 @@ class DecisionRecord(NamedTuple):
         return node
 
     @property
+    def basis(self) -> tuple[dict[str, FactValue], tuple[str, ...]]:
+        """The facts that it was decided on, and what was not understood of its text: all that deciding again needs."""
+        if self.setup is None or self.names is None:
+            whole = self.decision
+            return dict(whole.facts), whole.unread
+        names, kept = _content(self.names), json.loads(self.body)
+        facts = dict(zip([*names["given"], *names["more"]], kept["values"], strict=True))
+        return facts, tuple(kept.get("unread", ()))
+
+    @property
     def decision(self) -> Decision:
         """The decision, as far as it is recorded.
 
@@ -107,11 +117,7 @@ class DecisionRecord(NamedTuple):
             probability=self.probability,
             threshold=kept["threshold"],
             base=kept["base"],
-            reasons=tuple(
-                construct_unchecked(Reason, kind=ReasonKind.BULLET, text="", contribution=amount, bullet_id=bullet_id)
-                for bullet_id, amount in kept["picks"]
-                if amount
-            ),
+            reasons=_reasons(kept),
             facts=dict(zip([*given, *names["more"]], values, strict=True)),
             unread=tuple(kept.get("unread", ())),
             reader=setup["reader"],
@@ -135,6 +141,16 @@ class DecisionRecord(NamedTuple):
             engine=setup["engine"],
             digest=kept["digest"],
         )
+
+
+def _reasons(kept: Mapping[str, Any]) -> tuple[Reason, ...]:
+    """The reasons of a compact record, without their texts."""
+    deciding = [(ReasonKind.POLICY, kept["policy"], None)] if "policy" in kept else []
+    weighed = [(ReasonKind.BULLET, bullet_id, amount) for bullet_id, amount in kept["picks"] if amount]
+    return tuple(
+        construct_unchecked(Reason, kind=kind, text="", contribution=amount, bullet_id=bullet_id)
+        for kind, bullet_id, amount in (*deciding, *weighed)
+    )
 
 
 def compact_record(

@@ -19,8 +19,11 @@ from acefraud.core.decision import Decision
 from acefraud.core.decision_record import DecisionRecord
 from acefraud.core.evidence import Evidence
 from acefraud.core.outcome import Judgement, Outcome
+from acefraud.core.policy import Policy, Snooze
+from acefraud.core.review_rule import ReviewRule
 from acefraud.core.timestamps import Timestamp
 from acefraud.core.transaction import Verdict
+from acefraud.core.value_list import Feed, ListItem
 
 DECISION_MADE = "decision_made"
 THE_ENGINE = "the engine"
@@ -69,8 +72,17 @@ class BulletEdited(_BulletPayload):
     argues: Verdict | None = None
     evidence: Evidence | None = None
     claim: Claim | None = None
+    policy: Policy | None = None
     contradicts: tuple[str, ...] = ()
     problem_types: tuple[str, ...] = ()
+    reason: str = ""
+
+
+class PolicySnoozed(_BulletPayload):
+    """A policy was told not to apply to one entity until a date. The same key and value again replace the date."""
+
+    kind: Literal["policy_snoozed"] = "policy_snoozed"
+    snooze: Snooze
     reason: str = ""
 
 
@@ -131,6 +143,16 @@ class LevelMoved(_NodePayload):
     kind: Literal["level_moved"] = "level_moved"
     recent: RecentLevel | None
     """None if the calibration is right again as it is."""
+
+
+class ThresholdSet(_NodePayload):
+    """A person set from which probability on transactions are declined, and which go to a person."""
+
+    kind: Literal["threshold_set"] = "threshold_set"
+    threshold: float | None = Field(default=None, gt=0, lt=1)
+    """None leaves it as it is."""
+    review: ReviewRule | None = None
+    """None sends nothing to a person, except what policies do."""
 
 
 class OddsScaled(_NodePayload):
@@ -215,6 +237,30 @@ class Reread(_NodePayload):
     changed: int
 
 
+class ListCreated(_Payload):
+    """A list of values was created, or what is said of it was changed."""
+
+    kind: Literal["list_created"] = "list_created"
+    name: str
+    text: str = ""
+    feed: Feed | None = None
+    reason: str = ""
+
+    about: ClassVar[str] = "name"
+
+
+class ListChanged(_Payload):
+    """Values were put on a list or taken off it."""
+
+    kind: Literal["list_changed"] = "list_changed"
+    name: str
+    added: tuple[ListItem, ...] = ()
+    removed: tuple[str, ...] = ()
+    reason: str = ""
+
+    about: ClassVar[str] = "name"
+
+
 class DecisionsArchived(_Payload):
     """Decisions were written to a file of their own, and are deleted from the ledger from then on."""
 
@@ -230,15 +276,19 @@ class DecisionsArchived(_Payload):
 _Written = (
     BulletAdded
     | BulletEdited
+    | PolicySnoozed
     | StatusChanged
     | BulletCredited
     | Recalibrated
     | LevelMoved
+    | ThresholdSet
     | OddsScaled
     | Trained
     | OutcomeHeard
     | Reviewed
     | Reread
+    | ListCreated
+    | ListChanged
     | DecisionsArchived
 )
 WrittenPayload = Annotated[_Written, Field(discriminator="kind")]
@@ -250,12 +300,15 @@ KINDS = {
     DECISION_MADE,
     *(kind for payload in get_args(_Written) for kind in get_args(payload.model_fields["kind"].annotation)),
 }
-BULLET_KINDS = frozenset({"bullet_added", "bullet_edited", "status_changed"})
+BULLET_KINDS = frozenset({"bullet_added", "bullet_edited", "policy_snoozed", "status_changed"})
 """Changes of bullets other than of their counters and weights."""
 BULLET_HISTORY_KINDS = BULLET_KINDS | {"bullet_credited"}
 """Events whose subject is a bullet."""
 OUTCOME_KINDS = frozenset({"outcome_heard", "outcome_revised"})
-EDIT_KINDS = frozenset(KINDS - OUTCOME_KINDS - {DECISION_MADE, "decisions_archived", "bullet_credited", "level_moved"})
+LIST_KINDS = frozenset({"list_created", "list_changed"})
+EDIT_KINDS = frozenset(
+    KINDS - OUTCOME_KINDS - LIST_KINDS - {DECISION_MADE, "decisions_archived", "bullet_credited", "level_moved"}
+)
 """Changes of the playbook. The others only add to counters, or to nothing, so they stay true whatever comes before. A
 level that moved is forgotten by the next calibration, so no learning depends on it."""
 

@@ -43,7 +43,9 @@ class FactWords:
     true: str = ""
     false: str = ""
     also: tuple[str, ...] = ()
-    """Further regular expressions by which a flag that holds is recognised in English."""
+    """Further regular expressions by which a flag that holds is recognised in texts."""
+    said: tuple[str, ...] = ()
+    """Other ways to say in a rule that a flag holds."""
     share: bool = False
     """Whether a number is a share, which is said in percent."""
 
@@ -60,6 +62,7 @@ class _Entry(BaseModel, extra="forbid"):
     true: str = ""
     false: str = ""
     also: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
     unit: str = ""
     share: bool = False
 
@@ -74,7 +77,7 @@ class _Entry(BaseModel, extra="forbid"):
             return FactWords(name, "category", self.category)
         if self.true:
             noun = self.flag or name.replace("_", " ")
-            return FactWords(name, "flag", noun, true=self.true, false=self.false, also=self.also)
+            return FactWords(name, "flag", noun, true=self.true, false=self.false, also=self.also, said=self.said)
         if self.age_of:
             compared = {op: template.format(self.age_of) for op, template in _AGES.items()}
             return FactWords(name, "number", f"age of the {self.age_of}", "days", compared)

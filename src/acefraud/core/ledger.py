@@ -146,6 +146,12 @@ class Ledger(Protocol):
     def recorded(self, decision_ids: Collection[str]) -> set[str]:
         """Which of these decisions are recorded."""
 
+    def latest_decisions(self, limit: int) -> list[DecisionRecord]:
+        """The records of the latest decisions, oldest first."""
+
+    def reviews_since(self, at: datetime, after: int = 0) -> tuple[int, int]:
+        """How many decisions after an event, made at or after a time, sent a case to a person; and the last event."""
+
     def transaction_events(self, transaction_ids: Collection[str]) -> dict[str, TransactionEvents]:
         """The decisions on these transactions and their outcomes, by id. Every id has an entry."""
 

@@ -25,15 +25,22 @@ from acefraud.core.events import (
     Event,
     EventPayload,
     LevelMoved,
+    ListChanged,
+    ListCreated,
     OddsScaled,
     OutcomeHeard,
+    PolicySnoozed,
     Recalibrated,
     Reread,
     Reviewed,
     StatusChanged,
+    ThresholdSet,
     Trained,
 )
 from acefraud.core.evidence import Record
+from acefraud.core.policy import Snooze, in_order
+from acefraud.core.review_rule import ReviewRule
+from acefraud.core.value_list import ValueList
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,9 @@ class Snapshot:
     mapping: str = ""
     """The schema mapping of the file it was trained on."""
     scales: Mapping[str, OddsScale] = field(default_factory=dict)
+    lists: Mapping[str, ValueList] = field(default_factory=dict)
+    reviews: Mapping[str, ReviewRule] = field(default_factory=dict)
+    """Which cases go to a person, by node."""
 
     @cached_property
     def table(self) -> BulletTable:
@@ -53,10 +63,21 @@ class Snapshot:
         return self.bullets if isinstance(self.bullets, BulletTable) else BulletTable.of(self.bullets.values())
 
     def for_node(self, node: str, source: Source | str | None = None) -> list[Bullet]:
-        """The bullets of a node that are not retired, from one source if given, in the order they were added."""
+        """The bullets of a node that are weighed or read, from one source if given, in the order they were added.
+
+        Retired bullets and policies are not among them.
+        """
         table = self.table
         rows = table.in_use(table.node(node), None if source is None else Source(source))
         return [table.bullets[row] for row in np.flatnonzero(rows.mask)]
+
+    def policies(self, node: str) -> list[Bullet]:
+        """The policies of a node that are in force, in the order in which they are checked."""
+        table = self.table
+        return table.cached(
+            ("policies", node),
+            lambda: in_order(table.bullets[row] for row in np.flatnonzero(table.in_force(table.node(node)).mask)),
+        )
 
     def calibration(self, node: str) -> Calibration | None:
         """The calibration of a node; None if nothing was learnt yet."""
@@ -106,6 +127,8 @@ class CheckpointHeader(BaseModel, frozen=True):
     mapping: str = ""
     scales: dict[str, OddsScale] = {}
     learning: dict[str, LearningState] = {}
+    lists: dict[str, ValueList] = {}
+    reviews: dict[str, ReviewRule] = {}
 
 
 @dataclass(frozen=True)
@@ -142,6 +165,8 @@ class PlaybookState:
         self._mapping = header.mapping
         self._scales = dict(header.scales)
         self._learning = dict(header.learning)
+        self._lists = dict(header.lists)
+        self._reviews = dict(header.reviews)
         self._uncounted: dict[str, tuple[int, ...]] = {}
         """Credits not applied to bullets yet: many outcomes change the same few."""
         self.latest: Snapshot | None = None
@@ -198,7 +223,7 @@ class PlaybookState:
         self._learning[node] = now
 
     def _update_bullets(self, event: Event) -> bool:
-        """Apply an event to bullets, calibrations and scales. Returns whether it changed any."""
+        """Apply an event to bullets and lists. Returns whether it changed anything that a snapshot shows."""
         match event.payload:
             case BulletAdded(bullet=bullet):
                 self._count()  # earlier credits are not its own
@@ -213,12 +238,25 @@ class PlaybookState:
                 for credit in credits:
                     self._credit(credit)
                 return bool(credits)
+            case PolicySnoozed(bullet_id=bullet_id, snooze=snooze):
+                self._snooze(bullet_id, snooze)
+            case ListCreated() | ListChanged() as change:
+                self._change_list(change)
+            case _:
+                return self._update_frame(event.payload)
+        return True
+
+    def _update_frame(self, payload: EventPayload) -> bool:
+        """Apply an event to calibrations, scales and the mapping. Returns whether it changed any."""
+        match payload:
             case Recalibrated() as fitted:
                 self._calibrations[fitted.node] = fitted.calibration
                 for bullet_id, weight in fitted.weights.items():
                     self._replace(bullet_id, weight=weight)
             case LevelMoved(node=node, recent=recent) if node in self._calibrations:
                 self._calibrations[node] = self._calibrations[node].model_copy(update={"recent": recent})
+            case ThresholdSet() as change:
+                self._set_threshold(change)
             case OddsScaled(node=node, model=model, scale=scale):
                 self._scales[_scale_key(node, model)] = scale
             case Trained(mapping=mapping):
@@ -236,6 +274,8 @@ class PlaybookState:
                 MappingProxyType(dict(self._calibrations)),
                 self._mapping,
                 MappingProxyType(dict(self._scales)),
+                MappingProxyType(dict(self._lists)),
+                MappingProxyType(dict(self._reviews)),
             )
         return self.latest
 
@@ -251,6 +291,8 @@ class PlaybookState:
             mapping=self._mapping,
             scales=dict(self._scales),
             learning=dict(self._learning),
+            lists=dict(self._lists),
+            reviews=dict(self._reviews),
         )
 
     def checkpoint(self) -> Checkpoint:
@@ -291,6 +333,26 @@ class PlaybookState:
         """A revived bullet starts with a clean record: the old one is why it was retired."""
         back = self._known(bullet_id).status is Status.RETIRED
         self._replace(bullet_id, status=status, status_by=who, **({"record": NO_RECORD} if back else {}))
+
+    def _set_threshold(self, change: ThresholdSet) -> None:
+        calibration = self._calibrations.get(change.node)
+        if change.threshold is not None and calibration is not None:
+            self._calibrations[change.node] = calibration.model_copy(update={"threshold": change.threshold})
+        self._reviews.pop(change.node, None)
+        if change.review is not None:
+            self._reviews[change.node] = change.review
+
+    def _change_list(self, change: ListCreated | ListChanged) -> None:
+        before = self._lists.get(change.name, ValueList(name=change.name))
+        if isinstance(change, ListCreated):
+            self._lists[change.name] = before.model_copy(update={"about": change.text, "feed": change.feed})
+        else:
+            added = {item.value: item for item in change.added}
+            self._lists[change.name] = before.changed(added, dict.fromkeys(change.removed))
+
+    def _snooze(self, bullet_id: str, snooze: Snooze) -> None:
+        others = [one for one in self._known(bullet_id).snoozes if (one.key, one.value) != (snooze.key, snooze.value)]
+        self._replace(bullet_id, snoozes=(*others, snooze))
 
     def _edit(self, edit: BulletEdited) -> None:
         same = self._known(edit.bullet_id).condition == edit.condition

@@ -13,12 +13,14 @@ from rapidfuzz.distance import Indel
 from rapidfuzz.process import cdist
 
 from acefraud.core.bullet import Bullet, BulletDetails, NewBullet, Source, Status
-from acefraud.core.condition import Condition, Test
+from acefraud.core.condition import Condition, Part, Test
 from acefraud.core.contradiction import opposed, opposed_rows
 from acefraud.core.events import THE_ENGINE, Recalibrated, StatusChanged
 from acefraud.core.measured_text import Fit, MeasuredText
+from acefraud.core.policy import Policy
+from acefraud.core.transaction import Verdict
 from acefraud.errors import ConfigurationError
-from acefraud.rules.bullet_text import read_bullet
+from acefraud.rules.bullet_text import read_bullet_with
 from acefraud.storage.changes import Change, plan_addition, plan_edit
 from acefraud.storage.playbook import BulletPlaybook
 
@@ -77,7 +79,7 @@ class Curator:
                 lambda: self._merge_measured(words, new, node, playbook, who), who=who, why=new.why
             )
         if new.condition is None or new.argues is None:
-            reading = read_bullet(words)
+            reading = read_bullet_with(words, playbook.vocabulary())
             new = replace(new, condition=new.condition or reading.condition, argues=new.argues or reading.argues)
         return playbook.change(lambda: self._merged(new, node, playbook, who), who=who, why=new.why)
 
@@ -168,7 +170,7 @@ class Curator:
     def duplicate_of(self, new: NewBullet | Bullet, existing: Iterable[Bullet]) -> Bullet | None:
         """The first bullet that says the same, if any."""
         for bullet in existing:
-            if opposed(bullet.argues, new.argues):
+            if opposed(bullet.argues, new.argues) or _ordered(bullet.policy) is not _ordered(new.policy):
                 continue
             if new.condition is not None and bullet.condition is not None:
                 if new.condition == bullet.condition:
@@ -191,16 +193,23 @@ class Curator:
         return SequenceMatcher(None, a, b).ratio() > self.similarity_threshold
 
 
+def _ordered(policy: Policy | None) -> Verdict | None:
+    """What a policy decides. Evidence never says the same as a policy."""
+    return None if policy is None else policy.verdict
+
+
 def nearly_equal(one: Condition, other: Condition) -> bool:
     """Whether two conditions make the same tests with nearly the same figures."""
-    if len(one.tests) != len(other.tests):
+    if len(one.parts) != len(other.parts):
         return False
-    return all(_nearly_same(mine, theirs) for mine, theirs in zip(one.tests, other.tests, strict=True))
+    return all(_nearly_same(mine, theirs) for mine, theirs in zip(one.parts, other.parts, strict=True))
 
 
-def _nearly_same(mine: Test, theirs: Test) -> bool:
+def _nearly_same(mine: Part, theirs: Part) -> bool:
     if mine == theirs:
         return True
+    if not isinstance(mine, Test) or not isinstance(theirs, Test):
+        return False
     if (mine.fact, mine.op) != (theirs.fact, theirs.op):
         return False
     if not isinstance(mine.value, float) or not isinstance(theirs.value, float):

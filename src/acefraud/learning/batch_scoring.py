@@ -15,13 +15,11 @@ from acefraud.core.table import FactTable
 from acefraud.core.transactions import Transactions
 from acefraud.facts.extraction import facts_in
 from acefraud.learning.options import LearnerOptions
-from acefraud.roles.embedded.agent import weigh, weights_of
+from acefraud.roles.embedded.agent import weights_of
 from acefraud.rules.induction.fitting import probabilities
 from acefraud.rules.scorecard import GENERAL, score_in
 from acefraud.selection.batch_cite import cited_in
 from acefraud.selection.hybrid import HybridSelector
-
-_AT_ONCE = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +45,7 @@ def score(
     ``known`` are their facts, if these have been read already.
     """
     facts = facts_in(rows) if known is None else known
-    bullets = snapshot.for_node(options.node)
-    if selector is not None and any(bullet.condition is None for bullet in bullets):
-        return _one_by_one(rows, facts, snapshot, selector, options)
-    bullets = [bullet for bullet in bullets if bullet.condition is not None]
+    bullets = [bullet for bullet in snapshot.for_node(options.node) if bullet.condition is not None]
     fitted = snapshot.calibration(options.node)
     calibration = fitted or GENERAL
     if len(facts) < len(bullets):  # then it is faster to look at one row after another
@@ -67,25 +62,6 @@ def score(
     if calibration.knowledge_scale > 0:
         margin += calibration.knowledge_scale * score_in(facts, calibration.points)
     return Scores(probabilities(margin), (fired & (weights != 0)).sum(axis=1))
-
-
-def _one_by_one(
-    rows: Transactions, facts: FactTable, snapshot: Snapshot, selector: HybridSelector, options: LearnerOptions
-) -> Scores:
-    """The same row by row, for playbooks with bullets in prose, which are picked by similarity."""
-    calibration = snapshot.calibration(options.node)
-    said, cited = np.zeros(len(rows)), np.zeros(len(rows), dtype=np.int64)
-    for start in range(0, len(rows), _AT_ONCE):
-        some = list(rows[start : start + _AT_ONCE])
-        known = facts.take(slice(start, start + _AT_ONCE)).rows()
-        chosen = selector.select_many(
-            some, known, snapshot, node=options.node, n_bullets=options.n_bullets, proven_only=True
-        )
-        for place, (each, picked) in enumerate(zip(known, chosen, strict=True), start):
-            view = weigh(each, picked.bullets, calibration, proven=picked.proven)
-            said[place] = view.probability
-            cited[place] = sum(reason.bullet_id is not None for reason in view.reasons)
-    return Scores(said, cited)
 
 
 def fired_in(conditions: Sequence[Condition], rows: FactTable) -> npt.NDArray[np.bool_]:

@@ -157,7 +157,7 @@ def _fired(table: BulletTable, outcomes: Sequence[JudgedOutcome]) -> list[list[s
         if judged.transaction is not None and not judged.is_opinion:
             nodes.setdefault(judged.decision.node if judged.decision else None, []).append(place)
     for node, places in nodes.items():
-        in_use = table.not_retired() if node is None else table.in_use(table.node(node))
+        in_use = table.not_retired() if node is None else table.of_node(table.node(node))
         rows = table.wording.conditions.proven_rows([outcomes[place].facts for place in places], in_use.bits)
         for place, some in zip(places, rows, strict=True):
             fired[place] = [table.bullets[row].id for row in some]

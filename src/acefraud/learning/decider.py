@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
+from acefraud.core.bullet import Bullet
 from acefraud.core.construct import construct_unchecked
 from acefraud.core.decision import Decision, decision_id
 from acefraud.core.playbook import Snapshot
-from acefraud.core.transaction import Transaction
+from acefraud.core.review_rule import ReviewRule
+from acefraud.core.transaction import Transaction, Verdict
 from acefraud.errors import ModelError
 from acefraud.facts.extraction import READER, KnownFacts, facts_of
 from acefraud.learning.agent_fallback import Fallback
 from acefraud.learning.embedded_decisions import decide_embedded
 from acefraud.learning.odds_calibration import calibrated
 from acefraud.learning.options import LearnerOptions
+from acefraud.learning.policies import deciding_policies, policy_reason
+from acefraud.roles.embedded.agent import weigh
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.roles.protocols import Agent, Assessment, Question
 from acefraud.selection.hybrid import HybridSelector, Selection
@@ -60,16 +65,20 @@ class Decider:
         agent: Agent,
         *,
         known: Sequence[KnownFacts] | None = None,
+        reviews_today: int = 0,
     ) -> Sequence[Decision]:
         """All decisions; those that wait for a model run concurrently. `known` are the facts, if they were read before.
 
-        Those of the embedded engine are computed in columns (`EmbeddedDecisions`).
+        Those of the embedded engine are computed in columns (`EmbeddedDecisions`). `reviews_today` is how many cases
+        the day has sent to people so far.
         """
         waits = agent.waits or self._selector.embedder.fetches_ahead
         if known is None:
             known = [facts_of(transaction) async for transaction in in_turns(transactions, waits)]
         if not waits and agent.adds_up:
-            return decide_embedded(transactions, known, snapshot, self._selector, self._options)
+            return decide_embedded(
+                transactions, known, snapshot, self._selector, self._options, reviews_today=reviews_today
+            )
         selector, failure = await self._selector_for(transactions, known, snapshot)
         node, n_bullets = self._options.node, self._options.n_bullets
         calibration = snapshot.calibration(node)
@@ -104,12 +113,20 @@ class Decider:
                 digest="",
             )
 
-        async def decide_one(transaction: Transaction, facts: KnownFacts) -> Decision:
+        async def decide_one(transaction: Transaction, facts: KnownFacts, policy: Bullet | None) -> Decision:
             (chosen,) = selector.select_many([transaction], [facts.facts], snapshot, node=node, n_bullets=n_bullets)
+            if policy is not None and policy.policy is not None:  # no model is asked
+                view = weigh(facts.facts, chosen.bullets, calibration)
+                reasons = policy_reason(policy), *view.reasons
+                return decision(
+                    transaction, facts, replace(view, verdict=policy.policy.verdict, reasons=reasons), chosen
+                )
             view = await agent.assess(Question(transaction.text, facts.facts, chosen.bullets, calibration))
-            return decision(transaction, facts, calibrated(view, snapshot.scale(node, view.model), threshold), chosen)
+            scaled = calibrated(view, snapshot.scale(node, view.model), threshold)
+            return decision(transaction, facts, _reviewed(scaled, facts, threshold, snapshot.reviews.get(node)), chosen)
 
-        deciding = (decide_one(*one) for one in zip(transactions, known, strict=True))
+        policies = deciding_policies(snapshot, node, [one.facts for one in known])
+        deciding = (decide_one(*one) for one in zip(transactions, known, policies, strict=True))
         return await all_at_once(deciding)
 
     async def _selector_for(
@@ -128,3 +145,13 @@ class Decider:
                 raise
             return self._selector.with_embedder(DEFAULT_EMBEDDER), str(failure)
         return self._selector, ""
+
+
+def _reviewed(view: Assessment, facts: KnownFacts, threshold: float, review: ReviewRule | None) -> Assessment:
+    """A model's view, sent to a person where the rule asks for that. A limit of reviews does not apply to models."""
+    if review is None or view.fallback:
+        return view
+    amount = facts.facts.get("amount")
+    known = amount if isinstance(amount, float) else None
+    verdict = review.verdict(view.probability, threshold, amount=known)
+    return replace(view, verdict=verdict) if verdict is Verdict.REVIEW else view

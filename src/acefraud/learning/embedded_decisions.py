@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from operator import eq
 from typing import overload
@@ -13,15 +13,19 @@ from typing import overload
 import numpy as np
 
 from acefraud.core.arrays import FloatArray, IntArray
+from acefraud.core.bullet import Bullet
 from acefraud.core.bullet_table import BulletTable
 from acefraud.core.calibration import Calibration, sigmoid
 from acefraud.core.construct import construct_unchecked
+from acefraud.core.context_facts import REVIEWS_TODAY
 from acefraud.core.decision import Decision, ProbabilityFrom, Reason
 from acefraud.core.decision_record import FORMAT, Common, DecisionRecord, compact_record
 from acefraud.core.playbook import Snapshot
+from acefraud.core.review_rule import ReviewRule
 from acefraud.core.transaction import Transaction, Verdict
 from acefraud.facts.extraction import READER, KnownFacts
 from acefraud.learning.options import LearnerOptions
+from acefraud.learning.policies import deciding_policies, policy_reason
 from acefraud.roles.embedded.agent import largest_first, reason_of, reasons_apart_from_bullets
 from acefraud.rules.scorecard import GENERAL
 from acefraud.selection.bullet_stats import stats_of
@@ -30,9 +34,11 @@ from acefraud.selection.hybrid import HybridSelector, Selections
 from acefraud.settings import EMBEDDED
 
 _DIGESTED = np.dtype([("bullet", "<u8"), ("text", "<u8"), ("contribution", "<f8"), ("parts", "<f8", 5)])
-ENGINE = "1"
+ENGINE = "2"
 """The version of the arithmetic from facts to a probability, selection included. Raise it when the same transaction on
-the same revision could come out differently: recorded decisions of another version are not computed again."""
+the same revision could come out differently."""
+COMPATIBLE = frozenset({"1", ENGINE})
+"""Versions whose decisions are computed again. In version 1 notes counted too: where they did, the digests differ."""
 
 
 def decide_embedded(
@@ -41,8 +47,15 @@ def decide_embedded(
     snapshot: Snapshot,
     selector: HybridSelector,
     options: LearnerOptions,
+    *,
+    drawn_at: Sequence[int] | None = None,
+    reviews_today: int = 0,
 ) -> EmbeddedDecisions:
-    """Decide transactions with known facts. Each decision is the same alone as among others."""
+    """Decide transactions with known facts. Each decision is the same alone as among others.
+
+    `drawn_at` are the revisions whose draws to use, if not those of the snapshot. `reviews_today` is how many cases the
+    day has sent to people so far, which matters only if there is a limit.
+    """
     chosen = selector.select_many(
         transactions,
         [one.facts for one in known],
@@ -50,6 +63,7 @@ def decide_embedded(
         node=options.node,
         n_bullets=options.n_bullets,
         proven_only=True,
+        drawn_at=drawn_at,
     )
     calibration = snapshot.calibration(options.node) or GENERAL.model_copy(update={"threshold": options.threshold})
     apart = [reasons_apart_from_bullets(one.facts, calibration) for one in known]
@@ -61,6 +75,16 @@ def decide_embedded(
         calibration.intercept + sum((reason.contribution or 0.0 for reason in others), start=margin)
         for others, margin in zip(apart, margins.tolist(), strict=True)
     ]
+    probabilities = [sigmoid(total) for total in totals]
+    policies = deciding_policies(snapshot, options.node, [one.facts for one in known])
+    verdicts, known = _verdicts(
+        probabilities,
+        known,
+        policies,
+        threshold=calibration.threshold,
+        review=snapshot.reviews.get(options.node),
+        reviews_today=reviews_today,
+    )
     return EmbeddedDecisions(
         transactions=transactions,
         known=known,
@@ -69,9 +93,44 @@ def decide_embedded(
         apart=apart,
         contributions=contributions,
         texts=texts,
-        probabilities=[sigmoid(total) for total in totals],
+        probabilities=probabilities,
+        policies=policies,
+        verdicts=verdicts,
         node=options.node,
     )
+
+
+def _verdicts(
+    probabilities: Sequence[float],
+    known: Sequence[KnownFacts],
+    policies: Sequence[Bullet | None],
+    *,
+    threshold: float,
+    review: ReviewRule | None,
+    reviews_today: int,
+) -> tuple[list[Verdict], Sequence[KnownFacts]]:
+    """The verdict on each, one after another, and the facts it rests on: a limit of reviews is counted down."""
+    limited = review is not None and review.costs is not None and review.costs.per_day is not None
+    verdicts, facts = [], []
+    for probability, one, policy in zip(probabilities, known, policies, strict=True):
+        if policy is not None and policy.policy is not None:
+            verdict = policy.policy.verdict
+        elif review is None:
+            verdict = Verdict.of(probability >= threshold)
+        else:
+            if limited and REVIEWS_TODAY not in one.facts:
+                one = replace(one, facts={**one.facts, REVIEWS_TODAY: float(reviews_today)})  # noqa: PLW2901
+            before, amount = one.facts.get(REVIEWS_TODAY), one.facts.get("amount")
+            verdict = review.verdict(
+                probability,
+                threshold,
+                amount=amount if isinstance(amount, float) else None,
+                reviews_today=int(before) if isinstance(before, float) else 0,
+            )
+        reviews_today += verdict is Verdict.REVIEW
+        verdicts.append(verdict)
+        facts.append(one)
+    return verdicts, facts if limited else known
 
 
 def _bullet_columns(chosen: Selections, calibration: Calibration) -> tuple[FloatArray, Keys]:
@@ -129,6 +188,9 @@ class EmbeddedDecisions(Sequence[Decision]):
     texts: Keys
     """Numbers that stand for the texts of these reasons."""
     probabilities: Sequence[float]
+    policies: Sequence[Bullet | None]
+    """The policy that decides each, if any."""
+    verdicts: Sequence[Verdict]
     node: str
 
     def __len__(self) -> int:
@@ -167,16 +229,17 @@ class EmbeddedDecisions(Sequence[Decision]):
                 known.unread,
                 setup=setup,
                 revision=self.chosen.setup.revision,
-                verdict=self._verdict(place),
+                verdict=self.verdicts[place],
                 probability=self.probabilities[place],
                 result={
                     "picks": [(ids[row], what) for row, what in zip(picks, amounts, strict=True) if row >= 0],
                     **frame,
                     "digest": digest,
+                    **({} if policy is None else {"policy": policy.id}),
                 },
             )
-            for place, (transaction, known, picks, amounts, digest) in enumerate(
-                zip(self.transactions, self.known, rows, contributions, self._digests, strict=True)
+            for place, (transaction, known, picks, amounts, digest, policy) in enumerate(
+                zip(self.transactions, self.known, rows, contributions, self._digests, self.policies, strict=True)
             )
         ]
 
@@ -204,16 +267,20 @@ class EmbeddedDecisions(Sequence[Decision]):
     def _at(self, place: int) -> Decision:
         record, picked, known = self.records[place], self.chosen[place], self.known[place]
         of_bullets = [reason_of(bullet, self.calibration.base_rate) for bullet in picked.bullets]
+        policy = self.policies[place]
         return construct_unchecked(
             Decision,
             id=record.id,
             transaction=self.transactions[place],
             node=self.node,
-            verdict=self._verdict(place),
+            verdict=self.verdicts[place],
             probability=self.probabilities[place],
             threshold=self.calibration.threshold,
             base=self.calibration.intercept,
-            reasons=largest_first([*self.apart[place], *(reason for reason in of_bullets if reason.contribution)]),
+            reasons=(
+                *([] if policy is None else [policy_reason(policy)]),
+                *largest_first([*self.apart[place], *(reason for reason in of_bullets if reason.contribution)]),
+            ),
             facts=known.facts,
             unread=known.unread,
             reader=READER,
@@ -229,6 +296,3 @@ class EmbeddedDecisions(Sequence[Decision]):
             engine=ENGINE,
             digest=self._digests[place],
         )
-
-    def _verdict(self, place: int) -> Verdict:
-        return Verdict.of(self.probabilities[place] >= self.calibration.threshold)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Unpack
+from typing import Unpack, overload
 
+from acefraud.core.bullet import Bullet, BulletDetails, NewBullet
 from acefraud.core.condition import Condition
 from acefraud.core.decision import Decision
 from acefraud.core.decision_record import DecisionRecord
-from acefraud.core.events import DecisionMade, Reread, Reviewed
+from acefraud.core.events import THE_ENGINE, DecisionMade, EventPayload, Reread, Reviewed
 from acefraud.core.evidence import Evidence
 from acefraud.core.ledger import Precondition
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource
@@ -20,20 +21,24 @@ from acefraud.core.transactions import Cases, Transactions
 from acefraud.curation.curator import Curator
 from acefraud.errors import CannotExplain, ConfigurationError, InputError, StoreConflict
 from acefraud.facts.extraction import KnownFacts
-from acefraud.facts.time_facts import with_own_time_facts, with_time_facts
+from acefraud.facts.time_facts import with_time_facts
 from acefraud.learning.apply_review import refit
 from acefraud.learning.batch_scoring import Scores, score
 from acefraud.learning.decider import Decider
-from acefraud.learning.embedded_decisions import ENGINE, EmbeddedDecisions
+from acefraud.learning.embedded_decisions import COMPATIBLE, ENGINE, EmbeddedDecisions
 from acefraud.learning.entity_memory import Drafted, EntityMemory, memory_for, time_facts_of
 from acefraud.learning.model_lessons import Proposed
 from acefraud.learning.odds_calibration import FittedOdds
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.outcome_intake import OutcomeRecorder
 from acefraud.learning.planners import Depth, planner_for
+from acefraud.learning.preview import Preview, preview
 from acefraud.learning.reflection_policy import ReflectionPolicy
 from acefraud.learning.remembered_cases import RememberedCases
+from acefraud.learning.review_count import ReviewCount
 from acefraud.learning.reviewer import Reviewer
+from acefraud.learning.rule_checks import cases_for, rule_remarks
+from acefraud.learning.rule_context import RuleContext
 from acefraud.learning.training import Training, TrainingOptions
 from acefraud.roles.agent import SimpleFraudAgent
 from acefraud.roles.embedded.case_memory import LabelledFacts
@@ -41,7 +46,7 @@ from acefraud.roles.embedded.judge import SimpleJudge
 from acefraud.roles.protocols import Agent, Judge
 from acefraud.roles.reflector import Reflector
 from acefraud.selection.hybrid import HybridSelector, Setup
-from acefraud.storage.changes import retry_on_conflict
+from acefraud.storage.changes import plan_addition, retry_on_conflict
 from acefraud.storage.playbook import BulletPlaybook
 
 
@@ -85,6 +90,7 @@ class Learner:
         self.curator = Curator() if curator is None else curator
         self.selector = HybridSelector(seed=self.options.seed) if selector is None else selector
         self._decider = Decider(self.selector, self.options)
+        self._review_count = ReviewCount(playbook.ledger)
         self._recorder = OutcomeRecorder(playbook, self.judge, self.options)
         self._cases = RememberedCases(playbook, self.reflector.memory, self.options.node)
         self._odds = FittedOdds(playbook, self.options)
@@ -104,13 +110,13 @@ class Learner:
         and the trace of a decision are built when you look at it.
         """
         snapshot = self._newest()
-        given = [with_own_time_facts(one, time_facts_of(snapshot.mapping)) for one in transactions]
+        given = self._in_context(transactions, snapshot)
         memory = memory_for(snapshot.mapping)
         drafted = None
         if memory is not None:
             drafted = memory.enriched_and_added(given, self.playbook.ledger)
             given = drafted.transactions
-        decisions = await self._decider.decide(given, snapshot, self.agent)
+        decisions = await self._decider.decide(given, snapshot, self.agent, reviews_today=self._reviews_today(snapshot))
         records = (
             decisions.records
             if isinstance(decisions, EmbeddedDecisions)
@@ -121,6 +127,34 @@ class Learner:
             return decisions
         recorded = self.playbook.ledger.decisions(known)
         return [recorded.get(one.id, one) for one in decisions]
+
+    @overload
+    async def score(self, transactions: Transaction) -> Decision: ...
+
+    @overload
+    async def score(self, transactions: Iterable[Transaction]) -> Sequence[Decision]: ...
+
+    async def score(self, transactions: Transaction | Iterable[Transaction]) -> Decision | Sequence[Decision]:
+        """The decisions that `decide` and `decide_all` would make now, history included. Nothing is recorded."""
+        snapshot = self._newest()
+        one = isinstance(transactions, Transaction)
+        given = self._in_context([transactions] if isinstance(transactions, Transaction) else transactions, snapshot)
+        memory = memory_for(snapshot.mapping)
+        if memory is not None:
+            given = memory.enriched(given, self.playbook.ledger)
+        decisions = await self._decider.decide(given, snapshot, self.agent, reviews_today=self._reviews_today(snapshot))
+        return decisions[0] if one else decisions
+
+    def _reviews_today(self, snapshot: Snapshot) -> int:
+        """How many cases the day has sent to people; not counted unless there is a limit."""
+        rule = snapshot.reviews.get(self.options.node)
+        limited = rule is not None and rule.costs is not None and rule.costs.per_day is not None
+        return self._review_count.today(self.playbook.clock()) if limited else 0
+
+    def _in_context(self, transactions: Iterable[Transaction], snapshot: Snapshot) -> list[Transaction]:
+        """The transactions with the facts of their time, and with those that only rules ask for."""
+        context = RuleContext.of(snapshot, time_facts_of(snapshot.mapping))
+        return context.added_to(list(transactions), self.playbook.clock)
 
     def _record(
         self,
@@ -162,11 +196,18 @@ class Learner:
         With `every_bullet` all bullets that fire count, not only those that the selector picks.
         """
         snapshot = self._newest()
-        rows = with_time_facts(Transactions.of(transactions), time_facts_of(snapshot.mapping))
+        rows = self._rows_in_context(transactions, snapshot)
         memory = memory_for(snapshot.mapping)
         if memory is not None:
             rows = Transactions.of(memory.enriched(rows, self.playbook.ledger))
         return score(rows, snapshot, None if every_bullet else self.selector, self.options)
+
+    def _rows_in_context(self, transactions: Iterable[Transaction], snapshot: Snapshot) -> Transactions:
+        """The same in columns."""
+        context = RuleContext.of(snapshot, time_facts_of(snapshot.mapping))
+        if context.needs_rows:
+            return Transactions.of(context.added_to(list(transactions), self.playbook.clock))
+        return with_time_facts(Transactions.of(transactions), context.time_facts)
 
     async def decide_on(self, transaction: Transaction, snapshot: Snapshot) -> Decision:
         """The decision on a given revision. Nothing is recorded."""
@@ -186,7 +227,7 @@ class Learner:
         """
         if decision.has_trace or not decision.digest:
             return decision
-        if decision.engine != ENGINE:
+        if decision.engine not in COMPATIBLE:
             raise CannotExplain(f"it was made by version {decision.engine} of the engine, and this is {ENGINE}")
         trace = decision.selection
         then = Setup(decision.revision, trace.seed, trace.embedder, trace.settings)
@@ -308,7 +349,30 @@ class Learner:
 
     def measure(self, condition: Condition) -> Evidence | None:
         """What the remembered cases say of a condition; None if there are none."""
-        return self.remembered().measure(condition)
+        return cases_for(self.remembered(), condition).measure(condition)
+
+    def remarks_on(self, bullet: Bullet) -> list[str]:
+        """What the author of a rule should know: that it never fires, is mostly unknown, or is shadowed."""
+        if bullet.condition is None:
+            return []
+        others = [one for one in self.playbook.get_bullets_for_node(bullet.node) if one.id != bullet.id]
+        return rule_remarks(bullet.condition, self.remembered(), others, bullet.policy)
+
+    def preview(self, content: str, **details: Unpack[BulletDetails]) -> Preview:
+        """What adding a bullet would do to the latest labelled cases and decisions. Nothing is recorded.
+
+        The details are those of `BulletPlaybook.add_bullet`.
+        """
+        self.playbook.refresh()
+        new = NewBullet(content, **details)
+        change = plan_addition(self.playbook, new, self.options.node, who=THE_ENGINE)
+        return self.preview_change(change.payloads, self.playbook.snapshot_with(change.payloads).bullets[change.result])
+
+    def preview_change(self, payloads: Sequence[EventPayload], rule: Bullet | None = None) -> Preview:
+        """What any change would do. `rule` is the bullet that the events add, edit or retire."""
+        self.playbook.refresh()
+        cases = self.remembered()
+        return preview(self.playbook, payloads, rule, cases=cases, selector=self.selector, options=self.options)
 
     # --- whole histories ---
 

@@ -14,10 +14,11 @@ from acefraud.core.row_store import RowUpdate
 from acefraud.core.transaction import FactValue, Transaction, Verdict
 from acefraud.errors import StoreConflict
 from acefraud.facts.extraction import READER, facts_of
-from acefraud.facts.time_facts import with_own_time_facts
 from acefraud.learning.credits import CreditedOutcome, JudgedOutcome, credit_outcomes
 from acefraud.learning.entity_memory import EntityMemory, memory_for, time_facts_of
+from acefraud.learning.list_feeds import fed_lists
 from acefraud.learning.options import LearnerOptions
+from acefraud.learning.rule_context import RuleContext
 from acefraud.roles.protocols import Judge
 from acefraud.storage.playbook import BulletPlaybook
 
@@ -65,7 +66,7 @@ class OutcomeRecorder:
                 return credited
             try:
                 self._playbook.record(
-                    events,
+                    [*events, *fed_lists(credited, self._playbook.snapshot(), self._playbook.clock)],
                     who=who,
                     preconditions=[Precondition.no_outcomes_since(seen, ids)],
                     cases=[one.judged.known_case() for one in credited if one.teaches],
@@ -86,9 +87,10 @@ class OutcomeRecorder:
     ) -> list[JudgedOutcome]:
         """Each outcome with the decision it is about and the facts known then."""
         decisions = [_latest_decision(pasts.get(one.transaction_id), self._node) for one in outcomes]
-        names = time_facts_of(self._playbook.snapshot().mapping)
+        snapshot = self._playbook.snapshot()
+        context = RuleContext.of(snapshot, time_facts_of(snapshot.mapping))
         undecided = [
-            None if decision or one is None else with_own_time_facts(one, names)
+            None if decision or one is None else context.added_to([one], self._playbook.clock)[0]
             for one, decision in zip(transactions, decisions, strict=True)
         ]
         if memory is not None and any(undecided):

@@ -195,6 +195,8 @@ def _with_condition(snapshot: Snapshot, options: LearnerOptions) -> list[Rule]:
     for bullet in snapshot.bullets.values():
         if bullet.node != options.node or bullet.condition is None or awaits_measurement(bullet):
             continue
+        if bullet.policy is not None:  # it decides, and nothing is weighed
+            continue
         if bullet.status is not Status.RETIRED:
             considered.append((bullet, bullet.condition))
         elif bullet.status_by == THE_ENGINE and not by_people(bullet):

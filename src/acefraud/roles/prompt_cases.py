@@ -8,6 +8,7 @@ import numpy as np
 
 from acefraud.core.arrays import FloatArray
 from acefraud.core.comparison import Op, Test, plain_number
+from acefraud.core.context_facts import is_context_fact
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import Case, FactValue, Verdict
 from acefraud.facts.extraction import facts_of
@@ -32,7 +33,7 @@ def summaries(table: FactTable) -> list[FactSummary]:
     """
     columns = table.columns
     found = []
-    for name in columns.names:
+    for name in (one for one in columns.names if not is_context_fact(one)):
         if not name or "`" in name:  # a condition cannot name it
             continue
         if name in columns.numbers and not np.isnan(columns.numbers[name]).all():

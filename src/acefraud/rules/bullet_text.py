@@ -1,18 +1,18 @@
-"""Reading a bullet that arrives as plain English: its condition, the verdict it argues for, and what it claims.
+"""Reading a bullet that arrives as text: its condition, the verdict it argues for, and what it claims.
 
-A bullet of which a part is not understood gets no condition and is kept as prose.
+A bullet of which a part is not understood gets no condition: it is a note.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from acefraud.core.bullet import Claim
 from acefraud.core.condition import Condition
 from acefraud.core.transaction import Verdict
-from acefraud.rules.parse_english import read_condition
+from acefraud.rules.reader import RuleReading, Vocabulary, read_rule
 
 _MEASURED = re.compile(
     r":\s*[\d,]+ of [\d,]+ past cases were fraud \((?P<share>[\d.]+)%[^)]*\)(?:, against (?P<base>[\d.]+)% of all)?"
@@ -29,33 +29,34 @@ _PLACE = r"(?!\s+(?:countr|place|region))"
 _DECLINE = rf"(?:{_FOR_DECLINING}|high[- ]risk{_PLACE})"
 _APPROVE = rf"(?:{_FOR_APPROVING}|low[- ]risk)\b"
 _NOT = r"\b(?:not|no|never|rarely|isn't|aren't|don't|doesn't)(?: to| be| always)? "
+_EXAMPLES = re.compile(r"\((?:[A-Z][\w ]+(?:, )?)+\)")
+"""Names in parentheses are examples of the words before them: "high-risk countries (Nigeria, Romania)"."""
 _VERDICTS = re.compile(rf"(?P<not>{_NOT})?\b(?:(?P<declines>{_DECLINE})|(?P<approves>{_APPROVE}))", re.IGNORECASE)
-_CONCLUSION = re.compile(
-    r"\s*(?:=>|->|→|=|:|,?\s*\bthen\b|\b(?:is|are|means?|indicates?|suggests?|signals?|should be)\b)\s*"
-    r"(?:(?:almost|nearly|very|most|usually|often|likely|probably|always|about|a|strongly|to|not|never|do not) )*"
-    r"(?:\d{1,3}(?:\.\d+)?\s?% (?:of the time )?)?"
-    rf"(?:{_DECLINE}|{_APPROVE})(?: (?:risk|cases?|rate))?",
-    re.IGNORECASE,
-)
-_OPENING = re.compile(
-    r"^\s*(?:always |usually |never |do not |don't )?(?:decline|reject|block|deny|approve|accept|allow|flag)\b"
-    r"(?:\s+as fraud)?\s*(?:when|if|where|:)?\s*",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What was understood of the words of a bullet."""
 
-    condition: Condition | None
+    rule: RuleReading
     argues: Verdict | None
     claim: Claim | None
+
+    @property
+    def condition(self) -> Condition | None:
+        """When it applies; None if that was not understood."""
+        return self.rule.condition
+
+
+@cache
+def general_vocabulary() -> Vocabulary:
+    """The words for the facts that the engine knows by name."""
+    return Vocabulary.general()
 
 
 @lru_cache(maxsize=1024)
 def read_bullet(content: str) -> Reading:
-    """What a bullet in English says: its condition, the verdict it argues for, and the fraud share it claims.
+    """What a bullet says in terms of the facts that the engine knows by name.
 
     >>> reading = read_bullet("VPN from high-risk countries (Nigeria, Romania) + crypto merchant = 95% fraud")
     >>> str(reading.condition)
@@ -65,8 +66,16 @@ def read_bullet(content: str) -> Reading:
     >>> read_bullet("Be careful with customers who sound nervous").condition is None
     True
     """
+    return read_bullet_with(content, general_vocabulary())
+
+
+def read_bullet_with(content: str, vocabulary: Vocabulary) -> Reading:
+    """What a bullet says in terms of the facts at hand: its condition, its verdict, and the fraud share it claims."""
     claim, base_rate = _read_claim(content)
-    return Reading(read_condition(_conditional_part(content)), _read_verdict(content, claim, base_rate), claim)
+    measured = _measured(content)
+    rule = read_rule(_EXAMPLES.sub(" ", content if measured is None else content[: measured.start()]), vocabulary)
+    understood = claim is None and rule.condition is not None
+    return Reading(rule, rule.argues if understood else _read_verdict(content, claim, base_rate), claim)
 
 
 def _measured(content: str) -> re.Match[str] | None:
@@ -94,10 +103,3 @@ def _read_verdict(content: str, claim: Claim | None, base_rate: float | None) ->
         return Verdict.of(claim.fraud_share >= (0.5 if base_rate is None else base_rate))
     found = {bool(verdict["declines"]) != bool(verdict["not"]) for verdict in _VERDICTS.finditer(content)}
     return Verdict.of(found.pop()) if len(found) == 1 else None
-
-
-def _conditional_part(content: str) -> str:
-    measured = _measured(content)
-    if measured:
-        return content[: measured.start()]
-    return _OPENING.sub("", _CONCLUSION.sub(" ; ", content)).strip(" ;.")

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from acefraud.core.comparison import Op, Test, plain_number
-from acefraud.core.condition import Condition
+from acefraud.core.condition import AnyOf, Condition, Leaf, PairTest
+from acefraud.core.context_facts import list_of
 from acefraud.core.evidence import Evidence
 from acefraud.core.fact_names import COMPARISONS, FactWords, words_for
 from acefraud.core.transaction import FactValue
@@ -32,8 +33,18 @@ def say(condition: Condition) -> str:
     'account younger than 30 days and amount above 4.2 times the usual'
     >>> say(Condition.parse('vpn is true and merchant_category in ("crypto exchange", "gift cards")'))
     'merchant category is one of "crypto exchange", "gift cards" and a VPN or proxy'
+    >>> say(Condition.parse("amount > 2 * usual_amount and (vpn is true or merchant in list watched)"))
+    'amount above 2 times the usual amount and (`merchant` is in list "watched" or a VPN or proxy)'
     """
-    return " and ".join(say_test(test) for test in condition.tests)
+    if len(condition.parts) == 1 and isinstance(condition.parts[0], AnyOf):
+        return _say_choice(condition.parts[0])
+    return " and ".join(
+        f"({_say_choice(part)})" if isinstance(part, AnyOf) else say_test(part) for part in condition.parts
+    )
+
+
+def _say_choice(choice: AnyOf) -> str:
+    return " or ".join(say(one) if len(one.parts) == 1 else f"({say(one)})" for one in choice.options)
 
 
 def sentence(condition: Condition, evidence: Evidence) -> str:
@@ -52,12 +63,16 @@ def sentence(condition: Condition, evidence: Evidence) -> str:
     return f"{opening}: {evidence.in_words()}, against {base}% of all"
 
 
-def say_test(test: Test) -> str:
+def say_test(test: Leaf) -> str:
     """One test in English."""
+    if isinstance(test, PairTest):
+        return _say_pair(test)
+    if (listed := list_of(test.fact)) is not None and isinstance(test.value, bool):
+        return f"{_noun(listed[0])} is {'' if test.value else 'not '}in list {quoted(listed[1])}"
     words = words_for(test.fact)
     if isinstance(test.value, bool) and words and words.kind == "flag":
         return words.true if test.value else words.false
-    noun = words.noun if words else spoken_name(test.fact)
+    noun = _noun(test.fact)
     if test.op not in COMPARISONS:
         return f"{noun} {_predicate(test, words)}"
     assert isinstance(test.value, float)
@@ -65,6 +80,44 @@ def say_test(test: Test) -> str:
     if words and words.comparisons:
         return in_singular(words.comparisons[test.op], figure)
     return f"{spoken_name(test.fact)} {COMPARISONS[test.op]} {figure}"
+
+
+def say_clause(condition: Condition, facts: Mapping[str, FactValue]) -> str:
+    """The tests that made a condition true, with the values they read. Empty if it is not true.
+
+    >>> say_clause(Condition.parse("amount > 5 and (vpn is true or night is true)"), {"amount": 9.0, "vpn": True})
+    'amount above 5 (9) and a VPN or proxy (true)'
+    """
+    return " and ".join(
+        f"{say_test(leaf)} ({', '.join(_value(facts.get(name)) for name in _in_order(leaf))})"
+        for leaf in condition.clause(facts)
+    )
+
+
+def _in_order(leaf: Leaf) -> tuple[str, ...]:
+    return (leaf.fact, leaf.other) if isinstance(leaf, PairTest) else (leaf.fact,)
+
+
+def _value(value: FactValue | None) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return spoken_number(value)
+    return "unknown" if value is None else quoted(value)
+
+
+SAME, DIFFERENT = "is the same as", "differs from"
+
+
+def _say_pair(test: PairTest) -> str:
+    how = {**COMPARISONS, Op.IS: SAME, Op.IS_NOT: DIFFERENT}[test.op]
+    multiple = "" if test.times == 1 else f"{spoken_number(test.times)} times "
+    return f"{_noun(test.fact)} {how} {multiple}{'the ' if words_for(test.other) else ''}{_noun(test.other)}"
+
+
+def _noun(fact: str) -> str:
+    words = words_for(fact)
+    return words.noun if words else spoken_name(fact)
 
 
 def _predicate(test: Test, words: FactWords | None) -> str:

@@ -1,7 +1,6 @@
-"""Reading a condition from English: the exact words of `acefraud.rules.english.say`, and other ways to say the same.
+"""Reads the exact words of `acefraud.rules.english.say` back into an equal condition.
 
-A condition is returned only if every word that carries meaning was understood. If a part were ignored, the condition
-would cover more than its author meant.
+Other ways to say the same are read by `acefraud.rules.reader`.
 """
 
 from __future__ import annotations
@@ -13,87 +12,79 @@ from decimal import Decimal
 from functools import cache, cached_property, lru_cache
 
 from acefraud.core.comparison import PRESENCE, Op, Test
-from acefraud.core.condition import MAX_TESTS, Condition
+from acefraud.core.condition import Condition, Leaf, PairTest
+from acefraud.core.context_facts import list_fact
 from acefraud.core.fact_names import COMPARISONS, HISTORY_FACTS, NAMED_FACTS, FactWords, history_name
-from acefraud.rules.english import in_singular
+from acefraud.rules.english import DIFFERENT, SAME, in_singular
 
-_FILLER = re.compile(
-    r"\b(?:the|a|an|and|is|are|was|has|have|with|from|of|in|on|at|to|for|by|when|where|if|it|its|this|that|then|"
-    r"uses?|using|used|plus|transactions?|payments?|purchases?|users?|customers?|cards?|merchants?|accounts?|"
-    r"devices?|countr(?:y|ies)|detected|any|both|shows?|there|made|comes?|via|through|behind)\b"
-    r"|[^\w`\"]+",
-    re.IGNORECASE,
-)
-_EXAMPLES = re.compile(r"\((?:[A-Z][\w ]+(?:, )?)+\)")
-"""Names in parentheses are examples of the words before them: "high-risk countries (Nigeria, Romania)"."""
+_DEEPEST = 50
 
 
 def read_condition(words: str) -> Condition | None:
-    """The condition that these words state, or None if any part that carries meaning was not understood.
+    """The condition that `say` says in these words, or None if they are other words.
 
-    >>> str(read_condition("the amount exceeds $2,000 and the account is younger than 30 days"))
-    'account_age_days < 30 and amount > 2000'
+    >>> str(read_condition("amount above 2,000 and (a VPN or proxy or account younger than 30 days)"))
+    'amount > 2000 and (account_age_days < 30 or vpn is true)'
     """
     try:
-        tests = _exact_tests(words) or _loose_tests(words)
+        found = _choice(words, 0, 0)
     except ValueError:  # a figure that no float can hold, as in "above 1e999"
         return None
-    return Condition(tuple(tests)) if tests and len(set(tests)) <= MAX_TESTS else None
+    return found[0] if found is not None and found[1] == len(words) else None
 
 
-def _exact_tests(words: str) -> list[Test]:
-    """Tests in the exact words of `say`, joined by "and". Empty if there is anything else."""
-    tests: list[Test] = []
-    position = 0
-    while True:
-        start = words[position : position + _START].lower()
-        matches = ((phrase, phrase.regex.match(words, position)) for phrase in _phrases_beginning(start))
-        found = [
-            (match.end(), phrase, match) for phrase, match in matches if match and _at_end_of_test(words, match.end())
-        ]
-        if not found:
-            return []
-        position, phrase, match = max(found, key=lambda one: one[0])
-        tests.append(phrase.test(match))
-        if position == len(words):
-            return tests
-        position += len(" and ")
+def _choice(words: str, position: int, depth: int) -> tuple[Condition, int] | None:
+    """Options joined by "or", or parts joined by "and": what stands in parentheses has one kind of joint."""
+    parts: list[Condition] = []
+    joint = ""
+    while (found := _part(words, position, depth)) is not None:
+        parts.append(found[0])
+        position = found[1]
+        joint = joint or next((one for one in (" and ", " or ") if words.startswith(one, position)), "")
+        if not joint or not words.startswith(joint, position):
+            return (Condition.any_of(parts) if joint == " or " else Condition.all_of(parts)), position
+        position += len(joint)
+    return None
+
+
+def _part(words: str, position: int, depth: int) -> tuple[Condition, int] | None:
+    if words.startswith("(", position) and depth < _DEEPEST:
+        inner = _choice(words, position + 1, depth + 1)
+        if inner is not None and words.startswith(")", inner[1]):
+            return inner[0], inner[1] + 1
+        return None
+    start = words[position : position + _START].lower()
+    found: list[tuple[int, Leaf]] = []
+    for phrase in _phrases_beginning(start):
+        match = phrase.regex.match(words, position)
+        if match and _at_end_of_test(words, match.end()) and (test := phrase.test(match)) is not None:
+            found.append((match.end(), test))
+    if not found:
+        return None
+    end, test = max(found, key=lambda one: one[0])
+    return Condition.of(test), end
 
 
 def _at_end_of_test(words: str, position: int) -> bool:
-    return position == len(words) or words.startswith(" and ", position)
-
-
-def _loose_tests(words: str) -> list[Test]:
-    """Tests recognised anywhere in the words. Empty if words that carry meaning are left over."""
-    rest = words
-    tests: list[Test] = []
-    for phrase in _loose_phrases():
-        while (match := phrase.regex.search(rest)) is not None:
-            tests.append(phrase.test(match))
-            rest = f"{rest[: match.start()]} ; {rest[match.end() :]}"
-    return [] if _FILLER.sub("", _EXAMPLES.sub("", rest)).strip() else tests
+    return position == len(words) or words.startswith((" and ", " or ", ")"), position)
 
 
 # --- phrases ----------------------------------------------------------------------------------------------------
 
-_NUMBER = (
-    r"[$€£]?(?P<v>-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?)(?P<k>k\b)?(?:\s?(?:usd|dollars|eur|euros)\b)?"
-)
+_FIGURE = r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?"
+_NUMBER = rf"(?P<v>{_FIGURE})"
 _SHARE = r"(?P<share>-?\d+(?:\.\d+)?)%"
 _QUOTED = r"\"(?:[^\"\\]|\\.)*\""
 _LIST = rf"(?P<w>{_QUOTED}(?:, {_QUOTED})*)"
 _NAME = r"(?:`(?P<ticked>[^`]+)`|(?P<name>[A-Za-z]\w*_\w*|_\w+))"
-_UNIT = r"\s?(?P<unit>minute|hour|day|week|month|year)s?(?: old)?\b"
+_ENTITY_WORD = r"(?!(?:and|or|above|below)\b)\w+"
+_ENTITY = rf"{_ENTITY_WORD}(?: {_ENTITY_WORD}){{0,7}}?"
 _HISTORY = {
-    "{e}": r"(?P<entity>[\w ]+?)",
-    "{o}": r"(?P<other>[\w ]+?)",
-    "{os}": r"(?P<others>[\w ]+?s)",
+    "{e}": rf"(?P<entity>{_ENTITY})",
+    "{o}": rf"(?P<other>{_ENTITY})",
+    "{os}": rf"(?P<others>{_ENTITY}s)",
     "{w}": r"the last (?P<window>(?:\d+ )?(?:hour|day)s?)",
 }
-_DAYS = {"minute": 1 / 1440, "hour": 1 / 24, "day": 1.0, "week": 7.0, "month": 30.0, "year": 365.0}
-
-
 _START = 8
 """How many characters of the words decide which exact phrases are tried."""
 _FIXED_TEXT = re.compile(r"(?:(?:[\w ',/%]|\\\W)(?![?*+{]))*")
@@ -120,21 +111,52 @@ class _Phrase:
         fixed = _FIXED_TEXT.match(self.pattern)
         return fixed[0].replace("\\", "").lower() if fixed else ""
 
-    def test(self, match: re.Match[str]) -> Test:
-        """The test that a match of the pattern states."""
+    def test(self, match: re.Match[str]) -> Leaf | None:
+        """The test that a match of the pattern states; None if it names a fact that there is not."""
         groups = match.groupdict()
         fact = history_name(self.fact, groups) if self.fact else groups["ticked"] or groups["name"]
-        if self.op in PRESENCE:
-            return Test(fact, self.op)
-        if self.value is not None:
+        if groups.get("listed") is not None:
+            return Test(list_fact(fact, _unquoted(groups["listed"])), Op.IS, self.op is Op.IN)
+        if groups.get("pair") is not None:
+            return _pair(fact, self.op, groups["pair"], groups["times"])
+        if self.op in PRESENCE or self.value is not None:
             return Test(fact, self.op, self.value)
         if groups.get("w") is not None:
-            words = tuple(re.sub(r"\\(.)", r"\1", word[1:-1]) for word in re.findall(_QUOTED, groups["w"]))
+            words = tuple(map(_unquoted, re.findall(_QUOTED, groups["w"])))
             return Test(fact, self.op, words if self.op in (Op.IN, Op.NOT_IN) else words[0])
         if groups.get("share") is not None:
             return Test(fact, self.op, float(Decimal(groups["share"]) / 100))
-        figure = float(groups["v"].replace(",", "")) * (1000 if groups["k"] else 1)
-        return Test(fact, self.op, figure * _DAYS[groups["unit"].lower()] if groups.get("unit") else figure)
+        return Test(fact, self.op, float(groups["v"].replace(",", "")))
+
+
+def _unquoted(word: str) -> str:
+    return re.sub(r"\\(.)", r"\1", word[1:-1])
+
+
+def _pair(fact: str, op: Op, other: str, times: str | None) -> PairTest | None:
+    named = _fact_called(other)
+    if named is None or named == fact:
+        return None
+    return PairTest(fact, op, named, float(times.replace(",", "")) if times else 1.0)
+
+
+def _fact_called(noun: str) -> str | None:
+    """The fact that a noun of `say` means: a name, or "the" and the noun of a fact that the engine knows."""
+    if match := re.fullmatch(_NAME, noun):
+        return match["ticked"] or match["name"]
+    return _facts_by_noun().get(noun.removeprefix("the ")) or next(
+        (
+            history_name(words.name, match.groupdict())
+            for words in HISTORY_FACTS
+            if (match := re.fullmatch(_pattern(words.noun), noun.removeprefix("the ")))
+        ),
+        None,
+    )
+
+
+@cache
+def _facts_by_noun() -> dict[str, str]:
+    return {words.noun: name for name, words in NAMED_FACTS.items()}
 
 
 @cache
@@ -176,6 +198,12 @@ def _generic_phrases(noun: str, fact: str, number: str) -> Iterator[_Phrase]:
     for op in (Op.IS, Op.IS_NOT):
         yield _Phrase(rf"{noun} {op} (?P<w>{_QUOTED})", op, fact)
         yield _Phrase(rf"{noun} {op} {number}", op, fact)
+    for how, op in ((SAME, Op.IS), (DIFFERENT, Op.IS_NOT), *((word, op) for op, word in COMPARISONS.items())):
+        yield _Phrase(
+            rf"{noun} {how} (?:(?P<times>{_FIGURE}) times )?(?P<pair>`[^`]+`|[^()`]+?)(?= and | or |\)|$)", op, fact
+        )
+    yield _Phrase(rf"{noun} is in list (?P<listed>{_QUOTED})", Op.IN, fact)
+    yield _Phrase(rf"{noun} is not in list (?P<listed>{_QUOTED})", Op.NOT_IN, fact)
     yield _Phrase(rf"{noun} is true", Op.IS, fact, True)
     yield _Phrase(rf"{noun} is false", Op.IS, fact, False)
 
@@ -192,46 +220,4 @@ def _number_phrases(words: FactWords) -> Iterator[_Phrase]:
 def _flag_phrases(words: FactWords) -> Iterator[_Phrase]:
     if words.true:
         for said, value in ((words.true, True), (words.false, False)):
-            yield _Phrase(rf"{_pattern(said)}(?= and |$)", Op.IS, words.name, value)
-
-
-_COMPARE = {
-    Op.ABOVE: r"(?:above|over|more than|greater than|exceed(?:s|ing)|higher than|>(?!=))",
-    Op.BELOW: r"(?:below|under|less than|fewer than|lower than|<(?!=))",
-    Op.AT_LEAST: r"(?:at least|>=|≥)",
-    Op.AT_MOST: r"(?:at most|up to|<=|≤)",
-}
-
-
-@cache
-def _loose_phrases() -> tuple[_Phrase, ...]:
-    """Other ways to say a test of a known fact, longest pattern first because it is the most specific."""
-    found: list[_Phrase] = []
-    for op, comparison in _COMPARE.items():
-        found.extend(_loose_comparisons(op, comparison))
-    for words in NAMED_FACTS.values():
-        spoken = [re.escape(words.true), *words.also] if words.kind == "flag" else []
-        for pattern in spoken:
-            negated = rf"\b(?:no|without|not using) (?:a |an )?(?:{pattern})(?!\w)"
-            found.append(_Phrase(negated, Op.IS, words.name, False))
-        found.extend(_Phrase(rf"(?<!\w)(?:{pattern})(?!\w)", Op.IS, words.name, True) for pattern in spoken)
-        if words.false:
-            found.append(_Phrase(rf"(?<!\w){re.escape(words.false)}(?!\w)", Op.IS, words.name, False))
-    found.append(_Phrase(r"\b(?:(?:late )?at night|night-?time)\b", Op.IS, "night", True))
-    return tuple(sorted(found, key=lambda phrase: len(phrase.pattern), reverse=True))
-
-
-def _loose_comparisons(op: Op, comparison: str) -> Iterator[_Phrase]:
-    account = r"\b(?:accounts?|users?|customers?)(?: age)?(?: is| are| that is| that are)? "
-    aged = {Op.ABOVE: rf"(?:older than|{comparison})", Op.BELOW: rf"(?:younger than|newer than|{comparison})"}
-    yield _Phrase(rf"{account}{aged.get(op, comparison)}\s*{_NUMBER}{_UNIT}", op, "account_age_days")
-    amount = r"\b(?:amounts?|transactions?|purchases?|payments?)(?: of| is| are)?"
-    usual = r"\s?(?:times|x) (?:the )?(?:usual|average|normal|typical)(?: amount)?\b"
-    yield _Phrase(rf"{amount} {comparison}\s*{_NUMBER}{usual}", op, "amount_to_usual")
-    yield _Phrase(rf"{amount} {comparison}\s*{_NUMBER}(?!\s?(?:times|x|%|[\w,.]*\d))", op, "amount")
-    yield _Phrase(rf"\b(?:merchant(?:'s)? )?rating (?:is )?{comparison}\s*{_NUMBER}(?:/5)?", op, "merchant_rating")
-    yield _Phrase(rf"{comparison}\s*{_NUMBER} (?:recent )?fraud reports", op, "fraud_reports")
-    yield _Phrase(rf"{comparison}\s*{_NUMBER} failed (?:login )?attempts", op, "failed_attempts")
-    for words in NAMED_FACTS.values():
-        if words.kind == "number" and words.name not in ("amount", "merchant_rating"):
-            yield _Phrase(rf"\b{re.escape(words.noun)} (?:is )?{comparison}\s*{_NUMBER}", op, words.name)
+            yield _Phrase(rf"{_pattern(said)}(?= and | or |\)|$)", Op.IS, words.name, value)

@@ -33,4 +33,4 @@ def problem_types(condition: Condition) -> list[str]:
     >>> problem_types(Condition.parse("vpn is true and high_risk_country is true"))
     ['device_risk', 'location_fraud']
     """
-    return sorted({_TYPE_OF.get(test.fact, "other") for test in condition.tests})
+    return sorted({_TYPE_OF.get(fact, "other") for fact in condition.facts})

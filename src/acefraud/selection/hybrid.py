@@ -189,13 +189,15 @@ class HybridSelector:
         n_bullets: int = 5,
         source: Source | str | None = None,
         proven_only: bool = False,
+        drawn_at: Sequence[int] | None = None,
     ) -> Selections:
         """Select for transactions with known facts, with a trace of the stages.
 
         Many at once are several times as fast as one by one.
 
-        With `proven_only`, bullets whose condition an unknown fact leaves open are left out: the embedded engine, which
-        picks for itself, could not use them. A language model may.
+        With `proven_only`, notes and bullets whose condition an unknown fact leaves open are left out: the embedded
+        engine, which picks for itself, does not use them. A language model may. Draws are those of the snapshot's
+        revision, or of the revision in `drawn_at` for each transaction, so that only a change of the playbook shows.
         """
         if n_bullets < 0:
             raise ConfigurationError(f"n_bullets must not be negative, got {n_bullets}")
@@ -209,7 +211,11 @@ class HybridSelector:
             proven_only=proven_only,
         )
         good = stages.passed_by(request, facts, self.quality_threshold)
-        keys = [key_for(self.seed, one.id, snapshot.revision) if self.explore else None for one in transactions]
+        revisions = [snapshot.revision] * len(transactions) if drawn_at is None else drawn_at
+        keys = [
+            key_for(self.seed, one.id, revision) if self.explore else None
+            for one, revision in zip(transactions, revisions, strict=True)
+        ]
         with self._selecting:
             prose = self._semantic_matches(request, transactions, facts, good)
             picks = self._picks(request, good, prose, keys)

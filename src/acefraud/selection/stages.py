@@ -58,7 +58,8 @@ class Request:
     base_rate: float
     wanted: int
     proven_only: bool = False
-    """Whether to leave out a bullet whose condition an unknown fact leaves open: the embedded engine cannot use it."""
+    """Whether to leave out notes, and bullets whose condition an unknown fact leaves open: they are for a language
+    model, and never move a decision of the embedded engine."""
 
 
 class Context(NamedTuple):
@@ -90,10 +91,13 @@ class Passed(NamedTuple):
 
 
 def contextual(request: Request, facts: Mapping[str, FactValue]) -> Context:
-    """Stage 1: drop the bullets whose condition is false here. Node and source are part of the row sets."""
+    """Stage 1: drop the bullets whose condition is false here, and notes that nobody has approved.
+
+    Node and source are part of the row sets.
+    """
     index = request.table.wording.conditions
     possible, proven = index.match(facts)
-    return Context(proven | (possible & ~index.conditioned) if request.proven_only else possible, proven)
+    return Context(proven if request.proven_only else possible & ~request.table.unapproved_notes().bits, proven)
 
 
 def quality(request: Request, context: Context, threshold: float) -> Passed:
@@ -125,8 +129,7 @@ def _passed_together(request: Request, facts: Sequence[Mapping[str, FactValue]],
     index = table.wording.conditions
     words = words_for(len(table))
     possible, proven = index.match_all(facts)
-    if request.proven_only:
-        possible &= proven | ~packed([index.conditioned], words)
+    possible &= proven if request.proven_only else ~packed([table.unapproved_notes().bits], words)
     least = (threshold, RELAXATION * threshold)
     good_enough = [good_in_use(table, node, source, request.base_rate, one).bits for one in least]
     in_use, strict, relaxed = (

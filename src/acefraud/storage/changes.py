@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from acefraud.core.bullet import Bullet, Claim, NewBullet, Source, Status, bullet_id
 from acefraud.core.condition import Condition
 from acefraud.core.contradiction import contradicted_in
-from acefraud.core.events import BulletAdded, BulletCredited, BulletEdited, Credit, Event, EventPayload, StatusChanged
+from acefraud.core.events import (
+    BulletAdded,
+    BulletCredited,
+    BulletEdited,
+    Credit,
+    Event,
+    EventPayload,
+    ListChanged,
+    ListCreated,
+    PolicySnoozed,
+    StatusChanged,
+    ThresholdSet,
+)
+from acefraud.core.policy import Policy, Snooze
+from acefraud.core.review_rule import ReviewRule
 from acefraud.core.transaction import Verdict
+from acefraud.core.value_list import NAME, Feed, ListItem, ValueList
 from acefraud.errors import InputError, StoreConflict
-from acefraud.rules.bullet_text import read_bullet
+from acefraud.rules.bullet_text import read_bullet_with
 
 if TYPE_CHECKING:
     from acefraud.storage.playbook import BulletPlaybook
@@ -41,7 +56,7 @@ class Change(Generic[T]):
 
 def plan_addition(playbook: BulletPlaybook, new: NewBullet, node: str, *, who: str) -> Change[str]:
     """Add a bullet under a free id. The result is the id."""
-    condition, argues, claim = _read(new)
+    condition, argues, claim = _read(new, playbook)
     bullet = Bullet(
         id=next(one for attempt in count() if (one := bullet_id(node, new.content, attempt)) not in playbook),
         content=new.content,
@@ -54,6 +69,7 @@ def plan_addition(playbook: BulletPlaybook, new: NewBullet, node: str, *, who: s
         evidence=new.evidence,
         claim=claim,
         weight=new.weight,
+        policy=_policy(new, condition),
         contradicts=contradicted_in(playbook.snapshot().table, node, condition, argues),
         problem_types=tuple(new.problem_types),
         added_at=playbook.clock(),
@@ -63,8 +79,9 @@ def plan_addition(playbook: BulletPlaybook, new: NewBullet, node: str, *, who: s
 
 def plan_edit(playbook: BulletPlaybook, bullet_id: str, new: NewBullet) -> Change[None]:
     """Rewrite a bullet."""
-    node = bullet_in(playbook, bullet_id).node
-    condition, argues, claim = _read(new)
+    before = bullet_in(playbook, bullet_id)
+    node = before.node
+    condition, argues, claim = _read(new, playbook)
     against = contradicted_in(playbook.snapshot().table, node, condition, argues)
     edit = BulletEdited(
         bullet_id=bullet_id,
@@ -73,6 +90,7 @@ def plan_edit(playbook: BulletPlaybook, bullet_id: str, new: NewBullet) -> Chang
         argues=argues,
         evidence=new.evidence,
         claim=claim,
+        policy=_policy(new, condition),
         contradicts=tuple(other for other in against if other != bullet_id),
         problem_types=tuple(new.problem_types),
         reason=new.why,
@@ -122,13 +140,78 @@ def retry_on_conflict(attempt: Callable[[], T], attempts: int = ATTEMPTS) -> T:
     raise AssertionError("the loop returns or raises")
 
 
-def _read(new: NewBullet) -> tuple[Condition | None, Verdict | None, Claim | None]:
+def plan_snooze(playbook: BulletPlaybook, bullet_id: str, snooze: Snooze, why: str) -> Change[None]:
+    """Let a policy not apply to one entity until a date."""
+    if bullet_in(playbook, bullet_id).policy is None:
+        raise InputError(f"bullet {bullet_id} is no policy: only a policy can be snoozed")
+    return Change(None, (PolicySnoozed(bullet_id=bullet_id, snooze=snooze, reason=why),), [bullet_id])
+
+
+def plan_threshold(
+    playbook: BulletPlaybook, node: str, threshold: float | None, review: ReviewRule | None
+) -> Change[None]:
+    """Set the threshold of a node and which cases go to a person."""
+    calibration = playbook.snapshot().calibration(node)
+    if threshold is not None and not 0 < threshold < 1:
+        raise InputError(f"expected a fraud probability between 0 and 1, got {threshold}", field="threshold")
+    if threshold is not None and calibration is None:
+        raise InputError("nothing was learnt yet: there is no threshold to set before the first training or review")
+    current = threshold if threshold is not None else (calibration.threshold if calibration else 0.5)
+    if review is not None and review.between is not None and not review.between[0] <= current <= review.between[1]:
+        raise InputError(
+            f"the band {review.between[0]:g} to {review.between[1]:g} must hold the threshold, which is {current:g}",
+            field="review-between",
+        )
+    return Change(None, (ThresholdSet(node=node, threshold=threshold, review=review),), ())
+
+
+def plan_list(name: str, about: str, feed: Feed | None, why: str) -> Change[None]:
+    """Create a list, or change what is said of it."""
+    if not NAME.fullmatch(name):
+        raise InputError(
+            f"expected a name of lower-case letters, digits and '_', such as watched_merchants, got '{name}'",
+            field="name",
+        )
+    return Change(None, (ListCreated(name=name, text=about, feed=feed, reason=why),), ())
+
+
+def plan_list_change(
+    playbook: BulletPlaybook, name: str, added: Sequence[ListItem], removed: Sequence[str], why: str
+) -> Change[None]:
+    """Put values on a list, or take them off."""
+    there = list_in(playbook, name).items
+    for value in removed:
+        if value not in there:
+            raise InputError(f"'{value}' is not on the list {name}; nothing was changed", field="value")
+    if not added and not removed:
+        return Change(None)
+    return Change(None, (ListChanged(name=name, added=tuple(added), removed=tuple(removed), reason=why),), ())
+
+
+def list_in(playbook: BulletPlaybook, name: str) -> ValueList:
+    """The list with that name. Raises InputError if there is none."""
+    lists = playbook.snapshot().lists
+    if name not in lists:
+        there = f"; there are {', '.join(sorted(lists))}" if lists else ""
+        raise InputError(f"there is no list '{name}' in this playbook{there}. `acefraud lists create` makes one")
+    return lists[name]
+
+
+def _policy(new: NewBullet, condition: Condition | None) -> Policy | None:
+    if new.policy is not None and condition is None:
+        raise InputError("a policy needs a condition, and none could be read from these words", field="content")
+    return new.policy
+
+
+def _read(new: NewBullet, playbook: BulletPlaybook) -> tuple[Condition | None, Verdict | None, Claim | None]:
     """The condition, verdict and claim of a new bullet; its content is parsed only if something is missing.
 
     A figure in the content is a claim, unless it is the measured one.
     """
+    if new.policy is not None and new.argues is None and new.policy.verdict is not Verdict.REVIEW:
+        new = replace(new, argues=new.policy.verdict)
     measured = new.evidence is not None and new.evidence.in_words() in new.content
     if new.condition is not None and new.argues is not None and measured:
         return new.condition, new.argues, None
-    reading = read_bullet(new.content)
+    reading = read_bullet_with(new.content, playbook.vocabulary())
     return new.condition or reading.condition, new.argues or reading.argues, None if measured else reading.claim

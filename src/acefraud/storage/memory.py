@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from itertools import islice, takewhile
 from threading import RLock
 
@@ -16,7 +17,7 @@ from acefraud.core.ledger import Entry, KnownCase, RememberedCase, TransactionEv
 from acefraud.core.playbook import Checkpoint
 from acefraud.core.row_store import BufferedRows, MemoryRows, RowStore
 from acefraud.core.timestamps import micros_of
-from acefraud.core.transaction import FactValue
+from acefraud.core.transaction import FactValue, Verdict
 from acefraud.storage.changes import conflict_with
 
 
@@ -78,6 +79,17 @@ class MemoryLedger:
     def recorded(self, decision_ids: Collection[str]) -> set[str]:
         """Which of these decisions are recorded."""
         return self._decisions.keys() & decision_ids
+
+    def latest_decisions(self, limit: int) -> list[DecisionRecord]:
+        """The records of the latest decisions, oldest first."""
+        made = [event.payload.record for event in self._events if isinstance(event.payload, DecisionMade)]
+        return made[max(0, len(made) - limit) :]
+
+    def reviews_since(self, at: datetime, after: int = 0) -> tuple[int, int]:
+        """How many decisions sent a case to a person, and the last event."""
+        last = self.last_seq()
+        made = (event.payload for event in self._events[after:last] if event.at >= at)
+        return sum(isinstance(one, DecisionMade) and one.record.verdict == Verdict.REVIEW for one in made), last
 
     def transaction_events(self, transaction_ids: Collection[str]) -> dict[str, TransactionEvents]:
         """The decisions on these transactions and their outcomes."""

@@ -19,9 +19,26 @@ from acefraud.core.evidence import Evidence
 from acefraud.core.ledger import Entry, KnownCase, Ledger, Precondition
 from acefraud.core.measured_text import with_measured_text
 from acefraud.core.playbook import LearningState, PlaybookState, Snapshot
+from acefraud.core.policy import Policy, Snooze
+from acefraud.core.review_rule import ReviewRule
 from acefraud.core.row_store import RowUpdate
 from acefraud.core.transaction import Verdict
-from acefraud.storage.changes import Change, plan_addition, plan_edit, plan_status_change, plan_use, retry_on_conflict
+from acefraud.core.value_list import Feed, ListItem, ValueList
+from acefraud.rules.reader import Vocabulary
+from acefraud.storage.changes import (
+    Change,
+    list_in,
+    plan_addition,
+    plan_edit,
+    plan_list,
+    plan_list_change,
+    plan_snooze,
+    plan_status_change,
+    plan_threshold,
+    plan_use,
+    retry_on_conflict,
+)
+from acefraud.storage.facts_at_hand import vocabulary_of
 from acefraud.storage.memory import MemoryLedger
 from acefraud.storage.unit_of_work import Owner, UnitOfWork, current_owner
 
@@ -58,6 +75,7 @@ class BulletPlaybook:
         self._lock = RLock()
         """Held while events are applied and checkpoints are saved. Events are appended to the ledger without it."""
         self._units: dict[Owner, UnitOfWork] = {}
+        self._vocabulary: tuple[object, Vocabulary] | None = None
         self._state = PlaybookState(self.ledger.checkpoint())
         self._replayed = PlaybookState()
         """The latest earlier revision that somebody asked for: later ones go on from there."""
@@ -74,6 +92,15 @@ class BulletPlaybook:
         with self._lock:
             return state.snapshot()
 
+    def snapshot_with(self, payloads: Sequence[EventPayload]) -> Snapshot:
+        """The playbook as it would be after some events. Nothing is written."""
+        with self._lock:
+            branch = self._visible().branch()
+        for place, payload in enumerate(payloads, 1):
+            branch.apply(Event(branch.seq + 1, self.clock(), THE_ENGINE, payload))
+            assert branch.seq - self.seq == place
+        return branch.snapshot()
+
     def snapshot_at(self, revision: int) -> Snapshot:
         """The playbook as it was at an earlier revision, replayed from the ledger."""
         with self._lock:
@@ -89,10 +116,11 @@ class BulletPlaybook:
             return self._visible().get(bullet_id)
 
     def get_bullets_for_node(self, node: str, source: Source | str | None = None) -> list[Bullet]:
-        """The bullets of a node that are not retired, from one source if given."""
+        """The bullets of a node that are not retired, from one source if given. Policies come last."""
         snapshot = self.snapshot()
         calibration = snapshot.calibration(node)
-        return [with_measured_text(bullet, calibration) for bullet in snapshot.for_node(node, source)]
+        policies = [one for one in snapshot.policies(node) if source in (None, one.source)]
+        return [with_measured_text(bullet, calibration) for bullet in (*snapshot.for_node(node, source), *policies)]
 
     def __contains__(self, bullet_id: str) -> bool:
         with self._lock:
@@ -128,6 +156,13 @@ class BulletPlaybook:
         thread, task = current_owner()
         return self._units.get((thread, task)) or self._units.get((thread, None))
 
+    def vocabulary(self) -> Vocabulary:
+        """The words that rules for this playbook may use: those for the facts it has seen, and its lists."""
+        seen = self.outcomes, self.learning(), tuple(self.snapshot().lists)
+        if self._vocabulary is None or self._vocabulary[0] != seen:
+            self._vocabulary = seen, vocabulary_of(self)
+        return self._vocabulary[1]
+
     # --- editing ---
 
     def add_bullet(
@@ -142,7 +177,7 @@ class BulletPlaybook:
     ) -> str:
         """Add a bullet and return its id. A condition or verdict that is not given is read from the content.
 
-        The details are `condition`, `argues`, `evidence`, `weight`, `problem_types` and `status`.
+        The details are `condition`, `argues`, `evidence`, `weight`, `problem_types`, `status` and `policy`.
         """
         new = NewBullet(content, source, why=why, **details)
         return self.change(lambda: plan_addition(self, new, node, who=who), who=who, why=why)
@@ -156,21 +191,68 @@ class BulletPlaybook:
         argues: Verdict | None = None,
         evidence: Evidence | None = None,
         problem_types: Sequence[str] = (),
+        policy: Policy | None = None,
         who: str = THE_ENGINE,
         why: str = "",
     ) -> None:
         """Rewrite a bullet. Its fitted weight is dropped.
 
-        A condition or verdict that is not given is read from the content.
+        A condition or verdict that is not given is read from the content. Without a `policy` it is evidence, or a note.
         """
         new = NewBullet(
-            content, condition=condition, argues=argues, evidence=evidence, problem_types=problem_types, why=why
+            content,
+            condition=condition,
+            argues=argues,
+            evidence=evidence,
+            problem_types=problem_types,
+            policy=policy,
+            why=why,
         )
         self.change(lambda: plan_edit(self, bullet_id, new), who=who, why=why)
+
+    def snooze(self, bullet_id: str, snooze: Snooze, *, who: str = THE_ENGINE, why: str = "") -> None:
+        """Let a policy not apply to one entity until a date."""
+        self.change(lambda: plan_snooze(self, bullet_id, snooze, why), who=who, why=why)
 
     def set_status(self, bullet_id: str, status: Status, *, who: str = THE_ENGINE, why: str = "") -> None:
         """Approve, pin, retire or revive a bullet."""
         self.change(lambda: plan_status_change(self, bullet_id, status, why), who=who, why=why)
+
+    def set_threshold(
+        self,
+        threshold: float | None = None,
+        review: ReviewRule | None = None,
+        node: str = DEFAULT_NODE,
+        *,
+        who: str = THE_ENGINE,
+        why: str = "",
+    ) -> None:
+        """Set from which fraud probability on transactions are declined, and which go to a person."""
+        self.change(lambda: plan_threshold(self, node, threshold, review), who=who, why=why)
+
+    def create_list(
+        self, name: str, *, about: str = "", feed: Feed | None = None, who: str = THE_ENGINE, why: str = ""
+    ) -> ValueList:
+        """Create a list of values, or change what is said of it. Returns the list."""
+        self.change(lambda: plan_list(name, about, feed, why), who=who, why=why)
+        return self.get_list(name)
+
+    def change_list(
+        self,
+        name: str,
+        *,
+        added: Sequence[ListItem] = (),
+        removed: Sequence[str] = (),
+        who: str = THE_ENGINE,
+        why: str = "",
+    ) -> ValueList:
+        """Put values on a list, or take them off. Raises InputError, with nothing changed, if one is not on it."""
+        self.change(lambda: plan_list_change(self, name, added, removed, why), who=who, why=why)
+        return self.get_list(name)
+
+    def get_list(self, name: str) -> ValueList:
+        """The list with that name. Raises InputError if there is none."""
+        return list_in(self, name)
 
     def update_stats(self, bullet_id: str, is_helpful: bool) -> None:
         """Count one use of a bullet: helpful or harmful, and selected."""

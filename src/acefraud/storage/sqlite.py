@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from operator import attrgetter
 from pathlib import Path
 from threading import Lock
@@ -19,7 +20,7 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.engine.interfaces import DBAPICursor
 
 from acefraud.core.decision import Decision
-from acefraud.core.decision_record import Common
+from acefraud.core.decision_record import Common, DecisionRecord
 from acefraud.core.events import (
     BULLET_HISTORY_KINDS,
     DECISION_MADE,
@@ -31,7 +32,8 @@ from acefraud.core.events import (
 from acefraud.core.ledger import Entry, KnownCase, Precondition, RememberedCase, TransactionEvents
 from acefraud.core.playbook import Checkpoint, CheckpointHeader
 from acefraud.core.row_store import RowStore
-from acefraud.core.transaction import FactValue
+from acefraud.core.timestamps import micros_of
+from acefraud.core.transaction import FactValue, Verdict
 from acefraud.errors import StoreError
 from acefraud.settings import Durability
 from acefraud.storage.changes import conflict_with
@@ -162,7 +164,7 @@ class SqliteLedger:
         ((last,),) = self._look_up(_LAST_SEQ)
         return int(last)
 
-    def _look_up(self, query: str, values: Sequence[str] = ()) -> list[tuple[Any, ...]]:
+    def _look_up(self, query: str, values: Sequence[str | int] = ()) -> list[tuple[Any, ...]]:
         """The rows of one query. Every decision asks some, so a connection of the driver is kept for them."""
         self._check_open()
         with translated(self.path), self._looking_up:
@@ -204,6 +206,20 @@ class SqliteLedger:
         query = f"SELECT id FROM {decisions_table.name} WHERE id IN ({{}})"
         found = [self._look_up(query.format(_marks(some)), some) for some in chunked(decision_ids)]
         return {one for part in found for (one,) in part}
+
+    def latest_decisions(self, limit: int) -> list[DecisionRecord]:
+        """The records of the latest decisions, oldest first."""
+        query = select(decisions_table).order_by(decisions_table.c.seq.desc()).limit(max(0, limit))
+        with self.reading() as connection:
+            made = self.decision_events(connection.execute(query).all()[::-1], connection)
+        return [event.payload.record for event in made if isinstance(event.payload, DecisionMade)]
+
+    def reviews_since(self, at: datetime, after: int = 0) -> tuple[int, int]:
+        """How many decisions sent a case to a person, and the last event."""
+        last = self.last_seq()
+        query = f"SELECT count(*) FROM {decisions_table.name} WHERE seq > ? AND seq <= ? AND at >= ? AND verdict = ?"
+        ((count,),) = self._look_up(query, (after, last, micros_of(at), str(Verdict.REVIEW)))
+        return count, last
 
     def transaction_events(self, transaction_ids: Collection[str]) -> dict[str, TransactionEvents]:
         """The decisions on these transactions and their outcomes."""

@@ -63,7 +63,7 @@ def weigh(
     calibration = calibration or GENERAL
     reasons = reasons_apart_from_bullets(facts, calibration)
     for place, bullet in enumerate(bullets):
-        if fires(bullet, facts) if proven is None else place < proven or bullet.condition is None:
+        if fires(bullet, facts) if proven is None else place < proven:
             reason = reason_of(bullet, calibration.base_rate)
             if reason.contribution:
                 reasons.append(reason)
@@ -98,8 +98,8 @@ def as_bullets(given: Sequence[str | Bullet]) -> tuple[Bullet, ...]:
 
 
 def fires(bullet: Bullet, facts: Facts) -> bool:
-    """Whether a selected bullet applies: its condition holds, or it is prose."""
-    return bullet.condition is None or bullet.condition.holds(facts)
+    """Whether a selected bullet applies: its condition holds. A note never moves a decision."""
+    return bullet.condition is not None and bullet.condition.holds(facts)
 
 
 @lru_cache(maxsize=4096)
@@ -139,7 +139,7 @@ def reason_of(bullet: Bullet, base_rate: float) -> Reason:
 
 
 def weight_of(bullet: Bullet, base_rate: float) -> float:
-    """The weight of a bullet in log-odds of fraud: fitted, else measured, else a little for its claim."""
+    """The weight of a bullet in log-odds of fraud: fitted, else measured, else a little for its claim; 0 for a note."""
     return float(weights_in(np.array([row_of(bullet, 0)], dtype=ROW), base_rate)[0])
 
 
@@ -150,7 +150,7 @@ def weights_of(bullets: Sequence[Bullet], base_rate: float) -> npt.NDArray[np.fl
 
 def weights_in(columns: Columns, base_rate: float) -> npt.NDArray[np.float64]:
     """The same for bullets in columns."""
-    claimed = np.where(columns["claimed"] & columns["conditioned"], CLAIMED, CLAIMED / 2)
+    claimed = np.where(columns["claimed"], CLAIMED, CLAIMED / 2)
     said = np.where(columns["argues"] == VERDICTS.index(Verdict.DECLINE), claimed, -claimed)
     said[columns["argues"] == 0] = 0.0
     verified = (columns["shown_support"] > 0) & ~np.isnan(columns["shown_base"])
@@ -162,7 +162,9 @@ def weights_in(columns: Columns, base_rate: float) -> npt.NDArray[np.float64]:
         else:
             said[row] = _measured(int(one["frauds"]), int(one["support"]), base_rate)
     said[columns["status"] == STATUSES.index(Status.CANDIDATE)] /= 2
-    return np.where(unfitted, said, columns["weight"])
+    said = np.where(unfitted, said, columns["weight"])
+    said[~columns["conditioned"]] = 0.0  # a note is for people
+    return said
 
 
 def _measured(frauds: int, support: int, base_rate: float) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from acefraud.core.bullet import Bullet
+from acefraud.core.comparison import Test
 from acefraud.core.transaction import FactValue
 from acefraud.roles.model.personal_data import MASKED, mask_patterns
 from acefraud.roles.model.prompt_text import on_one_line
@@ -53,8 +54,12 @@ class Masker:
 
     def hides_bullet(self, bullet: Bullet) -> bool:
         """Whether the condition of a bullet would reveal the value of a hidden fact."""
-        tests = bullet.condition.tests if bullet.condition else ()
-        return any(self.hides(test.fact, "" if isinstance(test.value, str | tuple) else 0.0) for test in tests)
+        leaves = bullet.condition.leaves if bullet.condition else ()
+        return any(
+            self.hides(leaf.fact, "" if isinstance(leaf.value, str | tuple) else 0.0)
+            for leaf in leaves
+            if isinstance(leaf, Test)
+        )
 
     def masked_facts(self, facts: Mapping[str, FactValue]) -> dict[str, FactValue]:
         """The facts with hidden values masked, also where they occur inside other facts."""

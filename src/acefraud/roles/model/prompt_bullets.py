@@ -10,7 +10,7 @@ import re
 from dataclasses import replace
 
 from acefraud.core.bullet import Bullet, bullet_id
-from acefraud.core.comparison import TestValue
+from acefraud.core.comparison import Test, TestValue
 from acefraud.core.condition import Condition
 from acefraud.core.visible_text import visible
 from acefraud.roles.model.masking import Masker
@@ -109,7 +109,7 @@ def _masked(condition: Condition, mask: Masker) -> Condition:
             return tuple(mask.masked_text(visible(word)) for word in shown)
         return mask.masked_text(visible(shown)) if isinstance(shown, str) else shown
 
-    return Condition(tuple(replace(test, value=value(test.value)) for test in condition.tests))
+    return condition.mapped(lambda leaf: replace(leaf, value=value(leaf.value)) if isinstance(leaf, Test) else leaf)
 
 
 def _shortened(passage: re.Match[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from acefraud.core.bullet import MAX_CONTENT, Bullet
-from acefraud.core.condition import Condition
+from acefraud.core.condition import MAX_TESTS, Condition
 from acefraud.llm.call import Role
 from acefraud.roles.model.model_role import ModelRole
 from acefraud.roles.model.prompts import reflector_prompt
@@ -65,6 +65,8 @@ def parse_condition(text: str | None, names: Collection[str]) -> Condition | Non
         return None
     try:
         condition = Condition.parse(text if '"' in text else text.replace("'", '"'))
+        if not condition.is_plain or len(condition.parts) > MAX_TESTS:
+            raise ValueError(f"a condition has 1 to {MAX_TESTS} tests, joined by 'and'")
     except ValueError as problem:
         raise ValueError(f"condition: {problem}") from None
     unknown = sorted(condition.facts - set(names))

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from acefraud.core.arrays import BoolArray, FloatArray
 from acefraud.core.condition import MAX_TESTS, Condition, Op, Test
+from acefraud.core.context_facts import is_context_fact
 from acefraud.core.fact_names import words_for
 from acefraud.core.table import Columns, FactTable
 
@@ -164,7 +165,7 @@ class BinnedTable:
 
 def cut_facts(table: FactTable, labels: BoolArray, options: BinOptions) -> tuple[BinnedFact, ...]:
     """The bins of every fact that varies."""
-    found = (_cut(name, table, labels, options) for name in table.names)
+    found = (_cut(name, table, labels, options) for name in table.names if not is_context_fact(name))
     facts = _with_round_cuts([fact for fact in found if fact is not None])
     columns = table.columns
     return tuple(

@@ -199,7 +199,7 @@ def distinct(
     both = columns.T @ (columns * counts.astype(np.float32)[:, None])
     alone = np.diag(both)
     nearly_same = both >= SAME * (alone[:, None] + alone[None, :] - both)
-    order = sorted(range(len(conditions)), key=lambda i: (conditions[i] not in always, len(conditions[i].tests)))
+    order = sorted(range(len(conditions)), key=lambda i: (conditions[i] not in always, len(conditions[i].leaves)))
     kept = np.zeros(len(conditions), dtype=np.bool_)
     for place in order:
         kept[place] = conditions[place] in always or not (nearly_same[place] & kept).any()

@@ -1,0 +1,42 @@
+"""Flags that whoever decides adds to the facts of a transaction, because rules ask for them.
+
+They say whether a value is on a list of the playbook, whether a policy is snoozed, and how many cases the day has sent
+to people so far. They are recorded with the other facts, so a decision can be made again when the list has changed. The
+learner never proposes rules about them.
+"""
+
+from __future__ import annotations
+
+REVIEWS_TODAY = "reviews today"
+"""How many reviews a day had before a decision, if they are limited."""
+_IN_LIST = " in list "
+_SNOOZED = "snooze of "
+
+
+def list_fact(key: str, name: str) -> str:
+    """The flag that says whether the value of a fact or an entity is on a list.
+
+    >>> list_fact("merchant", "watched"), list_of("merchant in list watched"), list_of("amount")
+    ('merchant in list watched', ('merchant', 'watched'), None)
+    """
+    return f"{key}{_IN_LIST}{name}"
+
+
+def list_of(fact: str) -> tuple[str, str] | None:
+    """The key and the list that a flag is about; None for any other fact."""
+    key, found, name = fact.partition(_IN_LIST)
+    return (key, name) if found and key and name else None
+
+
+def snooze_fact(bullet_id: str) -> str:
+    """The flag that says that a policy is snoozed for a transaction.
+
+    >>> is_context_fact(snooze_fact("b-1")), is_context_fact("amount")
+    (True, False)
+    """
+    return f"{_SNOOZED}{bullet_id}"
+
+
+def is_context_fact(name: str) -> bool:
+    """Whether a fact says something of lists or snoozes."""
+    return name == REVIEWS_TODAY or name.startswith(_SNOOZED) or list_of(name) is not None

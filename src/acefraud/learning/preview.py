@@ -1,0 +1,247 @@
+"""What a change of the playbook would do to past decisions and labelled cases, before it is made.
+
+Every decision is made twice, on the playbook as it is and as it would be, with the draws it was made with. So only the
+change shows. Nothing is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from acefraud.core.bullet import Bullet
+from acefraud.core.condition import Condition
+from acefraud.core.construct import construct_unchecked
+from acefraud.core.decision_record import DecisionRecord
+from acefraud.core.events import EventPayload
+from acefraud.core.evidence import Record
+from acefraud.core.playbook import Snapshot
+from acefraud.core.transaction import FactValue, Transaction, Verdict
+from acefraud.facts.extraction import KnownFacts
+from acefraud.learning.embedded_decisions import EmbeddedDecisions, decide_embedded
+from acefraud.learning.options import LearnerOptions
+from acefraud.roles.embedded.case_memory import LabelledFacts
+from acefraud.selection.hybrid import HybridSelector
+from acefraud.storage.playbook import BulletPlaybook
+
+CASES, DECISIONS = 1_000, 10_000
+"""The latest labelled cases and decisions that a preview looks at."""
+SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A transaction that would be decided differently."""
+
+    transaction_id: str
+    before: Verdict
+    after: Verdict
+    probability_before: float
+    probability_after: float
+    amount: float | None
+    is_fraud: bool | None
+    """None for a decision whose truth is not among the labelled cases."""
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """Amounts of labelled cases that would be declined, or no longer declined."""
+
+    declined_rightly: float = 0.0
+    declined_wrongly: float = 0.0
+    released_rightly: float = 0.0
+    released_wrongly: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a change would do."""
+
+    cases: int
+    decisions: int
+    fires_on: Record
+    """The labelled cases on which the rule fires."""
+    fires_on_decisions: int
+    unknown_on: int
+    """Labelled cases on which an unknown fact leaves the rule open."""
+    flips: tuple[Flip, ...]
+    money: Money
+    overlaps: Mapping[str, float] = field(default_factory=dict)
+    """The share of the cases it fires on that each other rule fires on too, the largest first."""
+    contradicts: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The preview for scripts."""
+        low, high = self.fires_on.interval
+        return {
+            "cases": self.cases,
+            "decisions": self.decisions,
+            "fires_on_cases": self.fires_on.support,
+            "frauds_among_them": self.fires_on.frauds,
+            "fraud_share": self.fires_on.precision,
+            "low": low,
+            "high": high,
+            "unknown_on_cases": self.unknown_on,
+            "fires_on_decisions": self.fires_on_decisions,
+            "flips": len(self.flips),
+            "sample": [_flip_json(one) for one in self.flips[:SHOWN]],
+            "money": {name: getattr(self.money, name) for name in Money.__slots__},
+            "overlaps": dict(list(self.overlaps.items())[:SHOWN]),
+            "contradicts": list(self.contradicts),
+        }
+
+
+@dataclass(frozen=True)
+class Past:
+    """Transactions to decide again: the latest labelled cases, then the latest decisions."""
+
+    transactions: Sequence[Transaction]
+    known: Sequence[KnownFacts]
+    drawn_at: Sequence[int]
+    labels: Sequence[bool | None]
+    cases: int
+
+    @classmethod
+    def of(cls, cases: LabelledFacts, decisions: Sequence[DecisionRecord], revision: int) -> Past:
+        """The past of a playbook at its current revision, which the draws of cases belong to."""
+        latest = cases.take(slice(max(0, len(cases) - CASES), None))
+        labelled = latest.ids.tolist()
+        truth = dict(zip(labelled, latest.labels.tolist(), strict=True))
+        ids = [*labelled, *(one.transaction_id for one in decisions)]
+        known = [*map(KnownFacts, latest.facts.rows()), *(KnownFacts(*one.basis) for one in decisions)]
+        return cls(
+            [construct_unchecked(Transaction, id=one, time=None, facts={}, text="", entities={}) for one in ids],
+            known,
+            [revision] * len(labelled) + [one.revision for one in decisions],
+            [truth.get(one) for one in ids],
+            len(labelled),
+        )
+
+    def only(self, places: Sequence[int]) -> Past:
+        """Some of it."""
+        return Past(
+            [self.transactions[place] for place in places],
+            [self.known[place] for place in places],
+            [self.drawn_at[place] for place in places],
+            [self.labels[place] for place in places],
+            sum(place < self.cases for place in places),
+        )
+
+    def decided(self, snapshot: Snapshot, selector: HybridSelector, options: LearnerOptions) -> EmbeddedDecisions:
+        """All of it decided on a snapshot, each with its own draws."""
+        return decide_embedded(self.transactions, self.known, snapshot, selector, options, drawn_at=self.drawn_at)
+
+
+def preview(
+    playbook: BulletPlaybook,
+    payloads: Sequence[EventPayload],
+    rule: Bullet | None,
+    *,
+    cases: LabelledFacts,
+    selector: HybridSelector,
+    options: LearnerOptions,
+) -> Preview:
+    """What these events would do. `rule` is the bullet that they add, edit or retire, as it is or will be, if any."""
+    before_change, after_change = playbook.snapshot(), playbook.snapshot_with(payloads)
+    past = Past.of(cases, playbook.ledger.latest_decisions(DECISIONS), before_change.revision)
+    touched = past.only(_touched(past, rule, before_change, after_change))
+    before = touched.decided(before_change, selector, options)
+    after = touched.decided(after_change, selector, options)
+    flips = tuple(_flips(touched, before, after))
+    condition = None if rule is None else rule.condition
+    fires = [condition.truth(one.facts) if condition else None for one in past.known]
+    labelled = list(zip(fires[: past.cases], past.labels[: past.cases], strict=True))
+    return Preview(
+        cases=past.cases,
+        decisions=len(past.transactions) - past.cases,
+        fires_on=Record(
+            support=sum(truth is True for truth, _ in labelled),
+            frauds=sum(truth is True and bool(label) for truth, label in labelled),
+        ),
+        fires_on_decisions=sum(truth is True for truth in fires[past.cases :]),
+        unknown_on=sum(truth is None for truth, _ in labelled) if condition else 0,
+        flips=flips,
+        money=_money(flips),
+        overlaps={} if rule is None else _overlaps(rule, before_change, [one.facts for one in past.known]),
+        contradicts=() if rule is None else rule.contradicts,
+    )
+
+
+def _touched(past: Past, rule: Bullet | None, before: Snapshot, after: Snapshot) -> Sequence[int]:
+    """The places of the transactions that a change can touch: those that the rule fires on, as it was or as it will be.
+
+    A rule that does not fire takes no part in a decision. Without a rule, the change may touch all of them.
+    """
+    if rule is None:
+        return range(len(past.known))
+    versions = (snapshot.bullets.get(rule.id) for snapshot in (before, after))
+    conditions = {one.condition for one in versions if one is not None and one.condition is not None}
+    return [
+        place for place, one in enumerate(past.known) if any(condition.holds(one.facts) for condition in conditions)
+    ]
+
+
+def _flips(past: Past, before: EmbeddedDecisions, after: EmbeddedDecisions) -> list[Flip]:
+    pairs = zip(before.verdicts, after.verdicts, strict=True)
+    return [
+        Flip(
+            past.transactions[place].id,
+            was,
+            becomes,
+            before.probabilities[place],
+            after.probabilities[place],
+            _amount(past.known[place].facts),
+            past.labels[place],
+        )
+        for place, (was, becomes) in enumerate(pairs)
+        if was is not becomes
+    ]
+
+
+def _amount(facts: Mapping[str, FactValue]) -> float | None:
+    amount = facts.get("amount")
+    return amount if isinstance(amount, float) else None
+
+
+def _money(flips: Sequence[Flip]) -> Money:
+    """The amounts of labelled transactions that a change would decline or release, each counted once."""
+    known = {flip.transaction_id: flip for flip in flips if flip.is_fraud is not None and flip.amount is not None}
+
+    def total(declined: bool, is_fraud: bool) -> float:
+        return sum(
+            flip.amount or 0.0
+            for flip in known.values()
+            if flip.is_fraud is is_fraud
+            and (flip.after is Verdict.DECLINE if declined else flip.before is Verdict.DECLINE)
+        )
+
+    return Money(total(True, True), total(True, False), total(False, False), total(False, True))
+
+
+def _overlaps(rule: Bullet, snapshot: Snapshot, facts: Sequence[Mapping[str, FactValue]]) -> dict[str, float]:
+    """How much of what a rule fires on other rules fire on too, the largest share first."""
+    condition: Condition | None = rule.condition
+    mine = [each for each in facts if condition is not None and condition.holds(each)]
+    if not mine:
+        return {}
+    table = snapshot.table
+    counts: dict[str, int] = {}
+    for rows in table.wording.conditions.proven_rows(mine, table.of_node(table.node(rule.node)).bits):
+        for row in rows:
+            other = table.bullets[row].id
+            if other != rule.id:
+                counts[other] = counts.get(other, 0) + 1
+    return {one: counts[one] / len(mine) for one in sorted(counts, key=lambda one: (-counts[one], one))}
+
+
+def _flip_json(flip: Flip) -> dict[str, Any]:
+    return {
+        "transaction_id": flip.transaction_id,
+        "before": flip.before,
+        "after": flip.after,
+        "probability_before": flip.probability_before,
+        "probability_after": flip.probability_after,
+        "amount": flip.amount,
+        "is_fraud": flip.is_fraud,
+    }

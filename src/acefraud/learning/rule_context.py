@@ -1,0 +1,111 @@
+"""Facts that only rules ask for: the time of day, whether a value is on a list, whether a policy is snoozed.
+
+They are worked out when a transaction is decided and recorded with its other facts, so a decision can be made again
+after the lists have changed. The learner never proposes rules about lists or snoozes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+
+from acefraud.core.bullet import Bullet
+from acefraud.core.context_facts import list_of, snooze_fact
+from acefraud.core.playbook import Snapshot
+from acefraud.core.transaction import FactValue, Transaction
+from acefraud.core.value_list import ValueList
+from acefraud.datasets import parse_mapping
+from acefraud.facts.time_facts import CLOCK_FACTS, DAY_FACTS, with_own_time_facts
+
+
+@dataclass(frozen=True)
+class RuleContext:
+    """What the rules of one revision ask for beyond the facts of a transaction."""
+
+    time_facts: tuple[str, ...]
+    """Those that every transaction gets."""
+    more_time_facts: tuple[str, ...]
+    """Those that only rules ask for. A text may state the time of day itself, so it gets none of these."""
+    lists: tuple[tuple[str, str, ValueList], ...]
+    """The flag, the key and the list of each test of a list."""
+    snoozed: tuple[Bullet, ...]
+    columns: Mapping[str, str]
+    """The columns of entities by the names that rules call them."""
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, time_facts: Iterable[str]) -> RuleContext:
+        """The context that a snapshot asks for; `time_facts` are those that its mapping wants anyway."""
+        wanted = tuple(time_facts)
+        return snapshot.table.cached(
+            ("rule context", snapshot.revision, wanted),  # lists may change where no bullet does
+            lambda: _context(snapshot, wanted),
+        )
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether rules ask for more than every transaction gets."""
+        return bool(self.more_time_facts or self.lists or self.snoozed)
+
+    def added_to(self, transactions: Sequence[Transaction], clock: Callable[[], datetime]) -> list[Transaction]:
+        """The transactions with these facts. What a transaction says itself stays."""
+        every = (*self.time_facts, *self.more_time_facts)
+        timed = [with_own_time_facts(one, self.time_facts if one.text else every) for one in transactions]
+        if not self.lists and not self.snoozed:
+            return timed
+        now: datetime | None = None
+        made = []
+        for one in timed:
+            at = one.time
+            if at is None:
+                at = now = now or clock()
+            more = self._flags(one, at)
+            made.append(one.model_copy(update={"facts": {**one.facts, **more}}) if more else one)
+        return made
+
+    def _flags(self, transaction: Transaction, at: datetime) -> dict[str, FactValue]:
+        found: dict[str, FactValue] = {}
+        for flag, key, listed in self.lists:
+            value = value_of(transaction, key, self.columns)
+            if value is not None and flag not in transaction.facts:
+                found[flag] = listed.has(value, at)
+        for policy in self.snoozed:
+            if any(one.covers(value_of(transaction, one.key, self.columns), at) for one in policy.snoozes):
+                found[snooze_fact(policy.id)] = True
+        return found
+
+
+def _context(snapshot: Snapshot, time_facts: tuple[str, ...]) -> RuleContext:
+    tested = sorted(frozenset().union(*snapshot.table.wording.facts))
+    lists = []
+    for flag in tested:
+        if (found := list_of(flag)) is not None and found[1] in snapshot.lists:
+            lists.append((flag, found[0], snapshot.lists[found[1]]))
+    return RuleContext(
+        time_facts,
+        tuple(name for name in (*CLOCK_FACTS, *DAY_FACTS) if name in tested and name not in time_facts),
+        tuple(lists),
+        tuple(one for one in snapshot.table.bullets if one.snoozes),
+        entity_columns(snapshot.mapping),
+    )
+
+
+def value_of(transaction: Transaction, key: str, columns: Mapping[str, str]) -> str | None:
+    """The value of an entity, by its column or its name, or of a fact, as text; None if it is not known."""
+    for column in (key, columns.get(key, key)):
+        if (value := transaction.entities.get(column)) is not None:
+            return value
+    fact = transaction.facts.get(key)
+    if isinstance(fact, float) and fact.is_integer():
+        return str(int(fact))
+    return None if fact is None else str(fact)
+
+
+@lru_cache(maxsize=16)
+def entity_columns(mapping: str) -> Mapping[str, str]:
+    """The column of each entity, by the name that facts use."""
+    if not mapping:
+        return {}
+    history = parse_mapping(mapping, place="the mapping this playbook was trained with").history
+    return {} if history is None else {history.name_of(column): column for column in history.entities}

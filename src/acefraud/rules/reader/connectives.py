@@ -1,0 +1,236 @@
+"""How the tests of a sentence are joined: and, or, unless, commas, parentheses.
+
+A sentence may often be cut into tests in several ways. All of them are followed; if they come to different conditions,
+the sentence is ambiguous and is not read. "A and B or C" without a comma is such a sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from acefraud.core.comparison import NEGATED, ORDERED, Op, Test
+from acefraud.core.condition import Condition
+from acefraud.rules.reader.atoms import Atoms
+from acefraud.rules.reader.joints import JoinedTest, Joint, folded
+from acefraud.rules.reader.phrases import Tokens, after_any, is_one_of, is_word, skipped
+from acefraud.rules.reader.tokens import Kind
+from acefraud.rules.reader.word_lists import phrases, words
+
+_MOST = 40
+"""Ways to cut a sentence up to one place that are followed further."""
+_DEEPEST = 6
+"""Parentheses and negations inside each other."""
+_AND, _OR = phrases("and"), phrases("or")
+EXCEPTIONS = phrases("exceptions")
+"""What opens an exception."""
+_LINK_WORDS = frozenset(word for one in phrases("links") for word in one.split())
+_UNLESS = tuple(one for one in EXCEPTIONS if one.startswith("unless"))
+_EXCEPT = tuple(one for one in EXCEPTIONS if not one.startswith("unless"))
+LINKS = phrases("links")
+"""What links a test to what was said before, as "and" does."""
+FILLERS = words("fillers")
+"""Words that may be passed over before a test: they say nothing that a test could miss."""
+_FILLERS_AFTER = words("fillers_after") | words("transactions")
+_FILLER_PHRASES = phrases("filler_phrases")
+STOPS = (",", ";", ".", "-", "–", "—", ":")
+"""Signs between two parts of a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """A way to cut the tokens from one place to another into tests."""
+
+    tests: tuple[JoinedTest, ...]
+    end: int
+    cost: int
+    """Words that were passed over because they say nothing."""
+
+
+class Sentence:
+    """Reads conditions from tokens."""
+
+    def __init__(self, tokens: Tokens, atoms: Atoms) -> None:
+        self._tokens = tokens
+        self._atoms = atoms
+        self._tests_at: dict[tuple[int, int], list[tuple[Condition, int, int]]] = {}
+        self.furthest = 0
+        """How far the best reading came."""
+
+    def readings(self) -> list[Condition]:
+        """The conditions that the whole may mean, of those readings that pass over the fewest words.
+
+        Of these, the ones with the fewest tests: "Chrome or Opera at night" is one choice of a browser, at night.
+        """
+        whole: list[tuple[tuple[int, int], Condition]] = []
+        for cut in self._cuts(0, 0):
+            made = folded(cut.tests) if _end_of(self._tokens, cut.end) == len(self._tokens) else None
+            if made is not None and not _is_impossible(made):
+                whole.append(((cut.cost, len(cut.tests)), made))
+        least = min((cost for cost, _ in whole), default=(0, 0))
+        return list(dict.fromkeys(one for cost, one in whole if cost == least))
+
+    def _cuts(self, start: int, depth: int) -> list[_Cut]:
+        """Every way to read tests from here on, up to a place where no further one can be read."""
+        done: list[_Cut] = []
+        waiting: dict[int, list[_Cut]] = {start: [_Cut((), start, 0)]}
+        while waiting:
+            place = min(waiting)
+            for cut in sorted(waiting.pop(place), key=lambda cut: cut.cost)[:_MOST]:
+                for joint, after in self._joints(place, first=not cut.tests):
+                    for condition, end, cost in self._tests(after, depth):
+                        test = JoinedTest(
+                            self._loosened(joint, after, cost), condition, self._is_negated(after, end, condition)
+                        )
+                        further = _Cut((*cut.tests, test), end, cut.cost + cost)
+                        self.furthest = max(self.furthest, end)
+                        waiting.setdefault(end, []).append(further)
+                        done.append(further)
+        return done
+
+    def _loosened(self, joint: Joint, at: int, cost: int) -> Joint:
+        """Tests that follow each other belong together closely only if no word stands between them."""
+        return Joint.WITH if joint is Joint.NEXT and (cost or is_one_of(self._tokens, at, _LINK_WORDS)) else joint
+
+    def _is_negated(self, start: int, end: int, condition: Condition) -> bool:
+        """Whether a test says "no" or "not" of a flag, a value or a count."""
+        if not any(is_word(self._tokens, place, "no", "not", "without", "non", "never") for place in range(start, end)):
+            return False
+        return any(
+            isinstance(leaf, Test) and (leaf.value is False or leaf.op in NEGATED or leaf.value == 0.0)
+            for leaf in condition.leaves
+        )
+
+    def _joints(self, at: int, *, first: bool) -> Iterator[tuple[Joint, int]]:
+        """What may stand before a test here, with the place where the test begins."""
+        tokens = self._tokens
+        if first:
+            yield Joint.FIRST, at
+            yield from ((Joint.UNLESS, after) for after in after_any(tokens, at, EXCEPTIONS))
+            return
+        yield Joint.NEXT, at
+        comma = skipped(tokens, at, STOPS)
+        has_comma = comma > at
+        if has_comma:
+            yield Joint.COMMA, comma
+        for some, joint in (
+            (_AND, Joint.COMMA_AND if has_comma else Joint.AND),
+            (_OR, Joint.COMMA_OR if has_comma else Joint.OR),
+            (_UNLESS, Joint.UNLESS),
+            (_EXCEPT, Joint.EXCEPT),
+            (LINKS, Joint.COMMA_AND if has_comma else Joint.WITH),
+        ):
+            yield from ((joint, after) for after in after_any(tokens, comma, some))
+
+    def _tests(self, at: int, depth: int) -> list[tuple[Condition, int, int]]:
+        """The tests that begin here, each with the place after it and the words that were passed over."""
+        key = at, depth
+        if key not in self._tests_at:
+            found: dict[tuple[Condition, int], int] = {}
+            for start, cost in self._starts(at):
+                for condition, end in self._cores(start, depth):
+                    for place, extra in {(end, 0), self._after_fillers(end)}:
+                        known = found.get((condition, place), cost + extra)
+                        found[condition, place] = min(known, cost + extra)
+            self._tests_at[key] = [(condition, end, cost) for (condition, end), cost in found.items()]
+        return self._tests_at[key]
+
+    def _starts(self, at: int) -> Iterator[tuple[int, int]]:
+        """The places where a test may begin: here, or after words that say nothing."""
+        cost = 0
+        yield at, cost
+        while (step := self._after_filler(at)) > at:
+            at, cost = step, cost + 1
+            yield at, cost
+
+    def _after_filler(self, at: int) -> int:
+        after = next(after_any(self._tokens, at, _FILLER_PHRASES), None)
+        return at + is_one_of(self._tokens, at, FILLERS) if after is None else after
+
+    def _after_fillers(self, at: int) -> tuple[int, int]:
+        """The place after words behind a test that say nothing, and how many of them there are."""
+        cost = 0
+        while True:
+            comma = at + is_word(self._tokens, at, ",")
+            step = next(after_any(self._tokens, comma, _FILLER_PHRASES), None)
+            if step is None and is_one_of(self._tokens, at, _FILLERS_AFTER):
+                step = at + 1
+            if step is None:
+                return at, cost
+            at, cost = step, cost + 1
+
+    def _cores(self, at: int, depth: int) -> Iterator[tuple[Condition, int]]:
+        """The tests that begin exactly here, also in parentheses and after "not"."""
+        tokens = self._tokens
+        yield from self._atoms.tests(at)
+        if depth >= _DEEPEST:
+            return
+        if is_word(tokens, at, "("):
+            for cut in self._cuts(at + 1, depth + 1):
+                if is_word(tokens, cut.end, ")") and (made := folded(cut.tests)) is not None:
+                    yield made, cut.end + 1
+        # Elsewhere "not" belongs to the words of a test, which reads it itself.
+        if is_word(tokens, at, "not") and is_word(tokens, at + 1, "(", "when", "if", "where"):
+            for condition, end, _ in self._tests(at + 1, depth + 1):
+                yield condition.negated(), end
+        yield from self._correlated(at, depth)
+
+    def _correlated(self, at: int, depth: int) -> Iterator[tuple[Condition, int]]:
+        """ "either A or B", "both A and B", "neither A nor B" """
+        for opening, joint in (("either", "or"), ("both", "and"), ("neither", "nor")):
+            for parts, end in self._parts(at + 1, joint, depth + 1) if is_word(self._tokens, at, opening) else ():
+                if opening == "either":
+                    yield Condition.any_of(parts), end
+                elif opening == "both":
+                    yield Condition.all_of(parts), end
+                else:
+                    yield Condition.all_of(part.negated() for part in parts), end
+
+    def _parts(self, at: int, joint: str, depth: int) -> Iterator[tuple[list[Condition], int]]:
+        """Two tests or more between which a joint stands."""
+        for first, end, _ in self._tests(at, depth):
+            comma = end + is_word(self._tokens, end, ",")
+            if not is_word(self._tokens, comma, joint):
+                continue
+            after = skipped(self._tokens, comma + 1, ("if", "when"))
+            for second, final, _ in self._tests(after, depth):
+                yield [first, second], final
+            for more, final in self._parts(after, joint, depth) if depth < _DEEPEST else ():
+                yield [first, *more], final
+
+
+def _is_impossible(condition: Condition) -> bool:
+    """Whether a conjunction asks for what nobody means.
+
+    That is two different values of one category, bounds of one number that exclude each other, as in "after 10 pm and
+    before 4 am", or two bounds on the same side, as in "crypto over $500 and gift cards over $300".
+    """
+    return _has_two_values(condition) or _has_odd_bounds(condition)
+
+
+def _has_odd_bounds(condition: Condition) -> bool:
+    lower: dict[str, float] = {}
+    upper: dict[str, float] = {}
+    for part in condition.parts:
+        if isinstance(part, Test) and part.op in ORDERED and isinstance(part.value, float):
+            side = lower if part.op in (Op.ABOVE, Op.AT_LEAST) else upper
+            if part.fact in side:
+                return True
+            side[part.fact] = part.value
+    return any(upper.get(fact, value) < value for fact, value in lower.items())
+
+
+def _has_two_values(condition: Condition) -> bool:
+    allowed: dict[str, set[str]] = {}
+    for part in condition.parts:
+        if isinstance(part, Test) and part.op in (Op.IS, Op.IN) and isinstance(part.value, str | tuple):
+            values = {part.value} if isinstance(part.value, str) else set(part.value)
+            allowed[part.fact] = allowed.get(part.fact, values) & values
+    return any(not values for values in allowed.values())
+
+
+def _end_of(tokens: Tokens, at: int) -> int:
+    """The end of the sentence, if only stops follow."""
+    while at < len(tokens) and tokens[at].kind is Kind.SIGN and tokens[at].text in ".!?;,:-–—":
+        at += 1
+    return at

@@ -1,0 +1,93 @@
+"""Flags, and facts that are unknown: "not through a VPN", "the customer is not present", "no country given"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from acefraud.core.comparison import Op, Test
+from acefraud.core.condition import Condition
+from acefraud.rules.reader.bounds import Tests
+from acefraud.rules.reader.nouns import Nouns
+from acefraud.rules.reader.phrases import Tokens, after_any, after_be, is_one_of, is_word, matches, phrase, skipped
+from acefraud.rules.reader.vocabulary import FlagPhrase, Vocabulary
+from acefraud.rules.reader.word_lists import phrases, words
+
+_WITHOUT = phrases("without")
+_LINKS = words("flag_links")
+_AFTER_FLAG = words("heads") | {"detected", "involved", "found", "passed"}
+_TRUE_OR_FALSE = {"true": True, "false": False, "yes": True, "no": False, "set": True}
+_GAP = ("is", "not", "has", "be", "get")
+_IN_GAP = frozenset(_GAP) | {"just", "recently", "already"}
+_LONGEST = 6
+"""Words of a flag before or after a gap."""
+_UNKNOWN, _KNOWN = phrases("unknown"), phrases("known")
+_UNKNOWN_BEFORE = phrases("unknown_before")
+
+
+class FlagTests:
+    """Reads tests of flags, and of whether a fact is known."""
+
+    def __init__(self, tokens: Tokens, vocabulary: Vocabulary, nouns: Nouns) -> None:
+        self._tokens = tokens
+        self._vocabulary = vocabulary
+        self._nouns = nouns
+
+    def tests(self, at: int) -> Tests:
+        """Every test of a flag that begins here."""
+        tokens = self._tokens
+        for fact, after in self._nouns.facts(at, "flag"):
+            for place in after_be(tokens, after)[1:]:
+                if is_one_of(tokens, place, _TRUE_OR_FALSE):
+                    yield Condition.of(Test(fact.name, Op.IS, _TRUE_OR_FALSE[tokens[place].text])), place + 1
+        start = max(after_any(tokens, at, _WITHOUT), default=at)
+        holds = start == at
+        for begin in {start, skipped(tokens, start, _LINKS)}:
+            for meanings, end in self._flag_phrases(begin):
+                final = end + is_one_of(tokens, end, _AFTER_FLAG)
+                for one in meanings:
+                    yield Condition.of(Test(one.fact, Op.IS, one.holds == holds)), final
+
+    def _flag_phrases(self, at: int) -> Iterator[tuple[list[FlagPhrase], int]]:
+        """The words of a flag, perhaps with "is" or "is not" before the last of them: "the customer is not present"."""
+        yield from matches(self._tokens, at, self._vocabulary.flags)
+        for gap in range(at + 1, min(at + _LONGEST, len(self._tokens))):
+            if not is_word(self._tokens, gap, *_GAP):
+                continue
+            end = skipped(self._tokens, gap, _IN_GAP)
+            negated = any(token.text == "not" for token in self._tokens[gap:end])
+            spliced = [*self._tokens[at:gap], *self._tokens[end : end + _LONGEST]]
+            for meanings, after in matches(spliced, 0, self._vocabulary.flags):
+                if after > gap - at:
+                    flipped = [FlagPhrase(one.fact, one.holds != negated) for one in meanings]
+                    yield flipped, end + after - (gap - at)
+
+    def presence_tests(self, at: int) -> Tests:
+        """Every test of whether a fact is known that begins here."""
+        tokens = self._tokens
+        for name, after in self._things(at):
+            for place in after_be(tokens, after):
+                for options, op in ((_UNKNOWN, Op.MISSING), (_KNOWN, Op.KNOWN)):
+                    for end in after_any(tokens, place, options):
+                        yield Condition.of(Test(name, op)), end
+        start = skipped(tokens, at)
+        for said in _UNKNOWN_BEFORE:
+            then = phrase(tokens, start, said)
+            for name, end in self._things(then) if then is not None else ():
+                if said not in ("no", "without", "no known") or not self._can_be_none(name):
+                    yield Condition.of(Test(name, Op.MISSING)), end + is_word(tokens, end, "given", "known", "recorded")
+
+    def _can_be_none(self, name: str) -> bool:
+        """Whether "no" before a fact may be one of its values, rather than a missing one."""
+        fact = self._vocabulary.facts.get(name)
+        if fact is None:
+            return False
+        return fact.kind in ("flag", "number") or any(value.lower() == "none" for value in fact.values)
+
+    def _things(self, at: int) -> Iterator[tuple[str, int]]:
+        """Facts, and entities by the fact that shows whether they are known."""
+        for fact, after in self._nouns.facts(at, "number", "category", "flag"):
+            yield fact.name, after
+        for entity, after in self._nouns.entity(at):
+            counted = sorted(name for name in self._vocabulary.facts if name.startswith(f"{entity}_count_"))
+            if counted:  # an entity that is not known has no past
+                yield counted[0], after + is_word(self._tokens, after, "id", "identifier", "number")

@@ -1,0 +1,104 @@
+"""Which facts and entities the words of a sentence name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from acefraud.rules.reader.phrases import Tokens, is_one_of, is_word, matches, skipped
+from acefraud.rules.reader.tokens import Kind
+from acefraud.rules.reader.vocabulary import Fact, Vocabulary
+from acefraud.rules.reader.word_lists import words
+
+Entities = tuple[Sequence[str], str]
+"""Names of entities, and whether "all", "any" or "none" of them are meant."""
+
+_OWNERS = words("owners")
+_SEVERAL = (
+    ("both", "and", "all"),
+    ("either", "or", "any"),
+    ("neither", "nor", "none"),
+    ("", "or", "any"),
+    ("", "and", "all"),
+)
+"""What opens and joins a list of entities, and how many of them are meant."""
+
+
+class Nouns:
+    """Finds the facts and entities that are named at a place of a sentence."""
+
+    def __init__(self, tokens: Tokens, vocabulary: Vocabulary) -> None:
+        self._tokens = tokens
+        self._vocabulary = vocabulary
+        self._facts_at: dict[tuple[int, tuple[str, ...]], list[tuple[Fact, int]]] = {}
+        self._entities_at: dict[int, list[tuple[str, int]]] = {}
+
+    def facts(self, at: int, *kinds: str) -> list[tuple[Fact, int]]:
+        """The facts of these kinds that are named here, each with the place after its name."""
+        key = at, kinds
+        if key not in self._facts_at:
+            self._facts_at[key] = list(self._named_facts(at, kinds))
+        return self._facts_at[key]
+
+    def entity(self, at: int) -> list[tuple[str, int]]:
+        """An entity: "the card", "this user", "one device"."""
+        if at not in self._entities_at:
+            self._entities_at[at] = list(matches(self._tokens, at, self._vocabulary.entities))
+        return self._entities_at[at]
+
+    def owner(self, at: int) -> Iterator[tuple[str, int]]:
+        """An entity, perhaps with "'s" after it: "the card's"."""
+        for name, after in self.entity(at):
+            yield name, after + is_word(self._tokens, after, "'s")
+
+    def entities(self, at: int) -> Iterator[tuple[Entities, int]]:
+        """One entity or several: "both the card and the device", "neither the user nor the card"."""
+        for name, after in self.entity(at):
+            yield ([name], "all"), after
+        for opening, joint, how in _SEVERAL:
+            if not opening or is_word(self._tokens, at, opening):
+                names, after = self._joined_entities(at + bool(opening), joint)
+                if len(names) > 1:
+                    yield (names, how), after
+
+    def _joined_entities(self, at: int, joint: str) -> tuple[list[str], int]:
+        """The entities that follow each other after commas or a joint; none if the list breaks off."""
+        names: list[str] = []
+        while found := self.entity(at):
+            names, after = [*names, found[0][0]], found[0][1]
+            if not is_word(self._tokens, after, joint, ","):
+                return names, after
+            at = after + 1 + is_word(self._tokens, after + 1, joint)
+        return [], at
+
+    def _named_facts(self, at: int, kinds: tuple[str, ...]) -> Iterator[tuple[Fact, int]]:
+        if at >= len(self._tokens):
+            return
+        start = skipped(self._tokens, at)
+        name = self._column_name(start)
+        if name is None:
+            for names, after in matches(self._tokens, at, self._vocabulary.nouns):
+                for one in names:
+                    if (fact := self._vocabulary.facts[one]).kind in kinds:
+                        yield fact, self._after_owner(after)
+        elif name in self._vocabulary.facts:
+            if (fact := self._vocabulary.facts[name]).kind in kinds:
+                yield fact, start + 1
+        elif self._vocabulary.is_open:
+            yield from ((Fact(name, kind), start + 1) for kind in kinds)
+
+    def _column_name(self, at: int) -> str | None:
+        """The name of a fact in backticks or with an underscore, if one stands here."""
+        token = self._tokens[at] if at < len(self._tokens) else None
+        if token is None:
+            return None
+        if token.kind is Kind.FACT:
+            return token.text
+        return token.shown if token.kind is Kind.WORD and "_" in token.shown else None
+
+    def _after_owner(self, at: int) -> int:
+        """After "of the transaction" and the like, which adds nothing."""
+        if is_word(self._tokens, at, "of"):
+            place = skipped(self._tokens, at + 1)
+            if is_one_of(self._tokens, place, _OWNERS):
+                return place + 1
+        return at

@@ -1,0 +1,274 @@
+"""From the words of a rule to its condition and what it asks for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from acefraud.core.condition import Condition, Leaf, PairTest, Test
+from acefraud.core.context_facts import list_of
+from acefraud.core.fact_names import words_for
+from acefraud.core.transaction import Verdict
+from acefraud.rules.parse_english import read_condition
+from acefraud.rules.reader.atoms import Atoms
+from acefraud.rules.reader.connectives import EXCEPTIONS, FILLERS, LINKS, STOPS, Sentence
+from acefraud.rules.reader.phrases import Tokens, after_any, is_word, skipped
+from acefraud.rules.reader.quantities import NUMBER_WORDS
+from acefraud.rules.reader.suggestions import nearest_facts
+from acefraud.rules.reader.tokens import Kind, Token, tokens_of
+from acefraud.rules.reader.verdict_words import conclusions, outside
+from acefraud.rules.reader.vocabulary import Vocabulary
+from acefraud.rules.reader.word_lists import grammar_words
+
+_ENUMERATED = re.compile(r"(?<!\w)\(?[a-h1-9]\)\s")
+"""The letter or number of an item: "(a) ..., or (b) ..."."""
+_NOISE = re.compile(
+    r"^\s*(?:(?:ticket|rule|note|case)\s*#?\d*\s*[:.]|(?:hey|hi|hello|fyi|team|ok(?:ay)? so)\b[ ,:!]*)+", re.IGNORECASE
+)
+"""What people write before a rule."""
+_WITHOUT_EXCEPTION = re.compile(
+    r",?\s*\b(?:without (?:any )?exceptions?|no exceptions|in every case|in all cases)\b,?", re.IGNORECASE
+)
+_ASIDES = re.compile(
+    r",?\s*\b(?:in my (?:book|view)|if you ask me|nine times out of ten|i think|i would say|thanks|thank you)\b",
+    re.IGNORECASE,
+)
+"""What people add to a rule without changing it."""
+GRAMMAR_WORDS = grammar_words() | NUMBER_WORDS
+"""Words that the reader knows whatever the facts are. They are never reported as not understood."""
+_LONGEST = 300
+"""Words in a rule. A longer text is a note."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleReading:
+    """What was understood of the words of a rule."""
+
+    condition: Condition | None = None
+    argues: Verdict | None = None
+    always: Verdict | None = None
+    """The verdict that the words order without exception."""
+    not_understood: tuple[str, ...] = ()
+    """The words that could not be placed."""
+    did_you_mean: tuple[str, ...] = ()
+    """The facts nearest to these words."""
+    readings: tuple[Condition, ...] = ()
+    """The different conditions that the words may mean, if there are several."""
+
+    @property
+    def problem(self) -> str:
+        """Why no condition was read, in words; empty if one was."""
+        if self.condition is not None:
+            return ""
+        if self.readings:
+            ways = "; or ".join(f"'{one}'" for one in self.readings[:3])
+            return f"it can be read in several ways: {ways}. Parentheses or commas make clear what belongs together"
+        words = ", ".join(f"'{word}'" for word in self.not_understood)
+        meant = f"; did you mean {' or '.join(self.did_you_mean)}?" if self.did_you_mean else ""
+        return f"not understood: {words}{meant}"
+
+
+def read_rule(text: str, vocabulary: Vocabulary) -> RuleReading:
+    """What the words of a rule say.
+
+    >>> reading = read_rule("Decline gift cards above $500 unless the customer is a VIP", Vocabulary.general())
+    >>> str(reading.condition), str(reading.argues)
+    ('amount > 500 and gift_cards is true and vip is false', 'DECLINE')
+    >>> read_rule("Decline purple orders above $500", Vocabulary.general()).not_understood
+    ('purple',)
+    """
+    text, always = _without_noise(text)
+    tokens = tokens_of(text)
+    if len(tokens) > _LONGEST:
+        return RuleReading(not_understood=(f"{text[:40]}...",))
+    found: dict[Condition, RuleReading] = {}
+    said = RuleReading()
+    hopeless = bool(_odd_words(tokens, vocabulary))  # no sentence with an unknown word is read, so do not try
+    for conclusion in conclusions(tokens):
+        if always and conclusion.always is None:
+            conclusion = replace(conclusion, always=conclusion.argues or Verdict.REVIEW)  # noqa: PLW2901
+        said = replace(said, argues=said.argues or conclusion.argues, always=said.always or conclusion.always)
+        for condition in () if hopeless else _joined(text, *outside(tokens, conclusion), vocabulary):
+            found.setdefault(condition, RuleReading(condition, conclusion.argues, conclusion.always))
+    furthest = 0
+    if not found and not hopeless:
+        readings, furthest = _readings(text, tokens, vocabulary)
+        found = {condition: RuleReading(condition) for condition in readings}
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if found:
+        return replace(said, readings=tuple(found))
+    odd = _not_understood(text, tokens, vocabulary, furthest)
+    return replace(said, not_understood=odd, did_you_mean=nearest_facts(odd, vocabulary))
+
+
+def _without_noise(text: str) -> tuple[str, bool]:
+    """The text without greetings, numbers of items and "without exception", and whether that was there."""
+    plain = _ASIDES.sub("", _ENUMERATED.sub("", _NOISE.sub("", text)))
+    strict = _WITHOUT_EXCEPTION.sub(" ", plain)
+    return strict, strict != plain
+
+
+def _joined(text: str, left: Tokens, right: Tokens, vocabulary: Vocabulary) -> list[Condition]:
+    """The conditions before and after a conclusion, taken together."""
+    befores: list[Condition | None] = [None]
+    left = _without_last_filler(left)
+    if _has_words(left):
+        excepted, first = _after_exception(left)
+        befores = [one.negated() if excepted else one for one in _readings(text, first, vocabulary)[0]]
+    if not befores or not _has_words(right):
+        return [one for one in befores if one is not None]
+    negated, rest = _after_link(right)
+    if negated and any(is_word(rest, place, ",", ";", "if", "when", "where") for place in range(len(rest))):
+        return []  # "decline, unless A, B": where does the exception end?
+    made = []
+    for condition in _readings(text, rest, vocabulary)[0]:
+        second = condition.negated() if negated else condition
+        made += [second if before is None else Condition.all_of([before, second]) for before in befores]
+    return made
+
+
+def _without_last_filler(tokens: Tokens) -> Tokens:
+    """The tokens without the subject of a conclusion: "..., the claim" before "ought to be denied"."""
+    end = len(tokens)
+    while end and tokens[end - 1].kind is Kind.WORD and tokens[end - 1].text in FILLERS:
+        end -= 1
+    return tokens[:end] if end and tokens[end - 1].kind is Kind.SIGN else tokens
+
+
+def _after_exception(tokens: Tokens) -> tuple[bool, Tokens]:
+    """What follows "unless" or "except for" at the beginning, if all before the conclusion is one exception.
+
+    "Unless A, B" before a conclusion is cut by `Sentence`, which knows where the exception ends.
+    """
+    after = next(after_any(tokens, 0, EXCEPTIONS), None)
+    if after is None or any(token.kind is Kind.SIGN for token in tokens[after:]):
+        return False, tokens
+    return True, tokens[after:]
+
+
+def _after_link(tokens: Tokens) -> tuple[bool, Tokens]:
+    """What follows "if", "when" or "unless" after a conclusion, and whether it is an exception."""
+    after = next(after_any(tokens, 0, EXCEPTIONS), None)
+    if after is not None:
+        return True, tokens[after:]
+    return False, tokens[next(after_any(tokens, 0, (*LINKS, "and")), 0) :]
+
+
+def _has_words(tokens: Tokens) -> bool:
+    """Whether there is more than words that say nothing, such as "A claim" before "is suspicious if"."""
+    return any(token.kind is not Kind.SIGN and token.text not in FILLERS for token in tokens)
+
+
+def _readings(text: str, tokens: Tokens, vocabulary: Vocabulary) -> tuple[list[Condition], int]:
+    """The conditions that some of the tokens may mean, and how far the best reading came."""
+    end = len(tokens)
+    while end and tokens[end - 1].kind is Kind.SIGN and tokens[end - 1].text != ")":
+        end -= 1
+    start = min(skipped(tokens, 0, STOPS), end)
+    some = tokens[start:end]
+    if not some:
+        return [], 0
+    written = text[some[0].start : some[-1].end]
+    exact = read_condition(written) or _formal(written, vocabulary)
+    if exact is not None and _fits(exact, vocabulary):
+        return [exact], len(tokens)
+    sentence = Sentence(some, Atoms(some, vocabulary))
+    return sentence.readings(), start + sentence.furthest
+
+
+def _fits(condition: Condition, vocabulary: Vocabulary) -> bool:
+    """Whether a condition is about facts at hand, and compares each with a value of its own type."""
+    if not vocabulary.is_open and unknown_facts(condition, vocabulary):
+        return False
+    return all(_has_type(leaf, vocabulary) for leaf in condition.leaves)
+
+
+def _has_type(leaf: Leaf, vocabulary: Vocabulary) -> bool:
+    fact = vocabulary.facts.get(leaf.fact)
+    if fact is None or not isinstance(leaf, Test) or leaf.value is None:
+        return True
+    kind = "flag" if isinstance(leaf.value, bool) else "number" if isinstance(leaf.value, float) else "category"
+    return kind == fact.kind
+
+
+def _formal(written: str, vocabulary: Vocabulary) -> Condition | None:
+    """The formal syntax; names may differ in letter case from those of facts."""
+    try:
+        condition = Condition.parse(written)
+    except ValueError:
+        return None
+    lower = vocabulary.lower_names
+    renamed = {name: lower.get(name.lower(), name) for name in condition.facts if name not in vocabulary.facts}
+    condition = condition.mapped(
+        lambda leaf: (
+            replace(leaf, fact=renamed.get(leaf.fact, leaf.fact), other=renamed.get(leaf.other, leaf.other))
+            if isinstance(leaf, PairTest)
+            else replace(leaf, fact=renamed.get(leaf.fact, leaf.fact))
+        )
+    )
+    if vocabulary.is_open and not all(
+        _looks_like_a_name(name, written) for name in unknown_facts(condition, vocabulary)
+    ):
+        return None
+    return condition
+
+
+def unknown_facts(condition: Condition, vocabulary: Vocabulary) -> list[str]:
+    """The facts of a condition that are not at hand."""
+    missing = []
+    for name in sorted(condition.facts):
+        listed = list_of(name)
+        if listed is not None:
+            known = listed[1] in vocabulary.lists and (
+                listed[0] in vocabulary.facts or (listed[0],) in vocabulary.entities
+            )
+        else:
+            known = name in vocabulary.facts
+        if not known:
+            missing.append(name)
+    return missing
+
+
+def _looks_like_a_name(name: str, written: str) -> bool:
+    """Whether a word is certainly the name of a fact: it has an underscore or a digit, or stands in backticks."""
+    return (
+        words_for(name) is not None
+        or list_of(name) is not None
+        or f"`{name}`" in written
+        or not name.isalpha()
+        or name != name.lower()
+    )
+
+
+def _not_understood(text: str, tokens: Tokens, vocabulary: Vocabulary, furthest: int) -> tuple[str, ...]:
+    """The words that mean nothing here. If each means something, the part of the sentence that could not be joined."""
+    try:
+        named = unknown_facts(Condition.parse(text), vocabulary)
+    except ValueError:
+        named = []
+    if named and not vocabulary.is_open:
+        return tuple(named)
+    odd = _odd_words(tokens, vocabulary)
+    if not odd and furthest < len(tokens):
+        odd = [text[tokens[furthest].start :].strip()]
+    return tuple(dict.fromkeys(odd)) or (text.strip(),)
+
+
+def _odd_words(tokens: Tokens, vocabulary: Vocabulary) -> list[str]:
+    """The words that mean nothing here, and the names in backticks that no fact and no list has."""
+    known_names = vocabulary.facts.keys() | vocabulary.lists
+    return [
+        token.shown
+        for token in tokens
+        if (token.kind is Kind.WORD and not _is_known(token, vocabulary))
+        or (token.kind is Kind.FACT and token.text not in known_names and not vocabulary.is_open)
+    ]
+
+
+def _is_known(token: Token, vocabulary: Vocabulary) -> bool:
+    if token.text in vocabulary.word_list or token.text in GRAMMAR_WORDS or token.shown in vocabulary.lists:
+        return True
+    if token.text.lower() in vocabulary.lower_names:  # the name of a fact, in formal syntax
+        return True
+    return vocabulary.is_open and not token.shown.isalpha()

@@ -1,0 +1,189 @@
+"""The words, numbers and signs of a sentence."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+_CONTRACTIONS = {
+    "can't": "can not",
+    "won't": "will not",
+    "it's": "it is",
+    "that's": "that is",
+    "there's": "there is",
+    "they're": "they are",
+    "who's": "who is",
+    "we're": "we are",
+    "i'd": "i would",
+    "i'm": "i am",
+    "cannot": "can not",
+}
+_CURRENCY = r"(?:R\$|US\$|[$€£¥₹]|(?:usd|eur|gbp|brl|idr|rp)(?=[\s\d]))"
+_NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?:[ ]\d{3})+(?![\d,.]*\w)|\d+)(?:\.\d+)?|\.\d+"
+_TOKEN = re.compile(
+    rf"""
+      (?P<ticked>`[^`]+`)
+    | (?P<quoted>"(?:[^"\\]|\\.)*"|“[^”]*”|(?<!\w)'[^']+'(?!\w))
+    | (?P<clock>\b\d{{1,2}}[:h]\d{{2}}(?:\s?[ap]\.?m\b\.?)?|\b\d{{1,2}}\s?[ap]\.?m\b\.?)
+    | (?P<date>\b\d{{1,2}}/\d{{2,4}}\b|\b\d{{4}}-\d{{2}}(?:-\d{{2}})?\b)
+    | (?P<money>{_CURRENCY})\s?(?=[\d.])
+    | (?P<number>(?:(?<!\w)-)?(?:{_NUMBER})(?:e[-+]?\d+)?)
+      (?P<suffix>\s?%|\s?percent\b|(?:k|m|x|h|hrs?|d|mins?|st|nd|rd|th)\b)?
+      (?P<plus>\+)?
+    | (?P<sign>->|=>|→|⇒|>=|=<|<=|≥|≤|!=|<>|==>?|&&|\|\||[-–—]>|[><=()&+*,;:.?!/]|[-–—](?=\s|$)|(?<=\d)[-–—](?=\d))
+    | (?P<word>km/h|[^\W\d]\w*(?:['’]\w+)*|\w+)
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+_THOUSANDS_OR_DECIMALS = re.compile(r"-?\d{1,3}\.\d{3}")
+"""An amount such as "2.000", which is two thousand in one half of the world and two in the other."""
+
+
+class Kind(Enum):
+    """What a token is."""
+
+    WORD = "word"
+    NUMBER = "number"
+    CLOCK = "clock"
+    SIGN = "sign"
+    QUOTED = "quoted"
+    FACT = "fact"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word in lower case, a sign, a number, a time of day, a quoted value, or a fact by its name in backticks."""
+
+    kind: Kind
+    text: str
+    """For comparison: lower case, singular."""
+    start: int
+    end: int
+    shown: str
+    """As it was written."""
+    value: float = 0.0
+    """Of a number; of a time of day in hours."""
+    is_money: bool = False
+    is_percent: bool = False
+    at_least: bool = False
+    """Whether a plus follows the number, as in "5+"."""
+
+
+def tokens_of(text: str) -> list[Token]:
+    """The tokens of a sentence.
+
+    >>> [token.text for token in tokens_of("Orders over $1,500 aren't OK")]
+    ['order', 'over', '1500', 'is', 'not', 'ok']
+    >>> [(token.value, token.is_percent) for token in tokens_of("20% 2k")]
+    [(20.0, True), (2000.0, False)]
+    """
+    found: list[Token] = []
+    is_money = False
+    for match in _TOKEN.finditer(text.replace("’", "'").replace("‘", "'")):
+        if match["money"]:
+            is_money = True
+            continue
+        found.extend(_made(match, is_money))
+        is_money = False
+    return found
+
+
+def _made(match: re.Match[str], is_money: bool) -> list[Token]:
+    start, end, shown = match.start(), match.end(), match[0]
+    if match["number"]:
+        return _number(match, is_money)
+    if match["word"] or match["date"]:
+        return [Token(Kind.WORD, singular(word), start, end, shown) for word in _words(shown.lower())]
+    kind, text = _kind_and_text(match)
+    return [Token(kind, text, start, end, shown, _hours(text) if kind is Kind.CLOCK else 0.0)]
+
+
+def _kind_and_text(match: re.Match[str]) -> tuple[Kind, str]:
+    """What a token is that is neither a word nor a number, and its text for comparison."""
+    shown = match[0]
+    if match["ticked"]:
+        return Kind.FACT, shown[1:-1]
+    if match["quoted"]:
+        return Kind.QUOTED, re.sub(r"\\(.)", r"\1", shown[1:-1])
+    if match["clock"]:
+        return Kind.CLOCK, shown.lower()
+    if shown in "-–—" and match.string[match.end() : match.end() + 1].isdigit():  # "30-40"
+        return Kind.WORD, "to"
+    return Kind.SIGN, {"&&": "&", "||": "or", "==>": "=>"}.get(shown, shown)
+
+
+def _number(match: re.Match[str], is_money: bool) -> list[Token]:
+    suffix = (match["suffix"] or "").strip().lower()
+    if is_money and _THOUSANDS_OR_DECIMALS.fullmatch(match["number"]):  # not a number, so that it is asked about
+        return [Token(Kind.WORD, match[0], match.start(), match.end(), match[0])]
+    value = float(re.sub("[, ]", "", match["number"])) * {"k": 1e3, "m": 1e6}.get(suffix, 1.0)
+    percent = suffix in ("%", "percent")
+    start, end = match.start(), match.end()
+    text = str(int(value)) if value.is_integer() and abs(value) < 1e15 else str(value)
+    figure = Token(
+        Kind.NUMBER,
+        text,
+        start,
+        end,
+        match[0],
+        value,
+        is_money=is_money,
+        is_percent=percent,
+        at_least=bool(match["plus"]),
+    )
+    unit = {"h": "hour", "hr": "hour", "hrs": "hour", "d": "day", "min": "minute", "mins": "minute", "x": "time"}
+    if suffix in unit:
+        return [figure, Token(Kind.WORD, unit[suffix], end, end, suffix)]
+    if suffix in ("st", "nd", "rd", "th"):
+        return [figure, Token(Kind.WORD, suffix, end, end, suffix)]
+    return [figure]
+
+
+def _words(word: str) -> list[str]:
+    """A contraction as the words it stands for; a possessive as the word and "'s"."""
+    if word in _CONTRACTIONS:
+        return _CONTRACTIONS[word].split()
+    if word.endswith("n't"):
+        return [word[:-3], "not"]
+    if word.endswith("'s"):
+        return [word[:-2], "'s"]
+    if word.endswith("s'"):
+        return [word[:-1], "'s"]
+    return [word.rstrip("'")]
+
+
+_IRREGULAR = {
+    "are": "is", "was": "is", "were": "is", "does": "do", "did": "do", "always": "always", "people": "person",
+    "women": "woman", "men": "man", "wives": "wife", "had": "has", "have": "has", "having": "has", "being": "be",
+    "been": "be", "news": "news", "series": "series", "emus": "emu", "hrs": "hr", "yrs": "year", "yr": "year",
+    "kms": "km", "pls": "please",
+}  # fmt: skip
+
+
+def singular(word: str) -> str:
+    """A word in the singular, for comparison only.
+
+    >>> singular("purchases"), singular("countries"), singular("business"), singular("boxes")
+    ('purchase', 'country', 'business', 'box')
+    """
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    if len(word) > 4 and word.endswith(("sses", "xes", "ches", "shes")):
+        return word[:-2]
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
+
+
+def _hours(text: str) -> float:
+    match = re.match(r"(\d{1,2})(?:[:h](\d{2}))?\s?([ap])?", text)
+    assert match is not None
+    hour = int(match[1]) + int(match[2] or 0) / 60
+    if match[3]:
+        hour = hour % 12 + (12 if match[3] == "p" else 0)
+    return hour

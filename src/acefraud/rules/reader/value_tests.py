@@ -1,0 +1,108 @@
+"""Values that are given without their category: "Chrome or Opera", "phone orders", "accident in a rural area"."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from acefraud.rules.reader.bounds import Tests
+from acefraud.rules.reader.nouns import Nouns
+from acefraud.rules.reader.phrases import Tokens, Words, after_any, is_one_of, is_word, matches, skipped
+from acefraud.rules.reader.values import Values, among
+from acefraud.rules.reader.vocabulary import Fact, ValuePhrase, Vocabulary, is_vague
+from acefraud.rules.reader.word_lists import words
+
+_HEADS = words("heads")
+_COMING_FROM = words("coming_from")
+_WITHIN_NAME = words("within_name")
+
+
+class ValueTests:
+    """Reads tests of values that belong to one category only, or that stand beside words of its name."""
+
+    def __init__(self, tokens: Tokens, vocabulary: Vocabulary, nouns: Nouns, values: Values) -> None:
+        self._tokens = tokens
+        self._vocabulary = vocabulary
+        self._nouns = nouns
+        self._values = values
+
+    @cached_property
+    def _split_names(self) -> list[tuple[Fact, frozenset[str]]]:
+        """The categories with names of several words, and these words."""
+        named = (
+            (fact, frozenset(fact.words) - {"of", "the"})
+            for fact in self._vocabulary.facts.values()
+            if fact.kind == "category"
+        )
+        return [(fact, name) for fact, name in named if len(name) > 1]
+
+    def tests(self, at: int) -> Tests:
+        """Every test of a value that stands here without its category."""
+        tokens = self._tokens
+        yield from self._within_name(at)
+        negated = is_word(tokens, at, "not", "non")
+        start = skipped(tokens, skipped(tokens, at + 1, _COMING_FROM) if negated else at)
+        for meanings, end in matches(tokens, start, self._vocabulary.values, exact=True):
+            alone = len({other.fact for other in meanings}) == 1
+            for meaning in meanings:
+                fact = self._vocabulary.facts[meaning.fact]
+                after = self._beside(fact, end)
+                if after is None and alone and self._is_clear(meaning, start, end):
+                    after = end
+                if after is not None:
+                    yield from self._alternatives(fact, meaning.value, after, negated)
+
+    def _is_clear(self, meaning: ValuePhrase, start: int, end: int) -> bool:
+        """Whether these words can only be a value, even if nothing else points to its category."""
+        said = self._said(start, end)
+        if is_vague(said) or said in self._vocabulary.flags or self._values.is_ordinary(start, end):
+            return False
+        return len(said) > 1 or len(said[0]) > 2 or self._tokens[start].shown == meaning.value
+
+    def _within_name(self, at: int) -> Tests:
+        """A value between the words of its fact's name: "accident in a rural area" for the accident area."""
+        for fact, name in self._split_names:
+            place = skipped(self._tokens, at, name)
+            first = set(self._said(at, place))
+            if not first or first == name:
+                continue
+            found = self._values.one(fact, skipped(self._tokens, place, _WITHIN_NAME))
+            if found is not None:
+                end = skipped(self._tokens, found[1], name)
+                if first.union(self._said(found[1], end)) == name:
+                    yield among(fact.name, [found[0]]), end
+
+    def _alternatives(self, fact: Fact, value: str, at: int, negated: bool) -> Tests:
+        """A value, and further ones after "or": all of the same fact."""
+        values = [value]
+        while True:
+            said = among(fact.name, values, negated=negated)
+            if is_one_of(self._tokens, at, _HEADS):
+                yield said, at + 1
+            yield said, at
+            after = self._values.after_joint(at)
+            found = self._values.one(fact, after) if after > at else None
+            if found is None or not self._goes_on(fact, after, found[1]):
+                return
+            values = [*values, found[0]]
+            beside = self._beside(fact, found[1])
+            at = found[1] if beside is None else beside
+
+    def _goes_on(self, fact: Fact, start: int, end: int) -> bool:
+        """Whether a further value is one: it is not vague, or the words after it make clear what it is."""
+        if not is_vague(self._said(start, end)) or is_one_of(self._tokens, end, _HEADS):
+            return True
+        return self._beside(fact, end) is not None
+
+    def _beside(self, fact: Fact, at: int) -> int | None:
+        """The place after a word of the fact's own name: "rural area", "external agent", "Collision as base policy"."""
+        for after in after_any(self._tokens, at, ("as", "is at", "at", "is")):  # "the policy holder is at fault"
+            for other, end in self._nouns.facts(after, "category"):
+                if other.name == fact.name:
+                    return end
+        if len(fact.words) == 1:
+            return at + 1 if is_one_of(self._tokens, at, fact.words) else None
+        end = skipped(self._tokens, at, fact.words)
+        return end if end > at else None
+
+    def _said(self, start: int, end: int) -> Words:
+        return tuple(token.text for token in self._tokens[start:end])

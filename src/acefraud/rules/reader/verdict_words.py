@@ -1,0 +1,89 @@
+"""What a rule asks for: decline, approve or review, and whether it leaves no choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from acefraud.core.transaction import Verdict
+from acefraud.rules.reader.phrases import Tokens
+from acefraud.rules.reader.tokens import Kind
+from acefraud.rules.reader.word_lists import words
+
+_DECLINE = words("decline")
+_APPROVE = words("approve")
+_REVIEW = words("review")
+_CORE = _DECLINE | _APPROVE | _REVIEW
+_BEFORE = words("before_verdict")
+"""Words that may stand before the verdict itself: "should not be", "is very likely"."""
+_AFTER = words("after_verdict")
+"""Words that may stand after it."""
+_INSIDE = words("inside_conclusion")
+"""Words that belong to a conclusion only between others of its words: "sign of fraud", "send it for review"."""
+_SIGNS = frozenset("->=>→⇒=:,.;-–—!?+") | {"->", "=>", "–>", "—>"}
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What the words ask for, and where they stand."""
+
+    start: int
+    end: int
+    argues: Verdict | None
+    always: Verdict | None
+
+
+def conclusions(tokens: Tokens) -> Iterator[Conclusion]:
+    """Every run of words that may be the conclusion of a rule."""
+    cores = [place for place, token in enumerate(tokens) if token.kind is Kind.WORD and token.text in _CORE]
+    while cores:
+        first = last = cores.pop(0)
+        while cores and all(_between(tokens, place) for place in range(last + 1, cores[0])):
+            last = cores.pop(0)
+        start, end = first, last + 1
+        while start > 0 and _before(tokens, start - 1):
+            start -= 1
+        while end < len(tokens) and tokens[end].kind is Kind.WORD and tokens[end].text in _AFTER:
+            end += 1
+        yield _conclusion(start, end, [token.text for token in tokens[start:end]])
+        if (start, end) != (first, last + 1):
+            yield _conclusion(first, last + 1, [token.text for token in tokens[start : last + 1]])
+
+
+def _before(tokens: Tokens, at: int) -> bool:
+    token = tokens[at]
+    if token.kind is Kind.NUMBER:
+        return token.is_percent
+    if token.kind is not Kind.WORD:
+        return False
+    return token.text in _BEFORE or (token.text in _INSIDE and at > 0 and _before(tokens, at - 1))
+
+
+def _between(tokens: Tokens, at: int) -> bool:
+    """Whether a token may stand between two words of one conclusion: "flag it for review", "fine, accept"."""
+    token = tokens[at]
+    if token.kind is Kind.SIGN:
+        return token.text in ",."
+    return token.kind is Kind.WORD and (token.text in _BEFORE or token.text in _INSIDE or token.text in _AFTER)
+
+
+def _conclusion(start: int, end: int, words: list[str]) -> Conclusion:
+    declines, approves = any(word in _DECLINE for word in words), any(word in _APPROVE for word in words)
+    denied = sum(word in ("not", "never") for word in words) % 2 == 1
+    argues = None
+    if declines != approves:
+        argues = Verdict.of(declines != denied)
+    ordered = "always" in words or "never" in words
+    reviews = not declines and not approves
+    always = (Verdict.REVIEW if reviews else argues) if ordered else None
+    return Conclusion(start, end, argues, None if reviews and denied else always)
+
+
+def outside(tokens: Tokens, found: Conclusion) -> tuple[Tokens, Tokens]:
+    """The tokens before and after a conclusion, without the signs next to it."""
+    left, right = found.start, found.end
+    while left > 0 and tokens[left - 1].kind is Kind.SIGN and tokens[left - 1].text in _SIGNS:
+        left -= 1
+    while right < len(tokens) and tokens[right].kind is Kind.SIGN and tokens[right].text in _SIGNS:
+        right += 1
+    return tokens[:left], tokens[right:]

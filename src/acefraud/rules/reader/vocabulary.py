@@ -1,0 +1,298 @@
+"""The words by which a reader finds facts: their names, what people call them, and the values they take.
+
+A vocabulary is made from a catalog of the facts at hand. Without one, it has the facts that the engine knows by name.
+"""
+
+from __future__ import annotations
+
+import re
+from calendar import month_name
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import TypeVar
+
+from pydantic import BaseModel
+
+from acefraud.core.fact_catalog import FactCatalog, FactProfile
+from acefraud.core.fact_names import NAMED_FACTS, words_for
+from acefraud.core.package_data import read_package_toml
+from acefraud.rules.reader.countries import COUNTRY_NAMES, codes_for
+from acefraud.rules.reader.measures import HISTORY_NAME, Measure, measure_of
+from acefraud.rules.reader.phrases import DETERMINERS, Words
+from acefraud.rules.reader.tokens import Kind, singular, tokens_of
+from acefraud.rules.reader.word_lists import words
+
+T = TypeVar("T")
+_LEAST_MONTHS = 6
+MOST_VALUES = 3_000
+"""Values of one fact that can be said without quotes."""
+_ABBREVIATIONS = {
+    "lat": "latitude",
+    "lng": "longitude",
+    "lon": "longitude",
+    "long": "longitude",
+    "amt": "amount",
+    "cat": "category",
+}
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_]+")
+_TOO_VAGUE = words("too_vague")
+_GENERIC = words("generic")
+_DROPPED_AFTER_FLAG = words("dropped_after_flag")
+_DROPPED_AFTER_NAME = words("dropped_after_name")
+_SAME_ENTITY = tuple(map(words, ("same_customer", "same_merchant", "same_machine", "same_card")))
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A fact as the reader sees it."""
+
+    name: str
+    kind: str
+    measure: Measure = Measure.PLAIN
+    values: tuple[str, ...] = ()
+    high: float | None = None
+    words: Words = ()
+    """The words of its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlagPhrase:
+    """Words that say that a flag holds, or that it does not."""
+
+    fact: str
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ValuePhrase:
+    """Words that are a value of a category."""
+
+    fact: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgeWords:
+    """What a number of days or hours is the age of, and what it is the time since."""
+
+    fact: str
+    age_of: tuple[Words, ...] = ()
+    since: tuple[Words, ...] = ()
+    did: tuple[Words, ...] = ()
+
+
+class _Concept(BaseModel, extra="forbid"):
+    """One table of ``concepts.toml``, which explains the keys."""
+
+    facts: tuple[str, ...]
+    nouns: tuple[str, ...]
+    age_of: tuple[str, ...] = ()
+    since: tuple[str, ...] = ()
+    did: tuple[str, ...] = ()
+
+
+_CONCEPTS = read_package_toml("acefraud.rules.reader", "concepts.toml", dict[str, _Concept])
+
+
+@dataclass
+class Vocabulary:
+    """Facts, and the words that mean them."""
+
+    facts: dict[str, Fact] = field(default_factory=dict)
+    nouns: dict[Words, list[str]] = field(default_factory=dict)
+    flags: dict[Words, list[FlagPhrase]] = field(default_factory=dict)
+    values: dict[Words, list[ValuePhrase]] = field(default_factory=dict)
+    ages: list[AgeWords] = field(default_factory=list)
+    entities: dict[Words, str] = field(default_factory=dict)
+    lists: frozenset[str] = frozenset()
+    is_open: bool = False
+    """Whether a name in backticks or with an underscore may be a fact that is not listed."""
+
+    @classmethod
+    def of(cls, catalog: FactCatalog, *, lists: Iterable[str] = (), named: Iterable[str] = ()) -> Vocabulary:
+        """The vocabulary of the facts at hand, and of others that the engine knows by name and may see later."""
+        made = cls(lists=frozenset(lists))
+        for name in named:
+            made._add(_fact_named(name))
+        for profile in catalog.values():
+            made._add(_fact_of(profile))
+        made._add_meanings()
+        return made
+
+    @classmethod
+    def general(cls, *, lists: Iterable[str] = ()) -> Vocabulary:
+        """The vocabulary of the facts that the engine knows by name, for a playbook that has seen no case yet."""
+        made = cls(lists=frozenset(lists), is_open=True)
+        for name in NAMED_FACTS:
+            made._add(_fact_named(name))
+        made._add_meanings()
+        return made
+
+    @cached_property
+    def word_list(self) -> frozenset[str]:
+        """Every word that means something here."""
+        phrases = [*self.nouns, *self.flags, *self.values, *self.entities]
+        phrases += [words for age in self.ages for words in (*age.age_of, *age.since, *age.did)]
+        phrases += [split_name(name) for name in self.lists]
+        return frozenset(word for words in phrases for word in words)
+
+    @cached_property
+    def lower_names(self) -> dict[str, str]:
+        """The names of the facts by the same in lower case, as words of the formal syntax are compared."""
+        names = {name.lower(): name for name in self.facts}
+        return {**names, **{singular(lower): name for lower, name in names.items()}}
+
+    def _add(self, fact: Fact) -> None:
+        self.facts[fact.name] = fact
+        if (match := HISTORY_NAME.fullmatch(fact.name)) is not None:
+            self._add_entity(match["entity"])
+            for other in (match["other"], match["new"]):
+                if other:
+                    self._add_entity(other)
+
+    def _add_entity(self, name: str) -> None:
+        self.entities[tuple(name.lower().split("_"))] = name
+
+    def _add_meanings(self) -> None:
+        for fact in self.facts.values():
+            for said in _names_of(fact):
+                self._add_noun(said, fact.name)
+            if fact.kind == "flag":
+                self._add_flag(fact)
+            for value in fact.values[:MOST_VALUES]:
+                for said in _ways_to_say(value, fact):
+                    _append(self.values, said, ValuePhrase(fact.name, value))
+        own = set(self.nouns)
+        for concept in _CONCEPTS.values():
+            self._add_concept(concept, own)
+        self._add_likely_entities()
+
+    def _add_noun(self, words: Words, fact: str) -> None:
+        _append(self.nouns, without_determiners(words), fact)
+
+    def _add_concept(self, concept: _Concept, own: set[Words]) -> None:
+        """Give a fact the names of a concept, except those that are another fact's own name."""
+        for pattern in concept.facts:
+            for fact in self.facts:
+                if re.fullmatch(pattern, fact.lower()):
+                    for noun in map(_said, concept.nouns):
+                        if without_determiners(noun) not in own:
+                            self._add_noun(noun, fact)
+                    age_of, since, did = (
+                        tuple(without_determiners(_said(one)) for one in some)
+                        for some in (concept.age_of, concept.since, concept.did)
+                    )
+                    self.ages.append(AgeWords(fact, age_of, since, did))
+                    return
+
+    def _add_flag(self, fact: Fact) -> None:
+        known = words_for(fact.name)
+        if known is not None and known.kind == "flag":
+            for said in (known.true, *known.said):
+                _append(self.flags, without_determiners(_said(said)), FlagPhrase(fact.name, True))
+            if known.false:
+                _append(self.flags, without_determiners(_said(known.false)), FlagPhrase(fact.name, False))
+        else:
+            words = split_name(fact.name)
+            _append(self.flags, words, FlagPhrase(fact.name, True))
+            if words[-1] in _DROPPED_AFTER_FLAG and (len(words) > 2 or words[0] not in _GENERIC):
+                _append(self.flags, words[:-1], FlagPhrase(fact.name, True))
+            if words[-1] == "present" and len(words) > 1:
+                _append(self.flags, (*words[:-1], "absent"), FlagPhrase(fact.name, False))
+            if words[0] in ("is", "has") and len(words) > 1:
+                _append(self.flags, words[1:], FlagPhrase(fact.name, True))
+
+    def _add_likely_entities(self) -> None:
+        """Other words for an entity, where only one entity can be meant."""
+        for alike in _SAME_ENTITY:
+            here = [name for words, name in self.entities.items() if " ".join(words) in alike]
+            if len(here) == 1:
+                for other in alike:
+                    self.entities.setdefault(tuple(other.split()), here[0])
+
+
+def without_determiners(words: Words) -> Words:
+    """The words without articles and the like, which do not matter for what is meant."""
+    return tuple(word for word in words if word not in DETERMINERS)
+
+
+def _append(table: dict[Words, list[T]], words: Words, meaning: T) -> None:
+    if words and meaning not in (there := table.setdefault(words, [])):
+        there.append(meaning)
+
+
+def _fact_named(name: str) -> Fact:
+    words = NAMED_FACTS[name]
+    return Fact(name, words.kind, measure_of(name, words), words=split_name(name))
+
+
+def _fact_of(summary: FactProfile) -> Fact:
+    known = words_for(summary.name)
+    measure = measure_of(summary.name, known) if summary.kind == "number" else Measure.PLAIN
+    return Fact(summary.name, summary.kind, measure, summary.values, summary.high, split_name(summary.name))
+
+
+def _names_of(fact: Fact) -> Iterator[Words]:
+    """What a fact is called: the words of its name, and its noun in English."""
+    words = split_name(fact.name)
+    if not HISTORY_NAME.fullmatch(fact.name):
+        yield words
+        yield tuple(word for word in words if word != "the")
+        if words[-1] in _DROPPED_AFTER_NAME and len(words) > 2:
+            yield words[:-1]
+        if len(words) == 1 and words[0] in _ABBREVIATIONS:
+            yield (_ABBREVIATIONS[words[0]],)
+        if words[:2] == ("number", "of") and len(words) > 2:
+            yield words[2:]
+        if words[:3] == ("past", "number", "of"):
+            yield ("past", *words[3:])
+            yield ("number", "of", "past", *words[3:])
+    known = words_for(fact.name)
+    if known is not None:
+        yield _said(known.noun)
+
+
+def _ways_to_say(value: str, fact: Fact) -> Iterator[Words]:
+    words = _said(value)
+    yield words
+    if len(words) == 1 and words[0] in ("f", "m"):
+        more = {"f": ("female", "woman"), "m": ("male", "man")}[words[0]]
+        if {one.lower() for one in fact.values} <= {"f", "m", "u", "x"}:
+            yield from ((one,) for one in more)
+    if words in (("female",), ("male",)):
+        yield ("woman",) if words[0] == "female" else ("man",)
+    if _are_months(fact.values) and (full := _MONTHS.get(value.lower()[:3])) is not None:
+        yield (full,)
+    if codes_for(fact.values):
+        for name in COUNTRY_NAMES.get(value.upper(), ()):
+            yield _said(name)
+
+
+_MONTHS = {name.lower()[:3]: name.lower() for name in month_name if name}
+
+
+def _are_months(values: tuple[str, ...]) -> bool:
+    """Whether the values of a fact are the short names of months, perhaps with a few others."""
+    return sum(value.lower() in _MONTHS for value in values) >= _LEAST_MONTHS
+
+
+@lru_cache(maxsize=8192)
+def _said(text: str) -> Words:
+    return tuple(token.text for token in tokens_of(text) if token.kind is not Kind.SIGN)
+
+
+@lru_cache(maxsize=8192)
+def split_name(name: str) -> Words:
+    """The words of a column name, in the singular.
+
+    >>> split_name("PastNumberOfClaims"), split_name("days_since_signup_time"), split_name("V14")
+    (('past', 'number', 'of', 'claim'), ('day', 'since', 'signup', 'time'), ('v', '14'))
+    """
+    spaced = " ".join(_PARTS.findall(name)) or name
+    return tuple(token.text for token in tokens_of(spaced))
+
+
+def is_vague(words: Words) -> bool:
+    """Whether a value could be an ordinary word or a number, so that it means a fact only beside its name."""
+    return len(words) == 1 and (words[0] in _TOO_VAGUE or len(words[0]) < 2 or words[0].replace(".", "").isdigit())

@@ -1,0 +1,166 @@
+"""Rules in the words of analysts, read with the facts of six worlds and compared on rows with what they must mean."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import tomllib
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.rules.phrasing_reference import truth_of
+
+from acefraud import load_dataset
+from acefraud.core.comparison import Test
+from acefraud.core.condition import Condition
+from acefraud.core.fact_catalog import FactCatalog
+from acefraud.core.transaction import FactValue
+from acefraud.facts.extraction import facts_in
+from acefraud.rules.reader import RuleReading, Vocabulary, read_rule
+
+SHARED = Path(os.environ.get("ACEFRAUD_DATA") or Path(__file__).parent.parent.parent.parent / "shared" / "data")
+FILES = {
+    "ecommerce": "ecommerce/data.csv",
+    "vehicle": "vehicle_insurance/data.csv",
+    "evalml": "evalml_fraud/data.csv",
+    "cloudwalk": "cloudwalk/data.csv",
+    "bri_atm": "bri_atm/data.csv",
+}
+TABLES = {
+    name: tomllib.loads((Path(__file__).parent / "phrasings" / f"{name}.toml").read_text("utf-8"))["phrasing"]
+    for name in ("first", "held_out", "hard")
+}
+LEAST = {"first": 0.85, "held_out": 0.7, "hard": 0.5}
+"""The share of rules that must be read right. When it was first opened, 63 % of the held-out table were."""
+ROWS = 150
+RIGHT, REFUSED, REFUSED_RIGHTLY = "right", "refused", "refused rightly"
+
+needs_data = pytest.mark.skipif(
+    not all((SHARED / file).exists() for file in FILES.values()),
+    reason=f"not all public datasets are at {SHARED}; ACEFRAUD_DATA names their folder",
+)
+
+
+@cache
+def world(name: str) -> tuple[FactCatalog, list[dict[str, FactValue]]]:
+    """The facts of a world, and some of its rows."""
+    if name == "texts":
+        data = load_dataset("complex_fraud_detection")
+    else:
+        mapping = SHARED / name / "mapping.toml"
+        data = load_dataset(SHARED / FILES[name], mapping=mapping if mapping.exists() else None).with_history()
+    facts = facts_in(data.train.transactions)
+    some = np.array(sorted(random.Random(name).sample(range(len(facts)), ROWS)))
+    return FactCatalog.of(facts), facts.take(some).rows()
+
+
+def reading_of(phrasing: dict[str, Any]) -> RuleReading:
+    return read_rule(phrasing["text"], vocabulary(phrasing["world"]))
+
+
+@cache
+def vocabulary(name: str) -> Vocabulary:
+    return Vocabulary.of(world(name)[0])
+
+
+def outcome_of(phrasing: dict[str, Any]) -> str:
+    """What became of a phrasing: right, refused, refused rightly, or what is wrong."""
+    reading = reading_of(phrasing)
+    means = phrasing.get("means")
+    if reading.condition is None:
+        assert reading.not_understood or reading.readings, "a refusal names the words or the readings"
+        return REFUSED if means else REFUSED_RIGHTLY
+    if means is None:
+        return f"read, but cannot be said: {phrasing['text']} -> {reading.condition}"
+    for row in rows_for(phrasing["world"], reading.condition):
+        if (truth_of(means, row) is True) != reading.condition.holds(row):
+            return f"misread: {phrasing['text']} -> {reading.condition}, not {means}, on {row}"
+    if (reading.argues, reading.always) != (phrasing.get("argues"), phrasing.get("always")):
+        return f"verdict misread: {phrasing['text']} -> {reading.argues}, {reading.always}"
+    return RIGHT
+
+
+def rows_for(name: str, condition: Condition) -> list[dict[str, FactValue]]:
+    """Rows of a world, and the same with values at the edges of the tests."""
+    catalog, rows = world(name)
+    dice = random.Random(str(condition))
+    return [*rows, *(_at_the_edges(row, condition, catalog, dice) for row in rows)]
+
+
+def _at_the_edges(
+    row: dict[str, FactValue], condition: Condition, catalog: FactCatalog, dice: random.Random
+) -> dict[str, FactValue]:
+    changed = dict(row)
+    for leaf in condition.leaves:
+        value = leaf.value if isinstance(leaf, Test) else None
+        if isinstance(value, float):
+            near = dice.choice([value, value + 1e-6, value - 1e-6, value + 1, abs(value - 1), 2 * value])
+            changed[leaf.fact] = near % 24 if leaf.fact == "hour" else near
+        for name in leaf.facts & catalog.keys():
+            profile = catalog[name]
+            if profile.kind == "category":
+                listed = (value,) if isinstance(value, str) else value if isinstance(value, tuple) else ()
+                changed[name] = dice.choice([*listed, *profile.values[:8]])
+            elif profile.kind == "flag":
+                changed[name] = dice.random() < 0.5
+            if dice.random() < 0.06:
+                changed.pop(name, None)
+    return _consistent(changed, catalog)
+
+
+def _consistent(row: dict[str, FactValue], catalog: FactCatalog) -> dict[str, FactValue]:
+    """A row whose facts agree: an unknown entity has no past, and two that met have met each other."""
+    for name in list(row):
+        if (match := re.fullmatch(r"(\w+)_new_(\w+)", name)) is not None:
+            other = f"{match[2]}_new_{match[1]}"
+            if other in row:
+                row[other] = row[name]
+            elif other in catalog:
+                del row[name]
+    for name in list(row):
+        entity = re.fullmatch(r"(\w+?)_(?:count|sum)_\d+[hd]", name)
+        kept = [f"{entity[1]}_count_{window}" for window in ("1h", "24h", "7d", "30d")] if entity else []
+        if any(one not in row for one in kept):
+            for gone in [one for one in row if entity and one.startswith(f"{entity[1]}_")]:
+                del row[gone]
+    usual, amount = row.get("usual_amount"), row.get("amount")
+    if isinstance(usual, float) and isinstance(amount, float) and usual > 0:
+        row["amount_to_usual"] = amount / usual
+    else:
+        row.pop("amount_to_usual", None)
+    return row
+
+
+def tally(table: str, *worlds: str) -> Counter[str]:
+    return Counter(outcome_of(one) for one in TABLES[table] if one["world"] in worlds)
+
+
+def wrong_in(outcomes: Counter[str]) -> list[str]:
+    return [outcome for outcome in outcomes if outcome not in (RIGHT, REFUSED, REFUSED_RIGHTLY)]
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_phrasings_of_the_synthetic_world(table: str) -> None:
+    outcomes = tally(table, "texts")
+    assert wrong_in(outcomes) == []
+    assert outcomes[RIGHT] >= LEAST[table] * (outcomes[RIGHT] + outcomes[REFUSED])
+
+
+@needs_data
+@pytest.mark.long
+@pytest.mark.parametrize("table", TABLES)
+def test_phrasings_of_public_datasets(table: str) -> None:
+    outcomes = tally(table, *FILES)
+    assert wrong_in(outcomes) == []
+    assert outcomes[RIGHT] >= LEAST[table] * (outcomes[RIGHT] + outcomes[REFUSED])
+
+
+def test_the_tables_hold_what_they_promise() -> None:
+    assert sum(map(len, TABLES.values())) >= 200
+    texts = [one["text"] for table in TABLES.values() for one in table]
+    assert len(set(texts)) == len(texts)
