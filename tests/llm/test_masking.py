@@ -138,6 +138,6 @@ def test_facts_that_are_masked_stay_masked(value: str) -> None:
      "ab12", "[masked]", "Ann ", "192.0.2.1.", "+4915112345678", "4111111111111111 ", "a@1.", " ", "%"],
 )  # fmt: skip
 def test_a_long_text_is_masked_in_time_proportional_to_its_length(piece: str) -> None:
-    text = piece * (50_000 // len(piece))
+    part = piece * (10_000 // len(piece))  # whole pieces: both texts end alike, so both are masked in as many rounds
     facts: dict[str, FactValue] = {"name": "Ann", "email": "a" * 900 + "b"}
-    assert_linear(lambda one: Masker().masked_text(one, facts), text[: len(text) // 5], text)
+    assert_linear(lambda one: Masker().masked_text(one, facts), part, part * 5)
