@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from acefraud import Bullet, BulletPlaybook, HybridSelector, Learner, Transaction
+from acefraud import Bullet, BulletPlaybook, HybridSelector, Transaction
+from acefraud.facts.extraction import facts_of
 from benchmarks.speed.figures import Figures, named
 from benchmarks.speed.plain_loop import plain_selection
 from benchmarks.speed.prose import NODE, GivenVectors, Vectors, asked_about
@@ -96,9 +96,10 @@ def measure_selection(figures: Figures, work: Workload, effort: Effort) -> None:
 
 
 def _shares(work: Workload) -> dict[str, float]:
-    """Which share of the book each stage leaves, as decisions on these transactions say."""
-    learner = Learner(work.playbook, selector=work.selector)
-    traces = [one.selection for one in asyncio.run(learner.decide_all(work.transactions))]
+    """Which share of the book each stage leaves for these transactions."""
+    facts = [facts_of(transaction).facts for transaction in work.transactions]
+    chosen = work.selector.select_many(work.transactions, facts, work.playbook.snapshot(), node=NODE, n_bullets=PICKED)
+    traces = [one.trace for one in chosen]
     return {
         stage.stage: sum(trace.stages[place].left for trace in traces) / len(traces) / work.size
         for place, stage in enumerate(traces[0].stages)

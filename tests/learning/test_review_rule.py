@@ -36,7 +36,7 @@ def test_a_band_sends_cases_to_a_person_and_a_threshold_is_set_without_training(
         assert one.verdict is (Verdict.REVIEW if 0.2 <= one.probability < 0.5 else wanted)
         assert one.threshold == 0.3
     assert any(one.verdict is Verdict.REVIEW for one in decided)
-    learner.playbook.set_threshold()
+    learner.playbook.set_threshold(no_review=True)
     assert learner.playbook.snapshot().reviews == {}
     calibration = learner.playbook.snapshot().calibration("fraud_detection")
     assert calibration is not None

@@ -99,7 +99,10 @@ def _at_the_edges(
     for leaf in condition.leaves:
         value = leaf.value if isinstance(leaf, Test) else None
         if isinstance(value, float):
-            near = dice.choice([value, value + 1e-6, value - 1e-6, value + 1, abs(value - 1), 2 * value])
+            whole = catalog[leaf.fact].is_whole
+            tiny = 1.0 if whole else 1e-6
+            near = dice.choice([value, value + tiny, value - tiny, value + 1, abs(value - 1), 2 * value])
+            near = float(round(near)) if whole else near
             changed[leaf.fact] = near % 24 if leaf.fact == "hour" else near
         for name in leaf.facts & catalog.keys():
             profile = catalog[name]
@@ -115,6 +118,9 @@ def _at_the_edges(
 
 def _consistent(row: dict[str, FactValue], catalog: FactCatalog) -> dict[str, FactValue]:
     """A row whose facts agree: an unknown entity has no past, and two that met have met each other."""
+    hour = row.get("hour")
+    if "night" in catalog and isinstance(hour, float):
+        row["night"] = hour >= 22 or hour < 6
     for name in list(row):
         if (match := re.fullmatch(r"(\w+)_new_(\w+)", name)) is not None:
             other = f"{match[2]}_new_{match[1]}"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from acefraud.cli import SUMMARIES
+from acefraud.cli.checks import later, unseen_key
 from acefraud.cli.console import line, print_json, print_result
 from acefraud.cli.options import JsonOption, PlaybookOption, WhoOption, WhyOption
 from acefraud.cli.workspace import any_playbook, author, existing_playbook
@@ -53,7 +54,8 @@ def create(
     feed = None if fed_by is None else Feed(key=fed_by, days=days)
     with any_playbook(playbook) as book:
         made = book.create_list(name, about=about, feed=feed, who=author(who), why=why)
-    print_result(_as_json(made), f"list {name}: {_described(made)}", json=json)
+        remark = "" if fed_by is None else unseen_key(book, fed_by)
+    print_result(_as_json(made), f"list {name}: {_described(made)}\n{remark}".strip(), json=json)
 
 
 @app.command()
@@ -70,11 +72,7 @@ def add(
 
     acefraud lists add watched_merchants ACME 'Corner Shop' --until 2026-06-30 --why "complaints"
     """
-    person, end = author(who), None if until is None else until.replace(tzinfo=UTC)
-    items = [ListItem(value=value, reason=why, who=person, until=end) for value in _checked(values)]
-    with existing_playbook(playbook) as book:
-        made = book.change_list(name, added=items, who=person, why=why)
-    print_result(_as_json(made), f"{len(items)} on list {name}, which has {len(made.items):,} values", json=json)
+    _add_all(name, [_value(value.strip()) for value in values], playbook, until, who, why, json=json)
 
 
 @app.command()
@@ -92,7 +90,7 @@ def remove(
     """
     with existing_playbook(playbook) as book:
         made = book.change_list(name, removed=values, who=author(who), why=why)
-    print_result(_as_json(made), f"{len(values)} off list {name}, which has {len(made.items):,} values", json=json)
+    print_result(_as_json(made), f"{len(values):,} off list {name}, which has {_values(made)}", json=json)
 
 
 @app.command()
@@ -133,12 +131,26 @@ def import_values(
 
     acefraud lists import watched_merchants merchants.txt --playbook book.db
     """
-    person, end = author(who), None if until is None else until.replace(tzinfo=UTC)
     why = why or f"imported from {source.name}"
-    items = [ListItem(value=value, reason=why, who=person, until=end) for value in _lines(source)]
+    _add_all(name, list(_lines(source)), playbook, until, who, why, json=json)
+
+
+def _add_all(
+    name: str,
+    values: list[str],
+    playbook: Path | None,
+    until: datetime | None,
+    who: str | None,
+    why: str,
+    *,
+    json: bool,
+) -> None:
+    """Put values on a list and print what it has then."""
+    person, end = author(who), None if until is None else later(until)
+    items = [ListItem(value=value, reason=why, who=person, until=end) for value in values]
     with existing_playbook(playbook) as book:
         made = book.change_list(name, added=items, who=person, why=why)
-    print_result(_as_json(made), f"{len(items):,} on list {name}, which has {len(made.items):,} values", json=json)
+    print_result(_as_json(made), f"{len(items):,} on list {name}, which has {_values(made)}", json=json)
 
 
 def _lines(source: Path) -> Iterator[str]:
@@ -153,15 +165,12 @@ def _lines(source: Path) -> Iterator[str]:
             yield _value(written.strip(), file=str(source), row=row)
 
 
-def _checked(values: list[str]) -> list[str]:
-    return [_value(value.strip()) for value in values]
-
-
-def _value(value: str, **where: str | int) -> str:
+def _value(value: str, *, file: str | None = None, row: int | None = None) -> str:
     if not value:
         raise InputError("expected a value, got an empty text", field="value")
     if len(value) > MAX_VALUE:
-        raise InputError(f"expected at most {MAX_VALUE:,} characters, got {len(value):,}", field="value", **where)  # type: ignore[arg-type]
+        expected = f"expected at most {MAX_VALUE:,} characters, got {len(value):,}"
+        raise InputError(expected, file=file, row=row, field="value")
     return value
 
 
@@ -171,7 +180,11 @@ def _described(one: ValueList) -> str:
         fed = f", fed with the {one.feed.key} of every fraud" + (
             f" for {one.feed.days:g} days" if one.feed.days else ""
         )
-    return f"{len(one.items):,} values{fed}{f': {one.about}' if one.about else ''}"
+    return f"{_values(one)}{fed}{f': {one.about}' if one.about else ''}"
+
+
+def _values(one: ValueList) -> str:
+    return f"{len(one.items):,} value{'' if len(one.items) == 1 else 's'}"
 
 
 def _as_json(one: ValueList) -> dict[str, object]:

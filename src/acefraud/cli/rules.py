@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from acefraud.cli.checks import later, unseen_key
 from acefraud.cli.console import print_result
 from acefraud.cli.options import JsonOption, PlaybookOption, WhoOption, WhyOption
 from acefraud.cli.workspace import any_playbook, author, embedded_learner, existing_playbook, playbook_path
@@ -94,7 +95,7 @@ def as_json(reading: Reading) -> dict[str, Any]:
 
 def _in_words(reading: Reading) -> str:
     if reading.condition is None:
-        return f"Not understood as a rule: {reading.rule.problem}"
+        return f"Not read as a rule: {reading.rule.problem}"
     action = (
         f"always {reading.rule.always.lower()}: a policy" if reading.rule.always else "evidence, weighed with others"
     )
@@ -227,19 +228,32 @@ def preview_in_words(rule: Bullet, found: Preview) -> str:
 def flips_in_words(found: Preview) -> list[str]:
     """Which decisions a change would flip, and the money that depends on it."""
     looked_at = f"{found.cases:,} labelled cases and {found.decisions:,} past decisions"
+    if not found.flips:
+        return [f"None of {looked_at} would be decided differently"]
     lines = [f"{len(found.flips):,} of {looked_at} would be decided differently"]
     for flip in found.flips[:SHOWN]:
         truth = {True: "fraud", False: "legitimate", None: "truth unknown"}[flip.is_fraud]
         amount = "" if flip.amount is None else f"  amount {spoken_number(round(flip.amount, 2))}"
         odds = f"{100 * flip.probability_before:.1f}% -> {100 * flip.probability_after:.1f}%"
         lines.append(f"    {flip.transaction_id}  {flip.before} -> {flip.after}  {odds}  {truth}{amount}")
+    if len(found.flips) > SHOWN:
+        lines.append(f"    and {len(found.flips) - SHOWN:,} more")
+    return [*lines, *_money_in_words(found)]
+
+
+def _money_in_words(found: Preview) -> list[str]:
+    """The amounts of labelled cases whose verdict would change."""
     money = found.money
-    lines.append(
-        f"Money of labelled cases: declined rightly {spoken_number(round(money.declined_rightly, 2))}, wrongly "
-        f"{spoken_number(round(money.declined_wrongly, 2))}; no longer declined rightly "
-        f"{spoken_number(round(money.released_rightly, 2))}, wrongly {spoken_number(round(money.released_wrongly, 2))}"
+    kinds = (
+        ("newly declined", money.declined_rightly, money.declined_wrongly),
+        ("no longer declined", money.released_wrongly, money.released_rightly),
     )
-    return lines
+    return [
+        f"Money of labelled cases {what}: {spoken_number(round(fraud, 2))} of fraud, "
+        f"{spoken_number(round(honest, 2))} of honest customers"
+        for what, fraud, honest in kinds
+        if fraud or honest
+    ]
 
 
 def edit(
@@ -301,8 +315,10 @@ def snooze(
     key, found, value = who_or_what.partition("=")
     if not (found and key.strip() and value.strip()):
         raise InputError(f"expected KEY=VALUE such as card=4111, got '{who_or_what}'")
-    made = Snooze(key=key.strip(), value=value.strip(), until=until.replace(tzinfo=UTC))
+    made = Snooze(key=key.strip(), value=value.strip(), until=later(until))
     with existing_playbook(playbook) as book:
+        if problem := unseen_key(book, made.key):
+            raise InputError(problem, field="key")
         book.snooze(bullet_id, made, who=author(who), why=why)
         bullet = bullet_in(book, bullet_id)
     text = f"{bullet_id} does not apply to {made.key} {made.value} until {made.until:%Y-%m-%d %H:%M} UTC"
@@ -314,7 +330,7 @@ def _understood(rule: str, book: BulletPlaybook, *, as_note: bool) -> Reading:
     reading = read_bullet_with(rule, book.vocabulary())
     if reading.condition is None and not as_note:
         raise InputError(
-            f"{reading.rule.problem}. `acefraud facts` lists what a rule can be about; --as-note keeps it as a note"
+            f"{reading.rule.problem} `acefraud facts` lists what a rule can be about; --as-note keeps it as a note"
         )
     return reading
 

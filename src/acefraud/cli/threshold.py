@@ -39,6 +39,11 @@ CostsOption = Annotated[
 ]
 
 
+NoReviewOption = Annotated[
+    bool, typer.Option("--no-review", help="Send nothing to a person any more, except by policies.")
+]
+
+
 @app.command()
 def show(playbook: PlaybookOption = None, json: JsonOption = False) -> None:
     """Show from which fraud probability on a playbook declines, and which cases go to a person.
@@ -56,13 +61,14 @@ def set_threshold(
     threshold: ThresholdOption = None,
     review_between: BetweenOption = None,
     costs: CostsOption = None,
+    no_review: NoReviewOption = False,
     who: WhoOption = None,
     why: WhyOption = "",
     json: JsonOption = False,
 ) -> None:
     """Set the threshold and which cases go to a person, without training again.
 
-    Without --review-between and --costs, nothing goes to a person except by policies.
+    What is not given stays as it is.
 
         acefraud threshold set --threshold 0.4 --playbook book.db
         acefraud threshold set --review-between 0.3 0.7 --playbook book.db
@@ -70,7 +76,7 @@ def set_threshold(
     """
     review = _review(review_between, costs)
     with existing_playbook(playbook) as book:
-        book.set_threshold(threshold, review, who=author(who), why=why)
+        book.set_threshold(threshold, review, no_review=no_review, who=author(who), why=why)
         snapshot = book.snapshot()
     print_result(_as_json(snapshot), _in_words(snapshot), json=json)
 
@@ -81,6 +87,7 @@ def preview(
     threshold: ThresholdOption = None,
     review_between: BetweenOption = None,
     costs: CostsOption = None,
+    no_review: NoReviewOption = False,
     json: JsonOption = False,
 ) -> None:
     """Show which past decisions and labelled cases another threshold would change. Nothing is stored.
@@ -89,7 +96,7 @@ def preview(
     """
     review = _review(review_between, costs)
     with existing_playbook(playbook, read_only=True) as book:
-        change = plan_threshold(book, DEFAULT_NODE, threshold, review)
+        change = plan_threshold(book, DEFAULT_NODE, threshold, review, no_review=no_review)
         found = embedded_learner(book).preview_change(change.payloads)
     print_result(found.as_json(), "\n".join(flips_in_words(found)), json=json)
 
@@ -99,21 +106,30 @@ def _review(between: tuple[float, float] | None, costs: str | None) -> ReviewRul
         return None
     if between is not None and costs is not None:
         raise InputError("--review-between and --costs exclude each other")
-    try:
-        if between is not None:
-            return ReviewRule(between=between)
-        return ReviewRule(costs=ReviewCosts.model_validate(_costs(costs or "")))
-    except ValidationError as problem:
-        fault = problem.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in fault["loc"])
-        raise InputError(f"{where + ': ' if where else ''}{fault['msg']}") from None
+    if between is None:
+        return ReviewRule(costs=_costs(costs or ""))
+    low, high = between
+    if not 0 <= low < high <= 1:
+        raise InputError(f"expected two probabilities, the lower one first, got {low:g} and {high:g}", field="review")
+    return ReviewRule(between=between)
 
 
-def _costs(text: str) -> dict[str, str]:
+def _costs(text: str) -> ReviewCosts:
     pairs = [part.partition("=") for part in text.split(",") if part.strip()]
-    if not pairs or not all(found for _, found, _ in pairs):
-        raise InputError(f"expected costs such as false_decline=20,review=5, got '{text}'", field="costs")
-    return {name.strip(): value.strip() for name, _, value in pairs}
+    given = {name.strip(): value.strip() for name, _, value in pairs}
+    known = ReviewCosts.model_fields
+    unknown = [name for name in given if name not in known]
+    missing = [name for name, field in known.items() if field.is_required() and not given.get(name)]
+    if unknown or missing:
+        wrong = f"there is no '{unknown[0]}'" if unknown else f"'{missing[0]}' is missing"
+        raise InputError(f"expected {', '.join(f'{name}=NUMBER' for name in known)}; {wrong}", field="costs")
+    try:
+        return ReviewCosts.model_validate(given)
+    except ValidationError as problem:
+        name = str(problem.errors(include_url=False)[0]["loc"][0])
+        expected = {"per_day": "a whole number, 0 or more", "fraud_loss": "a number above 0"}
+        what = expected.get(name, "a number, 0 or more")
+        raise InputError(f"{name}: expected {what}, got '{given[name]}'", field="costs") from None
 
 
 def _in_words(snapshot: Snapshot) -> str:

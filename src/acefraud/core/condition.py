@@ -111,7 +111,8 @@ class Condition:
         object.__setattr__(self, "parts", ordered)
         if not ordered:
             raise ValueError("a condition has at least one test")
-        if len(ordered) > MAX_TESTS and len(self.leaves) > MOST_LEAVES:
+        has_many = len(ordered) > MAX_TESTS or any(isinstance(part, AnyOf) for part in ordered)
+        if has_many and len(self.leaves) > MOST_LEAVES:
             raise ValueError(f"a condition has at most {MOST_LEAVES} tests, got {len(self.leaves)}")
 
     @classmethod

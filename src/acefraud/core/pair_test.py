@@ -84,10 +84,6 @@ class PairTest:
         """The test that is true where this one is false, and unknown where this one is."""
         return PairTest(self.fact, OPPOSITE[self.op], self.other, self.times)
 
-    def implies(self, other: object) -> bool:
-        """Whether another test is true wherever this one is, as far as that is plain to see."""
-        return self == other
-
     def __str__(self) -> str:
         # After "is" a bare word would look like a category.
         other = written_name(self.other) if self.op in ORDERED or self.times != 1 else f"`{self.other}`"

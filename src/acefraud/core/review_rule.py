@@ -41,6 +41,11 @@ class ReviewRule(BaseModel, frozen=True, extra="forbid"):
             raise ValueError(f"expected two probabilities, the lower one first, got {self.between}")
         return self
 
+    @property
+    def is_limited(self) -> bool:
+        """Whether a day has only so many reviews."""
+        return self.costs is not None and self.costs.per_day is not None
+
     def verdict(self, probability: float, threshold: float, *, amount: float | None, reviews_today: int = 0) -> Verdict:
         """The verdict on a case. Where the rule says nothing, the threshold decides."""
         usual = Verdict.of(probability >= threshold)

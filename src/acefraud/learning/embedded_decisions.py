@@ -110,7 +110,7 @@ def _verdicts(
     reviews_today: int,
 ) -> tuple[list[Verdict], Sequence[KnownFacts]]:
     """The verdict on each, one after another, and the facts it rests on: a limit of reviews is counted down."""
-    limited = review is not None and review.costs is not None and review.costs.per_day is not None
+    limited = review is not None and review.is_limited
     verdicts, facts = [], []
     for probability, one, policy in zip(probabilities, known, policies, strict=True):
         if policy is not None and policy.policy is not None:

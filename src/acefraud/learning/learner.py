@@ -148,8 +148,7 @@ class Learner:
     def _reviews_today(self, snapshot: Snapshot) -> int:
         """How many cases the day has sent to people; not counted unless there is a limit."""
         rule = snapshot.reviews.get(self.options.node)
-        limited = rule is not None and rule.costs is not None and rule.costs.per_day is not None
-        return self._review_count.today(self.playbook.clock()) if limited else 0
+        return self._review_count.today(self.playbook.clock()) if rule is not None and rule.is_limited else 0
 
     def _in_context(self, transactions: Iterable[Transaction], snapshot: Snapshot) -> list[Transaction]:
         """The transactions with the facts of their time, and with those that only rules ask for."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, time
+from threading import Lock
 
 from acefraud.core.ledger import Ledger
 
@@ -14,12 +15,14 @@ class ReviewCount:
         self._ledger = ledger
         self._day: datetime | None = None
         self._count = self._seq = 0
+        self._lock = Lock()
 
     def today(self, now: datetime) -> int:
         """How many cases were sent to people since midnight, by any process."""
         midnight = datetime.combine(now.date(), time(), now.tzinfo)
-        if midnight != self._day:
-            self._day, self._count, self._seq = midnight, 0, 0
-        more, self._seq = self._ledger.reviews_since(midnight, self._seq)
-        self._count += more
-        return self._count
+        with self._lock:
+            if midnight != self._day:
+                self._day, self._count, self._seq = midnight, 0, 0
+            more, self._seq = self._ledger.reviews_since(midnight, self._seq)
+            self._count += more
+            return self._count

@@ -148,10 +148,22 @@ def plan_snooze(playbook: BulletPlaybook, bullet_id: str, snooze: Snooze, why: s
 
 
 def plan_threshold(
-    playbook: BulletPlaybook, node: str, threshold: float | None, review: ReviewRule | None
+    playbook: BulletPlaybook,
+    node: str,
+    threshold: float | None,
+    review: ReviewRule | None,
+    *,
+    no_review: bool = False,
 ) -> Change[None]:
-    """Set the threshold of a node and which cases go to a person."""
-    calibration = playbook.snapshot().calibration(node)
+    """Set the threshold of a node and which cases go to a person. What is not given stays as it is."""
+    snapshot = playbook.snapshot()
+    calibration = snapshot.calibration(node)
+    if threshold is None and review is None and not no_review:
+        raise InputError("expected a threshold, or which cases go to a person; nothing was changed")
+    if no_review and review is not None:
+        raise InputError("some cases are to go to a person, and none: choose one")
+    if review is None and not no_review:
+        review = snapshot.reviews.get(node)
     if threshold is not None and not 0 < threshold < 1:
         raise InputError(f"expected a fraud probability between 0 and 1, got {threshold}", field="threshold")
     if threshold is not None and calibration is None:

@@ -96,9 +96,8 @@ class BulletPlaybook:
         """The playbook as it would be after some events. Nothing is written."""
         with self._lock:
             branch = self._visible().branch()
-        for place, payload in enumerate(payloads, 1):
+        for payload in payloads:
             branch.apply(Event(branch.seq + 1, self.clock(), THE_ENGINE, payload))
-            assert branch.seq - self.seq == place
         return branch.snapshot()
 
     def snapshot_at(self, revision: int) -> Snapshot:
@@ -224,11 +223,15 @@ class BulletPlaybook:
         review: ReviewRule | None = None,
         node: str = DEFAULT_NODE,
         *,
+        no_review: bool = False,
         who: str = THE_ENGINE,
         why: str = "",
     ) -> None:
-        """Set from which fraud probability on transactions are declined, and which go to a person."""
-        self.change(lambda: plan_threshold(self, node, threshold, review), who=who, why=why)
+        """Set from which fraud probability on transactions are declined, and which go to a person.
+
+        What is not given stays as it is; `no_review` sends nothing to a person any more, except by policies.
+        """
+        self.change(lambda: plan_threshold(self, node, threshold, review, no_review=no_review), who=who, why=why)
 
     def create_list(
         self, name: str, *, about: str = "", feed: Feed | None = None, who: str = THE_ENGINE, why: str = ""

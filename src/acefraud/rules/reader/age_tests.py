@@ -86,10 +86,17 @@ class AgeTests:
             start = self._after_verb(at, said)
             if start is None:
                 continue
-            for place in range(start, skipped(self._tokens, start, ("only", "just", "for")) + 1):
+            for place in range(start, skipped(self._tokens, start, ("only", "just", "for", "with", "us")) + 1):
+                lasting = any(is_word(self._tokens, one, "for") for one in range(start, place))
                 for bound, end in bounds(self._tokens, place, fact):
-                    if self._is_duration(place, end) and (final := self._after_age(end)) > end:
+                    final = self._after_age(end)
+                    if self._is_duration(place, end) and (final > end or lasting):
                         yield bound(fact.name), final
+        for said in age.idle:
+            after = phrase(self._tokens, skipped(self._tokens, at), " ".join(said))
+            for bound, end in bounds(self._tokens, after, fact) if after is not None else ():
+                if self._is_duration(after or 0, end):
+                    yield bound(fact.name), end
 
     def _since(self, age: AgeWords, fact: Fact, at: int) -> Tests:
         """ "within a day of signing up" """

@@ -5,8 +5,10 @@ from __future__ import annotations
 from acefraud.core.condition import Condition
 from acefraud.rules.reader.age_tests import AgeTests
 from acefraud.rules.reader.amount_tests import AmountTests
+from acefraud.rules.reader.band_tests import BandTests
 from acefraud.rules.reader.category_tests import CategoryTests
 from acefraud.rules.reader.count_tests import CountTests
+from acefraud.rules.reader.event_tests import EventTests
 from acefraud.rules.reader.flag_tests import FlagTests
 from acefraud.rules.reader.history_figures import HistoryFigures
 from acefraud.rules.reader.history_tests import HistoryTests
@@ -39,6 +41,8 @@ class Atoms:
             numbers.tests,
             counts.tests,
             CategoryTests(tokens, vocabulary, nouns, values).tests,
+            EventTests(tokens, vocabulary, values).tests,
+            BandTests(tokens, vocabulary, nouns, values).tests,
             flags.tests,
             ValueTests(tokens, vocabulary, nouns, values).tests,
             AmountTests(tokens, vocabulary, numbers).tests,

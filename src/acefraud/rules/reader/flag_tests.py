@@ -9,6 +9,7 @@ from acefraud.core.condition import Condition
 from acefraud.rules.reader.bounds import Tests
 from acefraud.rules.reader.nouns import Nouns
 from acefraud.rules.reader.phrases import Tokens, after_any, after_be, is_one_of, is_word, matches, phrase, skipped
+from acefraud.rules.reader.tokens import Kind
 from acefraud.rules.reader.vocabulary import FlagPhrase, Vocabulary
 from acefraud.rules.reader.word_lists import phrases, words
 
@@ -16,6 +17,7 @@ _WITHOUT = phrases("without")
 _LINKS = words("flag_links")
 _AFTER_FLAG = words("heads") | {"detected", "involved", "found", "passed"}
 _TRUE_OR_FALSE = {"true": True, "false": False, "yes": True, "no": False, "set": True}
+_SWITCHED_ON = words("switched_on")
 _GAP = ("is", "not", "has", "be", "get")
 _IN_GAP = frozenset(_GAP) | {"just", "recently", "already"}
 _LONGEST = 6
@@ -39,6 +41,11 @@ class FlagTests:
             for place in after_be(tokens, after)[1:]:
                 if is_one_of(tokens, place, _TRUE_OR_FALSE):
                     yield Condition.of(Test(fact.name, Op.IS, _TRUE_OR_FALSE[tokens[place].text])), place + 1
+            if self._is_column(after - 1):
+                yield Condition.of(Test(fact.name, Op.IS, True)), after
+        if is_word(tokens, at, "not"):
+            for fact, after in self._nouns.facts(at + 1, "flag") if self._is_column(at + 1) else ():
+                yield Condition.of(Test(fact.name, Op.IS, False)), after
         start = max(after_any(tokens, at, _WITHOUT), default=at)
         holds = start == at
         for begin in {start, skipped(tokens, start, _LINKS)}:
@@ -46,6 +53,22 @@ class FlagTests:
                 final = end + is_one_of(tokens, end, _AFTER_FLAG)
                 for one in meanings:
                     yield Condition.of(Test(one.fact, Op.IS, one.holds == holds)), final
+                    if (switched := self._after_switch(end)) > final:
+                        yield Condition.of(Test(one.fact, Op.IS, one.holds == holds)), switched
+
+    def _after_switch(self, at: int) -> int:
+        """After "on" or "is active", if nothing follows that "on" could belong to."""
+        place = at + is_word(self._tokens, at, "is")
+        if not is_one_of(self._tokens, place, _SWITCHED_ON):
+            return at
+        after = place + 1
+        ends = after == len(self._tokens) or self._tokens[after].kind is Kind.SIGN
+        return after if ends or is_word(self._tokens, after, "and", "or", "but", "unless") else at
+
+    def _is_column(self, at: int) -> bool:
+        """Whether the name of a fact stands here as it is written in the data: card_new_store."""
+        token = self._tokens[at] if at < len(self._tokens) else None
+        return token is not None and (token.kind is Kind.FACT or "_" in token.shown)
 
     def _flag_phrases(self, at: int) -> Iterator[tuple[list[FlagPhrase], int]]:
         """The words of a flag, perhaps with "is" or "is not" before the last of them: "the customer is not present"."""

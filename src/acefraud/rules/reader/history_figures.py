@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 
+from acefraud.rules.reader.measures import HISTORY_NAME
 from acefraud.rules.reader.nouns import Nouns
 from acefraud.rules.reader.phrases import Tokens, Words, is_one_of, is_word, matches, phrase, skipped
 from acefraud.rules.reader.quantities import HOURS, figures
@@ -17,6 +18,10 @@ FIGURE_WORDS: dict[Words, str] = {
     for figure in ("sum", "mean", "max", "count", "known_frauds", "known_fraud_share")
     for said in phrases(f"{figure}_figure")
 }
+for _kind in words("transactions") - {"operation"}:
+    FIGURE_WORDS |= {(_most, _kind): "max" for _most in ("largest", "biggest", "highest", "maximum", "greatest")}
+    FIGURE_WORDS[_kind, "total"] = FIGURE_WORDS["total", "of", _kind] = "sum"
+    FIGURE_WORDS["average", _kind] = FIGURE_WORDS["mean", _kind] = "mean"
 """What each figure is called, by the part of a fact's name that stands for it."""
 BELONGS = words("belongs")
 _WINDOW_START, _LAST = words("window_start"), words("last")
@@ -54,6 +59,11 @@ class HistoryFigures:
         """The fact of a figure of an entity in a window, if it is kept."""
         name = self._names.get(f"{entity}_{figure}", {}).get(hours)
         return self._vocabulary.facts[name] if name else None
+
+    def of_name(self, name: str) -> tuple[str, str]:
+        """The entity and the figure of a fact of the past by its name; empty if it is another fact."""
+        match = HISTORY_NAME.fullmatch(name)
+        return (match["entity"], match["figure"] or "") if match is not None else ("", "")
 
     def any_window(self, entity: str, figure: str) -> Fact | None:
         """The fact of a figure of an entity in the first window in which it is kept."""

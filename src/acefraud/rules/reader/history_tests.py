@@ -34,6 +34,7 @@ _DIFFERENT = words("different")
 _TURNED_OUT = words("turned_out")
 _TIMES = {"once": 1.0, "twice": 2.0, "thrice": 3.0}
 _SUM = Fact("", "number", Measure.MONEY)
+_COUNT = Fact("", "number", Measure.COUNT)
 _SHARE = Fact("", "number", Measure.SHARE)
 
 
@@ -71,8 +72,15 @@ class HistoryTests:
                     yield first, end
                 join = Condition.any_of if is_word(tokens, end, "or") else Condition.all_of
                 if is_word(tokens, end, "or") or (is_word(tokens, end, "and") and not either):
-                    for second, final in self._predicates(names, how, end + 1):
+                    for second, final in (*self._predicates(names, how, end + 1), *self._as_before(first, end + 1)):
                         yield join([first, second]), final
+
+    def _as_before(self, first: Condition, at: int) -> Tests:
+        """ "(fewer than 100 transactions in 7 days or) fewer than 10 in 24 hours": the same figure of the entity"""
+        for fact in first.facts if len(first.facts) == 1 else ():
+            entity, figure = self._figures.of_name(fact)
+            for bound, then in bounds(self._tokens, at, _COUNT) if figure == "count" else ():
+                yield from self._each([entity], "all", figure, bound, then)
 
     def _predicates(self, names: Sequence[str], how: str, at: int) -> Tests:
         """What is said of the past of one or several entities."""

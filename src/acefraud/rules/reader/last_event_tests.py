@@ -18,6 +18,7 @@ _AGAIN = words("again")
 _QUIET = words("quiet")
 _MOVED = words("moved")
 _LAST_PLACE = phrases("last_place")
+_KM = ("km", "kilometre", "kilometer")
 _DURATION = Fact("", "number", Measure.HOURS)
 
 
@@ -77,7 +78,7 @@ class LastEventTests:
         """ "merchant quiet for more than 60 days" """
         tokens = self._tokens
         for entity, after in self._nouns.entity(at):
-            place = skipped(tokens, after, ("is", "has", "be"))
+            place = skipped(tokens, after, ("who", "that", "which", "is", "has", "be"))
             if is_one_of(tokens, place, _QUIET):
                 for bound, end in bounds(tokens, place + 1 + is_word(tokens, place + 1, "for"), _DURATION):
                     yield from self._since_last(entity, bound, end)
@@ -89,6 +90,10 @@ class LastEventTests:
                 yield from self._since_last(self._only_mentioned(at), bound, end)
             for entity, then in self._nouns.owner(skipped(self._tokens, start)):
                 if (end := self._last_transaction(then)) is not None:
+                    yield from self._since_last(entity, bound, end)
+            last = self._last_transaction(start)  # "since the last transaction of the card"
+            if last is not None and is_word(self._tokens, last, "of", "on", "by", "with", "from"):
+                for entity, end in self._nouns.entity(last + 1):
                     yield from self._since_last(entity, bound, end)
 
     def _time_since(self, at: int) -> Tests:
@@ -138,15 +143,13 @@ class LastEventTests:
         """ "(the card) travelled at over 900 km/h", "(the card) is more than 500 km from its last place" """
         tokens = self._tokens
         place = skipped(tokens, at, _MOVED)
-        if place == at:
-            return
         if (speed := self._from_last(entity, "kmh")) is not None:
             for bound, end in bounds(tokens, place, speed):
                 if any(token.text in ("km/h", "kph", "kmh") for token in tokens[place:end]):
                     yield bound(speed.name), self._after_last(end)
         if (distance := self._from_last(entity, "km")) is not None:
             for bound, end in bounds(tokens, place, distance):
-                if tokens[end - 1].text in ("km", "kilometre", "kilometer"):
+                if tokens[end - 1].text in _KM:
                     final = self._after_last(end + is_word(tokens, end, "away", "off"))
                     if final > end:
                         yield bound(distance.name), final
@@ -159,6 +162,15 @@ class LastEventTests:
             for entity, after in self._owners_of(start) if start is not None else ():
                 if (fact := self._from_last(entity, unit)) is not None:
                     yield from self._bounded(fact, self._after_place(after))
+        anywhere = Fact("", "number", Measure.KM)
+        for bound, end in bounds(tokens, at, anywhere):  # "more than 500 km from the card's last place"
+            if tokens[end - 1].text not in _KM:
+                continue
+            away = end + is_word(tokens, end, "away", "off")
+            for entity, after in self._owners_of(away + 1) if is_word(tokens, away, "from") else ():
+                final = self._last_transaction(after) or next(after_any(tokens, after, _LAST_PLACE), None)
+                if (fact := self._from_last(entity, "km")) is not None and final is not None:
+                    yield bound(fact.name), final
 
     def _owners_of(self, at: int) -> Iterator[tuple[str, int]]:
         return self._nouns.owner(skipped(self._tokens, at, BELONGS | DETERMINERS))

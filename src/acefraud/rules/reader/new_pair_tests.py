@@ -13,6 +13,7 @@ from acefraud.rules.reader.word_lists import words
 _SEEN = words("seen")
 _PAIR_LINKS = words("pair_links")
 _WITH_NEW = words("with_new")
+_COMES = words("comes_back")
 
 
 class NewPairTests:
@@ -31,6 +32,7 @@ class NewPairTests:
             yield from self._never_seen(entity, after)
             yield from self._with_new(entity, after)
         yield from self._new_first(at)
+        yield from self._comes_with_new(at)
 
     def _is_new_to(self, one: str, at: int) -> Tests:
         """ "(a card) that is not new to the merchant" """
@@ -62,9 +64,27 @@ class NewPairTests:
     def _with_new(self, one: str, at: int) -> Tests:
         """ "(a card) with a new device" """
         place = skipped(self._tokens, skipped(self._tokens, at, _WITH_NEW))
-        if place > at and is_word(self._tokens, place, "new"):
-            for other, end in self._nouns.entity(place + 1):
-                yield from self._is_new(one, other, True, end)
+        if place > at:
+            yield from self._new_ones(one, place)
+
+    def _new_ones(self, one: str, at: int) -> Tests:
+        """ "a new card and a new device", of an entity"""
+        place = skipped(self._tokens, at)
+        for other, end in self._nouns.entity(place + 1) if is_word(self._tokens, place, "new") else ():
+            for first, after in self._is_new(one, other, True, end):
+                yield first, after
+                if is_word(self._tokens, after, "and"):
+                    for more, final in self._new_ones(one, after + 1):
+                        yield Condition.all_of([first, more]), final
+
+    def _comes_with_new(self, at: int) -> Tests:
+        """ "comes back with a new device", of the only entity that was spoken of"""
+        place = skipped(self._tokens, at, _COMES)
+        if place == at or not is_word(self._tokens, place, "with", "on", "using", "from", "at"):
+            return
+        named = {name for before in range(at) for name, _ in self._nouns.entity(before)}
+        if len(named) == 1:
+            yield from self._new_ones(named.pop(), place + 1)
 
     def _new_first(self, at: int) -> Tests:
         """ "a new device for the card" """

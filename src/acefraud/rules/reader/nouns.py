@@ -13,6 +13,7 @@ Entities = tuple[Sequence[str], str]
 """Names of entities, and whether "all", "any" or "none" of them are meant."""
 
 _OWNERS = words("owners")
+_OF = ("on", "of", "by", "with", "for", "from", "at")
 _SEVERAL = (
     ("both", "and", "all"),
     ("either", "or", "any"),
@@ -42,8 +43,15 @@ class Nouns:
     def entity(self, at: int) -> list[tuple[str, int]]:
         """An entity: "the card", "this user", "one device"."""
         if at not in self._entities_at:
-            self._entities_at[at] = list(matches(self._tokens, at, self._vocabulary.entities))
+            self._entities_at[at] = [*matches(self._tokens, at, self._vocabulary.entities), *self._pronoun(at)]
         return self._entities_at[at]
+
+    def _pronoun(self, at: int) -> Iterator[tuple[str, int]]:
+        """ "(at least one known fraud on) it": the only entity that was spoken of before"""
+        if at and is_word(self._tokens, at, "it", "them") and is_one_of(self._tokens, at - 1, _OF):
+            named = {name for place in range(at) for name, _ in self.entity(place)}
+            if len(named) == 1:
+                yield named.pop(), at + 1
 
     def owner(self, at: int) -> Iterator[tuple[str, int]]:
         """An entity, perhaps with "'s" after it: "the card's"."""

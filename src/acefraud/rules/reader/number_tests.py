@@ -32,6 +32,10 @@ class NumberTests:
                 for first, end in self.said_of(fact, place, bare=True):
                     yield first, end
                     yield from self.further(fact, first, end)
+        for fact, after in self._history.facts(at):  # "the card's 7 day average is above the store's 7 day average"
+            for place in after_be(self._tokens, after):
+                for op, then in comparators(self._tokens, place):
+                    yield from self._pairs(fact, op, then)
 
     def further(self, fact: Fact, first: Condition, at: int) -> Tests:
         """Another bound of the same number after "and", "or" or "but"."""

@@ -14,26 +14,24 @@ from acefraud.rules.reader.atoms import Atoms
 from acefraud.rules.reader.connectives import EXCEPTIONS, FILLERS, LINKS, STOPS, Sentence
 from acefraud.rules.reader.phrases import Tokens, after_any, is_word, skipped
 from acefraud.rules.reader.quantities import NUMBER_WORDS
+from acefraud.rules.reader.rewordings import reworded
+from acefraud.rules.reader.spelling import respelt
 from acefraud.rules.reader.suggestions import nearest_facts
 from acefraud.rules.reader.tokens import Kind, Token, tokens_of
 from acefraud.rules.reader.verdict_words import conclusions, outside
 from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.word_lists import grammar_words
 
-_ENUMERATED = re.compile(r"(?<!\w)\(?[a-h1-9]\)\s")
+_ENUMERATED = re.compile(
+    r"(?:^|(?<=[,;:.\n] )|(?<=\n)|(?<=\band )|(?<=\bor )|(?<=\bif )|(?<=\bwhen )|(?<=\beither ))\(?[a-h1-9]\)\s"
+)
 """The letter or number of an item: "(a) ..., or (b) ..."."""
-_NOISE = re.compile(
-    r"^\s*(?:(?:ticket|rule|note|case)\s*#?\d*\s*[:.]|(?:hey|hi|hello|fyi|team|ok(?:ay)? so)\b[ ,:!]*)+", re.IGNORECASE
-)
-"""What people write before a rule."""
+_GLOSS = re.compile(r"\s*\(`?(\w+_\w+)`?\)")
 _WITHOUT_EXCEPTION = re.compile(
-    r",?\s*\b(?:without (?:any )?exceptions?|no exceptions|in every case|in all cases)\b,?", re.IGNORECASE
-)
-_ASIDES = re.compile(
-    r",?\s*\b(?:in my (?:book|view)|if you ask me|nine times out of ten|i think|i would say|thanks|thank you)\b",
+    r",?\s*\b(?:without (?:any )?exceptions?|no exceptions|in (?:every|any) case|in all cases"
+    r"|under (?:all|any) circumstances)\b,?",
     re.IGNORECASE,
 )
-"""What people add to a rule without changing it."""
 GRAMMAR_WORDS = grammar_words() | NUMBER_WORDS
 """Words that the reader knows whatever the facts are. They are never reported as not understood."""
 _LONGEST = 300
@@ -62,9 +60,9 @@ class RuleReading:
             return ""
         if self.readings:
             ways = "; or ".join(f"'{one}'" for one in self.readings[:3])
-            return f"it can be read in several ways: {ways}. Parentheses or commas make clear what belongs together"
+            return f"it can be read in several ways: {ways}. Parentheses or commas make clear what belongs together."
         words = ", ".join(f"'{word}'" for word in self.not_understood)
-        meant = f"; did you mean {' or '.join(self.did_you_mean)}?" if self.did_you_mean else ""
+        meant = f"; did you mean {' or '.join(self.did_you_mean)}?" if self.did_you_mean else "."
         return f"not understood: {words}{meant}"
 
 
@@ -77,8 +75,9 @@ def read_rule(text: str, vocabulary: Vocabulary) -> RuleReading:
     >>> read_rule("Decline purple orders above $500", Vocabulary.general()).not_understood
     ('purple',)
     """
-    text, always = _without_noise(text)
-    tokens = tokens_of(text)
+    text, always = _without_noise(text, vocabulary)
+    text, glosses = _without_glosses(text, vocabulary)
+    tokens = respelt(tokens_of(text), vocabulary)
     if len(tokens) > _LONGEST:
         return RuleReading(not_understood=(f"{text[:40]}...",))
     found: dict[Condition, RuleReading] = {}
@@ -89,11 +88,12 @@ def read_rule(text: str, vocabulary: Vocabulary) -> RuleReading:
             conclusion = replace(conclusion, always=conclusion.argues or Verdict.REVIEW)  # noqa: PLW2901
         said = replace(said, argues=said.argues or conclusion.argues, always=said.always or conclusion.always)
         for condition in () if hopeless else _joined(text, *outside(tokens, conclusion), vocabulary):
-            found.setdefault(condition, RuleReading(condition, conclusion.argues, conclusion.always))
+            if glosses <= condition.facts:
+                found.setdefault(condition, RuleReading(condition, conclusion.argues, conclusion.always))
     furthest = 0
     if not found and not hopeless:
         readings, furthest = _readings(text, tokens, vocabulary)
-        found = {condition: RuleReading(condition) for condition in readings}
+        found = {condition: RuleReading(condition) for condition in readings if glosses <= condition.facts}
     if len(found) == 1:
         return next(iter(found.values()))
     if found:
@@ -102,11 +102,17 @@ def read_rule(text: str, vocabulary: Vocabulary) -> RuleReading:
     return replace(said, not_understood=odd, did_you_mean=nearest_facts(odd, vocabulary))
 
 
-def _without_noise(text: str) -> tuple[str, bool]:
+def _without_noise(text: str, vocabulary: Vocabulary) -> tuple[str, bool]:
     """The text without greetings, numbers of items and "without exception", and whether that was there."""
-    plain = _ASIDES.sub("", _ENUMERATED.sub("", _NOISE.sub("", text)))
+    plain = reworded(_ENUMERATED.sub("", text), frozenset(vocabulary.entities))
     strict = _WITHOUT_EXCEPTION.sub(" ", plain)
     return strict, strict != plain
+
+
+def _without_glosses(text: str, vocabulary: Vocabulary) -> tuple[str, set[str]]:
+    """The text without names of facts in parentheses, as in "earlier declines (declined_before)", and these names."""
+    names = {match[1] for match in _GLOSS.finditer(text) if match[1] in vocabulary.facts}
+    return _GLOSS.sub(lambda match: " " if match[1] in names else match[0], text), names
 
 
 def _joined(text: str, left: Tokens, right: Tokens, vocabulary: Vocabulary) -> list[Condition]:

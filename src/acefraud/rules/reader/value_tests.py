@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 from acefraud.rules.reader.bounds import Tests
+from acefraud.rules.reader.countries import codes_for
 from acefraud.rules.reader.nouns import Nouns
 from acefraud.rules.reader.phrases import Tokens, Words, after_any, is_one_of, is_word, matches, skipped
 from acefraud.rules.reader.values import Values, among
@@ -39,17 +41,30 @@ class ValueTests:
         """Every test of a value that stands here without its category."""
         tokens = self._tokens
         yield from self._within_name(at)
-        negated = is_word(tokens, at, "not", "non")
-        start = skipped(tokens, skipped(tokens, at + 1, _COMING_FROM) if negated else at)
-        for meanings, end in matches(tokens, start, self._vocabulary.values, exact=True):
+        outside = is_word(tokens, at, "outside")
+        negated = is_word(tokens, at, "not", "non") or outside
+        first = skipped(tokens, at + 1, _COMING_FROM) if negated else at
+        for start, meanings, end in self._valued(first, skipped(tokens, first)):
             alone = len({other.fact for other in meanings}) == 1
             for meaning in meanings:
                 fact = self._vocabulary.facts[meaning.fact]
+                if outside and not codes_for(fact.values):
+                    continue
                 after = self._beside(fact, end)
                 if after is None and alone and self._is_clear(meaning, start, end):
                     after = end
                 if after is not None:
                     yield from self._alternatives(fact, meaning.value, after, negated)
+                for then in after_any(tokens, end, ("not at", "is not at", "not with", "is not with")):
+                    for other, final in self._nouns.facts(then, "category"):  # "the policy holder is not at fault"
+                        if other.name == fact.name and not negated:
+                            yield among(fact.name, [meaning.value], negated=True), final
+
+    def _valued(self, first: int, second: int) -> Iterator[tuple[int, list[ValuePhrase], int]]:
+        """The values that stand at either place: "all" may be an article or a part of "All Perils"."""
+        for start in dict.fromkeys((first, second)):
+            for meanings, end in matches(self._tokens, start, self._vocabulary.values, exact=True):
+                yield start, meanings, end
 
     def _is_clear(self, meaning: ValuePhrase, start: int, end: int) -> bool:
         """Whether these words can only be a value, even if nothing else points to its category."""

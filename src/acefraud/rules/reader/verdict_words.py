@@ -40,6 +40,8 @@ def conclusions(tokens: Tokens) -> Iterator[Conclusion]:
         first = last = cores.pop(0)
         while cores and all(_between(tokens, place) for place in range(last + 1, cores[0])):
             last = cores.pop(0)
+        if first < last:
+            cores.insert(0, last)  # "... turned out to be fraud, block"
         start, end = first, last + 1
         while start > 0 and _before(tokens, start - 1):
             start -= 1
@@ -63,20 +65,33 @@ def _between(tokens: Tokens, at: int) -> bool:
     """Whether a token may stand between two words of one conclusion: "flag it for review", "fine, accept"."""
     token = tokens[at]
     if token.kind is Kind.SIGN:
-        return token.text in ",."
+        return token.text in ",.:;"
     return token.kind is Kind.WORD and (token.text in _BEFORE or token.text in _INSIDE or token.text in _AFTER)
 
 
 def _conclusion(start: int, end: int, words: list[str]) -> Conclusion:
-    declines, approves = any(word in _DECLINE for word in words), any(word in _APPROVE for word in words)
-    denied = sum(word in ("not", "never") for word in words) % 2 == 1
-    argues = None
-    if declines != approves:
-        argues = Verdict.of(declines != denied)
+    clauses: list[list[str]] = [[]]
+    for word in words:
+        if word in _SIGNS:
+            clauses.append([])
+        else:
+            clauses[-1].append(word)
+    verdicts = {verdict for clause in clauses if (verdict := _verdict(clause)) is not None}
+    argues = verdicts.pop() if len(verdicts) == 1 else None
     ordered = "always" in words or "never" in words
-    reviews = not declines and not approves
+    reviews = not any(word in _DECLINE or word in _APPROVE for word in words)
+    denied = "not" in words or "never" in words
     always = (Verdict.REVIEW if reviews else argues) if ordered else None
     return Conclusion(start, end, argues, None if reviews and denied else always)
+
+
+def _verdict(words: list[str]) -> Verdict | None:
+    """What one clause asks for: "must not be approved" is a decline."""
+    declines, approves = any(word in _DECLINE for word in words), any(word in _APPROVE for word in words)
+    if declines == approves:
+        return None
+    denied = sum(word in ("not", "never") for word in words) % 2 == 1
+    return Verdict.of(declines != denied)
 
 
 def outside(tokens: Tokens, found: Conclusion) -> tuple[Tokens, Tokens]:

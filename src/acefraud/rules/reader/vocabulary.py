@@ -25,6 +25,7 @@ from acefraud.rules.reader.word_lists import words
 
 T = TypeVar("T")
 _LEAST_MONTHS = 6
+_LEAST_STEM = 3
 MOST_VALUES = 3_000
 """Values of one fact that can be said without quotes."""
 _ABBREVIATIONS = {
@@ -35,6 +36,12 @@ _ABBREVIATIONS = {
     "amt": "amount",
     "cat": "category",
 }
+_FOREIGN = read_package_toml("acefraud.rules.reader", "column_words.toml", dict[str, str])
+"""Words in the names of columns, in other languages."""
+_BETWEEN_TWO = 3
+"""Words of a name such as "days policy claim": the days between two events."""
+_EVENTS = (("Claimed", ("claim", "claimed"), ("accident", "incident", "loss")),)
+"""The ending of the name of a fact about an event, what that event is called, and what the one before it is called."""
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_]+")
 _TOO_VAGUE = words("too_vague")
 _GENERIC = words("generic")
@@ -80,6 +87,7 @@ class AgeWords:
     age_of: tuple[Words, ...] = ()
     since: tuple[Words, ...] = ()
     did: tuple[Words, ...] = ()
+    idle: tuple[Words, ...] = ()
 
 
 class _Concept(BaseModel, extra="forbid"):
@@ -90,6 +98,7 @@ class _Concept(BaseModel, extra="forbid"):
     age_of: tuple[str, ...] = ()
     since: tuple[str, ...] = ()
     did: tuple[str, ...] = ()
+    idle: tuple[str, ...] = ()
 
 
 _CONCEPTS = read_package_toml("acefraud.rules.reader", "concepts.toml", dict[str, _Concept])
@@ -106,6 +115,8 @@ class Vocabulary:
     ages: list[AgeWords] = field(default_factory=list)
     entities: dict[Words, str] = field(default_factory=dict)
     lists: frozenset[str] = frozenset()
+    events: dict[str, Words] = field(default_factory=dict)
+    """Which event a fact tells the day or the month of, in words, where there are two."""
     is_open: bool = False
     """Whether a name in backticks or with an underscore may be a fact that is not listed."""
 
@@ -133,7 +144,7 @@ class Vocabulary:
     def word_list(self) -> frozenset[str]:
         """Every word that means something here."""
         phrases = [*self.nouns, *self.flags, *self.values, *self.entities]
-        phrases += [words for age in self.ages for words in (*age.age_of, *age.since, *age.did)]
+        phrases += [words for age in self.ages for words in (*age.age_of, *age.since, *age.did, *age.idle)]
         phrases += [split_name(name) for name in self.lists]
         return frozenset(word for words in phrases for word in words)
 
@@ -152,7 +163,10 @@ class Vocabulary:
                     self._add_entity(other)
 
     def _add_entity(self, name: str) -> None:
-        self.entities[tuple(name.lower().split("_"))] = name
+        words = tuple(name.lower().split("_"))
+        self.entities[words] = name
+        for said in _translations(words):
+            self.entities.setdefault(said, name)
 
     def _add_meanings(self) -> None:
         for fact in self.facts.values():
@@ -163,10 +177,25 @@ class Vocabulary:
             for value in fact.values[:MOST_VALUES]:
                 for said in _ways_to_say(value, fact):
                     _append(self.values, said, ValuePhrase(fact.name, value))
+        self._add_events()
         own = set(self.nouns)
         for concept in _CONCEPTS.values():
             self._add_concept(concept, own)
         self._add_likely_entities()
+
+    def _add_events(self) -> None:
+        """Tell facts such as `Month` and `MonthClaimed` apart by the event that each is about."""
+        spoken_of = {word for fact in self.facts.values() for word in fact.words}
+        for name in list(self.facts):
+            for ending, event, others in _EVENTS:
+                longer = self.facts.get(f"{name}{ending}") or self.facts.get(f"{name}_{ending.lower()}")
+                if longer is None:
+                    continue
+                for one, said in ((name, tuple(word for word in others if word in spoken_of)), (longer.name, event)):
+                    self.events[one] = said
+                    for word in said:
+                        self._add_noun((*self.facts[name].words, "of", word), one)
+                        self._add_noun((word, *self.facts[name].words), one)
 
     def _add_noun(self, words: Words, fact: str) -> None:
         _append(self.nouns, without_determiners(words), fact)
@@ -179,11 +208,11 @@ class Vocabulary:
                     for noun in map(_said, concept.nouns):
                         if without_determiners(noun) not in own:
                             self._add_noun(noun, fact)
-                    age_of, since, did = (
+                    age_of, since, did, idle = (
                         tuple(without_determiners(_said(one)) for one in some)
-                        for some in (concept.age_of, concept.since, concept.did)
+                        for some in (concept.age_of, concept.since, concept.did, concept.idle)
                     )
-                    self.ages.append(AgeWords(fact, age_of, since, did))
+                    self.ages.append(AgeWords(fact, age_of, since, did, idle))
                     return
 
     def _add_flag(self, fact: Fact) -> None:
@@ -196,6 +225,8 @@ class Vocabulary:
         else:
             words = split_name(fact.name)
             _append(self.flags, words, FlagPhrase(fact.name, True))
+            for translated in _translations(words[1:] if words[0] == "flag" else words):
+                _append(self.flags, translated, FlagPhrase(fact.name, True))
             if words[-1] in _DROPPED_AFTER_FLAG and (len(words) > 2 or words[0] not in _GENERIC):
                 _append(self.flags, words[:-1], FlagPhrase(fact.name, True))
             if words[-1] == "present" and len(words) > 1:
@@ -248,9 +279,31 @@ def _names_of(fact: Fact) -> Iterator[Words]:
         if words[:3] == ("past", "number", "of"):
             yield ("past", *words[3:])
             yield ("number", "of", "past", *words[3:])
+            yield ("number", "of", *words[3:])
+            yield from (("earlier", *words[3:]), ("previous", *words[3:]), ("prior", *words[3:]))
+        if words[0] == "day" and len(words) == _BETWEEN_TWO:
+            yield ("day", "between", words[1], "and", words[2])
+            yield ("number", "of", "day", "between", words[1], "and", words[2])
+        if fact.measure is Measure.TIMES:
+            yield (*words, "ratio")
+            yield ("ratio", "of", *words)
+        yield from _translations(words)
+        if fact.kind == "category" and "change" in words:
+            before = words[: words.index("change")]
+            yield from ((*before, *more, "changed") for more in ((), ("is",), ("has",), ("has", "be")))
     known = words_for(fact.name)
     if known is not None:
         yield _said(known.noun)
+
+
+def _translations(words: Words) -> Iterator[Words]:
+    """The words of a name in another language, in English: "tipe kartu" is a card type, or the type of the card."""
+    translated = tuple(_FOREIGN.get(word, word) for word in words)
+    if translated != words:
+        yield translated
+        yield translated[::-1]
+        if len(translated) > 1:
+            yield (translated[0], "of", *translated[1:])
 
 
 def _ways_to_say(value: str, fact: Fact) -> Iterator[Words]:
@@ -260,10 +313,16 @@ def _ways_to_say(value: str, fact: Fact) -> Iterator[Words]:
         more = {"f": ("female", "woman"), "m": ("male", "man")}[words[0]]
         if {one.lower() for one in fact.values} <= {"f", "m", "u", "x"}:
             yield from ((one,) for one in more)
+    if len(words) == 1 and words[0].isalpha() and len(words[0]) > _LEAST_STEM:
+        yield (f"{words[0]}ed",)  # "widowed"
     if words in (("female",), ("male",)):
         yield ("woman",) if words[0] == "female" else ("man",)
     if _are_months(fact.values) and (full := _MONTHS.get(value.lower()[:3])) is not None:
         yield (full,)
+    if words[:1] == ("no",) and words[1:] == ("change",) and "change" in fact.words:
+        before = fact.words[: fact.words.index("change")]
+        yield ("no", *before, "change")
+        yield from ((*before, *more, "changed") for more in (("has", "not"), ("is", "not"), ("has", "not", "be")))
     if codes_for(fact.values):
         for name in COUNTRY_NAMES.get(value.upper(), ()):
             yield _said(name)
