@@ -66,6 +66,7 @@ def test_always_makes_a_policy_that_decides_and_can_be_snoozed(trained: Any) -> 
     assert explained["read"][added["id"]] == "amount above 5,000 (9,000)"
     assert "read: amount above 5,000 (9,000)" in trained.on_book("explain", "t1").out
     trained.on_book("playbook", "snooze", added["id"], "card=c7", "--until", "2999-01-01", "--why", "known")
+    assert f"the policy {added['id']} is snoozed" in trained.on_book("decide", payment.replace("t1", "t3")).out
     snoozed = trained.on_book("decide", payment.replace("t1", "t2"), "--json").json
     assert all(reason["kind"] != "policy" for reason in snoozed["reasons"])
     shown = trained.on_book("playbook", "show", added["id"]).out
@@ -97,6 +98,26 @@ def test_a_policy_by_option_with_priority_and_final(trained: Any) -> None:
 )
 def test_options_that_make_no_sense_are_refused(trained: Any, options: list[str], says: str) -> None:
     assert says in trained.on_book("playbook", "add", "amount > 7000", *options, code=2).err
+
+
+def test_dates_that_are_past_and_keys_that_nothing_has_are_pointed_out(trained: Any) -> None:
+    policy = trained.on_book("playbook", "add", "amount > 7000", "--always", "decline", "--json").json["id"]
+    past = trained.on_book("playbook", "snooze", policy, "card=c7", "--until", "2020-01-01", code=2)
+    assert "still to come, got 2020-01-01" in past.err
+    unseen = trained.on_book("playbook", "snooze", policy, "cardd=c7", "--until", "2999-01-01")
+    assert "no case so far has a 'cardd'" in unseen.out
+    fed = trained.on_book("lists", "create", "burnt", "--frauds-of", "cardd", "--days", "9")
+    assert "no case so far has a 'cardd'" in fed.out
+    assert "still to come" in trained.on_book("lists", "add", "burnt", "c1", "--until", "2020-01-01", code=2).err
+
+
+def test_the_history_of_a_rule_shows_its_words(trained: Any) -> None:
+    added = trained.on_book("playbook", "add", "amount over 7,000: decline", "--json").json["id"]
+    trained.on_book("playbook", "edit", added, "amount over 8,000: decline", "--why", "too low")
+    told = trained.on_book("playbook", "history", added).out
+    assert "added: amount over 7,000: decline" in told
+    assert "edited: amount over 8,000: decline" in told
+    assert "read as: amount above 8,000" in trained.on_book("playbook", "list").out
 
 
 def test_a_rule_that_never_fires_says_why(trained: Any) -> None:
@@ -165,16 +186,22 @@ def test_the_threshold_is_shown_previewed_and_set(trained: Any) -> None:
     assert costs["review"]["costs"] == {"fraud_loss": 1.0, "false_decline": 20.0, "review": 5.0, "per_day": 9}
     assert costs["threshold"] == 0.4
     assert "at most 9 a day" in trained.on_book("threshold", "show").out
+    assert trained.on_book("threshold", "set", "--threshold", "0.3", "--json").json["review"] == costs["review"]
+    assert trained.on_book("threshold", "set", "--no-review", "--json").json == {"threshold": 0.3, "review": None}
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--costs", "cheap"], "expected costs such as"),
-        (["--costs", "review=-1,false_decline=2"], "greater than or equal to 0"),
+        (["--costs", "cheap"], "there is no 'cheap'"),
+        (["--costs", "review=-1,false_decline=2"], "expected a number, 0 or more, got '-1'"),
         (["--costs", "review=1,false_decline=2", "--review-between", "0.2", "0.6"], "exclude each other"),
         (["--review-between", "0.9", "0.6"], "the lower one first"),
         (["--threshold", "7"], "between 0 and 1"),
+        ([], "nothing was changed"),
+        (["--no-review", "--review-between", "0.2", "0.6"], "choose one"),
+        (["--costs", "review=1"], "'false_decline' is missing"),
+        (["--costs", "review=1,false_decline=2,per_day=1.5"], "a whole number"),
     ],
 )
 def test_a_threshold_that_makes_no_sense_is_refused(trained: Any, options: list[str], says: str) -> None:

@@ -120,7 +120,7 @@ def _consistent(row: dict[str, FactValue], catalog: FactCatalog) -> dict[str, Fa
     """A row whose facts agree: an unknown entity has no past, and two that met have met each other."""
     hour = row.get("hour")
     if "night" in catalog and isinstance(hour, float):
-        row["night"] = hour >= 22 or hour < 6
+        row["night"] = hour >= 23 or hour < 6
     for name in list(row):
         if (match := re.fullmatch(r"(\w+)_new_(\w+)", name)) is not None:
             other = f"{match[2]}_new_{match[1]}"

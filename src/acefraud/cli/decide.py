@@ -16,6 +16,7 @@ from acefraud.cli.console import line, note, note_bad_rows, print_json, progress
 from acefraud.cli.options import JsonOption, MappingOption, PlaybookOption, StrictOption, with_model_options
 from acefraud.cli.stream import BatchOption, Stream, StreamOptions, as_line, one_line
 from acefraud.cli.workspace import existing_playbook, learner_with, playbook_path, roles_for, trained_mapping
+from acefraud.core.context_facts import snoozed_in
 from acefraud.core.decision import Decision, ProbabilityFrom
 from acefraud.core.transaction import MAX_TEXT, Transaction, Verdict
 from acefraud.errors import BudgetExceeded, InputError, ModelError
@@ -218,6 +219,8 @@ def _print(decision: Decision) -> None:
     more = len(decision.reasons) - REASONS_SHOWN
     if more > 0:
         line(f"  ... and {more} more: acefraud explain {decision.id}", "dim")
+    for policy in snoozed_in(decision.facts):
+        line(f"  the policy {policy} is snoozed for this transaction", "yellow")
     if not decision.facts:
         line("  nothing could be read from this: the verdict is the one for an unknown case", "yellow")
     if decision.selection_fallback:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.table import Table
+from rich.box import SIMPLE
+from rich.table import Column, Table
 
 from acefraud.cli.console import line, out, print_json
 from acefraud.cli.options import JsonOption, PlaybookOption
@@ -31,7 +32,9 @@ def facts(playbook: PlaybookOption = None, json: JsonOption = False) -> None:
     if not catalog:
         line("The playbook remembers no cases yet: train it, or tell it outcomes with `acefraud learn`")
         return
-    table = Table("fact", "in English", "type", "values", "known")
+    table = Table(
+        Column("fact", overflow="fold"), Column("in English", overflow="fold"), "type", "values", "known", box=SIMPLE
+    )
     for one in catalog.values():
         table.add_row(one.name, _noun(one), one.kind, _values(one), f"{100 * one.coverage:.0f}%")
     out.print(table)

@@ -77,6 +77,8 @@ def list_bullets(
             used += f"; since added {bullet.record.frauds} of {bullet.record.support} were fraud"
         line(f"{bullet.id}  {bullet.status:<9}  {_effect(bullet)}  {used}", "bold")
         line(f"    {bullet.shown}")
+        if bullet.condition is not None and bullet.source is Source.MANUAL:
+            line(f"    read as: {say(bullet.condition)}", "dim")
         if bullet.contradicts:
             line(f"    contradicts {', '.join(bullet.contradicts)}", "yellow")
         for remark in remarks.get(bullet.id, ()):
@@ -213,10 +215,10 @@ def history(bullet_id: BulletArgument, playbook: PlaybookOption = None, json: Js
         return
     for event in events:
         match event.payload:
-            case BulletAdded():
-                what = "added"
-            case BulletEdited():
-                what = "edited"
+            case BulletAdded(bullet=bullet):
+                what = f"added: {bullet.content}"
+            case BulletEdited(content=content):
+                what = f"edited: {content}"
             case PolicySnoozed(snooze=snoozed):
                 what = f"snoozed for {snoozed.key} {snoozed.value} until {snoozed.until:%Y-%m-%d}"
             case StatusChanged(status=status):

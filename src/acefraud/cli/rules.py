@@ -317,12 +317,11 @@ def snooze(
         raise InputError(f"expected KEY=VALUE such as card=4111, got '{who_or_what}'")
     made = Snooze(key=key.strip(), value=value.strip(), until=later(until))
     with existing_playbook(playbook) as book:
-        if problem := unseen_key(book, made.key):
-            raise InputError(problem, field="key")
+        remark = unseen_key(book, made.key)
         book.snooze(bullet_id, made, who=author(who), why=why)
         bullet = bullet_in(book, bullet_id)
-    text = f"{bullet_id} does not apply to {made.key} {made.value} until {made.until:%Y-%m-%d %H:%M} UTC"
-    print_result(bullet.model_dump(mode="json"), text, json=json)
+    text = f"{bullet_id} does not apply to {made.key} {made.value} until {made.until:%Y-%m-%d %H:%M} UTC\n{remark}"
+    print_result({**bullet.model_dump(mode="json"), "remarks": [remark] if remark else []}, text.strip(), json=json)
 
 
 def _understood(rule: str, book: BulletPlaybook, *, as_note: bool) -> Reading:

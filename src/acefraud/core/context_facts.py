@@ -7,6 +7,8 @@ learner never proposes rules about them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 REVIEWS_TODAY = "reviews today"
 """How many reviews a day had before a decision, if they are limited."""
 _IN_LIST = " in list "
@@ -35,6 +37,15 @@ def snooze_fact(bullet_id: str) -> str:
     (True, False)
     """
     return f"{_SNOOZED}{bullet_id}"
+
+
+def snoozed_in(names: Iterable[str]) -> list[str]:
+    """The policies that some facts say are snoozed.
+
+    >>> snoozed_in(["amount", snooze_fact("b-1")])
+    ['b-1']
+    """
+    return [name.removeprefix(_SNOOZED) for name in names if name.startswith(_SNOOZED)]
 
 
 def is_context_fact(name: str) -> bool:

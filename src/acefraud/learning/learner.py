@@ -370,7 +370,8 @@ class Learner:
     def preview_change(self, payloads: Sequence[EventPayload], rule: Bullet | None = None) -> Preview:
         """What any change would do. `rule` is the bullet that the events add, edit or retire."""
         self.playbook.refresh()
-        cases = self.remembered()
+        condition = None if rule is None else rule.condition
+        cases = self.remembered() if condition is None else cases_for(self.remembered(), condition)
         return preview(self.playbook, payloads, rule, cases=cases, selector=self.selector, options=self.options)
 
     # --- whole histories ---

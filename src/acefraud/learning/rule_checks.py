@@ -27,8 +27,9 @@ FEWEST = 20
 
 def cases_for(cases: LabelledFacts, condition: Condition) -> LabelledFacts:
     """The cases with the facts of their times that a condition asks for."""
-    missing = [name for name in (*CLOCK_FACTS, *DAY_FACTS) if name in condition.facts and name not in cases.facts.names]
-    if not missing or cases.from_texts or not len(cases):
+    wanted = DAY_FACTS if cases.from_texts else (*CLOCK_FACTS, *DAY_FACTS)  # a text states the time of day itself
+    missing = [name for name in wanted if name in condition.facts and name not in cases.facts.names]
+    if not missing or not len(cases):
         return cases
     return replace(cases, facts=cases.facts.beside(time_facts(cases.times, missing)))
 

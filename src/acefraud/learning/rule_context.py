@@ -27,7 +27,7 @@ class RuleContext:
     time_facts: tuple[str, ...]
     """Those that every transaction gets."""
     more_time_facts: tuple[str, ...]
-    """Those that only rules ask for. A text may state the time of day itself, so it gets none of these."""
+    """Those that only rules ask for. A text states the time of day itself, so of these it gets only the day."""
     lists: tuple[tuple[str, str, ValueList], ...]
     """The flag, the key and the list of each test of a list."""
     snoozed: tuple[Bullet, ...]
@@ -51,7 +51,8 @@ class RuleContext:
     def added_to(self, transactions: Sequence[Transaction], clock: Callable[[], datetime]) -> list[Transaction]:
         """The transactions with these facts. What a transaction says itself stays."""
         every = (*self.time_facts, *self.more_time_facts)
-        timed = [with_own_time_facts(one, self.time_facts if one.text else every) for one in transactions]
+        days = (*self.time_facts, *(name for name in self.more_time_facts if name in DAY_FACTS))
+        timed = [with_own_time_facts(one, days if one.text else every) for one in transactions]
         if not self.lists and not self.snoozed:
             return timed
         now: datetime | None = None

@@ -26,7 +26,8 @@ def facts_at_hand(playbook: BulletPlaybook) -> FactCatalog:
     table = FactTable([case.facts for case in cases])
     times = np.array([case.time for case in cases], dtype=np.int64)
     if len(cases) and (times != UNKNOWN).any():
-        missing = [name for name in (*CLOCK_FACTS, *DAY_FACTS) if name not in table.names]
+        wanted = DAY_FACTS if any(case.has_text for case in cases) else (*CLOCK_FACTS, *DAY_FACTS)
+        missing = [name for name in wanted if name not in table.names]
         table = table.beside(time_facts(times, missing))
     return FactCatalog.of(table)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from acefraud.rules.reader.bounds import Tests, bounds, limit, value_for
 from acefraud.rules.reader.measures import Measure
-from acefraud.rules.reader.phrases import Tokens, Words, is_one_of, is_word, matches, phrase, skipped
+from acefraud.rules.reader.phrases import DETERMINERS, Tokens, Words, is_one_of, is_word, matches, phrase, skipped
 from acefraud.rules.reader.quantities import HOURS, figures, or_more
 from acefraud.rules.reader.tokens import Kind
 from acefraud.rules.reader.vocabulary import AgeWords, Fact, Vocabulary
@@ -103,6 +103,9 @@ class AgeTests:
         for bound, end in bounds(self._tokens, at, fact) if age.since else ():
             if self._is_duration(at, end) and is_one_of(self._tokens, end, _AFTER_EVENT):
                 for _, final in matches(self._tokens, end + 1, dict.fromkeys(age.since, age.fact)):
+                    yield bound(fact.name), final
+                person = skipped(self._tokens, end + 1, _PEOPLE | DETERMINERS | {"they", "he", "she"})
+                for _, final in matches(self._tokens, person, dict.fromkeys(age.did, age.fact)):
                     yield bound(fact.name), final
 
     def _after_verb(self, at: int, said: Words) -> int | None:

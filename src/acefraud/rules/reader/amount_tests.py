@@ -41,12 +41,12 @@ class AmountTests:
         pronoun = is_word(tokens, start, "they", "it")
         if pronoun:
             start = after_be(tokens, start + 1)[-1]
-        has_subject = is_one_of(tokens, start, _SUBJECTS)
+        has_subject = is_one_of(tokens, start, _SUBJECTS) and (tokens[start].text,) not in self._vocabulary.values
         first = start + has_subject
         last = skipped(tokens, first, _COSTS) if has_subject else first
         if is_word(tokens, at, "for", "of", "worth", "at", "costing"):
             first = last = at + 1
-        spoken_of = has_subject or pronoun or is_word(tokens, at, "for", "worth", "costing")
+        spoken_of = has_subject or is_word(tokens, at, "for", "worth", "costing")
         for place in range(first, last + 1):  # "at" may belong to "at most"
             yield from self._bounded(amount, place, at, spoken_of=spoken_of)
             if has_subject:

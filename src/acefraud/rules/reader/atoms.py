@@ -27,7 +27,10 @@ class Atoms:
     """Reads the tests that begin at a place of a sentence."""
 
     def __init__(self, tokens: Tokens, vocabulary: Vocabulary) -> None:
+        self._tokens = tokens
+        self._vocabulary = vocabulary
         nouns, values = Nouns(tokens, vocabulary), Values(tokens, vocabulary)
+        self._values = values
         figures = HistoryFigures(tokens, vocabulary, nouns)
         numbers = NumberTests(tokens, vocabulary, nouns, figures)
         counts = CountTests(tokens, vocabulary, nouns)
@@ -53,6 +56,10 @@ class Atoms:
             counts.burst_tests,
         )
         self._tests_at: dict[int, list[tuple[Condition, int]]] = {}
+
+    def is_value(self, at: int) -> bool:
+        """Whether the word that stands here is a value of a category by itself."""
+        return (self._tokens[at].text,) in self._vocabulary.values and not self._values.is_ordinary(at, at + 1)
 
     def tests(self, at: int) -> list[tuple[Condition, int]]:
         """Every test that begins here, with the place after it."""

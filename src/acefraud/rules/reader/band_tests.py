@@ -16,6 +16,8 @@ from acefraud.rules.reader.word_lists import phrases, words
 _PEOPLE = words("people")
 _VEHICLES = words("same_vehicle")
 _AFTER_BAND = phrases("after_band")
+_EVENT_LINKS = words("event_links")
+_BEGAN = words("began")
 
 
 class BandTests:
@@ -42,8 +44,30 @@ class BandTests:
                 for condition, end in said_of_bands(self._tokens, place, fact):
                     yield condition, max(after_any(self._tokens, end, _AFTER_BAND), default=end)
         for fact in self._banded:
+            yield from self._days_after(fact, at)
             yield from self._counted(fact, at)
             yield from self._is_old(fact, at)
+
+    def _days_after(self, fact: Fact, at: int) -> Tests:
+        """ "an accident 1 to 7 days after the policy started", for a category such as `Days_Policy_Accident`"""
+        if fact.words[0] != "day" or len(fact.words) != len(("days", "first", "second")):
+            return
+        _, first, second = fact.words
+        start = skipped(self._tokens, at)
+        if not is_word(self._tokens, start, second):
+            return
+        place = skipped(self._tokens, start + 1, _EVENT_LINKS)
+        found = self._values.one(fact, place)
+        said = [
+            *said_of_bands(self._tokens, place, fact),
+            *([(among(fact.name, [found[0]]), found[1])] if found else []),
+        ]
+        for condition, end in said:
+            after = end + is_word(self._tokens, end, "day")
+            if is_word(self._tokens, after, "after"):
+                event = skipped(self._tokens, after + 1)
+                if is_word(self._tokens, event, first):
+                    yield condition, skipped(self._tokens, event + 1, _BEGAN)
 
     def _counted(self, fact: Fact, at: int) -> Tests:
         """ "at least 2 past claims" """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from acefraud.core.comparison import Op, Test
 from acefraud.core.condition import Condition
@@ -149,6 +150,8 @@ def _ranges(tokens: Tokens, at: int, fact: Fact) -> Bounds:
 
 def _like(low: Figure, high: Figure) -> Figure:
     """The lower end of "5 to 10 days", with the unit of the upper one if it has none."""
+    if high.scale > 1 and low.scale == 1 and low.value < high.value / high.scale:  # "between one and two million"
+        return replace(low, value=low.value * high.scale, is_money=low.is_money or high.is_money)
     if low.unit or low.is_percent or not (high.unit or high.is_percent):
         return low
     return Figure(low.value, high.is_money or low.is_money, high.is_percent, high.unit)

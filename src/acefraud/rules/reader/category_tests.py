@@ -51,6 +51,8 @@ class CategoryTests:
                 yield from self._is_in_list(entity, place)
 
     def _has_value(self, fact: Fact, at: int) -> Tests:
+        if fact.name == "weekday" and self._tokens[at - 1].shown.lower() == "weekdays":
+            return  # "on weekdays except Fridays": working days
         for options, negated in ((_NOT_AMONG, True), (_AMONG, False)):
             for after in after_any(self._tokens, at, options):
                 for values, end in self._values.several(fact, after):

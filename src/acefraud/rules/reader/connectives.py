@@ -6,13 +6,13 @@ the sentence is ambiguous and is not read. "A and B or C" without a comma is suc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from acefraud.core.comparison import NEGATED, ORDERED, Op, Test
 from acefraud.core.condition import Condition
 from acefraud.rules.reader.atoms import Atoms
-from acefraud.rules.reader.joints import JoinedTest, Joint, folded
+from acefraud.rules.reader.joints import JoinedTest, Joint, folded, may_be_a_choice, ways_to_take
 from acefraud.rules.reader.phrases import Tokens, after_any, is_one_of, is_word, skipped
 from acefraud.rules.reader.tokens import Kind
 from acefraud.rules.reader.word_lists import phrases, words
@@ -33,6 +33,9 @@ FILLERS = words("fillers")
 """Words that may be passed over before a test: they say nothing that a test could miss."""
 _FILLERS_AFTER = words("fillers_after") | words("transactions")
 _FILLER_PHRASES = phrases("filler_phrases")
+_GROUPS = words("heads") | words("transactions") | words("people") | {"man", "woman", "accident", "withdrawal"}
+_TIME_FACTS = {"night", "weekend", "weekday", "hour"}
+_IFS = ("if", "when", "where", "whenever")
 STOPS = (",", ";", ".", "-", "–", "—", ":")
 """Signs between two parts of a sentence."""
 
@@ -50,12 +53,17 @@ class _Cut:
 class Sentence:
     """Reads conditions from tokens."""
 
-    def __init__(self, tokens: Tokens, atoms: Atoms) -> None:
+    def __init__(self, tokens: Tokens, atoms: Atoms, *, as_object: bool = False, opened: bool = False) -> None:
+        """`as_object`: a verdict is said of these words directly; `opened`: "if" or "when" stood before them."""
         self._tokens = tokens
         self._atoms = atoms
+        self._as_object = as_object
+        self._opened = opened
         self._tests_at: dict[tuple[int, int], list[tuple[Condition, int, int]]] = {}
         self.furthest = 0
         """How far the best reading came."""
+        self.doubtful: list[Condition] = []
+        """What the whole may mean, if it can be taken in several ways."""
 
     def readings(self) -> list[Condition]:
         """The conditions that the whole may mean, of those readings that pass over the fewest words.
@@ -63,10 +71,18 @@ class Sentence:
         Of these, the ones with the fewest tests: "Chrome or Opera at night" is one choice of a browser, at night.
         """
         whole: list[tuple[tuple[int, int], Condition]] = []
+        unclear: list[tuple[tuple[int, int], tuple[JoinedTest, ...]]] = []
         for cut in self._cuts(0, 0):
-            made = folded(cut.tests) if _end_of(self._tokens, cut.end) == len(self._tokens) else None
-            if made is not None and not _is_impossible(made):
-                whole.append(((cut.cost, len(cut.tests)), made))
+            if _end_of(self._tokens, cut.end) < len(self._tokens):
+                continue
+            cost = cut.cost, len(cut.tests)
+            made = None if may_be_a_choice(cut.tests, as_object=self._as_object) else folded(cut.tests)
+            if made is None:
+                unclear.append((cost, cut.tests))
+            elif not _is_impossible(made):
+                whole.append((cost, made))
+        if unclear and not whole:
+            self.doubtful = ways_to_take(min(unclear, key=lambda one: one[0])[1])
         least = min((cost for cost, _ in whole), default=(0, 0))
         return list(dict.fromkeys(one for cost, one in whole if cost == least))
 
@@ -79,8 +95,14 @@ class Sentence:
             for cut in sorted(waiting.pop(place), key=lambda cut: cut.cost)[:_MOST]:
                 for joint, after in self._joints(place, first=not cut.tests):
                     for condition, end, cost in self._tests(after, depth):
+                        negated = self._is_negated(after, end, condition)
                         test = JoinedTest(
-                            self._loosened(joint, after, cost), condition, self._is_negated(after, end, condition)
+                            self._loosened(joint, after, cost),
+                            condition,
+                            is_negated=negated,
+                            denies_noun=negated and self._denies_noun(after, end),
+                            is_group=self._is_group(after, end, condition),
+                            is_restart=self._is_restart(place, after),
                         )
                         further = _Cut((*cut.tests, test), end, cut.cost + cost)
                         self.furthest = max(self.furthest, end)
@@ -100,6 +122,38 @@ class Sentence:
             isinstance(leaf, Test) and (leaf.value is False or leaf.op in NEGATED or leaf.value == 0.0)
             for leaf in condition.leaves
         )
+
+    def _denies_noun(self, start: int, end: int) -> bool:
+        """Whether "no" or "not" stands before a noun, which may go on after "and": "without a witness and a report"."""
+        if any(is_word(self._tokens, place, "no", "without") for place in range(start, end)):
+            return True
+        nots = [place for place in range(start, end) if is_word(self._tokens, place, "not")]
+        return any(is_word(self._tokens, place + 1, "a", "an", "use", "using", "through", "via") for place in nots)
+
+    def _is_group(self, start: int, end: int, condition: Condition) -> bool:
+        """Whether a test names a group: it begins with "payments" or ends with "VIPs"."""
+        if any(is_word(self._tokens, place, "no", "not", "without", "never") for place in range(start, end)):
+            return False
+        first = skipped(self._tokens, start)
+        if self._is_plural(first, _GROUPS):
+            return True
+        last = end - 1
+        while last > first and self._tokens[last].kind is not Kind.WORD:
+            last -= 1
+        plain = all(isinstance(leaf, Test) and not isinstance(leaf.value, float) for leaf in condition.leaves)
+        return plain and self._is_plural(last)
+
+    def _is_plural(self, at: int, nouns: Collection[str] | None = None) -> bool:
+        token = self._tokens[at] if at < len(self._tokens) else None
+        if token is None or token.kind is not Kind.WORD or (nouns is not None and token.text not in nouns):
+            return False
+        shown = token.shown.lower()
+        return shown in ("men", "women", "people") or (shown.endswith("s") and shown != token.text)
+
+    def _is_restart(self, place: int, after: int) -> bool:
+        """Whether "if" or "when" stands between two tests and nowhere before."""
+        between = any(is_word(self._tokens, one, *_IFS) for one in range(place, after + 2))
+        return between and not self._opened and not any(is_word(self._tokens, one, *_IFS) for one in range(place))
 
     def _joints(self, at: int, *, first: bool) -> Iterator[tuple[Joint, int]]:
         """What may stand before a test here, with the place where the test begins."""
@@ -145,7 +199,11 @@ class Sentence:
 
     def _after_filler(self, at: int) -> int:
         after = next(after_any(self._tokens, at, _FILLER_PHRASES), None)
-        return at + is_one_of(self._tokens, at, FILLERS) if after is None else after
+        return at + self._says_nothing(at, FILLERS) if after is None else after
+
+    def _says_nothing(self, at: int, some: Collection[str]) -> bool:
+        """Whether a word of a list may be passed over: it is no value here, as "transfer" may be."""
+        return is_one_of(self._tokens, at, some) and not self._atoms.is_value(at)
 
     def _after_fillers(self, at: int) -> tuple[int, int]:
         """The place after words behind a test that say nothing, and how many of them there are."""
@@ -153,7 +211,7 @@ class Sentence:
         while True:
             comma = at + is_word(self._tokens, at, ",")
             step = next(after_any(self._tokens, comma, _FILLER_PHRASES), None)
-            if step is None and is_one_of(self._tokens, at, _FILLERS_AFTER):
+            if step is None and self._says_nothing(at, _FILLERS_AFTER):
                 step = at + 1
             if step is None:
                 return at, cost
@@ -182,7 +240,8 @@ class Sentence:
                 if opening == "either":
                     yield Condition.any_of(parts), end
                 elif opening == "both":
-                    yield Condition.all_of(parts), end
+                    if not all(part.facts <= _TIME_FACTS for part in parts):  # "both at night and on weekends"
+                        yield Condition.all_of(parts), end
                 else:
                     yield Condition.all_of(part.negated() for part in parts), end
 
@@ -205,7 +264,12 @@ def _is_impossible(condition: Condition) -> bool:
     That is two different values of one category, bounds of one number that exclude each other, as in "after 10 pm and
     before 4 am", or two bounds on the same side, as in "crypto over $500 and gift cards over $300".
     """
-    return _has_two_values(condition) or _has_odd_bounds(condition)
+    return _has_two_values(condition) or _has_odd_bounds(condition) or _has_both_ways(condition)
+
+
+def _has_both_ways(condition: Condition) -> bool:
+    flags = {(part.fact, part.value) for part in condition.parts if isinstance(part, Test) and part.op is Op.IS}
+    return any((fact, not value) in flags for fact, value in flags if isinstance(value, bool))
 
 
 def _has_odd_bounds(condition: Condition) -> bool:

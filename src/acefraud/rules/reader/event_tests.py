@@ -1,7 +1,7 @@
 """Days and months of one of two events: "an accident on a Friday", "claimed in December", "the week of the claim".
 
-Where one fact is named after another, such as `MonthClaimed` after `Month`, the longer name tells which event it is about,
-and the shorter one is about the other event that names of facts speak of.
+Where one fact is named after another, such as `MonthClaimed` after `Month`, the longer name tells which event it is
+about, and the shorter one is about the other event that names of facts speak of.
 """
 
 from __future__ import annotations

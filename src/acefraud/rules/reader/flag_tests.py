@@ -24,6 +24,8 @@ _LONGEST = 6
 """Words of a flag before or after a gap."""
 _UNKNOWN, _KNOWN = phrases("unknown"), phrases("known")
 _UNKNOWN_BEFORE = phrases("unknown_before")
+_ELSE = {"entity": phrases("new_instead"), "flag": phrases("false_instead")}
+"""What such words mean of an entity or a flag instead: that it is new, or that it does not hold."""
 
 
 class FlagTests:
@@ -50,7 +52,10 @@ class FlagTests:
         holds = start == at
         for begin in {start, skipped(tokens, start, _LINKS)}:
             for meanings, end in self._flag_phrases(begin):
-                final = end + is_one_of(tokens, end, _AFTER_FLAG)
+                is_head = is_one_of(tokens, end, _AFTER_FLAG) and (tokens[end].text,) not in self._vocabulary.values
+                final = end + is_head
+                if is_head and tuple(token.text for token in tokens[begin:end]) in self._vocabulary.values:
+                    continue  # "travel payments": of that category, or by somebody who travels?
                 for one in meanings:
                     yield Condition.of(Test(one.fact, Op.IS, one.holds == holds)), final
                     if (switched := self._after_switch(end)) > final:
@@ -87,15 +92,19 @@ class FlagTests:
     def presence_tests(self, at: int) -> Tests:
         """Every test of whether a fact is known that begins here."""
         tokens = self._tokens
-        for name, after in self._things(at):
+        for name, kind, after in self._things(at):
             for place in after_be(tokens, after):
                 for options, op in ((_UNKNOWN, Op.MISSING), (_KNOWN, Op.KNOWN)):
-                    for end in after_any(tokens, place, options):
-                        yield Condition.of(Test(name, op)), end
+                    for said in options:
+                        end = phrase(tokens, place, said)
+                        if end is not None and said not in _ELSE.get(kind, ()):
+                            yield Condition.of(Test(name, op)), end
         start = skipped(tokens, at)
         for said in _UNKNOWN_BEFORE:
             then = phrase(tokens, start, said)
-            for name, end in self._things(then) if then is not None else ():
+            for name, kind, end in self._things(then) if then is not None else ():
+                if said in _ELSE.get(kind, ()):
+                    continue
                 if said not in ("no", "without", "no known") or not self._can_be_none(name):
                     yield Condition.of(Test(name, Op.MISSING)), end + is_word(tokens, end, "given", "known", "recorded")
 
@@ -104,13 +113,14 @@ class FlagTests:
         fact = self._vocabulary.facts.get(name)
         if fact is None:
             return False
-        return fact.kind in ("flag", "number") or any(value.lower() == "none" for value in fact.values)
+        return fact.kind in ("flag", "number") or any(value.lower().startswith("no") for value in fact.values)
 
-    def _things(self, at: int) -> Iterator[tuple[str, int]]:
-        """Facts, and entities by the fact that shows whether they are known."""
+    def _things(self, at: int) -> Iterator[tuple[str, str, int]]:
+        """Facts with their kind, and entities by the fact that shows whether they are known."""
         for fact, after in self._nouns.facts(at, "number", "category", "flag"):
-            yield fact.name, after
+            yield fact.name, fact.kind, after
         for entity, after in self._nouns.entity(at):
             counted = sorted(name for name in self._vocabulary.facts if name.startswith(f"{entity}_count_"))
             if counted:  # an entity that is not known has no past
-                yield counted[0], after + is_word(self._tokens, after, "id", "identifier", "number")
+                kind = "entity" if self._vocabulary.facts[counted[0]].always_known else "number"
+                yield counted[0], kind, after + is_word(self._tokens, after, "id", "identifier", "number")

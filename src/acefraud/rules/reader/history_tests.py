@@ -146,8 +146,11 @@ class HistoryTests:
         for bound, after in counts(self._tokens, at):
             for figure, then in self._counted(after):
                 yield from self._of_entity(figure, bound, then)
+                yield from self._of_subject(figure, bound, at, then)
             for other, then in self._others(after):
                 yield from self._of_entity(f"distinct_{other}", bound, then)
+                if is_one_of(self._tokens, after, _DIFFERENT):
+                    yield from self._of_subject(f"distinct_{other}", bound, at, then)
 
     def _share_first(self, at: int) -> Tests:
         """ "more than half of the device's transactions in the last 30 days are known fraud" """
@@ -176,9 +179,14 @@ class HistoryTests:
                 if (fact := self._figures.fact(name, figure, hours)) is not None:
                     yield bound(fact.name), end
 
+    def _of_subject(self, figure: str, bound: Bound, at: int, then: int) -> Tests:
+        """ "(a card with ...,) 3+ different stores in 24 hours": of the only entity that was spoken of"""
+        if (subject := self._nouns.only_before(at)) is not None:
+            yield from self._each([subject], "all", figure, bound, then)
+
     def _counted(self, at: int) -> Iterator[tuple[str, int]]:
         """What is counted before a window: transactions or known frauds."""
-        place = skipped(self._tokens, at, ("successful", "separate", "other", "earlier", "previous"))
+        place = skipped(self._tokens, at, ("successful", "separate", "other", "earlier", "previous", "prior", "past"))
         if is_one_of(self._tokens, place, _TRANSACTIONS):
             yield "count", place + 1
         for after in after_any(self._tokens, place, _KNOWN_FRAUDS):
@@ -186,6 +194,8 @@ class HistoryTests:
 
     def _others(self, at: int) -> list[tuple[str, int]]:
         """The entities that are counted: "different stores"."""
+        if is_one_of(self._tokens, at, _DIFFERENT) and is_word(self._tokens, at - 1, "a", "an", "no", "any", "not"):
+            return []  # "used by a different user": different from this one
         return self._nouns.entity(skipped(self._tokens, at, _DIFFERENT))
 
     def _each(self, names: Sequence[str], how: str, figure: str, bound: Bound, at: int) -> Tests:

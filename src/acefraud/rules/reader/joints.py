@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 
-from acefraud.core.condition import Condition
+from acefraud.core.condition import Condition, Test
 
 
 class Joint(Enum):
@@ -38,6 +38,73 @@ class JoinedTest:
     condition: Condition
     is_negated: bool = False
     """Whether it says "no" or "not": then an "or" after it may belong to what is negated."""
+    denies_noun: bool = False
+    """Whether that stands before a noun: then a noun after "and" may be denied as well."""
+    is_group: bool = False
+    """Whether it names a group of things, as "payments at night" does: "A and B" may then mean either group."""
+    is_restart: bool = False
+    """Whether "if" or "when" stands before it for the first time, as in "at night and when the amount is over 50"."""
+
+
+_TIMES = frozenset({"night", "weekend", "weekday", "hour"})
+_ANDS = {Joint.AND, Joint.COMMA_AND}
+
+
+def may_be_a_choice(tests: Sequence[JoinedTest], *, as_object: bool) -> bool:
+    """Whether tests that "and" joins may be meant as a choice: "payments over 900 and payments at night are fraud".
+
+    With `as_object`, they are what a verdict is said of directly, without "if": "decline crypto and gift cards".
+    """
+    for one, other in pairwise(tests):
+        if other.joint in _ANDS | {Joint.COMMA} and other.is_group and (one.is_group or as_object):
+            return True
+        if other.joint in _ANDS and (other.is_restart or (_is_time(one) and _is_time(other))):
+            return True
+        if one.is_negated and _may_be_negated_too(one, other):
+            return True
+    return False
+
+
+def ways_to_take(tests: Sequence[JoinedTest]) -> list[Condition]:
+    """What tests joined by "and" and "or" may mean, if that is not clear; none if there are exceptions among them.
+
+    >>> a, b, c = map(Condition.parse, ("a > 1", "b > 1", "c > 1"))
+    >>> mixed = [JoinedTest(Joint.FIRST, a), JoinedTest(Joint.AND, b), JoinedTest(Joint.OR, c)]
+    >>> [str(one) for one in ways_to_take(mixed)]
+    ['c > 1 or (a > 1 and b > 1)', 'a > 1 and (b > 1 or c > 1)']
+    """
+    if any(test.joint in _EXCEPTIONS for test in tests):
+        return []
+    ors: list[list[Condition]] = []
+    ands: list[list[Condition]] = []
+    for test in tests:
+        is_or = test.joint in (Joint.OR, Joint.COMMA_OR)
+        if is_or or not ors:
+            ors.append([])
+        if not is_or or not ands:
+            ands.append([])
+        ors[-1].append(test.condition)
+        ands[-1].append(test.condition)
+    found = [
+        Condition.any_of(map(Condition.all_of, ors)),
+        Condition.all_of(map(Condition.any_of, ands)),
+    ]
+    if len(ors) == 1:  # only "and", which may be meant as a choice
+        found.append(Condition.any_of(test.condition for test in tests))
+    return list(dict.fromkeys(found))
+
+
+def _is_time(test: JoinedTest) -> bool:
+    return test.condition.facts <= _TIMES and not test.is_negated
+
+
+def _may_be_negated_too(one: JoinedTest, other: JoinedTest) -> bool:
+    """Whether a negation may reach the next test: "without a witness and police report", "not on Chrome at night"."""
+    if other.joint is Joint.AND:
+        (first, *more) = other.condition.parts
+        return one.denies_noun and not more and isinstance(first, Test) and first.value is True
+    is_value = any(isinstance(leaf, Test) and isinstance(leaf.value, str | tuple) for leaf in one.condition.leaves)
+    return other.joint in (Joint.NEXT, Joint.WITH) and is_value and _is_time(other)
 
 
 def folded(tests: Sequence[JoinedTest]) -> Condition | None:

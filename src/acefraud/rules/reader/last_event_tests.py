@@ -53,6 +53,9 @@ class LastEventTests:
             last = self._last_transaction(skipped(self._tokens, at, ("has",)))
         if last is not None:
             yield from self._ago(entity, last, ("ago", "earlier", "before", "old", "back"))
+        place = skipped(self._tokens, at, ("is", "has", "be"))
+        for used in after_any(self._tokens, place, ("last used", "last seen", "last active")):
+            yield from self._ago(entity, used, ("ago", "earlier", "back"))
 
     def _last_of_entity(self, at: int) -> Tests:
         """ "the last transaction of the card was less than an hour ago" """
@@ -87,7 +90,7 @@ class LastEventTests:
         """ "within an hour of the card's last transaction", "less than a day after its last transaction" """
         for bound, start in self._durations_after(at):
             if is_word(self._tokens, start, "its", "their") and (end := self._last_transaction(start)) is not None:
-                yield from self._since_last(self._only_mentioned(at), bound, end)
+                yield from self._since_last(self._nouns.only_before(at), bound, end)
             for entity, then in self._nouns.owner(skipped(self._tokens, start)):
                 if (end := self._last_transaction(then)) is not None:
                     yield from self._since_last(entity, bound, end)
@@ -115,11 +118,6 @@ class LastEventTests:
     def _since_last(self, entity: str | None, bound: Bound, end: int) -> Tests:
         if (name := f"{entity}_hours_since_last") in self._vocabulary.facts:
             yield bound(name), end
-
-    def _only_mentioned(self, at: int) -> str | None:
-        """The entity that was named before a place, if there is only one."""
-        names = {name for place in range(at) for name, _ in self._nouns.entity(place)}
-        return names.pop() if len(names) == 1 else None
 
     def _last_transaction(self, at: int) -> int | None:
         """The place after "its last transaction"."""

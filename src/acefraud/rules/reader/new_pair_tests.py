@@ -47,9 +47,10 @@ class NewPairTests:
         place = skipped(self._tokens, at, ("is", "has", "be"))
         seen = place + is_word(self._tokens, place, "seen", "used", "known", "bought", "shopped", "paid")
         met = seen + is_word(self._tokens, seen, "with", "at", "on", "by", "to", "from")
+        by = is_word(self._tokens, met - 1, "by")
         for other, end in self._nouns.entity(met) if met > at else ():
             if (final := self._before(end)) > end:
-                yield from self._is_new(one, other, False, final)
+                yield from self._is_new(other if by else one, one if by else other, False, final)
 
     def _never_seen(self, one: str, at: int) -> Tests:
         """ "(a card) never seen at the merchant before", "(a card) that was not used with this device" """
@@ -58,8 +59,10 @@ class NewPairTests:
         if not never and not (negated and is_one_of(self._tokens, start, _SEEN)):
             return
         seen = skipped(self._tokens, start + never, _SEEN | {"is"})
-        for other, end in self._nouns.entity(skipped(self._tokens, seen, _PAIR_LINKS)):
-            yield from self._is_new(one, other, True, self._before(end))
+        link = skipped(self._tokens, seen, _PAIR_LINKS)
+        by = is_word(self._tokens, link - 1, "by")
+        for other, end in self._nouns.entity(link):
+            yield from self._is_new(other if by else one, one if by else other, True, self._before(end))
 
     def _with_new(self, one: str, at: int) -> Tests:
         """ "(a card) with a new device" """
@@ -79,12 +82,17 @@ class NewPairTests:
 
     def _comes_with_new(self, at: int) -> Tests:
         """ "comes back with a new device", of the only entity that was spoken of"""
-        place = skipped(self._tokens, at, _COMES)
-        if place == at or not is_word(self._tokens, place, "with", "on", "using", "from", "at"):
+        negated = is_word(self._tokens, at, "not")
+        place = skipped(self._tokens, at + negated, _COMES)
+        subject = self._nouns.subject(at)
+        if subject is None or (negated and place > at + 1):
             return
-        named = {name for before in range(at) for name, _ in self._nouns.entity(before)}
-        if len(named) == 1:
-            yield from self._new_ones(named.pop(), place + 1)
+        if is_word(self._tokens, place, "with", "on", "using", "from", "at"):
+            for condition, end in self._new_ones(subject, place + 1):
+                if len(condition.parts) == 1 or not negated:
+                    yield condition.negated() if negated else condition, end
+        if not negated and is_word(self._tokens, at, "is"):  # "(the merchant ...) and is new to the card"
+            yield from self._is_new_to(subject, at)
 
     def _new_first(self, at: int) -> Tests:
         """ "a new device for the card" """

@@ -13,6 +13,7 @@ Entities = tuple[Sequence[str], str]
 """Names of entities, and whether "all", "any" or "none" of them are meant."""
 
 _OWNERS = words("owners")
+_OPENINGS = ("if", "when", "where", "whenever", "once", "for", "the", "a", "an", "this", "any")
 _OF = ("on", "of", "by", "with", "for", "from", "at")
 _SEVERAL = (
     ("both", "and", "all"),
@@ -48,15 +49,28 @@ class Nouns:
 
     def _pronoun(self, at: int) -> Iterator[tuple[str, int]]:
         """ "(at least one known fraud on) it": the only entity that was spoken of before"""
-        if at and is_word(self._tokens, at, "it", "them") and is_one_of(self._tokens, at - 1, _OF):
-            named = {name for place in range(at) for name, _ in self.entity(place)}
-            if len(named) == 1:
-                yield named.pop(), at + 1
+        if not at or not is_word(self._tokens, at, "it", "them") or not is_one_of(self._tokens, at - 1, _OF):
+            return
+        if (only := self.only_before(at)) is not None:
+            yield only, at + 1
 
     def owner(self, at: int) -> Iterator[tuple[str, int]]:
         """An entity, perhaps with "'s" after it: "the card's"."""
         for name, after in self.entity(at):
             yield name, after + is_word(self._tokens, after, "'s")
+        if is_word(self._tokens, at, "its", "their") and (only := self.only_before(at)) is not None:
+            yield only, at + 1
+
+    def only_before(self, at: int) -> str | None:
+        """The entity that was named before a place, if there is only one."""
+        named = {name for place in range(at) for name, _ in self.entity(place)}
+        return named.pop() if len(named) == 1 else None
+
+    def subject(self, at: int) -> str | None:
+        """The entity that the sentence is about: it stands first, and no other one is named before this place."""
+        start = skipped(self._tokens, 0, _OPENINGS)
+        first = self.entity(start) if start < at else []
+        return first[0][0] if first and self.only_before(at) == first[0][0] else None
 
     def entities(self, at: int) -> Iterator[tuple[Entities, int]]:
         """One entity or several: "both the card and the device", "neither the user nor the card"."""

@@ -45,6 +45,9 @@ class NumberTests:
         for place in after_be(self._tokens, at + 1):
             for second, end in bounds(self._tokens, place, fact):
                 yield join([first, second(fact.name)]), end
+            for op, after in comparators(self._tokens, place):
+                for pair, end in self._pairs(fact, op, after):
+                    yield join([first, pair]), end
 
     def said_of(self, fact: Fact, at: int, *, bare: bool = False) -> Tests:
         """What may be said of a number here. A number alone is an equality, if `bare` allows that."""

@@ -71,6 +71,8 @@ class Figure:
     unit: str = ""
     """A unit of time in the singular, "km" or "km/h"."""
     at_least: bool = False
+    scale: float = 1.0
+    """What the number was multiplied with: a thousand, a million."""
 
 
 def numbers(tokens: Tokens, at: int) -> Iterator[tuple[Figure, int]]:
@@ -80,11 +82,13 @@ def numbers(tokens: Tokens, at: int) -> Iterator[tuple[Figure, int]]:
     first = tokens[at]
     if first.kind is Kind.NUMBER:
         value, after = first.value, at + 1
+        scale = {"k": 1e3, "m": 1e6}.get(first.shown[-1:].lower(), 1.0)
         while is_one_of(tokens, after, _SCALES):
-            value, after = value * _SCALES[tokens[after].text], after + 1
+            value, scale = value * _SCALES[tokens[after].text], scale * _SCALES[tokens[after].text]
+            after += 1
         names_currency = is_one_of(tokens, after, _CURRENCIES)
         money = first.is_money or names_currency
-        yield Figure(value, money, first.is_percent, at_least=first.at_least), after + names_currency
+        yield Figure(value, money, first.is_percent, at_least=first.at_least, scale=scale), after + names_currency
         return
     if (half_dozen := phrase(tokens, at, "half a dozen")) is not None:
         yield Figure(6.0), half_dozen
@@ -93,7 +97,11 @@ def numbers(tokens: Tokens, at: int) -> Iterator[tuple[Figure, int]]:
     if found is not None:
         value, after = found
         money = is_one_of(tokens, after, _CURRENCIES)
-        yield Figure(value, money), after + money
+        last = tokens[after - 1].text
+        yield (
+            Figure(value, money, scale=_SCALES.get(last, 1.0) if last in ("thousand", "million") else 1.0),
+            after + money,
+        )
 
 
 def _in_words(tokens: Tokens, at: int) -> tuple[float, int] | None:

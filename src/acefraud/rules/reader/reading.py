@@ -12,21 +12,21 @@ from acefraud.core.transaction import Verdict
 from acefraud.rules.parse_english import read_condition
 from acefraud.rules.reader.atoms import Atoms
 from acefraud.rules.reader.connectives import EXCEPTIONS, FILLERS, LINKS, STOPS, Sentence
-from acefraud.rules.reader.phrases import Tokens, after_any, is_word, skipped
+from acefraud.rules.reader.phrases import Tokens, after_any, is_one_of, is_word, skipped
 from acefraud.rules.reader.quantities import NUMBER_WORDS
 from acefraud.rules.reader.rewordings import reworded
 from acefraud.rules.reader.spelling import respelt
 from acefraud.rules.reader.suggestions import nearest_facts
 from acefraud.rules.reader.tokens import Kind, Token, tokens_of
-from acefraud.rules.reader.verdict_words import conclusions, outside
-from acefraud.rules.reader.vocabulary import Vocabulary
-from acefraud.rules.reader.word_lists import grammar_words
+from acefraud.rules.reader.verdict_words import Conclusion, conclusions, outside
+from acefraud.rules.reader.vocabulary import Vocabulary, split_name
+from acefraud.rules.reader.word_lists import grammar_words, phrases
 
 _ENUMERATED = re.compile(
     r"(?:^|(?<=[,;:.\n] )|(?<=\n)|(?<=\band )|(?<=\bor )|(?<=\bif )|(?<=\bwhen )|(?<=\beither ))\(?[a-h1-9]\)\s"
 )
 """The letter or number of an item: "(a) ..., or (b) ..."."""
-_GLOSS = re.compile(r"\s*\(`?(\w+_\w+)`?\)")
+_GLOSS = re.compile(r"\s*\(`?(\w+(?:[_ ]\w+)+)`?\)")
 _WITHOUT_EXCEPTION = re.compile(
     r",?\s*\b(?:without (?:any )?exceptions?|no exceptions|in (?:every|any) case|in all cases"
     r"|under (?:all|any) circumstances)\b,?",
@@ -34,6 +34,12 @@ _WITHOUT_EXCEPTION = re.compile(
 )
 GRAMMAR_WORDS = grammar_words() | NUMBER_WORDS
 """Words that the reader knows whatever the facts are. They are never reported as not understood."""
+_NEGATIVE = ("no", "neither", "none", "nothing", "nobody")
+"""Subjects and objects that turn a verdict round."""
+_IFS = ("if", "when", "where", "whenever", "once", "provided", "as")
+_EVERYTHING = ("everything", "anything", "all", "any", "every")
+_NOT_HONOURED = phrases("not_honoured")
+"""Words that change what a rule means in ways that it cannot have."""
 _LONGEST = 300
 """Words in a rule. A longer text is a note."""
 
@@ -81,23 +87,24 @@ def read_rule(text: str, vocabulary: Vocabulary) -> RuleReading:
     if len(tokens) > _LONGEST:
         return RuleReading(not_understood=(f"{text[:40]}...",))
     found: dict[Condition, RuleReading] = {}
+    doubtful: list[Condition] = []
     said = RuleReading()
     hopeless = bool(_odd_words(tokens, vocabulary))  # no sentence with an unknown word is read, so do not try
     for conclusion in conclusions(tokens):
         if always and conclusion.always is None:
             conclusion = replace(conclusion, always=conclusion.argues or Verdict.REVIEW)  # noqa: PLW2901
         said = replace(said, argues=said.argues or conclusion.argues, always=said.always or conclusion.always)
-        for condition in () if hopeless else _joined(text, *outside(tokens, conclusion), vocabulary):
+        for condition in () if hopeless else _joined(text, tokens, conclusion, vocabulary, doubtful):
             if glosses <= condition.facts:
                 found.setdefault(condition, RuleReading(condition, conclusion.argues, conclusion.always))
     furthest = 0
     if not found and not hopeless:
-        readings, furthest = _readings(text, tokens, vocabulary)
+        readings, furthest = _readings(text, tokens, vocabulary, doubtful)
         found = {condition: RuleReading(condition) for condition in readings if glosses <= condition.facts}
     if len(found) == 1:
         return next(iter(found.values()))
-    if found:
-        return replace(said, readings=tuple(found))
+    if found or len(doubtful) > 1:
+        return replace(said, readings=tuple(found or dict.fromkeys(doubtful)))
     odd = _not_understood(text, tokens, vocabulary, furthest)
     return replace(said, not_understood=odd, did_you_mean=nearest_facts(odd, vocabulary))
 
@@ -111,27 +118,56 @@ def _without_noise(text: str, vocabulary: Vocabulary) -> tuple[str, bool]:
 
 def _without_glosses(text: str, vocabulary: Vocabulary) -> tuple[str, set[str]]:
     """The text without names of facts in parentheses, as in "earlier declines (declined_before)", and these names."""
-    names = {match[1] for match in _GLOSS.finditer(text) if match[1] in vocabulary.facts}
-    return _GLOSS.sub(lambda match: " " if match[1] in names else match[0], text), names
+    known = {split_name(name): name for name in vocabulary.facts if "_" in name}
+    names: set[str] = set()
+
+    def dropped(match: re.Match[str]) -> str:
+        name = known.get(split_name(match[1]))
+        names.update([name] if name else [])
+        return " " if name else match[0]
+
+    return _GLOSS.sub(dropped, text), names
 
 
-def _joined(text: str, left: Tokens, right: Tokens, vocabulary: Vocabulary) -> list[Condition]:
+def _joined(
+    text: str, tokens: Tokens, conclusion: Conclusion, vocabulary: Vocabulary, doubtful: list[Condition]
+) -> list[Condition]:
     """The conditions before and after a conclusion, taken together."""
+    left, right = outside(tokens, conclusion)
     befores: list[Condition | None] = [None]
     left = _without_last_filler(left)
     if _has_words(left):
+        predicate = conclusion.is_predicate(tokens)
+        if predicate and is_one_of(left, skipped(left, 0, STOPS), _NEGATIVE):
+            return []  # "no VPN user is safe"
         excepted, first = _after_exception(left)
-        befores = [one.negated() if excepted else one for one in _readings(text, first, vocabulary)[0]]
+        unclear = doubtful if not excepted and not _has_words(right) else []
+        found = _readings(text, first, vocabulary, unclear, as_object=predicate)[0]
+        befores = [one.negated() if excepted else one for one in found]
     if not befores or not _has_words(right):
         return [one for one in befores if one is not None]
     negated, rest = _after_link(right)
+    linked = negated or len(rest) < len(right)
     if negated and any(is_word(rest, place, ",", ";", "if", "when", "where") for place in range(len(rest))):
         return []  # "decline, unless A, B": where does the exception end?
+    if not linked and is_one_of(right, 0, _NEGATIVE):
+        return []  # "let through no VPN user"
+    if not linked and befores != [None] and not _goes_on(left, right):
+        return []  # "payments over 900 are fraud. Payments at night"
     made = []
-    for condition in _readings(text, rest, vocabulary)[0]:
+    has_object = conclusion.has_object(tokens) and not linked
+    opened = is_one_of(right, 0, _IFS)
+    unclear = doubtful if not negated and befores == [None] else []
+    for condition in _readings(text, rest, vocabulary, unclear, as_object=has_object, opened=opened)[0]:
         second = condition.negated() if negated else condition
         made += [second if before is None else Condition.all_of([before, second]) for before in befores]
     return made
+
+
+def _goes_on(left: Tokens, right: Tokens) -> bool:
+    """Whether what follows a conclusion narrows what stands before it: "if A, decline everything B"."""
+    opening = is_one_of(left, 0, (*_IFS, "for", "in", "is")) or next(after_any(left, 0, EXCEPTIONS), None) is not None
+    return opening or is_one_of(right, 0, _EVERYTHING)
 
 
 def _without_last_filler(tokens: Tokens) -> Tokens:
@@ -166,8 +202,19 @@ def _has_words(tokens: Tokens) -> bool:
     return any(token.kind is not Kind.SIGN and token.text not in FILLERS for token in tokens)
 
 
-def _readings(text: str, tokens: Tokens, vocabulary: Vocabulary) -> tuple[list[Condition], int]:
-    """The conditions that some of the tokens may mean, and how far the best reading came."""
+def _readings(
+    text: str,
+    tokens: Tokens,
+    vocabulary: Vocabulary,
+    doubtful: list[Condition],
+    *,
+    as_object: bool = False,
+    opened: bool = False,
+) -> tuple[list[Condition], int]:
+    """The conditions that some of the tokens mean, and how far the best reading came.
+
+    What they may mean, if they can be taken in several ways, is added to `doubtful`.
+    """
     end = len(tokens)
     while end and tokens[end - 1].kind is Kind.SIGN and tokens[end - 1].text != ")":
         end -= 1
@@ -179,8 +226,10 @@ def _readings(text: str, tokens: Tokens, vocabulary: Vocabulary) -> tuple[list[C
     exact = read_condition(written) or _formal(written, vocabulary)
     if exact is not None and _fits(exact, vocabulary):
         return [exact], len(tokens)
-    sentence = Sentence(some, Atoms(some, vocabulary))
-    return sentence.readings(), start + sentence.furthest
+    sentence = Sentence(some, Atoms(some, vocabulary), as_object=as_object, opened=opened)
+    found = sentence.readings()
+    doubtful.extend(sentence.doubtful)
+    return found, start + sentence.furthest
 
 
 def _fits(condition: Condition, vocabulary: Vocabulary) -> bool:
@@ -264,6 +313,9 @@ def _not_understood(text: str, tokens: Tokens, vocabulary: Vocabulary, furthest:
 def _odd_words(tokens: Tokens, vocabulary: Vocabulary) -> list[str]:
     """The words that mean nothing here, and the names in backticks that no fact and no list has."""
     known_names = vocabulary.facts.keys() | vocabulary.lists
+    for place in range(len(tokens)):
+        for end in after_any(tokens, place, _NOT_HONOURED):
+            return [" ".join(token.shown for token in tokens[place:end])]
     return [
         token.shown
         for token in tokens

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calendar import day_name
 from collections.abc import Iterator
 
 from acefraud.core.comparison import Op, Test
@@ -16,12 +17,14 @@ from acefraud.rules.reader.word_lists import words
 
 _LINKS = words("time_links")
 _WEEKDAYS = words("weekdays")
+_AFTER_FACT = ("is", "in", "=", "==", "!=", "<>", "not", ":", "one", "known", "unknown", "missing")
+"""Words after "weekday" that make it the fact of that name rather than a working day."""
 _NIGHT = ("night", "night time", "nighttime", "overnight")
 _RANGES = (("between", ("and",)), ("from", ("to", "until", "till")), ("", ("to", "until")))
 """What opens a range of times, and what stands between its ends."""
 _BEFORE_CLOCK = (
     ("after", Op.AT_LEAST),
-    ("later than", Op.AT_LEAST),
+    ("later than", Op.ABOVE),
     ("past", Op.AT_LEAST),
     ("since", Op.AT_LEAST),
     ("before", Op.BELOW),
@@ -70,6 +73,14 @@ class TimeTests:
         """ "on Mondays and Tuesdays": any of these days"""
         tokens, days = self._tokens, []
         place = skipped(tokens, at, ("on", "a", "any", "the", "either", "every"))
+        opening = place + is_word(tokens, place, "from", "between")
+        if is_one_of(tokens, opening, _WEEKDAYS) and is_word(
+            tokens, opening + 1, "to", "through", "until", "till", "–"
+        ):
+            last = skipped(tokens, opening + 2)
+            if is_one_of(tokens, last, _WEEKDAYS):
+                yield among("weekday", _days_between(tokens[opening].text, tokens[last].text)), last + 1
+            return
         while is_one_of(tokens, place, _WEEKDAYS):
             days.append(tokens[place].text.capitalize())
             yield among("weekday", days), place + 1
@@ -81,6 +92,9 @@ class TimeTests:
         for said, holds in (("weekend", True), ("working day", False), ("business day", False)):
             if (end := phrase(tokens, at, said)) is not None:
                 yield Condition.of(Test("weekend", Op.IS, holds)), end
+        place = skipped(tokens, at, ("on", "a", "any", "during", "the"))
+        if is_word(tokens, place, "weekday") and not is_word(tokens, place + 1, *_AFTER_FACT) and place > 0:
+            yield Condition.of(Test("weekend", Op.IS, False)), place + 1
         if is_word(tokens, at, "not"):
             place = skipped(tokens, at + 1, ("on", "at", "the", "a"))
             for name in ("weekend", "night"):
@@ -151,6 +165,13 @@ class TimeTests:
     def _is_afternoon(self, at: int) -> bool:
         token = self._tokens[at]
         return token.kind is Kind.CLOCK and token.text.rstrip(".").endswith(("pm", "p.m"))
+
+
+def _days_between(first: str, last: str) -> list[str]:
+    """The days of the week from one to another: "Friday to Monday" has four."""
+    days = [name.lower() for name in day_name]
+    start, count = days.index(first), (days.index(last) - days.index(first)) % 7
+    return [days[(start + step) % 7].capitalize() for step in range(count + 1)]
 
 
 def _is_hour(figure: Figure) -> bool:

@@ -38,7 +38,7 @@ _TOKEN = re.compile(
 )
 
 
-_THOUSANDS_OR_DECIMALS = re.compile(r"-?\d{1,3}\.\d{3}")
+_THOUSANDS_OR_DECIMALS = re.compile(r"-?[1-9]\d{0,2}\.\d{3}")
 """An amount such as "2.000", which is two thousand in one half of the world and two in the other."""
 
 
@@ -117,7 +117,7 @@ def _kind_and_text(match: re.Match[str]) -> tuple[Kind, str]:
 
 def _number(match: re.Match[str], is_money: bool) -> list[Token]:
     suffix = (match["suffix"] or "").strip().lower()
-    if is_money and _THOUSANDS_OR_DECIMALS.fullmatch(match["number"]):  # not a number, so that it is asked about
+    if _THOUSANDS_OR_DECIMALS.fullmatch(match["number"]):  # not a number, so that it is asked about
         return [Token(Kind.WORD, match[0], match.start(), match.end(), match[0])]
     value = float(re.sub("[, ]", "", match["number"])) * {"k": 1e3, "m": 1e6}.get(suffix, 1.0)
     percent = suffix in ("%", "percent")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
+from acefraud.rules.reader.bands import bands_of
 from acefraud.rules.reader.bounds import Tests
 from acefraud.rules.reader.countries import codes_for
 from acefraud.rules.reader.nouns import Nouns
@@ -16,6 +17,7 @@ from acefraud.rules.reader.word_lists import words
 _HEADS = words("heads")
 _COMING_FROM = words("coming_from")
 _WITHIN_NAME = words("within_name")
+_PERSONS = words("people") | {"party"}
 
 
 class ValueTests:
@@ -69,9 +71,22 @@ class ValueTests:
     def _is_clear(self, meaning: ValuePhrase, start: int, end: int) -> bool:
         """Whether these words can only be a value, even if nothing else points to its category."""
         said = self._said(start, end)
-        if is_vague(said) or said in self._vocabulary.flags or self._values.is_ordinary(start, end):
+        if (
+            self._is_of_another_kind(meaning, start, end)
+            or is_vague(said)
+            or said in self._vocabulary.flags
+            or self._values.is_ordinary(start, end)
+        ):
             return False
         return len(said) > 1 or len(said[0]) > 2 or self._tokens[start].shown == meaning.value
+
+    def _is_of_another_kind(self, meaning: ValuePhrase, start: int, end: int) -> bool:
+        """Whether the words may be something else: a number, a person, or "single" in "every single claim"."""
+        bands = bands_of(self._vocabulary.facts[meaning.fact])
+        if any(band.value == meaning.value for band in bands) or self._tokens[end - 1].text in _PERSONS:
+            return True
+        counted = start > 0 and is_word(self._tokens, start - 1, "a", "every", "each", "any", "one", "not")
+        return counted and self._said(start, end) == ("single",)
 
     def _within_name(self, at: int) -> Tests:
         """A value between the words of its fact's name: "accident in a rural area" for the accident area."""
@@ -91,7 +106,7 @@ class ValueTests:
         values = [value]
         while True:
             said = among(fact.name, values, negated=negated)
-            if is_one_of(self._tokens, at, _HEADS):
+            if is_one_of(self._tokens, at, _HEADS) and (self._tokens[at].text,) not in self._vocabulary.values:
                 yield said, at + 1
             yield said, at
             after = self._values.after_joint(at)

@@ -38,6 +38,7 @@ _ABBREVIATIONS = {
 }
 _FOREIGN = read_package_toml("acefraud.rules.reader", "column_words.toml", dict[str, str])
 """Words in the names of columns, in other languages."""
+_EVENT = ("transaction", "activity", "payment", "purchase", "use")
 _BETWEEN_TWO = 3
 """Words of a name such as "days policy claim": the days between two events."""
 _EVENTS = (("Claimed", ("claim", "claimed"), ("accident", "incident", "loss")),)
@@ -61,6 +62,7 @@ class Fact:
     high: float | None = None
     words: Words = ()
     """The words of its name."""
+    always_known: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,14 +263,28 @@ def _fact_named(name: str) -> Fact:
 def _fact_of(summary: FactProfile) -> Fact:
     known = words_for(summary.name)
     measure = measure_of(summary.name, known) if summary.kind == "number" else Measure.PLAIN
-    return Fact(summary.name, summary.kind, measure, summary.values, summary.high, split_name(summary.name))
+    return Fact(
+        summary.name,
+        summary.kind,
+        measure,
+        summary.values,
+        summary.high,
+        split_name(summary.name),
+        summary.coverage == 1,
+    )
 
 
 def _names_of(fact: Fact) -> Iterator[Words]:
     """What a fact is called: the words of its name, and its noun in English."""
     words = split_name(fact.name)
-    if not HISTORY_NAME.fullmatch(fact.name):
-        yield words
+    yield words
+    if len(words) > 1 and fact.name.isalnum():
+        yield (tokens_of(fact.name)[0].text,)  # "BasePolicy" in one word
+    if (history := HISTORY_NAME.fullmatch(fact.name)) is not None:
+        for entity in (tuple(history["entity"].split("_")),) if history["single"] == "hours_since_last" else ():
+            yield from ((unit, "since", "last", kind, "of", *entity) for unit in ("hour", "time") for kind in _EVENT)
+            yield from ((unit, "since", *entity, "'s", "last", kind) for unit in ("hour", "time") for kind in _EVENT)
+    else:
         yield tuple(word for word in words if word != "the")
         if words[-1] in _DROPPED_AFTER_NAME and len(words) > 2:
             yield words[:-1]
@@ -291,6 +307,7 @@ def _names_of(fact: Fact) -> Iterator[Words]:
         if fact.kind == "category" and "change" in words:
             before = words[: words.index("change")]
             yield from ((*before, *more, "changed") for more in ((), ("is",), ("has",), ("has", "be")))
+            yield from (("changed", *before), ("change", "of", *before), (*before, "change"))
     known = words_for(fact.name)
     if known is not None:
         yield _said(known.noun)
@@ -304,6 +321,8 @@ def _translations(words: Words) -> Iterator[Words]:
         yield translated[::-1]
         if len(translated) > 1:
             yield (translated[0], "of", *translated[1:])
+        if len(translated) > 1 and translated[0] == "name":
+            yield translated[1:]
 
 
 def _ways_to_say(value: str, fact: Fact) -> Iterator[Words]:
@@ -321,7 +340,7 @@ def _ways_to_say(value: str, fact: Fact) -> Iterator[Words]:
         yield (full,)
     if words[:1] == ("no",) and words[1:] == ("change",) and "change" in fact.words:
         before = fact.words[: fact.words.index("change")]
-        yield ("no", *before, "change")
+        yield from (("no", *before, "change"), ("no", "change", "of", *before))
         yield from ((*before, *more, "changed") for more in (("has", "not"), ("is", "not"), ("has", "not", "be")))
     if codes_for(fact.values):
         for name in COUNTRY_NAMES.get(value.upper(), ()):
