@@ -121,6 +121,10 @@ def _consistent(row: dict[str, FactValue], catalog: FactCatalog) -> dict[str, Fa
     hour = row.get("hour")
     if "night" in catalog and isinstance(hour, float):
         row["night"] = hour >= 23 or hour < 6
+    if "weekday" in row:
+        row["weekend"] = row["weekday"] in ("Saturday", "Sunday")
+    elif "weekday" in catalog:
+        row.pop("weekend", None)
     for name in list(row):
         if (match := re.fullmatch(r"(\w+)_new_(\w+)", name)) is not None:
             other = f"{match[2]}_new_{match[1]}"

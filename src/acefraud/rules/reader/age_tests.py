@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from acefraud.core.comparison import Op
 from acefraud.rules.reader.bounds import Tests, bounds, limit, value_for
 from acefraud.rules.reader.measures import Measure
-from acefraud.rules.reader.phrases import DETERMINERS, Tokens, Words, is_one_of, is_word, matches, phrase, skipped
+from acefraud.rules.reader.phrases import (
+    DETERMINERS,
+    Tokens,
+    Words,
+    after_any,
+    is_one_of,
+    is_word,
+    matches,
+    phrase,
+    skipped,
+)
 from acefraud.rules.reader.quantities import HOURS, figures, or_more
 from acefraud.rules.reader.tokens import Kind
 from acefraud.rules.reader.vocabulary import AgeWords, Fact, Vocabulary
@@ -16,6 +27,7 @@ _WHO = words("who")
 _PEOPLE, _AGED = words("people"), words("aged")
 _BEFORE_AGE = _PEOPLE | {"woman", "man"}
 _AFTER_EVENT = words("after_event")
+_WITHIN_LAST = ("within the last", "in the last", "in the past", "within the past", "during the last", "over the last")
 _UNITS = frozenset(HOURS) - {"second", "sec"}
 """Units of an age."""
 
@@ -34,6 +46,7 @@ class AgeTests:
             yield from self._is_old(age, fact, at)
             yield from self._did(age, fact, at)
             yield from self._since(age, fact, at)
+            yield from self._idle(age, fact, at)
 
     def people_tests(self, at: int) -> Tests:
         """ "customers under 25", "aged between 20 and 30", "the buyer is 40 or older": the age of a person"""
@@ -72,6 +85,8 @@ class AgeTests:
                     if is_age and self._is_duration(start, end):
                         yield bound(fact.name), final
                 yield from self._days_old(fact, start)
+                if start > after:
+                    yield from self._within_last(fact, start)
 
     def _days_old(self, fact: Fact, at: int) -> Tests:
         """ "(the account is) 60 days old or older" """
@@ -92,11 +107,22 @@ class AgeTests:
                     final = self._after_age(end)
                     if self._is_duration(place, end) and (final > end or lasting):
                         yield bound(fact.name), final
+            yield from self._within_last(fact, start)
+
+    def _idle(self, age: AgeWords, fact: Fact, at: int) -> Tests:
+        """ "no transaction for over six weeks" """
         for said in age.idle:
             after = phrase(self._tokens, skipped(self._tokens, at), " ".join(said))
             for bound, end in bounds(self._tokens, after, fact) if after is not None else ():
                 if self._is_duration(after or 0, end):
                     yield bound(fact.name), end
+
+    def _within_last(self, fact: Fact, at: int) -> Tests:
+        """ "(the account was opened) within the last two days" """
+        for after in after_any(self._tokens, at, _WITHIN_LAST):
+            for figure, end in figures(self._tokens, after):
+                if figure.unit in _UNITS and (value := value_for(figure, fact)) is not None:
+                    yield limit(Op.AT_MOST, value)(fact.name), end
 
     def _since(self, age: AgeWords, fact: Fact, at: int) -> Tests:
         """ "within a day of signing up" """

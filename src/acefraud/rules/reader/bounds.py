@@ -162,7 +162,11 @@ def counts(tokens: Tokens, at: int) -> Bounds:
     fact = Fact("", "number", Measure.COUNT)
     if is_word(tokens, at, "no", "zero") and not is_word(tokens, at + 1, "more", "fewer", "less"):
         yield limit(Op.IS, 0.0), at + 1
-    for after in after_any(tokens, at, ("not any", "not a single", "not one", "not a")):
+    if is_word(tokens, at, "another"):
+        yield limit(Op.AT_LEAST, 1.0), at + 1
+    for after in after_any(
+        tokens, at, ("not any", "not a single", "not one", "not a", "without any", "without a", "without")
+    ):
         yield limit(Op.IS, 0.0), after
     if is_word(tokens, at, "any", "some"):
         yield limit(Op.ABOVE, 0.0), at + 1

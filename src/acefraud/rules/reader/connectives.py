@@ -29,7 +29,7 @@ _UNLESS = tuple(one for one in EXCEPTIONS if one.startswith("unless"))
 _EXCEPT = tuple(one for one in EXCEPTIONS if not one.startswith("unless"))
 LINKS = phrases("links")
 """What links a test to what was said before, as "and" does."""
-FILLERS = words("fillers")
+FILLERS = words("fillers") | words("transactions")
 """Words that may be passed over before a test: they say nothing that a test could miss."""
 _FILLERS_AFTER = words("fillers_after") | words("transactions")
 _FILLER_PHRASES = phrases("filler_phrases")
@@ -137,6 +137,8 @@ class Sentence:
         first = skipped(self._tokens, start)
         if self._is_plural(first, _GROUPS):
             return True
+        if any(is_word(self._tokens, place, "is", "has", "be") for place in range(first, end)):
+            return False
         last = end - 1
         while last > first and self._tokens[last].kind is not Kind.WORD:
             last -= 1

@@ -17,6 +17,7 @@ _WITHOUT = phrases("without")
 _LINKS = words("flag_links")
 _AFTER_FLAG = words("heads") | {"detected", "involved", "found", "passed"}
 _TRUE_OR_FALSE = {"true": True, "false": False, "yes": True, "no": False, "set": True}
+_OTHERWISE = words("otherwise_as_value")
 _SWITCHED_ON = words("switched_on")
 _GAP = ("is", "not", "has", "be", "get")
 _IN_GAP = frozenset(_GAP) | {"just", "recently", "already"}
@@ -51,15 +52,23 @@ class FlagTests:
         start = max(after_any(tokens, at, _WITHOUT), default=at)
         holds = start == at
         for begin in {start, skipped(tokens, start, _LINKS)}:
+            longest = max((end for _, end in matches(tokens, begin, self._vocabulary.values, exact=True)), default=0)
             for meanings, end in self._flag_phrases(begin):
+                if end < longest:
+                    continue  # "prepaid card" is one value, not something prepaid
                 is_head = is_one_of(tokens, end, _AFTER_FLAG) and (tokens[end].text,) not in self._vocabulary.values
                 final = end + is_head
-                if is_head and tuple(token.text for token in tokens[begin:end]) in self._vocabulary.values:
+                if is_head and self._may_be_value(begin, end):
                     continue  # "travel payments": of that category, or by somebody who travels?
                 for one in meanings:
                     yield Condition.of(Test(one.fact, Op.IS, one.holds == holds)), final
                     if (switched := self._after_switch(end)) > final:
                         yield Condition.of(Test(one.fact, Op.IS, one.holds == holds)), switched
+
+    def _may_be_value(self, start: int, end: int) -> bool:
+        """Whether the words of a flag are, or begin, a value of a category that says something else."""
+        said = tuple(token.text for token in self._tokens[start:end])
+        return said in self._vocabulary.values and said[0] in _OTHERWISE
 
     def _after_switch(self, at: int) -> int:
         """After "on" or "is active", if nothing follows that "on" could belong to."""
@@ -105,13 +114,13 @@ class FlagTests:
             for name, kind, end in self._things(then) if then is not None else ():
                 if said in _ELSE.get(kind, ()):
                     continue
-                if said not in ("no", "without", "no known") or not self._can_be_none(name):
+                if said not in ("no", "without", "no known") or not self._can_be_none(name, kind):
                     yield Condition.of(Test(name, Op.MISSING)), end + is_word(tokens, end, "given", "known", "recorded")
 
-    def _can_be_none(self, name: str) -> bool:
+    def _can_be_none(self, name: str, kind: str) -> bool:
         """Whether "no" before a fact may be one of its values, rather than a missing one."""
         fact = self._vocabulary.facts.get(name)
-        if fact is None:
+        if fact is None or kind in ("entity", "rare entity"):
             return False
         return fact.kind in ("flag", "number") or any(value.lower().startswith("no") for value in fact.values)
 
@@ -122,5 +131,5 @@ class FlagTests:
         for entity, after in self._nouns.entity(at):
             counted = sorted(name for name in self._vocabulary.facts if name.startswith(f"{entity}_count_"))
             if counted:  # an entity that is not known has no past
-                kind = "entity" if self._vocabulary.facts[counted[0]].always_known else "number"
+                kind = "entity" if self._vocabulary.facts[counted[0]].always_known else "rare entity"
                 yield counted[0], kind, after + is_word(self._tokens, after, "id", "identifier", "number")

@@ -91,6 +91,9 @@ class HistoryTests:
             for bound, then in counts(tokens, start):
                 for figure, end in self._counted(then):
                     yield from self._each(names, how, figure, bound, end)
+        if place > after and self._is_known_frauds(place):  # "with known fraud in the last week"
+            for figure, end in self._counted(place):
+                yield from self._each(names, how, figure, limit(Op.ABOVE, 0.0), end)
         if how == "none":  # "neither the user nor the card had known frauds"
             for figure, end in self._counted(place):
                 yield from self._each(names, "all", figure, _is_zero, end)
@@ -99,6 +102,9 @@ class HistoryTests:
         yield from self._used(names, how, after)
         yield from self._spent(names, how, place)
         yield from self._met(names, how, after)
+
+    def _is_known_frauds(self, at: int) -> bool:
+        return is_word(self._tokens, at, "known", "confirmed") and is_word(self._tokens, at + 1, "fraud")
 
     def _has_figure(self, names: Sequence[str], how: str, at: int) -> Tests:
         """ "(the card has) a total above 5,000 in a day" """
@@ -114,6 +120,11 @@ class HistoryTests:
         """ "(the card was) used more than 5 times in an hour" """
         place = skipped(self._tokens, at, _IS_USED)
         place += is_one_of(self._tokens, place, _USED)
+        never = skipped(self._tokens, at, _IS_USED)
+        if is_word(self._tokens, never, "not") and is_one_of(self._tokens, never + 1, _USED | {"be"}):
+            unused = skipped(self._tokens, never + 1, _USED | {"be"})
+            if not is_word(self._tokens, unused, "for"):  # "not used in the last 7 days"
+                yield from self._each(names, how, "count", _is_zero, unused)
         for bound, then in counts(self._tokens, place):
             if is_word(self._tokens, then, "time"):
                 yield from self._each(names, how, "count", bound, then + 1)
@@ -128,7 +139,7 @@ class HistoryTests:
         place = skipped(tokens, at, _HAS)
         if not is_one_of(tokens, place, _SPENT):
             return
-        for bound, then in bounds(tokens, place + 1, _SUM):
+        for bound, then in bounds(tokens, phrase(tokens, place + 1, "a total of") or place + 1, _SUM):
             in_total = phrase(tokens, then, "in total") or then
             for end in {then, in_total, then + is_word(tokens, then, "altogether", "total")}:
                 yield from self._each(names, how, "sum", bound, end)

@@ -82,6 +82,10 @@ class LastEventTests:
         tokens = self._tokens
         for entity, after in self._nouns.entity(at):
             place = skipped(tokens, after, ("who", "that", "which", "is", "has", "be"))
+            unused = next(after_any(tokens, place, ("not be used", "not used", "not be active", "not active")), None)
+            if unused is not None and is_word(tokens, unused, "for", "in"):
+                for bound, end in bounds(tokens, unused + 1, _DURATION) if is_word(tokens, unused, "for") else ():
+                    yield from self._since_last(entity, bound, end)
             if is_one_of(tokens, place, _QUIET):
                 for bound, end in bounds(tokens, place + 1 + is_word(tokens, place + 1, "for"), _DURATION):
                     yield from self._since_last(entity, bound, end)

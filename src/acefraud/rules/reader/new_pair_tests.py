@@ -93,6 +93,11 @@ class NewPairTests:
                     yield condition.negated() if negated else condition, end
         if not negated and is_word(self._tokens, at, "is"):  # "(the merchant ...) and is new to the card"
             yield from self._is_new_to(subject, at)
+        if not negated and is_word(
+            self._tokens, at, "is", "has"
+        ):  # "(the card ...) and has not been used in this store"
+            yield from self._never_seen(subject, at)
+            yield from self._was_seen(subject, at)
 
     def _new_first(self, at: int) -> Tests:
         """ "a new device for the card" """

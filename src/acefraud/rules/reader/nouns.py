@@ -102,7 +102,7 @@ class Nouns:
                 for one in names:
                     if (fact := self._vocabulary.facts[one]).kind in kinds:
                         yield fact, self._after_owner(after)
-        elif name in self._vocabulary.facts:
+        elif (name := self._vocabulary.lower_names.get(name.lower(), name)) in self._vocabulary.facts:
             if (fact := self._vocabulary.facts[name]).kind in kinds:
                 yield fact, start + 1
         elif self._vocabulary.is_open:

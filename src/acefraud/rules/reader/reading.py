@@ -26,7 +26,7 @@ _ENUMERATED = re.compile(
     r"(?:^|(?<=[,;:.\n] )|(?<=\n)|(?<=\band )|(?<=\bor )|(?<=\bif )|(?<=\bwhen )|(?<=\beither ))\(?[a-h1-9]\)\s"
 )
 """The letter or number of an item: "(a) ..., or (b) ..."."""
-_GLOSS = re.compile(r"\s*\(`?(\w+(?:[_ ]\w+)+)`?\)")
+_GLOSS = re.compile(r"\s*\(`?(\w+(?:[_ ]\w+)+|[A-Za-z]+[a-z][A-Z]\w*)`?\)")
 _WITHOUT_EXCEPTION = re.compile(
     r",?\s*\b(?:without (?:any )?exceptions?|no exceptions|in (?:every|any) case|in all cases"
     r"|under (?:all|any) circumstances)\b,?",
@@ -37,6 +37,7 @@ GRAMMAR_WORDS = grammar_words() | NUMBER_WORDS
 _NEGATIVE = ("no", "neither", "none", "nothing", "nobody")
 """Subjects and objects that turn a verdict round."""
 _IFS = ("if", "when", "where", "whenever", "once", "provided", "as")
+_PREPOSITIONS = ("for", "in", "is", "on", "at", "during", "between", "after", "before", "from")
 _EVERYTHING = ("everything", "anything", "all", "any", "every")
 _NOT_HONOURED = phrases("not_honoured")
 """Words that change what a rule means in ways that it cannot have."""
@@ -118,7 +119,7 @@ def _without_noise(text: str, vocabulary: Vocabulary) -> tuple[str, bool]:
 
 def _without_glosses(text: str, vocabulary: Vocabulary) -> tuple[str, set[str]]:
     """The text without names of facts in parentheses, as in "earlier declines (declined_before)", and these names."""
-    known = {split_name(name): name for name in vocabulary.facts if "_" in name}
+    known = {split_name(name): name for name in vocabulary.facts if len(split_name(name)) > 1}
     names: set[str] = set()
 
     def dropped(match: re.Match[str]) -> str:
@@ -166,7 +167,7 @@ def _joined(
 
 def _goes_on(left: Tokens, right: Tokens) -> bool:
     """Whether what follows a conclusion narrows what stands before it: "if A, decline everything B"."""
-    opening = is_one_of(left, 0, (*_IFS, "for", "in", "is")) or next(after_any(left, 0, EXCEPTIONS), None) is not None
+    opening = is_one_of(left, 0, (*_IFS, *_PREPOSITIONS)) or next(after_any(left, 0, EXCEPTIONS), None) is not None
     return opening or is_one_of(right, 0, _EVERYTHING)
 
 

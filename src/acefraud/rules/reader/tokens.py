@@ -20,7 +20,7 @@ _CONTRACTIONS = {
     "cannot": "can not",
 }
 _CURRENCY = r"(?:R\$|US\$|[$€£¥₹]|(?:usd|eur|gbp|brl|idr|rp)(?=[\s\d]))"
-_NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?:[ ]\d{3})+(?![\d,.]*\w)|\d+)(?:\.\d+)?|\.\d+"
+_NUMBER = r"(?:\d{1,3}(?:\.\d{3}){2,}(?!\d)|\d{1,3}(?:,\d{3})+|\d{1,3}(?:[ ]\d{3})+(?![\d,.]*\w)|\d+)(?:\.\d+)?|\.\d+"
 _TOKEN = re.compile(
     rf"""
       (?P<ticked>`[^`]+`)
@@ -119,7 +119,10 @@ def _number(match: re.Match[str], is_money: bool) -> list[Token]:
     suffix = (match["suffix"] or "").strip().lower()
     if _THOUSANDS_OR_DECIMALS.fullmatch(match["number"]):  # not a number, so that it is asked about
         return [Token(Kind.WORD, match[0], match.start(), match.end(), match[0])]
-    value = float(re.sub("[, ]", "", match["number"])) * {"k": 1e3, "m": 1e6}.get(suffix, 1.0)
+    written = re.sub("[, ]", "", match["number"])
+    if written.count(".") > 1:  # "1.000.000"
+        written = written.replace(".", "")
+    value = float(written) * {"k": 1e3, "m": 1e6}.get(suffix, 1.0)
     percent = suffix in ("%", "percent")
     start, end = match.start(), match.end()
     text = str(int(value)) if value.is_integer() and abs(value) < 1e15 else str(value)
@@ -159,7 +162,7 @@ _IRREGULAR = {
     "are": "is", "was": "is", "were": "is", "does": "do", "did": "do", "always": "always", "people": "person",
     "women": "woman", "men": "man", "wives": "wife", "had": "has", "have": "has", "having": "has", "being": "be",
     "been": "be", "news": "news", "series": "series", "emus": "emu", "hrs": "hr", "yrs": "year", "yr": "year",
-    "kms": "km", "pls": "please",
+    "kms": "km", "pls": "please", "goes": "go", "ads": "ad",
 }  # fmt: skip
 
 

@@ -17,6 +17,8 @@ from acefraud.rules.reader.word_lists import words
 _HEADS = words("heads")
 _COMING_FROM = words("coming_from")
 _WITHIN_NAME = words("within_name")
+_GENERIC_LAST = {"type", "area", "status", "group", "class", "kind"}
+"""Last words of a name that need not be said: "the agent is internal"."""
 _PERSONS = words("people") | {"party"}
 
 
@@ -98,7 +100,8 @@ class ValueTests:
             found = self._values.one(fact, skipped(self._tokens, place, _WITHIN_NAME))
             if found is not None:
                 end = skipped(self._tokens, found[1], name)
-                if first.union(self._said(found[1], end)) == name:
+                missing = name - first.union(self._said(found[1], end))
+                if missing <= _GENERIC_LAST:
                     yield among(fact.name, [found[0]]), end
 
     def _alternatives(self, fact: Fact, value: str, at: int, negated: bool) -> Tests:
@@ -125,7 +128,7 @@ class ValueTests:
 
     def _beside(self, fact: Fact, at: int) -> int | None:
         """The place after a word of the fact's own name: "rural area", "external agent", "Collision as base policy"."""
-        for after in after_any(self._tokens, at, ("as", "is at", "at", "is")):  # "the policy holder is at fault"
+        for after in after_any(self._tokens, at, ("as", "is at", "at", "is", "'s")):  # "the policy holder is at fault"
             for other, end in self._nouns.facts(after, "category"):
                 if other.name == fact.name:
                     return end

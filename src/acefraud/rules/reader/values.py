@@ -32,7 +32,8 @@ class Values:
         for start in (at, skipped(self._tokens, at)):
             for meanings, end in matches(self._tokens, start, self._vocabulary.values, exact=True):
                 for meaning in meanings:
-                    if meaning.fact == fact.name and not self.is_ordinary(start, end):
+                    is_code = meaning.value.isupper()
+                    if meaning.fact == fact.name and not (is_code and self.is_ordinary(start, end)):
                         return meaning.value, end
         return None
 
@@ -59,7 +60,7 @@ class Values:
     def is_ordinary(self, start: int, end: int) -> bool:
         """Whether a word is more likely an ordinary one than a code: "in" and "and", but not "IN" and "AND"."""
         token = self._tokens[start]
-        code = token.text in _ORDINARY or token.text.upper() in COUNTRY_NAMES
+        code = token.shown.lower() in _ORDINARY or token.shown.upper() in COUNTRY_NAMES
         return end == start + 1 and code and not token.shown.isupper()
 
 

@@ -26,6 +26,8 @@ from acefraud.rules.reader.word_lists import words
 T = TypeVar("T")
 _LEAST_MONTHS = 6
 _LEAST_STEM = 3
+_ALSO: dict[Words, Words] = {("american", "express"): ("amex",), ("mastercard",): ("master", "card")}
+"""Other names of values."""
 MOST_VALUES = 3_000
 """Values of one fact that can be said without quotes."""
 _ABBREVIATIONS = {
@@ -167,6 +169,7 @@ class Vocabulary:
     def _add_entity(self, name: str) -> None:
         words = tuple(name.lower().split("_"))
         self.entities[words] = name
+        self.entities.setdefault((name.lower(),), name)
         for said in _translations(words):
             self.entities.setdefault(said, name)
 
@@ -334,6 +337,8 @@ def _ways_to_say(value: str, fact: Fact) -> Iterator[Words]:
             yield from ((one,) for one in more)
     if len(words) == 1 and words[0].isalpha() and len(words[0]) > _LEAST_STEM:
         yield (f"{words[0]}ed",)  # "widowed"
+    if words in _ALSO:
+        yield _ALSO[words]
     if words in (("female",), ("male",)):
         yield ("woman",) if words[0] == "female" else ("man",)
     if _are_months(fact.values) and (full := _MONTHS.get(value.lower()[:3])) is not None:
@@ -342,6 +347,7 @@ def _ways_to_say(value: str, fact: Fact) -> Iterator[Words]:
         before = fact.words[: fact.words.index("change")]
         yield from (("no", *before, "change"), ("no", "change", "of", *before))
         yield from ((*before, *more, "changed") for more in (("has", "not"), ("is", "not"), ("has", "not", "be")))
+        yield (*before, "has", "no", "change")
     if codes_for(fact.values):
         for name in COUNTRY_NAMES.get(value.upper(), ()):
             yield _said(name)
