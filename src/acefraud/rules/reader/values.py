@@ -60,7 +60,8 @@ class Values:
     def is_ordinary(self, start: int, end: int) -> bool:
         """Whether a word is more likely an ordinary one than a code: "in" and "and", but not "IN" and "AND"."""
         token = self._tokens[start]
-        code = token.shown.lower() in _ORDINARY or token.shown.upper() in COUNTRY_NAMES
+        is_code = token.text.upper() in COUNTRY_NAMES and token.shown.lower() == token.text
+        code = token.text in _ORDINARY or is_code
         return end == start + 1 and code and not token.shown.isupper()
 
 
