@@ -32,7 +32,9 @@ class CountTests:
             if is_word(self._tokens, after, "the"):
                 continue
             for fact, end in self._nouns.facts(skipped(self._tokens, after, ("of", "different")), "number"):
-                if fact.measure in (Measure.COUNT, Measure.PLAIN) and fact.name != "hour":
+                is_none = is_word(self._tokens, after - 1, "no", "any", "without", "some")
+                fits = fact.measure is Measure.COUNT or (fact.measure is Measure.PLAIN and not is_none)
+                if fits and fact.name != "hour":
                     yield bound(fact.name), end
         if is_word(self._tokens, at, "no", "without"):
             for fact, end in self._nouns.facts(at + 1, "category"):

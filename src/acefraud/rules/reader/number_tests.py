@@ -8,7 +8,7 @@ from acefraud.rules.reader.bounds import Tests, bounds
 from acefraud.rules.reader.history_figures import HistoryFigures
 from acefraud.rules.reader.measures import Measure
 from acefraud.rules.reader.nouns import Nouns
-from acefraud.rules.reader.phrases import Tokens, after_be, is_one_of, is_word, phrase, skipped
+from acefraud.rules.reader.phrases import Tokens, after_any, after_be, is_one_of, is_word, phrase, skipped
 from acefraud.rules.reader.quantities import as_share, comparators, figures, multiples, or_more
 from acefraud.rules.reader.vocabulary import Fact, Vocabulary
 from acefraud.rules.reader.word_lists import words
@@ -42,6 +42,9 @@ class NumberTests:
         if not is_word(self._tokens, at, "and", "or", "but"):
             return
         join = Condition.any_of if is_word(self._tokens, at, "or") else Condition.all_of
+        if is_word(self._tokens, at, "or"):
+            for end in after_any(self._tokens, at + 1, ("missing", "unknown", "not known", "is missing", "is unknown")):
+                yield join([first, Condition.of(Test(fact.name, Op.MISSING))]), end
         for place in after_be(self._tokens, at + 1):
             for second, end in bounds(self._tokens, place, fact):
                 yield join([first, second(fact.name)]), end

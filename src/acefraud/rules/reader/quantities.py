@@ -143,6 +143,9 @@ def multiples(tokens: Tokens, at: int) -> Iterator[tuple[float, int]]:
             yield as_share(figure), after + 1
         elif is_word(tokens, after, "time", "x", "*") and not figure.is_money:
             yield figure.value, after + 1
+        for said in ("above", "over", "more than", "higher than") if figure.is_percent else ():
+            if (then := phrase(tokens, after, said)) is not None:  # "more than 50% above the usual"
+                yield round(1 + as_share(figure), 12), then
 
 
 def as_share(figure: Figure) -> float:

@@ -109,8 +109,10 @@ class ValueTests:
         values = [value]
         while True:
             said = among(fact.name, values, negated=negated)
-            if is_one_of(self._tokens, at, _HEADS) and (self._tokens[at].text,) not in self._vocabulary.values:
-                yield said, at + 1
+            head = at
+            while is_one_of(self._tokens, head, _HEADS) and (self._tokens[head].text,) not in self._vocabulary.values:
+                head += 1
+                yield said, head
             yield said, at
             after = self._values.after_joint(at)
             found = self._values.one(fact, after) if after > at else None

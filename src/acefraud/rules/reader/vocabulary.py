@@ -26,7 +26,12 @@ from acefraud.rules.reader.word_lists import words
 T = TypeVar("T")
 _LEAST_MONTHS = 6
 _LEAST_STEM = 3
-_ALSO: dict[Words, Words] = {("american", "express"): ("amex",), ("mastercard",): ("master", "card")}
+_ALSO: dict[Words, Words] = {
+    ("american", "express"): ("amex",),
+    ("mastercard",): ("master", "card"),
+    ("ie",): ("internet", "explorer"),
+    ("direct",): ("directly",),
+}
 """Other names of values."""
 MOST_VALUES = 3_000
 """Values of one fact that can be said without quotes."""
