@@ -2,35 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
+from pydantic import BaseModel
 from rapidfuzz import fuzz, process
 
 from acefraud.core.fact_names import words_for
-from acefraud.rules.reader.tokens import tokens_of
+from acefraud.core.package_data import read_package_toml
+from acefraud.rules.reader.tokens import Kind, tokens_of
 from acefraud.rules.reader.vocabulary import Vocabulary, split_name
+from acefraud.rules.reader.word_lists import grammar_words
 
 MOST = 5
 _LEAST_LIKENESS = 72.0
 
 
-def nearest_facts(words: Sequence[str], vocabulary: Vocabulary, most: int = MOST) -> tuple[str, ...]:
-    """The facts nearest to these words by name and by their nouns, the nearest first.
+class _Related(BaseModel, extra="forbid"):
+    """One table of ``related.toml``."""
 
-    >>> nearest_facts(["merchant's rating", "failed atempts"], Vocabulary.general())[:2]
+    words: tuple[str, ...]
+    facts: tuple[str, ...]
+
+
+_RELATED = read_package_toml("acefraud.rules.reader", "related.toml", dict[str, _Related])
+
+
+def nearest_facts(words: Sequence[str], vocabulary: Vocabulary, most: int = MOST) -> tuple[str, ...]:
+    """The facts nearest to these words, the nearest first: those with a like name, then those of a like meaning.
+
+    >>> nearest_facts(["merchant's ratng", "failed atempts"], Vocabulary.general())[:2]
     ('failed_attempts', 'merchant_rating')
+    >>> "distance_km" in nearest_facts(["abroad"], Vocabulary.general())
+    True
     """
     called = {noun: name for name in vocabulary.facts for noun in _called(name, vocabulary)}
     likeness: dict[str, float] = {}
-    for word in words:
-        said = " ".join(token.text for token in tokens_of(word))
+    for said in words:
+        if not _has_unknown(said, vocabulary):
+            continue
+        plain = " ".join(token.text for token in tokens_of(said))
         for noun, score, _ in process.extract(
-            said, list(called), scorer=fuzz.WRatio, limit=most, score_cutoff=_LEAST_LIKENESS
+            plain, list(called), scorer=fuzz.WRatio, limit=most, score_cutoff=_LEAST_LIKENESS
         ):
             name = called[noun]
             likeness[name] = max(score, likeness.get(name, 0.0))
-    ordered = sorted(likeness, key=lambda name: (-likeness[name], name))
-    return tuple(ordered[:most])
+    by_name = sorted(likeness, key=lambda name: (-likeness[name], name))
+    return tuple(dict.fromkeys([*by_name, *_related(words, vocabulary)]))[:most]
+
+
+def _has_unknown(said: str, vocabulary: Vocabulary) -> bool:
+    """Whether some of the words mean nothing here. Otherwise they only could not be joined."""
+    known = vocabulary.word_list | grammar_words()
+    return any(token.kind is Kind.WORD and token.text not in known for token in tokens_of(said))
+
+
+def _related(words: Sequence[str], vocabulary: Vocabulary) -> Iterator[str]:
+    """The facts that tell what the words are about."""
+    said = {token.text for one in words if _has_unknown(one, vocabulary) for token in tokens_of(one)}
+    for related in _RELATED.values():
+        if said.intersection(related.words):
+            for pattern in related.facts:
+                yield from (name for name in vocabulary.facts if re.fullmatch(pattern, name.lower()))
 
 
 def _called(name: str, vocabulary: Vocabulary) -> Iterable[str]:
