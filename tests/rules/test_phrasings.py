@@ -33,10 +33,10 @@ FILES = {
 }
 TABLES = {
     name: tomllib.loads((Path(__file__).parent / "phrasings" / f"{name}.toml").read_text("utf-8"))["phrasing"]
-    for name in ("first", "held_out", "hard")
+    for name in ("first", "held_out", "hard", "later", "sealed", "traps")
 }
-LEAST = {"first": 0.85, "held_out": 0.7, "hard": 0.5}
-"""The share of rules that must be read right. When it was first opened, 63 % of the held-out table were."""
+LEAST = {"first": 0.9, "held_out": 0.85, "hard": 0.65, "later": 0.8, "sealed": 0.7, "traps": 0.0}
+"""The share of rules that must be read right, of those that can be said. docs/rules.md has the figures."""
 ROWS = 150
 RIGHT, REFUSED, REFUSED_RIGHTLY = "right", "refused", "refused rightly"
 
@@ -174,3 +174,9 @@ def test_the_tables_hold_what_they_promise() -> None:
     assert sum(map(len, TABLES.values())) >= 200
     texts = [one["text"] for table in TABLES.values() for one in table]
     assert len(set(texts)) == len(texts)
+
+
+if __name__ == "__main__":  # the figures of docs/rules.md
+    for table in TABLES:
+        found = tally(table, *FILES, "texts")
+        print(f"{table}: {dict(found)}")

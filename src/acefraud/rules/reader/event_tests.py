@@ -38,10 +38,14 @@ class EventTests:
     def tests(self, at: int) -> Tests:
         """Every test of the day or the month of an event that is named here."""
         start = skipped(self._tokens, at)
-        if not is_one_of(self._tokens, start, self._dated):
+        if is_one_of(self._tokens, start, self._dated):
+            event, after = self._tokens[start].text, skipped(self._tokens, start + 1, _LINKS)
+        elif is_one_of(self._tokens, at, ("on", "in")):  # "the accident was in a rural area on a Sunday"
+            before = [token.text for token in self._tokens[:at] if token.text in self._dated]
+            event, after = (before[0] if len(set(before)) == 1 else ""), skipped(self._tokens, at + 1)
+        else:
             return
-        after = skipped(self._tokens, start + 1, _LINKS)
-        for fact in self._dated[self._tokens[start].text] if after > start + 1 else ():
+        for fact in self._dated.get(event, ()) if after > start else ():
             if fact.kind != "category":
                 continue
             for values, end in self._values.several(fact, after):

@@ -48,8 +48,10 @@ class Nouns:
         return self._entities_at[at]
 
     def _pronoun(self, at: int) -> Iterator[tuple[str, int]]:
-        """ "(at least one known fraud on) it": the only entity that was spoken of before"""
-        if not at or not is_word(self._tokens, at, "it", "them") or not is_one_of(self._tokens, at - 1, _OF):
+        """ "(at least one known fraud on) it", "it (was used ...)": the only entity that was spoken of before"""
+        as_object = at > 0 and is_word(self._tokens, at, "it", "them") and is_one_of(self._tokens, at - 1, _OF)
+        as_subject = is_word(self._tokens, at, "it", "they") and is_word(self._tokens, at + 1, "is", "has")
+        if not as_object and not as_subject:
             return
         if (only := self.only_before(at)) is not None:
             yield only, at + 1
