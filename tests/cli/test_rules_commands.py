@@ -111,6 +111,12 @@ def test_dates_that_are_past_and_keys_that_nothing_has_are_pointed_out(trained: 
     assert "still to come" in trained.on_book("lists", "add", "burnt", "c1", "--until", "2020-01-01", code=2).err
 
 
+def test_a_rule_that_asks_for_a_review_says_how_to_get_one(trained: Any) -> None:
+    assert "--always review" in trained.on_book("playbook", "read", "Flag amounts over 7,000 for review").out
+    added = trained.on_book("playbook", "add", "amount over 7,000 should be looked at by an analyst", "--json").json
+    assert any("--always review" in remark for remark in added["remarks"])
+
+
 def test_the_history_of_a_rule_shows_its_words(trained: Any) -> None:
     added = trained.on_book("playbook", "add", "amount over 7,000: decline", "--json").json["id"]
     trained.on_book("playbook", "edit", added, "amount over 8,000: decline", "--why", "too low")

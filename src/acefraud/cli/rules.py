@@ -105,8 +105,16 @@ def _in_words(reading: Reading) -> str:
             f" formal: {reading.condition}",
             f" argues: {reading.argues or 'for nothing'}",
             f" action: {action}",
+            *_review_hint(reading),
         ]
     )
+
+
+def _review_hint(reading: Reading) -> list[str]:
+    """What to do about a rule that asks for a review: as evidence it argues for nothing."""
+    if not reading.rule.asks_for_review:
+        return []
+    return ["The words ask for a review: with --always review, such cases go to a person."]
 
 
 def add(
@@ -140,7 +148,8 @@ def add(
             _show_preview(book, change, json=json)
             return
         new = _merged(book, rule, reading, policy, node, author(who), why)
-        bullet, remarks = bullet_in(book, new), embedded_learner(book).remarks_on(bullet_in(book, new))
+        bullet = bullet_in(book, new)
+        remarks = embedded_learner(book).remarks_on(bullet) + (_review_hint(reading) if policy is None else [])
     content = {**bullet.model_dump(mode="json"), "remarks": remarks}
     print_result(content, f"added {bullet.id}\n{described(bullet, remarks)}", json=json)
 

@@ -30,6 +30,7 @@ class Atoms:
         self._tokens = tokens
         self._vocabulary = vocabulary
         nouns, values = Nouns(tokens, vocabulary), Values(tokens, vocabulary)
+        self._nouns = nouns
         self._values = values
         figures = HistoryFigures(tokens, vocabulary, nouns)
         numbers = NumberTests(tokens, vocabulary, nouns, figures)
@@ -56,6 +57,10 @@ class Atoms:
             counts.burst_tests,
         )
         self._tests_at: dict[int, list[tuple[Condition, int]]] = {}
+
+    def entities(self, at: int) -> list[str]:
+        """The entities that are named here."""
+        return [name for name, _ in self._nouns.entity(at)]
 
     def is_value(self, at: int) -> bool:
         """Whether the word that stands here is a value of a category by itself."""

@@ -81,7 +81,7 @@ def bounds(tokens: Tokens, at: int, fact: Fact, *, bare: bool = False) -> Bounds
             if op is Op.IS and (more := or_more(tokens, end)) is not None:
                 yield limit(more[0], value), more[1]
             else:
-                yield from _closed(tokens, end, op, value, fact)
+                yield from _closed(tokens, end, op, figure, fact)
         if op is Op.IS:
             yield from _bare(tokens, after, fact)
     yield from _bare(tokens, at, fact, equality=bare)
@@ -92,15 +92,17 @@ def _goes_on(tokens: Tokens, at: int) -> bool:
     return any(is_one_of(tokens, place, _ONWARD) for place in range(at, min(at + 3, len(tokens))))
 
 
-def _closed(tokens: Tokens, at: int, op: Op, value: float, fact: Fact) -> Bounds:
+def _closed(tokens: Tokens, at: int, op: Op, figure: Figure, fact: Fact) -> Bounds:
     """A bound, perhaps with words after it that repeat its direction, or with the other end of a range."""
+    value = value_for(figure, fact)
+    assert value is not None
     yield limit(op, value), at
     if op in (Op.ABOVE, Op.AT_LEAST) and is_word(tokens, at, "but", "and"):  # "more than 15 but less than 30 minutes"
         for other, after in comparators(tokens, at + 1):
-            for figure, end in figures(tokens, after) if other in (Op.BELOW, Op.AT_MOST) else ():
-                most = value_for(figure, fact)
-                if most is not None and most > value:
-                    yield _both(limit(op, value), limit(other, most)), end
+            for high, end in figures(tokens, after) if other in (Op.BELOW, Op.AT_MOST) else ():
+                least, most = value_for(_like(figure, high), fact), value_for(high, fact)
+                if least is not None and most is not None and most > least:
+                    yield _both(limit(op, least), limit(other, most)), end
     if is_one_of(tokens, at, _ONWARD) and op is Op.AT_LEAST:
         yield limit(op, value), at + 1
 

@@ -13,6 +13,7 @@ from acefraud.core.comparison import NEGATED, ORDERED, Op, Test
 from acefraud.core.condition import Condition
 from acefraud.rules.reader.atoms import Atoms
 from acefraud.rules.reader.joints import JoinedTest, Joint, folded, may_be_a_choice, ways_to_take
+from acefraud.rules.reader.measures import HISTORY_NAME
 from acefraud.rules.reader.phrases import Tokens, after_any, is_one_of, is_word, skipped
 from acefraud.rules.reader.tokens import Kind
 from acefraud.rules.reader.word_lists import phrases, words
@@ -33,8 +34,10 @@ FILLERS = words("fillers") | words("transactions")
 """Words that may be passed over before a test: they say nothing that a test could miss."""
 _FILLERS_AFTER = words("fillers_after") | words("transactions")
 _FILLER_PHRASES = phrases("filler_phrases")
+_ADJECTIVES = ("present", "filed", "known", "verified", "new", "used", "seen", "given", "present")
 _GROUPS = words("heads") | words("transactions") | words("people") | {"man", "woman", "accident", "withdrawal"}
 _TIME_FACTS = {"night", "weekend", "weekday", "hour"}
+_PREPOSITIONS = frozenset({"to", "by", "at", "with", "in", "from", "on", "via", "using", "for", "during", "through"})
 _IFS = ("if", "when", "where", "whenever")
 STOPS = (",", ";", ".", "-", "–", "—", ":")
 """Signs between two parts of a sentence."""
@@ -95,13 +98,18 @@ class Sentence:
             for cut in sorted(waiting.pop(place), key=lambda cut: cut.cost)[:_MOST]:
                 for joint, after in self._joints(place, first=not cut.tests):
                     for condition, end, cost in self._tests(after, depth):
+                        if self._forgets_entity(after, end, condition):
+                            continue
                         negated = self._is_negated(after, end, condition)
                         test = JoinedTest(
                             self._loosened(joint, after, cost),
                             condition,
                             is_negated=negated,
-                            denies_noun=negated and self._denies_noun(after, end),
+                            denies_noun=negated and self._denies_noun(after),
                             is_group=self._is_group(after, end, condition),
+                            is_modifier=is_one_of(self._tokens, after, _PREPOSITIONS),
+                            is_past=self._is_past(condition),
+                            is_clause=any(is_word(self._tokens, one, *_IFS) for one in range(place, after + 1)),
                             is_restart=self._is_restart(place, after),
                         )
                         further = _Cut((*cut.tests, test), end, cut.cost + cost)
@@ -123,12 +131,12 @@ class Sentence:
             for leaf in condition.leaves
         )
 
-    def _denies_noun(self, start: int, end: int) -> bool:
-        """Whether "no" or "not" stands before a noun, which may go on after "and": "without a witness and a report"."""
-        if any(is_word(self._tokens, place, "no", "without") for place in range(start, end)):
+    def _denies_noun(self, start: int) -> bool:
+        """Whether "no" or "not" stands before a noun, which may go on after it: "not a transfer to a new payee"."""
+        first = skipped(self._tokens, start, FILLERS - {"with", "by", "from"})
+        if is_word(self._tokens, first, "no", "without", "non"):
             return True
-        nots = [place for place in range(start, end) if is_word(self._tokens, place, "not")]
-        return any(is_word(self._tokens, place + 1, "a", "an", "use", "using", "through", "via") for place in nots)
+        return is_word(self._tokens, first, "not") and not is_word(self._tokens, first + 1, *_ADJECTIVES)
 
     def _is_group(self, start: int, end: int, condition: Condition) -> bool:
         """Whether a test names a group: it begins with "payments" or ends with "VIPs"."""
@@ -144,6 +152,22 @@ class Sentence:
             last -= 1
         plain = all(isinstance(leaf, Test) and not isinstance(leaf.value, float) for leaf in condition.leaves)
         return plain and self._is_plural(last)
+
+    def _is_past(self, condition: Condition) -> bool:
+        """Whether a test is about the past of an entity, so that words after it may narrow that past."""
+        return any(
+            (named := HISTORY_NAME.fullmatch(leaf.fact)) is not None
+            and (not named["new"] or (isinstance(leaf, Test) and leaf.value is False))
+            for leaf in condition.leaves
+        )
+
+    def _forgets_entity(self, start: int, end: int, condition: Condition) -> bool:
+        """Whether an entity is named that a test of the past of another one leaves out: "the user's 3 orders at it"."""
+        matches = [named for fact in condition.facts if (named := HISTORY_NAME.fullmatch(fact)) is not None]
+        about = {name for named in matches for name in (named["entity"], named["other"], named["new"]) if name}
+        named_here = {name for place in range(start, end) for name in self._atoms.entities(place)}
+        counts = any(named["figure"] or named["other"] for named in matches)
+        return counts and bool(named_here) and not named_here <= about
 
     def _is_plural(self, at: int, nouns: Collection[str] | None = None) -> bool:
         token = self._tokens[at] if at < len(self._tokens) else None
@@ -242,6 +266,8 @@ class Sentence:
                 if opening == "either":
                     yield Condition.any_of(parts), end
                 elif opening == "both":
+                    if is_word(self._tokens, end, "or"):
+                        continue
                     if not all(part.facts <= _TIME_FACTS for part in parts):  # "both at night and on weekends"
                         yield Condition.all_of(parts), end
                 else:

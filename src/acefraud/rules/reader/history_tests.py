@@ -205,7 +205,10 @@ class HistoryTests:
 
     def _others(self, at: int) -> list[tuple[str, int]]:
         """The entities that are counted: "different stores"."""
-        if is_one_of(self._tokens, at, _DIFFERENT) and is_word(self._tokens, at - 1, "a", "an", "no", "any", "not"):
+        others = is_one_of(self._tokens, at, _DIFFERENT) and is_word(
+            self._tokens, at - 1, "a", "an", "no", "any", "not"
+        )
+        if others or is_word(self._tokens, at, "other") or is_word(self._tokens, at - 1, "another"):
             return []  # "used by a different user": different from this one
         return self._nouns.entity(skipped(self._tokens, at, _DIFFERENT))
 

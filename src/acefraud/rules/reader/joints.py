@@ -42,6 +42,12 @@ class JoinedTest:
     """Whether that stands before a noun: then a noun after "and" may be denied as well."""
     is_group: bool = False
     """Whether it names a group of things, as "payments at night" does: "A and B" may then mean either group."""
+    is_modifier: bool = False
+    """Whether it begins with "to", "at", "with" and the like: after "or" it may belong to a noun before."""
+    is_past: bool = False
+    """Whether it is about the past of an entity: what follows at once may narrow that past."""
+    is_clause: bool = False
+    """Whether "if", "when" or "where" stands before it."""
     is_restart: bool = False
     """Whether "if" or "when" stands before it for the first time, as in "at night and when the amount is over 50"."""
 
@@ -62,6 +68,8 @@ def may_be_a_choice(tests: Sequence[JoinedTest], *, as_object: bool) -> bool:
             return True
         if one.is_negated and _may_be_negated_too(one, other):
             return True
+        if one.is_past and other.joint in (Joint.NEXT, Joint.WITH) and not other.is_past and not other.is_clause:
+            return True  # "5 transactions in the last hour at night": were these at night, or is this one?
     return False
 
 
@@ -73,7 +81,7 @@ def ways_to_take(tests: Sequence[JoinedTest]) -> list[Condition]:
     >>> [str(one) for one in ways_to_take(mixed)]
     ['c > 1 or (a > 1 and b > 1)', 'a > 1 and (b > 1 or c > 1)']
     """
-    if any(test.joint in _EXCEPTIONS for test in tests):
+    if any(test.joint in (*_EXCEPTIONS, Joint.NEXT) or test.is_negated for test in tests):
         return []
     ors: list[list[Condition]] = []
     ands: list[list[Condition]] = []
@@ -103,8 +111,7 @@ def _may_be_negated_too(one: JoinedTest, other: JoinedTest) -> bool:
     if other.joint is Joint.AND:
         (first, *more) = other.condition.parts
         return one.denies_noun and not more and isinstance(first, Test) and first.value is True
-    is_value = any(isinstance(leaf, Test) and isinstance(leaf.value, str | tuple) for leaf in one.condition.leaves)
-    return other.joint in (Joint.NEXT, Joint.WITH) and is_value and _is_time(other)
+    return other.joint in (Joint.NEXT, Joint.WITH) and one.denies_noun and not other.is_clause
 
 
 def folded(tests: Sequence[JoinedTest]) -> Condition | None:
@@ -184,6 +191,12 @@ def _homogeneous(group: Sequence[JoinedTest]) -> Condition | None:
     parts = [Condition.all_of(run) for run in runs]
     if joints == {Joint.AND, Joint.OR}:
         return None
+    if (
+        joints == {Joint.OR}
+        and any(len(run) > 1 for run in runs)
+        and any(test.joint is Joint.OR and test.is_modifier for test in group)
+    ):
+        return None  # "transfers over 1000 or to a new payee": transfers to a new payee?
     if joints == {Joint.OR} and any(one.is_negated and not other.is_negated for one, other in pairwise(group)):
         return None  # "no VPN or emulator": neither of them, or no VPN, or an emulator?
     return Condition.any_of(parts) if joints == {Joint.OR} else Condition.all_of(parts)

@@ -36,6 +36,7 @@ GRAMMAR_WORDS = grammar_words() | NUMBER_WORDS
 """Words that the reader knows whatever the facts are. They are never reported as not understood."""
 _NEGATIVE = ("no", "neither", "none", "nothing", "nobody")
 """Subjects and objects that turn a verdict round."""
+_ASKS = ("should", "do", "has", "can", "could", "would", "may", "shall", "will")
 _IFS = ("if", "when", "where", "whenever", "once", "provided", "as")
 _PREPOSITIONS = ("for", "in", "is", "on", "at", "during", "between", "after", "before", "from")
 _EVERYTHING = ("everything", "anything", "all", "any", "every")
@@ -53,6 +54,8 @@ class RuleReading:
     argues: Verdict | None = None
     always: Verdict | None = None
     """The verdict that the words order without exception."""
+    asks_for_review: bool = False
+    """Whether the words send cases to a person, without ordering it."""
     not_understood: tuple[str, ...] = ()
     """The words that could not be placed."""
     did_you_mean: tuple[str, ...] = ()
@@ -90,14 +93,16 @@ def read_rule(text: str, vocabulary: Vocabulary) -> RuleReading:
     found: dict[Condition, RuleReading] = {}
     doubtful: list[Condition] = []
     said = RuleReading()
-    hopeless = bool(_odd_words(tokens, vocabulary))  # no sentence with an unknown word is read, so do not try
+    hopeless = _is_question(tokens) or bool(_odd_words(tokens, vocabulary))  # no such sentence is read, so do not try
     for conclusion in conclusions(tokens):
         if always and conclusion.always is None:
             conclusion = replace(conclusion, always=conclusion.argues or Verdict.REVIEW)  # noqa: PLW2901
         said = replace(said, argues=said.argues or conclusion.argues, always=said.always or conclusion.always)
         for condition in () if hopeless else _joined(text, tokens, conclusion, vocabulary, doubtful):
             if glosses <= condition.facts:
-                found.setdefault(condition, RuleReading(condition, conclusion.argues, conclusion.always))
+                asks = conclusion.argues is None and conclusion.always is None
+                read = RuleReading(condition, conclusion.argues, conclusion.always, asks_for_review=asks)
+                found.setdefault(condition, read)
     furthest = 0
     if not found and not hopeless:
         readings, furthest = _readings(text, tokens, vocabulary, doubtful)
@@ -108,6 +113,14 @@ def read_rule(text: str, vocabulary: Vocabulary) -> RuleReading:
         return replace(said, readings=tuple(found or dict.fromkeys(doubtful)))
     odd = _not_understood(text, tokens, vocabulary, furthest)
     return replace(said, not_understood=odd, did_you_mean=nearest_facts(odd, vocabulary))
+
+
+def _is_question(tokens: Tokens) -> bool:
+    """Whether a sentence asks for an answer: "should we block transfers above 5,000?" """
+    if not tokens or tokens[-1].text != "?" or any(token.text == "please" for token in tokens):
+        return False
+    first = tokens[0].text
+    return first in _ASKS or (first in ("when", "why", "how") and is_word(tokens, 1, "do", "should", "can", "would"))
 
 
 def _without_noise(text: str, vocabulary: Vocabulary) -> tuple[str, bool]:

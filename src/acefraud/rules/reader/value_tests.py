@@ -114,6 +114,8 @@ class ValueTests:
                 head += 1
                 yield said, head
             yield said, at
+            if len(values) == 1 and self._values.is_comma_or(at):
+                return
             after = self._values.after_joint(at)
             found = self._values.one(fact, after) if after > at else None
             if found is None or not self._goes_on(fact, after, found[1]):

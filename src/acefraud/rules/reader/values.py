@@ -49,13 +49,17 @@ class Values:
             if not opened or is_word(tokens, place, ")"):
                 yield values, place + opened
             after = self.after_joint(place)
-            if after == place:
+            if after == place or (len(values) == 1 and self.is_comma_or(place)):
                 return
             place = skipped(tokens, after)
 
     def after_joint(self, at: int) -> int:
         """The place after commas, "or" and the like between two values."""
         return skipped(self._tokens, at, (",", "or", "nor", "/", "and"))
+
+    def is_comma_or(self, at: int) -> bool:
+        """Whether ", or" stands here, which ends a test where no list has begun: "it is a transfer, or online"."""
+        return is_word(self._tokens, at, ",") and is_word(self._tokens, at + 1, "or")
 
     def is_ordinary(self, start: int, end: int) -> bool:
         """Whether a word is more likely an ordinary one than a code: "in" and "and", but not "IN" and "AND"."""

@@ -106,6 +106,8 @@ def _conclusion(start: int, end: int, words: list[str]) -> Conclusion | None:
 def _verdict(words: list[str]) -> Verdict | None:
     """What one clause asks for: "must not be approved" is a decline. None if it says one thing and another."""
     declines, approves = any(word in _DECLINE for word in words), any(word in _APPROVE for word in words)
+    if any(word in _DECLINE and words[place + 1 : place + 2] == ["to"] for place, word in enumerate(words)):
+        return None  # "refuse to block"
     if (declines and approves) or ("stop" in words and sum(word in _CORE for word in words) > 1):
         return None
     if not declines and not approves:
