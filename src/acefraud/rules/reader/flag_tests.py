@@ -122,7 +122,9 @@ class FlagTests:
         fact = self._vocabulary.facts.get(name)
         if fact is None or kind in ("entity", "rare entity"):
             return False
-        return fact.kind in ("flag", "number") or any(value.lower().startswith("no") for value in fact.values)
+        return fact.kind in ("flag", "number") or any(
+            value.lower() == "none" or value.lower().startswith("no ") for value in fact.values
+        )
 
     def _things(self, at: int) -> Iterator[tuple[str, str, int]]:
         """Facts with their kind, and entities by the fact that shows whether they are known."""

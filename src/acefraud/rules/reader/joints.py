@@ -158,6 +158,9 @@ def _grouped(tests: Sequence[JoinedTest]) -> Condition | None:
         if place and test.joint in _COMMAS:
             groups.append([test])
             commas.append(test.joint)
+        elif place and test.joint is Joint.WITH and test.is_clause:  # "A if B or C": what follows "if" belongs together
+            groups.append([test])
+            commas.append(Joint.COMMA_AND)
         elif place:
             groups[-1].append(test)
         else:

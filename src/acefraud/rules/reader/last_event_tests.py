@@ -54,7 +54,7 @@ class LastEventTests:
         if last is not None:
             yield from self._ago(entity, last, ("ago", "earlier", "before", "old", "back"))
         place = skipped(self._tokens, at, ("is", "has", "be"))
-        for used in after_any(self._tokens, place, ("last used", "last seen", "last active")):
+        for used in after_any(self._tokens, place, ("last used", "last seen", "last active", "used")):
             yield from self._ago(entity, used, ("ago", "earlier", "back"))
 
     def _last_of_entity(self, at: int) -> Tests:
@@ -63,6 +63,8 @@ class LastEventTests:
         if last is not None and is_word(self._tokens, last, "of", "on", "by", "with", "from"):
             for entity, after in self._nouns.entity(last + 1):
                 yield from self._ago(entity, after, ("ago", "back", "earlier"))
+        if last is not None and (only := self._nouns.only_before(at)) is not None:
+            yield from self._ago(only, last, ("ago", "back", "earlier"))
 
     def _ago(self, entity: str, at: int, ago: tuple[str, ...]) -> Tests:
         """ "is less than an hour ago", of the last transaction of an entity"""
@@ -76,6 +78,11 @@ class LastEventTests:
         for bound, start in self._durations_after(skipped(self._tokens, at, _AGAIN)):
             if (end := self._last_transaction(start)) is not None:
                 yield from self._since_last(entity, bound, end)
+        again = skipped(self._tokens, at, _AGAIN)
+        if is_word(self._tokens, again - 1, "again", "back"):
+            for bound, end in bounds(self._tokens, again, _DURATION):
+                if is_word(self._tokens, again, "within"):
+                    yield from self._since_last(entity, bound, end)
 
     def _silent(self, at: int) -> Tests:
         """ "merchant quiet for more than 60 days" """
