@@ -121,8 +121,8 @@ def test_the_history_of_a_rule_shows_its_words(trained: Any) -> None:
     added = trained.on_book("playbook", "add", "amount over 7,000: decline", "--json").json["id"]
     trained.on_book("playbook", "edit", added, "amount over 8,000: decline", "--why", "too low")
     told = trained.on_book("playbook", "history", added).out
-    assert "added: amount over 7,000: decline" in told
-    assert "edited: amount over 8,000: decline" in told
+    assert "    amount over 7,000: decline\n" in told
+    assert "    amount over 8,000: decline\n" in told
     assert "read as: amount above 8,000" in trained.on_book("playbook", "list").out
 
 

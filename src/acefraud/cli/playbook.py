@@ -214,11 +214,12 @@ def history(bullet_id: BulletArgument, playbook: PlaybookOption = None, json: Js
         print_json([_event_json(event) for event in events])
         return
     for event in events:
+        words = ""
         match event.payload:
             case BulletAdded(bullet=bullet):
-                what = f"added: {bullet.content}"
+                what, words = "added", bullet.content
             case BulletEdited(content=content):
-                what = f"edited: {content}"
+                what, words = "edited", content
             case PolicySnoozed(snooze=snoozed):
                 what = f"snoozed for {snoozed.key} {snoozed.value} until {snoozed.until:%Y-%m-%d}"
             case StatusChanged(status=status):
@@ -226,6 +227,8 @@ def history(bullet_id: BulletArgument, playbook: PlaybookOption = None, json: Js
             case _:
                 what = "counted"
         line(f"{event.at:%Y-%m-%d %H:%M:%S}  {what}  by {event.who}  {_reason(event)}".rstrip())
+        if words:
+            line(f"    {words}", "dim")
 
 
 def _reason(event: Event) -> str:
