@@ -47,6 +47,7 @@ class AgeTests:
             yield from self._did(age, fact, at)
             yield from self._since(age, fact, at)
             yield from self._idle(age, fact, at)
+            yield from self._older(age, fact, at)
 
     def people_tests(self, at: int) -> Tests:
         """ "customers under 25", "aged between 20 and 30", "the buyer is 40 or older": the age of a person"""
@@ -87,6 +88,13 @@ class AgeTests:
                 yield from self._days_old(fact, start)
                 if start > after:
                     yield from self._within_last(fact, start)
+
+    def _older(self, age: AgeWords, fact: Fact, at: int) -> Tests:
+        """ "(business accounts) older than two years" """
+        if at and is_word(self._tokens, at, "older", "younger", "newer") and (self._tokens[at - 1].text,) in age.age_of:
+            for bound, end in bounds(self._tokens, at, fact):
+                if self._is_duration(at, end):
+                    yield bound(fact.name), end
 
     def _days_old(self, fact: Fact, at: int) -> Tests:
         """ "(the account is) 60 days old or older" """

@@ -147,6 +147,8 @@ class Sentence:
             return True
         if any(is_word(self._tokens, place, "is", "has", "be") for place in range(first, end)):
             return False
+        if any(token.kind is Kind.NUMBER for token in self._tokens[first:end]):
+            return False
         last = end - 1
         while last > first and self._tokens[last].kind is not Kind.WORD:
             last -= 1

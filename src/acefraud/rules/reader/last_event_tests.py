@@ -53,7 +53,7 @@ class LastEventTests:
             last = self._last_transaction(skipped(self._tokens, at, ("has",)))
         if last is not None:
             yield from self._ago(entity, last, ("ago", "earlier", "before", "old", "back"))
-        place = skipped(self._tokens, at, ("is", "has", "be"))
+        place = skipped(self._tokens, at, ("that", "which", "who", "is", "has", "be"))
         for used in after_any(self._tokens, place, ("last used", "last seen", "last active", "used")):
             yield from self._ago(entity, used, ("ago", "earlier", "back"))
 

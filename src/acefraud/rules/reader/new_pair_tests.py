@@ -44,17 +44,19 @@ class NewPairTests:
 
     def _was_seen(self, one: str, at: int) -> Tests:
         """ "(a card) seen at the merchant before" """
-        place = skipped(self._tokens, at, ("is", "has", "be"))
+        place = skipped(self._tokens, at, ("is", "has", "be", "already"))
+        already = is_word(self._tokens, place - 1, "already")
         seen = place + is_word(self._tokens, place, "seen", "used", "known", "bought", "shopped", "paid")
         met = seen + is_word(self._tokens, seen, "with", "at", "on", "by", "to", "from")
         by = is_word(self._tokens, met - 1, "by")
         for other, end in self._nouns.entity(met) if met > at else ():
-            if (final := self._before(end)) > end:
+            if (final := self._before(end)) > end or (already and seen > place):
                 yield from self._is_new(other if by else one, one if by else other, False, final)
 
     def _never_seen(self, one: str, at: int) -> Tests:
         """ "(a card) never seen at the merchant before", "(a card) that was not used with this device" """
         start, negated = self._after_not(at)
+        start = skipped(self._tokens, start, ("be",))
         never = is_word(self._tokens, start, "never")
         if not never and not (negated and is_one_of(self._tokens, start, _SEEN)):
             return

@@ -32,6 +32,12 @@ class NumberTests:
                 for first, end in self.said_of(fact, place, bare=True):
                     yield first, end
                     yield from self.further(fact, first, end)
+        if (distance := self._vocabulary.facts.get("distance_km")) is not None:
+            for bound, end in bounds(self._tokens, at, distance):  # "more than 300 km away"
+                if self._tokens[end - 1].text in ("km", "kilometre", "kilometer") and is_word(
+                    self._tokens, end, "away"
+                ):
+                    yield bound(distance.name), end + 1
         for fact, after in self._history.facts(at):  # "the card's 7 day average is above the store's 7 day average"
             for place in after_be(self._tokens, after):
                 for op, then in comparators(self._tokens, place):

@@ -94,6 +94,10 @@ def read_rule(text: str, vocabulary: Vocabulary) -> RuleReading:
     doubtful: list[Condition] = []
     said = RuleReading()
     hopeless = _is_question(tokens) or bool(_odd_words(tokens, vocabulary))  # no such sentence is read, so do not try
+    if not hopeless:  # "fraud share above 5%" has a word of a verdict in it, but no verdict
+        readings, _ = _readings(text, tokens, vocabulary, [])
+        if len(readings) == 1 and glosses <= readings[0].facts:
+            return RuleReading(readings[0])
     for conclusion in conclusions(tokens):
         if always and conclusion.always is None:
             conclusion = replace(conclusion, always=conclusion.argues or Verdict.REVIEW)  # noqa: PLW2901

@@ -24,7 +24,9 @@ _RANGES = (("between", ("and",)), ("from", ("to", "until", "till")), ("", ("to",
 """What opens a range of times, and what stands between its ends."""
 _BEFORE_CLOCK = (
     ("after", Op.AT_LEAST),
-    ("later than", Op.ABOVE),
+    ("not later than", Op.AT_MOST),
+    ("no later than", Op.AT_MOST),
+    ("later than", Op.AT_LEAST),
     ("past", Op.AT_LEAST),
     ("since", Op.AT_LEAST),
     ("before", Op.BELOW),
@@ -93,7 +95,7 @@ class TimeTests:
             if (end := phrase(tokens, at, said)) is not None:
                 yield Condition.of(Test("weekend", Op.IS, holds)), end
         place = skipped(tokens, at, ("on", "a", "any", "during", "the"))
-        if is_word(tokens, place, "weekday") and not is_word(tokens, place + 1, *_AFTER_FACT) and place > 0:
+        if is_word(tokens, place, "weekday") and not is_word(tokens, place + 1, *_AFTER_FACT):
             yield Condition.of(Test("weekend", Op.IS, False)), place + 1
         if is_word(tokens, at, "not"):
             place = skipped(tokens, at + 1, ("on", "at", "the", "a"))
@@ -115,6 +117,8 @@ class TimeTests:
         """ "after 10 pm", "not before 6 am", "from 8 pm on" """
         tokens = self._tokens
         place, negated = self._after_not(at)
+        if negated and is_word(tokens, place, "later"):
+            place, negated = place - 1, False  # "not later than" has a meaning of its own
         for said, op in _BEFORE_CLOCK:
             after = phrase(tokens, place, said)
             for hour, end in clocks(tokens, after) if after is not None else ():

@@ -80,7 +80,7 @@ class ValueTests:
             or self._values.is_ordinary(start, end)
         ):
             return False
-        return len(said) > 1 or len(said[0]) > 2 or self._tokens[start].shown == meaning.value
+        return len(said) > 1 or len(self._tokens[start].shown) > 2 or self._tokens[start].shown == meaning.value
 
     def _is_of_another_kind(self, meaning: ValuePhrase, start: int, end: int) -> bool:
         """Whether the words may be something else: a number, a person, or "single" in "every single claim"."""

@@ -323,10 +323,12 @@ def _names_of(fact: Fact) -> Iterator[Words]:
 
 def _translations(words: Words) -> Iterator[Words]:
     """The words of a name in another language, in English: "tipe kartu" is a card type, or the type of the card."""
-    translated = tuple(_FOREIGN.get(word, word) for word in words)
+    plain = " ".join(words).replace("rata rata", "average").split()
+    translated = tuple(_FOREIGN.get(word, word) for word in plain)
     if translated != words:
         yield translated
         yield translated[::-1]
+        yield (translated[0], *translated[:0:-1])
         if len(translated) > 1:
             yield (translated[0], "of", *translated[1:])
         if len(translated) > 1 and translated[0] == "name":
