@@ -5,6 +5,7 @@ from __future__ import annotations
 from acefraud.core.comparison import Op
 from acefraud.rules.reader.bounds import Tests, bounds, limit, value_for
 from acefraud.rules.reader.measures import Measure
+from acefraud.rules.reader.names import Fact
 from acefraud.rules.reader.phrases import (
     DETERMINERS,
     Tokens,
@@ -18,7 +19,7 @@ from acefraud.rules.reader.phrases import (
 )
 from acefraud.rules.reader.quantities import HOURS, figures, or_more
 from acefraud.rules.reader.tokens import Kind
-from acefraud.rules.reader.vocabulary import AgeWords, Fact, Vocabulary
+from acefraud.rules.reader.vocabulary import AgeWords, Vocabulary
 from acefraud.rules.reader.word_lists import words
 
 _TRANSACTIONS = words("transactions") | {"this", "that", "claim"}

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from acefraud.core.condition import PairTest
 from acefraud.rules.reader.bounds import Tests, bounds
+from acefraud.rules.reader.names import Fact
 from acefraud.rules.reader.number_tests import NumberTests
 from acefraud.rules.reader.phrases import Tokens, after_be, is_one_of, is_word, skipped
 from acefraud.rules.reader.tokens import Kind
-from acefraud.rules.reader.vocabulary import Fact, Vocabulary
+from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.word_lists import words
 
 _TRANSACTIONS = words("transactions")
@@ -84,7 +85,7 @@ class AmountTests:
             return True
         if before and before[-1] in _NO_SUBJECTS:
             return False
-        return any(word in _TRANSACTIONS for word in before)
+        return any(word in _TRANSACTIONS or word in ("anything", "everything") for word in before)
 
     def _counted_before(self, at: int) -> bool:
         """Whether the test before has a number too, so that this one may be about the same fact."""

@@ -6,11 +6,12 @@ from functools import cached_property
 
 from acefraud.rules.reader.bands import bands_of, said_of_bands
 from acefraud.rules.reader.bounds import Tests
+from acefraud.rules.reader.names import Fact
 from acefraud.rules.reader.nouns import Nouns
 from acefraud.rules.reader.phrases import Tokens, Words, after_any, after_be, is_one_of, is_word, matches, skipped
 from acefraud.rules.reader.quantities import HOURS
 from acefraud.rules.reader.values import Values, among
-from acefraud.rules.reader.vocabulary import Fact, Vocabulary
+from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.word_lists import phrases, words
 
 _PEOPLE = words("people")

@@ -10,10 +10,10 @@ from functools import lru_cache
 from acefraud.core.condition import Condition, Test
 from acefraud.rules.reader.bounds import bounds, counts
 from acefraud.rules.reader.measures import Measure
+from acefraud.rules.reader.names import Fact
 from acefraud.rules.reader.phrases import Tokens, is_one_of
 from acefraud.rules.reader.quantities import HOURS
 from acefraud.rules.reader.values import among
-from acefraud.rules.reader.vocabulary import Fact
 
 _UNIT = r"(?:\s*(?P<unit>days?|weeks?|months?|years?|[a-z]+))?"
 _NUMBER = r"\d+(?:\.\d+)?"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from acefraud.core.comparison import Op, Test
 from acefraud.core.condition import Condition
 from acefraud.rules.reader.measures import Measure
+from acefraud.rules.reader.names import Fact
 from acefraud.rules.reader.phrases import Tokens, after_any, is_one_of, is_word, phrase
 from acefraud.rules.reader.quantities import (
     HOURS,
@@ -19,7 +20,6 @@ from acefraud.rules.reader.quantities import (
     fractions,
     or_more,
 )
-from acefraud.rules.reader.vocabulary import Fact
 from acefraud.rules.reader.word_lists import words
 
 Bound = Callable[[str], Condition]

@@ -6,11 +6,12 @@ from acefraud.core.comparison import Op, Test
 from acefraud.core.condition import Condition, PairTest
 from acefraud.core.context_facts import list_fact
 from acefraud.rules.reader.bounds import Tests
+from acefraud.rules.reader.names import Fact, split_name
 from acefraud.rules.reader.nouns import Nouns
 from acefraud.rules.reader.phrases import Tokens, after_any, after_be, is_word, phrase, skipped
 from acefraud.rules.reader.tokens import Kind
 from acefraud.rules.reader.values import Values, among
-from acefraud.rules.reader.vocabulary import Fact, Vocabulary, split_name
+from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.word_lists import phrases
 
 _AMONG, _NOT_AMONG = ("", *phrases("among")), phrases("not_among")

@@ -9,9 +9,10 @@ from __future__ import annotations
 from functools import cached_property
 
 from acefraud.rules.reader.bounds import Tests
+from acefraud.rules.reader.names import Fact
 from acefraud.rules.reader.phrases import Tokens, is_one_of, skipped
 from acefraud.rules.reader.values import Values, among
-from acefraud.rules.reader.vocabulary import Fact, Vocabulary
+from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.word_lists import words
 
 _LINKS = words("event_links")

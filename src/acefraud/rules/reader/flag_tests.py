@@ -15,7 +15,7 @@ from acefraud.rules.reader.word_lists import phrases, words
 
 _WITHOUT = phrases("without")
 _LINKS = words("flag_links")
-_AFTER_FLAG = words("heads") | {"detected", "involved", "found", "passed"}
+_AFTER_FLAG = words("heads") | {"detected", "involved", "found", "passed", "recently"}
 _TRUE_OR_FALSE = {"true": True, "false": False, "yes": True, "no": False, "set": True}
 _OTHERWISE = words("otherwise_as_value")
 _SWITCHED_ON = words("switched_on")

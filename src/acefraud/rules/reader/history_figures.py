@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from functools import cached_property
 
 from acefraud.rules.reader.measures import HISTORY_NAME
+from acefraud.rules.reader.names import Fact
 from acefraud.rules.reader.nouns import Nouns
 from acefraud.rules.reader.phrases import Tokens, Words, is_one_of, is_word, matches, phrase, skipped
 from acefraud.rules.reader.quantities import HOURS, figures
-from acefraud.rules.reader.vocabulary import Fact, Vocabulary
+from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.word_lists import phrases, words
 
 FIGURE_WORDS: dict[Words, str] = {

@@ -9,6 +9,7 @@ from acefraud.core.condition import Condition
 from acefraud.rules.reader.bounds import Bound, Tests, bounds, counts, limit
 from acefraud.rules.reader.history_figures import BELONGS, FIGURE_WORDS, HistoryFigures
 from acefraud.rules.reader.measures import Measure
+from acefraud.rules.reader.names import Fact
 from acefraud.rules.reader.nouns import Nouns
 from acefraud.rules.reader.phrases import (
     Tokens,
@@ -21,7 +22,6 @@ from acefraud.rules.reader.phrases import (
     skipped,
 )
 from acefraud.rules.reader.quantities import comparators
-from acefraud.rules.reader.vocabulary import Fact
 from acefraud.rules.reader.word_lists import phrases, words
 
 _TRANSACTIONS = words("transactions")

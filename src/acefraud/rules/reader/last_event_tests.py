@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from acefraud.rules.reader.bounds import Bound, Bounds, Tests, bounds
 from acefraud.rules.reader.history_figures import BELONGS
 from acefraud.rules.reader.measures import Measure
+from acefraud.rules.reader.names import Fact
 from acefraud.rules.reader.nouns import Nouns
 from acefraud.rules.reader.phrases import DETERMINERS, Tokens, after_any, after_be, is_one_of, is_word, phrase, skipped
-from acefraud.rules.reader.vocabulary import Fact, Vocabulary
+from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.word_lists import phrases, words
 
 _TRANSACTIONS = words("transactions")

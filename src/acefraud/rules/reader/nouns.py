@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from acefraud.rules.reader.names import Fact
 from acefraud.rules.reader.phrases import Tokens, is_one_of, is_word, matches, skipped
 from acefraud.rules.reader.tokens import Kind
-from acefraud.rules.reader.vocabulary import Fact, Vocabulary
+from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.word_lists import words
 
 Entities = tuple[Sequence[str], str]

@@ -7,10 +7,11 @@ from acefraud.core.condition import Condition, PairTest
 from acefraud.rules.reader.bounds import Tests, bounds
 from acefraud.rules.reader.history_figures import HistoryFigures
 from acefraud.rules.reader.measures import Measure
+from acefraud.rules.reader.names import Fact
 from acefraud.rules.reader.nouns import Nouns
 from acefraud.rules.reader.phrases import Tokens, after_any, after_be, is_one_of, is_word, phrase, skipped
 from acefraud.rules.reader.quantities import as_share, comparators, figures, multiples, or_more
-from acefraud.rules.reader.vocabulary import Fact, Vocabulary
+from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.word_lists import words
 
 _USUAL = words("usual")

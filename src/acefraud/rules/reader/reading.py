@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from acefraud.core.condition import Condition, Leaf, PairTest, Test
-from acefraud.core.context_facts import list_of
-from acefraud.core.fact_names import words_for
+from acefraud.core.condition import Condition
 from acefraud.core.transaction import Verdict
-from acefraud.rules.parse_english import read_condition
 from acefraud.rules.reader.atoms import Atoms
 from acefraud.rules.reader.connectives import EXCEPTIONS, FILLERS, LINKS, STOPS, Sentence
+from acefraud.rules.reader.exact import read_exactly, unknown_facts
+from acefraud.rules.reader.names import split_name
 from acefraud.rules.reader.phrases import Tokens, after_any, is_one_of, is_word, skipped
 from acefraud.rules.reader.quantities import NUMBER_WORDS
 from acefraud.rules.reader.rewordings import reworded
@@ -19,7 +18,7 @@ from acefraud.rules.reader.spelling import respelt
 from acefraud.rules.reader.suggestions import nearest_facts
 from acefraud.rules.reader.tokens import Kind, Token, tokens_of
 from acefraud.rules.reader.verdict_words import Conclusion, conclusions, outside
-from acefraud.rules.reader.vocabulary import Vocabulary, split_name
+from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.word_lists import grammar_words, phrases
 
 _ENUMERATED = re.compile(
@@ -241,77 +240,12 @@ def _readings(
     if not some:
         return [], 0
     written = text[some[0].start : some[-1].end]
-    exact = read_condition(written) or _formal(written, vocabulary)
-    if exact is not None and _fits(exact, vocabulary):
+    if (exact := read_exactly(written, vocabulary)) is not None:
         return [exact], len(tokens)
     sentence = Sentence(some, Atoms(some, vocabulary), as_object=as_object, opened=opened)
     found = sentence.readings()
     doubtful.extend(sentence.doubtful)
     return found, start + sentence.furthest
-
-
-def _fits(condition: Condition, vocabulary: Vocabulary) -> bool:
-    """Whether a condition is about facts at hand, and compares each with a value of its own type."""
-    if not vocabulary.is_open and unknown_facts(condition, vocabulary):
-        return False
-    return all(_has_type(leaf, vocabulary) for leaf in condition.leaves)
-
-
-def _has_type(leaf: Leaf, vocabulary: Vocabulary) -> bool:
-    fact = vocabulary.facts.get(leaf.fact)
-    if fact is None or not isinstance(leaf, Test) or leaf.value is None:
-        return True
-    kind = "flag" if isinstance(leaf.value, bool) else "number" if isinstance(leaf.value, float) else "category"
-    return kind == fact.kind
-
-
-def _formal(written: str, vocabulary: Vocabulary) -> Condition | None:
-    """The formal syntax; names may differ in letter case from those of facts."""
-    try:
-        condition = Condition.parse(written)
-    except ValueError:
-        return None
-    lower = vocabulary.lower_names
-    renamed = {name: lower.get(name.lower(), name) for name in condition.facts if name not in vocabulary.facts}
-    condition = condition.mapped(
-        lambda leaf: (
-            replace(leaf, fact=renamed.get(leaf.fact, leaf.fact), other=renamed.get(leaf.other, leaf.other))
-            if isinstance(leaf, PairTest)
-            else replace(leaf, fact=renamed.get(leaf.fact, leaf.fact))
-        )
-    )
-    if vocabulary.is_open and not all(
-        _looks_like_a_name(name, written) for name in unknown_facts(condition, vocabulary)
-    ):
-        return None
-    return condition
-
-
-def unknown_facts(condition: Condition, vocabulary: Vocabulary) -> list[str]:
-    """The facts of a condition that are not at hand."""
-    missing = []
-    for name in sorted(condition.facts):
-        listed = list_of(name)
-        if listed is not None:
-            known = listed[1] in vocabulary.lists and (
-                listed[0] in vocabulary.facts or (listed[0],) in vocabulary.entities
-            )
-        else:
-            known = name in vocabulary.facts
-        if not known:
-            missing.append(name)
-    return missing
-
-
-def _looks_like_a_name(name: str, written: str) -> bool:
-    """Whether a word is certainly the name of a fact: it has an underscore or a digit, or stands in backticks."""
-    return (
-        words_for(name) is not None
-        or list_of(name) is not None
-        or f"`{name}`" in written
-        or not name.isalpha()
-        or name != name.lower()
-    )
 
 
 def _not_understood(text: str, tokens: Tokens, vocabulary: Vocabulary, furthest: int) -> tuple[str, ...]:

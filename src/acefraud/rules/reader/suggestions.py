@@ -10,8 +10,9 @@ from rapidfuzz import fuzz, process
 
 from acefraud.core.fact_names import words_for
 from acefraud.core.package_data import read_package_toml
+from acefraud.rules.reader.names import split_name
 from acefraud.rules.reader.tokens import Kind, tokens_of
-from acefraud.rules.reader.vocabulary import Vocabulary, split_name
+from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.word_lists import grammar_words
 
 MOST = 5

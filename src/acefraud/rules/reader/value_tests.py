@@ -8,10 +8,11 @@ from functools import cached_property
 from acefraud.rules.reader.bands import bands_of
 from acefraud.rules.reader.bounds import Tests
 from acefraud.rules.reader.countries import codes_for
+from acefraud.rules.reader.names import Fact, is_vague
 from acefraud.rules.reader.nouns import Nouns
 from acefraud.rules.reader.phrases import Tokens, Words, after_any, is_one_of, is_word, matches, skipped
 from acefraud.rules.reader.values import Values, among
-from acefraud.rules.reader.vocabulary import Fact, ValuePhrase, Vocabulary, is_vague
+from acefraud.rules.reader.vocabulary import ValuePhrase, Vocabulary
 from acefraud.rules.reader.word_lists import words
 
 _HEADS = words("heads")

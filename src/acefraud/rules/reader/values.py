@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from acefraud.core.comparison import Op, Test
 from acefraud.core.condition import Condition
 from acefraud.rules.reader.countries import COUNTRY_NAMES
+from acefraud.rules.reader.names import Fact
 from acefraud.rules.reader.phrases import Tokens, is_word, matches, skipped
 from acefraud.rules.reader.tokens import Kind
-from acefraud.rules.reader.vocabulary import Fact, Vocabulary
+from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.word_lists import words
 
 _ORDINARY = words("ordinary_words")

@@ -6,10 +6,9 @@ A vocabulary is made from a catalog of the facts at hand. Without one, it has th
 from __future__ import annotations
 
 import re
-from calendar import month_name
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TypeVar
 
 from pydantic import BaseModel
@@ -17,59 +16,28 @@ from pydantic import BaseModel
 from acefraud.core.fact_catalog import FactCatalog, FactProfile
 from acefraud.core.fact_names import NAMED_FACTS, words_for
 from acefraud.core.package_data import read_package_toml
-from acefraud.rules.reader.countries import COUNTRY_NAMES, codes_for
 from acefraud.rules.reader.measures import HISTORY_NAME, Measure, measure_of
-from acefraud.rules.reader.phrases import DETERMINERS, Words
-from acefraud.rules.reader.tokens import Kind, singular, tokens_of
+from acefraud.rules.reader.names import (
+    Fact,
+    as_words,
+    names_of,
+    split_name,
+    translations,
+    ways_to_say,
+    without_determiners,
+)
+from acefraud.rules.reader.phrases import Words
+from acefraud.rules.reader.tokens import singular
 from acefraud.rules.reader.word_lists import words
 
 T = TypeVar("T")
-_LEAST_MONTHS = 6
-_LEAST_STEM = 3
-_ALSO: dict[Words, Words] = {
-    ("american", "express"): ("amex",),
-    ("mastercard",): ("master", "card"),
-    ("ie",): ("internet", "explorer"),
-    ("direct",): ("directly",),
-}
-"""Other names of values."""
 MOST_VALUES = 3_000
 """Values of one fact that can be said without quotes."""
-_ABBREVIATIONS = {
-    "lat": "latitude",
-    "lng": "longitude",
-    "lon": "longitude",
-    "long": "longitude",
-    "amt": "amount",
-    "cat": "category",
-}
-_FOREIGN = read_package_toml("acefraud.rules.reader", "column_words.toml", dict[str, str])
-"""Words in the names of columns, in other languages."""
-_EVENT = ("transaction", "activity", "payment", "purchase", "use")
-_BETWEEN_TWO = 3
-"""Words of a name such as "days policy claim": the days between two events."""
 _EVENTS = (("Claimed", ("claim", "claimed"), ("accident", "incident", "loss")),)
 """The ending of the name of a fact about an event, what that event is called, and what the one before it is called."""
-_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_]+")
-_TOO_VAGUE = words("too_vague")
 _GENERIC = words("generic")
 _DROPPED_AFTER_FLAG = words("dropped_after_flag")
-_DROPPED_AFTER_NAME = words("dropped_after_name")
 _SAME_ENTITY = tuple(map(words, ("same_customer", "same_merchant", "same_machine", "same_card")))
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """A fact as the reader sees it."""
-
-    name: str
-    kind: str
-    measure: Measure = Measure.PLAIN
-    values: tuple[str, ...] = ()
-    high: float | None = None
-    words: Words = ()
-    """The words of its name."""
-    always_known: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,17 +143,17 @@ class Vocabulary:
         words = tuple(name.lower().split("_"))
         self.entities[words] = name
         self.entities.setdefault((name.lower(),), name)
-        for said in _translations(words):
+        for said in translations(words):
             self.entities.setdefault(said, name)
 
     def _add_meanings(self) -> None:
         for fact in self.facts.values():
-            for said in _names_of(fact):
+            for said in names_of(fact):
                 self._add_noun(said, fact.name)
             if fact.kind == "flag":
                 self._add_flag(fact)
             for value in fact.values[:MOST_VALUES]:
-                for said in _ways_to_say(value, fact):
+                for said in ways_to_say(value, fact):
                     _append(self.values, said, ValuePhrase(fact.name, value))
         self._add_events()
         own = set(self.nouns)
@@ -215,11 +183,11 @@ class Vocabulary:
         for pattern in concept.facts:
             for fact in self.facts:
                 if re.fullmatch(pattern, fact.lower()):
-                    for noun in map(_said, concept.nouns):
+                    for noun in map(as_words, concept.nouns):
                         if without_determiners(noun) not in own:
                             self._add_noun(noun, fact)
                     age_of, since, did, idle = (
-                        tuple(without_determiners(_said(one)) for one in some)
+                        tuple(without_determiners(as_words(one)) for one in some)
                         for some in (concept.age_of, concept.since, concept.did, concept.idle)
                     )
                     self.ages.append(AgeWords(fact, age_of, since, did, idle))
@@ -229,13 +197,13 @@ class Vocabulary:
         known = words_for(fact.name)
         if known is not None and known.kind == "flag":
             for said in (known.true, *known.said):
-                _append(self.flags, without_determiners(_said(said)), FlagPhrase(fact.name, True))
+                _append(self.flags, without_determiners(as_words(said)), FlagPhrase(fact.name, True))
             if known.false:
-                _append(self.flags, without_determiners(_said(known.false)), FlagPhrase(fact.name, False))
+                _append(self.flags, without_determiners(as_words(known.false)), FlagPhrase(fact.name, False))
         else:
             words = split_name(fact.name)
             _append(self.flags, words, FlagPhrase(fact.name, True))
-            for translated in _translations(words[1:] if words[0] == "flag" else words):
+            for translated in translations(words[1:] if words[0] == "flag" else words):
                 _append(self.flags, translated, FlagPhrase(fact.name, True))
             if words[-1] in _DROPPED_AFTER_FLAG and (len(words) > 2 or words[0] not in _GENERIC):
                 _append(self.flags, words[:-1], FlagPhrase(fact.name, True))
@@ -251,11 +219,6 @@ class Vocabulary:
             if len(here) == 1:
                 for other in alike:
                     self.entities.setdefault(tuple(other.split()), here[0])
-
-
-def without_determiners(words: Words) -> Words:
-    """The words without articles and the like, which do not matter for what is meant."""
-    return tuple(word for word in words if word not in DETERMINERS)
 
 
 def _append(table: dict[Words, list[T]], words: Words, meaning: T) -> None:
@@ -280,110 +243,3 @@ def _fact_of(summary: FactProfile) -> Fact:
         split_name(summary.name),
         summary.coverage == 1,
     )
-
-
-def _names_of(fact: Fact) -> Iterator[Words]:
-    """What a fact is called: the words of its name, and its noun in English."""
-    words = split_name(fact.name)
-    yield words
-    if len(words) > 1 and fact.name.isalnum():
-        yield (tokens_of(fact.name)[0].text,)  # "BasePolicy" in one word
-    if (history := HISTORY_NAME.fullmatch(fact.name)) is not None:
-        for entity in (tuple(history["entity"].split("_")),) if history["single"] == "hours_since_last" else ():
-            yield from ((unit, "since", "last", kind, "of", *entity) for unit in ("hour", "time") for kind in _EVENT)
-            yield from ((unit, "since", *entity, "'s", "last", kind) for unit in ("hour", "time") for kind in _EVENT)
-    else:
-        yield tuple(word for word in words if word != "the")
-        if words[-1] in _DROPPED_AFTER_NAME and len(words) > 2:
-            yield words[:-1]
-        if len(words) == 1 and words[0] in _ABBREVIATIONS:
-            yield (_ABBREVIATIONS[words[0]],)
-        if words[:2] == ("number", "of") and len(words) > 2:
-            yield words[2:]
-        if words[:3] == ("past", "number", "of"):
-            yield ("past", *words[3:])
-            yield ("number", "of", "past", *words[3:])
-            yield ("number", "of", *words[3:])
-            yield from (("earlier", *words[3:]), ("previous", *words[3:]), ("prior", *words[3:]))
-        if words[0] == "day" and len(words) == _BETWEEN_TWO:
-            yield ("day", "between", words[1], "and", words[2])
-            yield ("number", "of", "day", "between", words[1], "and", words[2])
-        if fact.measure is Measure.TIMES:
-            yield (*words, "ratio")
-            yield ("ratio", "of", *words)
-        yield from _translations(words)
-        if fact.kind == "category" and "change" in words:
-            before = words[: words.index("change")]
-            yield from ((*before, *more, "changed") for more in ((), ("is",), ("has",), ("has", "be")))
-            yield from (("changed", *before), ("change", "of", *before), (*before, "change"))
-    known = words_for(fact.name)
-    if known is not None:
-        yield _said(known.noun)
-
-
-def _translations(words: Words) -> Iterator[Words]:
-    """The words of a name in another language, in English: "tipe kartu" is a card type, or the type of the card."""
-    plain = " ".join(words).replace("rata rata", "average").split()
-    translated = tuple(_FOREIGN.get(word, word) for word in plain)
-    if translated != words:
-        yield translated
-        yield translated[::-1]
-        yield (translated[0], *translated[:0:-1])
-        if len(translated) > 1:
-            yield (translated[0], "of", *translated[1:])
-        if len(translated) > 1 and translated[0] == "name":
-            yield translated[1:]
-
-
-def _ways_to_say(value: str, fact: Fact) -> Iterator[Words]:
-    words = _said(value)
-    yield words
-    if len(words) == 1 and words[0] in ("f", "m"):
-        more = {"f": ("female", "woman"), "m": ("male", "man")}[words[0]]
-        if {one.lower() for one in fact.values} <= {"f", "m", "u", "x"}:
-            yield from ((one,) for one in more)
-    if len(words) == 1 and words[0].isalpha() and len(words[0]) > _LEAST_STEM:
-        yield (f"{words[0]}ed",)  # "widowed"
-    if words in _ALSO:
-        yield _ALSO[words]
-    if words in (("female",), ("male",)):
-        yield ("woman",) if words[0] == "female" else ("man",)
-    if _are_months(fact.values) and (full := _MONTHS.get(value.lower()[:3])) is not None:
-        yield (full,)
-    if words[:1] == ("no",) and words[1:] == ("change",) and "change" in fact.words:
-        before = fact.words[: fact.words.index("change")]
-        yield from (("no", *before, "change"), ("no", "change", "of", *before))
-        yield from ((*before, *more, "changed") for more in (("has", "not"), ("is", "not"), ("has", "not", "be")))
-        yield (*before, "has", "no", "change")
-    if codes_for(fact.values):
-        for name in COUNTRY_NAMES.get(value.upper(), ()):
-            yield _said(name)
-
-
-_MONTHS = {name.lower()[:3]: name.lower() for name in month_name if name}
-
-
-def _are_months(values: tuple[str, ...]) -> bool:
-    """Whether the values of a fact are the short names of months, perhaps with a few others."""
-    return sum(value.lower() in _MONTHS for value in values) >= _LEAST_MONTHS
-
-
-@lru_cache(maxsize=8192)
-def _said(text: str) -> Words:
-    return tuple(token.text for token in tokens_of(text) if token.kind is not Kind.SIGN)
-
-
-@lru_cache(maxsize=8192)
-def split_name(name: str) -> Words:
-    """The words of a column name, in the singular.
-
-    >>> split_name("PastNumberOfClaims"), split_name("days_since_signup_time"), split_name("V14")
-    (('past', 'number', 'of', 'claim'), ('day', 'since', 'signup', 'time'), ('v', '14'))
-    """
-    spaced = " ".join(_PARTS.findall(name)) or name
-    return tuple(token.text for token in tokens_of(spaced))
-
-
-def is_vague(words: Words) -> bool:
-    """Whether a value could be an ordinary word or a number, so that it means a fact only beside its name."""
-    return len(words) == 1 and (words[0] in _TOO_VAGUE or len(words[0]) < 2 or words[0].replace(".", "").isdigit())

@@ -1,0 +1,169 @@
+"""What facts and their values are called: by the words of a column's name, in English, in other languages."""
+
+from __future__ import annotations
+
+import re
+from calendar import month_name
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from acefraud.core.fact_names import words_for
+from acefraud.core.package_data import read_package_toml
+from acefraud.rules.reader.countries import COUNTRY_NAMES, codes_for
+from acefraud.rules.reader.measures import HISTORY_NAME, Measure
+from acefraud.rules.reader.phrases import DETERMINERS, Words
+from acefraud.rules.reader.tokens import Kind, tokens_of
+from acefraud.rules.reader.word_lists import words
+
+_LEAST_MONTHS = 6
+_LEAST_STEM = 3
+_ALSO: dict[Words, Words] = {
+    ("american", "express"): ("amex",),
+    ("mastercard",): ("master", "card"),
+    ("ie",): ("internet", "explorer"),
+    ("direct",): ("directly",),
+}
+"""Other names of values."""
+_ABBREVIATIONS = {
+    "lat": "latitude",
+    "lng": "longitude",
+    "lon": "longitude",
+    "long": "longitude",
+    "amt": "amount",
+    "cat": "category",
+}
+_FOREIGN = read_package_toml("acefraud.rules.reader", "column_words.toml", dict[str, str])
+"""Words in the names of columns, in other languages."""
+_EVENT = ("transaction", "activity", "payment", "purchase", "use")
+_BETWEEN_TWO = 3
+"""Words of a name such as "days policy claim": the days between two events."""
+_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_]+")
+_TOO_VAGUE = words("too_vague")
+_DROPPED_AFTER_NAME = words("dropped_after_name")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A fact as the reader sees it."""
+
+    name: str
+    kind: str
+    measure: Measure = Measure.PLAIN
+    values: tuple[str, ...] = ()
+    high: float | None = None
+    words: Words = ()
+    """The words of its name."""
+    always_known: bool = False
+
+
+def without_determiners(words: Words) -> Words:
+    """The words without articles and the like, which do not matter for what is meant."""
+    return tuple(word for word in words if word not in DETERMINERS)
+
+
+def names_of(fact: Fact) -> Iterator[Words]:
+    """What a fact is called: the words of its name, and its noun in English."""
+    words = split_name(fact.name)
+    yield words
+    if len(words) > 1 and fact.name.isalnum():
+        yield (tokens_of(fact.name)[0].text,)  # "BasePolicy" in one word
+    if (history := HISTORY_NAME.fullmatch(fact.name)) is not None:
+        for entity in (tuple(history["entity"].split("_")),) if history["single"] == "hours_since_last" else ():
+            yield from ((unit, "since", "last", kind, "of", *entity) for unit in ("hour", "time") for kind in _EVENT)
+            yield from ((unit, "since", *entity, "'s", "last", kind) for unit in ("hour", "time") for kind in _EVENT)
+    else:
+        yield tuple(word for word in words if word != "the")
+        if words[-1] in _DROPPED_AFTER_NAME and len(words) > 2:
+            yield words[:-1]
+        if len(words) == 1 and words[0] in _ABBREVIATIONS:
+            yield (_ABBREVIATIONS[words[0]],)
+        if words[:2] == ("number", "of") and len(words) > 2:
+            yield words[2:]
+        if words[:3] == ("past", "number", "of"):
+            yield ("past", *words[3:])
+            yield ("number", "of", "past", *words[3:])
+            yield ("number", "of", *words[3:])
+            yield from (("earlier", *words[3:]), ("previous", *words[3:]), ("prior", *words[3:]))
+        if words[0] == "day" and len(words) == _BETWEEN_TWO:
+            yield ("day", "between", words[1], "and", words[2])
+            yield ("number", "of", "day", "between", words[1], "and", words[2])
+        if fact.measure is Measure.TIMES:
+            yield (*words, "ratio")
+            yield ("ratio", "of", *words)
+        yield from translations(words)
+        if fact.kind == "category" and "change" in words:
+            before = words[: words.index("change")]
+            yield from ((*before, *more, "changed") for more in ((), ("is",), ("has",), ("has", "be")))
+            yield from (("changed", *before), ("change", "of", *before), (*before, "change"))
+    known = words_for(fact.name)
+    if known is not None:
+        yield as_words(known.noun)
+
+
+def translations(words: Words) -> Iterator[Words]:
+    """The words of a name in another language, in English: "tipe kartu" is a card type, or the type of the card."""
+    plain = " ".join(words).replace("rata rata", "average").split()
+    translated = tuple(_FOREIGN.get(word, word) for word in plain)
+    if translated != words:
+        yield translated
+        yield translated[::-1]
+        yield (translated[0], *translated[:0:-1])
+        if len(translated) > 1:
+            yield (translated[0], "of", *translated[1:])
+        if len(translated) > 1 and translated[0] == "name":
+            yield translated[1:]
+
+
+def ways_to_say(value: str, fact: Fact) -> Iterator[Words]:
+    words = as_words(value)
+    yield words
+    if len(words) == 1 and words[0] in ("f", "m"):
+        more = {"f": ("female", "woman"), "m": ("male", "man")}[words[0]]
+        if {one.lower() for one in fact.values} <= {"f", "m", "u", "x"}:
+            yield from ((one,) for one in more)
+    if len(words) == 1 and words[0].isalpha() and len(words[0]) > _LEAST_STEM:
+        yield (f"{words[0]}ed",)  # "widowed"
+    if words in _ALSO:
+        yield _ALSO[words]
+    if words in (("female",), ("male",)):
+        yield ("woman",) if words[0] == "female" else ("man",)
+    if _are_months(fact.values) and (full := _MONTHS.get(value.lower()[:3])) is not None:
+        yield (full,)
+    if words[:1] == ("no",) and words[1:] == ("change",) and "change" in fact.words:
+        before = fact.words[: fact.words.index("change")]
+        yield from (("no", *before, "change"), ("no", "change", "of", *before))
+        yield from ((*before, *more, "changed") for more in (("has", "not"), ("is", "not"), ("has", "not", "be")))
+        yield (*before, "has", "no", "change")
+    if codes_for(fact.values):
+        for name in COUNTRY_NAMES.get(value.upper(), ()):
+            yield as_words(name)
+
+
+_MONTHS = {name.lower()[:3]: name.lower() for name in month_name if name}
+
+
+def _are_months(values: tuple[str, ...]) -> bool:
+    """Whether the values of a fact are the short names of months, perhaps with a few others."""
+    return sum(value.lower() in _MONTHS for value in values) >= _LEAST_MONTHS
+
+
+@lru_cache(maxsize=8192)
+def as_words(text: str) -> Words:
+    return tuple(token.text for token in tokens_of(text) if token.kind is not Kind.SIGN)
+
+
+@lru_cache(maxsize=8192)
+def split_name(name: str) -> Words:
+    """The words of a column name, in the singular.
+
+    >>> split_name("PastNumberOfClaims"), split_name("days_since_signup_time"), split_name("V14")
+    (('past', 'number', 'of', 'claim'), ('day', 'since', 'signup', 'time'), ('v', '14'))
+    """
+    spaced = " ".join(_PARTS.findall(name)) or name
+    return tuple(token.text for token in tokens_of(spaced))
+
+
+def is_vague(words: Words) -> bool:
+    """Whether a value could be an ordinary word or a number, so that it means a fact only beside its name."""
+    return len(words) == 1 and (words[0] in _TOO_VAGUE or len(words[0]) < 2 or words[0].replace(".", "").isdigit())
