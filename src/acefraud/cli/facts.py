@@ -33,7 +33,7 @@ def facts(playbook: PlaybookOption = None, json: JsonOption = False) -> None:
         line("The playbook remembers no cases yet: train it, or tell it outcomes with `acefraud learn`")
         return
     table = Table(
-        Column("fact", overflow="fold"), Column("in English", overflow="fold"), "type", "values", "known", box=SIMPLE
+        Column("fact", no_wrap=True), Column("in English", overflow="fold"), "type", "values", "known", box=SIMPLE
     )
     for one in catalog.values():
         table.add_row(one.name, _noun(one), one.kind, _values(one), f"{100 * one.coverage:.0f}%")
