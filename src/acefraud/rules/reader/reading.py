@@ -69,7 +69,7 @@ class RuleReading:
             return ""
         if self.readings:
             ways = "; or ".join(f"'{one}'" for one in self.readings[:3])
-            return f"it can be read in several ways: {ways}. Parentheses, 'or' or the formal syntax make clear what is meant."
+            return f"it can be read in several ways: {ways}. Parentheses, 'or' or the formal syntax make it clear."
         words = ", ".join(f"'{word}'" for word in self.not_understood)
         meant = f"; did you mean {' or '.join(self.did_you_mean)}?" if self.did_you_mean else "."
         return f"not understood: {words}{meant}"
