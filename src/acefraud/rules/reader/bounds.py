@@ -123,10 +123,10 @@ def _bare(tokens: Tokens, at: int, fact: Fact, *, equality: bool = True) -> Boun
             yield limit(more[0], value), more[1]
         elif equality:
             yield limit(Op.IS, value), end
-            yield from _more_values(tokens, end, fact, [value])
+            yield from _more_values(tokens, end, fact, [value], figure.scale)
 
 
-def _more_values(tokens: Tokens, at: int, fact: Fact, values: list[float]) -> Bounds:
+def _more_values(tokens: Tokens, at: int, fact: Fact, values: list[float], scale: float) -> Bounds:
     """Further numbers after the first one: "7 or 9", "3, 5 or 8"."""
     while True:
         after = at
@@ -135,7 +135,7 @@ def _more_values(tokens: Tokens, at: int, fact: Fact, values: list[float]) -> Bo
         found = next(iter(figures(tokens, after)), None) if after > at else None
         if found is None or (value := value_for(found[0], fact)) is None or found[0].at_least:
             return
-        if or_more(tokens, found[1]) is not None:
+        if or_more(tokens, found[1]) is not None or found[0].scale > scale:  # "1, 2 or 3 thousand"
             return
         last_was_or = any(is_word(tokens, place, "or", "and") for place in range(at, after))
         values, at = [*values, value], found[1]

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from acefraud.core.comparison import NEGATED, ORDERED, Op, Test
-from acefraud.core.condition import Condition
+from acefraud.core.condition import AnyOf, Condition
 from acefraud.rules.reader.atoms import Atoms
 from acefraud.rules.reader.joints import JoinedTest, Joint, folded, may_be_a_choice, ways_to_take
 from acefraud.rules.reader.measures import HISTORY_NAME
@@ -34,10 +34,11 @@ FILLERS = words("fillers") | words("transactions")
 """Words that may be passed over before a test: they say nothing that a test could miss."""
 _FILLERS_AFTER = words("fillers_after") | words("transactions")
 _FILLER_PHRASES = phrases("filler_phrases")
-_ADJECTIVES = ("present", "filed", "known", "verified", "new", "used", "seen", "given", "present")
+_ADJECTIVES = ("present", "filed", "known", "used", "seen", "given")
 _GROUPS = words("heads") | words("transactions") | words("people") | {"man", "woman", "accident", "withdrawal"}
 _TIME_FACTS = {"night", "weekend", "weekday", "hour"}
 _PREPOSITIONS = frozenset({"to", "by", "at", "with", "in", "from", "on", "via", "using", "for", "during", "through"})
+_ALL = ("everything", "anything", "all", "every", "any")
 _IFS = ("if", "when", "where", "whenever")
 STOPS = (",", ";", ".", "-", "–", "—", ":")
 """Signs between two parts of a sentence."""
@@ -111,6 +112,7 @@ class Sentence:
                             is_past=self._is_past(condition),
                             is_clause=any(is_word(self._tokens, one, *_IFS) for one in range(place, after + 1)),
                             is_restart=self._is_restart(place, after),
+                            is_exempt=self._is_exempt(place, after, end),
                         )
                         further = _Cut((*cut.tests, test), end, cut.cost + cost)
                         self.furthest = max(self.furthest, end)
@@ -178,6 +180,13 @@ class Sentence:
         shown = token.shown.lower()
         return shown in ("men", "women", "people") or (shown.endswith("s") and shown != token.text)
 
+    def _is_exempt(self, place: int, after: int, end: int) -> bool:
+        """Whether a test after "but" may be an exception: "everything over 500 but groceries"."""
+        if not any(is_word(self._tokens, one, "but") for one in range(place, after)):
+            return False
+        has_verb = any(is_word(self._tokens, one, "is", "has", "only") for one in range(after - 1, end))
+        return not has_verb and any(is_word(self._tokens, one, *_ALL) for one in range(place))
+
     def _is_restart(self, place: int, after: int) -> bool:
         """Whether "if" or "when" stands between two tests and nowhere before."""
         between = any(is_word(self._tokens, one, *_IFS) for one in range(place, after + 2))
@@ -221,9 +230,14 @@ class Sentence:
         """The places where a test may begin: here, or after words that say nothing."""
         cost = 0
         yield at, cost
-        while (step := self._after_filler(at)) > at:
+        while (step := self._after_filler(at)) > at and not self._names_age(at):
             at, cost = step, cost + 1
             yield at, cost
+
+    def _names_age(self, at: int) -> bool:
+        """Whether the age of a thing is named here, which is not that of a person: "the vehicle's age"."""
+        next_word = at + 1 + is_word(self._tokens, at + 1, "'s")
+        return is_word(self._tokens, at, "vehicle", "car") and is_word(self._tokens, next_word, "age")
 
     def _after_filler(self, at: int) -> int:
         after = next(after_any(self._tokens, at, _FILLER_PHRASES), None)
@@ -294,7 +308,18 @@ def _is_impossible(condition: Condition) -> bool:
     That is two different values of one category, bounds of one number that exclude each other, as in "after 10 pm and
     before 4 am", or two bounds on the same side, as in "crypto over $500 and gift cards over $300".
     """
-    return _has_two_values(condition) or _has_odd_bounds(condition) or _has_both_ways(condition)
+    checks = (_has_two_values, _has_odd_bounds, _has_both_ways, _excludes_every_option)
+    return any(is_odd(condition) for is_odd in checks)
+
+
+def _excludes_every_option(condition: Condition) -> bool:
+    """Whether a choice leaves nothing: "Opera, and Chrome or Safari" of one browser."""
+    direct = [part for part in condition.parts if not isinstance(part, AnyOf)]
+    return bool(direct) and any(
+        all(_has_two_values(Condition.of(*direct, *option.parts)) for option in part.options)
+        for part in condition.parts
+        if isinstance(part, AnyOf)
+    )
 
 
 def _has_both_ways(condition: Condition) -> bool:

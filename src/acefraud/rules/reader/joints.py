@@ -46,6 +46,8 @@ class JoinedTest:
     """Whether it begins with "to", "at", "with" and the like: after "or" it may belong to a noun before."""
     is_past: bool = False
     """Whether it is about the past of an entity: what follows at once may narrow that past."""
+    is_exempt: bool = False
+    """Whether "but" stands before it after "all" or "everything": it may be an exception."""
     is_clause: bool = False
     """Whether "if", "when" or "where" stands before it."""
     is_restart: bool = False
@@ -66,7 +68,7 @@ def may_be_a_choice(tests: Sequence[JoinedTest], *, as_object: bool) -> bool:
             return True
         if other.joint in _ANDS and (other.is_restart or (_is_time(one) and _is_time(other))):
             return True
-        if one.is_negated and _may_be_negated_too(one, other):
+        if other.is_exempt or (one.is_negated and _may_be_negated_too(one, other)):
             return True
         if one.is_past and other.joint in (Joint.NEXT, Joint.WITH) and not other.is_past and not other.is_clause:
             return True  # "5 transactions in the last hour at night": were these at night, or is this one?
@@ -172,6 +174,8 @@ def _grouped(tests: Sequence[JoinedTest]) -> Condition | None:
         return made[0]
     ends_with_or = any(test.joint is Joint.OR for test in groups[-1][1:])
     single = all(len(group) == 1 for group in groups)
+    if Joint.COMMA_OR in commas and Joint.COMMA in commas[commas.index(Joint.COMMA_OR) :]:
+        return None  # "A, or B, over 500"
     if Joint.COMMA_OR in commas:
         alike = Joint.COMMA_AND not in commas and (Joint.COMMA not in commas or single)
         return Condition.any_of(made) if alike else None

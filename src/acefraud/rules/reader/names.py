@@ -78,13 +78,7 @@ def names_of(fact: Fact) -> Iterator[Words]:
             yield words[:-1]
         if len(words) == 1 and words[0] in _ABBREVIATIONS:
             yield (_ABBREVIATIONS[words[0]],)
-        if words[:2] == ("number", "of") and len(words) > 2:
-            yield words[2:]
-        if words[:3] == ("past", "number", "of"):
-            yield ("past", *words[3:])
-            yield ("number", "of", "past", *words[3:])
-            yield ("number", "of", *words[3:])
-            yield from (("earlier", *words[3:]), ("previous", *words[3:]), ("prior", *words[3:]))
+        yield from _turned(words)
         if words[0] == "day" and len(words) == _BETWEEN_TWO:
             yield ("day", "between", words[1], "and", words[2])
             yield ("number", "of", "day", "between", words[1], "and", words[2])
@@ -99,6 +93,21 @@ def names_of(fact: Fact) -> Iterator[Words]:
     known = words_for(fact.name)
     if known is not None:
         yield as_words(known.noun)
+
+
+def _turned(words: Words) -> Iterator[Words]:
+    """A name such as "number of cars" or "age of vehicle" in other words."""
+    if words[:2] == ("number", "of") and len(words) > 2:
+        yield words[2:]
+    if words[:3] == ("past", "number", "of"):
+        yield ("past", *words[3:])
+        yield ("number", "of", "past", *words[3:])
+        yield ("number", "of", *words[3:])
+        yield from (("earlier", *words[3:]), ("previous", *words[3:]), ("prior", *words[3:]))
+    if words[:2] == ("age", "of"):
+        yield (*words[2:], "age")
+        if words[2:] == ("vehicle",):
+            yield ("car", "age")
 
 
 def translations(words: Words) -> Iterator[Words]:

@@ -32,7 +32,8 @@ class NumberTests:
             for place in after_be(self._tokens, after):
                 for first, end in self.said_of(fact, place, bare=True):
                     yield first, end
-                    yield from self.further(fact, first, end)
+                    if not is_word(self._tokens, place, "not"):  # "not over 500 or under 10"
+                        yield from self.further(fact, first, end)
         if (distance := self._vocabulary.facts.get("distance_km")) is not None:
             for bound, end in bounds(self._tokens, at, distance):  # "more than 300 km away"
                 if self._tokens[end - 1].text in ("km", "kilometre", "kilometer") and is_word(
@@ -75,6 +76,8 @@ class NumberTests:
     def multiples_of_usual(self, fact: Fact, at: int) -> Tests:
         """A multiple of another number, which is certain to be meant even if the fact is not named."""
         for op, after in comparators(self._tokens, at):
+            if is_word(self._tokens, after - 1, "within"):
+                continue
             for times, then in multiples(self._tokens, after) if op in ORDERED else ():
                 if then > after:
                     yield from self._against(fact, op, times, then)
@@ -84,6 +87,8 @@ class NumberTests:
         """A comparison with another fact, or with a multiple of it."""
         if op not in ORDERED and fact.measure is not Measure.PLAIN:
             return
+        if is_word(self._tokens, at - 1, "within") or is_word(self._tokens, at, "one", "a", "an", "any", "some", "no"):
+            return  # "within 10% of the maximum", "at most one chargeback"
         for times, after in multiples(self._tokens, at):
             yield from self._against(fact, op, times, after)
         if fact.name == "amount" and "usual_amount" not in self._vocabulary.facts and op in ORDERED:
@@ -118,6 +123,8 @@ class NumberTests:
         """ "80% of the maximum or more" """
         for times, after in multiples(self._tokens, at):
             for place in range(after + 1, len(self._tokens)) if after > at else ():
+                if is_word(self._tokens, place, "maximum", "minimum", "max", "min", "top"):
+                    continue  # "5 times the usual maximum"
                 if (more := or_more(self._tokens, place)) is not None:
                     comma = place - is_word(self._tokens, place - 1, ",")
                     for found, end in self._against(fact, more[0], times, after):

@@ -163,7 +163,11 @@ def figures(tokens: Tokens, at: int) -> Iterator[tuple[Figure, int]]:
         yield Figure(0.5, unit="hour"), after
     if (after := phrase(tokens, at, "half a day")) is not None:
         yield Figure(0.5, unit="day"), after
-    if is_word(tokens, at, "a", "an", "one", "the") and is_one_of(tokens, at + 1, HOURS):
+    if (
+        is_word(tokens, at, "a", "an", "one", "the")
+        and is_one_of(tokens, at + 1, HOURS)
+        and not tokens[at + 1].shown.lower().endswith("s")
+    ):
         yield Figure(1.0, unit=tokens[at + 1].text), at + 2
     for figure, after in numbers(tokens, at):
         if is_word(tokens, after, "/") and _is_top_mark(tokens, after + 1):

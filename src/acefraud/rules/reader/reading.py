@@ -39,10 +39,14 @@ _ASKS = ("should", "do", "has", "can", "could", "would", "may", "shall", "will")
 _IFS = ("if", "when", "where", "whenever", "once", "provided", "as")
 _PREPOSITIONS = ("for", "in", "is", "on", "at", "during", "between", "after", "before", "from")
 _EVERYTHING = ("everything", "anything", "all", "any", "every")
-_NOT_HONOURED = phrases("not_honoured")
-"""Words that change what a rule means in ways that it cannot have."""
+_NOT_HONOURED: dict[str, list[str]] = {}
+"""Words that change what a rule means in ways that it cannot have, by the first of them."""
+for _said in phrases("not_honoured"):
+    _NOT_HONOURED.setdefault(_said.split()[0], []).append(_said)
 _LONGEST = 300
 """Words in a rule. A longer text is a note."""
+_MOST_SIGNS = 3_000
+"""Letters and other signs in a rule, likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,8 @@ def read_rule(text: str, vocabulary: Vocabulary) -> RuleReading:
     >>> read_rule("Decline purple orders above $500", Vocabulary.general()).not_understood
     ('purple',)
     """
+    if len(text) > _MOST_SIGNS:
+        return RuleReading(not_understood=(f"{text[:40]}...",))
     text, always = _without_noise(text, vocabulary)
     text, glosses = _without_glosses(text, vocabulary)
     tokens = respelt(tokens_of(text), vocabulary)
@@ -165,8 +171,8 @@ def _joined(
         return [one for one in befores if one is not None]
     negated, rest = _after_link(right)
     linked = negated or len(rest) < len(right)
-    if negated and any(is_word(rest, place, ",", ";", "if", "when", "where") for place in range(len(rest))):
-        return []  # "decline, unless A, B": where does the exception end?
+    if negated and _is_open_exception(right, rest):
+        return []
     if not linked and is_one_of(right, 0, _NEGATIVE):
         return []  # "let through no VPN user"
     if not linked and befores != [None] and not _goes_on(left, right):
@@ -179,6 +185,15 @@ def _joined(
         second = condition.negated() if negated else condition
         made += [second if before is None else Condition.all_of([before, second]) for before in befores]
     return made
+
+
+def _is_open_exception(right: Tokens, rest: Tokens) -> bool:
+    """Whether it is open what an exception covers.
+
+    "decline, unless A, B": where does it end? "decline except VIP and verified": both of them, or whoever is either?
+    """
+    unclear = {",", ";", "if", "when", "where"} | (set() if is_word(right, 0, "unless") else {"and"})
+    return any(is_one_of(rest, place, unclear) for place in range(len(rest)))
 
 
 def _goes_on(left: Tokens, right: Tokens) -> bool:
@@ -265,8 +280,8 @@ def _not_understood(text: str, tokens: Tokens, vocabulary: Vocabulary, furthest:
 def _odd_words(tokens: Tokens, vocabulary: Vocabulary) -> list[str]:
     """The words that mean nothing here, and the names in backticks that no fact and no list has."""
     known_names = vocabulary.facts.keys() | vocabulary.lists
-    for place in range(len(tokens)):
-        for end in after_any(tokens, place, _NOT_HONOURED):
+    for place, token in enumerate(tokens):
+        for end in after_any(tokens, place, _NOT_HONOURED.get(token.text, ())):
             return [" ".join(token.shown for token in tokens[place:end])]
     return [
         token.shown

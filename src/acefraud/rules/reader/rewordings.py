@@ -11,7 +11,7 @@ from acefraud.core.package_data import read_package_toml
 from acefraud.rules.reader.phrases import Words
 from acefraud.rules.reader.word_lists import words
 
-_BEFORE_ENTITY = r"(?:(?:the|this|that|these|a|an|its|their|his|her|our|same|given|current|any) )*"
+_BEFORE_ENTITY = r"(?:(?:the|this|that|these|a|an|its|their|his|her|our|same|given|current|any) ){0,3}"
 _FIGURE = r"(?:[$€£]? ?\d[\d,.]*[km]?(?: ?%| percent| million)?|half|a third|a quarter|two thirds|three quarters|\w+)"
 _SOME = (
     r"(?:(?:over|above|more than|at least|no less than|under|below|less than|at most|no more than|up to|exactly)"

@@ -86,6 +86,8 @@ class TimeTests:
         while is_one_of(tokens, place, _WEEKDAYS):
             days.append(tokens[place].text.capitalize())
             yield among("weekday", days), place + 1
+            if len(days) == 1 and is_word(tokens, place + 1, ",") and is_word(tokens, place + 2, "or"):
+                return  # "Monday, or Tuesday night"
             place = skipped(tokens, place + 1, (",", "or", "and", "on"))
 
     def _weekend(self, at: int) -> Tests:

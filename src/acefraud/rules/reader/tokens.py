@@ -31,7 +31,8 @@ _TOKEN = re.compile(
     | (?P<number>(?:(?<!\w)-)?(?:{_NUMBER})(?:e[-+]?\d+)?)
       (?P<suffix>\s?%|\s?percent\b|(?:k|m|x|h|hrs?|d|mins?|st|nd|rd|th)\b)?
       (?P<plus>\+)?
-    | (?P<sign>->|=>|→|⇒|>=|=<|<=|≥|≤|!=|<>|==>?|&&|\|\||[-–—]>|[><=()&+*,;:.?!/]|[-–—](?=\s|$)|(?<=\d)[-–—](?=\d))
+    | (?P<sign>->|=>|→|⇒|>=|=<|<=|≥|≤|!=|<>|==>?|&&|\|\||[-–—]>|[><=()&+*,;:.?!/|]|[-–—](?=\s|$)|(?<=\d)[-–—](?=\d))
+    | (?P<odd>[~^±≈\\])
     | (?P<word>km/h|[^\W\d]\w*(?:['’]\w+)*|\w+)
     """,
     re.VERBOSE | re.IGNORECASE,
@@ -95,7 +96,7 @@ def _made(match: re.Match[str], is_money: bool) -> list[Token]:
     start, end, shown = match.start(), match.end(), match[0]
     if match["number"]:
         return _number(match, is_money)
-    if match["word"] or match["date"]:
+    if match["word"] or match["date"] or match["odd"]:
         return [Token(Kind.WORD, singular(word), start, end, shown) for word in _words(shown.lower())]
     kind, text = _kind_and_text(match)
     return [Token(kind, text, start, end, shown, _hours(text) if kind is Kind.CLOCK else 0.0)]
@@ -112,7 +113,7 @@ def _kind_and_text(match: re.Match[str]) -> tuple[Kind, str]:
         return Kind.CLOCK, shown.lower()
     if shown in "-–—" and match.string[match.end() : match.end() + 1].isdigit():  # "30-40"
         return Kind.WORD, "to"
-    return Kind.SIGN, {"&&": "&", "||": "or", "==>": "=>"}.get(shown, shown)
+    return Kind.SIGN, {"&&": "&", "||": "or", "|": "or", "==>": "=>"}.get(shown, shown)
 
 
 def _number(match: re.Match[str], is_money: bool) -> list[Token]:

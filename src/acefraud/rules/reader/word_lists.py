@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from acefraud.core.package_data import read_package_toml
 
 _TABLES = read_package_toml("acefraud.rules.reader", "words.toml", dict[str, dict[str, tuple[str, ...]]])
@@ -26,6 +28,7 @@ def phrases(name: str) -> tuple[str, ...]:
     return _LISTS[name]
 
 
+@cache
 def grammar_words() -> frozenset[str]:
     """Every single word that the reader knows whatever the facts are.
 
