@@ -123,7 +123,7 @@ def read(text: str, facts: FactTable) -> Condition:
     """A condition from its text form or from English. Raises InputError that names what was not understood."""
     reading = read_rule(text, Vocabulary.of(FactCatalog.of(facts)))
     if reading.condition is None:
-        raise InputError(f"{reading.problem}. The facts are: {', '.join(facts.names[:20])}", field="condition")
+        raise InputError(f"{reading.problem} The facts are: {', '.join(facts.names[:20])}", field="condition")
     return reading.condition
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from acefraud.core.comparison import NEGATED, ORDERED, Op, Test
 from acefraud.core.condition import AnyOf, Condition
 from acefraud.rules.reader.atoms import Atoms
-from acefraud.rules.reader.joints import JoinedTest, Joint, folded, may_be_a_choice, ways_to_take
+from acefraud.rules.reader.joints import TIME_FACTS, JoinedTest, Joint, folded, may_be_a_choice, ways_to_take
 from acefraud.rules.reader.measures import HISTORY_NAME
 from acefraud.rules.reader.phrases import Tokens, after_any, is_one_of, is_word, skipped
 from acefraud.rules.reader.tokens import Kind
@@ -36,7 +36,6 @@ _FILLERS_AFTER = words("fillers_after") | words("transactions")
 _FILLER_PHRASES = phrases("filler_phrases")
 _ADJECTIVES = ("present", "filed", "known", "used", "seen", "given")
 _GROUPS = words("heads") | words("transactions") | words("people") | {"man", "woman", "accident", "withdrawal"}
-_TIME_FACTS = {"night", "weekend", "weekday", "hour"}
 _PREPOSITIONS = frozenset({"to", "by", "at", "with", "in", "from", "on", "via", "using", "for", "during", "through"})
 _ALL = ("everything", "anything", "all", "every", "any")
 _IFS = ("if", "when", "where", "whenever")
@@ -284,7 +283,7 @@ class Sentence:
                 elif opening == "both":
                     if is_word(self._tokens, end, "or"):
                         continue
-                    if not all(part.facts <= _TIME_FACTS for part in parts):  # "both at night and on weekends"
+                    if not all(part.facts <= TIME_FACTS for part in parts):  # "both at night and on weekends"
                         yield Condition.all_of(parts), end
                 else:
                     yield Condition.all_of(part.negated() for part in parts), end

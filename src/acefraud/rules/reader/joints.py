@@ -54,7 +54,7 @@ class JoinedTest:
     """Whether "if" or "when" stands before it for the first time, as in "at night and when the amount is over 50"."""
 
 
-_TIMES = frozenset({"night", "weekend", "weekday", "hour"})
+TIME_FACTS = frozenset({"night", "weekend", "weekday", "hour"})
 _ANDS = {Joint.AND, Joint.COMMA_AND}
 
 
@@ -105,7 +105,7 @@ def ways_to_take(tests: Sequence[JoinedTest]) -> list[Condition]:
 
 
 def _is_time(test: JoinedTest) -> bool:
-    return test.condition.facts <= _TIMES and not test.is_negated
+    return test.condition.facts <= TIME_FACTS and not test.is_negated
 
 
 def _may_be_negated_too(one: JoinedTest, other: JoinedTest) -> bool:

@@ -10,6 +10,7 @@ from acefraud.rules.reader.measures import Measure
 from acefraud.rules.reader.names import Fact
 from acefraud.rules.reader.nouns import Nouns
 from acefraud.rules.reader.phrases import DETERMINERS, Tokens, after_any, after_be, is_one_of, is_word, phrase, skipped
+from acefraud.rules.reader.quantities import KILOMETRES
 from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.word_lists import phrases, words
 
@@ -19,7 +20,6 @@ _AGAIN = words("again")
 _QUIET = words("quiet")
 _MOVED = words("moved")
 _LAST_PLACE = phrases("last_place")
-_KM = ("km", "kilometre", "kilometer")
 _DURATION = Fact("", "number", Measure.HOURS)
 
 
@@ -159,7 +159,7 @@ class LastEventTests:
                     yield bound(speed.name), self._after_last(end)
         if (distance := self._from_last(entity, "km")) is not None:
             for bound, end in bounds(tokens, place, distance):
-                if tokens[end - 1].text in _KM:
+                if tokens[end - 1].text in KILOMETRES:
                     final = self._after_last(end + is_word(tokens, end, "away", "off"))
                     if final > end:
                         yield bound(distance.name), final
@@ -174,7 +174,7 @@ class LastEventTests:
                     yield from self._bounded(fact, self._after_place(after))
         anywhere = Fact("", "number", Measure.KM)
         for bound, end in bounds(tokens, at, anywhere):  # "more than 500 km from the card's last place"
-            if tokens[end - 1].text not in _KM:
+            if tokens[end - 1].text not in KILOMETRES:
                 continue
             away = end + is_word(tokens, end, "away", "off")
             for entity, after in self._owners_of(away + 1) if is_word(tokens, away, "from") else ():

@@ -10,7 +10,7 @@ from acefraud.rules.reader.measures import Measure
 from acefraud.rules.reader.names import Fact
 from acefraud.rules.reader.nouns import Nouns
 from acefraud.rules.reader.phrases import Tokens, after_any, after_be, is_one_of, is_word, phrase, skipped
-from acefraud.rules.reader.quantities import as_share, comparators, figures, multiples, or_more
+from acefraud.rules.reader.quantities import KILOMETRES, as_share, comparators, figures, multiples, or_more
 from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.word_lists import words
 
@@ -36,9 +36,7 @@ class NumberTests:
                         yield from self.further(fact, first, end)
         if (distance := self._vocabulary.facts.get("distance_km")) is not None:
             for bound, end in bounds(self._tokens, at, distance):  # "more than 300 km away"
-                if self._tokens[end - 1].text in ("km", "kilometre", "kilometer") and is_word(
-                    self._tokens, end, "away"
-                ):
+                if self._tokens[end - 1].text in KILOMETRES and is_word(self._tokens, end, "away"):
                     yield bound(distance.name), end + 1
         for fact, after in self._history.facts(at):  # "the card's 7 day average is above the store's 7 day average"
             for place in after_be(self._tokens, after):

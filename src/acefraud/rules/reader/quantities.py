@@ -32,6 +32,7 @@ HOURS = {
 MINUTES = {"minute": 1.0, "min": 1.0, "hour": 60.0, "hr": 60.0, "h": 60.0}
 DISTANCES = {"km": "km", "kilometre": "km", "kilometer": "km", "km/h": "km/h", "kph": "km/h", "kmh": "km/h"}
 """Units of distance and speed, with the one that each means."""
+KILOMETRES = tuple(word for word, unit in DISTANCES.items() if unit == "km")
 NUMBER_WORDS = frozenset(
     word for said in (*_SCALES, *_FRACTIONS, *MULTIPLES, *HOURS, *DISTANCES) for word in said.split()
 )
@@ -81,7 +82,7 @@ def numbers(tokens: Tokens, at: int) -> Iterator[tuple[Figure, int]]:
         return
     first = tokens[at]
     if first.kind is Kind.NUMBER:
-        value, after = first.value, at + 1
+        value, after = _with_half(tokens, first.value, at + 1)
         scale = {"k": 1e3, "m": 1e6}.get(first.shown[-1:].lower(), 1.0)
         while is_one_of(tokens, after, _SCALES):
             value, scale = value * _SCALES[tokens[after].text], scale * _SCALES[tokens[after].text]
@@ -104,6 +105,12 @@ def numbers(tokens: Tokens, at: int) -> Iterator[tuple[Figure, int]]:
         )
 
 
+def _with_half(tokens: Tokens, value: float, at: int) -> tuple[float, int]:
+    """A number, perhaps with "and a half" after it, and the place after that."""
+    after = phrase(tokens, at, "and a half")
+    return (value, at) if after is None else (value + 0.5, after)
+
+
 def _in_words(tokens: Tokens, at: int) -> tuple[float, int] | None:
     """A number that is written out, such as "twenty five", "two hundred and fifty", "a dozen"."""
     if is_word(tokens, at, "a", "an", "one") and is_one_of(tokens, at + 1, _SCALES):
@@ -112,6 +119,7 @@ def _in_words(tokens: Tokens, at: int) -> tuple[float, int] | None:
         total, at = _NUMERALS[tokens[at].text], at + 1
         if total >= 20 and is_one_of(tokens, at, _UP_TO_NINE):
             total, at = total + _NUMERALS[tokens[at].text], at + 1
+        total, at = _with_half(tokens, total, at)
     else:
         return None
     while is_one_of(tokens, at, _SCALES):
@@ -125,7 +133,11 @@ def _in_words(tokens: Tokens, at: int) -> tuple[float, int] | None:
 
 
 def fractions(tokens: Tokens, at: int) -> Iterator[tuple[float, int]]:
-    """A fraction in words: "half", "three quarters", "a tenth"."""
+    """A fraction in words: "half", "three quarters", "a tenth", "one in twenty"."""
+    if (after := phrase(tokens, at, "one in")) is not None:
+        for figure, end in numbers(tokens, after):
+            if figure.value > 1:
+                yield round(1 / figure.value, 12), end
     for said, share in _FRACTIONS.items():
         if (after := phrase(tokens, at, said)) is not None:
             yield share, after

@@ -36,8 +36,8 @@ GRAMMAR_WORDS = grammar_words() | NUMBER_WORDS
 _NEGATIVE = ("no", "neither", "none", "nothing", "nobody")
 """Subjects and objects that turn a verdict round."""
 _ASKS = ("should", "do", "has", "can", "could", "would", "may", "shall", "will")
-_IFS = ("if", "when", "where", "whenever", "once", "provided", "as")
-_PREPOSITIONS = ("for", "in", "is", "on", "at", "during", "between", "after", "before", "from")
+_LINKING = ("if", "when", "where", "whenever", "once", "provided", "as")
+_OF_A_SETTING = ("for", "in", "is", "on", "at", "during", "between", "after", "before", "from")
 _EVERYTHING = ("everything", "anything", "all", "any", "every")
 _NOT_HONOURED: dict[str, list[str]] = {}
 """Words that change what a rule means in ways that it cannot have, by the first of them."""
@@ -179,7 +179,7 @@ def _joined(
         return []  # "payments over 900 are fraud. Payments at night"
     made = []
     has_object = conclusion.has_object(tokens) and not linked
-    opened = is_one_of(right, 0, _IFS)
+    opened = is_one_of(right, 0, _LINKING)
     unclear = doubtful if not negated and befores == [None] else []
     for condition in _readings(text, rest, vocabulary, unclear, as_object=has_object, opened=opened)[0]:
         second = condition.negated() if negated else condition
@@ -198,7 +198,7 @@ def _is_open_exception(right: Tokens, rest: Tokens) -> bool:
 
 def _goes_on(left: Tokens, right: Tokens) -> bool:
     """Whether what follows a conclusion narrows what stands before it: "if A, decline everything B"."""
-    opening = is_one_of(left, 0, (*_IFS, *_PREPOSITIONS)) or next(after_any(left, 0, EXCEPTIONS), None) is not None
+    opening = is_one_of(left, 0, (*_LINKING, *_OF_A_SETTING)) or next(after_any(left, 0, EXCEPTIONS), None) is not None
     return opening or is_one_of(right, 0, _EVERYTHING)
 
 
