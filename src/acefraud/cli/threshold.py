@@ -110,7 +110,7 @@ def _review(between: tuple[float, float] | None, costs: str | None) -> ReviewRul
         return ReviewRule(costs=_costs(costs or ""))
     low, high = between
     if not 0 <= low < high <= 1:
-        raise InputError(f"expected two probabilities, the lower one first, got {low:g} and {high:g}", field="review")
+        raise InputError(f"expected two probabilities, the lower one first, got {low:g} and {high:g}")
     return ReviewRule(between=between)
 
 

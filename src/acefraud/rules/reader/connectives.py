@@ -35,6 +35,7 @@ FILLERS = words("fillers") | words("transactions")
 _FILLERS_AFTER = words("fillers_after") | words("transactions")
 _FILLER_PHRASES = phrases("filler_phrases")
 _ADJECTIVES = ("present", "filed", "known", "used", "seen", "given")
+"""After "not" they end what is denied: "the customer is not present and ..."."""
 _GROUPS = words("heads") | words("transactions") | words("people") | {"man", "woman", "accident", "withdrawal"}
 _PREPOSITIONS = frozenset({"to", "by", "at", "with", "in", "from", "on", "via", "using", "for", "during", "through"})
 _ALL = ("everything", "anything", "all", "every", "any")

@@ -55,6 +55,7 @@ class Fact:
     words: Words = ()
     """The words of its name."""
     always_known: bool = False
+    """Whether every case at hand knows it."""
 
 
 def without_determiners(words: Words) -> Words:

@@ -36,8 +36,10 @@ GRAMMAR_WORDS = grammar_words() | NUMBER_WORDS
 _NEGATIVE = ("no", "neither", "none", "nothing", "nobody")
 """Subjects and objects that turn a verdict round."""
 _ASKS = ("should", "do", "has", "can", "could", "would", "may", "shall", "will")
+"""Words that open a question, if a question mark ends it."""
 _LINKING = ("if", "when", "where", "whenever", "once", "provided", "as")
 _OF_A_SETTING = ("for", "in", "is", "on", "at", "during", "between", "after", "before", "from")
+"""Words that open what a rule is about, before its verdict: "if ..., decline", "on Sundays, decline"."""
 _EVERYTHING = ("everything", "anything", "all", "any", "every")
 _NOT_HONOURED: dict[str, list[str]] = {}
 """Words that change what a rule means in ways that it cannot have, by the first of them."""
