@@ -22,7 +22,7 @@ NAMES = """Bullet BulletPlaybook BulletScore Case Cases Cast Columns Condition C
     FactTable HybridSelector Judgement LLMJudge Learner LearnerOptions Mode ModeRun ModelSettings NaiveTimeWarning
     Outcome Reason Record ReflectionPolicy Reflector Roles SchemaMapping ShippedDatasetWarning SimpleFraudAgent
     SimpleJudge Source Status TrainingPipeline Transaction Transactions Verdict build_roles cast known_by label_stream
-    load_dataset open_playbook"""
+    load_dataset load_transactions open_playbook"""
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "HF_TOKEN", "AZURE_OPENAI_API_KEY")
 TRANSACTION = "Transaction: User 'john' (3 days old) attempts $2500 purchase at 3:15 AM through a VPN on an emulator"
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from acefraud.core.transaction import Case, Transaction, Verdict
     from acefraud.core.transactions import Cases, Transactions
     from acefraud.curation.curator import Curator
-    from acefraud.datasets import Dataset, SchemaMapping, ShippedDatasetWarning, load_dataset
+    from acefraud.datasets import Dataset, SchemaMapping, ShippedDatasetWarning, load_dataset, load_transactions
     from acefraud.learning.build_roles import Roles, build_roles
     from acefraud.learning.build_roles import Roles as Cast
     from acefraud.learning.build_roles import build_roles as cast
@@ -82,6 +82,7 @@ __all__ = [
     "known_by",
     "label_stream",
     "load_dataset",
+    "load_transactions",
     "open_playbook",
 ]
 
@@ -96,7 +97,7 @@ _MODULES = {
     "acefraud.core.transaction": "Case Transaction Verdict",
     "acefraud.core.transactions": "Cases Transactions",
     "acefraud.curation.curator": "Curator",
-    "acefraud.datasets": "Dataset SchemaMapping ShippedDatasetWarning load_dataset",
+    "acefraud.datasets": "Dataset SchemaMapping ShippedDatasetWarning load_dataset load_transactions",
     "acefraud.learning.build_roles": "Roles build_roles",
     "acefraud.learning.label_stream": "label_stream",
     "acefraud.learning.learner": "Learner",

@@ -20,6 +20,8 @@ from acefraud.core.transaction import FactValue
 
 KEYWORDS = frozenset(["and", "or", "not", "unless", "is", "in", "between", "true", "false", "missing", "known", "list"])
 """The words of the formal syntax. A fact with such a name is written in backticks."""
+_SURELY_EXACT = 15
+"""Characters up to which a decimal number in SQL is the double that was meant."""
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -251,7 +253,19 @@ def _literal(value: TestValue) -> str:
 def _sql_literal(value: TestValue) -> str:
     if isinstance(value, bool):
         return str(int(value))
+    if isinstance(value, float) and len(repr(value)) > _SURELY_EXACT:
+        return sql_float(value)
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else _literal(value)
+
+
+def sql_float(value: float) -> str:
+    """A number in SQL that every database reads as a double. Some take ``0.1`` for a decimal.
+
+    >>> sql_float(0.1), sql_float(-2.0)
+    ('0.1e0', '-2e0')
+    """
+    text = plain_number(value)
+    return text if "e" in text else f"{text}e0"
 
 
 def plain_number(value: float) -> str:

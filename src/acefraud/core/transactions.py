@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.arrays import IntArray
+from acefraud.core.arrays import FloatArray, IntArray
 from acefraud.core.construct import construct_unchecked
 from acefraud.core.table import Categories, Columns, FactTable, RowIndex, coded
 from acefraud.core.timestamps import UNKNOWN, micros_of, time_of
@@ -179,13 +179,19 @@ class Cases(_RowSequence[Case]):
         known_at: IntArray | None = None,
         difficulty: Sequence[str] | None = None,
         metadata: Sequence[Mapping[str, Any]] | None = None,
+        weights: FloatArray | None = None,
     ) -> None:
-        """``known_at`` is when each label became known, or `UNKNOWN`."""
+        """``known_at`` is when each label became known, or `UNKNOWN`.
+
+        ``weights`` say how much each case counts when bullets are weighed, such as the amount at risk. What is measured
+        of a bullet counts cases, whatever they weigh.
+        """
         self.transactions = transactions
         self.labels = labels
         self.known_at = np.full(len(labels), UNKNOWN, dtype=np.int64) if known_at is None else known_at
         self.difficulty = difficulty
         self.metadata = metadata
+        self.weights = weights
 
     @classmethod
     def of(cls, rows: Iterable[Case]) -> Cases:
@@ -223,6 +229,7 @@ class Cases(_RowSequence[Case]):
             known_at=np.concatenate([part.known_at for part in filled]),
             difficulty=_joined([part.difficulty for part in filled], counts, ""),
             metadata=_joined([part.metadata for part in filled], counts, {}),
+            weights=_joined_weights(filled),
         )
 
     def take(self, rows: RowIndex) -> Cases:
@@ -233,12 +240,19 @@ class Cases(_RowSequence[Case]):
             known_at=self.known_at[rows],
             difficulty=_some(self.difficulty, rows, len(self)),
             metadata=_some(self.metadata, rows, len(self)),
+            weights=None if self.weights is None else self.weights[rows],
         )
 
     def with_facts(self, facts: FactTable) -> Cases:
         """The same cases with other facts."""
         same = copy(self)
         same.transactions = self.transactions.with_facts(facts)
+        return same
+
+    def weighted(self, weights: FloatArray) -> Cases:
+        """The same cases with these weights."""
+        same = copy(self)
+        same.weights = weights
         return same
 
     def in_order(self) -> Cases:
@@ -262,6 +276,12 @@ class Cases(_RowSequence[Case]):
             difficulty="" if self.difficulty is None else self.difficulty[place],
             metadata={} if self.metadata is None else self.metadata[place],
         )
+
+
+def _joined_weights(parts: Sequence[Cases]) -> FloatArray | None:
+    if all(part.weights is None for part in parts):
+        return None
+    return np.concatenate([np.ones(len(part)) if part.weights is None else part.weights for part in parts])
 
 
 def _joined(parts: Sequence[Sequence[Any] | None], counts: Sequence[int], missing: object) -> Sequence[Any] | None:

@@ -6,7 +6,7 @@ and errors. What reads files (`rows`, `guess`) needs polars, which is slow to im
 """
 
 from acefraud.datasets.dataset import Dataset
-from acefraud.datasets.loading import SHIPPED, ShippedDatasetWarning, load_dataset
+from acefraud.datasets.loading import SHIPPED, ShippedDatasetWarning, load_dataset, load_transactions
 from acefraud.datasets.mapping import SchemaMapping, load_mapping, parse_mapping
 from acefraud.datasets.table import BadRow
 
@@ -18,5 +18,6 @@ __all__ = [
     "ShippedDatasetWarning",
     "load_dataset",
     "load_mapping",
+    "load_transactions",
     "parse_mapping",
 ]

@@ -5,9 +5,7 @@ All readers share this path; they differ in what they make of the rows at the en
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -21,6 +19,7 @@ from acefraud.core.transaction import MAX_TEXT
 from acefraud.core.transactions import Cases, Ids, Transactions
 from acefraud.datasets.cells import compact, find_kind, join_columns, read_fact, read_words
 from acefraud.datasets.columns import BadCells, plain_text, plain_texts, unknown_words
+from acefraud.datasets.content_ids import content_ids, hashed_ids
 from acefraud.datasets.labels import LabelReader, read_labels
 from acefraud.datasets.mapping import SchemaMapping, declared_kind, fact_names
 from acefraud.datasets.table import BadRow, Column, Table
@@ -31,8 +30,6 @@ from acefraud.facts.time_facts import with_time_facts
 NO_CONTENT = "expected at least one fact or a text"
 _MAX_ID = 200
 _SHOWN = 5
-_BLOCK = 20_000
-"""Rows whose cells are held as Python objects at once."""
 
 
 @dataclass(slots=True)
@@ -77,8 +74,12 @@ class Assembly:
     def has_content(self) -> BoolArray:
         """Whether each row has a fact or a text."""
         facts = FactTable.of_columns(self.facts, self.table.height)
-        found = np.array([bool(text.strip()) for text in self.texts or [""] * self.table.height], dtype=np.bool_)
+        found = np.zeros(self.table.height, dtype=np.bool_)
+        if self.texts is not None:
+            found[:] = [bool(text.strip()) for text in self.texts]
         for name in facts.names:
+            if found.all():
+                break
             found |= facts.known(name)
         return found
 
@@ -105,9 +106,10 @@ class Assembly:
 
         Every cell has been checked column by column, so the rows equal those that checked construction would give.
         """
+        facts = self.facts if len(rows) == self.table.height else self.facts.take(rows)
         made = Transactions(
             self.ids[rows],
-            FactTable.of_columns(compact(self.facts.take(rows)), len(rows)),
+            FactTable.of_columns(compact(facts), len(rows)),
             times=self.times[rows],
             texts=None if self.texts is None else [self.texts[row] for row in rows],
             entities={column: (codes[rows], words) for column, (codes, words) in self.entities.items()},
@@ -123,13 +125,24 @@ class Assembly:
             known_at=self.known_at[rows],
             difficulty=None if self.difficulty is None else [self.difficulty[row] for row in rows],
             metadata=[metadata[row] for row in rows] if any(metadata) else None,
+            weights=None if self.table.weights is None else self.table.weights[rows],
         )
 
 
-def assemble(table: Table, mapping: SchemaMapping, *, unique_ids: bool = True, skip: Collection[str] = ()) -> Assembly:
+def assemble(
+    table: Table,
+    mapping: SchemaMapping,
+    *,
+    unique_ids: bool = True,
+    make_ids: bool = True,
+    skip: Collection[str] = (),
+) -> Assembly:
     """Read all columns to which a complete mapping gives a role, except those in ``skip``."""
     assembly = Assembly(table, mapping)
-    _read_ids(assembly, unique=unique_ids)
+    if make_ids:
+        _read_ids(assembly, unique=unique_ids)
+    else:
+        assembly.ids = np.full(table.height, "", dtype=object)
     _read_times(assembly)
     _read_texts(assembly)
     _read_labels(assembly)
@@ -150,7 +163,7 @@ def _read_ids(assembly: Assembly, *, unique: bool) -> None:
         assembly.ids = texts.to_numpy()
         assembly.mark_bad(found[0], _bad_ids(texts, table, unique=unique))
     elif unique and table.columns:
-        assembly.ids = content_ids(table)
+        assembly.ids = hashed_ids(table) if table.is_frame else content_ids(table)
     else:
         assembly.ids = np.array([f"row-{row}" for row in table.rows], dtype=object)
 
@@ -175,34 +188,6 @@ def wrong_id(one: str | None) -> str | None:
     if one is None:
         return "expected an id, got an empty cell"
     return None if len(one) <= _MAX_ID else f"expected an id of at most {_MAX_ID} characters, got {len(one):,}"
-
-
-def content_ids(table: Table) -> Ids:
-    """Ids made from the content of rows: positions would be the same in every file.
-
-    >>> content_ids(Table("a.csv", {"amount": [5.0, 7.0, 5.0]}, range(1, 4), typed=True)).tolist()
-    ['tx-05ada8048523', 'tx-d045c119ea48', 'tx-05ada8048523-2']
-    """
-    ids = np.fromiter(_content_hashes(table), dtype=object, count=table.height)
-    seen: Counter[str] = Counter()
-    for row in pl.Series(ids, dtype=pl.String).is_duplicated().arg_true().to_list():
-        one = ids[row]
-        seen[one] += 1
-        if seen[one] > 1:
-            ids[row] = f"{one}-{seen[one]}"
-    return ids
-
-
-def _content_hashes(table: Table) -> Iterator[str]:
-    for start in range(0, table.height, _BLOCK):
-        blocks = [list(column[start : start + _BLOCK]) for column in table.columns.values()]
-        for cells in zip(*blocks, strict=True):
-            yield content_id(cells)
-
-
-def content_id(cells: Sequence[object]) -> str:
-    """An id made from the cells of a row."""
-    return "tx-" + hashlib.sha256(repr(tuple(cells)).encode(errors="surrogatepass")).hexdigest()[:12]
 
 
 def _read_times(assembly: Assembly) -> None:
@@ -271,10 +256,11 @@ def _read_facts(assembly: Assembly, skip: Collection[str]) -> None:
     }
     for column, fact in fact_names(mapping, [one for one in table.columns if one not in skip]).items():
         kind = declared_kind(mapping, column) or find_kind(table.columns[column], fact, typed=table.typed)
-        read, bad = read_fact(fact, table.columns[column], kind, typed=table.typed)
+        cells = table.columns[column]
+        read, bad = read_fact(fact, cells, kind, typed=table.typed, nan_is_unknown=table.is_frame)
         parts.append(read)
         assembly.mark_bad(column, bad)
-        if kind in ("number", "flag") and (unknown := unknown_words(table.columns[column])).any():
+        if kind in ("number", "flag") and (unknown := unknown_words(cells)).any():
             assembly.unknown_words[column] = unknown.to_numpy()
         if kind is not None and column not in columns[kind]:
             columns[kind].append(column)

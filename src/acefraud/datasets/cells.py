@@ -77,6 +77,8 @@ def suits(column: Column, kind: Kind) -> bool:
     """Whether at least half of the non-empty cells can be read as this kind."""
     if kind == "category":
         return isinstance(column, pl.Series) and not column.dtype.is_nested()
+    if kind == "number" and isinstance(column, pl.Series) and column.dtype.is_numeric():
+        return column.null_count() < len(column)
     distinct, places = distinct_cells(column)
     values, bad = _read_cells(distinct, kind, typed=False)
     rows = np.bincount(places, minlength=len(distinct))
@@ -114,7 +116,9 @@ def _says_nothing(value: Any) -> bool:
     return isinstance(value, str) and value.strip().lower() in {"", *_SURELY_UNKNOWN}
 
 
-def read_fact(fact: str, column: Column, kind: Kind | None, *, typed: bool) -> tuple[Columns, BadCells]:
+def read_fact(
+    fact: str, column: Column, kind: Kind | None, *, typed: bool, nan_is_unknown: bool = False
+) -> tuple[Columns, BadCells]:
     """One fact in the kind of its column, and the cells that do not fit.
 
     >>> facts, bad = read_fact("amount", pl.Series(["5", "", "5", "x"]), "number", typed=False)
@@ -122,7 +126,7 @@ def read_fact(fact: str, column: Column, kind: Kind | None, *, typed: bool) -> t
     ([5.0, nan, 5.0, nan], [(3, "expected a number, got 'x'")])
     """
     if kind == "number" and isinstance(column, pl.Series) and column.dtype.is_numeric():
-        numbers, bad = _finite(column.cast(pl.Float64), column)
+        numbers, bad = _finite(column.cast(pl.Float64), column, nan_is_unknown=nan_is_unknown)
         return Columns({fact: numbers.fill_null(np.nan).to_numpy()}), bad
     distinct, places = distinct_cells(column)
     values, bad = _read_cells(distinct, kind, typed=typed)
@@ -192,9 +196,10 @@ def _as_floats(text: pl.Series) -> pl.Series:
     return pl.select(pl.coalesce(numbers, stripped)).to_series()
 
 
-def _finite(numbers: pl.Series, column: pl.Series) -> tuple[pl.Series, BadCells]:
-    """The numbers that are finite, and the cells of ``column`` that are not."""
-    wrong = numbers.is_finite().fill_null(True).not_()
+def _finite(numbers: pl.Series, column: pl.Series, *, nan_is_unknown: bool = False) -> tuple[pl.Series, BadCells]:
+    """The numbers that are finite, and the cells of ``column`` that are not. NaN may stand for an empty cell."""
+    wrong = numbers.is_infinite() if nan_is_unknown else numbers.is_finite().not_()
+    wrong = wrong.fill_null(False)
     bad = [(row, f"{_FINITE}, got {str(column[row]).strip()[:60]!r}") for row in wrong.arg_true().to_list()]
     return (numbers.set(wrong, None) if bad else numbers), bad
 
@@ -213,6 +218,8 @@ def _read_numbers(column: pl.Series) -> _Cells:
 def _read_flags(column: pl.Series) -> _Cells:
     if column.dtype == pl.Boolean:
         return column.to_list(), []
+    if column.dtype.is_float():
+        column = column.fill_nan(None)
     texts = _without_null_words(column).to_list()
     values = [None if text is None else _FLAGS.get(text.lower()) for text in texts]
     bad = [
@@ -225,8 +232,9 @@ def _read_flags(column: pl.Series) -> _Cells:
 
 def _read_categories(column: pl.Series, *, typed: bool) -> list[FactValue | None]:
     """``none`` is a category like another ("past claims: none"), ``null`` in a file of text is an empty cell."""
-    text = column.cast(pl.String).str.strip_chars()
-    if column.dtype.is_float():
+    is_float = column.dtype.is_float()
+    text = (column.fill_nan(None) if is_float else column).cast(pl.String).str.strip_chars()
+    if is_float:
         text = text.str.replace(r"\.0$", "")
     empty = text == "" if typed else text.str.to_lowercase().is_in(["", "null"])
     return text.set(empty.fill_null(False), None).to_list()

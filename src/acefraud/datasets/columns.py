@@ -34,8 +34,9 @@ def plain_text(column: Column) -> pl.Series:
     if isinstance(column, list) or column.dtype.is_nested() or column.dtype == pl.Object:
         cells = column if isinstance(column, list) else column.to_list()
         return pl.Series([plain_cell(value) for value in cells], dtype=pl.String)
-    text = column.cast(pl.String, strict=False)
-    if column.dtype.is_float():
+    is_float = column.dtype.is_float()
+    text = (column.fill_nan(None) if is_float else column).cast(pl.String, strict=False)
+    if is_float:
         text = text.str.replace(r"\.0$", "")
     text = text.str.strip_chars()
     return text.set(text == "", None)

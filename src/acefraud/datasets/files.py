@@ -8,7 +8,7 @@ import io
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -317,28 +317,42 @@ def _json_type(value: object) -> str:
 
 
 def _read_parquet(data: bytes, name: str) -> Table:
-    """Columns keep their types; a ``facts`` struct becomes columns and a ``metadata`` struct is kept apart."""
     try:
         frame = pl.read_parquet(io.BytesIO(data))
     except (pl.exceptions.PolarsError, OSError) as problem:
         raise InputError(f"not readable as Parquet: {str(problem).splitlines()[0]}", file=name) from problem
-    columns = {column: _simple_type(frame[column]) for column in frame.columns}
-    metadata = columns.pop("metadata").to_list() if frame.schema.get("metadata") == pl.Struct else []
-    if frame.schema.get("facts") == pl.Struct:
-        facts = columns.pop("facts").struct.unnest()
-        columns |= {FACTS + fact: _simple_type(facts[fact]) for fact in facts.columns}
-    rows = range(1, frame.height + 1)
-    opened = {key: cells for column, series in columns.items() for key, cells in _opened_struct(column, series)}
-    return Table(name, opened, rows, typed=True, metadata=[one or {} for one in metadata])
+    columns, metadata = typed_columns(frame.to_dict())
+    return Table(name, columns, range(1, frame.height + 1), typed=True, metadata=metadata)
 
 
-def _opened_struct(name: str, series: pl.Series) -> Iterator[tuple[str, Column]]:
+def typed_columns(given: Mapping[str, Column]) -> tuple[dict[str, Column], list[dict[str, Any]]]:
+    """Columns that keep their types, and the metadata of each row.
+
+    A ``facts`` struct becomes columns and a ``metadata`` struct is kept apart. Other structs are opened.
+    """
+    columns: dict[str, Column] = {}
+    metadata: list[dict[str, Any]] = []
+    for name, column in given.items():
+        if isinstance(column, list):
+            columns[name] = column
+        elif name == "metadata" and column.dtype == pl.Struct:
+            metadata = [one or {} for one in column.to_list()]
+        elif name == "facts" and column.dtype == pl.Struct:
+            facts = column.struct.unnest()
+            columns |= {FACTS + fact: _simple_type(facts[fact]) for fact in facts.columns}
+        else:
+            columns |= _opened_struct(name, _simple_type(column))
+    return columns, metadata
+
+
+def _opened_struct(name: str, series: pl.Series) -> dict[str, Column]:
     """A column, or the fields of a struct under dotted names; lists as Python objects."""
-    if series.dtype == pl.Struct:
-        for field in series.struct.fields:
-            yield from _opened_struct(f"{name}.{field}", _simple_type(series.struct.field(field)))
-    else:
-        yield name, series.to_list() if series.dtype.is_nested() else series
+    if series.dtype != pl.Struct:
+        return {name: series.to_list() if series.dtype.is_nested() or series.dtype == pl.Object else series}
+    opened: dict[str, Column] = {}
+    for field in series.struct.fields:
+        opened |= _opened_struct(f"{name}.{field}", _simple_type(series.struct.field(field)))
+    return opened
 
 
 def _simple_type(series: pl.Series) -> pl.Series:

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from acefraud.core.arrays import FloatArray
+from acefraud.core.frames import is_frame
+from acefraud.core.transactions import Transactions
 from acefraud.datasets.dataset import Dataset
 from acefraud.datasets.mapping import SchemaMapping
 from acefraud.datasets.world import WorldOptions, generate
@@ -22,31 +30,51 @@ class ShippedDatasetWarning(UserWarning):
 
 
 def load_dataset(
-    source: str | Path,
+    source: str | Path | Any,
     *,
-    mapping: SchemaMapping | Path | None = None,
+    mapping: SchemaMapping | Path | str | None = None,
     remembered: SchemaMapping | None = None,
     strict: bool = False,
     seed: int = 0,
     options: WorldOptions | None = None,
+    name: str | None = None,
+    weights: npt.ArrayLike | None = None,
 ) -> Dataset:
-    """A shipped dataset by its name, or labelled transactions from a file.
+    """A shipped dataset by its name, or labelled transactions from a file or a data frame.
+
+    A data frame may come from pandas, polars, pyarrow or any other library that narwhals reads. Its columns are read
+    and guessed as those of a file; NaN is an unknown number. ``mapping`` is a `SchemaMapping` or the path of a TOML
+    file, and ``name`` is what messages call the data: by default the file or "frame". ``weights``, one for each row of
+    a data frame, say how much it counts when bullets are weighed.
 
     If there is no such file, a path that ends in the name of a shipped dataset and ``.json`` stands for that one, with
     a `ShippedDatasetWarning`: so ``load_dataset("agents/complex_fraud_detection.json")`` works anywhere. The shipped
     dataset is generated from ``seed`` and ``options``, and comes split by time. A file comes whole, as rows to learn
     from; `Dataset.split` splits it. With ``strict`` the first bad row raises, otherwise bad rows are collected and the
     rest is used.
+
+    >>> import polars as pl
+    >>> data = load_dataset(pl.DataFrame({"amount": [5.0, 900.0], "is_fraud": [0, 1]}))
+    >>> len(data), data.frauds, data.mapping.label
+    (2, 1, 'is_fraud')
     """
-    path = Path(source)
-    name = path.stem if path.suffix == ".json" else str(source)
-    if name in SHIPPED and not path.exists():
+    if isinstance(mapping, str):
+        mapping = Path(mapping)
+    if is_frame(source):
+        if options is not None:
+            raise ConfigurationError(f"options shape a shipped dataset ({', '.join(SHIPPED)}); this is a data frame")
+        return _read_frame(source, name, weights, mapping=mapping, remembered=remembered, strict=strict)
+    if weights is not None:
+        raise ConfigurationError("weights belong to the rows of a data frame; the source is none")
+    path = _path_of(source, "the name of a shipped dataset, the path of a file")
+    shipped = path.stem if path.suffix == ".json" else str(source)
+    if shipped in SHIPPED and not path.exists():
         if mapping is not None:
-            raise ConfigurationError(f"the shipped dataset '{name}' takes no mapping")
-        if str(source) != name:
-            message = f"there is no file {source}: the shipped dataset '{name}' is used"
+            raise ConfigurationError(f"the shipped dataset '{shipped}' takes no mapping")
+        if str(source) != shipped:
+            message = f"there is no file {source}: the shipped dataset '{shipped}' is used"
             warnings.warn(message, ShippedDatasetWarning, stacklevel=2)
-        return _generate(name, seed, options or WorldOptions())
+        return _generate(shipped, seed, options or WorldOptions())
     if options is not None:
         raise ConfigurationError(f"options shape a shipped dataset ({', '.join(SHIPPED)}); {source} is a file")
     if not path.exists():
@@ -55,7 +83,70 @@ def load_dataset(
     from acefraud.datasets.files import read_table  # noqa: PLC0415
     from acefraud.datasets.rows import read_dataset  # noqa: PLC0415
 
-    return read_dataset(read_table(path), path.stem, mapping=mapping, remembered=remembered, strict=strict)
+    table = read_table(path, name=name)
+    return read_dataset(table, name or path.stem, mapping=mapping, remembered=remembered, strict=strict)
+
+
+def load_transactions(
+    source: str | Path | Any,
+    *,
+    mapping: SchemaMapping | Path | str | None = None,
+    remembered: SchemaMapping | None = None,
+    name: str | None = None,
+    ids: bool = True,
+) -> Transactions:
+    """Transactions to decide, from a file or a data frame. The first row that cannot be read raises InputError.
+
+    A label is neither needed nor read. ``mapping`` says how columns are read; without one, a ``remembered`` one does,
+    such as that of an earlier `load_dataset`, and columns that it does not know are guessed. Without ``ids``, rows that
+    bring none stay without: enough to score them, and faster.
+
+    >>> import polars as pl
+    >>> rows = load_transactions(pl.DataFrame({"id": ["t1", "t2"], "amount": [5.0, 900.0]}))
+    >>> rows.ids.tolist(), rows.facts.numbers("amount").tolist()
+    (['t1', 't2'], [5.0, 900.0])
+    """
+    from acefraud.datasets.rows import read_transactions  # noqa: PLC0415
+
+    given = source if is_frame(source) else _path_of(source, "the path of a file")
+    mapping = Path(mapping) if isinstance(mapping, str) else mapping
+    loaded = read_transactions(given, mapping=mapping, remembered=remembered, strict=True, name=name, ids=ids)
+    return loaded.rows
+
+
+def _path_of(source: object, others: str) -> Path:
+    if not isinstance(source, str | Path):
+        raise InputError(
+            f"source must be {others}, or a data frame (pandas, polars, pyarrow), got {type(source).__name__}"
+        )
+    return Path(source)
+
+
+def _read_frame(
+    frame: Any,
+    name: str | None,
+    weights: npt.ArrayLike | None,
+    *,
+    mapping: SchemaMapping | Path | None,
+    remembered: SchemaMapping | None,
+    strict: bool,
+) -> Dataset:
+    from acefraud.datasets.frames import FRAME, frame_table  # noqa: PLC0415
+    from acefraud.datasets.rows import read_dataset  # noqa: PLC0415
+
+    table = frame_table(frame, name or FRAME)
+    if weights is not None:
+        table = replace(table, weights=_checked_weights(weights, table.height))
+    return read_dataset(table, table.name, mapping=mapping, remembered=remembered, strict=strict)
+
+
+def _checked_weights(weights: npt.ArrayLike, rows: int) -> FloatArray:
+    given = np.asarray(weights, dtype=np.float64)
+    if given.shape != (rows,):
+        raise InputError(f"weights must have one number for each of the {rows:,} rows, got the shape {given.shape}")
+    if not (np.isfinite(given) & (given >= 0)).all():
+        raise InputError("weights must be finite numbers of at least 0")
+    return given
 
 
 def _generate(name: str, seed: int, options: WorldOptions) -> Dataset:

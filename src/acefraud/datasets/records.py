@@ -10,9 +10,10 @@ from acefraud.core.construct import construct_unchecked
 from acefraud.core.outcome import Outcome, OutcomeSource
 from acefraud.core.timestamps import UNKNOWN, micros_of, time_of
 from acefraud.core.transaction import FactValue, Transaction
-from acefraud.datasets.assembly import NO_CONTENT, content_id, wrong_id, wrong_text
+from acefraud.datasets.assembly import NO_CONTENT, wrong_id, wrong_text
 from acefraud.datasets.cells import kind_of_cell, read_cell, too_long
 from acefraud.datasets.columns import is_null_word, plain_cell
+from acefraud.datasets.content_ids import content_id
 from acefraud.datasets.decimal_commas import with_decimal_points
 from acefraud.datasets.files import json_column, read_record
 from acefraud.datasets.labels import LabelReader

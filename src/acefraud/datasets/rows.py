@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Generic, TextIO, TypeVar
+from typing import Any, Generic, TextIO, TypeVar
 
 import numpy as np
 
+from acefraud.core.frames import is_frame
 from acefraud.core.outcome import Outcome, OutcomeSource
 from acefraud.core.timestamps import time_of
 from acefraud.core.transaction import Transaction
@@ -18,6 +19,7 @@ from acefraud.datasets.columns import plain_texts
 from acefraud.datasets.dataset import Dataset
 from acefraud.datasets.decimal_commas import find_decimal_sign, with_decimal_points
 from acefraud.datasets.files import read_table
+from acefraud.datasets.frames import FRAME, frame_table
 from acefraud.datasets.guess import guess_mapping
 from acefraud.datasets.guess_facts import guess_facts
 from acefraud.datasets.lists import with_lists_as_facts
@@ -87,29 +89,35 @@ def read_dataset(
 
 
 def read_transactions(
-    source: Path | TextIO,
+    source: Path | TextIO | Any,
     *,
     mapping: SchemaMapping | Path | None = None,
     remembered: SchemaMapping | None = None,
     strict: bool = False,
     name: str | None = None,
+    ids: bool = True,
 ) -> Loaded[Transactions]:
-    """Transactions to decide, from a file or from a stream of JSON lines.
+    """Transactions to decide, from a file, a stream of JSON lines or a data frame.
 
     A label is neither needed nor read, and never becomes a fact. Without a ``mapping``, the columns of a ``remembered``
-    one are read as it says, and the others are guessed.
+    one are read as it says, and the others are guessed. Without ``ids``, rows that bring none stay without: enough to
+    score them, and faster.
     """
-    table = read_table(source, name=name)
+    table = _table_of(source, name)
     table, complete = prepare(table, mapping, remembered, optional=LABEL_KEYS, need_label=False)
     hidden = (complete.label, complete.known_at)
     kept = {column: cells for column, cells in table.columns.items() if column not in hidden}
-    assembly = assemble(replace(table, columns=kept), complete)
+    assembly = assemble(replace(table, columns=kept), complete, make_ids=ids or bool(complete.entities))
     assembly.mark_empty_rows()
     return _checked(assembly, assembly.transactions(assembly.good_rows()), 0, strict=strict)
 
 
+def _table_of(source: Path | TextIO | Any, name: str | None) -> Table:
+    return frame_table(source, name or FRAME) if is_frame(source) else read_table(source, name=name)
+
+
 def read_outcomes(
-    source: Path | TextIO,
+    source: Path | TextIO | Any,
     *,
     mapping: SchemaMapping | Path | None = None,
     remembered: SchemaMapping | None = None,
@@ -120,7 +128,7 @@ def read_outcomes(
 
     Any other columns are facts or text of the transaction, which is then returned too.
     """
-    table = read_table(source, name=name)
+    table = _table_of(source, name)
     table, complete = prepare(table, mapping, remembered, optional=LABEL_KEYS - {"label"})
     complete, own_columns = with_outcome_columns(complete, list(table.columns))
     assembly = assemble(table, complete, unique_ids=False, skip=own_columns)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from acefraud.core.arrays import FloatArray
 from acefraud.errors import InputError
 
 if TYPE_CHECKING:
@@ -58,6 +59,10 @@ class Table:
     metadata: Sequence[dict[str, Any]] = ()
     open_ended: bool = False
     """True if a column may be absent only because no row happened to have it (JSON)."""
+    is_frame: bool = False
+    """True for a data frame: NaN is an unknown number, and ids of rows are hashed column by column."""
+    weights: FloatArray | None = None
+    """How much each row counts in a fit; None if all count alike."""
     semicolons: bool = False
     """True if semicolons separate the cells, as they do where numbers have a decimal comma."""
 

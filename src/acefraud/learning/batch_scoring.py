@@ -14,6 +14,7 @@ from acefraud.core.playbook import Snapshot
 from acefraud.core.table import FactTable
 from acefraud.core.transactions import Transactions
 from acefraud.facts.extraction import facts_in
+from acefraud.learning.additive_score import AdditiveScore
 from acefraud.learning.options import LearnerOptions
 from acefraud.roles.embedded.agent import weights_of
 from acefraud.rules.induction.fitting import probabilities
@@ -45,6 +46,9 @@ def score(
     ``known`` are their facts, if these have been read already.
     """
     facts = facts_in(rows) if known is None else known
+    if selector is None:
+        margin, cited = AdditiveScore.of(snapshot, options.node).sums(facts)
+        return Scores(probabilities(margin), cited)
     bullets = [bullet for bullet in snapshot.for_node(options.node) if bullet.condition is not None]
     fitted = snapshot.calibration(options.node)
     calibration = fitted or GENERAL
@@ -53,10 +57,9 @@ def score(
         fired = unpacked(holds, len(snapshot.table))[:, [snapshot.table.row(bullet.id) for bullet in bullets]]
     else:
         fired = fired_in([bullet.condition for bullet in bullets if bullet.condition is not None], facts)
-    if selector is not None:
-        base_rate = fitted.base_rate if fitted else 0.5  # as in a selection
-        ids = rows.ids.tolist()
-        fired = cited_in(selector, bullets, fired, base_rate, options.n_bullets, ids=ids, revision=snapshot.revision)
+    base_rate = fitted.base_rate if fitted else 0.5  # as in a selection
+    ids = rows.ids.tolist()
+    fired = cited_in(selector, bullets, fired, base_rate, options.n_bullets, ids=ids, revision=snapshot.revision)
     weights = weights_of(bullets, calibration.base_rate)
     margin = calibration.level + fired @ weights
     if calibration.knowledge_scale > 0:

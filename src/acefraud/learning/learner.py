@@ -16,12 +16,14 @@ from acefraud.core.evidence import Evidence
 from acefraud.core.ledger import Precondition
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource
 from acefraud.core.playbook import Snapshot
+from acefraud.core.table import FactTable
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.curation.curator import Curator
 from acefraud.errors import CannotExplain, ConfigurationError, InputError, StoreConflict
-from acefraud.facts.extraction import KnownFacts
+from acefraud.facts.extraction import KnownFacts, facts_in
 from acefraud.facts.time_facts import with_time_facts
+from acefraud.learning.additive_score import AdditiveScore
 from acefraud.learning.apply_review import refit
 from acefraud.learning.batch_scoring import Scores, score
 from acefraud.learning.decider import Decider
@@ -196,17 +198,25 @@ class Learner:
         """
         snapshot = self._newest()
         rows = self._rows_in_context(transactions, snapshot)
-        memory = memory_for(snapshot.mapping)
-        if memory is not None:
-            rows = Transactions.of(memory.enriched(rows, self.playbook.ledger))
         return score(rows, snapshot, None if every_bullet else self.selector, self.options)
 
+    def facts_of(self, transactions: Iterable[Transaction]) -> FactTable:
+        """Every fact that the transactions would be decided on now: given, read from texts, times and history."""
+        return facts_in(self._rows_in_context(transactions, self._newest()))
+
+    def additive_score(self) -> AdditiveScore:
+        """The newest playbook as one sum over facts, as `score_all` with `every_bullet` adds it up."""
+        return AdditiveScore.of(self._newest(), self.options.node)
+
     def _rows_in_context(self, transactions: Iterable[Transaction], snapshot: Snapshot) -> Transactions:
-        """The same in columns."""
+        """The same in columns, with the facts of the history if one is kept."""
         context = RuleContext.of(snapshot, time_facts_of(snapshot.mapping))
         if context.needs_rows:
-            return Transactions.of(context.added_to(list(transactions), self.playbook.clock))
-        return with_time_facts(Transactions.of(transactions), context.time_facts)
+            rows = Transactions.of(context.added_to(list(transactions), self.playbook.clock))
+        else:
+            rows = with_time_facts(Transactions.of(transactions), context.time_facts)
+        memory = memory_for(snapshot.mapping)
+        return rows if memory is None else Transactions.of(memory.enriched(rows, self.playbook.ledger))
 
     async def decide_on(self, transaction: Transaction, snapshot: Snapshot) -> Decision:
         """The decision on a given revision. Nothing is recorded."""

@@ -7,7 +7,7 @@ from zlib import crc32
 
 import numpy as np
 
-from acefraud.core.arrays import BoolArray, IntArray
+from acefraud.core.arrays import BoolArray, FloatArray, IntArray
 from acefraud.core.condition import Condition
 from acefraud.core.evidence import ENOUGH_TO_SHOW, Evidence
 from acefraud.core.table import FactTable, RowIndex
@@ -33,13 +33,20 @@ class LabelledFacts:
     times: IntArray
     from_texts: bool = False
     """Whether any case has a text. The scorecard of general knowledge is used only then."""
+    weights: FloatArray | None = None
+    """How much each case counts in a fit; None if all count alike. A memory does not keep them."""
 
     @classmethod
     def of(cls, cases: Cases) -> LabelledFacts:
         """Cases with all their facts; texts are read."""
         transactions = cases.transactions
         return cls(
-            transactions.ids, facts_in(transactions), cases.labels, transactions.times, transactions.texts is not None
+            transactions.ids,
+            facts_in(transactions),
+            cases.labels,
+            transactions.times,
+            transactions.texts is not None,
+            cases.weights,
         )
 
     def __len__(self) -> int:
@@ -48,7 +55,12 @@ class LabelledFacts:
     def take(self, rows: RowIndex) -> LabelledFacts:
         """Some of the cases."""
         return LabelledFacts(
-            self.ids[rows], self.facts.take(rows), self.labels[rows], self.times[rows], self.from_texts
+            self.ids[rows],
+            self.facts.take(rows),
+            self.labels[rows],
+            self.times[rows],
+            self.from_texts,
+            None if self.weights is None else self.weights[rows],
         )
 
     @property

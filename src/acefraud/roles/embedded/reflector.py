@@ -184,14 +184,15 @@ class EmbeddedReflector:
             falling=falling or options.falling,
         )
         generator = np.random.default_rng(self.seed if turn is None else [self.seed, turn])
-        if turn is None and not cases.timed:  # the order of a file says nothing
-            order = generator.permutation(len(cases))
-            cases, offset = cases.take(order), None if offset is None else offset[order]
         sums, points = _fitted_knowledge(cases)
-        history = History(cases.facts, cases.labels, sums, offset, cases.times if cases.timed else None)
+        times = cases.times if cases.timed else None
+        history = History(cases.facts, cases.labels, sums, offset, times, cases.weights)
+        if turn is None and not cases.timed:  # the order of a file says nothing
+            history = history.in_order(generator.permutation(len(cases)))
         induced = induce(history, options, generator, progress, known=known, written=written)
         if induced is None and points:  # knowledge adapts before any rule can be proven
-            alone = fit(np.zeros((len(cases), 0), np.bool_), FitCases(cases.labels, sums, offset), options.fit)
+            every = FitCases(cases.labels, sums, offset, counts=cases.weights)
+            alone = fit(np.zeros((len(cases), 0), np.bool_), every, options.fit)
             induced = Induced((), alone.calibration)
         return None if induced is None else induced.with_points(points)
 

@@ -91,7 +91,7 @@ class Boosting:
             later, later_counts = later[:0], later_counts[:0]
         self._cases = split.cases(earlier, counts)
         self._later_cases = split.cases(later + cut, later_counts)
-        self._rows, self._later_rows = history.rows.take(earlier), history.rows.take(later + cut)
+        self._rows, self._later_rows = history.rows(earlier), history.rows(later + cut)
         self._table = BinnedTable.cut(self._rows, self._cases.labels, options.bins)
         fewest = min(options.trees.least_support, max(_FEWEST, len(self._rows) // _FEW_ROWS))
         self._trees = replace(options.trees, least_support=fewest)

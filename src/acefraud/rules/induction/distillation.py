@@ -49,7 +49,7 @@ def distilled(
     """The rules that reproduce the average log-odds of several searches, at most `most_bullets` of them."""
     conditions = with_weight(searches, always)
     places, counts = sample(split.history.labels, options.search_rows, generator)
-    cases, rows = split.cases(places, counts), split.history.rows.take(places)
+    cases, rows = split.cases(places, counts), split.history.rows(places)
     masks = np.zeros((len(places), len(conditions)), dtype=np.bool_)
     for place, condition in enumerate(conditions):
         masks[:, place] = condition.holds_in(rows)

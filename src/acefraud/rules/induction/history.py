@@ -15,18 +15,44 @@ from acefraud.rules.induction.out_of_time import Checked, check, usual_share
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Labelled cases in order of time."""
+    """Labelled cases in order of time, or in an order that was drawn if times are unknown."""
 
-    rows: FactTable
+    table: FactTable
+    """Their facts, as they came."""
     labels: BoolArray
     knowledge: FloatArray | None = None
     """The scorecard's sum for each case; None if general knowledge is not used."""
     offset: FloatArray | None = None
     """Log-odds of each case from rules that keep their weight."""
     times: IntArray | None = None
+    weights: FloatArray | None = None
+    """How much each case counts in a fit; None if all count alike."""
+    order: IntArray | None = None
+    """The row of the table for each case, if they are not in its order. The table itself may be large: it stays."""
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def in_order(self, order: IntArray) -> History:
+        """The cases in another order. The table stays as it is."""
+        return History(
+            self.table,
+            self.labels[order],
+            knowledge=None if self.knowledge is None else self.knowledge[order],
+            offset=None if self.offset is None else self.offset[order],
+            times=None if self.times is None else self.times[order],
+            weights=None if self.weights is None else self.weights[order],
+            order=order if self.order is None else self.order[order],
+        )
+
+    def rows(self, places: IntArray) -> FactTable:
+        """The facts of some of the cases."""
+        return self.table.take(places if self.order is None else self.order[places])
+
+    def holds(self, condition: Condition) -> BoolArray:
+        """For each case, whether a condition holds."""
+        mask = condition.holds_in(self.table)
+        return mask if self.order is None else mask[self.order]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +63,28 @@ class SplitHistory:
     cut: int
     usual: FloatArray
     """The share of fraud at the time of each case."""
+    weighted_usual: FloatArray
+    """The same where each case counts by its weight."""
 
     @classmethod
     def of(cls, history: History, later_share: float) -> SplitHistory:
         cut = round(len(history.labels) * (1 - later_share))
-        return cls(history, cut, usual_share(history.labels, cut))
+        usual = usual_share(history.labels, cut)
+        weighted = usual if history.weights is None else usual_share(history.labels, cut, history.weights)
+        return cls(history, cut, usual, weighted)
 
     def cases(self, places: IntArray, counts: FloatArray) -> FitCases:
         """Some of the cases, to fit weights on."""
         history = self.history
         knowledge = None if history.knowledge is None else history.knowledge[places]
         offset = None if history.offset is None else history.offset[places]
-        return FitCases(history.labels[places], knowledge, offset, counts=counts, usual=self.usual[places])
+        if history.weights is not None:
+            counts = counts * history.weights[places]
+        return FitCases(history.labels[places], knowledge, offset, counts=counts, usual=self.weighted_usual[places])
 
     def check(self, condition: Condition) -> Checked:
         """Whether a condition holds out of time."""
-        return check(condition.holds_in(self.history.rows), self.history.labels, self.usual, self.cut)
+        return check(self.history.holds(condition), self.history.labels, self.usual, self.cut)
 
 
 def sample(labels: BoolArray, most: int, generator: np.random.Generator) -> tuple[IntArray, FloatArray]:

@@ -142,7 +142,7 @@ def _fit_all(
     A pattern that stopped still explains the cases of its time, so it takes part in the fit but becomes no lesson.
     """
     places, counts = sample(split.history.labels, options.most_rows, generator)
-    cases, rows = split.cases(places, counts), split.history.rows.take(places)
+    cases, rows = split.cases(places, counts), split.history.rows(places)
     taking_part = np.array([one.holds_up or one.stopped for one in checked], dtype=np.bool_)
     masks = np.zeros((len(places), len(conditions)), dtype=np.bool_)
     for place in np.flatnonzero(taking_part).tolist():

@@ -41,12 +41,13 @@ class Checked:
     """The first and the last case on which it held."""
 
 
-def usual_share(labels: BoolArray, cut: int) -> FloatArray:
+def usual_share(labels: BoolArray, cut: int, weights: FloatArray | None = None) -> FloatArray:
     """The share of fraud at the time of each case, by period: a few before the cut and one after it."""
     count = len(labels)
     stretch = np.minimum(np.arange(count) * STRETCHES // max(1, cut), STRETCHES)
-    frauds, cases = np.bincount(stretch, labels), np.bincount(stretch)
-    overall = float(labels.mean()) if count else 0.0
+    frauds = np.bincount(stretch, labels if weights is None else labels * weights)
+    cases = np.bincount(stretch, weights)
+    overall = float(frauds.sum() / cases.sum()) if count else 0.0
     shares: FloatArray = (frauds + overall) / (cases + 1)
     return shares[stretch]
 
