@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 LINT = "import sys; from importlinter.cli import lint_imports_command; sys.exit(lint_imports_command())"
 BENCHMARKS = "Benchmarks measure what users run"
-EVALUATION = "The evaluation uses the public names"
+EVALUATION = "The evaluation and the estimators use the public names"
 LAYERS = "Imports point inward"
 
 

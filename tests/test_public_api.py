@@ -18,8 +18,8 @@ import pytest
 import acefraud
 from acefraud.settings import ROLES, Settings
 
-NAMES = """Bullet BulletPlaybook BulletScore Case Cases Cast Columns Condition Curator Dataset Decision Evidence
-    FactTable HybridSelector Judgement LLMJudge Learner LearnerOptions Mode ModeRun ModelSettings NaiveTimeWarning
+NAMES = """AceFraudClassifier Bullet BulletPlaybook BulletScore Case Cases Cast Columns Condition Curator Dataset
+    Decision Evidence FactTable HybridSelector Judgement LLMJudge Learner LearnerOptions Mode ModeRun ModelSettings NaiveTimeWarning
     Outcome Reason Record ReflectionPolicy Reflector Roles SchemaMapping ShippedDatasetWarning SimpleFraudAgent
     SimpleJudge Source Status TrainingPipeline Transaction Transactions Verdict build_roles cast known_by label_stream
     load_dataset load_transactions open_playbook"""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from acefraud.core.transactions import Cases, Transactions
     from acefraud.curation.curator import Curator
     from acefraud.datasets import Dataset, SchemaMapping, ShippedDatasetWarning, load_dataset, load_transactions
+    from acefraud.estimator.classifier import AceFraudClassifier
     from acefraud.learning.build_roles import Roles, build_roles
     from acefraud.learning.build_roles import Roles as Cast
     from acefraud.learning.build_roles import build_roles as cast
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AceFraudClassifier",
     "Bullet",
     "BulletPlaybook",
     "BulletScore",
@@ -98,6 +100,7 @@ _MODULES = {
     "acefraud.core.transactions": "Cases Transactions",
     "acefraud.curation.curator": "Curator",
     "acefraud.datasets": "Dataset SchemaMapping ShippedDatasetWarning load_dataset load_transactions",
+    "acefraud.estimator.classifier": "AceFraudClassifier",
     "acefraud.learning.build_roles": "Roles build_roles",
     "acefraud.learning.label_stream": "label_stream",
     "acefraud.learning.learner": "Learner",

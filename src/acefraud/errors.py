@@ -25,7 +25,7 @@ class AcefraudError(Exception):
     """The base class of all errors. Catch this at the outermost layer, and nothing broader."""
 
 
-class InputError(AcefraudError):
+class InputError(AcefraudError, ValueError):
     """Invalid input, with where it was found.
 
     >>> print(InputError("expected a number, got '12,5x'", file="tx.csv", row=7, field="amount"))

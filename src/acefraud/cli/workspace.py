@@ -14,6 +14,7 @@ from acefraud.core.events import THE_ENGINE
 from acefraud.core.ledger import Ledger
 from acefraud.errors import InputError, StoreError
 from acefraud.learning.build_roles import Roles, build_roles
+from acefraud.learning.entity_memory import mapping_of
 from acefraud.learning.learner import Learner
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.selection.hybrid import HybridSelector
@@ -80,12 +81,7 @@ def not_recorded(message: str, wanted: str, ledger: Ledger) -> InputError:
 
 def trained_mapping(playbook: BulletPlaybook) -> SchemaMapping | None:
     """The mapping of the file that the playbook was trained on."""
-    text = playbook.snapshot().mapping
-    if not text:
-        return None
-    from acefraud.datasets import parse_mapping  # noqa: PLC0415  # only needed for a playbook trained on a file
-
-    return parse_mapping(text, place="the mapping this playbook was trained with")
+    return mapping_of(playbook.snapshot().mapping)
 
 
 def roles_for(settings: ModelSettings, *mappings: SchemaMapping | Path | None) -> Roles:

@@ -198,6 +198,29 @@ class SchemaMapping(BaseModel):
         """Whether it names the time of a transaction."""
         return bool(self.time or self.time_parts)
 
+    @classmethod
+    def load(cls, path: str | Path) -> SchemaMapping:
+        """The mapping in a TOML file."""
+        return load_mapping(Path(path))
+
+    def is_fraud(self, label: object) -> bool | None:
+        """What a label means by this mapping, or by the usual words; None if it says nothing of it.
+
+        >>> SchemaMapping().is_fraud("DECLINE"), SchemaMapping().is_fraud("honest"), SchemaMapping().is_fraud("b")
+        (True, False, None)
+        """
+        from acefraud.datasets.labels import LabelReader  # noqa: PLC0415  # imports polars, which is slow to import
+
+        return LabelReader(self.fraud_values, self.legit_values)(label)
+
+    def facts_by_column(self, columns: Sequence[str]) -> dict[str, str]:
+        """Those of the columns that become facts, each with the name of its fact.
+
+        >>> SchemaMapping(amount="TX_AMOUNT", label="y").facts_by_column(["TX_AMOUNT", "Make", "y"])
+        {'TX_AMOUNT': 'amount', 'Make': 'Make'}
+        """
+        return fact_names(self, columns)
+
     @property
     def sensitive_facts(self) -> tuple[str, ...]:
         """The sensitive columns, and the facts that they become.

@@ -57,6 +57,11 @@ class AdditiveScore:
         weights = weights_of(bullets, calibration.base_rate).tolist()
         return cls(calibration, (*_bullet_terms(bullets, weights), *_knowledge_terms(calibration)))
 
+    @property
+    def facts(self) -> frozenset[str]:
+        """The names of the facts that it looks at."""
+        return frozenset().union(*(term.condition.facts for term in self.terms))
+
     def sums(self, facts: FactTable) -> tuple[FloatArray, npt.NDArray[np.int64]]:
         """The log-odds of each row, and how many bullets count for it. Every row is summed in the same order."""
         margin = np.full(len(facts), self.calibration.level)

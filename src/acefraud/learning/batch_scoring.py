@@ -31,6 +31,8 @@ class Scores:
     """Of fraud."""
     cited: npt.NDArray[np.int64]
     """How many bullets count for each."""
+    log_odds: npt.NDArray[np.float64]
+    """Of fraud: what the probabilities are made from."""
 
 
 def score(
@@ -48,7 +50,7 @@ def score(
     facts = facts_in(rows) if known is None else known
     if selector is None:
         margin, cited = AdditiveScore.of(snapshot, options.node).sums(facts)
-        return Scores(probabilities(margin), cited)
+        return Scores(probabilities(margin), cited, margin)
     bullets = [bullet for bullet in snapshot.for_node(options.node) if bullet.condition is not None]
     fitted = snapshot.calibration(options.node)
     calibration = fitted or GENERAL
@@ -64,7 +66,7 @@ def score(
     margin = calibration.level + fired @ weights
     if calibration.knowledge_scale > 0:
         margin += calibration.knowledge_scale * score_in(facts, calibration.points)
-    return Scores(probabilities(margin), (fired & (weights != 0)).sum(axis=1))
+    return Scores(probabilities(margin), (fired & (weights != 0)).sum(axis=1), margin)
 
 
 def fired_in(conditions: Sequence[Condition], rows: FactTable) -> npt.NDArray[np.bool_]:

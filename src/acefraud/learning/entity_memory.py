@@ -275,6 +275,12 @@ def directions_of(written: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 @lru_cache(maxsize=16)
+def mapping_of(written: str) -> SchemaMapping | None:
+    """The mapping that a training was read with; None if there was none."""
+    return parse_mapping(written, place=_PLACE) if written else None
+
+
+@lru_cache(maxsize=16)
 def time_facts_of(written: str) -> tuple[str, ...]:
     """The facts that a mapping wants made from the time of a transaction."""
     return parse_mapping(written, place=_PLACE).time_facts or () if written else ()

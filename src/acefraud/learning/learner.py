@@ -20,6 +20,7 @@ from acefraud.core.table import FactTable
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.curation.curator import Curator
+from acefraud.datasets import SchemaMapping
 from acefraud.errors import CannotExplain, ConfigurationError, InputError, StoreConflict
 from acefraud.facts.extraction import KnownFacts, facts_in
 from acefraud.facts.time_facts import with_time_facts
@@ -28,7 +29,7 @@ from acefraud.learning.apply_review import refit
 from acefraud.learning.batch_scoring import Scores, score
 from acefraud.learning.decider import Decider
 from acefraud.learning.embedded_decisions import COMPATIBLE, ENGINE, EmbeddedDecisions
-from acefraud.learning.entity_memory import Drafted, EntityMemory, memory_for, time_facts_of
+from acefraud.learning.entity_memory import Drafted, EntityMemory, mapping_of, memory_for, time_facts_of
 from acefraud.learning.model_lessons import Proposed
 from acefraud.learning.odds_calibration import FittedOdds
 from acefraud.learning.options import LearnerOptions
@@ -47,6 +48,7 @@ from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.roles.embedded.judge import SimpleJudge
 from acefraud.roles.protocols import Agent, Judge
 from acefraud.roles.reflector import Reflector
+from acefraud.rules.induction.fitting import probabilities
 from acefraud.selection.hybrid import HybridSelector, Setup
 from acefraud.storage.changes import plan_addition, retry_on_conflict
 from acefraud.storage.playbook import BulletPlaybook
@@ -204,6 +206,22 @@ class Learner:
         """Every fact that the transactions would be decided on now: given, read from texts, times and history."""
         return facts_in(self._rows_in_context(transactions, self._newest()))
 
+    def score_facts(self, facts: FactTable) -> Scores:
+        """The scores of transactions whose facts are all known, with every bullet that fires."""
+        margin, cited = self.additive_score().sums(facts)
+        return Scores(probabilities(margin), cited, margin)
+
+    @property
+    def threshold(self) -> float:
+        """The probability of fraud from which a transaction is declined."""
+        calibration = self._newest().calibration(self.options.node)
+        return calibration.threshold if calibration else self.options.threshold
+
+    @property
+    def mapping(self) -> SchemaMapping | None:
+        """How the history that the playbook was last trained on was read; None if it was never trained."""
+        return mapping_of(self._newest().mapping)
+
     def additive_score(self) -> AdditiveScore:
         """The newest playbook as one sum over facts, as `score_all` with `every_bullet` adds it up."""
         return AdditiveScore.of(self._newest(), self.options.node)
@@ -341,6 +359,10 @@ class Learner:
     def proposed(self) -> Proposed | None:
         """What a model that reflects was asked so far and what became of it; None if none reflects."""
         return self._planner.proposed
+
+    def too_little(self) -> str:
+        """Why nothing can be learnt from the remembered cases yet; empty if something can."""
+        return self.reflector.engine.too_little(self.remembered())
 
     def remembered(self) -> LabelledFacts:
         """The labelled cases that learning looks back on, including what other learners heard."""

@@ -35,8 +35,8 @@ class TrainingOptions(TypedDict, total=False):
     """The schema mapping it was read with."""
     waiting: Sequence[Transaction]
     """Transactions that are still waiting for their label."""
-    threshold: ThresholdRule | None
-    """How the threshold is chosen; None leaves it as it is."""
+    threshold: ThresholdRule | str | None
+    """How the threshold is chosen, as a rule or in its words; None leaves it as it is."""
     progress: Progress
     """Called now and then with the share that is done."""
 
@@ -66,10 +66,11 @@ class Training:
         dataset: str = "",
         mapping: str = "",
         waiting: Sequence[Transaction] = (),
-        threshold: ThresholdRule | None = None,
+        threshold: ThresholdRule | str | None = None,
         progress: Progress = lambda _: None,
     ) -> Training:
         """A history ready to learn from, with the facts that its mapping's history gives. Nothing is written."""
+        rule = ThresholdRule.parse(threshold) if isinstance(threshold, str) else threshold
         if names := time_facts_of(mapping):
             given = given.with_facts(with_time_facts(given.transactions, names).facts)
         memory, unlabelled = memory_for(mapping), Transactions.of(waiting)
@@ -91,8 +92,8 @@ class Training:
             remembered=remembered,
             remembered_frauds=int(facts.labels[len(facts) - remembered :].sum()),
         )
-        threshold_cases = cases_for(threshold, facts, reflector.options.induction.later_share) if threshold else facts
-        return cls(ordered, facts, trained, memory_change, threshold, threshold_cases, progress)
+        threshold_cases = cases_for(rule, facts, reflector.options.induction.later_share) if rule else facts
+        return cls(ordered, facts, trained, memory_change, rule, threshold_cases, progress)
 
     def remember(self, playbook: BulletPlaybook) -> None:
         """Record the training, and keep the latest cases with their facts."""

@@ -7,13 +7,14 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from itertools import islice, takewhile
+from itertools import groupby, islice, takewhile
 from threading import RLock
+from typing import Any
 
 from acefraud.core.decision import Decision
 from acefraud.core.decision_record import DecisionRecord
 from acefraud.core.events import BULLET_HISTORY_KINDS, DecisionMade, Event, OutcomeHeard
-from acefraud.core.ledger import Entry, KnownCase, RememberedCase, TransactionEvents
+from acefraud.core.ledger import Entry, KnownCase, Ledger, RememberedCase, TransactionEvents
 from acefraud.core.playbook import Checkpoint
 from acefraud.core.row_store import BufferedRows, MemoryRows, RowStore
 from acefraud.core.timestamps import micros_of
@@ -164,6 +165,22 @@ class MemoryLedger:
         with self._lock:
             if self._checkpoint is None or self._checkpoint.header.seq <= checkpoint.header.seq:
                 self._checkpoint = checkpoint
+
+    def copy_to(self, other: Ledger) -> None:
+        """Write everything into another ledger, which must be empty."""
+        with self._lock:
+            for (at, who, why), events in groupby(self._events, key=lambda event: (event.at, event.who, event.why)):
+                other.append(Entry([event.payload for event in events], at, who, why))
+            if self._events:
+                cases, rows = [known for _, known in self._cases.values()], dict(self._rows.rows)
+                last = self._events[-1]
+                other.append(Entry([], last.at, last.who, cases=cases, rows=lambda store: store.put_many(rows)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"} | {"_claimed": set()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=RLock())
 
     def close(self) -> None:
         """Do nothing: there is no file."""

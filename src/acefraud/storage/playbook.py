@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from threading import RLock
 from typing import Any, Self, TypeVar, Unpack
 
@@ -375,6 +376,21 @@ class BulletPlaybook:
         if self._state.applied - self._saved_at >= CHECKPOINT_EVERY:
             self.ledger.save_checkpoint(self._state.checkpoint())
             self._saved_at = self._state.applied
+
+    def save(self, path: str | Path) -> None:
+        """Write the playbook with its whole ledger to a new file. Raises StoreError if there is one already."""
+        from acefraud.storage.save import save_playbook  # noqa: PLC0415  # a playbook in memory needs no database
+
+        save_playbook(self.ledger, Path(path))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """One in memory is pickled with all it holds. One in a file is opened again where it is unpickled."""
+        path = getattr(self.ledger, "path", None)
+        if path is None:
+            return BulletPlaybook, (self.ledger,)
+        from acefraud.storage.save import reopen_playbook  # noqa: PLC0415  # it imports this module
+
+        return reopen_playbook, (path,)
 
     def close(self) -> None:
         """Close the file."""

@@ -1,0 +1,444 @@
+"""The learner as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
+
+from acefraud import (
+    BulletPlaybook,
+    Dataset,
+    FactTable,
+    Learner,
+    LearnerOptions,
+    Outcome,
+    SchemaMapping,
+    Transactions,
+    load_dataset,
+    load_transactions,
+    open_playbook,
+)
+from acefraud.estimator.labels import Labels
+from acefraud.estimator.plots import plot_learning, plot_rules
+from acefraud.estimator.reports import reason_columns, rule_columns, score_query
+from acefraud.estimator.tables import (
+    ARRAY,
+    ROLELESS,
+    array_frame,
+    backend_of,
+    eager,
+    fact_columns,
+    is_frame,
+    result_frame,
+    with_labels,
+    without_columns,
+)
+
+Column = npt.NDArray[Any]
+_NEEDS_Y = "requires y to be passed, but the target y is None; or pass a data frame whose mapping names the label"
+
+
+class AceFraudClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A playbook of readable rules as a scikit-learn classifier.
+
+    It learns what `acefraud train` learns and adds up every bullet that fires, without a selection or a draw: the score
+    of a row depends on that row alone and, if the mapping declares a history, on what happened before it.
+
+    X is a data frame (pandas, polars, pyarrow) or an array. Categories, texts, times and missing values may stay as
+    they are. The columns of a frame are read and guessed as those of a file, unless a `mapping` says how.
+
+    Parameters
+    ----------
+    mapping : SchemaMapping or path, optional
+        How the columns of X are read. It may name the column with the label, so that `fit` needs no y.
+    most_bullets : int, optional
+        The most bullets to learn; 150 by default.
+    threshold : float or str, default 0.5
+        The probability from which `predict` says fraud, or a rule by which `fit` chooses it on the latest cases, as
+        `acefraud train` does: "accuracy", "f1", "fpr=0.01" or "cost=5:100".
+    class_weight : "balanced" or dict, optional
+        The weight of each class.
+    monotonic_cst : dict or sequence, optional
+        1 for a feature whose higher values never lower the risk, -1 for one whose higher values never raise it, 0 for
+        others: by name, or one for each column.
+    pos_label : optional
+        The label that means fraud. By default it is found if the labels are words such as "fraud" and "legit";
+        otherwise it is the greater one.
+    random_state : int, RandomState or None, default 0
+        The seed of the samples that learning draws. Equal seeds give equal playbooks.
+
+    Attributes
+    ----------
+    playbook_ : BulletPlaybook
+        What was learnt.
+    learner_ : Learner
+        The learner on that playbook.
+    rules_ : data frame
+        The bullets with what was measured of them.
+    mapping_ : SchemaMapping
+        How the columns were read.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> amounts = [float(5 + n % 50) for n in range(400)]
+    >>> frame = pl.DataFrame({"amount": amounts, "country": ["FR", "DE", "ES", "IT"] * 100})
+    >>> y = [int(amount > 40 and n % 7 > 0) for n, amount in enumerate(amounts)]
+    >>> model = AceFraudClassifier().fit(frame, y)
+    >>> model.predict(pl.DataFrame({"amount": [12.0, 48.0], "country": ["FR", "IT"]})).tolist()
+    [0, 1]
+    >>> model.rules_["sql"][0]
+    '"amount" > 40'
+    """
+
+    def __init__(
+        self,
+        *,
+        mapping: SchemaMapping | str | Path | None = None,
+        most_bullets: int | None = None,
+        threshold: float | str = 0.5,
+        class_weight: Mapping[Any, float] | str | None = None,
+        monotonic_cst: Mapping[str, int] | Sequence[int] | None = None,
+        pos_label: Any = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.mapping = mapping
+        self.most_bullets = most_bullets
+        self.threshold = threshold
+        self.class_weight = class_weight
+        self.monotonic_cst = monotonic_cst
+        self.pos_label = pos_label
+        self.random_state = random_state
+
+    # --- learning ---
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:  # noqa: N803
+        """Learn bullets from labelled rows. What was learnt before is forgotten.
+
+        `sample_weight`, such as the amount at risk, says how much each row counts when bullets are weighed; only ratios
+        matter. What is measured of a bullet counts rows. Rows that cannot be read are left out with a warning.
+        """
+        data = self._labelled(X, y, sample_weight, reset=True)
+        self._start(BulletPlaybook())
+        self._study(data)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> Self:  # noqa: N803
+        """Go on learning from more labelled rows, heard as outcomes in their order.
+
+        The first call studies its rows as `fit` does if they show both labels. `classes` are all labels that will come:
+        the first call needs them if its rows show only one.
+        """
+        if self.class_weight is not None:
+            raise ValueError("class_weight cannot be used with partial_fit: outcomes count alike as they come")
+        first = not hasattr(self, "playbook_")
+        data = self._labelled(X, y, None, reset=first, classes=classes if first else self.classes_)
+        if first:
+            self._start(BulletPlaybook())
+        if first and 0 < data.frauds < len(data):
+            self._study(data)
+        else:
+            self._hear(data)
+        return self
+
+    def _start(self, playbook: BulletPlaybook) -> None:
+        self.playbook_ = playbook
+        self.seed_ = _seed(self.random_state)
+        self.heard_ = 0
+        self.learner_ = self._new_learner()
+
+    def _new_learner(self) -> Learner:
+        return Learner(self.playbook_, options=LearnerOptions(seed=self.seed_, most_bullets=self.most_bullets))
+
+    def _study(self, data: Dataset) -> None:
+        self.mapping_ = self._with_directions(data)
+        cases, weights = data.train, data.train.weights
+        if weights is not None:
+            cases, weights = cases.take(weights > 0), weights[weights > 0]
+            if not 0 < cases.labels.sum() < len(cases):
+                raise ValueError("rows with a weight must have two classes, fraud and honest, got fewer classes")
+            cases = cases.weighted(weights / weights.mean())
+        learnt = self.learner_.study(
+            cases,
+            dataset=data.name,
+            mapping=self.mapping_.describe(),
+            waiting=data.waiting,
+            threshold=None if self.threshold == 0.5 else str(self.threshold),
+        )
+        if not learnt:
+            why = self.learner_.too_little() or "nothing holds up beyond chance"
+            warnings.warn(f"no bullet was learnt: {why}; general knowledge decides", UserWarning, stacklevel=3)
+        self._name_facts()
+
+    def _hear(self, data: Dataset) -> None:
+        if not hasattr(self, "mapping_"):
+            self.mapping_ = self._with_directions(data)
+        rows = data.train.transactions
+        ids = [f"heard-{self.heard_ + place}" for place in range(len(rows))]
+        numbered = Transactions(
+            np.array(ids, dtype=object), rows.facts, times=rows.times, texts=rows.texts, entities=rows.entities
+        )
+        labels = data.train.labels.tolist()
+        outcomes = [Outcome(transaction_id=one, is_fraud=label) for one, label in zip(ids, labels, strict=True)]
+        self.learner_.hear_all_sync(outcomes, numbered)
+        self.heard_ += len(rows)
+        self._name_facts()
+
+    def _name_facts(self) -> None:
+        """Name the facts that `transform` gives: those of the columns in their order, then derived ones."""
+        given = list(self.mapping_.facts_by_column(self._feature_names()).values())
+        derived = set(self.learner_.remembered().facts.names) - set(given)
+        self.facts_ = [*given, *sorted(derived)]
+
+    # --- reading X and y ---
+
+    def _labelled(self, X: Any, y: Any, weights: Any, *, reset: bool, classes: Any = None) -> Dataset:  # noqa: N803
+        mapping = self._given_mapping()
+        if y is None:
+            data = self._labelled_by_column(X, weights, mapping, reset=reset)
+        else:
+            frame = self._frame(X, mapping, reset=reset)
+            if not is_frame(X):
+                mapping = mapping.model_copy(update=ROLELESS | {"numbers": _number_columns(frame)})
+            labels = Labels.of(y, mapping, self.pos_label, classes)
+            is_fraud = labels.are_fraud(y)
+            check_consistent_length(frame, is_fraud)
+            labelled, name = with_labels(frame, is_fraud)
+            mapping = mapping.model_copy(update={"label": name, "fraud_values": ("1",), "legit_values": ("0",)})
+            data = load_dataset(labelled, mapping=mapping, name="X", weights=_checked_weights(weights, frame))
+            self.classes_, self._fraud_at = labels.classes, labels.fraud_at
+        if data.bad_rows:
+            more = f", and {len(data.bad_rows) - 1:,} more" if len(data.bad_rows) > 1 else ""
+            warnings.warn(f"rows that cannot be read are left out: {data.bad_rows[0]}{more}", UserWarning, stacklevel=3)
+        return self._with_class_weights(data)
+
+    def _labelled_by_column(self, X: Any, weights: Any, mapping: SchemaMapping, *, reset: bool) -> Dataset:  # noqa: N803
+        if not is_frame(X):
+            raise ValueError(f"This {type(self).__name__} estimator {_NEEDS_Y}")
+        data = load_dataset(X, mapping=mapping, name="X", weights=_checked_weights(weights, X))
+        self._frame(X, data.mapping, reset=reset)
+        self.classes_, self._fraud_at = np.array([0, 1]), 1
+        return data
+
+    def _with_class_weights(self, data: Dataset) -> Dataset:
+        if self.class_weight is None:
+            return data
+        labels = data.train.labels.astype(np.int64)
+        codes = labels if self._fraud_at == 1 else 1 - labels
+        by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[codes])
+        weights = np.ones(len(codes)) if data.train.weights is None else data.train.weights
+        return replace(data, train=data.train.weighted(weights * by_class[codes]))
+
+    def _given_mapping(self) -> SchemaMapping:
+        if self.mapping is None:
+            return SchemaMapping()
+        return self.mapping if isinstance(self.mapping, SchemaMapping) else SchemaMapping.load(self.mapping)
+
+    def _with_directions(self, data: Dataset) -> SchemaMapping:
+        """The mapping with the directions of `monotonic_cst`, by the names of the facts that features become."""
+        given, names = self.monotonic_cst, self._feature_names()
+        if given is None:
+            return data.mapping
+        if not isinstance(given, Mapping):
+            if len(given) != len(names):
+                raise ValueError(
+                    f"monotonic_cst must have {len(names)} directions, one for each feature, got {len(given)}"
+                )
+            given = dict(zip(names, given, strict=True))
+        for name, direction in given.items():
+            if name not in names or direction not in (-1, 0, 1):
+                raise ValueError(f"monotonic_cst takes -1, 0 or 1 for each feature of X, got {name!r}: {direction!r}")
+        facts = data.mapping.facts_by_column(names)
+        rising, falling = (tuple(facts.get(n, n) for n, to in given.items() if to == side) for side in (1, -1))
+        directions = {"rising": (*data.mapping.rising, *rising), "falling": (*data.mapping.falling, *falling)}
+        return data.mapping.model_copy(update=directions)
+
+    def _feature_names(self) -> list[str]:
+        if hasattr(self, "feature_names_in_"):
+            return [str(name) for name in self.feature_names_in_]
+        return [f"x{place}" for place in range(self.n_features_in_)]
+
+    def _frame(self, X: Any, mapping: SchemaMapping, *, reset: bool) -> Any:  # noqa: N803
+        """X as a data frame of features: without the label and the time at which it became known."""
+        if is_frame(X):
+            features = without_columns(X, (mapping.label, mapping.known_at))
+            validate_data(self, features, reset=reset, skip_check_array=True)
+            if reset:
+                self._backend = backend_of(features)
+            return features
+        cells = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
+        if reset:
+            self._backend = ARRAY
+        return array_frame(cells, self._feature_names())
+
+    def _facts(self, X: Any) -> FactTable:  # noqa: N803
+        check_is_fitted(self)
+        frame = self._frame(X, self.mapping_, reset=False)
+        return self.learner_.facts_of(load_transactions(frame, remembered=self.mapping_, name="X", ids=False))
+
+    # --- deciding ---
+
+    def decision_function(self, X: Any) -> Column:  # noqa: N803
+        """The log-odds of `classes_[1]`: those of fraud, or their negative if fraud is `classes_[0]`."""
+        odds, _ = self._score(X)
+        return odds if self._fraud_at == 1 else -odds
+
+    def predict_proba(self, X: Any) -> Column:  # noqa: N803
+        """The probability of each class, in the order of `classes_`."""
+        _, fraud = self._score(X)
+        columns = (1 - fraud, fraud) if self._fraud_at == 1 else (fraud, 1 - fraud)
+        return np.column_stack(columns)
+
+    def predict(self, X: Any) -> Column:  # noqa: N803
+        """The label of each row: fraud from the threshold on."""
+        _, fraud = self._score(X)
+        return self.classes_[np.where(fraud >= self.threshold_, self._fraud_at, 1 - self._fraud_at)]
+
+    @property
+    def threshold_(self) -> float:
+        """The probability from which `predict` says fraud."""
+        check_is_fitted(self)
+        return self.learner_.threshold
+
+    def _score(self, X: Any) -> tuple[Column, Column]:  # noqa: N803
+        facts = self._facts(X)
+        scores = self.learner_.score_facts(facts)
+        return scores.log_odds, scores.probabilities
+
+    # --- reading what was learnt ---
+
+    @property
+    def rules_(self) -> Any:
+        """The bullets as a data frame, the heaviest first: English, SQL, what was measured, and the weight."""
+        check_is_fitted(self)
+        return result_frame(
+            rule_columns(self.playbook_.get_bullets_for_node(self.learner_.options.node)), self._backend
+        )
+
+    def explain(self, X: Any) -> Any:  # noqa: N803
+        """One row for each reason of each row of X. The contributions of a row add up to its log-odds of fraud."""
+        facts = self._facts(X)
+        return result_frame(reason_columns(self.learner_, facts), self._backend)
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:  # noqa: N803
+        """Fit, then `transform` of the same rows, each with the history that it had at its own time."""
+        data = self._labelled(X, y, sample_weight, reset=True)
+        self._start(BulletPlaybook())
+        self._study(data)
+        if not self.mapping_.entities:
+            return self.transform(X)
+        if len(data) != len(eager(X)):
+            raise ValueError("fit_transform with a history needs rows that can all be read and have a label")
+        known = data.with_history().with_read_facts().train
+        place = {one: at for at, one in enumerate(known.transactions.ids.tolist())}
+        return self._given(known.facts.take(np.array([place[one] for one in data.train.transactions.ids.tolist()])))
+
+    def transform(self, X: Any) -> Any:  # noqa: N803
+        """Every fact that the score looks at: the columns, and what was derived from texts, times and history.
+
+        A data frame comes back as one, an array as an array. With `to_sql`, it gives the score in a database.
+        """
+        return self._given(self._facts(X))
+
+    def _given(self, facts: FactTable) -> Any:
+        """Facts in the form in which X came."""
+        columns = fact_columns(facts, self.facts_)
+        if self._backend == ARRAY:
+            return np.column_stack([column.to_numpy() for column in columns.values()])
+        return result_frame(columns, self._backend)
+
+    def get_feature_names_out(self, input_features: Any = None) -> Column:  # noqa: ARG002 - scikit-learn passes it
+        """The names of the facts that `transform` returns."""
+        check_is_fitted(self)
+        return np.array(self.facts_, dtype=object)
+
+    def to_sql(self, table: str = "facts") -> str:
+        """A query that adds `log_odds` and `probability` of fraud to a table with the columns of `transform`."""
+        check_is_fitted(self)
+        return score_query(self.learner_, table)
+
+    def plot_rules(self, most: int = 20, ax: Any = None) -> Any:
+        """What was measured of the heaviest bullets, with intervals. Returns the axes; needs matplotlib."""
+        return plot_rules(self._rule_columns(), most, ax)
+
+    def plot_learning(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:  # noqa: N803
+        """How well fraud is told apart as bullets are added, the heaviest first. Returns the axes; needs matplotlib.
+
+        Without X and y it shows the cases that the playbook remembers, which it has learnt from.
+        """
+        check_is_fitted(self)
+        if X is None:
+            cases = self.learner_.remembered()
+            return plot_learning(self.learner_, cases.facts, cases.labels, ax, seen=True)
+        is_fraud = Labels(self.classes_, self._fraud_at).are_fraud(y)
+        return plot_learning(self.learner_, self._facts(X), is_fraud, ax)
+
+    # --- files ---
+
+    def save(self, path: str | Path) -> None:
+        """Write the playbook to a new file, for `acefraud decide`, `open_playbook` and `load`."""
+        check_is_fitted(self)
+        self.playbook_.save(path)
+
+    @classmethod
+    def load(cls, path: str | Path, **parameters: Any) -> Self:
+        """A classifier on the playbook in a file. `partial_fit` goes on learning there."""
+        model = cls(**parameters)
+        model._start(open_playbook(path, create=False))
+        model.mapping_ = model.learner_.mapping or SchemaMapping()
+        model.classes_, model._fraud_at, model._backend = np.array([0, 1]), 1, "polars"
+        model.facts_ = sorted(model.learner_.additive_score().facts)
+        return model
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "learner_"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "playbook_"):
+            self.learner_ = self._new_learner()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "learner_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+def _number_columns(frame: Any) -> tuple[str, ...]:
+    return tuple(column.name for column in eager(frame).iter_columns() if column.dtype.is_numeric())
+
+
+def _checked_weights(weights: Any, frame: Any) -> Column | None:
+    if weights is None:
+        return None
+    checked: Column = _check_sample_weight(weights, frame, ensure_non_negative=True, ensure_same_device=False)
+    if not checked.any():
+        raise ValueError("sample_weight must have a weight above zero")
+    return checked
+
+
+def _seed(random_state: Any) -> int:
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
