@@ -18,7 +18,16 @@ _TRAIN_PERIOD = 0.6
 
 
 class ShippedDatasetWarning(UserWarning):
-    """A path does not exist and names a shipped dataset, which was loaded instead."""
+    """A path does not exist and names a shipped dataset, which was loaded instead.
+
+    >>> import warnings
+    >>> from acefraud.datasets.world import WorldOptions
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", ShippedDatasetWarning)
+    ...     data = load_dataset("agents/complex_fraud_detection.json", options=WorldOptions(transactions=20))
+    >>> data.name
+    'complex_fraud_detection'
+    """
 
 
 def load_dataset(
@@ -37,6 +46,20 @@ def load_dataset(
     dataset is generated from ``seed`` and ``options``, and comes split by time. A file comes whole, as rows to learn
     from; `Dataset.split` splits it. With ``strict`` the first bad row raises, otherwise bad rows are collected and the
     rest is used.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "orders.csv")
+    ...     _ = file.write_text("id,amount,vpn,is_fraud\\nt1,900,yes,1\\nt2,12,no,0\\n", "utf-8")
+    ...     data = load_dataset(file)
+    >>> [case.transaction.facts for case in data], [case.is_fraud for case in data]
+    ([{'amount': 900.0, 'vpn': True}, {'amount': 12.0, 'vpn': False}], [True, False])
+
+    >>> from acefraud.datasets.world import WorldOptions
+    >>> shipped = load_dataset("complex_fraud_detection", options=WorldOptions(transactions=50))
+    >>> len(shipped.train), len(shipped.test)
+    (29, 21)
     """
     path = Path(source)
     name = path.stem if path.suffix == ".json" else str(source)
