@@ -153,10 +153,10 @@ class StoreError(AcefraudError):
 
     >>> from acefraud import open_playbook
     >>> try:
-    ...     open_playbook("taem.db", create=False)
+    ...     open_playbook("archive/team.db", create=False)
     ... except StoreError as problem:
     ...     print(problem)
-    there is no playbook at taem.db; check the path, or create one there first
+    there is no playbook at archive/team.db; check the path, or create one there first
     """
 
 
