@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import doctest
 import importlib.util
 import inspect
 import re
@@ -14,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from acefraud import BulletPlaybook, Source, Verdict, load_dataset
+import acefraud
+from acefraud import BulletPlaybook, Source, Verdict, errors, load_dataset
 from acefraud.datasets.world import WorldOptions
 
 ROOT = Path(__file__).parent.parent
@@ -29,9 +31,48 @@ def generator() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("page", ["commands.md", "general-knowledge.md", "facts.md"])
+@pytest.mark.parametrize("page", ["api.md", "commands.md", "general-knowledge.md", "facts.md"])
 def test_the_reference_pages_are_what_make_docs_writes(page: str) -> None:
     assert (ROOT / "docs" / page).read_text("utf-8") == generator().PAGES[page]()
+
+
+def test_every_public_name_has_a_group_on_the_api_page() -> None:
+    module = generator()
+    assert module.OTHERS not in module.grouped(), "put the name into a group of GROUPS in docs/generate.py"
+    listed = [name for names in module.GROUPS.values() for name in names.split()]
+    assert len(listed) == len(set(listed))
+    assert set(listed) <= set(acefraud.__all__)
+
+
+def test_a_name_in_no_group_stands_at_the_end_of_the_api_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = generator()
+    monkeypatch.setitem(module.GROUPS, "Options and settings", "LearnerOptions ReflectionPolicy")
+    assert list(module.grouped())[-1] == module.OTHERS
+    assert module.grouped()[module.OTHERS] == ["ModelSettings"]
+
+
+def test_links_on_the_api_page_lead_to_its_headings() -> None:
+    page = (ROOT / "docs" / "api.md").read_text("utf-8")
+    titles = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", page, flags=re.DOTALL), re.MULTILINE)
+    anchors = [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles]
+    assert len(anchors) == len(set(anchors))
+    assert set(re.findall(r"\]\(#([^)]+)\)", page)) <= set(anchors)
+
+
+def test_the_examples_on_the_api_page_need_no_more_than_the_public_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What stands in the page can be copied: in the modules themselves, examples see more names."""
+    monkeypatch.chdir(tmp_path)
+    names = {name: getattr(acefraud, name) for name in acefraud.__all__}
+    names |= {name: one for name, one in vars(errors).items() if getattr(one, "__module__", "") == errors.__name__}
+    runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
+    sections = re.split(r"^#+ (?=`)", (ROOT / "docs" / "api.md").read_text("utf-8"), flags=re.MULTILINE)
+    for section in sections:
+        text = re.sub(r"^ *```.*$", "", section, flags=re.MULTILINE)
+        runner.run(doctest.DocTestParser().get_doctest(text, dict(names), section.partition("\n")[0], None, None))
+    assert runner.summarize(verbose=False).failed == 0
+    assert runner.tries > 300
 
 
 def test_the_transcript_in_the_readme_is_what_the_commands_print() -> None:

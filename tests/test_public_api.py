@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import acefraud
+from acefraud import errors
 from acefraud.settings import ROLES, Settings
 
 NAMES = """AceFraudClassifier Bullet BulletPlaybook BulletScore Case Cases Cast Columns Condition Curator Dataset
@@ -108,6 +109,39 @@ def test_a_bullet_without_evidence_succeeds_half_the_time() -> None:
     assert (found.helpful_count, found.harmful_count, found.times_selected) == (2, 1, 3)
     assert found.get_success_rate() == pytest.approx(2 / 3)
     assert playbook.get_bullets_for_node("fraud_detection", source="online") == []
+
+
+# --- everything is described ---
+
+
+def public_methods(cls: type) -> Iterator[tuple[str, Any]]:
+    """The methods and properties that a class has from the package, by name."""
+    for owner in cls.__mro__:
+        for name, value in vars(owner).items():
+            plain = getattr(value, "__func__", value)
+            described = isinstance(value, property) or inspect.isfunction(plain)
+            if owner.__module__.startswith("acefraud") and not name.startswith("_") and described:
+                yield f"{owner.__name__}.{name}", value
+
+
+def documented_things() -> dict[str, Any]:
+    """The exported names and the errors."""
+    things = {name: getattr(acefraud, name) for name in acefraud.__all__}
+    return things | {
+        name: one for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, Exception)
+    }
+
+
+@pytest.mark.parametrize("name", documented_things())
+def test_every_public_name_has_a_docstring_with_an_example(name: str) -> None:
+    described = documented_things()[name].__doc__ or ""
+    assert described.strip()
+    assert ">>> " in described
+
+
+@pytest.mark.parametrize("name", [name for name, one in documented_things().items() if inspect.isclass(one)])
+def test_every_public_method_has_a_docstring(name: str) -> None:
+    assert not [method for method, one in public_methods(documented_things()[name]) if not (one.__doc__ or "").strip()]
 
 
 # --- nothing is sent ---------------------------------------------------------------------------------------------

@@ -22,7 +22,15 @@ from datetime import datetime
 
 
 class AcefraudError(Exception):
-    """The base class of all errors. Catch this at the outermost layer, and nothing broader."""
+    """The base class of all errors. Catch this at the outermost layer, and nothing broader.
+
+    >>> from acefraud import load_dataset
+    >>> try:
+    ...     load_dataset("orders.csv")
+    ... except AcefraudError as problem:
+    ...     print(problem)
+    orders.csv: there is no such file, and the shipped datasets are: complex_fraud_detection
+    """
 
 
 class InputError(AcefraudError, ValueError):
@@ -49,11 +57,30 @@ class InputError(AcefraudError, ValueError):
 
 
 class ConfigurationError(AcefraudError):
-    """An option, a mapping or an environment variable is invalid."""
+    """An option, a mapping or an environment variable is invalid.
+
+    >>> from acefraud import Curator
+    >>> Curator(similarity_threshold=2)
+    Traceback (most recent call last):
+    acefraud.errors.ConfigurationError: similarity_threshold must lie in (0, 1], got 2
+    """
 
 
 class CannotExplain(AcefraudError):
-    """A recorded decision cannot be computed again, so that only what was recorded of it can be shown."""
+    """A recorded decision cannot be computed again, so that only what was recorded of it can be shown.
+
+    >>> import asyncio
+    >>> from acefraud import BulletPlaybook, HybridSelector, Learner, Transaction
+    >>> playbook = BulletPlaybook()
+    >>> decision = asyncio.run(Learner(playbook).decide(Transaction(id="t1", facts={"vpn": True})))
+    >>> recorded = playbook.ledger.decisions([decision.id])[decision.id]
+    >>> other = Learner(playbook, selector=HybridSelector(quality_threshold=0.4))
+    >>> try:
+    ...     asyncio.run(other.explain(recorded))
+    ... except CannotExplain as problem:
+    ...     print(str(problem).partition(" (")[0])
+    it was made with another selector
+    """
 
 
 class ModelError(AcefraudError):
@@ -61,6 +88,10 @@ class ModelError(AcefraudError):
 
     `retry_after` is the wait in seconds that the server asked for, if it did. `tokens` are the input and output tokens
     of an unusable reply, which is charged all the same.
+
+    >>> error = ModelRateLimited("too many requests", retry_after=2.5)
+    >>> isinstance(error, ModelError), error.retry_after
+    (True, 2.5)
     """
 
     def __init__(self, message: str, *, retry_after: float | None = None, tokens: tuple[int, int] = (0, 0)) -> None:
@@ -70,37 +101,79 @@ class ModelError(AcefraudError):
 
 
 class ModelTimeout(ModelError):
-    """The model did not reply in time."""
+    """The model did not reply in time.
+
+    >>> str(ModelTimeout("no reply within 60 s"))
+    'no reply within 60 s'
+    """
 
 
 class ModelRateLimited(ModelError):
-    """The server wants fewer calls."""
+    """The server wants fewer calls.
+
+    >>> ModelRateLimited("too many requests", retry_after=2.5).retry_after
+    2.5
+    """
 
 
 class ModelUnavailable(ModelError):
-    """The server failed, dropped the connection or could not be reached."""
+    """The server failed, dropped the connection or could not be reached.
+
+    >>> isinstance(ModelUnavailable("HTTP status 503"), ModelError)
+    True
+    """
 
 
 class ModelRefused(ModelError):
-    """The request was rejected and would be again: a wrong key, an unknown model, or content the model refuses."""
+    """The request was rejected and would be again: a wrong key, an unknown model, or content the model refuses.
+
+    >>> isinstance(ModelRefused("HTTP status 401"), ModelError)
+    True
+    """
 
 
 class ModelMalformed(ModelError):
-    """The reply could not be parsed."""
+    """The reply could not be parsed.
+
+    >>> ModelMalformed("no verdict in the reply", tokens=(900, 12)).tokens
+    (900, 12)
+    """
 
 
 class BudgetExceeded(AcefraudError):
-    """The next call might exceed the budget, so it was not sent. What was learnt before is kept."""
+    """The next call might exceed the budget, so it was not sent. What was learnt before is kept.
+
+    >>> issubclass(BudgetExceeded, AcefraudError), issubclass(BudgetExceeded, ModelError)
+    (True, False)
+    """
 
 
 class StoreError(AcefraudError):
-    """The playbook file cannot be read or written."""
+    """The playbook file cannot be read or written.
+
+    >>> from acefraud import open_playbook
+    >>> try:
+    ...     open_playbook("archive/team.db", create=False)
+    ... except StoreError as problem:
+    ...     print(problem)
+    there is no playbook at archive/team.db; check the path, or create one there first
+    """
 
 
 class StoreConflict(StoreError):
     """Another writer changed what this write depends on. Nothing was written.
 
     `who` and `at` name the other writer and the time, if they are known.
+
+    >>> from acefraud import BulletPlaybook
+    >>> playbook = BulletPlaybook()
+    >>> _ = playbook.add_bullet("VPN: decline", who="ana")
+    >>> try:
+    ...     with playbook.unit_of_work(since=0):
+    ...         _ = playbook.add_bullet("VPN and a new device: decline")
+    ... except StoreConflict as problem:
+    ...     print(problem.who)
+    ana
     """
 
     def __init__(self, message: str, *, who: str = "", at: datetime | None = None) -> None:
@@ -110,4 +183,17 @@ class StoreConflict(StoreError):
 
 
 class StoreSchema(StoreError):
-    """The file is not a playbook, or a newer version wrote it."""
+    """The file is not a playbook, or a newer version wrote it.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from acefraud import open_playbook
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "notes.db")
+    ...     _ = file.write_text("call the bank", "utf-8")
+    ...     try:
+    ...         open_playbook(file)
+    ...     except StoreSchema as problem:
+    ...         print(problem.args[0].replace(str(file), file.name))
+    notes.db is not an acefraud playbook; it was left untouched, give another path
+    """

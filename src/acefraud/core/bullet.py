@@ -21,20 +21,39 @@ MAX_CONTENT = 2_000
 
 
 class Source(StrEnum):
-    """Where a bullet came from."""
+    """Where a bullet came from: a labelled history, outcomes as they arrived, or a person.
+
+    >>> Source("online") is Source.ONLINE, Source.MANUAL == "manual"
+    (True, True)
+    """
 
     OFFLINE = "offline"
+    """Learnt from a labelled history."""
     ONLINE = "online"
+    """Learnt from outcomes as they arrived."""
     MANUAL = "manual"
+    """Written by a person."""
 
 
 class Status(StrEnum):
-    """Whether a bullet is in use. A candidate is not approved or verified yet; a retired one is never selected."""
+    """Whether a bullet is in use. A candidate is not approved or verified yet; a retired one is never selected.
+
+    >>> from acefraud import BulletPlaybook
+    >>> playbook = BulletPlaybook()
+    >>> bullet_id = playbook.add_bullet("VPN and a new device: decline")
+    >>> playbook.set_status(bullet_id, Status.RETIRED, who="ana", why="too many false alarms")
+    >>> playbook.get_bullets_for_node("fraud_detection")
+    []
+    """
 
     CANDIDATE = "candidate"
+    """Not approved or verified yet."""
     ACTIVE = "active"
+    """In use."""
     PINNED = "pinned"
+    """In use, and never retired by learning."""
     RETIRED = "retired"
+    """Kept for the record, and never selected."""
 
 
 class Claim(BaseModel, frozen=True, extra="forbid"):
@@ -55,33 +74,53 @@ class Bullet(BaseModel, frozen=True, extra="forbid"):
     """
 
     id: str
+    """Made from the node and the content by `BulletPlaybook.add_bullet`."""
     content: str = Field(min_length=1, max_length=MAX_CONTENT)
+    """The heuristic in English."""
     node: str = Field(default=DEFAULT_NODE, min_length=1)
+    """The decision that it is for."""
     source: Source = Source.MANUAL
+    """Where it came from."""
     status: Status = Status.ACTIVE
+    """Whether it is in use."""
     status_by: str = ""
     """Who set the status. Learning never revives what a person retired."""
     argues: Verdict | None = None
+    """The verdict that it speaks for, if it says so."""
     condition: Condition | None = None
+    """Where it applies; None for a note."""
     evidence: Evidence | None = None
+    """What was measured of its condition on labelled cases."""
     claim: Claim | None = None
+    """A figure in its words that nobody measured."""
     weight: float | None = None
     """Log-odds that the embedded engine adds where the condition holds; None before the first fit."""
     policy: Policy | None = None
     """What it decides by itself; None if it is evidence, which is weighed, or a note."""
     snoozes: tuple[Snooze, ...] = ()
+    """The entities that a policy does not apply to for now."""
     contradicts: tuple[str, ...] = ()
+    """The ids of older bullets that argue for the opposite."""
     problem_types: tuple[str, ...] = ()
+    """Kinds of fraud that it is about."""
     added_at: datetime | None = None
+    """When it entered the playbook."""
 
     helpful_count: int = Field(default=0, ge=0)
+    """Right decisions that used it."""
     harmful_count: int = Field(default=0, ge=0)
+    """Wrong decisions that used it."""
     times_selected: int = Field(default=0, ge=0)
+    """Judged decisions that used it."""
     record: Record = Record(support=0, frauds=0)
     """The outcomes heard since it was added where it fired, and how many of them were fraud."""
 
     def get_success_rate(self) -> float:
-        """The share of decisions it was used in that turned out right; 0.5 before the first."""
+        """The share of decisions it was used in that turned out right; 0.5 before the first.
+
+        >>> Bullet(id="b1", content="VPN: decline", helpful_count=9, harmful_count=1).get_success_rate()
+        0.9
+        """
         used = self.helpful_count + self.harmful_count
         return self.helpful_count / used if used else 0.5
 
@@ -104,6 +143,7 @@ class Bullet(BaseModel, frozen=True, extra="forbid"):
     def remark(self) -> str:
         """A note to show after the content, so that nobody takes a claim for a measurement.
 
+        >>> from acefraud.core.bullet import Claim
         >>> Bullet(id="b", content="VPN = 95% fraud", claim=Claim(fraud_share=0.95, words="95% fraud")).remark
         '[claim, not measured]'
         """

@@ -105,6 +105,7 @@ class Condition:
     """
 
     parts: tuple[Part, ...]
+    """Tests of one fact, comparisons of two, and choices."""
 
     def __post_init__(self) -> None:
         ordered = tuple(sorted(set(self.parts), key=_simplest_first))
@@ -122,7 +123,11 @@ class Condition:
 
     @classmethod
     def all_of(cls, conditions: Iterable[Condition]) -> Condition:
-        """The condition that holds where all of these do."""
+        """The condition that holds where all of these do.
+
+        >>> str(Condition.all_of(map(Condition.parse, ["vpn is true", "amount > 900"])))
+        'amount > 900 and vpn is true'
+        """
         return cls(tuple(part for condition in conditions for part in condition.parts))
 
     @classmethod
@@ -139,13 +144,21 @@ class Condition:
 
     @classmethod
     def parse(cls, text: str) -> Condition:
-        """Read the text form. Raises ValueError that says where the text stops making sense."""
+        """The condition that the text form states. Raises ValueError that says where the text stops making sense.
+
+        >>> str(Condition.parse("country in ('NG', 'RO') and amount > 3 * usual_amount"))
+        'amount > 3 * usual_amount and country in ("NG", "RO")'
+        """
         from acefraud.core.condition_syntax import ConditionParser  # noqa: PLC0415  # which builds conditions
 
         return ConditionParser(text).condition()
 
     def negated(self) -> Condition:
-        """The condition that is true where this one is false, and unknown where this one is."""
+        """The condition that is true where this one is false, and unknown where this one is.
+
+        >>> str(Condition.parse("vpn is true and amount > 900").negated())
+        'amount <= 900 or vpn is false'
+        """
         return Condition.any_of(_negated(part) for part in self.parts)
 
     @property
@@ -179,11 +192,20 @@ class Condition:
 
     @property
     def facts(self) -> frozenset[str]:
-        """The names of the facts it tests."""
+        """The names of the facts it tests.
+
+        >>> sorted(Condition.parse("amount > 900 and (vpn is true or tor is true)").facts)
+        ['amount', 'tor', 'vpn']
+        """
         return frozenset().union(*(part.facts for part in self.parts))
 
     def truth(self, facts: Mapping[str, FactValue]) -> bool | None:
-        """True, False, or None if an unknown fact leaves it open."""
+        """True, False, or None if an unknown fact leaves it open.
+
+        >>> rule = Condition.parse("amount > 900 and vpn is true")
+        >>> rule.truth({"amount": 20.0}), rule.truth({"amount": 950.0})
+        (False, None)
+        """
         result: bool | None = True
         for part in self.parts:
             answer = part.on(facts)
@@ -213,7 +235,12 @@ class Condition:
         return tuple(found)
 
     def holds_in(self, table: FactTable) -> BoolArray:
-        """For each row of a table, whether it holds."""
+        """For each row of a table, whether it holds.
+
+        >>> from acefraud import FactTable
+        >>> Condition.parse("amount > 900").holds_in(FactTable([{"amount": 950.0}, {"amount": 20.0}])).tolist()
+        [True, False]
+        """
         return _joined(np.logical_and, (part.in_table(table) for part in self.parts))
 
     def fails_in(self, table: FactTable) -> BoolArray:

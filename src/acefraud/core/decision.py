@@ -33,19 +33,34 @@ class ProbabilityFrom(StrEnum):
 
 
 class Reason(BaseModel, frozen=True, extra="forbid"):
-    """One reason for a decision and its contribution in log-odds of fraud, if that is known."""
+    """One reason for a decision and its contribution in log-odds of fraud, if that is known.
+
+    >>> from acefraud import SimpleFraudAgent
+    >>> agent = SimpleFraudAgent(bullets=["An emulator and a VPN = 97% fraud"])
+    >>> for reason in agent.explain("$900 purchase through a VPN on an emulator").reasons:
+    ...     print(reason.amount, reason.text, f"({reason.kind})")
+    +1.30 an emulator (general knowledge)
+    +0.80 a VPN or proxy (general knowledge)
+    +0.50 An emulator and a VPN = 97% fraud [claim, not measured] (bullet)
+    """
 
     kind: ReasonKind
+    """What it is based on."""
     text: str
+    """The bullet, the line of general knowledge, or the model's words."""
     contribution: float | None
+    """What it adds to the log-odds of fraud: +0.7 doubles the odds, -0.7 halves them. None if it is unknown."""
     bullet_id: str | None = None
+    """The bullet that it is, if it is one."""
 
     @property
     def amount(self) -> str:
         """The contribution as text; blank if it is unknown.
 
-        >>> Reason(kind=ReasonKind.MODEL, text="a VPN", contribution=None).amount, len("+0.25")
-        ('     ', 5)
+        >>> Reason(kind="general knowledge", text="a VPN", contribution=0.25).amount
+        '+0.25'
+        >>> Reason(kind="the model's words", text="a VPN", contribution=None).amount
+        '     '
         """
         return "     " if self.contribution is None else f"{self.contribution:+.2f}"
 
@@ -62,15 +77,30 @@ class CallUsage(BaseModel, frozen=True, extra="forbid"):
 
 
 class BulletScore(BaseModel, frozen=True, extra="forbid"):
-    """Every component of a selected bullet's score, including the random draw."""
+    """Every component of a selected bullet's score, including the random draw.
+
+    >>> from acefraud import BulletPlaybook, HybridSelector
+    >>> playbook = BulletPlaybook()
+    >>> bullet_id = playbook.add_bullet("Amount above 2,000 and a VPN: decline")
+    >>> _, (score,) = HybridSelector().select_bullets("$2,500 purchase through a VPN", "fraud_detection", playbook)
+    >>> score.bullet_id == bullet_id, score.semantic, score.total == score.combined + score.diversity
+    (True, 1.0, True)
+    """
 
     bullet_id: str
+    """The bullet."""
     quality: float
+    """Its record so far."""
     semantic: float
+    """How well it fits the transaction, from 0 to 1."""
     thompson: float
+    """A random draw from what its record allows, so that bullets with a short record get a chance."""
     combined: float
+    """The three, weighted."""
     diversity: float
+    """The bonus for being unlike the bullets picked before it."""
     total: float
+    """What the bullets are ranked by."""
 
 
 class StageCount(BaseModel, frozen=True, extra="forbid"):
@@ -93,31 +123,55 @@ class SelectionTrace(BaseModel, frozen=True, extra="forbid"):
 
 
 class Decision(BaseModel, frozen=True, extra="forbid"):
-    """A verdict with its fraud probability and reasons, and the revision of the playbook it was made with."""
+    """A verdict with its fraud probability and reasons, and the revision of the playbook it was made with.
+
+    >>> import asyncio
+    >>> from acefraud import BulletPlaybook, Learner
+    >>> learner = Learner(BulletPlaybook())
+    >>> order = Transaction(id="t1", facts={"amount": 900, "vpn": True, "emulator": True, "account_age_days": 1})
+    >>> decision = asyncio.run(learner.decide(order))
+    >>> str(decision.verdict), round(decision.probability, 2), decision.cited
+    ('DECLINE', 0.91, ())
+    >>> decision.reasons[0].text, decision.reasons[0].contribution
+    ('an emulator', 1.3)
+    """
 
     id: str
+    """Made from the transaction, the revision and the settings."""
     transaction: Transaction
+    """What was decided."""
     node: str = DEFAULT_NODE
+    """The part of the playbook that was used."""
     verdict: Verdict
+    """The decision."""
     probability: float = Field(ge=0, le=1)
+    """The probability of fraud."""
     threshold: float = Field(ge=0, le=1)
+    """The probability from which on transactions are declined."""
     base: float
     """Log-odds before any reason is added."""
     reasons: tuple[Reason, ...] = ()
+    """What it rests on."""
     facts: dict[str, Fact] = Field(default_factory=dict)
     """All facts used: those given and those read from the text."""
     unread: tuple[str, ...] = ()
+    """Parts of the text in which no fact was found."""
     reader: str = ""
     """The version of the fact reader; empty in old decisions."""
     revision: int
+    """The revision of the playbook it was made with."""
     selection: SelectionTrace = SelectionTrace()
+    """How the bullets were selected."""
     model: str = "embedded"
+    """What decided: a language model by name, or the embedded engine."""
     probability_from: ProbabilityFrom = ProbabilityFrom.FITTED
+    """Where the probability comes from."""
     odds: float | None = None
     """Log-odds of the two verdict tokens, if the model gave them."""
     prompt: str = ""
     """Name and version of the prompt, if a model decided."""
     usage: CallUsage | None = None
+    """What the model call used and cost."""
     fallback: str = ""
     """Why the configured model did not decide."""
     selection_fallback: str = ""

@@ -43,10 +43,17 @@ def percent(share: float) -> str:
 
 
 class Record(BaseModel, frozen=True, extra="forbid"):
-    """How often a condition held, and how many of those cases were fraud."""
+    """How often a condition held, and how many of those cases were fraud.
+
+    >>> record = Record(support=50, frauds=47)
+    >>> record.precision, [round(bound, 2) for bound in record.interval]
+    (0.94, [0.84, 0.98])
+    """
 
     support: int
+    """Cases on which the condition held."""
     frauds: int
+    """Those of them that were fraud."""
 
     @model_validator(mode="after")
     def _counts_fit(self) -> Record:
@@ -94,14 +101,19 @@ class Evidence(BaseModel, frozen=True, extra="forbid"):
     """
 
     learnt: Record
+    """On the cases it was learnt from."""
     base_rate: float
+    """The share of fraud among all cases of that period."""
     later: Record | None = None
+    """On other cases, where possible later ones."""
     cases: int = 0
     """How many cases the shown record was measured on, whether the condition held or not; 0 if unknown."""
     spread: float = 1.0
     """Widens the interval beyond chance, for the bias of searching and for drift."""
     first_seen: datetime | None = None
+    """The time of the first case on which it held."""
     last_seen: datetime | None = None
+    """The time of the last one."""
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -121,7 +133,11 @@ class Evidence(BaseModel, frozen=True, extra="forbid"):
         return self.later if self.later is not None and self.later.support >= ENOUGH_TO_SHOW else self.learnt
 
     def in_words(self) -> str:
-        """The shown record as text, as bullets quote it."""
+        """The shown record as text, as bullets quote it.
+
+        >>> Evidence(learnt=Record(support=0, frauds=0), base_rate=0.2).in_words()
+        'no past case'
+        """
         return record_in_words(self.shown, self.spread)
 
 

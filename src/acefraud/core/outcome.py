@@ -21,13 +21,23 @@ class OutcomeSource(StrEnum):
 
 
 class Outcome(BaseModel, frozen=True, extra="forbid"):
-    """Whether a transaction turned out to be fraud. Reporting one twice changes nothing."""
+    """Whether a transaction turned out to be fraud. Reporting one twice changes nothing.
+
+    >>> outcome = Outcome(transaction_id="t1", is_fraud=True, source="chargeback")
+    >>> str(outcome.truth), outcome.key
+    ('DECLINE', 't1:chargeback:DECLINE:')
+    """
 
     transaction_id: IdText
+    """The transaction it is about."""
     is_fraud: PlainFlag
+    """The truth."""
     source: OutcomeSource = OutcomeSource.LABEL
+    """Who says so: `label`, `chargeback`, `analyst` or `judge`."""
     id: IdText = ""
+    """Yours, if outcomes have ids: two with the same id are one."""
     at: OptionalTimestamp = None
+    """When it became known."""
 
     @property
     def key(self) -> str:
@@ -49,11 +59,20 @@ class Ruling(StrEnum):
 
 
 class Judgement(BaseModel, frozen=True, extra="forbid"):
-    """A ruling with its confidence and reason."""
+    """A ruling with its confidence and reason.
+
+    >>> Judgement(ruling="incorrect", reason="decided APPROVE, truth is DECLINE").is_correct
+    False
+    >>> Judgement(ruling="unjudged", confidence=0.0).is_correct is None
+    True
+    """
 
     ruling: Ruling
+    """`correct`, `incorrect` or `unjudged`."""
     confidence: float = Field(default=1.0, ge=0, le=1)
+    """How sure the judge is; 0 if it did not judge."""
     reason: str = ""
+    """Why, in words."""
 
     @property
     def is_correct(self) -> bool | None:

@@ -21,13 +21,23 @@ RowIndex = BoolArray | npt.NDArray[np.int64] | slice
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Facts by name and type. A fact that is a number in one row and a word in another is in both."""
+    """Facts by name and type. A fact that is a number in one row and a word in another is in both.
+
+    >>> import numpy as np
+    >>> columns = Columns(
+    ...     numbers={"amount": np.array([250.0, np.nan])},
+    ...     categories={"channel": (np.array([0, 1], dtype=np.int32), ("app", "web"))},
+    ... )
+    >>> columns.names
+    ['amount', 'channel']
+    """
 
     numbers: Mapping[str, FloatArray] = field(default_factory=dict)
     """NaN where a row has none."""
     flags: Mapping[str, Flags] = field(default_factory=dict)
     """1 for true, 0 for false, -1 where a row has none."""
     categories: Mapping[str, Categories] = field(default_factory=dict)
+    """A code for each row, -1 where a row has none, and the words that the codes stand for."""
 
     @property
     def names(self) -> list[str]:
@@ -35,7 +45,7 @@ class Columns:
         return sorted({*self.numbers, *self.flags, *self.categories})
 
     def take(self, rows: RowIndex) -> Columns:
-        """Some of the rows."""
+        """Some of the rows, in the given order."""
         return Columns(
             {name: column[rows] for name, column in self.numbers.items()},
             {name: column[rows] for name, column in self.flags.items()},
@@ -52,8 +62,8 @@ class FactTable:
     >>> table = FactTable([{"amount": 5.0}, {"amount": 7.0, "vpn": True}])
     >>> table.numbers("amount").tolist(), table.flags("vpn").tolist()
     ([5.0, 7.0], [-1, 1])
-    >>> FactTable.of_columns(Columns({"amount": np.array([5.0, np.nan])}), 2).row(1)
-    {}
+    >>> table.names, table.row(0)
+    (['amount', 'vpn'], {'amount': 5.0})
     """
 
     def __init__(self, rows: Sequence[Mapping[str, FactValue]]) -> None:
@@ -62,7 +72,12 @@ class FactTable:
 
     @classmethod
     def of_columns(cls, columns: Columns, count: int) -> FactTable:
-        """A table of ``count`` rows from columns."""
+        """A table of ``count`` rows from columns.
+
+        >>> import numpy as np
+        >>> FactTable.of_columns(Columns({"amount": np.array([5.0, np.nan])}), 2).rows()
+        [{'amount': 5.0}, {}]
+        """
         table = cls.__new__(cls)
         table._count, table.columns = count, columns
         return table
@@ -93,7 +108,12 @@ class FactTable:
         )
 
     def beside(self, other: Columns) -> FactTable:
-        """The facts of both. Where a row knows a fact already, its own value stays."""
+        """The table with more facts. Where a row knows a fact already, its own value stays.
+
+        >>> more = FactTable([{"amount": 9.0, "vpn": True}, {"amount": 7.0}]).columns
+        >>> FactTable([{"amount": 5.0}, {"night": True}]).beside(more).rows()
+        [{'amount': 5.0, 'vpn': True}, {'amount': 7.0, 'night': True}]
+        """
         numbers = {**self.columns.numbers, **other.numbers}
         flags = {**self.columns.flags, **other.flags}
         categories = {**self.columns.categories, **other.categories}
@@ -129,7 +149,11 @@ class FactTable:
         return self.columns.names
 
     def take(self, rows: RowIndex) -> FactTable:
-        """A table of some of the rows."""
+        """A table of some of the rows, in the given order.
+
+        >>> FactTable([{"amount": 5.0}, {"amount": 7.0}]).take(slice(1, 2)).rows()
+        [{'amount': 7.0}]
+        """
         taken = len(np.arange(self._count)[rows])
         return FactTable.of_columns(self.columns.take(rows), taken)
 
@@ -149,7 +173,11 @@ class FactTable:
         return (np.full(self._count, -1, dtype=np.int32), ()) if column is None else column
 
     def known(self, name: str) -> BoolArray:
-        """Whether each row knows the fact."""
+        """Whether each row knows the fact.
+
+        >>> FactTable([{"amount": 5.0}, {"vpn": True}]).known("vpn").tolist()
+        [False, True]
+        """
         known: BoolArray = ~np.isnan(self.numbers(name)) | (self.flags(name) >= 0) | (self.categories(name)[0] >= 0)
         return known
 

@@ -18,7 +18,17 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class NaiveTimeWarning(UserWarning):
-    """A time without a zone was read as UTC. Python shows it once; `warnings.filterwarnings` turns it off."""
+    """A time without a zone was read as UTC. Python shows it once; `warnings.filterwarnings` turns it off.
+
+    >>> import warnings
+    >>> from datetime import datetime
+    >>> from acefraud import Transaction
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", NaiveTimeWarning)
+    ...     order = Transaction(id="t1", time=datetime(2025, 1, 6, 9, 30), facts={"amount": 20})
+    >>> order.time.isoformat()
+    '2025-01-06T09:30:00+00:00'
+    """
 
 
 def in_utc(time: datetime) -> datetime:

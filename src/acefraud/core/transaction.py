@@ -35,17 +35,24 @@ MAX_WORD = 1_000
 class Verdict(StrEnum):
     """The decision on a transaction. REVIEW means that a person has to decide.
 
-    >>> Verdict.DECLINE == "DECLINE"
-    True
+    >>> Verdict("DECLINE") is Verdict.DECLINE, Verdict.DECLINE == "DECLINE"
+    (True, True)
     """
 
     APPROVE = "APPROVE"
+    """Let it pass."""
     DECLINE = "DECLINE"
+    """Stop it."""
     REVIEW = "REVIEW"
+    """A person has to decide."""
 
     @classmethod
     def of(cls, is_fraud: bool) -> Verdict:
-        """DECLINE if it is fraud, else APPROVE."""
+        """DECLINE if it is fraud, else APPROVE.
+
+        >>> str(Verdict.of(True))
+        'DECLINE'
+        """
         return cls.DECLINE if is_fraud else cls.APPROVE
 
 
@@ -87,10 +94,15 @@ class Transaction(BaseModel, frozen=True, extra="forbid"):
     """
 
     id: IdText = Field(min_length=1, max_length=200)
+    """Yours. Outcomes refer to it."""
     time: OptionalTimestamp = None
+    """When it happened. A time without a zone is read as UTC."""
     facts: dict[str, Fact] = Field(default_factory=dict)
+    """Numbers, flags and categories by name. What is unknown is left out."""
     text: Annotated[str, BeforeValidator(_plain_text)] = Field(default="", max_length=MAX_TEXT)
+    """Free text, from which facts are read."""
     entities: dict[str, IdText] = Field(default_factory=dict)
+    """Who and what took part, by column."""
 
     @field_validator("facts", mode="before")
     @classmethod
@@ -151,10 +163,15 @@ class Case(BaseModel, frozen=True, extra="forbid"):
     """
 
     transaction: Transaction
+    """What happened."""
     is_fraud: PlainFlag
+    """The label."""
     known_at: OptionalTimestamp = None
+    """When the label became known."""
     difficulty: str = ""
+    """How hard the case is, if the data says so. Never a fact."""
     metadata: Mapping[str, Any] = Field(default_factory=dict)
+    """Anything else to keep beside it. Never a fact."""
 
     @property
     def answer(self) -> Verdict:

@@ -74,7 +74,7 @@ class Transactions(_RowSequence[Transaction]):
 
     @classmethod
     def of(cls, rows: Iterable[Transaction]) -> Transactions:
-        """The rows as columns. Returns columns unchanged."""
+        """The rows as columns. Transactions in columns already are returned unchanged."""
         if isinstance(rows, Transactions):
             return rows
         given = list(rows)
@@ -195,7 +195,7 @@ class Cases(_RowSequence[Case]):
 
     @classmethod
     def of(cls, rows: Iterable[Case]) -> Cases:
-        """The rows as columns. Returns columns unchanged."""
+        """The rows as columns. Cases in columns already are returned unchanged."""
         if isinstance(rows, Cases):
             return rows
         given = list(rows)
@@ -233,7 +233,13 @@ class Cases(_RowSequence[Case]):
         )
 
     def take(self, rows: RowIndex) -> Cases:
-        """Some of the rows, in the given order. A slice copies nothing."""
+        """Some of the rows, in the given order. A slice copies nothing.
+
+        >>> rows = [Transaction(id=name, facts={"amount": 5.0}) for name in ("t1", "t2")]
+        >>> cases = Cases.of(Case(transaction=row, is_fraud=row.id == "t2") for row in rows)
+        >>> cases.take(cases.labels).transactions.ids.tolist()
+        ['t2']
+        """
         return Cases(
             self.transactions.take(rows),
             self.labels[rows],
@@ -256,7 +262,14 @@ class Cases(_RowSequence[Case]):
         return same
 
     def in_order(self) -> Cases:
-        """The cases by time if every one has a time, else as they are. The sort is stable."""
+        """The cases by time if every one has a time, else as they are. The sort is stable.
+
+        >>> from datetime import UTC, datetime
+        >>> times = {"t1": datetime(2025, 3, 2, tzinfo=UTC), "t2": datetime(2025, 3, 1, tzinfo=UTC)}
+        >>> rows = [Transaction(id=name, time=time, facts={"amount": 5.0}) for name, time in times.items()]
+        >>> Cases.of(Case(transaction=row, is_fraud=False) for row in rows).in_order().transactions.ids.tolist()
+        ['t2', 't1']
+        """
         times = self.transactions.times
         if not self.transactions.timed or bool((np.diff(times) >= 0).all()):
             return self

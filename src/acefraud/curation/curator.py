@@ -37,6 +37,7 @@ class Curator:
     argue for opposite verdicts, or whose conditions differ, are never duplicates. Of two that contradict each other,
     the newer one is added and names the older.
 
+    >>> from acefraud import BulletPlaybook
     >>> playbook = BulletPlaybook()
     >>> curator = Curator()
     >>> first = curator.merge_bullet("amount > $1000 = DECLINE", "fraud_detection", playbook)
@@ -69,6 +70,12 @@ class Curator:
         A bullet that the engine itself retired is revived under its old id. If another process changes a bullet
         meanwhile, the merge starts again. Words from a reflector or a playbook carry what was measured of them; details
         given here take precedence: `condition`, `argues`, `evidence`, `weight`, `problem_types` and `status`.
+
+        >>> from acefraud import BulletPlaybook
+        >>> playbook = BulletPlaybook()
+        >>> new = Curator().merge_bullet("VPN and a new device: decline", "fraud_detection", playbook, source="online")
+        >>> str(playbook.get_bullet(new).condition), str(playbook.get_bullet(new).source)
+        ('new_device is true and vpn is true', 'online')
         """
         return self._merge(NewBullet(content, source, why=why, **details), node, playbook, who)
 
@@ -119,8 +126,10 @@ class Curator:
     def merge_bullets(
         self, new: Sequence[NewBullet], node: str, playbook: BulletPlaybook, *, who: str = THE_ENGINE, why: str = ""
     ) -> list[str | None]:
-        """Merge bullets one after another and write all changes together, or none.
+        """Merge bullets one after another and write all changes together, or none. Returns what `merge_bullet` would.
 
+        >>> from acefraud import BulletPlaybook
+        >>> from acefraud.core.bullet import NewBullet
         >>> playbook = BulletPlaybook()
         >>> new = [NewBullet("amount > $1000 = DECLINE"), NewBullet("Amount > $1,000 = DECLINE")]
         >>> first, second = Curator().merge_bullets(new, "fraud_detection", playbook)
@@ -135,6 +144,13 @@ class Curator:
         """The bullet of a node that says the same: the first in use, or else the first retired one.
 
         The result is that of `duplicate_of`, but only likely bullets are compared closely.
+
+        >>> from acefraud import Bullet, BulletPlaybook
+        >>> playbook = BulletPlaybook()
+        >>> known = playbook.add_bullet("amount > $1000 = DECLINE")
+        >>> again = Bullet(id="new", content="Amount > $1,000 = DECLINE")
+        >>> Curator().said_already(again, "fraud_detection", playbook).id == known
+        True
         """
         retired: Bullet | None = None
         for bullet in self._candidates(new, node, playbook):
@@ -186,6 +202,9 @@ class Curator:
 
         Matching blocks form a common subsequence, so the Indel similarity is an upper bound of the ratio. It rules out
         most pairs at a fraction of the cost.
+
+        >>> Curator().alike("New device and VPN: decline", "new device and a VPN: decline")
+        True
         """
         a, b = one.lower(), other.lower()
         if Indel.normalized_similarity(a, b, score_cutoff=self._least_likeness) == 0:

@@ -26,16 +26,25 @@ Fold = tuple[Cases, Cases]
 class Dataset(Sequence[Case]):
     """A sequence over the rows to learn from; the test rows have to be asked for by name.
 
-    >>> case = Case(transaction=Transaction(id="t1", facts={"amount": 5.0}), is_fraud=True)
-    >>> Dataset("cards", [case])
-    Dataset('cards', train=1, test=0, frauds=1)
+    >>> orders = [Transaction(id=f"t{number}", facts={"amount": 10.0 * number}) for number in range(10)]
+    >>> data = Dataset("cards", [Case(transaction=order, is_fraud=order.facts["amount"] > 60) for order in orders])
+    >>> len(data), data.frauds, data[9].transaction.id
+    (10, 3, 't9')
+    >>> parts = data.split(test_share=0.4)
+    >>> len(parts.train), len(parts.test)
+    (6, 4)
     """
 
     name: str
+    """Of the file or of the shipped dataset."""
     train: Cases
+    """The rows to learn from."""
     test: Cases
+    """The rows to be decided."""
     mapping: SchemaMapping
+    """How the columns of the file were read."""
     bad_rows: tuple[BadRow, ...]
+    """Rows that could not be read, each with the reason."""
     unlabelled: int
     """Rows whose label had not arrived; they are no cases, and nothing is wrong with them."""
     waiting: Transactions
@@ -111,6 +120,11 @@ class Dataset(Sequence[Case]):
         """The dataset without rows that repeat the facts and the text of an earlier one.
 
         Meant for collections of texts. If transactions have few facts, two equal rows may still be two transactions.
+
+        >>> orders = [Transaction(id=f"t{number}", text="$20 purchase") for number in range(3)]
+        >>> data = Dataset("texts", [Case(transaction=order, is_fraud=False) for order in orders])
+        >>> len(data.without_duplicates()), data.without_duplicates().dropped
+        (1, 2)
         """
         alike = first_alike(self._all())
         first = alike == np.arange(len(alike))
@@ -122,6 +136,13 @@ class Dataset(Sequence[Case]):
 
         Rows at the same time stay in the order of the file. Without times, rows with the same facts and text
         stay on one side.
+
+        >>> from datetime import UTC, datetime
+        >>> times = [datetime(2025, 3, day, tzinfo=UTC) for day in (4, 2, 1, 3)]
+        >>> orders = [Transaction(id=f"t{time.day}", time=time, text="$20 purchase") for time in times]
+        >>> data = Dataset("march", [Case(transaction=order, is_fraud=False) for order in orders]).split(0.25)
+        >>> [case.transaction.id for case in data.train], [case.transaction.id for case in data.test]
+        (['t1', 't2', 't3'], ['t4'])
         """
         if not 0 < test_share < 1:
             raise ConfigurationError(f"test_share must be between 0 and 1, got {test_share}")
@@ -137,6 +158,11 @@ class Dataset(Sequence[Case]):
         """The rows to learn from as k pairs of train and test, stratified by label.
 
         Rows with the same facts and text always go to the same fold; otherwise they would leak the answer.
+
+        >>> orders = [Transaction(id=f"t{number}", facts={"amount": number}) for number in range(10)]
+        >>> data = Dataset("cards", [Case(transaction=order, is_fraud=order.facts["amount"] > 4) for order in orders])
+        >>> [(len(train), int(test.labels.sum())) for train, test in data.folds(k=5)]
+        [(8, 1), (8, 1), (8, 1), (8, 1), (8, 1)]
         """
         groups = len(self.train) - self.duplicates
         if not 2 <= k <= groups:
@@ -150,6 +176,15 @@ class Dataset(Sequence[Case]):
         A learner that keeps no history itself needs this. The facts come from all rows together, so the test rows see
         the past in the training rows. Labels without a time get the usual delay. The mapping of the result declares no
         history, so that nothing is derived twice.
+
+        >>> from datetime import UTC, datetime
+        >>> from acefraud import SchemaMapping
+        >>> times = [datetime(2025, 3, 1, hour, tzinfo=UTC) for hour in range(3)]
+        >>> orders = [Transaction(id=f"t{at.hour}", time=at, text="$20", entities={"card": "c1"}) for at in times]
+        >>> mapping = SchemaMapping(history={"entities": ("card",), "windows": ("24h",)})
+        >>> data = Dataset("cards", [Case(transaction=one, is_fraud=False) for one in orders], mapping=mapping)
+        >>> [case.transaction.facts["card_count_24h"] for case in data.with_history()]
+        [0.0, 1.0, 2.0]
         """
         ordered = replace(self, train=self.train.in_order(), test=self.test.in_order())
         plan = self.mapping.history
@@ -176,6 +211,10 @@ class Dataset(Sequence[Case]):
         """The dataset with every fact that the engine decides on: also those read from texts and derived from others.
 
         For learners that read no texts.
+
+        >>> case = Case(transaction=Transaction(id="t1", text="$900 purchase through a VPN"), is_fraud=True)
+        >>> Dataset("texts", [case]).with_read_facts()[0].transaction.facts
+        {'amount': 900.0, 'vpn': True}
         """
         train, test = (cases.with_facts(facts_in(cases.transactions)) for cases in (self.train, self.test))
         return replace(self, train=train, test=test)

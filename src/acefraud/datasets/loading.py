@@ -26,7 +26,16 @@ _TRAIN_PERIOD = 0.6
 
 
 class ShippedDatasetWarning(UserWarning):
-    """A path does not exist and names a shipped dataset, which was loaded instead."""
+    """A path does not exist and names a shipped dataset, which was loaded instead.
+
+    >>> import warnings
+    >>> from acefraud.datasets.world import WorldOptions
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", ShippedDatasetWarning)
+    ...     data = load_dataset("agents/complex_fraud_detection.json", options=WorldOptions(transactions=20))
+    >>> data.name
+    'complex_fraud_detection'
+    """
 
 
 def load_dataset(
@@ -57,6 +66,20 @@ def load_dataset(
     >>> data = load_dataset(pl.DataFrame({"amount": [5.0, 900.0], "is_fraud": [0, 1]}))
     >>> len(data), data.frauds, data.mapping.label
     (2, 1, 'is_fraud')
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "orders.csv")
+    ...     _ = file.write_text("id,amount,vpn,is_fraud\\nt1,900,yes,1\\nt2,12,no,0\\n", "utf-8")
+    ...     data = load_dataset(file)
+    >>> [case.transaction.facts for case in data], [case.is_fraud for case in data]
+    ([{'amount': 900.0, 'vpn': True}, {'amount': 12.0, 'vpn': False}], [True, False])
+
+    >>> from acefraud.datasets.world import WorldOptions
+    >>> shipped = load_dataset("complex_fraud_detection", options=WorldOptions(transactions=50))
+    >>> len(shipped.train), len(shipped.test)
+    (29, 21)
     """
     if isinstance(mapping, str):
         mapping = Path(mapping)

@@ -84,6 +84,9 @@ class SchemaMapping(BaseModel):
 
     `describe` writes the docstring of each field as its comment.
 
+    >>> mapping = SchemaMapping(label="chargeback", time="booked_at", rename={"ip_proxy": "vpn"}, ignore=("row",))
+    >>> dict(mapping.roles())
+    {'time': 'booked_at', 'label': 'chargeback'}
     >>> SchemaMapping(label="is_fraud", text="is_fraud")
     Traceback (most recent call last):
     acefraud.errors.ConfigurationError: 'label' and 'text' both name the column 'is_fraud'
@@ -238,14 +241,22 @@ class SchemaMapping(BaseModel):
         return self.history.entities if self.history else ()
 
     def roles(self) -> Iterator[tuple[str, str]]:
-        """The roles that are filled, each with its column."""
+        """The roles that are filled, each with its column.
+
+        >>> list(SchemaMapping(label="chargeback", amount="TX_AMOUNT").roles())
+        [('label', 'chargeback'), ('amount', 'TX_AMOUNT')]
+        """
         for role in ROLES:
             column = getattr(self, role)
             if column:
                 yield role, column
 
     def named_columns(self) -> Iterator[tuple[str, str]]:
-        """Every column that is named, with the key that names it."""
+        """Every column that is named, with the key that names it.
+
+        >>> list(SchemaMapping(label="chargeback", flags=("vpn",)).named_columns())
+        [('label', 'chargeback'), ('flags', 'vpn')]
+        """
         yield from self.roles()
         for key in _LISTS:
             for column in getattr(self, key) or ():
@@ -259,7 +270,13 @@ class SchemaMapping(BaseModel):
     def require_columns(
         self, columns: Sequence[str], *, file: str, place: str = "mapping", optional: frozenset[str] = frozenset()
     ) -> None:
-        """Raise an error for a column that the file does not have."""
+        """Raise an error for a column that the file does not have.
+
+        >>> SchemaMapping(label="chargeback").require_columns(["id", "amount"], file="orders.csv")
+        Traceback (most recent call last):
+        acefraud.errors.ConfigurationError: mapping: 'label' names the column 'chargeback', which orders.csv does not
+        have; its columns are: id, amount
+        """
         there = set(columns)
         for key, column in self.named_columns():
             if column not in there and key not in optional:
@@ -290,6 +307,12 @@ class SchemaMapping(BaseModel):
     def describe(self) -> str:
         """The mapping as TOML with a comment on every key, to save, correct and pass back.
 
+        >>> print(*SchemaMapping(label="chargeback", fraud_values=("yes",)).describe().splitlines()[:4], sep="\\n")
+        # Column with the label: what turned out to be true.
+        label = "chargeback"
+        # Label values that mean fraud; empty: the usual words.
+        fraud_values = ["yes"]
+        >>> from acefraud.datasets import parse_mapping
         >>> parse_mapping(SchemaMapping(label="class").describe()).label
         'class'
         """

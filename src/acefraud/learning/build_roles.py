@@ -25,24 +25,49 @@ CASES_FOR_ODDS = 60
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """The roles of the loop; None for those that the embedded engine plays."""
+    """The roles of the loop; None for those that the embedded engine plays.
+
+    `build_roles` makes one from settings. `Cast` is its earlier name.
+
+    >>> from acefraud import BulletPlaybook, ModelSettings
+    >>> roles = build_roles(ModelSettings())
+    >>> learner = roles.learner(BulletPlaybook(), most_bullets=40)
+    >>> learner.agent.model, learner.options.most_bullets
+    ('embedded', 40)
+    """
 
     agent: Agent | None = None
+    """Decides."""
     judge: Judge | None = None
+    """Says whether a decision was right."""
     proposer: Proposer | None = None
+    """The model that reflects."""
     embedder: str | Embedder = DEFAULT_EMBEDDER
+    """Finds bullets by their words."""
     tier: Tiered | None = None
     """The agent again, if it has a first tier."""
     scale_odds: int = 0
+    """Labelled cases on which the odds of a model's verdict tokens are fitted."""
     client: ModelClient | None = None
+    """What all models are called through."""
     fallback: Fallback = Fallback.ERROR
+    """What happens if a model fails: an error, a review by a person, or the embedded engine."""
 
     def learner(self, playbook: BulletPlaybook, *, most_bullets: int | None = None) -> Learner:
-        """A learner on a playbook, with these roles."""
+        """A learner on a playbook, with these roles.
+
+        >>> from acefraud import BulletPlaybook
+        >>> Roles().learner(BulletPlaybook()).reflector.model
+        'embedded'
+        """
         return self.pipeline(most_bullets=most_bullets).learner(playbook)
 
     def pipeline(self, seed: int = 0, *, most_bullets: int | None = None) -> TrainingPipeline:
-        """The three modes with these roles."""
+        """The three modes with these roles.
+
+        >>> Roles().pipeline(seed=7).seed
+        7
+        """
         return TrainingPipeline(
             agent=self.agent,
             judge=self.judge,
@@ -78,6 +103,10 @@ def build_roles(
 ) -> Roles:
     """The roles for these settings. If no role uses a model, no client is created.
 
+    `sensitive` names facts that no model is shown, and a `caller` takes the place of the network in tests. `cast` is
+    its earlier name.
+
+    >>> from acefraud import ModelSettings
     >>> build_roles(ModelSettings()).client is None
     True
     """

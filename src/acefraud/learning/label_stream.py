@@ -31,7 +31,7 @@ def label_stream(
     batch. Labels of cases without a time are heard right after their batch, which with `early` is one case. Labels that
     arrive after the last case are never heard.
 
-    >>> from acefraud.core.transaction import Case, Transaction
+    >>> from acefraud import Case, Cases, Transaction
     >>> rows = [Transaction(id=str(place), facts={"amount": 1.0}) for place in range(2)]
     >>> cases = Cases.of([Case(transaction=row, is_fraud=False) for row in rows])
     >>> [(what, places.tolist()) for what, places in label_stream(cases, decide=[0, 1])]

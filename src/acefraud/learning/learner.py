@@ -71,6 +71,19 @@ class Learner:
 
     It works on column tables; one transaction is a table of one row. What it remembers, and when it reviews, follows
     from the ledger alone. So several learners on one file learn from all outcomes.
+
+    >>> import asyncio
+    >>> from acefraud import BulletPlaybook, Outcome, Transaction
+    >>> playbook = BulletPlaybook()
+    >>> bullet_id = playbook.add_bullet("A new device and a VPN: decline")
+    >>> learner = Learner(playbook)
+    >>> order = Transaction(id="t1", facts={"amount": 900, "vpn": True, "new_device": True})
+    >>> decision = asyncio.run(learner.decide(order))
+    >>> str(decision.verdict), bullet_id in decision.cited
+    ('DECLINE', True)
+    >>> heard = asyncio.run(learner.hear(Outcome(transaction_id="t1", is_fraud=True)))
+    >>> heard.judgement.is_correct, playbook.get_bullet(bullet_id).helpful_count
+    (True, 1)
     """
 
     def __init__(
@@ -104,14 +117,28 @@ class Learner:
     # --- deciding ---
 
     async def decide(self, transaction: Transaction) -> Decision:
-        """Decide one transaction and record the decision."""
+        """The decision on one transaction. It is recorded.
+
+        >>> import asyncio
+        >>> from acefraud import BulletPlaybook, Transaction
+        >>> learner = Learner(BulletPlaybook())
+        >>> decision = asyncio.run(learner.decide(Transaction(id="t1", text="$12 coffee, account 5 years old")))
+        >>> str(decision.verdict)
+        'APPROVE'
+        """
         return (await self.decide_all([transaction]))[0]
 
     async def decide_all(self, transactions: Iterable[Transaction]) -> Sequence[Decision]:
-        """Decide transactions on the newest revision of the playbook and record the decisions, all or none.
+        """The decisions on many transactions, on the newest revision of the playbook. They are recorded, all or none.
 
         If a history is kept, each transaction gets the facts from its past, and counts for those after it. The reasons
         and the trace of a decision are built when you look at it.
+
+        >>> import asyncio
+        >>> from acefraud import BulletPlaybook, Transaction
+        >>> orders = [Transaction(id="t1", facts={"amount": 12}), Transaction(id="t2", facts={"emulator": True})]
+        >>> [str(one.verdict) for one in asyncio.run(Learner(BulletPlaybook()).decide_all(orders))]
+        ['APPROVE', 'DECLINE']
         """
         snapshot = self._newest()
         given = self._in_context(transactions, snapshot)
@@ -139,7 +166,15 @@ class Learner:
     async def score(self, transactions: Iterable[Transaction]) -> Sequence[Decision]: ...
 
     async def score(self, transactions: Transaction | Iterable[Transaction]) -> Decision | Sequence[Decision]:
-        """The decisions that `decide` and `decide_all` would make now, history included. Nothing is recorded."""
+        """The decisions that `decide` and `decide_all` would make now, history included. Nothing is recorded.
+
+        >>> import asyncio
+        >>> from acefraud import BulletPlaybook, Transaction
+        >>> playbook = BulletPlaybook()
+        >>> decision = asyncio.run(Learner(playbook).score(Transaction(id="t1", facts={"amount": 12})))
+        >>> str(decision.verdict), playbook.seq
+        ('APPROVE', 0)
+        """
         snapshot = self._newest()
         one = isinstance(transactions, Transaction)
         given = self._in_context([transactions] if isinstance(transactions, Transaction) else transactions, snapshot)
@@ -197,6 +232,12 @@ class Learner:
         """The probabilities of `decide_all` with the embedded engine, as columns. Nothing is recorded.
 
         With `every_bullet` all bullets that fire count, not only those that the selector picks.
+
+        >>> from acefraud import BulletPlaybook, Transaction
+        >>> orders = [Transaction(id="t1", facts={"amount": 12}), Transaction(id="t2", facts={"emulator": True})]
+        >>> scores = Learner(BulletPlaybook()).score_all(orders)
+        >>> scores.probabilities.round(2).tolist(), scores.cited.tolist()
+        ([0.27, 0.57], [0, 0])
         """
         snapshot = self._newest()
         rows = self._rows_in_context(transactions, snapshot)
@@ -241,7 +282,17 @@ class Learner:
         return (await self._decider.decide([transaction], snapshot, self.agent))[0]
 
     async def replay(self, decision: Decision) -> Decision:
-        """Decide again on the revision a decision was made with, from the ledger alone."""
+        """The decision again, on the revision of the playbook that it was made with, from the ledger alone.
+
+        >>> import asyncio
+        >>> from acefraud import BulletPlaybook, Transaction
+        >>> playbook = BulletPlaybook()
+        >>> learner = Learner(playbook)
+        >>> decision = asyncio.run(learner.decide(Transaction(id="t1", facts={"vpn": True})))
+        >>> _ = playbook.add_bullet("VPN: decline")
+        >>> asyncio.run(learner.replay(decision)).same_as(decision)
+        True
+        """
         snapshot = self.playbook.snapshot_at(decision.revision)
         known = [KnownFacts(decision.facts, decision.unread)]
         return (await self._decider.decide([decision.transaction], snapshot, self.agent, known=known))[0]
@@ -279,11 +330,21 @@ class Learner:
     async def hear(
         self, outcome: Outcome, transaction: Transaction | None = None, judgement: Judgement | None = None
     ) -> Heard:
-        """Take in the truth of a transaction and learn from it.
+        """Take in the truth of a transaction and learn from it. Returns the judgement and what was learnt.
 
         The same outcome again changes nothing; a different truth takes back what the first one counted. Pass the
         `transaction` to learn from one that was never decided. A `judgement` by somebody who does not know the truth
         counts as a use of bullets, but nothing is measured by it or learnt from it.
+
+        >>> import asyncio
+        >>> from acefraud import BulletPlaybook, Outcome, Transaction
+        >>> learner = Learner(BulletPlaybook())
+        >>> _ = asyncio.run(learner.decide(Transaction(id="t1", facts={"amount": 12})))
+        >>> chargeback = Outcome(transaction_id="t1", is_fraud=True, source="chargeback")
+        >>> asyncio.run(learner.hear(chargeback)).judgement.is_correct
+        False
+        >>> asyncio.run(learner.hear(chargeback)).already_known
+        True
         """
         return (await self._take_in([outcome], [transaction], judgement))[0]
 
@@ -293,6 +354,14 @@ class Learner:
         """Take in many outcomes in order, recorded all or none, and then learn from them.
 
         `transactions` are those that the outcomes are about, in the same order; None for one that was decided.
+
+        >>> import asyncio
+        >>> from acefraud import BulletPlaybook, Outcome, Transaction
+        >>> orders = [Transaction(id=f"t{number}", facts={"amount": 10 * number}) for number in range(3)]
+        >>> outcomes = [Outcome(transaction_id=order.id, is_fraud=False) for order in orders]
+        >>> learner = Learner(BulletPlaybook())
+        >>> len(asyncio.run(learner.hear_all(outcomes, orders))), len(learner.remembered().facts)
+        (3, 3)
         """
         given = list(outcomes)
         about = [None] * len(given) if transactions is None else list(transactions)
@@ -357,7 +426,7 @@ class Learner:
 
     @property
     def proposed(self) -> Proposed | None:
-        """What a model that reflects was asked so far and what became of it; None if none reflects."""
+        """What a model that reflects was asked so far, and what became of it; None if none reflects."""
         return self._planner.proposed
 
     def too_little(self) -> str:
@@ -379,7 +448,17 @@ class Learner:
         return done
 
     def measure(self, condition: Condition) -> Evidence | None:
-        """What the remembered cases say of a condition; None if there are none."""
+        """What the remembered cases say of a condition; None if there are none.
+
+        >>> import asyncio
+        >>> from acefraud import BulletPlaybook, Condition, Outcome, Transaction
+        >>> learner = Learner(BulletPlaybook())
+        >>> orders = [Transaction(id=f"t{number}", facts={"vpn": number % 3 == 0}) for number in range(30)]
+        >>> outcomes = [Outcome(transaction_id=order.id, is_fraud=order.facts["vpn"]) for order in orders]
+        >>> _ = asyncio.run(learner.hear_all(outcomes, orders))
+        >>> learner.measure(Condition.parse("vpn is true")).in_words()
+        '10 of 10 past cases were fraud (100%, 72-100%)'
+        """
         return cases_for(self.remembered(), condition).measure(condition)
 
     def remarks_on(self, bullet: Bullet) -> list[str]:
@@ -393,6 +472,15 @@ class Learner:
         """What adding a bullet would do to the latest labelled cases and decisions. Nothing is recorded.
 
         The details are those of `BulletPlaybook.add_bullet`.
+
+        >>> import asyncio
+        >>> from acefraud import BulletPlaybook, Transaction
+        >>> learner = Learner(BulletPlaybook())
+        >>> orders = [Transaction(id=f"t{number}", facts={"amount": 400 * number}) for number in range(5)]
+        >>> _ = asyncio.run(learner.decide_all(orders))
+        >>> preview = learner.preview("amount > $1000: decline")
+        >>> preview.decisions, preview.fires_on_decisions
+        (5, 2)
         """
         self.playbook.refresh()
         new = NewBullet(content, **details)
@@ -415,6 +503,16 @@ class Learner:
         transactions that are still `waiting` for their label. Without a `threshold` rule the threshold stays. The other
         options are the name of the `dataset`, its `mapping` and `progress`, which is called with the share done. Use
         `train` with a reflector on a model, which has to be awaited.
+
+        >>> from acefraud import BulletPlaybook, Case, Transaction
+        >>> history = [
+        ...     Case(transaction=Transaction(id=f"t{n}", facts={"vpn": n % 3 == 0, "amount": n}), is_fraud=n % 3 == 0)
+        ...     for n in range(60)
+        ... ]
+        >>> playbook = BulletPlaybook()
+        >>> learnt = Learner(playbook).study(history)
+        >>> playbook.get_bullet(learnt[0]).content
+        'A VPN or proxy: 16 of 16 past cases were fraud (100%, 51-100%), against 33% of all'
         """
         if self._planner.waits:
             raise ConfigurationError(

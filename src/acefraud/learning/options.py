@@ -15,9 +15,19 @@ MOST_BULLETS = 150
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnerOptions:
-    """When and how much a learner learns."""
+    """When and how much a learner learns.
+
+    >>> from acefraud import BulletPlaybook, Learner
+    >>> learner = Learner(BulletPlaybook(), options=LearnerOptions(n_bullets=5, most_bullets=40))
+    >>> learner.options.n_bullets, learner.options.threshold
+    (5, 0.5)
+    >>> LearnerOptions(review_share=2)
+    Traceback (most recent call last):
+    acefraud.errors.ConfigurationError: review_share must lie in (0, 1], got 2
+    """
 
     node: str = DEFAULT_NODE
+    """The part of the playbook to decide with and to learn into."""
     n_bullets: int = 10
     """Bullets that one decision may cite."""
     seed: int = 0

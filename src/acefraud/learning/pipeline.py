@@ -35,28 +35,51 @@ from acefraud.storage.playbook import BulletPlaybook
 
 
 class Mode(StrEnum):
-    """How a run learns."""
+    """How a run learns.
+
+    >>> Mode("online_only") is Mode.ONLINE_ONLY, [str(mode) for mode in Mode]
+    (True, ['vanilla', 'online_only', 'offline_online'])
+    """
 
     VANILLA = "vanilla"
+    """Not at all: general knowledge decides."""
     ONLINE_ONLY = "online_only"
+    """From outcomes as they arrive, starting with an empty playbook."""
     OFFLINE_ONLINE = "offline_online"
+    """From the training cases first, then from outcomes as they arrive."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModeRun:
-    """What one mode decided on a stream of cases, and its playbook at the end."""
+    """What one mode decided on a stream of cases, and its playbook at the end.
+
+    >>> import asyncio
+    >>> from acefraud import Case, TrainingPipeline, Transaction
+    >>> orders = [Transaction(id=f"t{number}", facts={"emulator": number == 2}) for number in range(4)]
+    >>> cases = [Case(transaction=order, is_fraud=order.facts["emulator"]) for order in orders]
+    >>> run = asyncio.run(TrainingPipeline().run(Mode.VANILLA, [], cases))
+    >>> run.declined.tolist(), float((run.declined == run.labels).mean())
+    ([False, False, True, False], 1.0)
+    """
 
     mode: Mode
+    """The mode."""
     declined: npt.NDArray[np.bool_]
+    """Whether each case was declined."""
     decided: npt.NDArray[np.bool_]
     """False for cases left to a person."""
     probabilities: npt.NDArray[np.float64]
+    """Of fraud, for each case."""
     labels: npt.NDArray[np.bool_]
+    """Whether each case was fraud."""
     bullets: int
+    """Bullets in use at the end."""
     cited: float
     """Bullets among the reasons of a decision, on average."""
     seconds: float
+    """How long it took."""
     playbook: BulletPlaybook = field(repr=False)
+    """The playbook at the end."""
     fallbacks: int = 0
     """Decisions that a model failed to make."""
     proposed: Proposed | None = None
@@ -71,23 +94,30 @@ class TrainingPipeline:
     """Runs the modes with the same agent, judge and options, each on a playbook of its own.
 
     >>> import asyncio
-    >>> from acefraud.datasets import load_dataset
-    >>> data = load_dataset("complex_fraud_detection")
-    >>> run = asyncio.run(TrainingPipeline().run(Mode.VANILLA, data.train, data.test[:20]))
+    >>> from acefraud import load_dataset
+    >>> from acefraud.datasets.world import WorldOptions
+    >>> data = load_dataset("complex_fraud_detection", options=WorldOptions(transactions=50))
+    >>> run = asyncio.run(TrainingPipeline().run(Mode.VANILLA, data.train, data.test))
     >>> len(run.declined), run.bullets
-    (20, 0)
+    (21, 0)
     """
 
     agent: Agent | None = None
+    """Decides; None for the embedded engine."""
     judge: Judge | None = None
+    """Says whether a decision was right; None for the comparison with the truth."""
     options: LearnerOptions | None = None
+    """Of the learners."""
     proposer: Proposer | None = None
     """A model that reflects; None for the embedded engine."""
     policy: ReflectionPolicy | None = None
+    """Which cases that model is shown."""
     embedder: str | Embedder = DEFAULT_EMBEDDER
+    """Finds bullets by their words."""
     scale_odds: int = 0
     """Training cases on which the odds of a model's verdict tokens are fitted, in every mode."""
     seed: int = 0
+    """Of the selector's draws and the samples of learning."""
 
     def learner(self, playbook: BulletPlaybook) -> Learner:
         """A learner on this playbook, the same in all modes."""
@@ -115,6 +145,14 @@ class TrainingPipeline:
 
         If the mapping asks for a history, all modes remember the training transactions, so that they decide on the
         same facts.
+
+        >>> import asyncio
+        >>> from acefraud import Case, Transaction
+        >>> orders = [Transaction(id=f"t{n}", facts={"vpn": n % 3 == 0, "amount": n}) for n in range(80)]
+        >>> cases = [Case(transaction=order, is_fraud=order.facts["vpn"]) for order in orders]
+        >>> run = asyncio.run(TrainingPipeline().run(Mode.OFFLINE_ONLINE, cases[:60], cases[60:]))
+        >>> bool((run.declined == run.labels).all()), run.cited > 0
+        (True, True)
         """
         started = time.perf_counter()
         book = BulletPlaybook() if playbook is None else playbook
@@ -185,7 +223,18 @@ def _with_delay(cases: Cases, plan: HistoryPlan) -> Cases:
 
 
 def known_by(train: Cases, test: Cases) -> tuple[Cases, Cases]:
-    """The training cases whose label had arrived when the test begins, and those whose label had not."""
+    """The training cases whose label had arrived when the test begins, and those whose label had not.
+
+    >>> from datetime import UTC, datetime
+    >>> from acefraud import Case, Cases, Transaction
+    >>> def case(name: str, day: int, known: int) -> Case:
+    ...     time, known_at = datetime(2025, 3, day, tzinfo=UTC), datetime(2025, 3, known, tzinfo=UTC)
+    ...     return Case(transaction=Transaction(id=name, time=time, text="$20"), is_fraud=False, known_at=known_at)
+    >>> train, test = Cases.of([case("t1", 1, 5), case("t2", 2, 12)]), Cases.of([case("t3", 10, 17)])
+    >>> known, pending = known_by(train, test)
+    >>> known.transactions.ids.tolist(), pending.transactions.ids.tolist()
+    (['t1'], ['t2'])
+    """
     start = test.transactions.times[0] if len(test) else UNKNOWN
     late = (train.known_at > start) if start != UNKNOWN else np.zeros(len(train), dtype=np.bool_)
     return train.take(~late), train.take(late)

@@ -14,7 +14,14 @@ from acefraud.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReflectionPolicy:
-    """Which cases are worth a call. The plain flow of the ACE system is `ReflectionPolicy.plain()`."""
+    """Which cases are worth a call. The plain flow of the ACE system is `ReflectionPolicy.plain()`.
+
+    >>> policy = ReflectionPolicy(near_miss=0.05)
+    >>> policy.worth(probability=0.9, threshold=0.5, missed=False, draw=0.5)
+    False
+    >>> policy.worth(probability=0.47, threshold=0.5, missed=False, draw=0.5)
+    True
+    """
 
     near_miss: float = 0.1
     """A correct decision whose probability is this close to the threshold is shown too."""
@@ -29,6 +36,7 @@ class ReflectionPolicy:
     most_share: float = 0.4
     """The most calls for a labelled history, as a share of its cases."""
     every_case: bool = False
+    """Whether every case is worth a call."""
 
     def __post_init__(self) -> None:
         if not (0 <= self.success_share <= 1 and 0 <= self.near_miss <= 1 and self.most_share > 0):
@@ -38,11 +46,19 @@ class ReflectionPolicy:
 
     @classmethod
     def plain(cls) -> ReflectionPolicy:
-        """One call for every case, as in the ACE system."""
+        """The policy of one call for every case, as in the ACE system.
+
+        >>> ReflectionPolicy.plain().worth(probability=0.99, threshold=0.5, missed=False, draw=0.5)
+        True
+        """
         return cls(together=1, contrast=0, rounds=1, most_share=1.0, every_case=True)
 
     def worth(self, probability: float, threshold: float, missed: bool, draw: float) -> bool:
-        """Whether to show a case to the reflector. `draw` is a random number from 0 to 1 that belongs to the case."""
+        """Whether to show a case to the reflector. `draw` is a random number from 0 to 1 that belongs to the case.
+
+        >>> ReflectionPolicy().worth(probability=0.9, threshold=0.5, missed=True, draw=0.5)
+        True
+        """
         near = abs(probability - threshold) <= self.near_miss
         return self.every_case or missed or near or draw < self.success_share
 

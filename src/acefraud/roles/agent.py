@@ -24,8 +24,8 @@ class SimpleFraudAgent:
     model is never shown.
 
     >>> agent = SimpleFraudAgent(bullets=["An emulator and a VPN = 97% fraud"])
-    >>> agent.analyze("Account opened 2 hours ago attempts $900 purchase at 3 AM through a VPN on an emulator")
-    <Verdict.DECLINE: 'DECLINE'>
+    >>> str(agent.analyze("Account opened 2 hours ago attempts $900 purchase at 3 AM through a VPN on an emulator"))
+    'DECLINE'
     """
 
     def __init__(
@@ -52,15 +52,24 @@ class SimpleFraudAgent:
 
     @property
     def without_tier(self) -> SimpleFraudAgent:
-        """Itself."""
+        """The agent itself: it has no first tier in front of it."""
         return self
 
     def analyze(self, transaction: str | Transaction) -> Verdict:
-        """APPROVE or DECLINE."""
+        """APPROVE or DECLINE.
+
+        >>> str(SimpleFraudAgent().analyze("$12 coffee, account 5 years old, verified"))
+        'APPROVE'
+        """
         return self.explain(transaction).verdict
 
     def explain(self, transaction: str | Transaction) -> Assessment:
-        """The verdict with its probability and reasons. With a model it blocks until the reply, even in a coroutine."""
+        """The verdict with its probability and reasons. With a model it blocks until the reply, even in a coroutine.
+
+        >>> view = SimpleFraudAgent().explain("$900 purchase at 3 AM through a VPN on an emulator")
+        >>> str(view.verdict), view.reasons[0].text
+        ('DECLINE', 'an emulator')
+        """
         if isinstance(transaction, str):
             transaction = Transaction(id="unnamed", text=transaction)
         facts = facts_of(transaction).facts
@@ -68,5 +77,5 @@ class SimpleFraudAgent:
         return run_sync(view, waits=self.waits)
 
     async def assess(self, question: Question) -> Assessment:
-        """The same for bullets that a selector picked."""
+        """The same for a question: a transaction with the bullets that a selector picked for it."""
         return await self._agent.assess(question)

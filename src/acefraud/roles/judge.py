@@ -22,7 +22,10 @@ class LLMJudge(SimpleJudge):
     names facts that the model is never shown.
 
     >>> import asyncio
-    >>> asyncio.run(LLMJudge().judge("...", "DECLINE"))
+    >>> judge = LLMJudge()  # LLMJudge(model="openai:gpt-4o-mini") asks that model if there is no ground truth
+    >>> asyncio.run(judge.judge("$900 purchase through a VPN", "DECLINE", ground_truth="APPROVE"))
+    (False, 1.0)
+    >>> asyncio.run(judge.judge("$900 purchase through a VPN", "DECLINE"))
     (None, 0.0)
     """
 

@@ -61,7 +61,14 @@ class Reflector:
         return len(self.engine)
 
     def remember(self, cases: Iterable[Case]) -> None:
-        """Take in labelled cases without proposing anything."""
+        """Take in labelled cases without proposing anything.
+
+        >>> from acefraud import Case, Transaction
+        >>> reflector = Reflector()
+        >>> reflector.remember([Case(transaction=Transaction(id="t1", text="$20 purchase"), is_fraud=False)])
+        >>> len(reflector)
+        1
+        """
         self.engine.remember(cases)
 
     async def reflect(
@@ -76,6 +83,19 @@ class Reflector:
 
         The dict has new_bullet, problem_types, confidence, condition, argues, evidence (None if not measured), weight
         (None if not fitted), node and learnt_from ("failure" or "success").
+
+        >>> import asyncio
+        >>> from acefraud import Transaction
+        >>> async def show(reflector: Reflector) -> None:
+        ...     for number in range(60):
+        ...         fraud = number % 3 == 0
+        ...         order = Transaction(id=f"t{number}", facts={"vpn": fraud, "amount": number})
+        ...         learnt = await reflector.reflect(order, "APPROVE", "DECLINE" if fraud else "APPROVE")
+        ...         if learnt:
+        ...             print(order.id, learnt["condition"], learnt["argues"], learnt["learnt_from"])
+        >>> asyncio.run(show(Reflector()))
+        t39 vpn is true DECLINE failure
+        t40 vpn is false APPROVE success
         """
         found = await (self.proposals or self.engine).reflect(query, predicted, correct, agent_reasoning)
         if found is None:

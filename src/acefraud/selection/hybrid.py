@@ -129,7 +129,7 @@ class HybridSelector:
     With `explore=False` the expected value takes the place of the draw, and nothing is left to chance. Threads may
     share a selector.
 
-    >>> from acefraud.storage.playbook import BulletPlaybook
+    >>> from acefraud import BulletPlaybook
     >>> playbook = BulletPlaybook()
     >>> _ = playbook.add_bullet("Amount above 2,000 and a VPN: decline", "fraud_detection")
     >>> bullets, scores = HybridSelector().select_bullets(
@@ -172,7 +172,19 @@ class HybridSelector:
         n_bullets: int = 5,
         source: Source | str | None = None,
     ) -> tuple[list[Bullet], list[BulletScore]]:
-        """The bullets for a transaction, best first, and their scores."""
+        """The bullets for a transaction, best first, and their scores.
+
+        >>> from acefraud import BulletPlaybook, Transaction
+        >>> playbook = BulletPlaybook()
+        >>> vpn = playbook.add_bullet("VPN: decline", source="offline")
+        >>> night = playbook.add_bullet("Night and amount above 500: decline", source="online")
+        >>> order = Transaction(id="t1", facts={"vpn": True, "night": True, "amount": 20})
+        >>> bullets, scores = HybridSelector().select_bullets(order, "fraud_detection", playbook, n_bullets=5)
+        >>> [bullet.content for bullet in bullets]
+        ['VPN: decline']
+        >>> HybridSelector().select_bullets(order, "fraud_detection", playbook, source="online")
+        ([], [])
+        """
         transaction = query if isinstance(query, Transaction) else _transaction(query)
         facts, snapshot = facts_of(transaction).facts, playbook.snapshot()
         (chosen,) = self.select_many([transaction], [facts], snapshot, node=node, n_bullets=n_bullets, source=source)
@@ -297,13 +309,21 @@ class HybridSelector:
         return Setup(revision, self.seed, self.embedder.name, settings)
 
     def without_draws(self) -> HybridSelector:
-        """A copy of this selector that draws nothing at random and uses no network."""
+        """A copy of this selector that draws nothing at random and uses no network.
+
+        >>> HybridSelector().without_draws().explore
+        False
+        """
         clone = self.with_embedder(DEFAULT_EMBEDDER) if self.embedder.fetches_ahead else copy.copy(self)
         clone.explore = False
         return clone
 
     def with_embedder(self, name: str) -> HybridSelector:
-        """A copy of this selector with another embedder and the threshold measured for it."""
+        """A copy of this selector with another embedder and the threshold measured for it.
+
+        >>> HybridSelector().with_embedder("hashing").embedder.name
+        'hashing-512'
+        """
         clone = copy.copy(self)
         clone.embedder = _embedder(name)
         clone._vectors = BulletVectors(clone.embedder)
@@ -312,7 +332,11 @@ class HybridSelector:
 
     @property
     def settings(self) -> str:
-        """The thresholds and weights, in one line."""
+        """The thresholds and weights, in one line.
+
+        >>> HybridSelector(semantic_threshold=0.5).settings
+        'quality>=0.3 semantic>=0.5 diversity=0.15 weights=0.3/0.4/0.3'
+        """
         thresholds = self.quality_threshold, self.semantic_threshold, self.diversity_weight
         return _settings_of(*thresholds, self.weights, self.explore)
 

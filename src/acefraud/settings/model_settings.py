@@ -62,22 +62,33 @@ class ModelSettings:
     """
 
     agent: str = EMBEDDED
+    """Decides."""
     judge: str = EMBEDDED
+    """Says whether a decision was right if the truth is unknown."""
     reflector: str = EMBEDDED
+    """Proposes bullets."""
     embedding: str = EMBEDDED
+    """Finds bullets by their words."""
     base_url: str = ""
     """The address of a self-hosted server, for roles whose provider is openai; "" for the provider's own."""
     style: str = "reasoned"
+    """`reasoned` for verdicts with reasons and a stated probability; `direct` for one token and its odds."""
     tier: float | None = None
     """The certainty from which the embedded engine decides without the model; None always calls the model."""
     fallback: str = "error"
+    """What happens if the agent's model fails: `error`, `review` by a person, or `embedded`."""
     concurrency: int = 8
+    """Calls at the same time."""
     timeout: float = 60.0
+    """Seconds to wait for a reply."""
     attempts: int = 4
+    """How often a call is tried."""
     budget: float | None = None
     """The most US dollars to spend."""
     max_calls: int | None = None
+    """The most calls to make."""
     cache: Path | None = field(default_factory=default_cache)
+    """Where replies are kept, so that nothing is paid for twice; None keeps none."""
     sensitive: tuple[str, ...] = ()
     """Facts that no model is shown, in addition to those that the mapping names."""
     prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -103,7 +114,7 @@ class ModelSettings:
 
     @property
     def on_models(self) -> tuple[str, ...]:
-        """The roles that a language model plays."""
+        """The roles that a language model plays, by name."""
         return tuple(role for role in ROLES if getattr(self, role) not in (EMBEDDED, *EMBEDDERS))
 
     @property
@@ -112,7 +123,12 @@ class ModelSettings:
         return bool(self.on_models)
 
     def server_of(self, role: str) -> str:
-        """The address that a role's calls go to; "" for the provider's own, and for an embedded role."""
+        """The address that a role's calls go to; "" for the provider's own, and for an embedded role.
+
+        >>> local = ModelSettings(agent="openai:qwen2.5-7b", base_url="http://localhost:8000/v1")
+        >>> local.server_of("agent"), local.server_of("judge")
+        ('http://localhost:8000/v1', '')
+        """
         provider = getattr(self, role).partition(":")[0]
         return self.base_url if provider in ("openai", "openai-chat", "openai-responses") else ""
 

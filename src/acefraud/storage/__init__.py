@@ -27,6 +27,15 @@ def open_playbook(
     What was acknowledged survives a power cut; with ``durability="process"`` only a killed process, which makes small
     writes several times as fast. Raises StoreError if the file cannot be opened, StoreSchema if it is not a playbook
     or has a newer schema.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     with open_playbook(Path(folder, "team.db")) as playbook:
+    ...         bullet_id = playbook.add_bullet("VPN and a new device: decline", who="ana")
+    ...     with open_playbook(Path(folder, "team.db"), read_only=True) as playbook:
+    ...         print(playbook.get_bullet(bullet_id).content)
+    VPN and a new device: decline
     """
     from acefraud.storage.sqlite import SqliteLedger  # noqa: PLC0415  # a playbook in memory needs no database
 

@@ -86,7 +86,14 @@ class BulletPlaybook:
     # --- reading ---
 
     def snapshot(self) -> Snapshot:
-        """The playbook at its current revision. It never changes."""
+        """The playbook at its current revision. It never changes.
+
+        >>> playbook = BulletPlaybook()
+        >>> before = playbook.snapshot()
+        >>> _ = playbook.add_bullet("VPN: decline")
+        >>> len(before.bullets), len(playbook.snapshot().bullets)
+        (0, 1)
+        """
         state = self._visible() if self._units else self._state  # every decision asks for it
         if (latest := state.latest) is not None:
             return latest
@@ -102,7 +109,15 @@ class BulletPlaybook:
         return branch.snapshot()
 
     def snapshot_at(self, revision: int) -> Snapshot:
-        """The playbook as it was at an earlier revision, replayed from the ledger."""
+        """The playbook as it was at an earlier revision, replayed from the ledger.
+
+        >>> playbook = BulletPlaybook()
+        >>> bullet_id = playbook.add_bullet("VPN: decline")
+        >>> then = playbook.snapshot().revision
+        >>> playbook.edit_bullet(bullet_id, "VPN at night: decline")
+        >>> playbook.snapshot_at(then).bullets[bullet_id].content
+        'VPN: decline'
+        """
         with self._lock:
             if self._replayed.seq > revision:
                 self._replayed = PlaybookState()
@@ -111,12 +126,25 @@ class BulletPlaybook:
             return self._replayed.snapshot()
 
     def get_bullet(self, bullet_id: str) -> Bullet | None:
-        """The bullet with that id, retired or not; None if there is none."""
+        """The bullet with that id, retired or not; None if there is none.
+
+        >>> playbook = BulletPlaybook()
+        >>> bullet_id = playbook.add_bullet("VPN: decline")
+        >>> str(playbook.get_bullet(bullet_id).argues), playbook.get_bullet("b-unknown")
+        ('DECLINE', None)
+        """
         with self._lock:
             return self._visible().get(bullet_id)
 
     def get_bullets_for_node(self, node: str, source: Source | str | None = None) -> list[Bullet]:
-        """The bullets of a node that are not retired, from one source if given. Policies come last."""
+        """The bullets of a node that are not retired, from one source if given. Policies come last.
+
+        >>> playbook = BulletPlaybook()
+        >>> _ = playbook.add_bullet("VPN: decline", source="offline")
+        >>> _ = playbook.add_bullet("Strong authentication passed: approve", source="manual")
+        >>> [bullet.content for bullet in playbook.get_bullets_for_node("fraud_detection", source="manual")]
+        ['Strong authentication passed: approve']
+        """
         snapshot = self.snapshot()
         calibration = snapshot.calibration(node)
         policies = [one for one in snapshot.policies(node) if source in (None, one.source)]
@@ -178,6 +206,16 @@ class BulletPlaybook:
         """Add a bullet and return its id. A condition or verdict that is not given is read from the content.
 
         The details are `condition`, `argues`, `evidence`, `weight`, `problem_types`, `status` and `policy`.
+
+        >>> from acefraud import Condition
+        >>> playbook = BulletPlaybook()
+        >>> read = playbook.add_bullet("Amount above $2,000 and a VPN: decline", who="ana")
+        >>> str(playbook.get_bullet(read).condition)
+        'amount > 2000 and vpn is true'
+        >>> mules = Condition.parse("payouts_24h > 5")
+        >>> given = playbook.add_bullet("Looks like a mule account", condition=mules, argues=Verdict.DECLINE)
+        >>> playbook.get_bullet(given).condition == mules
+        True
         """
         new = NewBullet(content, source, why=why, **details)
         return self.change(lambda: plan_addition(self, new, node, who=who), who=who, why=why)
@@ -198,6 +236,12 @@ class BulletPlaybook:
         """Rewrite a bullet. Its fitted weight is dropped.
 
         A condition or verdict that is not given is read from the content. Without a `policy` it is evidence, or a note.
+
+        >>> playbook = BulletPlaybook()
+        >>> bullet_id = playbook.add_bullet("Amount above $2,000: decline")
+        >>> playbook.edit_bullet(bullet_id, "Amount above $5,000: decline", who="ana", why="too many false alarms")
+        >>> str(playbook.get_bullet(bullet_id).condition)
+        'amount > 5000'
         """
         new = NewBullet(
             content,
@@ -215,7 +259,14 @@ class BulletPlaybook:
         self.change(lambda: plan_snooze(self, bullet_id, snooze, why), who=who, why=why)
 
     def set_status(self, bullet_id: str, status: Status, *, who: str = THE_ENGINE, why: str = "") -> None:
-        """Approve, pin, retire or revive a bullet."""
+        """Approve, pin, retire or revive a bullet.
+
+        >>> playbook = BulletPlaybook()
+        >>> bullet_id = playbook.add_bullet("VPN: decline")
+        >>> playbook.set_status(bullet_id, Status.PINNED, who="ana", why="agreed in the weekly review")
+        >>> str(playbook.get_bullet(bullet_id).status), playbook.get_bullet(bullet_id).status_by
+        ('pinned', 'ana')
+        """
         self.change(lambda: plan_status_change(self, bullet_id, status, why), who=who, why=why)
 
     def set_threshold(
@@ -230,14 +281,29 @@ class BulletPlaybook:
     ) -> None:
         """Set from which fraud probability on transactions are declined, and which go to a person.
 
-        What is not given stays as it is; `no_review` sends nothing to a person any more, except by policies.
+        What is not given stays as it is; `no_review` sends nothing to a person any more, except by policies. Raises
+        InputError if nothing was learnt yet.
+
+        >>> from acefraud import Case, Learner, Transaction
+        >>> from acefraud.core.review_rule import ReviewRule
+        >>> orders = [Transaction(id=f"t{n}", facts={"vpn": n % 3 == 0, "amount": n}) for n in range(60)]
+        >>> playbook = BulletPlaybook()
+        >>> _ = Learner(playbook).study([Case(transaction=one, is_fraud=one.facts["vpn"]) for one in orders])
+        >>> playbook.set_threshold(0.7, review=ReviewRule(between=(0.4, 0.7)), who="ana")
+        >>> playbook.snapshot().calibration("fraud_detection").threshold
+        0.7
         """
         self.change(lambda: plan_threshold(self, node, threshold, review, no_review=no_review), who=who, why=why)
 
     def create_list(
         self, name: str, *, about: str = "", feed: Feed | None = None, who: str = THE_ENGINE, why: str = ""
     ) -> ValueList:
-        """Create a list of values, or change what is said of it. Returns the list."""
+        """Create a list of values, or change what is said of it. Returns the list.
+
+        >>> playbook = BulletPlaybook()
+        >>> playbook.create_list("blocked_cards", about="reported stolen", who="ana").about
+        'reported stolen'
+        """
         self.change(lambda: plan_list(name, about, feed, why), who=who, why=why)
         return self.get_list(name)
 
@@ -250,16 +316,39 @@ class BulletPlaybook:
         who: str = THE_ENGINE,
         why: str = "",
     ) -> ValueList:
-        """Put values on a list, or take them off. Raises InputError, with nothing changed, if one is not on it."""
+        """Put values on a list, or take them off. Returns the list.
+
+        Raises InputError, with nothing changed, if a value to take off is not on it.
+
+        >>> from acefraud.core.value_list import ListItem
+        >>> playbook = BulletPlaybook()
+        >>> _ = playbook.create_list("blocked_cards")
+        >>> cards = playbook.change_list("blocked_cards", added=[ListItem(value="card-17", reason="stolen")])
+        >>> sorted(cards.items)
+        ['card-17']
+        """
         self.change(lambda: plan_list_change(self, name, added, removed, why), who=who, why=why)
         return self.get_list(name)
 
     def get_list(self, name: str) -> ValueList:
-        """The list with that name. Raises InputError if there is none."""
+        """The list with that name. Raises InputError if there is none.
+
+        >>> playbook = BulletPlaybook()
+        >>> _ = playbook.create_list("blocked_cards")
+        >>> playbook.get_list("blocked_cards").name
+        'blocked_cards'
+        """
         return list_in(self, name)
 
     def update_stats(self, bullet_id: str, is_helpful: bool) -> None:
-        """Count one use of a bullet: helpful or harmful, and selected."""
+        """Count one use of a bullet: helpful or harmful, and selected.
+
+        >>> playbook = BulletPlaybook()
+        >>> bullet_id = playbook.add_bullet("VPN: decline")
+        >>> playbook.update_stats(bullet_id, is_helpful=False)
+        >>> playbook.get_bullet(bullet_id).harmful_count
+        1
+        """
         self.change(lambda: plan_use(self, bullet_id, is_helpful=is_helpful))
 
     def change(self, plan: Callable[[], Change[T]], *, who: str = THE_ENGINE, why: str = "") -> T:
@@ -326,6 +415,14 @@ class BulletPlaybook:
         Until then only this thread, or this task of an event loop, sees the changes. Raises StoreConflict, with
         nothing written, if somebody else has changed the playbook since the block began, or since the event
         ``since``. Decisions and outcomes of others do not conflict. A unit of work inside another is part of it.
+
+        >>> playbook = BulletPlaybook()
+        >>> old = playbook.add_bullet("VPN: decline")
+        >>> with playbook.unit_of_work(who="ana", why="one rule in place of another"):
+        ...     playbook.set_status(old, Status.RETIRED)
+        ...     new = playbook.add_bullet("VPN and a new device: decline")
+        >>> [bullet.id == new for bullet in playbook.get_bullets_for_node("fraud_detection")]
+        [True]
         """
         outer = self._own_unit()
         if outer is not None:

@@ -13,14 +13,19 @@ class SimpleJudge:
     """Compares the output with the ground truth; without one it does not judge.
 
     >>> import asyncio
-    >>> asyncio.run(SimpleJudge().judge("...", " decline ", "DECLINE"))
+    >>> asyncio.run(SimpleJudge().judge("$900 purchase through a VPN", " decline ", "DECLINE"))
     (True, 1.0)
-    >>> asyncio.run(SimpleJudge().judge("...", "DECLINE"))
+    >>> asyncio.run(SimpleJudge().judge("$900 purchase through a VPN", "DECLINE"))
     (None, 0.0)
     """
 
     async def judge(self, input_text: str, output: str, ground_truth: str | None = None) -> tuple[bool | None, float]:
-        """Whether the output was right (None if unjudged), and the confidence."""
+        """Whether the output was right (None if unjudged), and the confidence.
+
+        >>> import asyncio
+        >>> asyncio.run(SimpleJudge().judge("$12 coffee", "DECLINE", ground_truth="APPROVE"))
+        (False, 1.0)
+        """
         judgement = await self.rule(input_text, output, ground_truth)
         return judgement.is_correct, judgement.confidence
 
@@ -29,7 +34,12 @@ class SimpleJudge:
         return text or say_facts(facts)
 
     async def rule(self, input_text: str, output: str, ground_truth: str | None = None) -> Judgement:
-        """The judgement with its reason."""
+        """The judgement with its reason.
+
+        >>> import asyncio
+        >>> asyncio.run(SimpleJudge().rule("$12 coffee", "DECLINE", "APPROVE")).reason
+        'decided DECLINE, truth is APPROVE'
+        """
         if ground_truth is None or not ground_truth.strip():
             return await self._without_truth(input_text, output)
         same = output.strip().casefold() == ground_truth.strip().casefold()
