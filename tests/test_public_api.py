@@ -19,7 +19,7 @@ import acefraud
 from acefraud import errors
 from acefraud.settings import ROLES, Settings
 
-NAMES = """AceFraudClassifier Bullet BulletPlaybook BulletScore Case Cases Cast Columns Condition Curator Dataset
+NAMES = """AceFraudClassifier Backtest backtest Bullet BulletPlaybook BulletScore Case Cases Cast Columns Condition Curator Dataset
     Decision Evidence FactTable HybridSelector Judgement LLMJudge Learner LearnerOptions Mode ModeRun ModelSettings NaiveTimeWarning
     Outcome Reason Record ReflectionPolicy Reflector Roles SchemaMapping ShippedDatasetWarning SimpleFraudAgent
     SimpleJudge Source Status TrainingPipeline Transaction Transactions Verdict build_roles cast known_by label_stream

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from acefraud.curation.curator import Curator
     from acefraud.datasets import Dataset, SchemaMapping, ShippedDatasetWarning, load_dataset, load_transactions
     from acefraud.estimator.classifier import AceFraudClassifier
+    from acefraud.evaluation.backtest import Backtest, backtest
     from acefraud.learning.build_roles import Roles, build_roles
     from acefraud.learning.build_roles import Roles as Cast
     from acefraud.learning.build_roles import build_roles as cast
@@ -41,6 +42,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AceFraudClassifier",
+    "Backtest",
     "Bullet",
     "BulletPlaybook",
     "BulletScore",
@@ -79,6 +81,7 @@ __all__ = [
     "Transaction",
     "Transactions",
     "Verdict",
+    "backtest",
     "build_roles",
     "cast",
     "known_by",
@@ -101,6 +104,7 @@ _MODULES = {
     "acefraud.curation.curator": "Curator",
     "acefraud.datasets": "Dataset SchemaMapping ShippedDatasetWarning load_dataset load_transactions",
     "acefraud.estimator.classifier": "AceFraudClassifier",
+    "acefraud.evaluation.backtest": "Backtest backtest",
     "acefraud.learning.build_roles": "Roles build_roles",
     "acefraud.learning.label_stream": "label_stream",
     "acefraud.learning.learner": "Learner",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -11,20 +11,19 @@ from acefraud.cli.options import JsonOption, MappingOption, PlaybookOption, Stri
 from acefraud.cli.train import note_label_delay
 from acefraud.cli.workspace import embedded_learner, existing_playbook, trained_mapping
 from acefraud.core.condition import Condition
-from acefraud.core.evidence import Evidence
 from acefraud.core.fact_catalog import FactCatalog
 from acefraud.core.table import FactTable
 from acefraud.core.transactions import Cases
 from acefraud.datasets import Dataset, load_dataset
 from acefraud.errors import InputError
-from acefraud.evaluation.metrics import Interval, Scored, as_json, bootstrap_metrics, in_percent
-from acefraud.learning.batch_scoring import score
+from acefraud.evaluation.backtest import Backtest, evidence_json
+from acefraud.evaluation.backtest import backtest as measure
+from acefraud.evaluation.metrics import Interval, in_percent
+from acefraud.learning.backtest_scores import measured_on
 from acefraud.learning.entity_memory import memory_for
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.rules.english import say
-from acefraud.rules.induction.out_of_time import record_of
 from acefraud.rules.reader import Vocabulary, read_rule
-from acefraud.rules.scorecard import GENERAL
 from acefraud.storage import BulletPlaybook
 
 
@@ -56,67 +55,46 @@ def backtest(
     with existing_playbook(playbook, read_only=True) as book:
         data = load_dataset(source, mapping=mapping, remembered=trained_mapping(book), strict=strict)
         note_bad_rows(data.bad_rows, data.unlabelled, data.remarks)
-        _playbook(book, data, json)
+        found = measure(embedded_learner(book), data)
+        if json:
+            content = found.as_json()
+            bullets = content.pop("bullets")
+            rows = content.pop("rows")
+            print_json({"rows": rows, "rows.unreadable": data.unreadable, **content, "bullets": bullets})
+            return
+        _print(found, book)
 
 
 def _condition(text: str, data: Dataset, json: bool) -> None:
     memory = memory_for(data.mapping.describe())
-    cases = _all_cases(data)
+    cases = Cases.stacked([data.train, data.test])
     known = LabelledFacts.of(memory.studied(cases, data.waiting) if memory else cases)
     condition = read(text, known.facts)
-    evidence = _measured(condition, known)
+    evidence = measured_on(condition, known)
     text = f"{condition}\n{say(condition)}: {evidence.in_words()}"
     if evidence.lift is not None:
         text += f"\n{evidence.lift:.2f} times the {100 * evidence.base_rate:.1f}% of all cases"
-    print_result({"condition": str(condition), "english": say(condition), **_evidence_json(evidence)}, text, json=json)
+    print_result({"condition": str(condition), "english": say(condition), **evidence_json(evidence)}, text, json=json)
 
 
-def _playbook(book: BulletPlaybook, data: Dataset, json: bool) -> None:
-    learner, snapshot = embedded_learner(book), book.snapshot()
-    memory = memory_for(snapshot.mapping)
-    cases = _all_cases(data)
-    if memory is not None:  # their history continues what the playbook remembers
-        cases = memory.backtested(cases, data.waiting, book.ledger)
-    known = LabelledFacts.of(cases)
-    threshold = (snapshot.calibration(learner.options.node) or GENERAL).threshold
-
-    def figures_with(facts: FactTable) -> dict[str, Interval]:
-        found = score(cases.transactions, snapshot, learner.selector, learner.options, known=facts).probabilities
-        return bootstrap_metrics(Scored(found >= threshold, found, known.labels))
-
-    figures = figures_with(known.facts)
-    without = figures_with(known.facts.without(memory.plan.label_facts)) if memory else None
-    bullets = [
-        (bullet, bullet.condition, _measured(bullet.condition, known))
-        for bullet in book.get_bullets_for_node(learner.options.node)
-        if bullet.condition is not None
-    ]
-    if json:
-        rows = [{"bullet_id": b.id, "content": b.content, **_evidence_json(evidence)} for b, _, evidence in bullets]
-        content = {"rows": len(cases), "rows.unreadable": data.unreadable, **as_json(figures)}
-        if memory and without:
-            content |= {"label_delay": memory.plan.label_delay, "without_label_facts": as_json(without)}
-        print_json({**content, "bullets": rows})
-        return
-    _print_figures(figures)
-    if memory and without:
-        late = f"{memory.plan.label_delay} after their transaction (label_delay)"
+def _print(found: Backtest, book: BulletPlaybook) -> None:
+    _print_figures(found.figures)
+    if found.without_label_facts is not None:
+        late = f"{found.label_delay} after their transaction (label_delay)"
         line(f"Labels without a time of their own arrive {late}. With facts that depend on labels unknown:")
-        _print_figures(without)
-    line(f"{len(bullets)} bullets on {len(cases):,} cases", "bold")
-    for bullet, condition, evidence in bullets:
-        learnt = bullet.evidence.in_words() if bullet.evidence else "nothing: unverified"
-        line(f"{bullet.id}  {bullet.argues or ''}  {say(condition)}")
-        line(f"    here {evidence.in_words()}; learnt with {learnt}")
+        _print_figures(found.without_label_facts)
+    line(f"{len(found.bullets)} bullets on {found.rows:,} cases", "bold")
+    for one in found.bullets:
+        bullet = book.get_bullet(one.id)
+        words = say(bullet.condition) if bullet and bullet.condition else one.content
+        learnt = one.learnt.in_words() if one.learnt else "nothing: unverified"
+        line(f"{one.id}  {one.argues}  {words}")
+        line(f"    here {one.evidence.in_words()}; learnt with {learnt}")
 
 
 def _print_figures(figures: dict[str, Interval]) -> None:
     for metric, figure in figures.items():
         line(f"{metric.replace('_', ' '):>18}  {in_percent(figure)}")
-
-
-def _all_cases(data: Dataset) -> Cases:
-    return Cases.stacked([data.train, data.test])
 
 
 def read(text: str, facts: FactTable) -> Condition:
@@ -125,21 +103,3 @@ def read(text: str, facts: FactTable) -> Condition:
     if reading.condition is None:
         raise InputError(f"{reading.problem} The facts are: {', '.join(facts.names[:20])}", field="condition")
     return reading.condition
-
-
-def _measured(condition: Condition, known: LabelledFacts) -> Evidence:
-    record = record_of(condition.holds_in(known.facts), known.labels)
-    return Evidence(learnt=record, base_rate=float(known.labels.mean()))
-
-
-def _evidence_json(evidence: Evidence) -> dict[str, Any]:
-    low, high = evidence.learnt.interval
-    figures = {
-        "precision": evidence.learnt.precision,
-        "low": low,
-        "high": high,
-        "lift": evidence.lift,
-        "base_rate": evidence.base_rate,
-    }
-    rounded = {name: None if figure is None else round(figure, 6) for name, figure in figures.items()}
-    return {"support": evidence.learnt.support, "frauds": evidence.learnt.frauds, **rounded}

@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from acefraud.core.arrays import FloatArray
-from acefraud.core.frames import is_frame
 from acefraud.core.transactions import Transactions
 from acefraud.datasets.dataset import Dataset
 from acefraud.datasets.mapping import SchemaMapping
 from acefraud.datasets.world import WorldOptions, generate
 from acefraud.errors import ConfigurationError, InputError
+from acefraud.frames import is_frame
 
 SHIPPED = ("complex_fraud_detection",)
 """Datasets that need no file."""

@@ -9,7 +9,6 @@ from typing import Any, Generic, TextIO, TypeVar
 
 import numpy as np
 
-from acefraud.core.frames import is_frame
 from acefraud.core.outcome import Outcome, OutcomeSource
 from acefraud.core.timestamps import time_of
 from acefraud.core.transaction import Transaction
@@ -27,6 +26,7 @@ from acefraud.datasets.mapping import SchemaMapping, load_mapping
 from acefraud.datasets.table import BadRow, Table
 from acefraud.errors import InputError
 from acefraud.facts.history.plan import HistoryPlan
+from acefraud.frames import is_frame
 
 _COLUMNS_SHOWN = 20
 _MANY = 20

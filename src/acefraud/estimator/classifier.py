@@ -42,7 +42,7 @@ from acefraud.estimator.tables import (
     backend_of,
     eager,
     fact_columns,
-    is_frame,
+    has_names,
     result_frame,
     with_labels,
     without_columns,
@@ -212,7 +212,7 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
             data = self._labelled_by_column(X, weights, mapping, reset=reset)
         else:
             frame = self._frame(X, mapping, reset=reset)
-            if not is_frame(X):
+            if not has_names(X):
                 mapping = mapping.model_copy(update=ROLELESS | {"numbers": _number_columns(frame)})
             labels = Labels.of(y, mapping, self.pos_label, classes)
             is_fraud = labels.are_fraud(y)
@@ -227,7 +227,7 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         return self._with_class_weights(data)
 
     def _labelled_by_column(self, X: Any, weights: Any, mapping: SchemaMapping, *, reset: bool) -> Dataset:  # noqa: N803
-        if not is_frame(X):
+        if not has_names(X):
             raise ValueError(f"This {type(self).__name__} estimator {_NEEDS_Y}")
         data = load_dataset(X, mapping=mapping, name="X", weights=_checked_weights(weights, X))
         self._frame(X, data.mapping, reset=reset)
@@ -274,7 +274,7 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
 
     def _frame(self, X: Any, mapping: SchemaMapping, *, reset: bool) -> Any:  # noqa: N803
         """X as a data frame of features: without the label and the time at which it became known."""
-        if is_frame(X):
+        if has_names(X):
             features = without_columns(X, (mapping.label, mapping.known_at))
             validate_data(self, features, reset=reset, skip_check_array=True)
             if reset:

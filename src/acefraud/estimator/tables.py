@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import narwhals as nw
@@ -11,23 +12,18 @@ import numpy.typing as npt
 import polars as pl
 
 from acefraud import FactTable
+from acefraud.frames import BACKENDS, is_frame, make_frame
 
 ARRAY = "array"
 """What results of an array are: arrays where that is possible."""
 ROLELESS = {"id": "", "time": "", "text": "", "amount": "", "known_at": "", "difficulty": ""}
 """A mapping without roles, for arrays: their columns have no names that mean anything."""
 _LABEL = "label"
-_BACKENDS = ("pandas", "polars", "pyarrow")
 
 
-def is_frame(given: object) -> bool:
-    """Whether X is a data frame with named columns. One whose names are numbers counts as an array, as elsewhere."""
-    if not hasattr(given, "columns"):
-        return False
-    frame = nw.from_native(given, pass_through=True)
-    if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
-        return False
-    return isinstance(frame, nw.LazyFrame) or all(isinstance(name, str) for name in frame.columns)
+def has_names(given: object) -> bool:
+    """Whether X is a data frame whose columns are named. One with numbers for names counts as an array."""
+    return is_frame(given) and all(isinstance(name, str) for name in eager(given).columns)
 
 
 def eager(frame: Any) -> nw.DataFrame[Any]:
@@ -79,17 +75,14 @@ def without_columns(frame: Any, names: Sequence[str | None]) -> Any:
 def backend_of(frame: Any) -> str:
     """The library that a frame comes from, if results can be given in it; else polars."""
     name = nw.from_native(frame).implementation.name.lower()
-    return name if name in _BACKENDS else "polars"
+    return name if name in BACKENDS else "polars"
 
 
-def result_frame(columns: Mapping[str, Any], backend: Any) -> Any:
-    """A frame with results. Those of an array come in pandas, as those of scikit-learn do, or in polars without it."""
-    if backend != ARRAY:
-        return nw.from_dict(dict(columns), backend=backend).to_native()
-    try:
-        return nw.from_dict(dict(columns), backend="pandas").to_native()
-    except ImportError:
-        return pl.DataFrame(dict(columns))
+def result_frame(columns: Mapping[str, Any], backend: str) -> Any:
+    """A frame with results. Those of an array come in pandas, as scikit-learn gives them, or in polars without it."""
+    if backend == ARRAY:
+        backend = "pandas" if find_spec("pandas") else "polars"
+    return make_frame(columns, backend)
 
 
 def fact_columns(facts: FactTable, names: Sequence[str]) -> dict[str, pl.Series]:

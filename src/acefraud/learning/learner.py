@@ -26,6 +26,7 @@ from acefraud.facts.extraction import KnownFacts, facts_in
 from acefraud.facts.time_facts import with_time_facts
 from acefraud.learning.additive_score import AdditiveScore
 from acefraud.learning.apply_review import refit
+from acefraud.learning.backtest_scores import BacktestScores, backtest_scores
 from acefraud.learning.batch_scoring import Scores, score
 from acefraud.learning.decider import Decider
 from acefraud.learning.embedded_decisions import COMPATIBLE, ENGINE, EmbeddedDecisions
@@ -495,6 +496,11 @@ class Learner:
         return preview(self.playbook, payloads, rule, cases=cases, selector=self.selector, options=self.options)
 
     # --- whole histories ---
+
+    def backtest_scores(self, cases: Sequence[Case], waiting: Sequence[Transaction] = ()) -> BacktestScores:
+        """What the playbook would have decided on labelled history. `acefraud.backtest` makes figures of it."""
+        self.playbook.refresh()
+        return backtest_scores(self.playbook, Cases.of(cases), Transactions.of(waiting), self.selector, self.options)
 
     def study(self, cases: Sequence[Case], **options: Unpack[TrainingOptions]) -> list[str]:
         """Learn from a whole labelled history at once. Returns the ids of the new bullets.

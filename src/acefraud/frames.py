@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from acefraud.errors import ConfigurationError
 
-Backend: TypeAlias = Literal["polars", "pandas", "pyarrow"]
-"""The library whose data frames you get."""
 BACKENDS = ("polars", "pandas", "pyarrow")
+"""The libraries in whose data frames results are given."""
 
 
 def is_frame(given: object) -> bool:
@@ -26,8 +25,8 @@ def is_frame(given: object) -> bool:
     return isinstance(nw.from_native(given, pass_through=True), nw.DataFrame | nw.LazyFrame)
 
 
-def make_frame(columns: Mapping[str, Sequence[Any]], backend: Backend = "polars") -> Any:
-    """A data frame with these columns.
+def make_frame(columns: Mapping[str, Any], backend: str = "polars") -> Any:
+    """A data frame with these columns, of polars, pandas or pyarrow.
 
     >>> make_frame({"amount": [5.0, 7.0]}).columns
     ['amount']
@@ -37,6 +36,15 @@ def make_frame(columns: Mapping[str, Sequence[Any]], backend: Backend = "polars"
     import narwhals as nw  # noqa: PLC0415
 
     try:
-        return nw.from_dict(dict(columns), backend=backend).to_native()
+        return nw.from_dict(dict(columns), backend=backend).to_native()  # type: ignore[arg-type]  # checked above
     except ImportError:
         raise ConfigurationError(f"{backend} is not installed: pip install {backend}") from None
+
+
+def frame_of_rows(rows: Sequence[Mapping[str, Any]], backend: str = "polars") -> Any:
+    """A data frame with a row for each mapping. All of them have the same keys.
+
+    >>> frame_of_rows([{"id": "t1", "amount": 5.0}, {"id": "t2", "amount": None}]).shape
+    (2, 2)
+    """
+    return make_frame({name: [row[name] for row in rows] for name in (rows[0] if rows else ())}, backend)

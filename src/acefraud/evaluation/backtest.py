@@ -1,0 +1,121 @@
+"""A playbook measured on labelled history that it has not seen, as `acefraud backtest` does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from acefraud import BulletPlaybook, Cases, Dataset, Evidence, Learner, SchemaMapping, load_dataset
+from acefraud.evaluation.metrics import Interval, Scored, as_json, bootstrap_metrics
+from acefraud.frames import frame_of_rows
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredBullet:
+    """A bullet, and what labelled history says of it."""
+
+    id: str
+    content: str
+    argues: str
+    evidence: Evidence
+    """What was measured here."""
+    learnt: Evidence | None
+    """What it was learnt with; None if it was never measured."""
+
+    def as_json(self) -> dict[str, Any]:
+        """For scripts."""
+        return {"bullet_id": self.id, "content": self.content, **evidence_json(self.evidence)}
+
+
+@dataclass(frozen=True, slots=True)
+class Backtest:
+    """The figures of a playbook on labelled history, and of each of its bullets."""
+
+    rows: int
+    figures: dict[str, Interval]
+    """Accuracy, fraud caught, false declines and average precision, each with its interval."""
+    bullets: tuple[MeasuredBullet, ...]
+    without_label_facts: dict[str, Interval] | None = None
+    """The figures if the facts that depend on labels are unknown; None if there is no history."""
+    label_delay: str = ""
+    """How long labels take to arrive, by the mapping; empty if there is no history."""
+
+    def as_json(self) -> dict[str, Any]:
+        """For scripts."""
+        content = {"rows": self.rows, **as_json(self.figures)}
+        if self.without_label_facts is not None:
+            content |= {"label_delay": self.label_delay, "without_label_facts": as_json(self.without_label_facts)}
+        return {**content, "bullets": [bullet.as_json() for bullet in self.bullets]}
+
+    def to_frame(self, backend: str = "polars") -> Any:
+        """The bullets as a data frame: what was measured here, beside what each was learnt with."""
+        return frame_of_rows(list(self._rows()), backend)
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        for one in self.bullets:
+            learnt = (None, None) if one.learnt is None else one.learnt.interval
+            yield {
+                **one.as_json(),
+                "argues": one.argues,
+                "learnt_precision": one.learnt and one.learnt.shown.precision,
+                "learnt_low": learnt[0],
+                "learnt_high": learnt[1],
+            }
+
+
+def backtest(
+    playbook: BulletPlaybook | Learner,
+    history: Dataset | str | Path | Any,
+    *,
+    mapping: SchemaMapping | Path | None = None,
+) -> Backtest:
+    """Measure a playbook on labelled history: a `Dataset`, a file or a data frame. Nothing is learnt or recorded.
+
+    On the history that the playbook was trained on, its figures look better than they are: use later cases. A case sees
+    only labels that had arrived by then.
+
+    >>> playbook = BulletPlaybook()
+    >>> _ = playbook.add_bullet("Amount above $500: decline")
+    >>> import polars as pl
+    >>> later = pl.DataFrame({"amount": [900.0, 20.0, 700.0, 30.0], "is_fraud": [1, 0, 0, 0]})
+    >>> found = backtest(playbook, later)
+    >>> found.rows, found.bullets[0].evidence.in_words()
+    (4, '1 of 2 past cases were fraud (50%, 9-91%)')
+    """
+    learner = playbook if isinstance(playbook, Learner) else Learner(playbook)
+    if not isinstance(history, Dataset):
+        history = load_dataset(history, mapping=mapping, remembered=learner.mapping)
+    scores = learner.backtest_scores(Cases.stacked([history.train, history.test]), history.waiting)
+
+    def figures(probabilities: Any) -> dict[str, Interval]:
+        return bootstrap_metrics(Scored(probabilities >= scores.threshold, probabilities, scores.labels))
+
+    without = scores.without_label_facts
+    return Backtest(
+        len(scores.labels),
+        figures(scores.probabilities),
+        tuple(
+            MeasuredBullet(
+                one.bullet.id, one.bullet.content, str(one.bullet.argues or ""), one.evidence, one.bullet.evidence
+            )
+            for one in scores.bullets
+        ),
+        None if without is None else figures(without),
+        scores.label_delay,
+    )
+
+
+def evidence_json(evidence: Evidence) -> dict[str, Any]:
+    """What was measured, rounded so that the output does not depend on the last bit."""
+    low, high = evidence.learnt.interval
+    figures = {
+        "precision": evidence.learnt.precision,
+        "low": low,
+        "high": high,
+        "lift": evidence.lift,
+        "base_rate": evidence.base_rate,
+    }
+    rounded = {name: None if figure is None else round(figure, 6) for name, figure in figures.items()}
+    return {"support": evidence.learnt.support, "frauds": evidence.learnt.frauds, **rounded}
