@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Unpack, overload
@@ -39,7 +39,18 @@ from acefraud.learning.review_count import ReviewCount
 from acefraud.learning.reviewer import Reviewer
 from acefraud.learning.rule_checks import cases_for, rule_remarks
 from acefraud.learning.rule_context import RuleContext
+from acefraud.learning.synchronous_learner import SynchronousLearner
 from acefraud.learning.training import Training, TrainingOptions
+from acefraud.learning.transaction_inputs import (
+    OutcomeInput,
+    RememberedMapping,
+    TransactionInput,
+    as_optional_transactions,
+    as_outcome,
+    as_outcomes,
+    as_transaction,
+    as_transactions,
+)
 from acefraud.roles.agent import SimpleFraudAgent
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.roles.embedded.judge import SimpleJudge
@@ -62,8 +73,11 @@ class Heard:
     """What the review that followed did, or why it declined. In a batch, the last outcome has it."""
 
 
-class Learner:
+class Learner(SynchronousLearner):
     """Decides transactions with a playbook, and turns outcomes into a better one.
+
+    A transaction is a `Transaction`, a dict such as {"amount": 250, "country": "FR"}, or a text. Every method that has
+    to be awaited has a twin that blocks instead: `learner.decide_sync(...)` is `await learner.decide(...)`.
 
     It works on column tables; one transaction is a table of one row. What it remembers, and when it reviews, follows
     from the ledger alone. So several learners on one file learn from all outcomes.
@@ -96,20 +110,27 @@ class Learner:
         self._odds = FittedOdds(playbook, self.options)
         self._planner = planner_for(self.reflector, self.options, policy)
         self._reviewer = Reviewer(playbook, self._planner, self._cases, self._odds, self.curator, self.options)
+        self._mapping = RememberedMapping(playbook.snapshot().mapping)
 
     # --- deciding ---
 
-    async def decide(self, transaction: Transaction) -> Decision:
+    async def decide(self, transaction: TransactionInput) -> Decision:
         """Decide one transaction and record the decision."""
-        return (await self.decide_all([transaction]))[0]
+        snapshot = self._newest()
+        given = as_transaction(transaction, self._mapping_of(snapshot), for_many="decide_all")
+        return (await self._decide([given], snapshot))[0]
 
-    async def decide_all(self, transactions: Iterable[Transaction]) -> Sequence[Decision]:
+    async def decide_all(self, transactions: Iterable[TransactionInput]) -> Sequence[Decision]:
         """Decide transactions on the newest revision of the playbook and record the decisions, all or none.
 
         If a history is kept, each transaction gets the facts from its past, and counts for those after it. The reasons
         and the trace of a decision are built when you look at it.
         """
         snapshot = self._newest()
+        given = as_transactions(transactions, self._mapping_of(snapshot), for_one="decide")
+        return await self._decide(given, snapshot)
+
+    async def _decide(self, transactions: Sequence[Transaction], snapshot: Snapshot) -> Sequence[Decision]:
         given = self._in_context(transactions, snapshot)
         memory = memory_for(snapshot.mapping)
         drafted = None
@@ -128,17 +149,20 @@ class Learner:
         recorded = self.playbook.ledger.decisions(known)
         return [recorded.get(one.id, one) for one in decisions]
 
+    # A text and a dict can be iterated over too; the first variant that fits counts.
     @overload
-    async def score(self, transactions: Transaction) -> Decision: ...
+    async def score(self, transactions: TransactionInput) -> Decision: ...  # type: ignore[overload-overlap]
 
     @overload
-    async def score(self, transactions: Iterable[Transaction]) -> Sequence[Decision]: ...
+    async def score(self, transactions: Iterable[TransactionInput]) -> Sequence[Decision]: ...
 
-    async def score(self, transactions: Transaction | Iterable[Transaction]) -> Decision | Sequence[Decision]:
+    async def score(self, transactions: TransactionInput | Iterable[TransactionInput]) -> Decision | Sequence[Decision]:
         """The decisions that `decide` and `decide_all` would make now, history included. Nothing is recorded."""
         snapshot = self._newest()
-        one = isinstance(transactions, Transaction)
-        given = self._in_context([transactions] if isinstance(transactions, Transaction) else transactions, snapshot)
+        mapping, one = self._mapping_of(snapshot), isinstance(transactions, Transaction | Mapping | str)
+        if isinstance(transactions, Transaction | Mapping | str):
+            transactions = [as_transaction(transactions, mapping, name="transactions")]
+        given = self._in_context(as_transactions(transactions, mapping), snapshot)
         memory = memory_for(snapshot.mapping)
         if memory is not None:
             given = memory.enriched(given, self.playbook.ledger)
@@ -149,6 +173,12 @@ class Learner:
         """How many cases the day has sent to people; not counted unless there is a limit."""
         rule = snapshot.reviews.get(self.options.node)
         return self._review_count.today(self.playbook.clock()) if rule is not None and rule.is_limited else 0
+
+    def _mapping_of(self, snapshot: Snapshot) -> RememberedMapping:
+        """The mapping to read records with: the latest training may have brought another."""
+        if self._mapping.written != snapshot.mapping:
+            self._mapping = RememberedMapping(snapshot.mapping)
+        return self._mapping
 
     def _in_context(self, transactions: Iterable[Transaction], snapshot: Snapshot) -> list[Transaction]:
         """The transactions with the facts of their time, and with those that only rules ask for."""
@@ -189,13 +219,14 @@ class Learner:
                 raise
         return known
 
-    def score_all(self, transactions: Iterable[Transaction], *, every_bullet: bool = False) -> Scores:
+    def score_all(self, transactions: Iterable[TransactionInput], *, every_bullet: bool = False) -> Scores:
         """The probabilities of `decide_all` with the embedded engine, as columns. Nothing is recorded.
 
         With `every_bullet` all bullets that fire count, not only those that the selector picks.
         """
         snapshot = self._newest()
-        rows = self._rows_in_context(transactions, snapshot)
+        given = as_transactions(transactions, self._mapping_of(snapshot), for_one="score")
+        rows = self._rows_in_context(given, snapshot)
         memory = memory_for(snapshot.mapping)
         if memory is not None:
             rows = Transactions.of(memory.enriched(rows, self.playbook.ledger))
@@ -208,9 +239,10 @@ class Learner:
             return Transactions.of(context.added_to(list(transactions), self.playbook.clock))
         return with_time_facts(Transactions.of(transactions), context.time_facts)
 
-    async def decide_on(self, transaction: Transaction, snapshot: Snapshot) -> Decision:
+    async def decide_on(self, transaction: TransactionInput, snapshot: Snapshot) -> Decision:
         """The decision on a given revision. Nothing is recorded."""
-        return (await self._decider.decide([transaction], snapshot, self.agent))[0]
+        given = as_transaction(transaction, self._mapping_of(snapshot))
+        return (await self._decider.decide([given], snapshot, self.agent))[0]
 
     async def replay(self, decision: Decision) -> Decision:
         """Decide again on the revision a decision was made with, from the ledger alone."""
@@ -238,6 +270,10 @@ class Learner:
             raise CannotExplain("deciding again gives another trace")
         return again.model_copy(update={"id": decision.id, "reader": decision.reader})
 
+    @property
+    def _waits(self) -> bool:
+        return self._decider.waits(self.agent)
+
     def memory(self) -> EntityMemory | None:
         """The memory of entities, if the latest training asks for one."""
         return memory_for(self._newest().mapping)
@@ -249,7 +285,7 @@ class Learner:
     # --- outcomes ---
 
     async def hear(
-        self, outcome: Outcome, transaction: Transaction | None = None, judgement: Judgement | None = None
+        self, outcome: OutcomeInput, transaction: TransactionInput | None = None, judgement: Judgement | None = None
     ) -> Heard:
         """Take in the truth of a transaction and learn from it.
 
@@ -257,20 +293,29 @@ class Learner:
         `transaction` to learn from one that was never decided. A `judgement` by somebody who does not know the truth
         counts as a use of bullets, but nothing is measured by it or learnt from it.
         """
-        return (await self._take_in([outcome], [transaction], judgement))[0]
+        mapping = self._mapping_of(self._newest())
+        heard, about = as_outcome(outcome, mapping, for_many="hear_all")
+        if transaction is not None:
+            about = as_transaction(transaction, mapping, for_many="hear_all")
+        return (await self._take_in([heard], [about], judgement))[0]
 
     async def hear_all(
-        self, outcomes: Iterable[Outcome], transactions: Iterable[Transaction | None] | None = None
+        self, outcomes: Iterable[OutcomeInput], transactions: Iterable[TransactionInput | None] | None = None
     ) -> list[Heard]:
         """Take in many outcomes in order, recorded all or none, and then learn from them.
 
         `transactions` are those that the outcomes are about, in the same order; None for one that was decided.
         """
-        given = list(outcomes)
-        about = [None] * len(given) if transactions is None else list(transactions)
-        if len(about) != len(given):
-            raise InputError(f"{len(given):,} outcomes and {len(about):,} transactions: expected one for each, or none")
-        return await self._take_in(given, about)
+        mapping = self._mapping_of(self._newest())
+        given = as_outcomes(outcomes, mapping, for_one="hear")
+        about = [described for _, described in given]
+        if transactions is not None:
+            named = as_optional_transactions(transactions, mapping, for_one="hear")
+            if len(named) != len(given):
+                wrong = f"{len(given):,} outcomes and {len(named):,} transactions"
+                raise InputError(f"{wrong}: expected one for each, or none")
+            about = [one or described for one, described in zip(named, about, strict=True)]
+        return await self._take_in([outcome for outcome, _ in given], about)
 
     async def _take_in(
         self,

@@ -70,3 +70,7 @@ class SimpleFraudAgent:
     async def assess(self, question: Question) -> Assessment:
         """The same for bullets that a selector picked."""
         return await self._agent.assess(question)
+
+    def assess_sync(self, question: Question) -> Assessment:
+        """`assess` for callers that do not await."""
+        return run_sync(self.assess(question), waits=self.waits)

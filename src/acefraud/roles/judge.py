@@ -21,8 +21,7 @@ class LLMJudge(SimpleJudge):
     Models that share a `client` share its limits; `base_url` is the address of a self-hosted server, and `sensitive`
     names facts that the model is never shown.
 
-    >>> import asyncio
-    >>> asyncio.run(LLMJudge().judge("...", "DECLINE"))
+    >>> LLMJudge().judge_sync("...", "DECLINE")
     (None, 0.0)
     """
 
