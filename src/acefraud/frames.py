@@ -18,7 +18,8 @@ def is_frame(given: object) -> bool:
     >>> is_frame(pl.DataFrame({"amount": [5.0]})), is_frame([{"amount": 5.0}])
     (True, False)
     """
-    if isinstance(given, str | bytes | Mapping | Sequence) or not hasattr(given, "columns"):
+    # Asked of its type, because a lazy frame would compute its columns.
+    if isinstance(given, str | bytes | Mapping | Sequence) or not hasattr(type(given), "columns"):
         return False
     import narwhals as nw  # noqa: PLC0415
 

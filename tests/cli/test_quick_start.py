@@ -70,6 +70,21 @@ def test_python_m_acefraud_is_the_command(tmp_path: Path) -> None:
     assert ran.stdout.startswith("acefraud ")
 
 
+def test_python_m_acefraud_calls_itself_acefraud_in_its_usage(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "acefraud", "decide", "--no-such-option"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert ran.returncode == 2
+    assert ran.stderr.startswith("Usage: acefraud decide ")
+    assert "__main__" not in ran.stderr
+
+
 @pytest.mark.parametrize("name", SUMMARIES)
 def test_the_list_of_commands_shows_the_first_line_of_each_help(name: str) -> None:
     command = typer.main.get_command(app).commands[name].loaded  # type: ignore[attr-defined]

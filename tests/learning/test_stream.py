@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acefraud.core.decision import Decision
-from acefraud.core.outcome import Judgement, Outcome, Ruling
+from acefraud.core.outcome import Judgement, Ruling
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.core.transactions import Cases
 from acefraud.learning.label_stream import label_stream
@@ -31,7 +31,7 @@ class Spy(Learner):
         super().__init__(BulletPlaybook())
         self.happened: list[Happened] = []
 
-    async def decide_all(self, transactions: Iterable[Transaction]) -> list[Decision]:
+    async def decide_all(self, transactions: Iterable[Any]) -> list[Decision]:
         transactions = list(transactions)
         self.happened.extend(("decide", transaction.id) for transaction in transactions)
         return [
@@ -49,8 +49,8 @@ class Spy(Learner):
 
     async def hear_all(
         self,
-        outcomes: Iterable[Outcome],
-        transactions: Iterable[Transaction | None] | None = None,  # noqa: ARG002
+        outcomes: Iterable[Any],
+        transactions: Iterable[Any] | None = None,  # noqa: ARG002
     ) -> list[Heard]:
         outcomes = list(outcomes)
         self.happened.extend(("hear", outcome.transaction_id) for outcome in outcomes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json as jsonlib
 from collections.abc import Sequence
 from io import StringIO
@@ -18,9 +17,10 @@ from acefraud.cli.stream import BatchOption, Stream, StreamOptions, as_line, one
 from acefraud.cli.workspace import existing_playbook, learner_with, playbook_path, roles_for, trained_mapping
 from acefraud.core.context_facts import snoozed_in
 from acefraud.core.decision import Decision, ProbabilityFrom
-from acefraud.core.transaction import MAX_TEXT, Transaction, Verdict
+from acefraud.core.transaction import Transaction, Verdict
 from acefraud.errors import BudgetExceeded, InputError, ModelError
 from acefraud.learning.build_roles import Roles
+from acefraud.learning.transaction_inputs import from_text, id_from
 from acefraud.settings import ModelSettings
 from acefraud.storage import BulletPlaybook
 
@@ -102,7 +102,7 @@ async def _decide_stream(
     roles: Roles, book: BulletPlaybook, reader: RecordReader, how: StreamOptions, *, kept: bool, dry_run: bool
 ) -> Stream[Transaction]:
     def read(line: str, _: int) -> Transaction:
-        return reader.transaction(line) if line.startswith("{") else _from_text(line)
+        return reader.transaction(line) if line.startswith("{") else from_text(line)
 
     async with learner_with(roles, book) as learner:
 
@@ -153,7 +153,7 @@ def _transactions(what: str, remembered: SchemaMapping | None, mapping: Path | N
         return _read(StringIO(_one_line(what)), remembered, mapping, True, name="the argument")
     if _is_path(what):
         return _read(Path(what), remembered, mapping, strict)
-    return [_from_text(what)]
+    return [from_text(what)]
 
 
 def _is_path(what: str) -> bool:
@@ -161,14 +161,6 @@ def _is_path(what: str) -> bool:
     if "\n" not in what and what.lower().endswith(_FILE_ENDINGS) and (" " not in what or what.startswith(_PATH_STARTS)):
         return True
     return len(what) < 255 and Path(what).is_file()
-
-
-def _from_text(text: str) -> Transaction:
-    if not text.strip():
-        raise InputError("expected a transaction, got an empty text")
-    if len(text) > MAX_TEXT:
-        raise InputError(f"the text has {len(text):,} characters, expected at most {MAX_TEXT:,}")
-    return Transaction(id=_id_of(text), text=text)
 
 
 def _read(
@@ -197,16 +189,8 @@ def _one_line(what: str) -> str:
     except ValueError:
         raise InputError("not valid JSON: a number with too many digits") from None
     if not any(name in content for name in ("id", "transaction_id")):
-        content["id"] = _id_of(what)
+        content["id"] = id_from(what)
     return jsonlib.dumps(content)
-
-
-def _id_of(what: str) -> str:
-    """An id made from the content, for a transaction that has none."""
-    try:
-        return "tx-" + hashlib.sha256(what.encode()).hexdigest()[:12]
-    except UnicodeEncodeError as problem:
-        raise InputError(f"expected valid UTF-8, got something else at character {problem.start + 1}") from None
 
 
 def _print(decision: Decision) -> None:

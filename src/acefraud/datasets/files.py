@@ -200,7 +200,12 @@ def read_record(line: str) -> dict[str, Any]:
     >>> read_record('{"id": "t1", "card": {"age": 3}, "facts": {"vpn": true}}')
     {'id': 't1', 'card.age': 3, 'facts.vpn': True}
     """
-    record, _ = _flat_record(_parse_line(line), check_unicode=_HALF_CHARACTER.search(line) is not None)
+    return fields_of(_parse_line(line), check_unicode=_HALF_CHARACTER.search(line) is not None)
+
+
+def fields_of(content: object, *, check_unicode: bool = True) -> dict[str, Any]:
+    """The same of a JSON object that has been parsed."""
+    record, _ = _flat_record(content, check_unicode=check_unicode)
     fields: dict[str, Any] = {}
     for key, (value,) in _opened_objects([record]):
         if key in fields:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from acefraud.core.construct import construct_unchecked
@@ -15,7 +16,7 @@ from acefraud.datasets.cells import kind_of_cell, read_cell, too_long
 from acefraud.datasets.columns import is_null_word, plain_cell
 from acefraud.datasets.content_ids import content_id
 from acefraud.datasets.decimal_commas import with_decimal_points
-from acefraud.datasets.files import json_column, read_record
+from acefraud.datasets.files import fields_of, json_column, read_record
 from acefraud.datasets.labels import LabelReader
 from acefraud.datasets.lists import with_lists_as_facts
 from acefraud.datasets.mapping import SchemaMapping, declared_kind, fact_names, load_mapping
@@ -30,6 +31,8 @@ _MOST_LAYOUTS = 500
 
 Fields = Mapping[str, Any]
 """The cells of one row by column."""
+JsonObject = str | dict[str, Any]
+"""A JSON object: a line of text, or what it holds as plain Python values."""
 
 
 class RecordReader:
@@ -47,10 +50,11 @@ class RecordReader:
         self._given = None if mapping is None else load_mapping(mapping)
         self._remembered = remembered
         self._layouts: dict[tuple[bool, frozenset[str]], SchemaMapping] = {}
+        self._adding = Lock()
 
-    def transaction(self, line: str) -> Transaction:
+    def transaction(self, record: JsonObject) -> Transaction:
         """The transaction in a line. A label is not read and never becomes a fact."""
-        fields, mapping = self._read(line, need_label=False)
+        fields, mapping = self._read(record, need_label=False)
         hidden = (mapping.label, mapping.known_at)
         fields = {column: cell for column, cell in fields.items() if column not in hidden}
         facts = fact_names(mapping, list(fields))
@@ -60,9 +64,9 @@ class RecordReader:
             raise InputError(NO_CONTENT)
         return one
 
-    def outcome(self, line: str, number: int) -> ReportedOutcome:
+    def outcome(self, record: JsonObject, number: int) -> ReportedOutcome:
         """The outcome in a line, with its transaction if the line describes it too."""
-        fields, mapping = self._read(line, need_label=True)
+        fields, mapping = self._read(record, need_label=True)
         mapping, own = with_outcome_columns(mapping, list(fields))
         for role, what in (("label", "label"), ("id", "transaction_id")):
             if getattr(mapping, role) not in fields:
@@ -85,10 +89,10 @@ class RecordReader:
         )
         return ReportedOutcome(outcome, number, transaction)
 
-    def _read(self, line: str, *, need_label: bool) -> tuple[Fields, SchemaMapping]:
+    def _read(self, record: JsonObject, *, need_label: bool) -> tuple[Fields, SchemaMapping]:
         """The fields of a line in plain form, and the mapping completed for them."""
         given = self._given or self._remembered or SchemaMapping()
-        fields: Fields = read_record(line)
+        fields: Fields = read_record(record) if isinstance(record, str) else fields_of(record)
         if any(isinstance(cell, list) for cell in fields.values()):
             fields = _row_of(with_lists_as_facts(_table({key: [cell] for key, cell in fields.items()}), given))
         mapping = self._mapping_for(fields, need_label=need_label)
@@ -98,14 +102,17 @@ class RecordReader:
 
     def _mapping_for(self, fields: Fields, *, need_label: bool) -> SchemaMapping:
         key = need_label, frozenset(map(_guessed_by, fields))
-        if key not in self._layouts:
+        found = self._layouts.get(key)
+        if found is None:
             optional = LABEL_KEYS - {"label"} if need_label else LABEL_KEYS
-            if len(self._layouts) >= _MOST_LAYOUTS:
-                self._layouts.pop(next(iter(self._layouts)))
-            _, self._layouts[key] = prepare(
+            _, found = prepare(
                 _typed_table(fields), self._given, self._remembered, optional=optional, need_label=need_label
             )
-        return self._layouts[key]
+            with self._adding:  # threads may share a reader
+                if len(self._layouts) >= _MOST_LAYOUTS:
+                    self._layouts.pop(next(iter(self._layouts)))
+                found = self._layouts.setdefault(key, found)
+        return found
 
 
 def _guessed_by(column: str) -> str:

@@ -97,10 +97,8 @@ def backtest(
         len(scores.labels),
         figures(scores.probabilities),
         tuple(
-            MeasuredBullet(
-                one.bullet.id, one.bullet.content, str(one.bullet.argues or ""), one.evidence, one.bullet.evidence
-            )
-            for one in scores.bullets
+            MeasuredBullet(bullet.id, bullet.content, str(bullet.argues or ""), evidence, bullet.evidence)
+            for bullet, evidence in ((one.bullet, one.evidence) for one in scores.bullets)
         ),
         None if without is None else figures(without),
         scores.label_delay,

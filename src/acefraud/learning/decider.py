@@ -58,6 +58,10 @@ class Decider:
         self._selector = selector
         self._options = options
 
+    def waits(self, agent: Agent) -> bool:
+        """Whether deciding needs an event loop: the embedded engine alone computes in columns and waits for nothing."""
+        return agent.waits or self._selector.embedder.fetches_ahead or not agent.adds_up
+
     async def decide(
         self,
         transactions: Sequence[Transaction],
@@ -72,10 +76,10 @@ class Decider:
         Those of the embedded engine are computed in columns (`EmbeddedDecisions`). `reviews_today` is how many cases
         the day has sent to people so far.
         """
-        waits = agent.waits or self._selector.embedder.fetches_ahead
+        waits = self.waits(agent)
         if known is None:
             known = [facts_of(transaction) async for transaction in in_turns(transactions, waits)]
-        if not waits and agent.adds_up:
+        if not waits:
             return decide_embedded(
                 transactions, known, snapshot, self._selector, self._options, reviews_today=reviews_today
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Unpack, overload
@@ -43,7 +43,18 @@ from acefraud.learning.review_count import ReviewCount
 from acefraud.learning.reviewer import Reviewer
 from acefraud.learning.rule_checks import cases_for, rule_remarks
 from acefraud.learning.rule_context import RuleContext
+from acefraud.learning.synchronous_learner import SynchronousLearner
 from acefraud.learning.training import Training, TrainingOptions
+from acefraud.learning.transaction_inputs import (
+    OutcomeInput,
+    RememberedMapping,
+    TransactionInput,
+    as_optional_transactions,
+    as_outcome,
+    as_outcomes,
+    as_transaction,
+    as_transactions,
+)
 from acefraud.roles.agent import SimpleFraudAgent
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.roles.embedded.judge import SimpleJudge
@@ -67,22 +78,24 @@ class Heard:
     """What the review that followed did, or why it declined. In a batch, the last outcome has it."""
 
 
-class Learner:
+class Learner(SynchronousLearner):
     """Decides transactions with a playbook, and turns outcomes into a better one.
+
+    A transaction is a `Transaction`, a dict such as {"amount": 250, "country": "FR"}, or a text. Every method that has
+    to be awaited has a twin that blocks instead: `learner.decide_sync(...)` is `await learner.decide(...)`.
 
     It works on column tables; one transaction is a table of one row. What it remembers, and when it reviews, follows
     from the ledger alone. So several learners on one file learn from all outcomes.
 
-    >>> import asyncio
     >>> from acefraud import BulletPlaybook, Outcome, Transaction
     >>> playbook = BulletPlaybook()
     >>> bullet_id = playbook.add_bullet("A new device and a VPN: decline")
     >>> learner = Learner(playbook)
     >>> order = Transaction(id="t1", facts={"amount": 900, "vpn": True, "new_device": True})
-    >>> decision = asyncio.run(learner.decide(order))
+    >>> decision = learner.decide_sync(order)
     >>> str(decision.verdict), bullet_id in decision.cited
     ('DECLINE', True)
-    >>> heard = asyncio.run(learner.hear(Outcome(transaction_id="t1", is_fraud=True)))
+    >>> heard = learner.hear_sync(Outcome(transaction_id="t1", is_fraud=True))
     >>> heard.judgement.is_correct, playbook.get_bullet(bullet_id).helpful_count
     (True, 1)
     """
@@ -114,34 +127,43 @@ class Learner:
         self._odds = FittedOdds(playbook, self.options)
         self._planner = planner_for(self.reflector, self.options, policy)
         self._reviewer = Reviewer(playbook, self._planner, self._cases, self._odds, self.curator, self.options)
+        self._mapping = RememberedMapping(playbook.snapshot().mapping)
 
     # --- deciding ---
 
-    async def decide(self, transaction: Transaction) -> Decision:
+    async def decide(self, transaction: TransactionInput) -> Decision:
         """The decision on one transaction. It is recorded.
 
-        >>> import asyncio
         >>> from acefraud import BulletPlaybook, Transaction
         >>> learner = Learner(BulletPlaybook())
-        >>> decision = asyncio.run(learner.decide(Transaction(id="t1", text="$12 coffee, account 5 years old")))
+        >>> decision = learner.decide_sync(Transaction(id="t1", text="$12 coffee, account 5 years old"))
         >>> str(decision.verdict)
         'APPROVE'
+        >>> str(learner.decide_sync({"amount": 900, "emulator": True}).verdict)
+        'DECLINE'
         """
-        return (await self.decide_all([transaction]))[0]
+        snapshot = self._newest()
+        given = as_transaction(transaction, self._mapping_of(snapshot), for_many="decide_all")
+        return (await self._decide([given], snapshot))[0]
 
-    async def decide_all(self, transactions: Iterable[Transaction]) -> Sequence[Decision]:
+    async def decide_all(self, transactions: Iterable[TransactionInput]) -> Sequence[Decision]:
         """The decisions on many transactions, on the newest revision of the playbook. They are recorded, all or none.
+
+        A data frame (pandas, polars, pyarrow) is read with the mapping that the playbook was trained with.
 
         If a history is kept, each transaction gets the facts from its past, and counts for those after it. The reasons
         and the trace of a decision are built when you look at it.
 
-        >>> import asyncio
         >>> from acefraud import BulletPlaybook, Transaction
         >>> orders = [Transaction(id="t1", facts={"amount": 12}), Transaction(id="t2", facts={"emulator": True})]
-        >>> [str(one.verdict) for one in asyncio.run(Learner(BulletPlaybook()).decide_all(orders))]
+        >>> [str(one.verdict) for one in Learner(BulletPlaybook()).decide_all_sync(orders)]
         ['APPROVE', 'DECLINE']
         """
         snapshot = self._newest()
+        given = as_transactions(transactions, self._mapping_of(snapshot), for_one="decide")
+        return await self._decide(given, snapshot)
+
+    async def _decide(self, transactions: Sequence[Transaction], snapshot: Snapshot) -> Sequence[Decision]:
         given = self._in_context(transactions, snapshot)
         memory = memory_for(snapshot.mapping)
         drafted = None
@@ -160,25 +182,27 @@ class Learner:
         recorded = self.playbook.ledger.decisions(known)
         return [recorded.get(one.id, one) for one in decisions]
 
+    # A text and a dict can be iterated over too; the first variant that fits counts.
     @overload
-    async def score(self, transactions: Transaction) -> Decision: ...
+    async def score(self, transactions: TransactionInput) -> Decision: ...  # type: ignore[overload-overlap]
 
     @overload
-    async def score(self, transactions: Iterable[Transaction]) -> Sequence[Decision]: ...
+    async def score(self, transactions: Iterable[TransactionInput]) -> Sequence[Decision]: ...
 
-    async def score(self, transactions: Transaction | Iterable[Transaction]) -> Decision | Sequence[Decision]:
+    async def score(self, transactions: TransactionInput | Iterable[TransactionInput]) -> Decision | Sequence[Decision]:
         """The decisions that `decide` and `decide_all` would make now, history included. Nothing is recorded.
 
-        >>> import asyncio
         >>> from acefraud import BulletPlaybook, Transaction
         >>> playbook = BulletPlaybook()
-        >>> decision = asyncio.run(Learner(playbook).score(Transaction(id="t1", facts={"amount": 12})))
+        >>> decision = Learner(playbook).score_sync(Transaction(id="t1", facts={"amount": 12}))
         >>> str(decision.verdict), playbook.seq
         ('APPROVE', 0)
         """
         snapshot = self._newest()
-        one = isinstance(transactions, Transaction)
-        given = self._in_context([transactions] if isinstance(transactions, Transaction) else transactions, snapshot)
+        mapping, one = self._mapping_of(snapshot), isinstance(transactions, Transaction | Mapping | str)
+        if isinstance(transactions, Transaction | Mapping | str):
+            transactions = [as_transaction(transactions, mapping, name="transactions")]
+        given = self._in_context(as_transactions(transactions, mapping), snapshot)
         memory = memory_for(snapshot.mapping)
         if memory is not None:
             given = memory.enriched(given, self.playbook.ledger)
@@ -189,6 +213,12 @@ class Learner:
         """How many cases the day has sent to people; not counted unless there is a limit."""
         rule = snapshot.reviews.get(self.options.node)
         return self._review_count.today(self.playbook.clock()) if rule is not None and rule.is_limited else 0
+
+    def _mapping_of(self, snapshot: Snapshot) -> RememberedMapping:
+        """The mapping to read records with: the latest training may have brought another."""
+        if self._mapping.written != snapshot.mapping:
+            self._mapping = RememberedMapping(snapshot.mapping)
+        return self._mapping
 
     def _in_context(self, transactions: Iterable[Transaction], snapshot: Snapshot) -> list[Transaction]:
         """The transactions with the facts of their time, and with those that only rules ask for."""
@@ -229,7 +259,7 @@ class Learner:
                 raise
         return known
 
-    def score_all(self, transactions: Iterable[Transaction], *, every_bullet: bool = False) -> Scores:
+    def score_all(self, transactions: Iterable[TransactionInput], *, every_bullet: bool = False) -> Scores:
         """The probabilities of `decide_all` with the embedded engine, as columns. Nothing is recorded.
 
         With `every_bullet` all bullets that fire count, not only those that the selector picks.
@@ -241,12 +271,19 @@ class Learner:
         ([0.27, 0.57], [0, 0])
         """
         snapshot = self._newest()
-        rows = self._rows_in_context(transactions, snapshot)
+        given = as_transactions(transactions, self._mapping_of(snapshot), for_one="score", ids=not every_bullet)
+        rows = self._rows_in_context(given, snapshot)
         return score(rows, snapshot, None if every_bullet else self.selector, self.options)
 
-    def facts_of(self, transactions: Iterable[Transaction]) -> FactTable:
-        """Every fact that the transactions would be decided on now: given, read from texts, times and history."""
-        return facts_in(self._rows_in_context(transactions, self._newest()))
+    def facts_of(self, transactions: Iterable[TransactionInput]) -> FactTable:
+        """Every fact that the transactions would be decided on now: given, read from texts, times and history.
+
+        >>> from acefraud import BulletPlaybook
+        >>> Learner(BulletPlaybook()).facts_of(["$500 purchase through a VPN"]).rows()
+        [{'amount': 500.0, 'vpn': True}]
+        """
+        snapshot = self._newest()
+        return facts_in(self._rows_in_context(as_transactions(transactions, self._mapping_of(snapshot)), snapshot))
 
     def score_facts(self, facts: FactTable) -> Scores:
         """The scores of transactions whose facts are all known, with every bullet that fires."""
@@ -278,20 +315,20 @@ class Learner:
         memory = memory_for(snapshot.mapping)
         return rows if memory is None else Transactions.of(memory.enriched(rows, self.playbook.ledger))
 
-    async def decide_on(self, transaction: Transaction, snapshot: Snapshot) -> Decision:
+    async def decide_on(self, transaction: TransactionInput, snapshot: Snapshot) -> Decision:
         """The decision on a given revision. Nothing is recorded."""
-        return (await self._decider.decide([transaction], snapshot, self.agent))[0]
+        given = as_transaction(transaction, self._mapping_of(snapshot))
+        return (await self._decider.decide([given], snapshot, self.agent))[0]
 
     async def replay(self, decision: Decision) -> Decision:
         """The decision again, on the revision of the playbook that it was made with, from the ledger alone.
 
-        >>> import asyncio
         >>> from acefraud import BulletPlaybook, Transaction
         >>> playbook = BulletPlaybook()
         >>> learner = Learner(playbook)
-        >>> decision = asyncio.run(learner.decide(Transaction(id="t1", facts={"vpn": True})))
+        >>> decision = learner.decide_sync(Transaction(id="t1", facts={"vpn": True}))
         >>> _ = playbook.add_bullet("VPN: decline")
-        >>> asyncio.run(learner.replay(decision)).same_as(decision)
+        >>> learner.replay_sync(decision).same_as(decision)
         True
         """
         snapshot = self.playbook.snapshot_at(decision.revision)
@@ -318,6 +355,10 @@ class Learner:
             raise CannotExplain("deciding again gives another trace")
         return again.model_copy(update={"id": decision.id, "reader": decision.reader})
 
+    @property
+    def _waits(self) -> bool:
+        return self._decider.waits(self.agent)
+
     def memory(self) -> EntityMemory | None:
         """The memory of entities, if the latest training asks for one."""
         return memory_for(self._newest().mapping)
@@ -329,7 +370,7 @@ class Learner:
     # --- outcomes ---
 
     async def hear(
-        self, outcome: Outcome, transaction: Transaction | None = None, judgement: Judgement | None = None
+        self, outcome: OutcomeInput, transaction: TransactionInput | None = None, judgement: Judgement | None = None
     ) -> Heard:
         """Take in the truth of a transaction and learn from it. Returns the judgement and what was learnt.
 
@@ -337,38 +378,45 @@ class Learner:
         `transaction` to learn from one that was never decided. A `judgement` by somebody who does not know the truth
         counts as a use of bullets, but nothing is measured by it or learnt from it.
 
-        >>> import asyncio
         >>> from acefraud import BulletPlaybook, Outcome, Transaction
         >>> learner = Learner(BulletPlaybook())
-        >>> _ = asyncio.run(learner.decide(Transaction(id="t1", facts={"amount": 12})))
+        >>> _ = learner.decide_sync(Transaction(id="t1", facts={"amount": 12}))
         >>> chargeback = Outcome(transaction_id="t1", is_fraud=True, source="chargeback")
-        >>> asyncio.run(learner.hear(chargeback)).judgement.is_correct
+        >>> learner.hear_sync(chargeback).judgement.is_correct
         False
-        >>> asyncio.run(learner.hear(chargeback)).already_known
+        >>> learner.hear_sync(chargeback).already_known
         True
         """
-        return (await self._take_in([outcome], [transaction], judgement))[0]
+        mapping = self._mapping_of(self._newest())
+        heard, about = as_outcome(outcome, mapping, for_many="hear_all")
+        if transaction is not None:
+            about = as_transaction(transaction, mapping, for_many="hear_all")
+        return (await self._take_in([heard], [about], judgement))[0]
 
     async def hear_all(
-        self, outcomes: Iterable[Outcome], transactions: Iterable[Transaction | None] | None = None
+        self, outcomes: Iterable[OutcomeInput], transactions: Iterable[TransactionInput | None] | None = None
     ) -> list[Heard]:
         """Take in many outcomes in order, recorded all or none, and then learn from them.
 
         `transactions` are those that the outcomes are about, in the same order; None for one that was decided.
 
-        >>> import asyncio
         >>> from acefraud import BulletPlaybook, Outcome, Transaction
         >>> orders = [Transaction(id=f"t{number}", facts={"amount": 10 * number}) for number in range(3)]
         >>> outcomes = [Outcome(transaction_id=order.id, is_fraud=False) for order in orders]
         >>> learner = Learner(BulletPlaybook())
-        >>> len(asyncio.run(learner.hear_all(outcomes, orders))), len(learner.remembered().facts)
+        >>> len(learner.hear_all_sync(outcomes, orders)), len(learner.remembered().facts)
         (3, 3)
         """
-        given = list(outcomes)
-        about = [None] * len(given) if transactions is None else list(transactions)
-        if len(about) != len(given):
-            raise InputError(f"{len(given):,} outcomes and {len(about):,} transactions: expected one for each, or none")
-        return await self._take_in(given, about)
+        mapping = self._mapping_of(self._newest())
+        given = as_outcomes(outcomes, mapping, for_one="hear")
+        about = [described for _, described in given]
+        if transactions is not None:
+            named = as_optional_transactions(transactions, mapping, for_one="hear")
+            if len(named) != len(given):
+                wrong = f"{len(given):,} outcomes and {len(named):,} transactions"
+                raise InputError(f"{wrong}: expected one for each, or none")
+            about = [one or described for one, described in zip(named, about, strict=True)]
+        return await self._take_in([outcome for outcome, _ in given], about)
 
     async def _take_in(
         self,
@@ -451,12 +499,11 @@ class Learner:
     def measure(self, condition: Condition) -> Evidence | None:
         """What the remembered cases say of a condition; None if there are none.
 
-        >>> import asyncio
         >>> from acefraud import BulletPlaybook, Condition, Outcome, Transaction
         >>> learner = Learner(BulletPlaybook())
         >>> orders = [Transaction(id=f"t{number}", facts={"vpn": number % 3 == 0}) for number in range(30)]
         >>> outcomes = [Outcome(transaction_id=order.id, is_fraud=order.facts["vpn"]) for order in orders]
-        >>> _ = asyncio.run(learner.hear_all(outcomes, orders))
+        >>> _ = learner.hear_all_sync(outcomes, orders)
         >>> learner.measure(Condition.parse("vpn is true")).in_words()
         '10 of 10 past cases were fraud (100%, 72-100%)'
         """
@@ -474,11 +521,10 @@ class Learner:
 
         The details are those of `BulletPlaybook.add_bullet`.
 
-        >>> import asyncio
         >>> from acefraud import BulletPlaybook, Transaction
         >>> learner = Learner(BulletPlaybook())
         >>> orders = [Transaction(id=f"t{number}", facts={"amount": 400 * number}) for number in range(5)]
-        >>> _ = asyncio.run(learner.decide_all(orders))
+        >>> _ = learner.decide_all_sync(orders)
         >>> preview = learner.preview("amount > $1000: decline")
         >>> preview.decisions, preview.fires_on_decisions
         (5, 2)

@@ -26,6 +26,7 @@ from acefraud.learning.learner import Learner
 from acefraud.learning.model_lessons import Proposed
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.reflection_policy import ReflectionPolicy
+from acefraud.llm.synchronous import run_sync
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.roles.protocols import Agent, Embedder, Judge, Proposer
 from acefraud.roles.reflector import Reflector
@@ -89,15 +90,18 @@ class ModeRun:
     """
 
 
+def _not_shown(_: float) -> None:
+    """Nobody looks at the progress."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrainingPipeline:
     """Runs the modes with the same agent, judge and options, each on a playbook of its own.
 
-    >>> import asyncio
     >>> from acefraud import load_dataset
     >>> from acefraud.datasets.world import WorldOptions
     >>> data = load_dataset("complex_fraud_detection", options=WorldOptions(transactions=50))
-    >>> run = asyncio.run(TrainingPipeline().run(Mode.VANILLA, data.train, data.test))
+    >>> run = TrainingPipeline().run_sync(Mode.VANILLA, data.train, data.test)
     >>> len(run.declined), run.bullets
     (21, 0)
     """
@@ -139,7 +143,7 @@ class TrainingPipeline:
         *,
         playbook: BulletPlaybook | None = None,
         mapping: str = "",
-        progress: Callable[[float], None] = lambda _: None,
+        progress: Callable[[float], None] = _not_shown,
     ) -> ModeRun:
         """Run one mode over the test cases. Only offline + online sees the labels of the training cases.
 
@@ -183,6 +187,19 @@ class TrainingPipeline:
         run = _summed_up(mode, decisions, after, learner, time.perf_counter() - started)
         return replace(run, without_label_facts=np.concatenate(without)) if without else run
 
+    def run_sync(
+        self,
+        mode: Mode,
+        train: Sequence[Case],
+        test: Sequence[Case],
+        *,
+        playbook: BulletPlaybook | None = None,
+        mapping: str = "",
+        progress: Callable[[float], None] = _not_shown,
+    ) -> ModeRun:
+        """`run` for callers that do not await."""
+        return run_sync(self.run(mode, train, test, playbook=playbook, mapping=mapping, progress=progress))
+
 
 async def stream(
     learner: Learner,
@@ -191,7 +208,7 @@ async def stream(
     *,
     learns: bool = True,
     decided: Callable[[Sequence[Decision]], None] = lambda _: None,
-    progress: Callable[[float], None] = lambda _: None,
+    progress: Callable[[float], None] = _not_shown,
 ) -> list[Decision]:
     """Decide the cases in order. The learner hears each label once it has arrived, never before the decision.
 

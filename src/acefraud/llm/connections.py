@@ -8,8 +8,10 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from inspect import signature
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from acefraud.core.callers import blocked_loops
 from acefraud.errors import ConfigurationError
 from acefraud.llm.vendor_errors import note_response
 
@@ -60,6 +62,8 @@ class Connections:
     def __init__(self, timeout: float) -> None:
         self._timeout = timeout
         self._loops: dict[asyncio.AbstractEventLoop, _LoopConnections] = {}
+        self._looking_up = Lock()
+        """Held while `_loops` is read or changed: loops of several threads may call at the same time."""
 
     async def chat(self, model: str, base_url: str) -> Model:
         """A chat model."""
@@ -72,21 +76,30 @@ class Connections:
         return opened
 
     async def close(self) -> None:
-        """Close what is open on running loops; loops that ended have closed theirs."""
-        loops, self._loops = self._loops, {}
+        """Close what is open on running loops; loops that ended have closed theirs.
+
+        A loop that is blocked until this is done closes its own as soon as it runs again.
+        """
+        with self._looking_up:
+            loops, self._loops = self._loops, {}
         for loop, its in loops.items():
             if loop is asyncio.get_running_loop():
                 await its.close()
+            elif loop in blocked_loops():
+                asyncio.run_coroutine_threadsafe(its.close(), loop)
             elif loop.is_running():  # in another thread
                 await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(its.close(), loop))
 
     async def _opened(self, make: Callable[..., Any], model: str, base_url: str) -> Any:
         loop = asyncio.get_running_loop()
-        if loop not in self._loops:
-            self._loops = {each: its for each, its in self._loops.items() if not each.is_closed()}
-            self._loops[loop] = _LoopConnections()
-            await anext(self._loops[loop].closing)
-        its = self._loops[loop]
+        with self._looking_up:
+            its = self._loops.get(loop)
+            new = its is None
+            if its is None:
+                self._loops = {each: opened for each, opened in self._loops.items() if not each.is_closed()}
+                its = self._loops[loop] = _LoopConnections()
+        if new:
+            await anext(its.closing)
         async with its.lock:
             if (make, model, base_url) not in its.models:
                 its.models[make, model, base_url] = await self._open(its, make, model, base_url)

@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from contextvars import copy_context
 from typing import Any, TypeVar
+
+from acefraud.core.callers import blocking
 
 T = TypeVar("T")
 
 
 def run_sync(work: Coroutine[Any, Any, T], *, waits: bool = True) -> T:
-    """What a coroutine returns. Inside a running event loop it runs in a thread, and blocks the loop meanwhile.
+    """What a coroutine returns, in a script, in a thread and, as in a notebook, inside a running event loop.
 
-    A coroutine that never waits (`waits=False`) runs directly, without an event loop.
+    It runs on an event loop of its own, with the caller's context variables. Inside a running one that takes a thread,
+    and blocks the running loop meanwhile. A coroutine that never waits (`waits=False`) runs directly, without a loop.
 
     >>> async def two() -> int:
     ...     return 2
@@ -23,11 +28,11 @@ def run_sync(work: Coroutine[Any, Any, T], *, waits: bool = True) -> T:
     if not waits:
         return _run_directly(work)
     try:
-        asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(work)
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, work).result()
+        return _run_on_new_loop(work)
+    with blocking(loop):
+        return _run_in_thread(work)
 
 
 def _run_directly(work: Coroutine[Any, Any, T]) -> T:
@@ -38,3 +43,28 @@ def _run_directly(work: Coroutine[Any, Any, T]) -> T:
         return result
     work.close()
     raise RuntimeError("the coroutine waited, although it was called with waits=False")
+
+
+def _run_on_new_loop(work: Coroutine[Any, Any, T]) -> T:
+    # Given a factory, the runner leaves the thread's current event loop alone; `asyncio.run` would unset it.
+    with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+        return runner.run(work)
+
+
+def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:
+    task: asyncio.Task[Any] | None = None
+
+    async def run() -> T:
+        nonlocal task
+        task = asyncio.current_task()
+        return await work
+
+    with ThreadPoolExecutor(1, thread_name_prefix="run_sync") as thread:
+        done = thread.submit(copy_context().run, _run_on_new_loop, run())
+        try:
+            return done.result()
+        except KeyboardInterrupt:  # leaving the block waits for the thread, so its work has to end
+            if task is not None:
+                with suppress(RuntimeError):  # its loop is closed: it has ended already
+                    task.get_loop().call_soon_threadsafe(task.cancel)
+            raise

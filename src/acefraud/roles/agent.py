@@ -79,3 +79,7 @@ class SimpleFraudAgent:
     async def assess(self, question: Question) -> Assessment:
         """The same for a question: a transaction with the bullets that a selector picked for it."""
         return await self._agent.assess(question)
+
+    def assess_sync(self, question: Question) -> Assessment:
+        """`assess` for callers that do not await."""
+        return run_sync(self.assess(question), waits=self.waits)

@@ -21,11 +21,10 @@ class LLMJudge(SimpleJudge):
     Models that share a `client` share its limits; `base_url` is the address of a self-hosted server, and `sensitive`
     names facts that the model is never shown.
 
-    >>> import asyncio
     >>> judge = LLMJudge()  # LLMJudge(model="openai:gpt-4o-mini") asks that model if there is no ground truth
-    >>> asyncio.run(judge.judge("$900 purchase through a VPN", "DECLINE", ground_truth="APPROVE"))
+    >>> judge.judge_sync("$900 purchase through a VPN", "DECLINE", ground_truth="APPROVE")
     (False, 1.0)
-    >>> asyncio.run(judge.judge("$900 purchase through a VPN", "DECLINE"))
+    >>> judge.judge_sync("$900 purchase through a VPN", "DECLINE")
     (None, 0.0)
     """
 

@@ -9,6 +9,7 @@ from acefraud.core.bullet import DEFAULT_NODE
 from acefraud.core.measured_text import MeasuredText
 from acefraud.core.transaction import Case, Transaction
 from acefraud.llm.client import ModelClient
+from acefraud.llm.synchronous import run_sync
 from acefraud.roles.embedded.reflector import EmbeddedReflector, ReflectorOptions
 from acefraud.roles.model.build import build_model_roles
 from acefraud.roles.proposals import Proposals
@@ -24,9 +25,8 @@ class Reflector:
     raises a ModelError. Models that share a `client` share its limits; `base_url` is the address of a self-hosted
     server, and `sensitive` names facts that the model is never shown.
 
-    >>> import asyncio
     >>> reflector = Reflector()
-    >>> asyncio.run(reflector.reflect("User attempts $20 purchase", "APPROVE", "APPROVE", "fraud_detection")) is None
+    >>> reflector.reflect_sync("User attempts $20 purchase", "APPROVE", "APPROVE", "fraud_detection") is None
     True
     """
 
@@ -112,3 +112,15 @@ class Reflector:
             "node": node,
             "learnt_from": "failure" if found.example.missed else "success",
         }
+
+    def reflect_sync(
+        self,
+        query: str | Transaction,
+        predicted: str,
+        correct: str,
+        node: str = DEFAULT_NODE,
+        agent_reasoning: str = "",
+    ) -> dict[str, Any] | None:
+        """`reflect` for callers that do not await."""
+        proposal = self.reflect(query, predicted, correct, node, agent_reasoning)
+        return run_sync(proposal, waits=self.proposals is not None)

@@ -14,6 +14,7 @@ from threading import RLock
 from typing import Any, Self, TypeVar, Unpack
 
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, BulletDetails, NewBullet, Source, Status
+from acefraud.core.callers import Owner, current_owner
 from acefraud.core.condition import Condition
 from acefraud.core.events import THE_ENGINE, Event, EventPayload
 from acefraud.core.evidence import Evidence
@@ -41,7 +42,7 @@ from acefraud.storage.changes import (
 )
 from acefraud.storage.facts_at_hand import vocabulary_of
 from acefraud.storage.memory import MemoryLedger
-from acefraud.storage.unit_of_work import Owner, UnitOfWork, current_owner
+from acefraud.storage.unit_of_work import UnitOfWork
 
 Clock = Callable[[], datetime]
 CHECKPOINT_EVERY = 1_000

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from threading import get_ident
-from typing import Any
 
 from acefraud.core.events import Event
 from acefraud.core.ledger import Entry, Precondition
 from acefraud.core.playbook import PlaybookState
 from acefraud.core.row_store import RowStore
-
-Owner = tuple[int, "asyncio.Task[Any] | None"]
-"""A thread, and the task that runs in it if there is an event loop."""
-
-
-def current_owner() -> Owner:
-    """The thread and task that is running."""
-    try:
-        return get_ident(), asyncio.current_task()
-    except RuntimeError:  # no event loop runs in this thread
-        return get_ident(), None
 
 
 @dataclass(slots=True)

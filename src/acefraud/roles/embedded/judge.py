@@ -6,16 +6,16 @@ from collections.abc import Mapping
 
 from acefraud.core.outcome import Judgement, Ruling
 from acefraud.core.transaction import FactValue
+from acefraud.llm.synchronous import run_sync
 from acefraud.rules.english import say_facts
 
 
 class SimpleJudge:
     """Compares the output with the ground truth; without one it does not judge.
 
-    >>> import asyncio
-    >>> asyncio.run(SimpleJudge().judge("$900 purchase through a VPN", " decline ", "DECLINE"))
+    >>> SimpleJudge().judge_sync("$900 purchase through a VPN", " decline ", "DECLINE")
     (True, 1.0)
-    >>> asyncio.run(SimpleJudge().judge("$900 purchase through a VPN", "DECLINE"))
+    >>> SimpleJudge().judge_sync("$900 purchase through a VPN", "DECLINE")
     (None, 0.0)
     """
 
@@ -28,6 +28,10 @@ class SimpleJudge:
         """
         judgement = await self.rule(input_text, output, ground_truth)
         return judgement.is_correct, judgement.confidence
+
+    def judge_sync(self, input_text: str, output: str, ground_truth: str | None = None) -> tuple[bool | None, float]:
+        """`judge` for callers that do not await."""
+        return run_sync(self.judge(input_text, output, ground_truth))
 
     def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
         """The text unchanged, or the facts in words: this judge sends nothing."""
@@ -47,6 +51,10 @@ class SimpleJudge:
             ruling=Ruling.CORRECT if same else Ruling.INCORRECT,
             reason=f"decided {output.strip()}, truth is {ground_truth.strip()}",
         )
+
+    def rule_sync(self, input_text: str, output: str, ground_truth: str | None = None) -> Judgement:
+        """`rule` for callers that do not await."""
+        return run_sync(self.rule(input_text, output, ground_truth))
 
     async def _without_truth(self, input_text: str, output: str) -> Judgement:  # noqa: ARG002
         return Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason="no ground truth and no model to judge without")

@@ -1,0 +1,93 @@
+"""The methods of a learner for callers that do not await: scripts, notebooks and threads."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Unpack, cast, overload
+
+from acefraud.core.decision import Decision
+from acefraud.core.outcome import Judgement
+from acefraud.core.playbook import Snapshot
+from acefraud.core.transaction import Case
+from acefraud.learning.training import TrainingOptions
+from acefraud.learning.transaction_inputs import OutcomeInput, TransactionInput
+from acefraud.llm.synchronous import run_sync
+
+if TYPE_CHECKING:
+    from acefraud.learning.learner import Heard, Learner
+
+
+class SynchronousLearner:
+    """A twin of every method of `Learner` that has to be awaited, with the same parameters.
+
+    A twin blocks until it is done, also inside a running event loop. Without a language model nothing is waited for,
+    and deciding needs no event loop.
+    """
+
+    @property
+    def _awaited(self) -> Learner:
+        return cast("Learner", self)
+
+    @property
+    def _waits(self) -> bool:
+        """Whether deciding waits for a model."""
+        raise NotImplementedError
+
+    def decide_sync(self, transaction: TransactionInput) -> Decision:
+        """`decide` for callers that do not await."""
+        return run_sync(self._awaited.decide(transaction), waits=self._waits)
+
+    def decide_all_sync(self, transactions: Iterable[TransactionInput]) -> Sequence[Decision]:
+        """`decide_all` for callers that do not await."""
+        return run_sync(self._awaited.decide_all(transactions), waits=self._waits)
+
+    @overload
+    def score_sync(self, transactions: TransactionInput) -> Decision: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def score_sync(self, transactions: Iterable[TransactionInput]) -> Sequence[Decision]: ...
+
+    def score_sync(self, transactions: TransactionInput | Iterable[TransactionInput]) -> Decision | Sequence[Decision]:
+        """`score` for callers that do not await."""
+        scoring: Coroutine[Any, Any, Decision | Sequence[Decision]] = self._awaited.score(transactions)
+        return run_sync(scoring, waits=self._waits)
+
+    def decide_on_sync(self, transaction: TransactionInput, snapshot: Snapshot) -> Decision:
+        """`decide_on` for callers that do not await."""
+        return run_sync(self._awaited.decide_on(transaction, snapshot), waits=self._waits)
+
+    def replay_sync(self, decision: Decision) -> Decision:
+        """`replay` for callers that do not await."""
+        return run_sync(self._awaited.replay(decision), waits=self._waits)
+
+    def explain_sync(self, decision: Decision) -> Decision:
+        """`explain` for callers that do not await."""
+        return run_sync(self._awaited.explain(decision), waits=self._waits)
+
+    def hear_sync(
+        self, outcome: OutcomeInput, transaction: TransactionInput | None = None, judgement: Judgement | None = None
+    ) -> Heard:
+        """`hear` for callers that do not await."""
+        return run_sync(self._awaited.hear(outcome, transaction, judgement))
+
+    def hear_all_sync(
+        self, outcomes: Iterable[OutcomeInput], transactions: Iterable[TransactionInput | None] | None = None
+    ) -> list[Heard]:
+        """`hear_all` for callers that do not await."""
+        return run_sync(self._awaited.hear_all(outcomes, transactions))
+
+    def judge_pending_sync(self, decision: Decision) -> Judgement:
+        """`judge_pending` for callers that do not await."""
+        return run_sync(self._awaited.judge_pending(decision))
+
+    def finish_lessons_sync(self) -> list[str]:
+        """`finish_lessons` for callers that do not await."""
+        return run_sync(self._awaited.finish_lessons())
+
+    def train_sync(self, cases: Sequence[Case], **options: Unpack[TrainingOptions]) -> list[str]:
+        """`train` for callers that do not await."""
+        return run_sync(self._awaited.train(cases, **options))
+
+    def scale_odds_sync(self, cases: Sequence[Case], base_rate: float | None = None) -> None:
+        """`scale_odds` for callers that do not await."""
+        run_sync(self._awaited.scale_odds(cases, base_rate))

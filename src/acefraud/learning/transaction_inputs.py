@@ -1,0 +1,283 @@
+"""What callers give as a transaction or an outcome: the objects themselves, dicts, and texts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from uuid import UUID
+
+import numpy as np
+from pydantic import BaseModel, ValidationError
+
+from acefraud.core.outcome import Outcome
+from acefraud.core.plain_values import plain_value
+from acefraud.core.transaction import MAX_TEXT, Case, Transaction
+from acefraud.core.transactions import Cases, Transactions
+from acefraud.datasets import SchemaMapping, parse_mapping
+from acefraud.errors import InputError
+from acefraud.frames import is_frame
+
+if TYPE_CHECKING:
+    from acefraud.datasets.records import RecordReader
+
+TransactionInput = Transaction | Mapping[str, Any] | str
+"""A transaction; a record as in a line of JSON; or the text of one."""
+OutcomeInput = Outcome | Mapping[str, Any]
+"""An outcome, or a record of one."""
+
+_ONE: Final = "expected a Transaction, a dict or a text"
+_MANY: Final = "expected many transactions, each a Transaction, a dict or a text, or a data frame of them"
+_PLAIN: Final = (str, bool, int, float, type(None))
+_TRANSACTION_FIELDS: Final = frozenset(Transaction.model_fields)
+_OUTCOME_FIELDS: Final = frozenset(Outcome.model_fields)
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class RememberedMapping:
+    """The mapping that a playbook remembers from training, parsed once a record needs it.
+
+    What it does not say is guessed from the first record with the same fields, and kept for those that follow.
+    """
+
+    def __init__(self, written: str = "") -> None:
+        self.written = written
+
+    @cached_property
+    def schema(self) -> SchemaMapping | None:
+        """The mapping; None if the playbook remembers none."""
+        return parse_mapping(self.written, place="the mapping this playbook was trained with") if self.written else None
+
+    @cached_property
+    def reader(self) -> RecordReader:
+        """Reads records with this mapping."""
+        from acefraud.datasets.records import RecordReader  # noqa: PLC0415  # imports polars, which texts do not need
+
+        return RecordReader(remembered=self.schema)
+
+
+def as_transaction(
+    given: TransactionInput, mapping: RememberedMapping, *, name: str = "transaction", for_many: str = ""
+) -> Transaction:
+    """What was given as one transaction. A dict is read as a line of JSON would be, with the playbook's mapping.
+
+    Raises InputError if it is none: `name` is what the caller calls it, `for_many` the method that takes several.
+
+    >>> as_transaction({"amount": 250, "country": "FR", "vpn": None}, RememberedMapping()).facts
+    {'amount': 250.0, 'country': 'FR'}
+    >>> as_transaction(5, RememberedMapping())
+    Traceback (most recent call last):
+    acefraud.errors.InputError: transaction: expected a Transaction, a dict or a text, got int
+    """
+    if isinstance(given, Transaction):
+        return given
+    try:
+        if isinstance(given, str):
+            return from_text(given)
+        if isinstance(given, Mapping):
+            return _from_record(given, mapping)
+    except InputError as problem:
+        raise InputError(problem.message, file=name, field=problem.field) from problem
+    hint = _hint(given)
+    if not hint and for_many and (isinstance(given, Iterable) or is_frame(given)):
+        hint = f"; use `{for_many}` for many"
+    raise InputError(f"{_ONE}, got {_type(given)}{hint}", file=name)
+
+
+def as_transactions(
+    given: Iterable[TransactionInput],
+    mapping: RememberedMapping,
+    *,
+    name: str = "transactions",
+    for_one: str = "",
+    ids: bool = True,
+) -> Sequence[Transaction]:
+    """What was given as many transactions: any kinds, or a data frame. `Transactions` are returned unchanged.
+
+    Rows of a data frame that bring no id get one made from their content, unless `ids` are not needed.
+
+    Raises InputError for one that is none, with its place, and for a single one: `for_one` is the method that takes it.
+
+    >>> [one.id for one in as_transactions([Transaction(id="t1", text="$5"), "$7 purchase"], RememberedMapping())]
+    ['t1', 'tx-4a24fdf7b296']
+    """
+    if isinstance(given, Transactions):
+        return given
+    if is_frame(given):
+        from acefraud.datasets import load_transactions  # noqa: PLC0415  # imports polars, which texts do not need
+
+        return load_transactions(given, remembered=mapping.schema, name=name, ids=ids)
+    _require_many(given, _MANY, name, for_one)
+    return [
+        one if isinstance(one, Transaction) else as_transaction(one, mapping, name=f"{name}[{place}]")
+        for place, one in enumerate(given)
+    ]
+
+
+def as_optional_transactions(
+    given: Iterable[TransactionInput | None],
+    mapping: RememberedMapping,
+    *,
+    name: str = "transactions",
+    for_one: str = "",
+) -> Sequence[Transaction | None]:
+    """The same, with None where there is none."""
+    if isinstance(given, Transactions) or is_frame(given):
+        return as_transactions(cast("Iterable[TransactionInput]", given), mapping, name=name, for_one=for_one)
+    _require_many(given, _MANY, name, for_one)
+    return [
+        one if one is None or isinstance(one, Transaction) else as_transaction(one, mapping, name=f"{name}[{place}]")
+        for place, one in enumerate(given)
+    ]
+
+
+def as_outcome(
+    given: OutcomeInput, mapping: RememberedMapping, *, name: str = "outcome", for_many: str = ""
+) -> tuple[Outcome, Transaction | None]:
+    """What was given as an outcome, and its transaction if a record describes that too.
+
+    >>> as_outcome({"transaction_id": 7, "label": "fraud"}, RememberedMapping())[0].is_fraud
+    True
+    """
+    if isinstance(given, Outcome):
+        return given, None
+    if not isinstance(given, Mapping):
+        hint = f"; use `{for_many}` for many" if for_many and isinstance(given, Iterable) else ""
+        raise InputError(f"expected an Outcome or a dict, got {_type(given)}{hint}", file=name)
+    try:
+        record = _as_json(given)
+        if {"transaction_id", "is_fraud"} <= record.keys() <= _OUTCOME_FIELDS:
+            return _checked(Outcome, **{key: value for key, value in record.items() if value is not None}), None
+        reported = mapping.reader.outcome(record, 1)
+    except InputError as problem:
+        raise InputError(problem.message, file=name, field=problem.field) from problem
+    return reported.outcome, reported.transaction
+
+
+def as_outcomes(
+    given: Iterable[OutcomeInput], mapping: RememberedMapping, *, name: str = "outcomes", for_one: str = ""
+) -> list[tuple[Outcome, Transaction | None]]:
+    """The same of many outcomes, or of a data frame of them."""
+    if is_frame(given):
+        from acefraud.datasets.rows import read_outcomes  # noqa: PLC0415  # imports polars, which texts do not need
+
+        reported = read_outcomes(given, remembered=mapping.schema, strict=True, name=name).rows
+        return [(one.outcome, one.transaction) for one in reported]
+    _require_many(given, "expected many outcomes, each an Outcome or a dict", name, for_one)
+    return [
+        (one, None) if isinstance(one, Outcome) else as_outcome(one, mapping, name=f"{name}[{place}]")
+        for place, one in enumerate(given)
+    ]
+
+
+def _is_one(given: object) -> bool:
+    """Whether this is one thing, or means to be one: a text and a dict can be iterated over too."""
+    return isinstance(given, Transaction | Case | Outcome | Mapping | str | bytes)
+
+
+def from_text(text: str) -> Transaction:
+    """A transaction with this text, and an id made from it.
+
+    >>> from_text("$7 purchase").id
+    'tx-4a24fdf7b296'
+    """
+    if not text.strip():
+        raise InputError("expected a transaction, got an empty text")
+    if len(text) > MAX_TEXT:
+        raise InputError(f"the text has {len(text):,} characters, expected at most {MAX_TEXT:,}")
+    return Transaction(id=id_from(text), text=text)
+
+
+def id_from(content: str) -> str:
+    """An id made from the content, for a transaction that has none."""
+    try:
+        return "tx-" + hashlib.sha256(content.encode()).hexdigest()[:12]
+    except UnicodeEncodeError as problem:
+        raise InputError(f"expected valid UTF-8, got something else at character {problem.start + 1}") from None
+
+
+def _from_record(given: Mapping[str, Any], mapping: RememberedMapping) -> Transaction:
+    facts = given.get("facts")
+    if isinstance(facts, Mapping):
+        given = {**given, "facts": _with_days_since(facts, given.get("time"))}
+    record = _as_json(given)
+    if not (isinstance(record.get("entities"), dict) and record.keys() <= _TRANSACTION_FIELDS):
+        return mapping.reader.transaction(record)
+    record.setdefault("id", id_from(json.dumps(record, sort_keys=True)))
+    entities = record.pop("entities")
+    return _checked(Transaction, **dict(mapping.reader.transaction(record)) | {"entities": entities})
+
+
+def _with_days_since(facts: Mapping[str, Any], time: Any) -> dict[str, Any]:
+    """Facts in which times have become the days between them and the transaction, as in a `Transaction`."""
+    times = {name: value for name, value in facts.items() if isinstance(plain_value(value), date)}
+    if not times:
+        return dict(facts)
+    others = {name: value for name, value in facts.items() if name not in times}
+    return others | _checked(Transaction, id="-", time=time, facts=times).facts
+
+
+def _as_json(given: Mapping[str, Any]) -> dict[str, Any]:
+    """A record in the values that JSON has. What says that there is no value is None."""
+    try:
+        return {_name(key): _json_value(value, key) for key, value in given.items()}
+    except RecursionError:
+        raise InputError("nested too deeply") from None
+
+
+def _json_value(value: Any, field: str) -> Any:
+    plain = plain_value(value)
+    if isinstance(plain, _PLAIN):
+        return plain
+    if isinstance(plain, date):  # or a datetime
+        return plain.isoformat()
+    if isinstance(plain, UUID):
+        return str(plain)
+    if isinstance(plain, Mapping):
+        return {_name(key): _json_value(inner, f"{field}.{key}") for key, inner in plain.items()}
+    if isinstance(plain, list | tuple | np.ndarray):
+        return [_json_value(inner, field) for inner in plain]
+    raise InputError(f"expected a number, a flag, a text or a time, got {_type(value)}", field=field)
+
+
+def _name(key: object) -> str:
+    if not isinstance(key, str):
+        raise InputError(f"expected names of fields that are text, got {_type(key)}")
+    return str(key)
+
+
+def _checked(model: type[M], **fields: Any) -> M:
+    """The model with these fields. Raises InputError with the first that is wrong."""
+    try:
+        return model(**fields)
+    except ValidationError as problem:
+        first = problem.errors(include_url=False, include_input=False)[0]
+        field = ".".join(map(str, first["loc"]))
+        raise InputError(first["msg"].removeprefix("Value error, "), field=field or None) from None
+
+
+def _require_many(given: object, expected: str, name: str, for_one: str) -> None:
+    if _is_one(given):
+        hint = _hint(given) or (f"; use `{for_one}` for one" if for_one else "")
+        raise InputError(f"{expected}, got one {_type(given)}{hint}", file=name)
+    if isinstance(given, Cases) or not isinstance(given, Iterable):
+        raise InputError(f"{expected}, got {_type(given)}{_hint(given)}", file=name)
+
+
+def _hint(given: object) -> str:
+    """How to pass something that holds a transaction, or several."""
+    if isinstance(given, Case):
+        return "; pass its `transaction`"
+    if isinstance(given, Cases):
+        return "; pass its `transactions`"
+    if hasattr(given, "to_dict") and not is_frame(given):  # a row of a data frame
+        return "; pass its `to_dict()`"
+    return ""
+
+
+def _type(given: object) -> str:
+    return "None" if given is None else type(given).__name__
