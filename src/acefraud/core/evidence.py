@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import numpy.typing as npt
 from pydantic import BaseModel, model_validator
 
+from acefraud.core.short_repr import Plain, ReprArgs, ShortRepr
+
 Counts = TypeVar("Counts", float, npt.NDArray[Any])
 
 Z95 = 1.959963984540054
@@ -80,7 +82,7 @@ def balanced_precision(frauds: Counts, support: Counts, base_rate: float) -> Cou
     return odds / (1 + odds)
 
 
-class Evidence(BaseModel, frozen=True, extra="forbid"):
+class Evidence(ShortRepr, BaseModel, frozen=True, extra="forbid"):
     """The measured record of a condition beside the base rate: on the cases it was learnt from, and on later ones.
 
     The best of thousands of candidates looks better than it is on the cases it was picked on. So the record on
@@ -107,6 +109,10 @@ class Evidence(BaseModel, frozen=True, extra="forbid"):
     def interval(self) -> tuple[float, float]:
         """Where the share of fraud in as many future cases is expected to lie, with 95 % probability."""
         return wilson(self.shown.frauds, self.shown.support, Z95 * self.spread)
+
+    def __repr_args__(self) -> ReprArgs:
+        yield None, Plain(self.in_words())
+        yield "base_rate", Plain(percent(self.base_rate))
 
     @property
     def lift(self) -> float | None:

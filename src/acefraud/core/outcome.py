@@ -7,6 +7,7 @@ from enum import StrEnum
 from pydantic import BaseModel, Field
 
 from acefraud.core.plain_values import IdText, PlainFlag
+from acefraud.core.short_repr import ShortRepr
 from acefraud.core.timestamps import OptionalTimestamp
 from acefraud.core.transaction import Verdict
 
@@ -20,7 +21,7 @@ class OutcomeSource(StrEnum):
     JUDGE = "judge"
 
 
-class Outcome(BaseModel, frozen=True, extra="forbid"):
+class Outcome(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_errors=True):
     """Whether a transaction turned out to be fraud. Reporting one twice changes nothing."""
 
     transaction_id: IdText
@@ -48,7 +49,7 @@ class Ruling(StrEnum):
     UNJUDGED = "unjudged"
 
 
-class Judgement(BaseModel, frozen=True, extra="forbid"):
+class Judgement(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_errors=True):
     """A ruling with its confidence and reason."""
 
     ruling: Ruling

@@ -53,6 +53,9 @@ class Curator:
         self.similarity_threshold = similarity_threshold
         self._least_likeness = max(0.0, similarity_threshold - ROUNDING)
 
+    def __repr__(self) -> str:
+        return f"Curator(similarity_threshold={self.similarity_threshold:g})"
+
     def merge_bullet(
         self,
         content: str,

@@ -11,8 +11,13 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from acefraud.core.arguments import check_type
 from acefraud.core.arrays import IntArray
-from acefraud.core.transaction import Case, Transaction
+from acefraud.core.evidence import percent
+from acefraud.core.html_tables import MOST_ROWS, block, summary, table
+from acefraud.core.personal_data import MASKED, is_personal
+from acefraud.core.short_repr import quoted, shown_names, shown_number, shown_text, shown_value
+from acefraud.core.transaction import Case, FactValue, Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets.mapping import SchemaMapping
 from acefraud.datasets.table import BadRow
@@ -75,7 +80,51 @@ class Dataset(Sequence[Case]):
         )
 
     def __repr__(self) -> str:
-        return f"Dataset({self.name!r}, train={len(self.train):,}, test={len(self.test):,}, frauds={self.frauds:,})"
+        rows = f"train={len(self.train):,}, test={len(self.test):,}, frauds={self.frauds:,}"
+        return f"Dataset({quoted(self.name)}, {rows})"
+
+    def _repr_html_(self) -> str:
+        """What is in it and its first rows, for a notebook. Sensitive and personal facts are masked."""
+        columns, span = self.train.facts.columns, self.train.transactions.span
+        by_kind = {"numbers": columns.numbers, "flags": columns.flags, "words": columns.categories}
+        entries = {
+            "rows to learn from": f"{len(self):,}",
+            "frauds among them": f"{self.frauds:,} ({percent(self.frauds / len(self))})" if len(self) else "",
+            "rows to test on": f"{len(self.test):,}" if len(self.test) else "",
+            "time": " to ".join(shown_value(time) for time in span) if span else "",
+            **{f"facts: {kind}": shown_names(sorted(some), 20) for kind, some in by_kind.items() if some},
+            "rows left out": f"{len(self.bad_rows):,}" if self.bad_rows else "",
+            "rows without a label": f"{self.unlabelled:,}" if self.unlabelled else "",
+            "remarks": shown_text("; ".join(self.remarks), 600),
+        }
+        return block(f"Dataset {shown_text(self.name)}", summary(entries), self._first_rows())
+
+    def _first_rows(self) -> str:
+        names = self.train.facts.names[:8]
+        hidden = self._hidden(names)
+        texts = self.train.transactions.texts is not None
+        rows = (
+            (
+                shown_text(case.transaction.id),
+                "fraud" if case.is_fraud else "honest",
+                *(MASKED if name in hidden else _cell(case.transaction.facts.get(name)) for name in names),
+                *([shown_text(case.transaction.text, 200, hidden=case.transaction.hidden_values)] if texts else []),
+            )
+            for case in self.train[:MOST_ROWS]
+        )
+        headings = ["id", "label", *(shown_text(name) for name in names), *(["text"] if texts else [])]
+        return table(headings, rows, total=len(self)) if len(self) else ""
+
+    def _hidden(self, names: Sequence[str]) -> set[str]:
+        """The facts that are shown without values: sensitive and personal ones, and words that hardly ever repeat."""
+        sensitive = {name.casefold() for name in self.mapping.sensitive_facts}
+        columns = self.train.facts.columns
+        rare = {name for name, (_, words) in columns.categories.items() if 2 * len(words) > max(2, len(self))}
+        return {name for name in names if name.casefold() in sensitive or is_personal(name)} | rare
+
+    def __contains__(self, value: object) -> bool:
+        """Whether a case is among the rows to learn from, or one whose transaction has that id."""
+        return value in self.train
 
     def __len__(self) -> int:
         return len(self.train)
@@ -123,6 +172,8 @@ class Dataset(Sequence[Case]):
         Rows at the same time stay in the order of the file. Without times, rows with the same facts and text
         stay on one side.
         """
+        check_type("test_share", test_share, (int, float), "a share between 0 and 1", ConfigurationError)
+        check_type("seed", seed, int, "a whole number", ConfigurationError)
         if not 0 < test_share < 1:
             raise ConfigurationError(f"test_share must be between 0 and 1, got {test_share}")
         cases = self._all()
@@ -138,6 +189,8 @@ class Dataset(Sequence[Case]):
 
         Rows with the same facts and text always go to the same fold; otherwise they would leak the answer.
         """
+        check_type("k", k, int, "a number of folds", ConfigurationError)
+        check_type("seed", seed, int, "a whole number", ConfigurationError)
         groups = len(self.train) - self.duplicates
         if not 2 <= k <= groups:
             raise ConfigurationError(f"k must be between 2 and the {groups} distinct rows, got {k}")
@@ -182,6 +235,12 @@ class Dataset(Sequence[Case]):
 
     def _all(self) -> Cases:
         return Cases.stacked([self.train, self.test])
+
+
+def _cell(value: FactValue | None) -> str:
+    if value is None or isinstance(value, bool):
+        return "" if value is None else str(value)
+    return shown_number(value) if isinstance(value, float) else shown_text(value)
 
 
 def first_alike(cases: Cases) -> IntArray:

@@ -10,6 +10,7 @@ from typing import Generic, TextIO, TypeVar
 import numpy as np
 
 from acefraud.core.outcome import Outcome, OutcomeSource
+from acefraud.core.short_repr import ShortRepr
 from acefraud.core.timestamps import time_of
 from acefraud.core.transaction import Transaction
 from acefraud.core.transactions import Transactions
@@ -34,8 +35,8 @@ _AT_NAMES = ("at", "outcome_at", "outcome_time")
 Rows = TypeVar("Rows", bound=Sequence[object])
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded(Generic[Rows]):
+@dataclass(frozen=True, slots=True, repr=False)
+class Loaded(ShortRepr, Generic[Rows]):
     """The rows that could be read, those that could not, and how many had no label yet."""
 
     rows: Rows
@@ -48,8 +49,8 @@ class Loaded(Generic[Rows]):
     """What a person should know about how the file was read."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReportedOutcome:
+@dataclass(frozen=True, slots=True, repr=False)
+class ReportedOutcome(ShortRepr):
     """An outcome, with its transaction if the row describes it too."""
 
     outcome: Outcome

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from acefraud.core.condition import Condition
 from acefraud.core.condition_index import unpacked
 from acefraud.core.playbook import Snapshot
+from acefraud.core.short_repr import Plain, ReprArgs, ShortRepr
 from acefraud.core.table import FactTable
 from acefraud.core.transactions import Transactions
 from acefraud.facts.extraction import facts_in
@@ -22,14 +23,24 @@ from acefraud.selection.batch_cite import cited_in
 from acefraud.selection.hybrid import HybridSelector
 
 
-@dataclass(frozen=True, slots=True)
-class Scores:
+@dataclass(frozen=True, slots=True, repr=False)
+class Scores(ShortRepr):
     """The scores of many transactions."""
 
     probabilities: npt.NDArray[np.float64]
     """Of fraud."""
     cited: npt.NDArray[np.int64]
     """How many bullets count for each."""
+
+    def __len__(self) -> int:
+        return len(self.probabilities)
+
+    def __repr_args__(self) -> ReprArgs:
+        yield None, Plain(f"{len(self):,} transaction{'' if len(self) == 1 else 's'}")
+        if len(self):
+            low, mean, high = self.probabilities.min(), self.probabilities.mean(), self.probabilities.max()
+            yield "probabilities", Plain(f"{low:.3f} to {high:.3f} (mean {mean:.3f})")
+            yield "cited", Plain(f"{self.cited.mean():.1f} on average")
 
 
 def score(

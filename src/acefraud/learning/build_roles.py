@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from acefraud.core.short_repr import ShortRepr
 from acefraud.learning.agent_fallback import Fallback, Tiered, WithFallback
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
@@ -23,8 +24,8 @@ CASES_FOR_ODDS = 60
 """Labelled cases that the odds of verdict tokens are calibrated on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Roles:
+@dataclass(frozen=True, slots=True, repr=False)
+class Roles(ShortRepr):
     """The roles of the loop; None for those that the embedded engine plays."""
 
     agent: Agent | None = None

@@ -16,6 +16,7 @@ from acefraud.core.evidence import Evidence
 from acefraud.core.ledger import Precondition
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource
 from acefraud.core.playbook import Snapshot
+from acefraud.core.short_repr import ShortRepr, quoted
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.curation.curator import Curator
@@ -50,8 +51,8 @@ from acefraud.storage.changes import plan_addition, retry_on_conflict
 from acefraud.storage.playbook import BulletPlaybook
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
+@dataclass(frozen=True, slots=True, repr=False)
+class Heard(ShortRepr):
     """What hearing one outcome did."""
 
     judgement: Judgement
@@ -96,6 +97,10 @@ class Learner:
         self._odds = FittedOdds(playbook, self.options)
         self._planner = planner_for(self.reflector, self.options, policy)
         self._reviewer = Reviewer(playbook, self._planner, self._cases, self._odds, self.curator, self.options)
+
+    def __repr__(self) -> str:
+        roles = f"agent={quoted(self.agent.model, 40)}, reflector={quoted(self.reflector.model, 40)}"
+        return f"Learner({self.playbook!r}, {roles})"
 
     # --- deciding ---
 

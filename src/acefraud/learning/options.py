@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from acefraud.core.bullet import DEFAULT_NODE
 from acefraud.core.calibration import Calibration
+from acefraud.core.short_repr import ShortRepr
 from acefraud.errors import ConfigurationError
 from acefraud.learning.agent_fallback import Fallback
 
@@ -13,8 +14,8 @@ MOST_BULLETS = 150
 """Learnt bullets that a node may have unless a limit was set."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LearnerOptions:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LearnerOptions(ShortRepr):
     """When and how much a learner learns."""
 
     node: str = DEFAULT_NODE

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from acefraud.core.decision import Decision
 from acefraud.core.outcome import Outcome
+from acefraud.core.short_repr import Plain, ReprArgs, ShortRepr, quoted
 from acefraud.core.timestamps import UNKNOWN
 from acefraud.core.transaction import Case, Verdict
 from acefraud.core.transactions import Cases, Transactions
@@ -42,8 +43,8 @@ class Mode(StrEnum):
     OFFLINE_ONLINE = "offline_online"
 
 
-@dataclass(frozen=True, slots=True)
-class ModeRun:
+@dataclass(frozen=True, slots=True, repr=False)
+class ModeRun(ShortRepr):
     """What one mode decided on a stream of cases, and its playbook at the end."""
 
     mode: Mode
@@ -65,9 +66,20 @@ class ModeRun:
     """The probabilities if the facts that depend on labels are unknown; None if there are none, or if a model decides.
     """
 
+    def __repr_args__(self) -> ReprArgs:
+        yield None, Plain(quoted(self.mode))
+        yield None, Plain(f"{len(self.labels):,} cases, {int(self.labels.sum()):,} frauds")
+        yield "declined", int(self.declined.sum())
+        left = int((~self.decided).sum())
+        if left:
+            yield "left_to_a_person", left
+        yield "bullets", self.bullets
+        yield "cited", Plain(f"{self.cited:.2f}")
+        yield "seconds", Plain(f"{self.seconds:.1f}")
 
-@dataclass(frozen=True, kw_only=True)
-class TrainingPipeline:
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TrainingPipeline(ShortRepr):
     """Runs the modes with the same agent, judge and options, each on a playbook of its own.
 
     >>> import asyncio

@@ -17,6 +17,7 @@ from acefraud.core.decision_record import DecisionRecord
 from acefraud.core.events import EventPayload
 from acefraud.core.evidence import Record
 from acefraud.core.playbook import Snapshot
+from acefraud.core.short_repr import ShortRepr
 from acefraud.core.transaction import FactValue, Transaction, Verdict
 from acefraud.facts.extraction import KnownFacts
 from acefraud.learning.embedded_decisions import EmbeddedDecisions, decide_embedded
@@ -30,8 +31,8 @@ CASES, DECISIONS = 1_000, 10_000
 SHOWN = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Flip:
+@dataclass(frozen=True, slots=True, repr=False)
+class Flip(ShortRepr):
     """A transaction that would be decided differently."""
 
     transaction_id: str
@@ -54,8 +55,8 @@ class Money:
     released_wrongly: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+@dataclass(frozen=True, slots=True, repr=False)
+class Preview(ShortRepr):
     """What a change would do."""
 
     cases: int
@@ -92,8 +93,8 @@ class Preview:
         }
 
 
-@dataclass(frozen=True)
-class Past:
+@dataclass(frozen=True, repr=False)
+class Past(ShortRepr):
     """Transactions to decide again: the latest labelled cases, then the latest decisions."""
 
     transactions: Sequence[Transaction]

@@ -9,6 +9,7 @@ from typing import TypedDict
 from acefraud.core.events import Recalibrated, Trained
 from acefraud.core.ledger import KnownCase
 from acefraud.core.row_store import RowUpdate
+from acefraud.core.short_repr import ShortRepr
 from acefraud.core.transaction import Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.facts.extraction import READER
@@ -41,8 +42,8 @@ class TrainingOptions(TypedDict, total=False):
     """Called now and then with the share that is done."""
 
 
-@dataclass(frozen=True, slots=True)
-class Training:
+@dataclass(frozen=True, slots=True, repr=False)
+class Training(ShortRepr):
     """Cases in order of time with all their facts, and what the playbook will keep of them."""
 
     cases: Cases

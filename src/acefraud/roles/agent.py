@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from acefraud.core.bullet import Bullet
 from acefraud.core.calibration import Calibration
+from acefraud.core.short_repr import quoted
 from acefraud.core.transaction import Transaction, Verdict
 from acefraud.facts.extraction import facts_of
 from acefraud.llm.client import ModelClient
@@ -49,6 +50,9 @@ class SimpleFraudAgent:
         """Whether deciding waits for a model."""
         self.adds_up = self._agent.adds_up
         """Whether it decides as the embedded engine does."""
+
+    def __repr__(self) -> str:
+        return f"SimpleFraudAgent(model={quoted(self.model)}, {len(self.bullets):,} bullets)"
 
     @property
     def without_tier(self) -> SimpleFraudAgent:

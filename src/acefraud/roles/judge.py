@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from acefraud.core.outcome import Judgement, Ruling
+from acefraud.core.short_repr import quoted
 from acefraud.core.transaction import FactValue
 from acefraud.errors import ModelError
 from acefraud.llm.client import ModelClient
@@ -41,6 +42,9 @@ class LLMJudge(SimpleJudge):
             self._judge = build_model_roles(chosen, client=client).judge if chosen.uses_models else None
         else:
             self.model, self._judge = model.model, model
+
+    def __repr__(self) -> str:
+        return f"LLMJudge(model={quoted(self.model)})"
 
     def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
         """A transaction in words that the model may see."""

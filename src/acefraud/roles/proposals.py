@@ -12,6 +12,7 @@ from enum import StrEnum
 from acefraud.core.bullet import Bullet, NewBullet, Source, Status
 from acefraud.core.condition import Condition
 from acefraud.core.evidence import ENOUGH_TO_SHOW, Z95, Evidence, Record, percent, record_in_words, wilson
+from acefraud.core.short_repr import ShortRepr
 from acefraud.core.transaction import Transaction, Verdict
 from acefraud.roles.embedded.reflector import EmbeddedReflector
 from acefraud.roles.prompt_cases import summaries
@@ -37,8 +38,8 @@ class AdmissionStatus(StrEnum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
+@dataclass(frozen=True, slots=True, repr=False)
+class Admission(ShortRepr):
     """What became of a proposal, and why."""
 
     proposal: Proposal

@@ -7,6 +7,7 @@ from typing import Any
 
 from acefraud.core.bullet import DEFAULT_NODE
 from acefraud.core.measured_text import MeasuredText
+from acefraud.core.short_repr import quoted
 from acefraud.core.transaction import Case, Transaction
 from acefraud.llm.client import ModelClient
 from acefraud.roles.embedded.reflector import EmbeddedReflector, ReflectorOptions
@@ -56,6 +57,9 @@ class Reflector:
     def model(self) -> str:
         """The model that proposes, or `embedded`."""
         return (self.proposals or self.engine).model
+
+    def __repr__(self) -> str:
+        return f"Reflector(model={quoted(self.model)}, {len(self):,} cases remembered)"
 
     def __len__(self) -> int:
         return len(self.engine)

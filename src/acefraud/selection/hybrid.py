@@ -19,6 +19,7 @@ from acefraud.core.construct import construct_unchecked
 from acefraud.core.decision import BulletScore, SelectionTrace, StageCount
 from acefraud.core.measured_text import with_measured_text
 from acefraud.core.playbook import Snapshot
+from acefraud.core.short_repr import ShortRepr, shown_text
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.errors import ConfigurationError, InputError
 from acefraud.facts.extraction import facts_of
@@ -38,8 +39,8 @@ ONLY_NODE = 0
 """The number of the node in a table of bullets of one node."""
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+@dataclass(frozen=True, slots=True, repr=False)
+class Selection(ShortRepr):
     """The bullets picked, their scores in the same order, and how many bullets were left after each stage."""
 
     bullets: tuple[Bullet, ...]
@@ -163,6 +164,9 @@ class HybridSelector:
         self._vectors = BulletVectors(self.embedder)
         self._selecting = RLock()
         """Held while vectors are looked up, which fills their matrix."""
+
+    def __repr__(self) -> str:
+        return f"HybridSelector({shown_text(self.embedder.name)}, {self.settings}, seed={self.seed})"
 
     def select_bullets(
         self,

@@ -6,7 +6,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -30,6 +30,8 @@ _RANGES = {
     "attempts": (1, math.inf, "a whole number from 1 on"),
     "max_calls": (0, math.inf, "a whole number from 0 on"),
 }
+_NOT_SHOWN = ("base_url", "cache", "prices", "chosen_by")
+_LONGEST = 180
 _MODEL = re.compile(r"[a-z0-9][a-z0-9_.-]*:[^\s/]\S*")
 
 
@@ -49,7 +51,7 @@ def default_cache(environment: Mapping[str, str] | None = None) -> Path | None:
     return folder / "acefraud" / "replies.db"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ModelSettings:
     """A model for each role, or `embedded`, which sends nothing; and how the models are called.
 
@@ -100,6 +102,14 @@ class ModelSettings:
         for model, price in self.prices.items():
             if not all(0 <= dollars < math.inf for dollars in price):
                 raise ConfigurationError(f"{self._place('prices')}: {model}: expected prices of 0 or more")
+
+    def __repr__(self) -> str:
+        """What differs from the defaults, without passwords that an address may have."""
+        chosen = [(one.name, getattr(self, one.name), one.default) for one in fields(self)]
+        changed = [f"{name}={value!r}" for name, value, usual in chosen if name not in _NOT_SHOWN and value != usual]
+        server = [f"server={urlsplit(self.base_url).hostname!r}"] if self.base_url else []
+        shown = ", ".join([*changed, *server])
+        return f"ModelSettings({shown if len(shown) <= _LONGEST else f'{shown[:_LONGEST]}…'})"
 
     @property
     def on_models(self) -> tuple[str, ...]:

@@ -10,20 +10,24 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from threading import RLock
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, Self, TypeVar, Unpack, overload
 
+from acefraud.core.arguments import nearest
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, BulletDetails, NewBullet, Source, Status
 from acefraud.core.condition import Condition
 from acefraud.core.events import THE_ENGINE, Event, EventPayload
 from acefraud.core.evidence import Evidence
+from acefraud.core.html_tables import block, line, table
 from acefraud.core.ledger import Entry, KnownCase, Ledger, Precondition
 from acefraud.core.measured_text import with_measured_text
 from acefraud.core.playbook import LearningState, PlaybookState, Snapshot
 from acefraud.core.policy import Policy, Snooze
 from acefraud.core.review_rule import ReviewRule
 from acefraud.core.row_store import RowUpdate
+from acefraud.core.short_repr import given, quoted, shown_text
 from acefraud.core.transaction import Verdict
 from acefraud.core.value_list import Feed, ListItem, ValueList
+from acefraud.errors import InputError
 from acefraud.rules.reader import Vocabulary
 from acefraud.storage.changes import (
     Change,
@@ -54,6 +58,18 @@ def system_clock() -> datetime:
     return datetime.now(UTC)
 
 
+def _html_row(bullet: Bullet) -> tuple[str, ...]:
+    claim = " [claim, not measured]" if bullet.claim is not None and not bullet.verified else ""
+    return (
+        shown_text(bullet.id),
+        f"{bullet.shown_content(300)}{claim}",
+        str(bullet.status),
+        "" if bullet.weight is None else f"{bullet.weight:+.2f}",
+        bullet.evidence.in_words() if bullet.evidence is not None and bullet.verified else "",
+        f"{bullet.times_selected:,}",
+    )
+
+
 class BulletPlaybook:
     """Bullets by node, with their counters; in memory. `acefraud.open_playbook` opens one that is kept in a file.
 
@@ -65,6 +81,13 @@ class BulletPlaybook:
     >>> bullet = playbook.get_bullet(bullet_id)
     >>> bullet.helpful_count, bullet.times_selected, str(bullet.condition)
     (1, 1, 'new_device is true and vpn is true')
+
+    It is also a collection of all its bullets, retired ones included:
+
+    >>> bullet_id in playbook, len(playbook), playbook[bullet_id] == playbook[0], len(playbook[:5])
+    (True, 1, True, 1)
+    >>> playbook
+    BulletPlaybook(1 bullet, revision 2, in memory)
     """
 
     def __init__(self, ledger: Ledger | None = None, *, clock: Clock = system_clock) -> None:
@@ -121,9 +144,57 @@ class BulletPlaybook:
         policies = [one for one in snapshot.policies(node) if source in (None, one.source)]
         return [with_measured_text(bullet, calibration) for bullet in (*snapshot.for_node(node, source), *policies)]
 
-    def __contains__(self, bullet_id: str) -> bool:
+    def __contains__(self, bullet: object) -> bool:
+        """Whether there is a bullet with that id, or that bullet as it is now."""
         with self._lock:
-            return bullet_id in self._visible()
+            if isinstance(bullet, Bullet):
+                return self._visible().get(bullet.id) == bullet
+            return isinstance(bullet, str) and bullet in self._visible()
+
+    def __iter__(self) -> Iterator[Bullet]:
+        """All bullets in the order they were added, retired ones included."""
+        return iter(self.snapshot().table.bullets)
+
+    @overload
+    def __getitem__(self, index: str | int) -> Bullet: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Bullet]: ...
+
+    def __getitem__(self, index: str | int | slice) -> Bullet | list[Bullet]:
+        """The bullet with that id or at that place, or those of a slice. Raises InputError if there is no such id."""
+        bullets = self.snapshot().table.bullets
+        if isinstance(index, slice):
+            return list(bullets[index])
+        if isinstance(index, int):
+            return bullets[index]
+        if not isinstance(index, str):
+            raise InputError(f"expected the id of a bullet, its place or a slice, got {given(index)}")
+        bullet = self.get_bullet(index)
+        if bullet is None:
+            like = nearest(index, (one.id for one in bullets))
+            raise InputError(f"there is no bullet {quoted(index)} among the {len(bullets):,} of this playbook{like}")
+        return bullet
+
+    def __repr__(self) -> str:
+        count = len(self)
+        place = getattr(self.ledger, "path", None)
+        where = "in memory" if place is None else quoted(place, 100)
+        revision = self._visible().revision
+        return f"{type(self).__name__}({count:,} bullet{'' if count == 1 else 's'}, revision {revision}, {where})"
+
+    def _repr_html_(self) -> str:
+        """The bullets for a notebook: those in use first, and of these the strongest."""
+        snapshot = self.snapshot()
+        bullets = snapshot.table.bullets
+        by_strength = sorted(bullets, key=lambda one: (one.status is Status.RETIRED, -abs(one.weight or 0.0)))
+        headings = ["id", "content", "status", "weight", "evidence (95 % interval)", "uses"]
+        retired = sum(one.status is Status.RETIRED for one in bullets)
+        return block(
+            f"Playbook of {len(bullets):,} bullets at revision {snapshot.revision}",
+            line(f"{retired:,} of them are retired." if retired else ""),
+            table(headings, map(_html_row, by_strength)),
+        )
 
     def __len__(self) -> int:
         with self._lock:

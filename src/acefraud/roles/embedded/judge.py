@@ -19,6 +19,9 @@ class SimpleJudge:
     (None, 0.0)
     """
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     async def judge(self, input_text: str, output: str, ground_truth: str | None = None) -> tuple[bool | None, float]:
         """Whether the output was right (None if unjudged), and the confidence."""
         judgement = await self.rule(input_text, output, ground_truth)
