@@ -11,6 +11,7 @@ from typing import TypedDict
 
 from pydantic import BaseModel, Field
 
+from acefraud.core.arguments import check_choice, check_text
 from acefraud.core.condition import Condition
 from acefraud.core.evidence import Evidence, Record
 from acefraud.core.html_tables import block, summary
@@ -46,7 +47,7 @@ class Claim(ShortRepr, BaseModel, frozen=True, extra="forbid"):
     words: str
 
 
-class Bullet(ShortRepr, BaseModel, frozen=True, extra="forbid"):
+class Bullet(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_errors=True):
     """A heuristic in English, with its condition and its measured evidence if there are any.
 
     >>> bullet = Bullet(id="b1", content="VPN and a new device: decline", helpful_count=3, harmful_count=1)
@@ -194,6 +195,13 @@ class NewBullet(ShortRepr):
     status: Status = Status.ACTIVE
     policy: Policy | None = None
     why: str = ""
+
+    def __post_init__(self) -> None:
+        check_text("content", self.content, "a rule in words")
+        check_choice("source", self.source, Source)
+        check_choice("status", self.status, Status)
+        if self.argues is not None:
+            check_choice("argues", self.argues, Verdict)
 
 
 def _record(record: Record) -> str:

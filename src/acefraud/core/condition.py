@@ -111,6 +111,8 @@ class Condition:
     parts: tuple[Part, ...]
 
     def __post_init__(self) -> None:
+        if isinstance(self.parts, str):
+            raise ValueError("parts: expected tests, got text: use Condition.parse(text)")
         ordered = tuple(sorted(set(self.parts), key=_simplest_first))
         object.__setattr__(self, "parts", ordered)
         if not ordered:
@@ -146,6 +148,8 @@ class Condition:
         """Read the text form. Raises ValueError that says where the text stops making sense."""
         from acefraud.core.condition_syntax import ConditionParser  # noqa: PLC0415  # which builds conditions
 
+        if not isinstance(text, str):
+            raise ValueError(f"a condition is written as text, got {given(text)}")
         return ConditionParser(text).condition()
 
     def negated(self) -> Condition:

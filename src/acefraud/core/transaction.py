@@ -196,4 +196,6 @@ class Case(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_erro
 
     def __getitem__(self, key: str) -> Any:
         example = {"query": self.transaction.text, "answer": str(self.answer), "difficulty": self.difficulty}
+        if key not in (*example, "metadata"):
+            raise KeyError(f"a case has the keys {', '.join(example)} and metadata, not {shown_value(key)}")
         return dict(self.metadata) if key == "metadata" else example[key]

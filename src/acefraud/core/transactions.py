@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
+from acefraud.core.arguments import rows_of
 from acefraud.core.arrays import IntArray
 from acefraud.core.construct import construct_unchecked
 from acefraud.core.short_repr import Plain, ReprArgs, ShortRepr, shown_names, shown_value
@@ -108,7 +109,7 @@ class Transactions(_RowSequence[Transaction]):
         """The rows as columns. Returns columns unchanged."""
         if isinstance(rows, Transactions):
             return rows
-        given = list(rows)
+        given = rows_of("transactions", rows, Transaction, "a sequence of Transaction")
         columns = sorted({column for row in given for column in row.entities})
         made = cls(
             np.array([row.id for row in given], dtype=object),
@@ -233,7 +234,7 @@ class Cases(_RowSequence[Case]):
         """The rows as columns. Returns columns unchanged."""
         if isinstance(rows, Cases):
             return rows
-        given = list(rows)
+        given = rows_of("cases", rows, Case, "a sequence of Case, a transaction with its label")
         return cls(
             Transactions.of([row.transaction for row in given]),
             np.array([row.is_fraud for row in given], dtype=np.bool_),

@@ -11,7 +11,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.arguments import check_type
+from acefraud.core.arguments import check_type, check_whole
 from acefraud.core.arrays import IntArray
 from acefraud.core.evidence import percent
 from acefraud.core.html_tables import MOST_ROWS, block, summary, table
@@ -173,7 +173,7 @@ class Dataset(Sequence[Case]):
         stay on one side.
         """
         check_type("test_share", test_share, (int, float), "a share between 0 and 1", ConfigurationError)
-        check_type("seed", seed, int, "a whole number", ConfigurationError)
+        check_whole("seed", seed)
         if not 0 < test_share < 1:
             raise ConfigurationError(f"test_share must be between 0 and 1, got {test_share}")
         cases = self._all()
@@ -189,8 +189,8 @@ class Dataset(Sequence[Case]):
 
         Rows with the same facts and text always go to the same fold; otherwise they would leak the answer.
         """
-        check_type("k", k, int, "a number of folds", ConfigurationError)
-        check_type("seed", seed, int, "a whole number", ConfigurationError)
+        check_whole("k", k)
+        check_whole("seed", seed)
         groups = len(self.train) - self.duplicates
         if not 2 <= k <= groups:
             raise ConfigurationError(f"k must be between 2 and the {groups} distinct rows, got {k}")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import warnings
 from datetime import timedelta
+from os import PathLike
 from pathlib import Path
 
+from acefraud.core.arguments import check_type
 from acefraud.datasets.dataset import Dataset
 from acefraud.datasets.mapping import SchemaMapping
 from acefraud.datasets.world import WorldOptions, generate
@@ -38,6 +40,7 @@ def load_dataset(
     from; `Dataset.split` splits it. With ``strict`` the first bad row raises, otherwise bad rows are collected and the
     rest is used.
     """
+    check_type("source", source, (str, PathLike), "the path of a file or the name of a shipped dataset")
     path = Path(source)
     name = path.stem if path.suffix == ".json" else str(source)
     if name in SHIPPED and not path.exists():
@@ -46,6 +49,7 @@ def load_dataset(
         if str(source) != name:
             message = f"there is no file {source}: the shipped dataset '{name}' is used"
             warnings.warn(message, ShippedDatasetWarning, stacklevel=2)
+        check_type("options", options or WorldOptions(), WorldOptions, "WorldOptions", ConfigurationError)
         return _generate(name, seed, options or WorldOptions())
     if options is not None:
         raise ConfigurationError(f"options shape a shipped dataset ({', '.join(SHIPPED)}); {source} is a file")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from acefraud.core.arguments import check_type
 from acefraud.core.short_repr import ShortRepr
+from acefraud.errors import ConfigurationError
 from acefraud.learning.agent_fallback import Fallback, Tiered, WithFallback
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
@@ -82,6 +84,7 @@ def build_roles(
     >>> build_roles(ModelSettings()).client is None
     True
     """
+    check_type("chosen", chosen, ModelSettings, "ModelSettings", ConfigurationError)
     embedded = chosen.embedding if chosen.embedding in EMBEDDERS else DEFAULT_EMBEDDER
     if not chosen.uses_models:
         return Roles(embedder=embedded)

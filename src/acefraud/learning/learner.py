@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Unpack, overload
 
+from acefraud.core.arguments import check_has, check_type
 from acefraud.core.bullet import Bullet, BulletDetails, NewBullet
 from acefraud.core.condition import Condition
 from acefraud.core.decision import Decision
@@ -83,6 +84,19 @@ class Learner:
         options: LearnerOptions | None = None,
     ) -> None:
         """`policy` says which outcomes are worth a call, if the reflector is on a model."""
+        check_type("playbook", playbook, BulletPlaybook, "a BulletPlaybook, such as open_playbook(path)")
+        for name, value, kind in (
+            ("reflector", reflector, Reflector),
+            ("curator", curator, Curator),
+            ("selector", selector, HybridSelector),
+            ("policy", policy, ReflectionPolicy),
+            ("options", options, LearnerOptions),
+        ):
+            if value is not None:
+                check_type(name, value, kind, f"a {kind.__name__}", ConfigurationError)
+        for name, role, method in (("agent", agent, "assess"), ("judge", judge, "rule")):
+            if role is not None:
+                check_has(name, role, method, f"an object that plays the {name}, such as build_roles(settings).{name}")
         self.playbook = playbook
         self.options = options or LearnerOptions()
         self.agent: Agent = SimpleFraudAgent() if agent is None else agent
@@ -229,6 +243,7 @@ class Learner:
         A decision of the embedded engine is recorded without them, and made again on its revision of the playbook.
         Raises CannotExplain if that is not possible, or does not give the same.
         """
+        check_type("decision", decision, Decision, "a Decision")
         if decision.has_trace or not decision.digest:
             return decision
         if decision.engine not in COMPATIBLE:
@@ -353,10 +368,12 @@ class Learner:
 
     def measure(self, condition: Condition) -> Evidence | None:
         """What the remembered cases say of a condition; None if there are none."""
+        check_type("condition", condition, Condition, "a Condition, such as Condition.parse(text)")
         return cases_for(self.remembered(), condition).measure(condition)
 
     def remarks_on(self, bullet: Bullet) -> list[str]:
         """What the author of a rule should know: that it never fires, is mostly unknown, or is shadowed."""
+        check_type("bullet", bullet, Bullet, "a Bullet")
         if bullet.condition is None:
             return []
         others = [one for one in self.playbook.get_bullets_for_node(bullet.node) if one.id != bullet.id]
@@ -388,6 +405,10 @@ class Learner:
         transactions that are still `waiting` for their label. Without a `threshold` rule the threshold stays. The other
         options are the name of the `dataset`, its `mapping` and `progress`, which is called with the share done. Use
         `train` with a reflector on a model, which has to be awaited.
+
+        Raises InputError if the history is empty or has one label only, which teaches nothing; with
+        ``both_labels=False`` it is remembered all the same. If it has both labels but too few cases to learn from, the
+        result is empty.
         """
         if self._planner.waits:
             raise ConfigurationError(

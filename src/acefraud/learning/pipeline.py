@@ -11,6 +11,7 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
+from acefraud.core.arguments import check_choice
 from acefraud.core.decision import Decision
 from acefraud.core.outcome import Outcome
 from acefraud.core.short_repr import Plain, ReprArgs, ShortRepr, quoted
@@ -18,6 +19,7 @@ from acefraud.core.timestamps import UNKNOWN
 from acefraud.core.transaction import Case, Verdict
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets.history_facts import usual_known_at
+from acefraud.errors import ConfigurationError
 from acefraud.facts.extraction import facts_in
 from acefraud.facts.history import HistoryPlan
 from acefraud.learning.batch_scoring import score
@@ -126,8 +128,11 @@ class TrainingPipeline(ShortRepr):
         """Run one mode over the test cases. Only offline + online sees the labels of the training cases.
 
         If the mapping asks for a history, all modes remember the training transactions, so that they decide on the
-        same facts.
+        same facts. Training cases without both labels teach nothing beforehand: they are remembered, and offline +
+        online then starts as online only does.
         """
+        check_choice("mode", mode, Mode, ConfigurationError)
+        mode = Mode(mode)
         started = time.perf_counter()
         book = BulletPlaybook() if playbook is None else playbook
         learner = self.learner(book)
@@ -137,9 +142,10 @@ class TrainingPipeline(ShortRepr):
             before, after = (_with_delay(cases, memory.plan) for cases in (before, after))
         known, pending = known_by(before, after)
         if mode is Mode.OFFLINE_ONLINE:
-            await learner.train(known, mapping=mapping, waiting=pending.transactions if memory else ())
+            waiting = pending.transactions if memory else ()
+            await learner.train(known, mapping=mapping, waiting=waiting, both_labels=False)
         elif memory is not None:
-            await learner.train((), mapping=mapping, waiting=before.transactions)
+            await learner.train((), mapping=mapping, waiting=before.transactions, both_labels=False)
         if self.scale_odds:
             labelled = memory.studied(known, Transactions.of(())) if memory else known
             share = float(labelled.labels.mean()) if len(labelled) else 0.0
@@ -198,6 +204,7 @@ def _with_delay(cases: Cases, plan: HistoryPlan) -> Cases:
 
 def known_by(train: Cases, test: Cases) -> tuple[Cases, Cases]:
     """The training cases whose label had arrived when the test begins, and those whose label had not."""
+    train, test = Cases.of(train), Cases.of(test)
     start = test.transactions.times[0] if len(test) else UNKNOWN
     late = (train.known_at > start) if start != UNKNOWN else np.zeros(len(train), dtype=np.bool_)
     return train.take(~late), train.take(late)

@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
+from acefraud.core.arguments import check_type
 from acefraud.core.events import Recalibrated, Trained
 from acefraud.core.ledger import KnownCase
 from acefraud.core.row_store import RowUpdate
 from acefraud.core.short_repr import ShortRepr
 from acefraud.core.transaction import Transaction
 from acefraud.core.transactions import Cases, Transactions
+from acefraud.errors import InputError
 from acefraud.facts.extraction import READER
 from acefraud.facts.time_facts import with_time_facts
 from acefraud.learning.batch_scoring import score
@@ -40,6 +42,8 @@ class TrainingOptions(TypedDict, total=False):
     """How the threshold is chosen; None leaves it as it is."""
     progress: Progress
     """Called now and then with the share that is done."""
+    both_labels: bool
+    """Whether a history without both labels is an error, which it is unless you say False."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -69,8 +73,15 @@ class Training(ShortRepr):
         waiting: Sequence[Transaction] = (),
         threshold: ThresholdRule | None = None,
         progress: Progress = lambda _: None,
+        both_labels: bool = True,
     ) -> Training:
-        """A history ready to learn from, with the facts that its mapping's history gives. Nothing is written."""
+        """A history ready to learn from, with the facts that its mapping's history gives. Nothing is written.
+
+        Raises InputError if `both_labels` are needed and there is only one, or none.
+        """
+        check_type("mapping", mapping, str, "the text of a mapping, such as dataset.mapping.describe()")
+        if both_labels:
+            _check_labels(given)
         if names := time_facts_of(mapping):
             given = given.with_facts(with_time_facts(given.transactions, names).facts)
         memory, unlabelled = memory_for(mapping), Transactions.of(waiting)
@@ -112,3 +123,13 @@ class Training(ShortRepr):
         chosen = choose(self.threshold, scores.probabilities, cases.labels)
         calibration = (snapshot.calibration(options.node) or GENERAL).model_copy(update={"threshold": chosen})
         playbook.record([Recalibrated(node=options.node, calibration=calibration)])
+
+
+def _check_labels(cases: Cases) -> None:
+    frauds, count = int(cases.labels.sum()), len(cases)
+    if not count:
+        raise InputError("there are no cases: expected a history with both labels, fraud and honest")
+    if frauds in (0, count):
+        are, other = ("fraud", "honest ones") if frauds else ("honest", "frauds")
+        which = f"all {count:,} cases are" if count > 1 else "the only case is"
+        raise InputError(f"{which} {are}: expected both labels, so {other} are missing")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from acefraud.core.arguments import check_text, check_type
 from acefraud.core.bullet import Bullet
 from acefraud.core.calibration import Calibration
-from acefraud.core.short_repr import quoted
+from acefraud.core.short_repr import given, quoted
 from acefraud.core.transaction import Transaction, Verdict
+from acefraud.errors import ConfigurationError
 from acefraud.facts.extraction import facts_of
 from acefraud.llm.client import ModelClient
 from acefraud.llm.synchronous import run_sync
@@ -39,6 +41,11 @@ class SimpleFraudAgent:
         sensitive: Sequence[str] = (),
         calibration: Calibration | None = None,
     ) -> None:
+        if isinstance(bullets, str) or not isinstance(bullets, Iterable):
+            raise ConfigurationError(f"bullets: expected a list of rules in words or bullets, got {given(bullets)}")
+        bullets = list(bullets)
+        for bullet in bullets:
+            check_type("bullets", bullet, (str, Bullet), "rules in words or bullets", ConfigurationError)
         self.bullets = as_bullets(bullets)
         self._calibration = calibration or calibration_of(bullets)
         chosen = ModelSettings(agent=model, base_url=base_url, sensitive=tuple(sensitive), cache=None)
@@ -65,7 +72,9 @@ class SimpleFraudAgent:
 
     def explain(self, transaction: str | Transaction) -> Assessment:
         """The verdict with its probability and reasons. With a model it blocks until the reply, even in a coroutine."""
+        check_type("transaction", transaction, (str, Transaction), "the text of a transaction, or a Transaction")
         if isinstance(transaction, str):
+            check_text("transaction", transaction, "the text of a transaction")
             transaction = Transaction(id="unnamed", text=transaction)
         facts = facts_of(transaction).facts
         view = self._agent.assess(Question(transaction.text, facts, self.bullets, self._calibration))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from acefraud.core.arguments import check_has
 from acefraud.core.outcome import Judgement, Ruling
 from acefraud.core.short_repr import quoted
 from acefraud.core.transaction import FactValue
@@ -35,6 +36,8 @@ class LLMJudge(SimpleJudge):
         client: ModelClient | None = None,
         sensitive: Sequence[str] = (),
     ) -> None:
+        if not isinstance(model, str):
+            check_has("model", model, "assess_output", "the name of a model, or an object that judges")
         self._judge: OutputJudge | None
         if isinstance(model, str):
             self.model = model

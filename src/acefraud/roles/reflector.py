@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from acefraud.core.arguments import check_has, check_type
 from acefraud.core.bullet import DEFAULT_NODE
 from acefraud.core.measured_text import MeasuredText
 from acefraud.core.short_repr import quoted
 from acefraud.core.transaction import Case, Transaction
+from acefraud.errors import ConfigurationError
 from acefraud.llm.client import ModelClient
 from acefraud.roles.embedded.reflector import EmbeddedReflector, ReflectorOptions
 from acefraud.roles.model.build import build_model_roles
@@ -41,6 +43,9 @@ class Reflector:
         sensitive: Sequence[str] = (),
         seed: int = 0,
     ) -> None:
+        check_type("options", options or ReflectorOptions(), ReflectorOptions, "ReflectorOptions", ConfigurationError)
+        if not isinstance(model, str):
+            check_has("model", model, "model", "the name of a model, or an object that proposes")
         proposer: Proposer | None
         if isinstance(model, str):
             chosen = ModelSettings(reflector=model, base_url=base_url, sensitive=tuple(sensitive), cache=None)
@@ -81,6 +86,7 @@ class Reflector:
         The dict has new_bullet, problem_types, confidence, condition, argues, evidence (None if not measured), weight
         (None if not fitted), node and learnt_from ("failure" or "success").
         """
+        check_type("query", query, (str, Transaction), "the text of a transaction, or a Transaction")
         found = await (self.proposals or self.engine).reflect(query, predicted, correct, agent_reasoning)
         if found is None:
             return None

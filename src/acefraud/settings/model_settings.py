@@ -97,7 +97,8 @@ class ModelSettings:
                 raise self._wrong(name, f"one of {', '.join(known)}")
         for name, (least, most, expected) in _RANGES.items():
             value = getattr(self, name)
-            if value is not None and not (least <= value <= most and value != math.inf):
+            number = isinstance(value, int | float)
+            if value is not None and not (number and least <= value <= most and value != math.inf):
                 raise self._wrong(name, expected)
         for model, price in self.prices.items():
             if not all(0 <= dollars < math.inf for dollars in price):
@@ -130,7 +131,7 @@ class ModelSettings:
         own = (EMBEDDED, *EMBEDDERS) if role == "embedding" else (EMBEDDED,)
         if self.chosen_by.get(role) == EMBEDDER_VARIABLE and value not in EMBEDDERS:
             raise self._wrong(role, f"{' or '.join(EMBEDDERS)}; ACEFRAUD_EMBEDDING_MODEL takes provider:name")
-        if value not in own and not _MODEL.fullmatch(value):
+        if value not in own and not (isinstance(value, str) and _MODEL.fullmatch(value)):
             example = "openai:text-embedding-3-small" if role == "embedding" else "openai:gpt-4o-mini"
             raise self._wrong(role, f"{', '.join(own)} or provider:name, such as {example}")
 

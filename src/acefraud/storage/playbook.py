@@ -12,7 +12,9 @@ from datetime import UTC, datetime
 from threading import RLock
 from typing import Any, Self, TypeVar, Unpack, overload
 
-from acefraud.core.arguments import nearest
+import numpy as np
+
+from acefraud.core.arguments import check_choice, check_has, check_type, nearest
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, BulletDetails, NewBullet, Source, Status
 from acefraud.core.condition import Condition
 from acefraud.core.events import THE_ENGINE, Event, EventPayload
@@ -91,6 +93,8 @@ class BulletPlaybook:
     """
 
     def __init__(self, ledger: Ledger | None = None, *, clock: Clock = system_clock) -> None:
+        if ledger is not None:
+            check_has("ledger", ledger, "checkpoint", "a ledger (`acefraud.open_playbook` opens a file)")
         self.ledger: Ledger = MemoryLedger() if ledger is None else ledger
         self.clock = clock
         self._editing = RLock()
@@ -134,11 +138,15 @@ class BulletPlaybook:
 
     def get_bullet(self, bullet_id: str) -> Bullet | None:
         """The bullet with that id, retired or not; None if there is none."""
+        check_type("bullet_id", bullet_id, str, "the id of a bullet")
         with self._lock:
             return self._visible().get(bullet_id)
 
     def get_bullets_for_node(self, node: str, source: Source | str | None = None) -> list[Bullet]:
         """The bullets of a node that are not retired, from one source if given. Policies come last."""
+        check_type("node", node, str, "the name of a node")
+        if source is not None:
+            check_choice("source", source, Source)
         snapshot = self.snapshot()
         calibration = snapshot.calibration(node)
         policies = [one for one in snapshot.policies(node) if source in (None, one.source)]
@@ -286,6 +294,7 @@ class BulletPlaybook:
 
     def set_status(self, bullet_id: str, status: Status, *, who: str = THE_ENGINE, why: str = "") -> None:
         """Approve, pin, retire or revive a bullet."""
+        check_choice("status", status, Status)
         self.change(lambda: plan_status_change(self, bullet_id, status, why), who=who, why=why)
 
     def set_threshold(
@@ -302,6 +311,8 @@ class BulletPlaybook:
 
         What is not given stays as it is; `no_review` sends nothing to a person any more, except by policies.
         """
+        if threshold is not None:
+            check_type("threshold", threshold, (int, float, np.floating), "a fraud probability between 0 and 1")
         self.change(lambda: plan_threshold(self, node, threshold, review, no_review=no_review), who=who, why=why)
 
     def create_list(
@@ -330,6 +341,7 @@ class BulletPlaybook:
 
     def update_stats(self, bullet_id: str, is_helpful: bool) -> None:
         """Count one use of a bullet: helpful or harmful, and selected."""
+        check_type("is_helpful", is_helpful, (bool, np.bool_), "True or False")
         self.change(lambda: plan_use(self, bullet_id, is_helpful=is_helpful))
 
     def change(self, plan: Callable[[], Change[T]], *, who: str = THE_ENGINE, why: str = "") -> T:

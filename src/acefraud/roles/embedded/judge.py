@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from acefraud.core.arguments import check_type
 from acefraud.core.outcome import Judgement, Ruling
 from acefraud.core.transaction import FactValue
 from acefraud.rules.english import say_facts
@@ -33,6 +34,9 @@ class SimpleJudge:
 
     async def rule(self, input_text: str, output: str, ground_truth: str | None = None) -> Judgement:
         """The judgement with its reason."""
+        check_type("output", output, str, "a verdict in words")
+        if ground_truth is not None:
+            check_type("ground_truth", ground_truth, str, "a verdict in words, or None if it is not known")
         if ground_truth is None or not ground_truth.strip():
             return await self._without_truth(input_text, output)
         same = output.strip().casefold() == ground_truth.strip().casefold()
