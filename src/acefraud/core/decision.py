@@ -53,7 +53,7 @@ class Reason(ShortRepr, BaseModel, frozen=True, extra="forbid"):
         return "     " if self.contribution is None else f"{self.contribution:+.2f}"
 
 
-class CallUsage(BaseModel, frozen=True, extra="forbid"):
+class CallUsage(ShortRepr, BaseModel, frozen=True, extra="forbid"):
     """What a model call used and cost."""
 
     input_tokens: int = 0
@@ -76,7 +76,7 @@ class BulletScore(ShortRepr, BaseModel, frozen=True, extra="forbid"):
     total: float
 
 
-class StageCount(BaseModel, frozen=True, extra="forbid"):
+class StageCount(ShortRepr, BaseModel, frozen=True, extra="forbid"):
     """How many bullets were left after a stage of the selection."""
 
     stage: str
@@ -93,6 +93,12 @@ class SelectionTrace(ShortRepr, BaseModel, frozen=True, extra="forbid"):
     embedder: str = ""
     settings: str = ""
     """The thresholds, weights and number of bullets of the selector."""
+
+    def __repr_args__(self) -> ReprArgs:
+        for one in self.stages:
+            yield one.stage, one.left
+        yield "revision", self.revision
+        yield "embedder", Plain(quoted(self.embedder))
 
 
 class Decision(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_errors=True):
@@ -140,7 +146,7 @@ class Decision(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_
         if self.model != EMBEDDED:
             yield "model", Plain(quoted(self.model))
         if self.fallback:
-            yield "fallback", Plain(quoted(self.fallback))
+            yield "fallback", Plain(quoted(self.fallback, hidden=self.transaction.hidden_values))
 
     def _repr_html_(self) -> str:
         """The verdict and its reasons, for a notebook."""
@@ -160,7 +166,7 @@ class Decision(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_
             f"Decision on {shown_text(self.transaction.id)}: {about}",
             table(["log-odds", "kind", "reason", "bullet"], rows),
             line(f"Before any reason: {self.base:+.2f}. {made}"),
-            line(shown_text(self.fallback, 300) and f"Fallback: {shown_text(self.fallback, 300)}"),
+            line(f"Fallback: {shown_text(self.fallback, 300, hidden=hidden)}" if self.fallback else ""),
         )
 
     @property

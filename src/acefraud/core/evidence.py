@@ -44,7 +44,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.{1 if share < 0.1 else 0}f}%"
 
 
-class Record(BaseModel, frozen=True, extra="forbid"):
+class Record(ShortRepr, BaseModel, frozen=True, extra="forbid"):
     """How often a condition held, and how many of those cases were fraud."""
 
     support: int

@@ -65,7 +65,7 @@ class ShortRepr:
 
     def __repr_args__(self) -> ReprArgs:
         """The names and values that are shown. A value is shown by its repr, so texts of ours are `Plain`."""
-        return [(name, Plain(shown_value(value, name))) for name, value in _changed_fields(self)]
+        return [(name, Plain(shown_value(value))) for name, value in _changed_fields(self)]
 
     def __repr__(self) -> str:
         parts = (repr(value) if name is None else f"{name}={value!r}" for name, value in self.__repr_args__())
@@ -139,8 +139,8 @@ def shown_number(value: float) -> str:
         return "a number too large to show"
 
 
-def shown_value(value: object, name: str = "") -> str:
-    """Any value as text for a repr, bounded and safe. Its `name` may say that it is personal.
+def shown_value(value: object) -> str:
+    """Any value as text for a repr, bounded and safe.
 
     >>> shown_value("ann@example.org"), shown_value({"amount": 5.0, "country": "FR"}), shown_value([1, 2])
     ("'[email]'", '{amount: 5, country}', '[1, 2]')
@@ -149,8 +149,10 @@ def shown_value(value: object, name: str = "") -> str:
         value = value.value
     if value is None or isinstance(value, bool | ShortRepr):
         return repr(value)
-    if isinstance(value, str | PurePath | int | float):
-        return MASKED if is_personal(name) else shown_number(value) if isinstance(value, int | float) else quoted(value)
+    if isinstance(value, int | float):
+        return shown_number(value)
+    if isinstance(value, str | PurePath):
+        return quoted(value)
     if isinstance(value, date):
         return f"{value:%Y-%m-%d %H:%M:%S}".removesuffix(" 00:00:00")
     return _shown_many(value) if isinstance(value, Sized) else f"<{type(value).__name__}>"

@@ -271,7 +271,7 @@ def _deal(cases: Cases, shares: Sequence[float], seed: int) -> IntArray:
     for row, first in enumerate(first_alike(cases).tolist()):
         groups[first].append(row)
     dealt = list(groups.values())
-    random.Random(seed).shuffle(dealt)
+    random.Random(int(seed)).shuffle(dealt)
     sides = np.zeros(len(cases), dtype=np.int64)
     filled = [[0.0, 0.0] for _ in shares]
     for group in dealt:

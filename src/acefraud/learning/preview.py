@@ -15,9 +15,9 @@ from acefraud.core.condition import Condition
 from acefraud.core.construct import construct_unchecked
 from acefraud.core.decision_record import DecisionRecord
 from acefraud.core.events import EventPayload
-from acefraud.core.evidence import Record
+from acefraud.core.evidence import Record, record_in_words
 from acefraud.core.playbook import Snapshot
-from acefraud.core.short_repr import ShortRepr
+from acefraud.core.short_repr import Plain, ReprArgs, ShortRepr
 from acefraud.core.transaction import FactValue, Transaction, Verdict
 from acefraud.facts.extraction import KnownFacts
 from acefraud.learning.embedded_decisions import EmbeddedDecisions, decide_embedded
@@ -71,6 +71,12 @@ class Preview(ShortRepr):
     overlaps: Mapping[str, float] = field(default_factory=dict)
     """The share of the cases it fires on that each other rule fires on too, the largest first."""
     contradicts: tuple[str, ...] = ()
+
+    def __repr_args__(self) -> ReprArgs:
+        yield None, Plain(f"{self.cases:,} cases, {self.decisions:,} decisions")
+        yield "fires_on", Plain(record_in_words(self.fires_on))
+        yield "fires_on_decisions", self.fires_on_decisions
+        yield "flips", len(self.flips)
 
     def as_json(self) -> dict[str, Any]:
         """The preview for scripts."""
