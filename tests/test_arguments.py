@@ -135,7 +135,7 @@ def test_a_condition_is_parsed_from_text_only() -> None:
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
-    assert af.LearnerOptions(n_bullets=np.int64(3), threshold=np.float32(0.5)).n_bullets == 3
+    assert ANY.LearnerOptions(n_bullets=np.int64(3), threshold=np.float32(0.5)).n_bullets == 3
     assert len(DATA.split(np.float64(0.5), seed=np.int64(1))) in (0, 1)
 
 
