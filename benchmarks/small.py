@@ -131,7 +131,7 @@ def _world(seed: int, sizes: Sequence[int]) -> tuple[Learnt, list[tuple[tuple[st
     runs = []
     for size in sizes:
         offline, online, latest = _learner(seed), _learner(seed), known[-size:]
-        offline.study(latest)
+        offline.study(latest, both_labels=False)
         runs.append((("offline", size), _learnt(offline, data.test)))
         asyncio.run(_hear(online, latest))
         runs.append((("online", size), _learnt(online, data.test)))

@@ -19,8 +19,8 @@ import acefraud
 from acefraud import errors
 from acefraud.settings import ROLES, Settings
 
-NAMES = """AceFraudClassifier Backtest Bullet BulletPlaybook BulletScore Case Cases Cast Columns Condition Curator Dataset
-    Decision Evidence FactTable HybridSelector Judgement Learner LearnerOptions LLMJudge Mode ModelSettings
+NAMES = """AceFraudClassifier Backtest Bullet BulletPlaybook BulletScore Case Cases Cast Columns Condition Curator
+    Dataset Decision Evidence FactTable HybridSelector Judgement Learner LearnerOptions LLMJudge Mode ModelSettings
     ModeRun NaiveTimeWarning Outcome Reason Record ReflectionPolicy Reflector Roles SchemaMapping
     ShippedDatasetWarning SimpleFraudAgent SimpleJudge Source Status TrainingPipeline Transaction Transactions
     Verdict backtest build_roles cast known_by label_stream load_dataset load_transactions open_playbook"""

@@ -58,7 +58,7 @@ class Playbook:
 
     def fit(self, train: Cases, mapping: str) -> None:
         """Learn from all rows at once."""
-        _learner(self.learnt, self._seed).study(train, mapping=mapping)
+        _learner(self.learnt, self._seed).study(train, mapping=mapping, both_labels=False)
 
     def score(self, test: Cases) -> Numbers:
         """The probability of fraud."""

@@ -56,7 +56,7 @@ def test_a_learner_adds_the_facts_that_its_playbook_was_trained_with() -> None:
     learner = Learner(BulletPlaybook())
     paid = Transaction(id="t", time=NIGHT, facts={"amount": 5.0})
     mapping = SchemaMapping(time_facts=("hour", "night", "weekday", "weekend"))
-    learner.study([Case(transaction=paid, is_fraud=True)], mapping=mapping.describe())
+    learner.study([Case(transaction=paid, is_fraud=True)], mapping=mapping.describe(), both_labels=False)
     assert learner.remembered().facts.row(0) == {"amount": 5.0, **TOLD}
     decision = asyncio.run(learner.decide(paid.model_copy(update={"id": "u"})))
     assert decision.facts == {"amount": 5.0, **TOLD}

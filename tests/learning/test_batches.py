@@ -125,7 +125,7 @@ def test_in_a_batch_each_outcome_counts_for_the_history_of_those_after_it(opened
     for hear in (together, in_turn):
         with opened() as playbook:
             learner = Learner(playbook, options=QUIET)
-            learner.study((), mapping=HISTORY)
+            learner.study((), mapping=HISTORY, both_labels=False)
             asyncio.run(hear(learner, outcomes, payments))
             found.append([dict(row.facts) for row in playbook.ledger.remembered(100)])
     assert found[0] == found[1]

@@ -151,7 +151,7 @@ def book(tmp_path: Path) -> Iterator[BulletPlaybook]:
 
 def trained(book: BulletPlaybook, cases: Sequence[Case] = (), **more: Any) -> Learner:
     learner = Learner(book, options=QUIET)
-    learner.study(cases, mapping=WRITTEN, **more)
+    learner.study(cases, mapping=WRITTEN, both_labels=False, **more)
     return learner
 
 
@@ -320,12 +320,12 @@ def test_without_entities_a_transaction_is_written_as_before() -> None:
 def test_a_training_with_another_plan_begins_anew_and_one_without_ends_it(book: BulletPlaybook) -> None:
     learner = trained(book)
     asyncio.run(learner.decide(pay("t1", 0)))
-    learner.study((), mapping=WRITTEN)
+    learner.study((), mapping=WRITTEN, both_labels=False)
     assert facts_on(learner, pay("t2", 1))["card_count_24h"] == 1.0
     other = SchemaMapping(amount="amount", history=PLAN.model_copy(update={"windows": ("30d",)})).describe()
-    learner.study([Case(transaction=pay("t3", 2), is_fraud=True)], mapping=other)
+    learner.study([Case(transaction=pay("t3", 2), is_fraud=True)], mapping=other, both_labels=False)
     assert facts_on(learner, pay("t4", 3))["card_count_30d"] == 1.0
-    learner.study(())
+    learner.study((), both_labels=False)
     with book.ledger.rows() as rows:
         assert not rows.get_many(["mapping", "clock"])
 
@@ -335,7 +335,7 @@ def test_a_process_that_has_not_heard_of_a_training_writes_to_the_memory_it_bega
 ) -> None:
     learner = trained(book)
     other = SchemaMapping(amount="amount", history=PLAN.model_copy(update={"windows": ("30d",)})).describe()
-    learner.study((), mapping=other)
+    learner.study((), mapping=other, both_labels=False)
     book.ledger.append(Entry([], at=START, who="stale", rows=memory.adding([pay("t1", 0)])))
     assert memory.enriched([pay("t2", 1)], book.ledger)[0].facts["card_count_24h"] == 0.0
     assert facts_on(learner, pay("t2", 1))["card_count_30d"] == 1.0

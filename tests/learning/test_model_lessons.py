@@ -250,7 +250,7 @@ def test_the_same_seed_gives_the_same_bullets() -> None:
 
 def test_an_empty_history_asks_nothing() -> None:
     proposer = Scripted()
-    assert run(learner_on(proposer).train([])) == []
+    assert run(learner_on(proposer).train([], both_labels=False)) == []
     assert proposer.shown == []
 
 

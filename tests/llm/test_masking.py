@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from tests.growth import assert_linear
 
 from acefraud.core.transaction import FactValue
-from acefraud.roles.model.masking import Masker, is_personal
+from acefraud.display.personal_data import is_personal
+from acefraud.roles.model.masking import Masker
 
 
 @pytest.mark.parametrize(

@@ -124,9 +124,11 @@ def test_a_learner_learns_from_outcomes_with_it(reflector: Reflector) -> None:
     assert matches_replay(learner.playbook)
 
 
-def test_training_on_nothing_teaches_nothing(reflector: Reflector, server: LoopbackServer) -> None:
+def test_training_on_nothing_is_refused_before_anything_is_asked(reflector: Reflector, server: LoopbackServer) -> None:
     learner = Learner(BulletPlaybook(), reflector=reflector)
-    assert asyncio.run(learner.train([])) == []
+    with pytest.raises(InputError, match="there are no cases: expected a history with both labels"):
+        asyncio.run(learner.train([]))
+    assert asyncio.run(learner.train([], both_labels=False)) == []
     assert server.log == []
 
 

@@ -11,10 +11,13 @@ from typing import TypedDict
 
 from pydantic import BaseModel, Field
 
+from acefraud.core.arguments import check_choice, check_text
 from acefraud.core.condition import Condition
 from acefraud.core.evidence import Evidence, Record
 from acefraud.core.policy import Policy, Snooze
 from acefraud.core.transaction import Verdict
+from acefraud.display.html_tables import block, summary
+from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, quoted, shown_items, shown_text
 
 DEFAULT_NODE = "fraud_detection"
 MAX_CONTENT = 2_000
@@ -56,14 +59,14 @@ class Status(StrEnum):
     """Kept for the record, and never selected."""
 
 
-class Claim(BaseModel, frozen=True, extra="forbid"):
+class Claim(ShortRepr, BaseModel, frozen=True, extra="forbid"):
     """A figure that somebody stated and nobody measured. It is always shown as a claim, never as evidence."""
 
     fraud_share: float = Field(ge=0, le=1)
     words: str
 
 
-class Bullet(BaseModel, frozen=True, extra="forbid"):
+class Bullet(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_errors=True):
     """A heuristic in English, with its condition and its measured evidence if there are any.
 
     >>> bullet = Bullet(id="b1", content="VPN and a new device: decline", helpful_count=3, harmful_count=1)
@@ -114,6 +117,53 @@ class Bullet(BaseModel, frozen=True, extra="forbid"):
     """Judged decisions that used it."""
     record: Record = Record(support=0, frauds=0)
     """The outcomes heard since it was added where it fired, and how many of them were fraud."""
+
+    def __repr_args__(self) -> ReprArgs:
+        yield "id", Plain(quoted(self.id))
+        yield "content", Plain(repr(self.shown_content(80)))
+        if self.claim is not None:
+            yield None, Plain("a claim")
+        yield "status", Plain(self.status)
+        if self.weight is not None:
+            yield "weight", Plain(f"{self.weight:+.2f}")
+        if self.evidence is not None:
+            yield "evidence", Plain(_record(self.evidence.shown))
+        if self.times_selected:
+            yield "times_selected", self.times_selected
+
+    def shown_content(self, most: int) -> str:
+        """The content on one line, without personal data, cut to `most` characters."""
+        return shown_text(self.content, most, hidden=self.condition.hidden_values if self.condition else ())
+
+    def _repr_html_(self) -> str:
+        """What it says and what is known of it, for a notebook."""
+        weight = "" if self.weight is None else f"{self.weight:+.2f} log-odds"
+        entries = {
+            "says": self.shown_content(600),
+            "condition": self.condition.shown(600) if self.condition else "",
+            "argues for": str(self.argues or ""),
+            "decides": self.policy.words if self.policy else "",
+            "status": str(self.status),
+            "source": str(self.source),
+            "node": shown_text(self.node),
+            "weight": weight,
+            "evidence": self.evidence.in_words() if self.evidence is not None and self.verified else "not measured",
+            "claim": shown_text(self.claim.words, 300) if self.claim else "",
+            "uses": self.uses,
+            "contradicts": shown_items(self.contradicts).strip("[]") if self.contradicts else "",
+        }
+        return block(f"Bullet {shown_text(self.id)}", summary(entries))
+
+    @property
+    def uses(self) -> str:
+        """How often it was selected, and how that turned out, in words.
+
+        >>> Bullet(id="b", content="x", times_selected=5, helpful_count=3, harmful_count=1).uses
+        '5 (3 helpful, 1 harmful)'
+        """
+        if not self.times_selected:
+            return "0"
+        return f"{self.times_selected:,} ({self.helpful_count:,} helpful, {self.harmful_count:,} harmful)"
 
     def get_success_rate(self) -> float:
         """The share of decisions it was used in that turned out right; 0.5 before the first.
@@ -171,8 +221,8 @@ class BulletDetails(TypedDict, total=False):
     policy: Policy | None
 
 
-@dataclass(frozen=True, slots=True)
-class NewBullet:
+@dataclass(frozen=True, slots=True, repr=False)
+class NewBullet(ShortRepr):
     """A bullet to add. A condition or verdict that is not given is read from its content, if it states one."""
 
     content: str
@@ -185,6 +235,17 @@ class NewBullet:
     status: Status = Status.ACTIVE
     policy: Policy | None = None
     why: str = ""
+
+    def __post_init__(self) -> None:
+        check_text("content", self.content, "a rule in words")
+        check_choice("source", self.source, Source)
+        check_choice("status", self.status, Status)
+        if self.argues is not None:
+            check_choice("argues", self.argues, Verdict)
+
+
+def _record(record: Record) -> str:
+    return f"{record.frauds:,} of {record.support:,}"
 
 
 def bullet_id(node: str, content: str, attempt: int = 0) -> str:

@@ -17,6 +17,8 @@ from acefraud.core.arrays import BoolArray
 from acefraud.core.context_facts import list_of
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
+from acefraud.display.personal_data import personal_values_of
+from acefraud.display.short_repr import quoted
 
 KEYWORDS = frozenset(["and", "or", "not", "unless", "is", "in", "between", "true", "false", "missing", "known", "list"])
 """The words of the formal syntax. A fact with such a name is written in backticks."""
@@ -50,7 +52,7 @@ _STRICT = frozenset({Op.ABOVE, Op.BELOW})
 TestValue = bool | float | str | tuple[str, ...] | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Test:
     """One comparison of one fact. ``Test("amount", Op.ABOVE, 2000.0)``."""
 
@@ -157,6 +159,15 @@ class Test:
         if isinstance(self.value, tuple):
             return f"{name} {self.op} ({', '.join(_literal(v) for v in self.value)})"
         return f"{name} {self.op} {_literal(self.value)}"
+
+    def __repr__(self) -> str:
+        return f"Test({quoted(self, 150, hidden=self.hidden_values)})"
+
+    @property
+    def hidden_values(self) -> list[str]:
+        """The values that it asks for if its fact is personal."""
+        values = self.value if isinstance(self.value, tuple) else () if self.value is None else (self.value,)
+        return personal_values_of(self.fact, values)
 
     def to_sql(self) -> str:
         """The test in SQL, over a column named like the fact."""

@@ -26,6 +26,7 @@ from acefraud.core.comparison import Op, Test
 from acefraud.core.pair_test import PairTest
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
+from acefraud.display.short_repr import given, shown_text
 
 __all__ = ["MAX_TESTS", "MOST_LEAVES", "AnyOf", "Condition", "Leaf", "Op", "PairTest", "Part", "Test"]
 
@@ -37,7 +38,7 @@ MOST_LEAVES = 50
 Leaf: TypeAlias = Test | PairTest
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class AnyOf:
     """A choice: true if any of its options is."""
 
@@ -76,6 +77,9 @@ class AnyOf:
     def __str__(self) -> str:
         return f"({self.bare})"
 
+    def __repr__(self) -> str:
+        return f"AnyOf({Condition.of(self).shown(150)!r})"
+
     @property
     def bare(self) -> str:
         """The options without parentheses around them all."""
@@ -89,7 +93,7 @@ class AnyOf:
 Part: TypeAlias = Test | PairTest | AnyOf
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Condition:
     """A conjunction of tests and choices, sorted so that equal conditions are equal values.
 
@@ -108,6 +112,8 @@ class Condition:
     """Tests of one fact, comparisons of two, and choices."""
 
     def __post_init__(self) -> None:
+        if isinstance(self.parts, str):
+            raise ValueError("parts: expected tests, got text: use Condition.parse(text)")
         ordered = tuple(sorted(set(self.parts), key=_simplest_first))
         object.__setattr__(self, "parts", ordered)
         if not ordered:
@@ -151,6 +157,8 @@ class Condition:
         """
         from acefraud.core.condition_syntax import ConditionParser  # noqa: PLC0415  # which builds conditions
 
+        if not isinstance(text, str):
+            raise ValueError(f"a condition is written as text, got {given(text)}")
         return ConditionParser(text).condition()
 
     def negated(self) -> Condition:
@@ -260,6 +268,22 @@ class Condition:
             return self.parts[0].bare
         return " and ".join(str(part) for part in self.parts)
 
+    def __repr__(self) -> str:
+        return f"Condition({self.shown(150)!r})"
+
+    def shown(self, most: int) -> str:
+        """The text form without personal data, cut to `most` characters. It may not parse back.
+
+        >>> Condition.parse('full_name is "Ann Lee" and amount > 9').shown(60)
+        'amount > 9 and full_name is "[masked]"'
+        """
+        return shown_text(str(self), most, hidden=self.hidden_values)
+
+    @property
+    def hidden_values(self) -> list[str]:
+        """The values of personal facts that it asks for."""
+        return [value for leaf in self.leaves if isinstance(leaf, Test) for value in leaf.hidden_values]
+
     def to_sql(self) -> str:
         """The condition in SQL, over columns named like the facts and tables named like the lists."""
         return " AND ".join(part.to_sql() for part in self.parts)
@@ -269,7 +293,7 @@ class Condition:
         if isinstance(value, cls):
             return value
         if not isinstance(value, str):
-            raise ValueError(f"a condition is written as text, got {value!r}")
+            raise ValueError(f"a condition is written as text, got {given(value)}")
         return cls.parse(value)
 
     @classmethod

@@ -10,6 +10,9 @@ from pydantic import BaseModel, Field
 
 from acefraud.core.bullet import DEFAULT_NODE
 from acefraud.core.transaction import Fact, Transaction, Verdict
+from acefraud.display.html_tables import block, line, table
+from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, quoted, shown_text
+from acefraud.settings import EMBEDDED
 
 
 class ReasonKind(StrEnum):
@@ -32,7 +35,7 @@ class ProbabilityFrom(StrEnum):
     CALIBRATED = "calibrated"
 
 
-class Reason(BaseModel, frozen=True, extra="forbid"):
+class Reason(ShortRepr, BaseModel, frozen=True, extra="forbid"):
     """One reason for a decision and its contribution in log-odds of fraud, if that is known.
 
     >>> from acefraud import SimpleFraudAgent
@@ -65,7 +68,7 @@ class Reason(BaseModel, frozen=True, extra="forbid"):
         return "     " if self.contribution is None else f"{self.contribution:+.2f}"
 
 
-class CallUsage(BaseModel, frozen=True, extra="forbid"):
+class CallUsage(ShortRepr, BaseModel, frozen=True, extra="forbid"):
     """What a model call used and cost."""
 
     input_tokens: int = 0
@@ -76,7 +79,7 @@ class CallUsage(BaseModel, frozen=True, extra="forbid"):
     """Whether the reply came from the cache."""
 
 
-class BulletScore(BaseModel, frozen=True, extra="forbid"):
+class BulletScore(ShortRepr, BaseModel, frozen=True, extra="forbid"):
     """Every component of a selected bullet's score, including the random draw.
 
     >>> from acefraud import BulletPlaybook, HybridSelector
@@ -103,14 +106,14 @@ class BulletScore(BaseModel, frozen=True, extra="forbid"):
     """What the bullets are ranked by."""
 
 
-class StageCount(BaseModel, frozen=True, extra="forbid"):
+class StageCount(ShortRepr, BaseModel, frozen=True, extra="forbid"):
     """How many bullets were left after a stage of the selection."""
 
     stage: str
     left: int
 
 
-class SelectionTrace(BaseModel, frozen=True, extra="forbid"):
+class SelectionTrace(ShortRepr, BaseModel, frozen=True, extra="forbid"):
     """The five stages of one selection."""
 
     stages: tuple[StageCount, ...] = ()
@@ -121,8 +124,14 @@ class SelectionTrace(BaseModel, frozen=True, extra="forbid"):
     settings: str = ""
     """The thresholds, weights and number of bullets of the selector."""
 
+    def __repr_args__(self) -> ReprArgs:
+        for one in self.stages:
+            yield one.stage, one.left
+        yield "revision", self.revision
+        yield "embedder", Plain(quoted(self.embedder))
 
-class Decision(BaseModel, frozen=True, extra="forbid"):
+
+class Decision(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_errors=True):
     """A verdict with its fraud probability and reasons, and the revision of the playbook it was made with.
 
     >>> import asyncio
@@ -180,6 +189,39 @@ class Decision(BaseModel, frozen=True, extra="forbid"):
     """The version of the embedded engine, if it decided and the decision can be computed again."""
     digest: str = ""
     """Of the trace and the reasons. The ledger keeps it in their place."""
+
+    def __repr_args__(self) -> ReprArgs:
+        yield None, Plain(self.verdict)
+        yield "probability", Plain(f"{self.probability:.3f}")
+        yield "threshold", Plain(f"{self.threshold:.3f}")
+        yield "transaction", Plain(quoted(self.transaction.id))
+        yield None, Plain(f"{len(self.reasons)} reason{'' if len(self.reasons) == 1 else 's'}")
+        yield "revision", self.revision
+        if self.model != EMBEDDED:
+            yield "model", Plain(quoted(self.model))
+        if self.fallback:
+            yield "fallback", Plain(quoted(self.fallback, hidden=self.transaction.hidden_values))
+
+    def _repr_html_(self) -> str:
+        """The verdict and its reasons, for a notebook."""
+        hidden = self.transaction.hidden_values
+        about = f"{self.verdict}, fraud probability {self.probability:.3f} (declined from {self.threshold:.3f} on)"
+        rows = (
+            [
+                one.amount.strip(),
+                str(one.kind),
+                shown_text(one.text, 300, hidden=hidden),
+                shown_text(one.bullet_id or ""),
+            ]
+            for one in self.reasons
+        )
+        made = f"Revision {self.revision}, decided by {shown_text(self.model)}."
+        return block(
+            f"Decision on {shown_text(self.transaction.id)}: {about}",
+            table(["log-odds", "kind", "reason", "bullet"], rows),
+            line(f"Before any reason: {self.base:+.2f}. {made}"),
+            line(f"Fallback: {shown_text(self.fallback, 300, hidden=hidden)}" if self.fallback else ""),
+        )
 
     @property
     def cited(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from acefraud.core.construct import construct_unchecked
 from acefraud.core.decision import Decision, ProbabilityFrom, Reason, ReasonKind, SelectionTrace
 from acefraud.core.timestamps import UNKNOWN, micros_of, time_of
 from acefraud.core.transaction import FactValue, Transaction, Verdict
+from acefraud.display.short_repr import quoted
 from acefraud.errors import StoreError
 from acefraud.settings import EMBEDDED
 
@@ -58,6 +59,10 @@ class DecisionRecord(NamedTuple):
     """Who decided and how; None if the decision is kept whole."""
     names: Common | None = None
     """The names of its facts and entities; None if the decision is kept whole."""
+
+    def __repr__(self) -> str:
+        about = f"{quoted(self.id)}, transaction={quoted(self.transaction_id)}, {self.verdict}"
+        return f"DecisionRecord({about}, probability={self.probability:.3f}, revision={self.revision})"
 
     @classmethod
     def whole(cls, decision: Decision) -> DecisionRecord:

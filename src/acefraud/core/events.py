@@ -24,13 +24,14 @@ from acefraud.core.review_rule import ReviewRule
 from acefraud.core.timestamps import Timestamp
 from acefraud.core.transaction import Verdict
 from acefraud.core.value_list import Feed, ListItem
+from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, quoted
 
 DECISION_MADE = "decision_made"
 THE_ENGINE = "the engine"
 """The author of automatic changes. No person can use this name."""
 
 
-class _Payload(BaseModel, frozen=True, extra="forbid"):
+class _Payload(ShortRepr, BaseModel, frozen=True, extra="forbid"):
     about: ClassVar[str]
     """The field that names its subject."""
     kind: str
@@ -258,6 +259,10 @@ class ListChanged(_Payload):
     removed: tuple[str, ...] = ()
     reason: str = ""
 
+    def __repr_args__(self) -> ReprArgs:
+        yield None, Plain(quoted(self.name))
+        yield None, Plain(f"{len(self.added):,} added, {len(self.removed):,} removed")
+
     about: ClassVar[str] = "name"
 
 
@@ -313,8 +318,8 @@ EDIT_KINDS = frozenset(
 level that moved is forgotten by the next calibration, so no learning depends on it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+@dataclass(frozen=True, slots=True, repr=False)
+class Event(ShortRepr):
     """A payload with its place in the ledger, when it was written, by whom and why."""
 
     seq: int

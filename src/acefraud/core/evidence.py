@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import numpy.typing as npt
 from pydantic import BaseModel, model_validator
 
+from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr
+
 Counts = TypeVar("Counts", float, npt.NDArray[Any])
 
 Z95 = 1.959963984540054
@@ -42,7 +44,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.{1 if share < 0.1 else 0}f}%"
 
 
-class Record(BaseModel, frozen=True, extra="forbid"):
+class Record(ShortRepr, BaseModel, frozen=True, extra="forbid"):
     """How often a condition held, and how many of those cases were fraud.
 
     >>> record = Record(support=50, frauds=47)
@@ -87,7 +89,7 @@ def balanced_precision(frauds: Counts, support: Counts, base_rate: float) -> Cou
     return odds / (1 + odds)
 
 
-class Evidence(BaseModel, frozen=True, extra="forbid"):
+class Evidence(ShortRepr, BaseModel, frozen=True, extra="forbid"):
     """The measured record of a condition beside the base rate: on the cases it was learnt from, and on later ones.
 
     The best of thousands of candidates looks better than it is on the cases it was picked on. So the record on
@@ -119,6 +121,10 @@ class Evidence(BaseModel, frozen=True, extra="forbid"):
     def interval(self) -> tuple[float, float]:
         """Where the share of fraud in as many future cases is expected to lie, with 95 % probability."""
         return wilson(self.shown.frauds, self.shown.support, Z95 * self.spread)
+
+    def __repr_args__(self) -> ReprArgs:
+        yield None, Plain(self.in_words())
+        yield "base_rate", Plain(percent(self.base_rate))
 
     @property
     def lift(self) -> float | None:

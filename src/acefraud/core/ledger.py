@@ -22,10 +22,11 @@ from acefraud.core.events import (
 from acefraud.core.playbook import Checkpoint
 from acefraud.core.row_store import RowStore, RowUpdate
 from acefraud.core.transaction import Case, FactValue
+from acefraud.display.short_repr import ShortRepr
 
 
-@dataclass(frozen=True, slots=True)
-class KnownCase:
+@dataclass(frozen=True, slots=True, repr=False)
+class KnownCase(ShortRepr):
     """A labelled case to remember, with every fact known about it and the version of the reader of its text."""
 
     case: Case
@@ -41,8 +42,8 @@ class KnownCase:
         return self.case.model_copy(update={"transaction": transaction})
 
 
-@dataclass(frozen=True, slots=True)
-class RememberedCase:
+@dataclass(frozen=True, slots=True, repr=False)
+class RememberedCase(ShortRepr):
     """What learning needs of a remembered case: its label and its facts."""
 
     seq: int
@@ -57,8 +58,8 @@ class RememberedCase:
     facts: Mapping[str, FactValue]
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionEvents:
+@dataclass(frozen=True, slots=True, repr=False)
+class TransactionEvents(ShortRepr):
     """The decisions on one transaction and the outcomes heard of it, oldest first."""
 
     records: list[DecisionRecord] = field(default_factory=list)
@@ -105,8 +106,8 @@ class Precondition:
         return cls(seq, frozenset({DECISION_MADE}), transaction_ids)
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+@dataclass(frozen=True, slots=True, repr=False)
+class Entry(ShortRepr):
     """What is appended to a ledger at once: events, the cases they bring, and what they change in the rows."""
 
     payloads: Sequence[EventPayload]

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from acefraud.core.plain_values import IdText, PlainFlag
 from acefraud.core.timestamps import OptionalTimestamp
 from acefraud.core.transaction import Verdict
+from acefraud.display.short_repr import ShortRepr
 
 
 class OutcomeSource(StrEnum):
@@ -20,7 +21,7 @@ class OutcomeSource(StrEnum):
     JUDGE = "judge"
 
 
-class Outcome(BaseModel, frozen=True, extra="forbid"):
+class Outcome(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_errors=True):
     """Whether a transaction turned out to be fraud. Reporting one twice changes nothing.
 
     >>> outcome = Outcome(transaction_id="t1", is_fraud=True, source="chargeback")
@@ -58,7 +59,7 @@ class Ruling(StrEnum):
     UNJUDGED = "unjudged"
 
 
-class Judgement(BaseModel, frozen=True, extra="forbid"):
+class Judgement(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_errors=True):
     """A ruling with its confidence and reason.
 
     >>> Judgement(ruling="incorrect", reason="decided APPROVE, truth is DECLINE").is_correct

@@ -41,10 +41,11 @@ from acefraud.core.evidence import Record
 from acefraud.core.policy import Snooze, in_order
 from acefraud.core.review_rule import ReviewRule
 from acefraud.core.value_list import ValueList
+from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr
 
 
-@dataclass(frozen=True)
-class Snapshot:
+@dataclass(frozen=True, repr=False)
+class Snapshot(ShortRepr):
     """The playbook at one revision. It never changes, whatever is learnt later."""
 
     revision: int = 0
@@ -56,6 +57,10 @@ class Snapshot:
     lists: Mapping[str, ValueList] = field(default_factory=dict)
     reviews: Mapping[str, ReviewRule] = field(default_factory=dict)
     """Which cases go to a person, by node."""
+
+    def __repr_args__(self) -> ReprArgs:
+        yield "revision", self.revision
+        yield None, Plain(f"{len(self.bullets):,} bullet{'' if len(self.bullets) == 1 else 's'}")
 
     @cached_property
     def table(self) -> BulletTable:

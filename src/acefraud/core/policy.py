@@ -10,6 +10,8 @@ from pydantic import BaseModel, Field, model_validator
 
 from acefraud.core.timestamps import Timestamp
 from acefraud.core.transaction import Verdict
+from acefraud.display.personal_data import MASKED
+from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr
 
 if TYPE_CHECKING:
     from acefraud.core.bullet import Bullet
@@ -53,13 +55,16 @@ class Policy(BaseModel, frozen=True, extra="forbid"):
         return f"always {verb}{priority}{', never overridden' if self.final else ''}"
 
 
-class Snooze(BaseModel, frozen=True, extra="forbid"):
+class Snooze(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_errors=True):
     """A policy does not apply to one customer, card or other entity until a date."""
 
     key: str = Field(min_length=1)
     """The entity or the fact."""
     value: str = Field(min_length=1)
     until: Timestamp
+
+    def __repr_args__(self) -> ReprArgs:
+        return [(name, Plain(MASKED) if name == "value" else value) for name, value in super().__repr_args__()]
 
     def covers(self, value: str | None, at: datetime) -> bool:
         """Whether it covers this value of its key at this time."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from acefraud.core.arguments import nearest
 from acefraud.core.arrays import BoolArray, FloatArray
 from acefraud.core.transaction import FactValue
+from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, quoted, shown_names
+from acefraud.errors import InputError
 
 Flags = npt.NDArray[np.int8]
 Codes = npt.NDArray[np.int32]
@@ -19,8 +23,8 @@ RowIndex = BoolArray | npt.NDArray[np.int64] | slice
 """Rows of a table to take: a mask, positions or a slice."""
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+@dataclass(frozen=True, slots=True, repr=False)
+class Columns(ShortRepr):
     """Facts by name and type. A fact that is a number in one row and a word in another is in both.
 
     >>> import numpy as np
@@ -39,6 +43,9 @@ class Columns:
     categories: Mapping[str, Categories] = field(default_factory=dict)
     """A code for each row, -1 where a row has none, and the words that the codes stand for."""
 
+    def __repr_args__(self) -> ReprArgs:
+        yield None, Plain(shown_names(self.names))
+
     @property
     def names(self) -> list[str]:
         """The names of all facts, sorted."""
@@ -53,7 +60,7 @@ class Columns:
         )
 
 
-class FactTable:
+class FactTable(ShortRepr):
     """The facts of many transactions, made from rows or from columns.
 
     A fact may be a number in one row and a word in another. Each accessor returns the values of its own type and
@@ -62,8 +69,15 @@ class FactTable:
     >>> table = FactTable([{"amount": 5.0}, {"amount": 7.0, "vpn": True}])
     >>> table.numbers("amount").tolist(), table.flags("vpn").tolist()
     ([5.0, 7.0], [-1, 1])
-    >>> table.names, table.row(0)
-    (['amount', 'vpn'], {'amount': 5.0})
+    >>> FactTable.of_columns(Columns({"amount": np.array([5.0, np.nan])}), 2).row(1)
+    {}
+
+    A name gives the values of a fact, a number the facts of a row, and a slice some of the rows:
+
+    >>> "vpn" in table, table["amount"].tolist(), table["vpn"].tolist(), table[0]
+    (True, [5.0, 7.0], [None, True], {'amount': 5.0})
+    >>> table
+    FactTable(2 rows, 2 facts: amount, vpn)
     """
 
     def __init__(self, rows: Sequence[Mapping[str, FactValue]]) -> None:
@@ -84,6 +98,41 @@ class FactTable:
 
     def __len__(self) -> int:
         return self._count
+
+    def __iter__(self) -> Iterator[dict[str, FactValue]]:
+        return iter(self.rows())
+
+    def __contains__(self, name: object) -> bool:
+        columns = self.columns
+        return any(name in some for some in (columns.numbers, columns.flags, columns.categories))
+
+    @overload
+    def __getitem__(self, index: str) -> npt.NDArray[Any]: ...
+
+    @overload
+    def __getitem__(self, index: int) -> dict[str, FactValue]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> FactTable: ...
+
+    def __getitem__(self, index: str | int | slice) -> npt.NDArray[Any] | dict[str, FactValue] | FactTable:
+        if isinstance(index, str):
+            return self._values(index)
+        return self.take(index) if isinstance(index, slice) else self.row(range(self._count)[index])
+
+    def _values(self, name: str) -> npt.NDArray[Any]:
+        """The values of a fact: numbers as such, NaN where unknown; anything else as objects, None where unknown."""
+        columns = self.columns
+        if name not in self:
+            raise InputError(f"there is no fact {quoted(name)} in this table{nearest(name, self.names)}")
+        if name not in columns.flags and name not in columns.categories:
+            return columns.numbers[name]
+        values = [row.get(name) for row in self.only([name]).rows()]
+        return np.array([*values, None], dtype=object)[:-1]  # the None keeps NumPy from guessing a shape
+
+    def __repr_args__(self) -> ReprArgs:
+        yield None, Plain(f"{self._count:,} row{'' if self._count == 1 else 's'}")
+        yield None, Plain(shown_names(self.names))
 
     @classmethod
     def stacked(cls, tables: Sequence[FactTable]) -> FactTable:
@@ -135,11 +184,15 @@ class FactTable:
         >>> FactTable([{"amount": 5.0, "vpn": True}]).without(["vpn"]).rows()
         [{'amount': 5.0}]
         """
+        return self.only([name for name in self.names if name not in names])
+
+    def only(self, names: Collection[str]) -> FactTable:
+        """The table with all other facts unknown."""
         columns = self.columns
         kept = Columns(
-            {name: column for name, column in columns.numbers.items() if name not in names},
-            {name: column for name, column in columns.flags.items() if name not in names},
-            {name: column for name, column in columns.categories.items() if name not in names},
+            {name: column for name, column in columns.numbers.items() if name in names},
+            {name: column for name, column in columns.flags.items() if name in names},
+            {name: column for name, column in columns.categories.items() if name in names},
         )
         return FactTable.of_columns(kept, self._count)
 

@@ -21,6 +21,8 @@ from pydantic import (
 
 from acefraud.core.plain_values import IdText, PlainFlag, plain_value, plain_values
 from acefraud.core.timestamps import OptionalTimestamp, in_utc
+from acefraud.display.personal_data import personal_values
+from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, given, quoted, shown_facts, shown_text, shown_value
 
 FactValue = bool | float | str
 """A fact is a flag, a number or a category. An unknown fact is absent, never a placeholder."""
@@ -82,7 +84,13 @@ def _days_since(name: str, start: date, end: datetime | None) -> dict[str, float
     return {f"days_since_{name}": (end - in_utc(moment)) / timedelta(days=1)}
 
 
-class Transaction(BaseModel, frozen=True, extra="forbid"):
+def _wrong_fact(name: object, value: object) -> str:
+    if not isinstance(name, str):
+        return f"expected facts by name, got {given(name)} as a name"
+    return f"fact '{shown_text(name)}': expected a number, a flag or text, got {given(value)}"
+
+
+class Transaction(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_errors=True):
     """A transaction to decide: an id, perhaps a time, and named facts or free text or both.
 
     ``entities`` names who and what took part, by column. They are not facts: the history derives facts from them.
@@ -106,12 +114,15 @@ class Transaction(BaseModel, frozen=True, extra="forbid"):
 
     @field_validator("facts", mode="before")
     @classmethod
-    def _make_facts_plain(cls, facts: Any, given: ValidationInfo) -> Any:
+    def _make_facts_plain(cls, facts: Any, info: ValidationInfo) -> Any:
         if not isinstance(facts, dict):
             return facts
         plain = plain_values(facts)
         for name in [name for name, value in plain.items() if isinstance(value, date)]:
-            plain |= _days_since(name, plain.pop(name), given.data.get("time"))
+            plain |= _days_since(name, plain.pop(name), info.data.get("time"))
+        for name, value in plain.items():
+            if type(name) is not str or not isinstance(value, bool | int | float | str):
+                raise ValueError(_wrong_fact(name, value))
         return plain
 
     @field_validator("entities", mode="before")
@@ -143,6 +154,22 @@ class Transaction(BaseModel, frozen=True, extra="forbid"):
             raise ValueError("a transaction needs facts or text")
         return self
 
+    @property
+    def hidden_values(self) -> list[str]:
+        """Values that its text is shown without: those of personal facts, and its entities."""
+        return [*personal_values(self.facts), *self.entities.values()]
+
+    def __repr_args__(self) -> ReprArgs:
+        yield "id", Plain(quoted(self.id))
+        if self.time is not None:
+            yield "time", Plain(shown_value(self.time))
+        if self.facts:
+            yield "facts", Plain(shown_facts(self.facts))
+        if self.text:
+            yield "text", Plain(quoted(self.text, hidden=self.hidden_values))
+        if self.entities:
+            yield "entities", Plain(shown_facts(self.entities))
+
     @model_serializer(mode="wrap")
     def _serialize(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out empty entities: the ids of decisions are made from these bytes."""
@@ -152,7 +179,7 @@ class Transaction(BaseModel, frozen=True, extra="forbid"):
         return content
 
 
-class Case(BaseModel, frozen=True, extra="forbid"):
+class Case(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_errors=True):
     """A transaction with its label, and when that became known.
 
     It can also be read like a dict with the keys of the ACE system's examples:
@@ -173,6 +200,12 @@ class Case(BaseModel, frozen=True, extra="forbid"):
     metadata: Mapping[str, Any] = Field(default_factory=dict)
     """Anything else to keep beside it. Never a fact."""
 
+    def __repr_args__(self) -> ReprArgs:
+        yield "is_fraud", self.is_fraud
+        if self.known_at is not None:
+            yield "known_at", Plain(shown_value(self.known_at))
+        yield "transaction", self.transaction
+
     @property
     def answer(self) -> Verdict:
         """The verdict that would have been right."""
@@ -180,4 +213,6 @@ class Case(BaseModel, frozen=True, extra="forbid"):
 
     def __getitem__(self, key: str) -> Any:
         example = {"query": self.transaction.text, "answer": str(self.answer), "difficulty": self.difficulty}
+        if key not in (*example, "metadata"):
+            raise KeyError(f"a case has the keys {', '.join(example)} and metadata, not {shown_value(key)}")
         return dict(self.metadata) if key == "metadata" else example[key]

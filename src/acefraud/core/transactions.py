@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
+from datetime import datetime
 from operator import eq
 from typing import Any, Self, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from acefraud.core.arguments import rows_of
 from acefraud.core.arrays import FloatArray, IntArray
 from acefraud.core.construct import construct_unchecked
 from acefraud.core.table import Categories, Columns, FactTable, RowIndex, coded
 from acefraud.core.timestamps import UNKNOWN, micros_of, time_of
 from acefraud.core.transaction import Case, FactValue, Transaction
+from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, shown_names, shown_value
 
 Ids = npt.NDArray[np.object_]
 R = TypeVar("R", Transaction, Case)
@@ -22,7 +25,7 @@ R = TypeVar("R", Transaction, Case)
 _ROWS_AT_ONCE = 1_000
 
 
-class _RowSequence(Sequence[R]):
+class _RowSequence(ShortRepr, Sequence[R]):
     """What transactions and cases share: indexing, and equality with any sequence of equal rows."""
 
     def take(self, rows: RowIndex) -> Self:
@@ -30,6 +33,10 @@ class _RowSequence(Sequence[R]):
         raise NotImplementedError
 
     def _at(self, place: int) -> R:
+        raise NotImplementedError
+
+    @property
+    def _ids(self) -> Ids:
         raise NotImplementedError
 
     @overload
@@ -40,6 +47,12 @@ class _RowSequence(Sequence[R]):
 
     def __getitem__(self, index: int | slice) -> R | Self:
         return self.take(index) if isinstance(index, slice) else self._at(range(len(self))[index])
+
+    def __contains__(self, value: object) -> bool:
+        """Whether a row is among them, or one with that id."""
+        key = value.transaction.id if isinstance(value, Case) else getattr(value, "id", value)
+        places: list[int] = np.flatnonzero(self._ids == key).tolist() if isinstance(key, str) else []
+        return bool(places) if isinstance(value, str) else any(self._at(place) == value for place in places)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and len(self) == len(other) and all(map(eq, self, other))
@@ -72,12 +85,31 @@ class Transactions(_RowSequence[Transaction]):
         self.entities: Mapping[str, Categories] = entities or {}
         self._rows: Sequence[Transaction] | None = None
 
+    @property
+    def _ids(self) -> Ids:
+        return self.ids
+
+    def __repr_args__(self) -> ReprArgs:
+        yield None, Plain(f"{len(self):,} row{'' if len(self) == 1 else 's'}")
+        if self.span is not None:
+            yield None, Plain(" to ".join(shown_value(time) for time in self.span))
+        yield None, Plain(shown_names(self.facts.names))
+        if self.texts is not None:
+            yield None, Plain("with texts")
+
+    @property
+    def span(self) -> tuple[datetime, datetime] | None:
+        """The first and the last time; None if no transaction has one."""
+        known = self.times[self.times != UNKNOWN]
+        first, last = (time_of(known.min()), time_of(known.max())) if len(known) else (None, None)
+        return None if first is None or last is None else (first, last)
+
     @classmethod
     def of(cls, rows: Iterable[Transaction]) -> Transactions:
         """The rows as columns. Transactions in columns already are returned unchanged."""
         if isinstance(rows, Transactions):
             return rows
-        given = list(rows)
+        given = rows_of("transactions", rows, Transaction, "a sequence of Transaction")
         columns = sorted({column for row in given for column in row.entities})
         made = cls(
             np.array([row.id for row in given], dtype=object),
@@ -193,12 +225,22 @@ class Cases(_RowSequence[Case]):
         self.metadata = metadata
         self.weights = weights
 
+    @property
+    def _ids(self) -> Ids:
+        return self.transactions.ids
+
+    def __repr_args__(self) -> ReprArgs:
+        rows, *others = self.transactions.__repr_args__()
+        yield rows
+        yield None, Plain(f"{int(self.labels.sum()):,} fraud{'' if self.labels.sum() == 1 else 's'}")
+        yield from others
+
     @classmethod
     def of(cls, rows: Iterable[Case]) -> Cases:
         """The rows as columns. Cases in columns already are returned unchanged."""
         if isinstance(rows, Cases):
             return rows
-        given = list(rows)
+        given = rows_of("cases", rows, Case, "a sequence of Case, a transaction with its label")
         return cls(
             Transactions.of([row.transaction for row in given]),
             np.array([row.is_fraud for row in given], dtype=np.bool_),

@@ -9,12 +9,14 @@ from datetime import datetime, timedelta
 from pydantic import BaseModel, Field
 
 from acefraud.core.timestamps import OptionalTimestamp
+from acefraud.display.personal_data import MASKED
+from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, quoted
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 MAX_VALUE = 1_000
 
 
-class ListItem(BaseModel, frozen=True, extra="forbid"):
+class ListItem(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_errors=True):
     """A value on a list: why it is there, who put it there, and until when."""
 
     value: str = Field(min_length=1, max_length=MAX_VALUE)
@@ -24,6 +26,9 @@ class ListItem(BaseModel, frozen=True, extra="forbid"):
     """None means for good."""
     transaction_id: str = ""
     """The transaction whose outcome put it there, if one did."""
+
+    def __repr_args__(self) -> ReprArgs:
+        return [(name, Plain(MASKED) if name == "value" else value) for name, value in super().__repr_args__()]
 
 
 class Feed(BaseModel, frozen=True, extra="forbid"):
@@ -39,7 +44,7 @@ class Feed(BaseModel, frozen=True, extra="forbid"):
         return None if self.days is None else at + timedelta(days=self.days)
 
 
-class ValueList(BaseModel, frozen=True, extra="forbid"):
+class ValueList(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_errors=True):
     """Named values.
 
     >>> from datetime import UTC
@@ -54,6 +59,12 @@ class ValueList(BaseModel, frozen=True, extra="forbid"):
     """What it is for."""
     feed: Feed | None = None
     items: Mapping[str, ListItem] = Field(default_factory=dict)
+
+    def __repr_args__(self) -> ReprArgs:
+        yield None, Plain(quoted(self.name))
+        yield None, Plain(f"{len(self.items):,} value{'' if len(self.items) == 1 else 's'}")
+        if self.about:
+            yield "about", Plain(quoted(self.about))
 
     def has(self, value: str, at: datetime) -> bool:
         """Whether a value is listed at this time."""

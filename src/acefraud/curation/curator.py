@@ -12,6 +12,7 @@ import numpy as np
 from rapidfuzz.distance import Indel
 from rapidfuzz.process import cdist
 
+from acefraud.core.arguments import check_share, check_type
 from acefraud.core.bullet import Bullet, BulletDetails, NewBullet, Source, Status
 from acefraud.core.condition import Condition, Part, Test
 from acefraud.core.contradiction import opposed, opposed_rows
@@ -19,7 +20,6 @@ from acefraud.core.events import THE_ENGINE, Recalibrated, StatusChanged
 from acefraud.core.measured_text import Fit, MeasuredText
 from acefraud.core.policy import Policy
 from acefraud.core.transaction import Verdict
-from acefraud.errors import ConfigurationError
 from acefraud.rules.bullet_text import read_bullet_with
 from acefraud.storage.changes import Change, plan_addition, plan_edit
 from acefraud.storage.playbook import BulletPlaybook
@@ -49,10 +49,12 @@ class Curator:
     """
 
     def __init__(self, similarity_threshold: float = 0.85) -> None:
-        if not 0 < similarity_threshold <= 1:
-            raise ConfigurationError(f"similarity_threshold must lie in (0, 1], got {similarity_threshold}")
+        check_share("similarity_threshold", similarity_threshold, above_zero=True)
         self.similarity_threshold = similarity_threshold
         self._least_likeness = max(0.0, similarity_threshold - ROUNDING)
+
+    def __repr__(self) -> str:
+        return f"Curator(similarity_threshold={self.similarity_threshold:g})"
 
     def merge_bullet(
         self,
@@ -77,6 +79,7 @@ class Curator:
         >>> str(playbook.get_bullet(new).condition), str(playbook.get_bullet(new).source)
         ('new_device is true and vpn is true', 'online')
         """
+        check_type("playbook", playbook, BulletPlaybook, "a BulletPlaybook")
         return self._merge(NewBullet(content, source, why=why, **details), node, playbook, who)
 
     def _merge(self, new: NewBullet, node: str, playbook: BulletPlaybook, who: str) -> str | None:

@@ -11,11 +11,16 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from acefraud.core.arguments import check_type, check_whole
 from acefraud.core.arrays import IntArray
-from acefraud.core.transaction import Case, Transaction
+from acefraud.core.evidence import percent
+from acefraud.core.transaction import Case, FactValue, Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets.mapping import SchemaMapping
 from acefraud.datasets.table import BadRow
+from acefraud.display.html_tables import MOST_ROWS, block, summary, table
+from acefraud.display.personal_data import MASKED, is_personal
+from acefraud.display.short_repr import quoted, shown_names, shown_number, shown_text, shown_value
 from acefraud.errors import ConfigurationError
 from acefraud.facts.extraction import facts_in
 
@@ -84,7 +89,51 @@ class Dataset(Sequence[Case]):
         )
 
     def __repr__(self) -> str:
-        return f"Dataset({self.name!r}, train={len(self.train):,}, test={len(self.test):,}, frauds={self.frauds:,})"
+        rows = f"train={len(self.train):,}, test={len(self.test):,}, frauds={self.frauds:,}"
+        return f"Dataset({quoted(self.name)}, {rows})"
+
+    def _repr_html_(self) -> str:
+        """What is in it and its first rows, for a notebook. Sensitive and personal facts are masked."""
+        columns, span = self.train.facts.columns, self.train.transactions.span
+        by_kind = {"numbers": columns.numbers, "flags": columns.flags, "words": columns.categories}
+        entries = {
+            "rows to learn from": f"{len(self):,}",
+            "frauds among them": f"{self.frauds:,} ({percent(self.frauds / len(self))})" if len(self) else "",
+            "rows to test on": f"{len(self.test):,}" if len(self.test) else "",
+            "time": " to ".join(shown_value(time) for time in span) if span else "",
+            **{f"facts: {kind}": shown_names(sorted(some), 20) for kind, some in by_kind.items() if some},
+            "rows left out": f"{len(self.bad_rows):,}" if self.bad_rows else "",
+            "rows without a label": f"{self.unlabelled:,}" if self.unlabelled else "",
+            "remarks": shown_text("; ".join(self.remarks), 600),
+        }
+        return block(f"Dataset {shown_text(self.name)}", summary(entries), self._first_rows())
+
+    def _first_rows(self) -> str:
+        names = self.train.facts.names[:8]
+        hidden = self._hidden(names)
+        texts = self.train.transactions.texts is not None
+        rows = (
+            (
+                shown_text(case.transaction.id),
+                "fraud" if case.is_fraud else "honest",
+                *(MASKED if name in hidden else _cell(case.transaction.facts.get(name)) for name in names),
+                *([shown_text(case.transaction.text, 200, hidden=case.transaction.hidden_values)] if texts else []),
+            )
+            for case in self.train[:MOST_ROWS]
+        )
+        headings = ["id", "label", *(shown_text(name) for name in names), *(["text"] if texts else [])]
+        return table(headings, rows, total=len(self)) if len(self) else ""
+
+    def _hidden(self, names: Sequence[str]) -> set[str]:
+        """The facts that are shown without values: sensitive and personal ones, and words that hardly ever repeat."""
+        sensitive = {name.casefold() for name in self.mapping.sensitive_facts}
+        columns = self.train.facts.columns
+        rare = {name for name, (_, words) in columns.categories.items() if 2 * len(words) > max(2, len(self))}
+        return {name for name in names if name.casefold() in sensitive or is_personal(name)} | rare
+
+    def __contains__(self, value: object) -> bool:
+        """Whether a case is among the rows to learn from, or one whose transaction has that id."""
+        return value in self.train
 
     def __len__(self) -> int:
         return len(self.train)
@@ -144,6 +193,8 @@ class Dataset(Sequence[Case]):
         >>> [case.transaction.id for case in data.train], [case.transaction.id for case in data.test]
         (['t1', 't2', 't3'], ['t4'])
         """
+        check_type("test_share", test_share, (int, float), "a share between 0 and 1", ConfigurationError)
+        check_whole("seed", seed)
         if not 0 < test_share < 1:
             raise ConfigurationError(f"test_share must be between 0 and 1, got {test_share}")
         cases = self._all()
@@ -164,6 +215,8 @@ class Dataset(Sequence[Case]):
         >>> [(len(train), int(test.labels.sum())) for train, test in data.folds(k=5)]
         [(8, 1), (8, 1), (8, 1), (8, 1), (8, 1)]
         """
+        check_whole("k", k)
+        check_whole("seed", seed)
         groups = len(self.train) - self.duplicates
         if not 2 <= k <= groups:
             raise ConfigurationError(f"k must be between 2 and the {groups} distinct rows, got {k}")
@@ -223,6 +276,12 @@ class Dataset(Sequence[Case]):
         return Cases.stacked([self.train, self.test])
 
 
+def _cell(value: FactValue | None) -> str:
+    if value is None or isinstance(value, bool):
+        return "" if value is None else str(value)
+    return shown_number(value) if isinstance(value, float) else shown_text(value)
+
+
 def first_alike(cases: Cases) -> IntArray:
     """For each row the first one with the same facts and text.
 
@@ -251,7 +310,7 @@ def _deal(cases: Cases, shares: Sequence[float], seed: int) -> IntArray:
     for row, first in enumerate(first_alike(cases).tolist()):
         groups[first].append(row)
     dealt = list(groups.values())
-    random.Random(seed).shuffle(dealt)
+    random.Random(int(seed)).shuffle(dealt)
     sides = np.zeros(len(cases), dtype=np.int64)
     filled = [[0.0, 0.0] for _ in shares]
     for group in dealt:

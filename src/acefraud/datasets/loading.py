@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from acefraud.core.arguments import check_type
 from acefraud.core.arrays import FloatArray
 from acefraud.core.transactions import Transactions
 from acefraud.datasets.dataset import Dataset
 from acefraud.datasets.mapping import SchemaMapping
 from acefraud.datasets.world import WorldOptions, generate
+from acefraud.display.frames import is_frame
 from acefraud.errors import ConfigurationError, InputError
-from acefraud.frames import is_frame
 
 SHIPPED = ("complex_fraud_detection",)
 """Datasets that need no file."""
@@ -97,6 +98,7 @@ def load_dataset(
         if str(source) != shipped:
             message = f"there is no file {source}: the shipped dataset '{shipped}' is used"
             warnings.warn(message, ShippedDatasetWarning, stacklevel=2)
+        check_type("options", options or WorldOptions(), WorldOptions, "WorldOptions", ConfigurationError)
         return _generate(shipped, seed, options or WorldOptions())
     if options is not None:
         raise ConfigurationError(f"options shape a shipped dataset ({', '.join(SHIPPED)}); {source} is a file")

@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from acefraud.core.fact_names import Kind, words_for
 from acefraud.datasets.table import FACTS
+from acefraud.display.short_repr import ShortRepr
 from acefraud.errors import ConfigurationError
 from acefraud.facts.history.plan import HistoryPlan
 
@@ -45,7 +46,7 @@ class TimeParts(BaseModel):
     acefraud.errors.ConfigurationError: 'time_parts.week' and 'time_parts.day' exclude each other
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, use_attribute_docstrings=True)
 
     year: str
     month: str
@@ -79,7 +80,7 @@ class TimeParts(BaseModel):
                 yield f"time_parts.{key}", column
 
 
-class SchemaMapping(BaseModel):
+class SchemaMapping(ShortRepr, BaseModel):
     """How the columns of a file are read. What is left out is guessed; ``""`` means that there is none.
 
     `describe` writes the docstring of each field as its comment.
@@ -92,7 +93,7 @@ class SchemaMapping(BaseModel):
     acefraud.errors.ConfigurationError: 'label' and 'text' both name the column 'is_fraud'
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, use_attribute_docstrings=True)
 
     id: str | None = None
     """Column with the id of a transaction; "" makes ids from the content."""

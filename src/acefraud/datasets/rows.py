@@ -24,9 +24,10 @@ from acefraud.datasets.guess_facts import guess_facts
 from acefraud.datasets.lists import with_lists_as_facts
 from acefraud.datasets.mapping import SchemaMapping, load_mapping
 from acefraud.datasets.table import BadRow, Table
+from acefraud.display.frames import is_frame
+from acefraud.display.short_repr import ShortRepr
 from acefraud.errors import InputError
 from acefraud.facts.history.plan import HistoryPlan
-from acefraud.frames import is_frame
 
 _COLUMNS_SHOWN = 20
 _MANY = 20
@@ -36,8 +37,8 @@ _AT_NAMES = ("at", "outcome_at", "outcome_time")
 Rows = TypeVar("Rows", bound=Sequence[object])
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded(Generic[Rows]):
+@dataclass(frozen=True, slots=True, repr=False)
+class Loaded(ShortRepr, Generic[Rows]):
     """The rows that could be read, those that could not, and how many had no label yet."""
 
     rows: Rows
@@ -50,8 +51,8 @@ class Loaded(Generic[Rows]):
     """What a person should know about how the file was read."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReportedOutcome:
+@dataclass(frozen=True, slots=True, repr=False)
+class ReportedOutcome(ShortRepr):
     """An outcome, with its transaction if the row describes it too."""
 
     outcome: Outcome

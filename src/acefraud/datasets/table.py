@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from acefraud.core.arrays import FloatArray
+from acefraud.display.short_repr import ShortRepr
 from acefraud.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ FACTS = "facts."
 """Prefix of the columns that come from a row's own ``facts`` object, so that an error can name the place."""
 
 
-@dataclass(frozen=True, slots=True)
-class BadRow:
+@dataclass(frozen=True, slots=True, repr=False)
+class BadRow(ShortRepr):
     """A row that was left out, and why.
 
     ``row`` counts the records under the header from 1; in a file of JSON lines it is the line.
@@ -46,8 +47,8 @@ class BadRow:
         return str(self.error)
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+@dataclass(frozen=True, slots=True, repr=False)
+class Table(ShortRepr):
     """Columns of equal length with the number of each row in its file."""
 
     name: str

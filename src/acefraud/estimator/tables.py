@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from acefraud import FactTable
-from acefraud.frames import BACKENDS, is_frame, make_frame
+from acefraud.display.frames import BACKENDS, is_frame, make_frame
 
 ARRAY = "array"
 """What results of an array are: arrays where that is possible."""

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from acefraud import BulletPlaybook, Cases, Dataset, Evidence, Learner, SchemaMapping, load_dataset
+from acefraud.display.frames import frame_of_rows
 from acefraud.evaluation.metrics import Interval, Scored, as_json, bootstrap_metrics
-from acefraud.frames import frame_of_rows
 
 
 @dataclass(frozen=True, slots=True)

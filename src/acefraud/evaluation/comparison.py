@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from acefraud import Mode
-from acefraud.evaluation.metrics import Interval, as_json
+from acefraud.display.html_tables import block, line, table
+from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, given, quoted, shown_text
+from acefraud.errors import InputError
+from acefraud.evaluation.metrics import METRICS, Interval, as_json, in_percent
 
 LIGHTGBM = "lightgbm"
 NAMES = {
@@ -25,11 +28,17 @@ PAIRS: tuple[tuple[str, str], ...] = (
     (Mode.OFFLINE_ONLINE, Mode.VANILLA),
     (Mode.OFFLINE_ONLINE, Mode.ONLINE_ONLY),
 )
+HEADINGS = {
+    "accuracy": "accuracy",
+    "fraud_caught": "fraud caught",
+    "false_declines": "false declines",
+    "average_precision": "PR-AUC",
+}
 WITH_LIGHTGBM = (Mode.OFFLINE_ONLINE, LIGHTGBM)
 
 
-@dataclass(frozen=True, slots=True)
-class ModeFigures:
+@dataclass(frozen=True, slots=True, repr=False)
+class ModeFigures(ShortRepr):
     """What one mode, or LightGBM, reached."""
 
     figures: dict[str, Interval]
@@ -41,6 +50,11 @@ class ModeFigures:
     without_label_facts: dict[str, Interval] | None = None
     """The same figures if the facts that depend on labels are unknown; None if there are none, or if a model decides.
     """
+
+    def __repr_args__(self) -> ReprArgs:
+        for metric, interval in self.figures.items():
+            yield metric, Plain(in_percent(interval))
+        yield "bullets", Plain(f"{self.bullets:.0f}")
 
     def as_json(self) -> dict[str, Any]:
         """For scripts."""
@@ -73,8 +87,8 @@ class TierFigures:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFigures:
+@dataclass(frozen=True, slots=True, repr=False)
+class ModelFigures(ShortRepr):
     """What models were asked during a comparison."""
 
     usage: Mapping[str, Any]
@@ -92,9 +106,12 @@ class ModelFigures:
         return content
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Everything the report shows. The keys of `modes` and `differences` also name LightGBM if it took part."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(ShortRepr):
+    """Everything the report shows. The keys of `modes` and `differences` also name LightGBM if it took part.
+
+    It reads like a dict of its modes: ``comparison["vanilla"]``, ``for mode in comparison``.
+    """
 
     dataset: str
     rows: int
@@ -111,6 +128,54 @@ class Comparison:
     """Why LightGBM did not take part."""
     label_delay: str = ""
     """How long labels take if nothing says when they came, as the mapping has it; empty if there is no history."""
+
+    def __getitem__(self, mode: str) -> ModeFigures:
+        """What one mode reached. Raises InputError if it did not take part."""
+        if mode not in self.modes:
+            names = ", ".join(self.modes)
+            raise InputError(f"mode: expected one of {names}, got {given(mode)}")
+        return self.modes[mode]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.modes)
+
+    def __contains__(self, mode: object) -> bool:
+        return mode in self.modes
+
+    def __len__(self) -> int:
+        return len(self.modes)
+
+    def __repr_args__(self) -> ReprArgs:
+        yield None, Plain(quoted(self.dataset, 40))
+        yield None, Plain(f"{self.test_rows:,} test rows, {self.seeds} seed{'' if self.seeds == 1 else 's'}")
+        for mode, got in self.modes.items():
+            yield mode, Plain(in_percent(got.figures["accuracy"]).partition(" ")[0])
+
+    def _repr_html_(self) -> str:
+        """The figures of the modes and the paired differences, for a notebook."""
+        headings = [HEADINGS[metric] for metric in METRICS]
+        differences = (
+            (f"{NAMES[one]} less {NAMES[other]}", *(in_percent(figures[metric], signed=True) for metric in METRICS))
+            for (one, other), figures in self.differences.items()
+        )
+        return block(
+            f"{shown_text(self.dataset)}: {len(self)} modes, {self.seeds} seed{'' if self.seeds == 1 else 's'}",
+            table(["mode", *headings, "bullets", "cited", "secs"], self._mode_rows()),
+            table(["paired differences, in points", *headings], differences),
+            line(shown_text(self.no_lightgbm, 300)),
+            line(self.about_labels),
+            line(f"Intervals: {self.method}. {self.test_rows:,} cases decided per seed."),
+        )
+
+    def _mode_rows(self) -> Iterator[tuple[str, ...]]:
+        for mode, got in self.modes.items():
+            cells = (in_percent(got.figures[metric]) for metric in METRICS)
+            name, used = NAMES[mode], (f"{got.bullets:.0f}", f"{got.cited:.1f}")
+            if mode == LIGHTGBM:
+                name, used = f"{name} ({NO_REASONS})", ("–", "–")
+            yield name, *cells, *used, f"{got.seconds:.1f}"
+            if got.without_label_facts:
+                yield f"- {NO_LABEL_FACTS}", *(in_percent(got.without_label_facts[one]) for one in METRICS), "", "", ""
 
     @property
     def about_labels(self) -> str:

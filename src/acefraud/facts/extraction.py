@@ -12,6 +12,7 @@ from acefraud.core.arrays import FloatArray
 from acefraud.core.table import Columns, FactTable
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.core.transactions import Transactions
+from acefraud.display.short_repr import ShortRepr
 from acefraud.facts.text import TextFacts, read_facts
 from acefraud.facts.time_facts import are_night
 
@@ -22,8 +23,8 @@ _NEAR_A_TIE, _EXACT_TO = 1e-3, 1e9
 _RATIOS = (("amount_to_usual", "usual_amount"), ("amount_to_usual_max", "usual_amount_max"))
 
 
-@dataclass(frozen=True, slots=True)
-class KnownFacts:
+@dataclass(frozen=True, slots=True, repr=False)
+class KnownFacts(ShortRepr):
     """The facts of a transaction, and the parts of its text that were not understood."""
 
     facts: dict[str, FactValue]

@@ -13,6 +13,7 @@ from acefraud.core.condition_index import unpacked
 from acefraud.core.playbook import Snapshot
 from acefraud.core.table import FactTable
 from acefraud.core.transactions import Transactions
+from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr
 from acefraud.facts.extraction import facts_in
 from acefraud.learning.additive_score import AdditiveScore
 from acefraud.learning.options import LearnerOptions
@@ -23,8 +24,8 @@ from acefraud.selection.batch_cite import cited_in
 from acefraud.selection.hybrid import HybridSelector
 
 
-@dataclass(frozen=True, slots=True)
-class Scores:
+@dataclass(frozen=True, slots=True, repr=False)
+class Scores(ShortRepr):
     """The scores of many transactions."""
 
     probabilities: npt.NDArray[np.float64]
@@ -33,6 +34,16 @@ class Scores:
     """How many bullets count for each."""
     log_odds: npt.NDArray[np.float64]
     """Of fraud: what the probabilities are made from."""
+
+    def __len__(self) -> int:
+        return len(self.probabilities)
+
+    def __repr_args__(self) -> ReprArgs:
+        yield None, Plain(f"{len(self):,} transaction{'' if len(self) == 1 else 's'}")
+        if len(self):
+            low, mean, high = self.probabilities.min(), self.probabilities.mean(), self.probabilities.max()
+            yield "probabilities", Plain(f"{low:.3f} to {high:.3f} (mean {mean:.3f})")
+            yield "cited", Plain(f"{self.cited.mean():.1f} on average")
 
 
 def score(

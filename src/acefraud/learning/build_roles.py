@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from acefraud.core.arguments import check_type
+from acefraud.display.short_repr import ShortRepr
+from acefraud.errors import ConfigurationError
 from acefraud.learning.agent_fallback import Fallback, Tiered, WithFallback
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
@@ -24,8 +27,8 @@ CASES_FOR_ODDS = 60
 """Labelled cases that the odds of verdict tokens are calibrated on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Roles:
+@dataclass(frozen=True, slots=True, repr=False)
+class Roles(ShortRepr):
     """The roles of the loop; None for those that the embedded engine plays.
 
     `build_roles` makes one from settings. `Cast` is its earlier name.
@@ -115,6 +118,7 @@ def build_roles(
     >>> build_roles(ModelSettings()).client is None
     True
     """
+    check_type("chosen", chosen, ModelSettings, "ModelSettings", ConfigurationError)
     embedded = chosen.embedding if chosen.embedding in EMBEDDERS else DEFAULT_EMBEDDER
     if not chosen.uses_models:
         return Roles(embedder=embedded)

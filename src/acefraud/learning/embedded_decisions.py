@@ -23,6 +23,8 @@ from acefraud.core.decision_record import FORMAT, Common, DecisionRecord, compac
 from acefraud.core.playbook import Snapshot
 from acefraud.core.review_rule import ReviewRule
 from acefraud.core.transaction import Transaction, Verdict
+from acefraud.display.html_tables import MOST_ROWS, block, table
+from acefraud.display.short_repr import shown_text
 from acefraud.facts.extraction import READER, KnownFacts
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.policies import deciding_policies, policy_reason
@@ -214,6 +216,23 @@ class EmbeddedDecisions(Sequence[Decision]):
 
     def __repr__(self) -> str:
         return f"<{len(self):,} decisions on revision {self.chosen.setup.revision}>"
+
+    def _repr_html_(self) -> str:
+        """The first decisions, for a notebook."""
+        rows = (
+            (
+                shown_text(one.transaction.id),
+                str(one.verdict),
+                f"{one.probability:.3f}",
+                shown_text(one.reasons[0].text, 200, hidden=one.transaction.hidden_values) if one.reasons else "",
+            )
+            for one in self[:MOST_ROWS]
+        )
+        heading = f"{len(self):,} decisions on revision {self.chosen.setup.revision}"
+        headings = ["transaction", "verdict", "probability", "strongest reason"]
+        return block(
+            f"{heading}, declined from {self.calibration.threshold:.3f} on", table(headings, rows, total=len(self))
+        )
 
     @cached_property
     def records(self) -> list[DecisionRecord]:

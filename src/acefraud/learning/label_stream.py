@@ -37,6 +37,7 @@ def label_stream(
     >>> [(what, places.tolist()) for what, places in label_stream(cases, decide=[0, 1])]
     [('decide', [0]), ('hear', [0]), ('decide', [1]), ('hear', [1])]
     """
+    cases = Cases.of(cases)
     rows, earlier = np.asarray(decide, dtype=np.int64), np.asarray(hear, dtype=np.int64)
     times = cases.transactions.times
     timeless = times[rows] == UNKNOWN

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Unpack, overload
 
+from acefraud.core.arguments import check_has, check_type
 from acefraud.core.bullet import Bullet, BulletDetails, NewBullet
 from acefraud.core.condition import Condition
 from acefraud.core.decision import Decision
@@ -21,6 +22,7 @@ from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.curation.curator import Curator
 from acefraud.datasets import SchemaMapping
+from acefraud.display.short_repr import ShortRepr, quoted
 from acefraud.errors import CannotExplain, ConfigurationError, InputError, StoreConflict
 from acefraud.facts.extraction import KnownFacts, facts_in
 from acefraud.facts.time_facts import with_time_facts
@@ -31,6 +33,7 @@ from acefraud.learning.batch_scoring import Scores, score
 from acefraud.learning.decider import Decider
 from acefraud.learning.embedded_decisions import COMPATIBLE, ENGINE, EmbeddedDecisions
 from acefraud.learning.entity_memory import Drafted, EntityMemory, mapping_of, memory_for, time_facts_of
+from acefraud.learning.history_inputs import HistoryInput, as_history
 from acefraud.learning.model_lessons import Proposed
 from acefraud.learning.odds_calibration import FittedOdds
 from acefraud.learning.options import LearnerOptions
@@ -66,8 +69,8 @@ from acefraud.storage.changes import plan_addition, retry_on_conflict
 from acefraud.storage.playbook import BulletPlaybook
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
+@dataclass(frozen=True, slots=True, repr=False)
+class Heard(ShortRepr):
     """What hearing one outcome did."""
 
     judgement: Judgement
@@ -113,6 +116,19 @@ class Learner(SynchronousLearner):
         options: LearnerOptions | None = None,
     ) -> None:
         """`policy` says which outcomes are worth a call, if the reflector is on a model."""
+        check_type("playbook", playbook, BulletPlaybook, "a BulletPlaybook, such as open_playbook(path)")
+        for name, value, kind in (
+            ("reflector", reflector, Reflector),
+            ("curator", curator, Curator),
+            ("selector", selector, HybridSelector),
+            ("policy", policy, ReflectionPolicy),
+            ("options", options, LearnerOptions),
+        ):
+            if value is not None:
+                check_type(name, value, kind, f"a {kind.__name__}", ConfigurationError)
+        for name, role, method in (("agent", agent, "assess"), ("judge", judge, "rule")):
+            if role is not None:
+                check_has(name, role, method, f"an object that plays the {name}, such as build_roles(settings).{name}")
         self.playbook = playbook
         self.options = options or LearnerOptions()
         self.agent: Agent = SimpleFraudAgent() if agent is None else agent
@@ -128,6 +144,10 @@ class Learner(SynchronousLearner):
         self._planner = planner_for(self.reflector, self.options, policy)
         self._reviewer = Reviewer(playbook, self._planner, self._cases, self._odds, self.curator, self.options)
         self._mapping = RememberedMapping(playbook.snapshot().mapping)
+
+    def __repr__(self) -> str:
+        roles = f"agent={quoted(self.agent.model, 40)}, reflector={quoted(self.reflector.model, 40)}"
+        return f"Learner({self.playbook!r}, {roles})"
 
     # --- deciding ---
 
@@ -341,6 +361,7 @@ class Learner(SynchronousLearner):
         A decision of the embedded engine is recorded without them, and made again on its revision of the playbook.
         Raises CannotExplain if that is not possible, or does not give the same.
         """
+        check_type("decision", decision, Decision, "a Decision")
         if decision.has_trace or not decision.digest:
             return decision
         if decision.engine not in COMPATIBLE:
@@ -507,10 +528,12 @@ class Learner(SynchronousLearner):
         >>> learner.measure(Condition.parse("vpn is true")).in_words()
         '10 of 10 past cases were fraud (100%, 72-100%)'
         """
+        check_type("condition", condition, Condition, "a Condition, such as Condition.parse(text)")
         return cases_for(self.remembered(), condition).measure(condition)
 
     def remarks_on(self, bullet: Bullet) -> list[str]:
         """What the author of a rule should know: that it never fires, is mostly unknown, or is shadowed."""
+        check_type("bullet", bullet, Bullet, "a Bullet")
         if bullet.condition is None:
             return []
         others = [one for one in self.playbook.get_bullets_for_node(bullet.node) if one.id != bullet.id]
@@ -548,13 +571,17 @@ class Learner(SynchronousLearner):
         self.playbook.refresh()
         return backtest_scores(self.playbook, Cases.of(cases), Transactions.of(waiting), self.selector, self.options)
 
-    def study(self, cases: Sequence[Case], **options: Unpack[TrainingOptions]) -> list[str]:
+    def study(self, cases: HistoryInput, **options: Unpack[TrainingOptions]) -> list[str]:
         """Learn from a whole labelled history at once. Returns the ids of the new bullets.
 
-        If the mapping asks for a history, the cases get facts from it and stay remembered, together with the
+        The history is a sequence of cases, a `Dataset` or a data frame (pandas, polars, pyarrow). If the mapping asks for a history, the cases get facts from it and stay remembered, together with the
         transactions that are still `waiting` for their label. Without a `threshold` rule the threshold stays. The other
         options are the name of the `dataset`, its `mapping` and `progress`, which is called with the share done. Use
         `train` with a reflector on a model, which has to be awaited.
+
+        Raises InputError if the history is empty or has one label only, which teaches nothing; with
+        ``both_labels=False`` it is remembered all the same. If it has both labels but too few cases to learn from, the
+        result is empty.
 
         >>> from acefraud import BulletPlaybook, Case, Transaction
         >>> history = [
@@ -570,12 +597,14 @@ class Learner(SynchronousLearner):
             raise ConfigurationError(
                 f"the reflector is {self.reflector.model}, which has to be waited for: use `await learner.train(...)`"
             )
-        training = Training.of(Cases.of(cases), self.playbook, self.reflector, self.options.node, **options)
+        given, known = as_history(cases, options)
+        training = Training.of(given, self.playbook, self.reflector, self.options.node, **known)
         return self._reviewer.study(training, (), self.selector)
 
-    async def train(self, cases: Sequence[Case], **options: Unpack[TrainingOptions]) -> list[str]:
+    async def train(self, cases: HistoryInput, **options: Unpack[TrainingOptions]) -> list[str]:
         """Learn from a labelled history with any reflector. Options and result are those of `study`."""
-        training = Training.of(Cases.of(cases), self.playbook, self.reflector, self.options.node, **options)
+        given, known = as_history(cases, options)
+        training = Training.of(given, self.playbook, self.reflector, self.options.node, **known)
         if self._planner.waits:  # what a model says is measured on all that is remembered
             self.remembered()
         admitted = await self._planner.ask_about(training, self.playbook.snapshot(), self.selector)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from acefraud.core.arguments import check_choice, check_share, check_text, check_whole
 from acefraud.core.bullet import DEFAULT_NODE
 from acefraud.core.calibration import Calibration
+from acefraud.display.short_repr import ShortRepr
 from acefraud.errors import ConfigurationError
 from acefraud.learning.agent_fallback import Fallback
 
@@ -13,8 +15,8 @@ MOST_BULLETS = 150
 """Learnt bullets that a node may have unless a limit was set."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LearnerOptions:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class LearnerOptions(ShortRepr):
     """When and how much a learner learns.
 
     >>> from acefraud import BulletPlaybook, Learner
@@ -53,12 +55,16 @@ class LearnerOptions:
     count. None keeps the limit of the playbook, which is 150 if nobody set one."""
 
     def __post_init__(self) -> None:
+        check_text("node", self.node, "the name of a node", ConfigurationError)
         for name in ("review_least", "review_at_last", "watch_every", "recent", "reflect_every", "most_bullets"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ConfigurationError(f"{name} must be at least 1, got {value}")
-        if not 0 < self.review_share <= 1:
-            raise ConfigurationError(f"review_share must lie in (0, 1], got {self.review_share}")
+            if value is not None:
+                check_whole(name, value, least=1)
+        check_whole("n_bullets", self.n_bullets, least=0)
+        check_whole("seed", self.seed)
+        check_share("review_share", self.review_share, above_zero=True)
+        check_share("threshold", self.threshold)
+        check_choice("fallback", self.fallback, Fallback, ConfigurationError)
 
     def bullet_limit(self, calibration: Calibration | None) -> int:
         """How many learnt bullets a node with this calibration may have."""

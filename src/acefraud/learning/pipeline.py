@@ -11,12 +11,15 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
+from acefraud.core.arguments import check_choice
 from acefraud.core.decision import Decision
 from acefraud.core.outcome import Outcome
 from acefraud.core.timestamps import UNKNOWN
 from acefraud.core.transaction import Case, Verdict
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets.history_facts import usual_known_at
+from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, quoted
+from acefraud.errors import ConfigurationError
 from acefraud.facts.extraction import facts_in
 from acefraud.facts.history import HistoryPlan
 from acefraud.learning.batch_scoring import score
@@ -50,8 +53,8 @@ class Mode(StrEnum):
     """From the training cases first, then from outcomes as they arrive."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModeRun:
+@dataclass(frozen=True, slots=True, repr=False)
+class ModeRun(ShortRepr):
     """What one mode decided on a stream of cases, and its playbook at the end.
 
     >>> import asyncio
@@ -89,13 +92,24 @@ class ModeRun:
     """The probabilities if the facts that depend on labels are unknown; None if there are none, or if a model decides.
     """
 
+    def __repr_args__(self) -> ReprArgs:
+        yield None, Plain(quoted(self.mode))
+        yield None, Plain(f"{len(self.labels):,} cases, {int(self.labels.sum()):,} frauds")
+        yield "declined", int(self.declined.sum())
+        left = int((~self.decided).sum())
+        if left:
+            yield "left_to_a_person", left
+        yield "bullets", self.bullets
+        yield "cited", Plain(f"{self.cited:.2f}")
+        yield "seconds", Plain(f"{self.seconds:.1f}")
+
 
 def _not_shown(_: float) -> None:
     """Nobody looks at the progress."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainingPipeline:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class TrainingPipeline(ShortRepr):
     """Runs the modes with the same agent, judge and options, each on a playbook of its own.
 
     >>> from acefraud import load_dataset
@@ -148,16 +162,18 @@ class TrainingPipeline:
         """Run one mode over the test cases. Only offline + online sees the labels of the training cases.
 
         If the mapping asks for a history, all modes remember the training transactions, so that they decide on the
-        same facts.
+        same facts. Training cases without both labels teach nothing beforehand: they are remembered, and offline +
+        online then starts as online only does.
 
-        >>> import asyncio
         >>> from acefraud import Case, Transaction
         >>> orders = [Transaction(id=f"t{n}", facts={"vpn": n % 3 == 0, "amount": n}) for n in range(80)]
         >>> cases = [Case(transaction=order, is_fraud=order.facts["vpn"]) for order in orders]
-        >>> run = asyncio.run(TrainingPipeline().run(Mode.OFFLINE_ONLINE, cases[:60], cases[60:]))
+        >>> run = TrainingPipeline().run_sync(Mode.OFFLINE_ONLINE, cases[:60], cases[60:])
         >>> bool((run.declined == run.labels).all()), run.cited > 0
         (True, True)
         """
+        check_choice("mode", mode, Mode, ConfigurationError)
+        mode = Mode(mode)
         started = time.perf_counter()
         book = BulletPlaybook() if playbook is None else playbook
         learner = self.learner(book)
@@ -167,9 +183,10 @@ class TrainingPipeline:
             before, after = (_with_delay(cases, memory.plan) for cases in (before, after))
         known, pending = known_by(before, after)
         if mode is Mode.OFFLINE_ONLINE:
-            await learner.train(known, mapping=mapping, waiting=pending.transactions if memory else ())
+            waiting = pending.transactions if memory else ()
+            await learner.train(known, mapping=mapping, waiting=waiting, both_labels=False)
         elif memory is not None:
-            await learner.train((), mapping=mapping, waiting=before.transactions)
+            await learner.train((), mapping=mapping, waiting=before.transactions, both_labels=False)
         if self.scale_odds:
             labelled = memory.studied(known, Transactions.of(())) if memory else known
             share = float(labelled.labels.mean()) if len(labelled) else 0.0
@@ -252,6 +269,7 @@ def known_by(train: Cases, test: Cases) -> tuple[Cases, Cases]:
     >>> known.transactions.ids.tolist(), pending.transactions.ids.tolist()
     (['t1'], ['t2'])
     """
+    train, test = Cases.of(train), Cases.of(test)
     start = test.transactions.times[0] if len(test) else UNKNOWN
     late = (train.known_at > start) if start != UNKNOWN else np.zeros(len(train), dtype=np.bool_)
     return train.take(~late), train.take(late)

@@ -15,9 +15,10 @@ from acefraud.core.condition import Condition
 from acefraud.core.construct import construct_unchecked
 from acefraud.core.decision_record import DecisionRecord
 from acefraud.core.events import EventPayload
-from acefraud.core.evidence import Record
+from acefraud.core.evidence import Record, record_in_words
 from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import FactValue, Transaction, Verdict
+from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr
 from acefraud.facts.extraction import KnownFacts
 from acefraud.learning.embedded_decisions import EmbeddedDecisions, decide_embedded
 from acefraud.learning.options import LearnerOptions
@@ -30,8 +31,8 @@ CASES, DECISIONS = 1_000, 10_000
 SHOWN = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Flip:
+@dataclass(frozen=True, slots=True, repr=False)
+class Flip(ShortRepr):
     """A transaction that would be decided differently."""
 
     transaction_id: str
@@ -54,8 +55,8 @@ class Money:
     released_wrongly: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+@dataclass(frozen=True, slots=True, repr=False)
+class Preview(ShortRepr):
     """What a change would do."""
 
     cases: int
@@ -70,6 +71,12 @@ class Preview:
     overlaps: Mapping[str, float] = field(default_factory=dict)
     """The share of the cases it fires on that each other rule fires on too, the largest first."""
     contradicts: tuple[str, ...] = ()
+
+    def __repr_args__(self) -> ReprArgs:
+        yield None, Plain(f"{self.cases:,} cases, {self.decisions:,} decisions")
+        yield "fires_on", Plain(record_in_words(self.fires_on))
+        yield "fires_on_decisions", self.fires_on_decisions
+        yield "flips", len(self.flips)
 
     def as_json(self) -> dict[str, Any]:
         """The preview for scripts."""
@@ -92,8 +99,8 @@ class Preview:
         }
 
 
-@dataclass(frozen=True)
-class Past:
+@dataclass(frozen=True, repr=False)
+class Past(ShortRepr):
     """Transactions to decide again: the latest labelled cases, then the latest decisions."""
 
     transactions: Sequence[Transaction]

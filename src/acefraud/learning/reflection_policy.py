@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from acefraud.core.arguments import check_share, check_type, check_whole
 from acefraud.core.arrays import BoolArray, FloatArray
 from acefraud.core.table import FactTable
 from acefraud.errors import ConfigurationError
@@ -39,10 +40,13 @@ class ReflectionPolicy:
     """Whether every case is worth a call."""
 
     def __post_init__(self) -> None:
-        if not (0 <= self.success_share <= 1 and 0 <= self.near_miss <= 1 and self.most_share > 0):
-            raise ConfigurationError("near_miss and success_share lie between 0 and 1, most_share above 0")
-        if self.together < 1 or self.contrast < 0 or self.rounds < 1:
-            raise ConfigurationError("together and rounds are at least 1, contrast at least 0")
+        check_share("near_miss", self.near_miss)
+        check_share("success_share", self.success_share)
+        check_type("most_share", self.most_share, (int, float), "a number above 0", ConfigurationError)
+        if self.most_share <= 0:
+            raise ConfigurationError(f"most_share: expected a number above 0, got {self.most_share}")
+        for name, least in (("together", 1), ("contrast", 0), ("rounds", 1)):
+            check_whole(name, getattr(self, name), least=least)
 
     @classmethod
     def plain(cls) -> ReflectionPolicy:

@@ -9,6 +9,7 @@ from acefraud.core.decision import Decision
 from acefraud.core.outcome import Judgement
 from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import Case
+from acefraud.learning.history_inputs import HistoryInput
 from acefraud.learning.training import TrainingOptions
 from acefraud.learning.transaction_inputs import OutcomeInput, TransactionInput
 from acefraud.llm.synchronous import run_sync
@@ -84,7 +85,7 @@ class SynchronousLearner:
         """`finish_lessons` for callers that do not await."""
         return run_sync(self._awaited.finish_lessons())
 
-    def train_sync(self, cases: Sequence[Case], **options: Unpack[TrainingOptions]) -> list[str]:
+    def train_sync(self, cases: HistoryInput, **options: Unpack[TrainingOptions]) -> list[str]:
         """`train` for callers that do not await."""
         return run_sync(self._awaited.train(cases, **options))
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypedDict
 
+from acefraud.core.arguments import check_type
 from acefraud.core.events import Recalibrated, Trained
 from acefraud.core.ledger import KnownCase
 from acefraud.core.row_store import RowUpdate
 from acefraud.core.transaction import Transaction
 from acefraud.core.transactions import Cases, Transactions
+from acefraud.datasets import SchemaMapping
+from acefraud.display.short_repr import ShortRepr
+from acefraud.errors import InputError
 from acefraud.facts.extraction import READER
 from acefraud.facts.time_facts import with_time_facts
 from acefraud.learning.batch_scoring import score
@@ -31,18 +36,20 @@ class TrainingOptions(TypedDict, total=False):
 
     dataset: str
     """Its name."""
-    mapping: str
-    """The schema mapping it was read with."""
+    mapping: SchemaMapping | Path | str
+    """How it was, or is to be, read: a mapping, the path of one, or its text."""
     waiting: Sequence[Transaction]
     """Transactions that are still waiting for their label."""
     threshold: ThresholdRule | str | None
     """How the threshold is chosen, as a rule or in its words; None leaves it as it is."""
     progress: Progress
     """Called now and then with the share that is done."""
+    both_labels: bool
+    """Whether a history without both labels is an error, which it is unless you say False."""
 
 
-@dataclass(frozen=True, slots=True)
-class Training:
+@dataclass(frozen=True, slots=True, repr=False)
+class Training(ShortRepr):
     """Cases in order of time with all their facts, and what the playbook will keep of them."""
 
     cases: Cases
@@ -64,12 +71,19 @@ class Training:
         node: str,
         *,
         dataset: str = "",
-        mapping: str = "",
+        mapping: SchemaMapping | Path | str = "",
         waiting: Sequence[Transaction] = (),
         threshold: ThresholdRule | str | None = None,
         progress: Progress = lambda _: None,
+        both_labels: bool = True,
     ) -> Training:
-        """A history ready to learn from, with the facts that its mapping's history gives. Nothing is written."""
+        """A history ready to learn from, with the facts that its mapping's history gives. Nothing is written.
+
+        Raises InputError if `both_labels` are needed and there is only one, or none.
+        """
+        mapping = written_mapping(mapping)
+        if both_labels:
+            _check_labels(given)
         rule = ThresholdRule.parse(threshold) if isinstance(threshold, str) else threshold
         if names := time_facts_of(mapping):
             given = given.with_facts(with_time_facts(given.transactions, names).facts)
@@ -112,3 +126,21 @@ class Training:
         chosen = choose(self.threshold, scores.probabilities, cases.labels)
         calibration = (snapshot.calibration(options.node) or GENERAL).model_copy(update={"threshold": chosen})
         playbook.record([Recalibrated(node=options.node, calibration=calibration)])
+
+
+def _check_labels(cases: Cases) -> None:
+    frauds, count = int(cases.labels.sum()), len(cases)
+    if not count:
+        raise InputError("there are no cases: expected a history with both labels, fraud and honest")
+    if frauds in (0, count):
+        are, other = ("fraud", "honest ones") if frauds else ("honest", "frauds")
+        which = f"all {count:,} cases are" if count > 1 else "the only case is"
+        raise InputError(f"{which} {are}: expected both labels, so {other} are missing")
+
+
+def written_mapping(mapping: SchemaMapping | Path | str) -> str:
+    """A mapping as its text, which is what the playbook keeps."""
+    check_type("mapping", mapping, (SchemaMapping, Path, str), "a SchemaMapping, the path of one, or its text")
+    if isinstance(mapping, Path):
+        mapping = SchemaMapping.load(mapping)
+    return mapping.describe() if isinstance(mapping, SchemaMapping) else mapping

@@ -18,8 +18,8 @@ from acefraud.core.plain_values import plain_value
 from acefraud.core.transaction import MAX_TEXT, Case, Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets import SchemaMapping, parse_mapping
+from acefraud.display.frames import is_frame
 from acefraud.errors import InputError
-from acefraud.frames import is_frame
 
 if TYPE_CHECKING:
     from acefraud.datasets.records import RecordReader

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from acefraud.core.arguments import check_text, check_type
 from acefraud.core.bullet import Bullet
 from acefraud.core.calibration import Calibration
 from acefraud.core.transaction import Transaction, Verdict
+from acefraud.display.short_repr import given, quoted
+from acefraud.errors import ConfigurationError
 from acefraud.facts.extraction import facts_of
 from acefraud.llm.client import ModelClient
 from acefraud.llm.synchronous import run_sync
@@ -38,6 +41,11 @@ class SimpleFraudAgent:
         sensitive: Sequence[str] = (),
         calibration: Calibration | None = None,
     ) -> None:
+        if isinstance(bullets, str) or not isinstance(bullets, Iterable):
+            raise ConfigurationError(f"bullets: expected a list of rules in words or bullets, got {given(bullets)}")
+        bullets = list(bullets)
+        for bullet in bullets:
+            check_type("bullets", bullet, (str, Bullet), "rules in words or bullets", ConfigurationError)
         self.bullets = as_bullets(bullets)
         self._calibration = calibration or calibration_of(bullets)
         chosen = ModelSettings(agent=model, base_url=base_url, sensitive=tuple(sensitive), cache=None)
@@ -49,6 +57,9 @@ class SimpleFraudAgent:
         """Whether deciding waits for a model."""
         self.adds_up = self._agent.adds_up
         """Whether it decides as the embedded engine does."""
+
+    def __repr__(self) -> str:
+        return f"SimpleFraudAgent(model={quoted(self.model)}, {len(self.bullets):,} bullets)"
 
     @property
     def without_tier(self) -> SimpleFraudAgent:
@@ -70,7 +81,9 @@ class SimpleFraudAgent:
         >>> str(view.verdict), view.reasons[0].text
         ('DECLINE', 'an emulator')
         """
+        check_type("transaction", transaction, (str, Transaction), "the text of a transaction, or a Transaction")
         if isinstance(transaction, str):
+            check_text("transaction", transaction, "the text of a transaction")
             transaction = Transaction(id="unnamed", text=transaction)
         facts = facts_of(transaction).facts
         view = self._agent.assess(Question(transaction.text, facts, self.bullets, self._calibration))

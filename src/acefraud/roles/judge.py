@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from acefraud.core.arguments import check_has
 from acefraud.core.outcome import Judgement, Ruling
 from acefraud.core.transaction import FactValue
+from acefraud.display.short_repr import quoted
 from acefraud.errors import ModelError
 from acefraud.llm.client import ModelClient
 from acefraud.roles.embedded.judge import SimpleJudge
@@ -36,6 +38,8 @@ class LLMJudge(SimpleJudge):
         client: ModelClient | None = None,
         sensitive: Sequence[str] = (),
     ) -> None:
+        if not isinstance(model, str):
+            check_has("model", model, "assess_output", "the name of a model, or an object that judges")
         self._judge: OutputJudge | None
         if isinstance(model, str):
             self.model = model
@@ -43,6 +47,9 @@ class LLMJudge(SimpleJudge):
             self._judge = build_model_roles(chosen, client=client).judge if chosen.uses_models else None
         else:
             self.model, self._judge = model.model, model
+
+    def __repr__(self) -> str:
+        return f"LLMJudge(model={quoted(self.model)})"
 
     def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
         """A transaction in words that the model may see."""

@@ -13,6 +13,7 @@ from acefraud.core.bullet import Bullet, NewBullet, Source, Status
 from acefraud.core.condition import Condition
 from acefraud.core.evidence import ENOUGH_TO_SHOW, Z95, Evidence, Record, percent, record_in_words, wilson
 from acefraud.core.transaction import Transaction, Verdict
+from acefraud.display.short_repr import ShortRepr
 from acefraud.roles.embedded.reflector import EmbeddedReflector
 from acefraud.roles.prompt_cases import summaries
 from acefraud.roles.protocols import Proposal, Proposer, Reflection
@@ -37,8 +38,8 @@ class AdmissionStatus(StrEnum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
+@dataclass(frozen=True, slots=True, repr=False)
+class Admission(ShortRepr):
     """What became of a proposal, and why."""
 
     proposal: Proposal

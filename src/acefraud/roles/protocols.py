@@ -16,6 +16,7 @@ from acefraud.core.decision import CallUsage, ProbabilityFrom, Reason
 from acefraud.core.measured_text import Fit
 from acefraud.core.outcome import Judgement
 from acefraud.core.transaction import FactValue, Verdict
+from acefraud.display.short_repr import ShortRepr
 from acefraud.rules.english import say_facts
 
 Vectors = npt.NDArray[np.float32]
@@ -67,8 +68,8 @@ class EmbedsInProcess:
         """Do nothing: `embed` computes the vectors."""
 
 
-@dataclass(frozen=True, slots=True)
-class Assessment:
+@dataclass(frozen=True, slots=True, repr=False)
+class Assessment(ShortRepr):
     """An agent's view of a transaction."""
 
     verdict: Verdict
@@ -85,8 +86,8 @@ class Assessment:
     """The bullets that a model was shown, which may be fewer than it was given."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+@dataclass(frozen=True, slots=True, repr=False)
+class Question(ShortRepr):
     """A transaction to decide, with the bullets that were picked for it."""
 
     text: str
@@ -144,8 +145,8 @@ class OutputJudge(Protocol):
         """Correct or incorrect, with confidence and reason. Raises ModelError if the call fails."""
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+@dataclass(frozen=True, slots=True, repr=False)
+class Example(ShortRepr):
     """A transaction whose truth is known, as a reflector is shown it."""
 
     text: str
@@ -160,8 +161,8 @@ class Example:
         return self.predicted is not self.correct
 
 
-@dataclass(frozen=True, slots=True)
-class FactSummary:
+@dataclass(frozen=True, slots=True, repr=False)
+class FactSummary(ShortRepr):
     """A fact that a condition may test, and the values it takes."""
 
     name: str
@@ -173,8 +174,8 @@ class FactSummary:
     """A test over the fact, in text form."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Proposal(ShortRepr):
     """A heuristic that a model put into words. Nothing in it is measured."""
 
     content: str
@@ -198,8 +199,8 @@ class Proposer(Protocol):
         """A heuristic that these examples teach beyond what is known; None if there is none. Raises ModelError."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reflection:
+@dataclass(frozen=True, slots=True, repr=False)
+class Reflection(ShortRepr):
     """A bullet that a case taught, and how sure the reflector is of it."""
 
     bullet: NewBullet

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from acefraud.core.arguments import check_has, check_type
 from acefraud.core.bullet import DEFAULT_NODE
 from acefraud.core.measured_text import MeasuredText
 from acefraud.core.transaction import Case, Transaction
+from acefraud.display.short_repr import quoted
+from acefraud.errors import ConfigurationError
 from acefraud.llm.client import ModelClient
 from acefraud.llm.synchronous import run_sync
 from acefraud.roles.embedded.reflector import EmbeddedReflector, ReflectorOptions
@@ -40,6 +43,9 @@ class Reflector:
         sensitive: Sequence[str] = (),
         seed: int = 0,
     ) -> None:
+        check_type("options", options or ReflectorOptions(), ReflectorOptions, "ReflectorOptions", ConfigurationError)
+        if not isinstance(model, str):
+            check_has("model", model, "model", "the name of a model, or an object that proposes")
         proposer: Proposer | None
         if isinstance(model, str):
             chosen = ModelSettings(reflector=model, base_url=base_url, sensitive=tuple(sensitive), cache=None)
@@ -56,6 +62,9 @@ class Reflector:
     def model(self) -> str:
         """The model that proposes, or `embedded`."""
         return (self.proposals or self.engine).model
+
+    def __repr__(self) -> str:
+        return f"Reflector(model={quoted(self.model)}, {len(self):,} cases remembered)"
 
     def __len__(self) -> int:
         return len(self.engine)
@@ -97,6 +106,7 @@ class Reflector:
         t39 vpn is true DECLINE failure
         t40 vpn is false APPROVE success
         """
+        check_type("query", query, (str, Transaction), "the text of a transaction, or a Transaction")
         found = await (self.proposals or self.engine).reflect(query, predicted, correct, agent_reasoning)
         if found is None:
             return None

@@ -11,6 +11,7 @@ from typing import overload
 
 import numpy as np
 
+from acefraud.core.arguments import check_has, check_share, check_type, check_whole
 from acefraud.core.arrays import IntArray
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source
 from acefraud.core.bullet_table import BulletTable
@@ -20,6 +21,7 @@ from acefraud.core.decision import BulletScore, SelectionTrace, StageCount
 from acefraud.core.measured_text import with_measured_text
 from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import FactValue, Transaction
+from acefraud.display.short_repr import ShortRepr, shown_text
 from acefraud.errors import ConfigurationError, InputError
 from acefraud.facts.extraction import facts_of
 from acefraud.llm.client import ModelClient
@@ -38,8 +40,8 @@ ONLY_NODE = 0
 """The number of the node in a table of bullets of one node."""
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+@dataclass(frozen=True, slots=True, repr=False)
+class Selection(ShortRepr):
     """The bullets picked, their scores in the same order, and how many bullets were left after each stage."""
 
     bullets: tuple[Bullet, ...]
@@ -149,6 +151,9 @@ class HybridSelector:
         seed: int = 0,
         explore: bool = True,
     ) -> None:
+        if not isinstance(embedding_model, str):
+            check_has("embedding_model", embedding_model, "embed", "the name of an embedder, or an Embedder")
+        check_whole("seed", seed)
         self.embedder = _embedder(embedding_model) if isinstance(embedding_model, str) else embedding_model
         self.quality_threshold = _checked_share("quality_threshold", quality_threshold)
         self.semantic_threshold = (
@@ -163,6 +168,9 @@ class HybridSelector:
         self._vectors = BulletVectors(self.embedder)
         self._selecting = RLock()
         """Held while vectors are looked up, which fills their matrix."""
+
+    def __repr__(self) -> str:
+        return f"HybridSelector({shown_text(self.embedder.name)}, {self.settings}, seed={self.seed})"
 
     def select_bullets(
         self,
@@ -185,6 +193,9 @@ class HybridSelector:
         >>> HybridSelector().select_bullets(order, "fraud_detection", playbook, source="online")
         ([], [])
         """
+        check_type("query", query, (str, Transaction), "the text of a transaction, or a Transaction")
+        check_type("node", node, str, "the name of a node")
+        check_type("playbook", playbook, BulletPlaybook, "a BulletPlaybook")
         transaction = query if isinstance(query, Transaction) else _transaction(query)
         facts, snapshot = facts_of(transaction).facts, playbook.snapshot()
         (chosen,) = self.select_many([transaction], [facts], snapshot, node=node, n_bullets=n_bullets, source=source)
@@ -211,8 +222,7 @@ class HybridSelector:
         engine, which picks for itself, does not use them. A language model may. Draws are those of the snapshot's
         revision, or of the revision in `drawn_at` for each transaction, so that only a change of the playbook shows.
         """
-        if n_bullets < 0:
-            raise ConfigurationError(f"n_bullets must not be negative, got {n_bullets}")
+        check_whole("n_bullets", n_bullets, least=0)
         calibration = snapshot.calibration(node)
         request = Request(
             table=snapshot.table,
@@ -371,6 +381,5 @@ def _source(source: Source | str | None) -> Source | None:
 
 
 def _checked_share(name: str, value: float) -> float:
-    if not 0 <= value <= 1:
-        raise ConfigurationError(f"{name} must lie between 0 and 1, got {value}")
+    check_share(name, value)
     return value

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from acefraud.core.arguments import check_type
 from acefraud.core.arrays import FloatArray, IntArray
 from acefraud.core.bullet import Source
 from acefraud.core.bullet_table import BulletTable
@@ -38,6 +39,8 @@ class Weights:
     @classmethod
     def of(cls, given: Mapping[str, float] | None) -> Weights:
         """These weights, with defaults for those not given. Raises ConfigurationError if they make no sense."""
+        parts = "a weight for each of quality, semantic and thompson"
+        check_type("weights", given or {}, Mapping, parts, ConfigurationError)
         try:
             weights = cls(**(given or {}))
         except TypeError:

@@ -6,7 +6,7 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -30,6 +30,8 @@ _RANGES = {
     "attempts": (1, math.inf, "a whole number from 1 on"),
     "max_calls": (0, math.inf, "a whole number from 0 on"),
 }
+_NOT_SHOWN = ("base_url", "cache", "prices", "chosen_by")
+_LONGEST = 180
 _MODEL = re.compile(r"[a-z0-9][a-z0-9_.-]*:[^\s/]\S*")
 
 
@@ -49,7 +51,7 @@ def default_cache(environment: Mapping[str, str] | None = None) -> Path | None:
     return folder / "acefraud" / "replies.db"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ModelSettings:
     """A model for each role, or `embedded`, which sends nothing; and how the models are called.
 
@@ -106,11 +108,20 @@ class ModelSettings:
                 raise self._wrong(name, f"one of {', '.join(known)}")
         for name, (least, most, expected) in _RANGES.items():
             value = getattr(self, name)
-            if value is not None and not (least <= value <= most and value != math.inf):
+            number = isinstance(value, int | float)
+            if value is not None and not (number and least <= value <= most and value != math.inf):
                 raise self._wrong(name, expected)
         for model, price in self.prices.items():
             if not all(0 <= dollars < math.inf for dollars in price):
                 raise ConfigurationError(f"{self._place('prices')}: {model}: expected prices of 0 or more")
+
+    def __repr__(self) -> str:
+        """What differs from the defaults, without passwords that an address may have."""
+        chosen = [(one.name, getattr(self, one.name), one.default) for one in fields(self)]
+        changed = [f"{name}={value!r}" for name, value, usual in chosen if name not in _NOT_SHOWN and value != usual]
+        server = [f"server={urlsplit(self.base_url).hostname!r}"] if self.base_url else []
+        shown = ", ".join([*changed, *server])
+        return f"ModelSettings({shown if len(shown) <= _LONGEST else f'{shown[:_LONGEST]}…'})"
 
     @property
     def on_models(self) -> tuple[str, ...]:
@@ -136,7 +147,7 @@ class ModelSettings:
         own = (EMBEDDED, *EMBEDDERS) if role == "embedding" else (EMBEDDED,)
         if self.chosen_by.get(role) == EMBEDDER_VARIABLE and value not in EMBEDDERS:
             raise self._wrong(role, f"{' or '.join(EMBEDDERS)}; ACEFRAUD_EMBEDDING_MODEL takes provider:name")
-        if value not in own and not _MODEL.fullmatch(value):
+        if value not in own and not (isinstance(value, str) and _MODEL.fullmatch(value)):
             example = "openai:text-embedding-3-small" if role == "embedding" else "openai:gpt-4o-mini"
             raise self._wrong(role, f"{', '.join(own)} or provider:name, such as {example}")
 

@@ -6,8 +6,10 @@ To add a store, implement the `Ledger` protocol (`core/ledger.py`), add it to `S
 
 from __future__ import annotations
 
+from os import PathLike
 from pathlib import Path
 
+from acefraud.core.arguments import check_type
 from acefraud.settings import Durability
 from acefraud.storage.memory import MemoryLedger
 from acefraud.storage.playbook import BulletPlaybook
@@ -39,6 +41,7 @@ def open_playbook(
     """
     from acefraud.storage.sqlite import SqliteLedger  # noqa: PLC0415  # a playbook in memory needs no database
 
+    check_type("path", path, (str, PathLike), "the path of a playbook file")
     return BulletPlaybook(
         SqliteLedger.open(Path(path), create=create, read_only=read_only, durability=Durability.named(durability))
     )

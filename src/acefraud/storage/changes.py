@@ -9,7 +9,10 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from acefraud.core.bullet import Bullet, Claim, NewBullet, Source, Status, bullet_id
+from pydantic import ValidationError
+
+from acefraud.core.arguments import check_text, check_type, first_fault, nearest
+from acefraud.core.bullet import MAX_CONTENT, Bullet, Claim, NewBullet, Source, Status, bullet_id
 from acefraud.core.condition import Condition
 from acefraud.core.contradiction import contradicted_in
 from acefraud.core.events import (
@@ -29,6 +32,7 @@ from acefraud.core.policy import Policy, Snooze
 from acefraud.core.review_rule import ReviewRule
 from acefraud.core.transaction import Verdict
 from acefraud.core.value_list import NAME, Feed, ListItem, ValueList
+from acefraud.display.short_repr import quoted
 from acefraud.errors import InputError, StoreConflict
 from acefraud.rules.bullet_text import read_bullet_with
 
@@ -56,30 +60,41 @@ class Change(Generic[T]):
 
 def plan_addition(playbook: BulletPlaybook, new: NewBullet, node: str, *, who: str) -> Change[str]:
     """Add a bullet under a free id. The result is the id."""
+    check_text("node", node, "the name of a node")
+    _check_length(new)
     condition, argues, claim = _read(new, playbook)
-    bullet = Bullet(
-        id=next(one for attempt in count() if (one := bullet_id(node, new.content, attempt)) not in playbook),
-        content=new.content,
-        node=node,
-        source=Source(new.source),
-        status=new.status,
-        status_by=who,
-        argues=argues,
-        condition=condition,
-        evidence=new.evidence,
-        claim=claim,
-        weight=new.weight,
-        policy=_policy(new, condition),
-        contradicts=contradicted_in(playbook.snapshot().table, node, condition, argues),
-        problem_types=tuple(new.problem_types),
-        added_at=playbook.clock(),
-    )
+    try:
+        bullet = Bullet(
+            id=next(one for attempt in count() if (one := bullet_id(node, new.content, attempt)) not in playbook),
+            content=new.content,
+            node=node,
+            source=Source(new.source),
+            status=new.status,
+            status_by=who,
+            argues=argues,
+            condition=condition,
+            evidence=new.evidence,
+            claim=claim,
+            weight=new.weight,
+            policy=_policy(new, condition),
+            contradicts=contradicted_in(playbook.snapshot().table, node, condition, argues),
+            problem_types=tuple(new.problem_types),
+            added_at=playbook.clock(),
+        )
+    except ValidationError as error:
+        raise first_fault(error) from None
     return Change(bullet.id, (BulletAdded(bullet=bullet, reason=new.why),), [bullet.id])
+
+
+def _check_length(new: NewBullet) -> None:
+    if len(new.content) > MAX_CONTENT:
+        raise InputError(f"content: expected at most {MAX_CONTENT:,} characters, got {len(new.content):,}")
 
 
 def plan_edit(playbook: BulletPlaybook, bullet_id: str, new: NewBullet) -> Change[None]:
     """Rewrite a bullet."""
     before = bullet_in(playbook, bullet_id)
+    _check_length(new)
     node = before.node
     condition, argues, claim = _read(new, playbook)
     against = contradicted_in(playbook.snapshot().table, node, condition, argues)
@@ -116,7 +131,8 @@ def bullet_in(playbook: BulletPlaybook, bullet_id: str) -> Bullet:
     """The bullet with that id. Raises InputError if there is none."""
     bullet = playbook.get_bullet(bullet_id)
     if bullet is None:
-        raise InputError(f"there is no bullet '{bullet_id}' in this playbook")
+        like = nearest(bullet_id, (one.id for one in playbook))
+        raise InputError(f"there is no bullet {quoted(bullet_id)} in this playbook{like}")
     return bullet
 
 
@@ -220,6 +236,8 @@ def _read(new: NewBullet, playbook: BulletPlaybook) -> tuple[Condition | None, V
 
     A figure in the content is a claim, unless it is the measured one.
     """
+    if new.condition is not None:
+        new = replace(new, condition=_condition(new.condition))
     if new.policy is not None and new.argues is None and new.policy.verdict is not Verdict.REVIEW:
         new = replace(new, argues=new.policy.verdict)
     measured = new.evidence is not None and new.evidence.in_words() in new.content
@@ -227,3 +245,12 @@ def _read(new: NewBullet, playbook: BulletPlaybook) -> tuple[Condition | None, V
         return new.condition, new.argues, None
     reading = read_bullet_with(new.content, playbook.vocabulary())
     return new.condition or reading.condition, new.argues or reading.argues, None if measured else reading.claim
+
+
+def _condition(given: Condition | str) -> Condition:
+    """A condition, which may come as its text form."""
+    check_type("condition", given, (Condition, str), "a Condition, or its text form")
+    try:
+        return Condition.parse(given) if isinstance(given, str) else given
+    except ValueError as error:
+        raise InputError(f"condition: {error}") from None

@@ -11,8 +11,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import RLock
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, Self, TypeVar, Unpack, overload
 
+import numpy as np
+
+from acefraud.core.arguments import check_choice, check_has, check_type, nearest
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, BulletDetails, NewBullet, Source, Status
 from acefraud.core.callers import Owner, current_owner
 from acefraud.core.condition import Condition
@@ -26,6 +29,9 @@ from acefraud.core.review_rule import ReviewRule
 from acefraud.core.row_store import RowUpdate
 from acefraud.core.transaction import Verdict
 from acefraud.core.value_list import Feed, ListItem, ValueList
+from acefraud.display.html_tables import block, line, table
+from acefraud.display.short_repr import given, quoted, shown_text
+from acefraud.errors import InputError
 from acefraud.rules.reader import Vocabulary
 from acefraud.storage.changes import (
     Change,
@@ -56,6 +62,18 @@ def system_clock() -> datetime:
     return datetime.now(UTC)
 
 
+def _html_row(bullet: Bullet) -> tuple[str, ...]:
+    claim = " [claim, not measured]" if bullet.claim is not None and not bullet.verified else ""
+    return (
+        shown_text(bullet.id),
+        f"{bullet.shown_content(300)}{claim}",
+        str(bullet.status),
+        "" if bullet.weight is None else f"{bullet.weight:+.2f}",
+        bullet.evidence.in_words() if bullet.evidence is not None and bullet.verified else "",
+        f"{bullet.times_selected:,}",
+    )
+
+
 class BulletPlaybook:
     """Bullets by node, with their counters; in memory. `acefraud.open_playbook` opens one that is kept in a file.
 
@@ -67,9 +85,18 @@ class BulletPlaybook:
     >>> bullet = playbook.get_bullet(bullet_id)
     >>> bullet.helpful_count, bullet.times_selected, str(bullet.condition)
     (1, 1, 'new_device is true and vpn is true')
+
+    It is also a collection of all its bullets, retired ones included:
+
+    >>> bullet_id in playbook, len(playbook), playbook[bullet_id] == playbook[0], len(playbook[:5])
+    (True, 1, True, 1)
+    >>> playbook
+    BulletPlaybook(1 bullet, revision 2, in memory)
     """
 
     def __init__(self, ledger: Ledger | None = None, *, clock: Clock = system_clock) -> None:
+        if ledger is not None:
+            check_has("ledger", ledger, "checkpoint", "a ledger (`acefraud.open_playbook` opens a file)")
         self.ledger: Ledger = MemoryLedger() if ledger is None else ledger
         self.clock = clock
         self._editing = RLock()
@@ -134,6 +161,7 @@ class BulletPlaybook:
         >>> str(playbook.get_bullet(bullet_id).argues), playbook.get_bullet("b-unknown")
         ('DECLINE', None)
         """
+        check_type("bullet_id", bullet_id, str, "the id of a bullet")
         with self._lock:
             return self._visible().get(bullet_id)
 
@@ -146,14 +174,65 @@ class BulletPlaybook:
         >>> [bullet.content for bullet in playbook.get_bullets_for_node("fraud_detection", source="manual")]
         ['Strong authentication passed: approve']
         """
+        check_type("node", node, str, "the name of a node")
+        if source is not None:
+            check_choice("source", source, Source)
         snapshot = self.snapshot()
         calibration = snapshot.calibration(node)
         policies = [one for one in snapshot.policies(node) if source in (None, one.source)]
         return [with_measured_text(bullet, calibration) for bullet in (*snapshot.for_node(node, source), *policies)]
 
-    def __contains__(self, bullet_id: str) -> bool:
+    def __contains__(self, bullet: object) -> bool:
+        """Whether there is a bullet with that id, or that bullet as it is now."""
         with self._lock:
-            return bullet_id in self._visible()
+            if isinstance(bullet, Bullet):
+                return self._visible().get(bullet.id) == bullet
+            return isinstance(bullet, str) and bullet in self._visible()
+
+    def __iter__(self) -> Iterator[Bullet]:
+        """All bullets in the order they were added, retired ones included."""
+        return iter(self.snapshot().table.bullets)
+
+    @overload
+    def __getitem__(self, index: str | int) -> Bullet: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Bullet]: ...
+
+    def __getitem__(self, index: str | int | slice) -> Bullet | list[Bullet]:
+        """The bullet with that id or at that place, or those of a slice. Raises InputError if there is no such id."""
+        bullets = self.snapshot().table.bullets
+        if isinstance(index, slice):
+            return list(bullets[index])
+        if isinstance(index, int):
+            return bullets[index]
+        if not isinstance(index, str):
+            raise InputError(f"expected the id of a bullet, its place or a slice, got {given(index)}")
+        bullet = self.get_bullet(index)
+        if bullet is None:
+            like = nearest(index, (one.id for one in bullets))
+            raise InputError(f"there is no bullet {quoted(index)} among the {len(bullets):,} of this playbook{like}")
+        return bullet
+
+    def __repr__(self) -> str:
+        count = len(self)
+        place = getattr(self.ledger, "path", None)
+        where = "in memory" if place is None else quoted(place, 100)
+        revision = self._visible().revision
+        return f"{type(self).__name__}({count:,} bullet{'' if count == 1 else 's'}, revision {revision}, {where})"
+
+    def _repr_html_(self) -> str:
+        """The bullets for a notebook: those in use first, and of these the strongest."""
+        snapshot = self.snapshot()
+        bullets = snapshot.table.bullets
+        by_strength = sorted(bullets, key=lambda one: (one.status is Status.RETIRED, -abs(one.weight or 0.0)))
+        headings = ["id", "content", "status", "weight", "evidence (95 % interval)", "uses"]
+        retired = sum(one.status is Status.RETIRED for one in bullets)
+        return block(
+            f"Playbook of {len(bullets):,} bullets at revision {snapshot.revision}",
+            line(f"{retired:,} of them are retired." if retired else ""),
+            table(headings, map(_html_row, by_strength)),
+        )
 
     def __len__(self) -> int:
         with self._lock:
@@ -268,6 +347,7 @@ class BulletPlaybook:
         >>> str(playbook.get_bullet(bullet_id).status), playbook.get_bullet(bullet_id).status_by
         ('pinned', 'ana')
         """
+        check_choice("status", status, Status)
         self.change(lambda: plan_status_change(self, bullet_id, status, why), who=who, why=why)
 
     def set_threshold(
@@ -294,6 +374,8 @@ class BulletPlaybook:
         >>> playbook.snapshot().calibration("fraud_detection").threshold
         0.7
         """
+        if threshold is not None:
+            check_type("threshold", threshold, (int, float, np.floating), "a fraud probability between 0 and 1")
         self.change(lambda: plan_threshold(self, node, threshold, review, no_review=no_review), who=who, why=why)
 
     def create_list(
@@ -350,6 +432,7 @@ class BulletPlaybook:
         >>> playbook.get_bullet(bullet_id).harmful_count
         1
         """
+        check_type("is_helpful", is_helpful, (bool, np.bool_), "True or False")
         self.change(lambda: plan_use(self, bullet_id, is_helpful=is_helpful))
 
     def change(self, plan: Callable[[], Change[T]], *, who: str = THE_ENGINE, why: str = "") -> T:

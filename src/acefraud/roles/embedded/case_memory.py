@@ -13,6 +13,7 @@ from acefraud.core.evidence import ENOUGH_TO_SHOW, Evidence
 from acefraud.core.table import FactTable, RowIndex
 from acefraud.core.timestamps import UNKNOWN, time_of
 from acefraud.core.transactions import Cases, Ids
+from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, shown_names
 from acefraud.facts.extraction import facts_in
 from acefraud.rules.fitted_points import FittedPoints, fit_points
 from acefraud.rules.induction.out_of_time import record_of
@@ -23,8 +24,8 @@ APART_FROM = 150
 """Remembered cases at or above which some can be held out."""
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledFacts:
+@dataclass(frozen=True, slots=True, repr=False)
+class LabelledFacts(ShortRepr):
     """The facts and labels of cases, in the order in which the labels became known."""
 
     ids: Ids
@@ -51,6 +52,10 @@ class LabelledFacts:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def __repr_args__(self) -> ReprArgs:
+        yield None, Plain(f"{len(self):,} cases, {self.frauds:,} frauds")
+        yield None, Plain(shown_names(self.facts.names))
 
     def take(self, rows: RowIndex) -> LabelledFacts:
         """Some of the cases."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from acefraud.core.arguments import check_type
 from acefraud.core.outcome import Judgement, Ruling
 from acefraud.core.transaction import FactValue
 from acefraud.llm.synchronous import run_sync
@@ -18,6 +19,9 @@ class SimpleJudge:
     >>> SimpleJudge().judge_sync("$900 purchase through a VPN", "DECLINE")
     (None, 0.0)
     """
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
 
     async def judge(self, input_text: str, output: str, ground_truth: str | None = None) -> tuple[bool | None, float]:
         """Whether the output was right (None if unjudged), and the confidence.
@@ -44,6 +48,9 @@ class SimpleJudge:
         >>> asyncio.run(SimpleJudge().rule("$12 coffee", "DECLINE", "APPROVE")).reason
         'decided DECLINE, truth is APPROVE'
         """
+        check_type("output", output, str, "a verdict in words")
+        if ground_truth is not None:
+            check_type("ground_truth", ground_truth, str, "a verdict in words, or None if it is not known")
         if ground_truth is None or not ground_truth.strip():
             return await self._without_truth(input_text, output)
         same = output.strip().casefold() == ground_truth.strip().casefold()

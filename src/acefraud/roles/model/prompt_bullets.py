@@ -12,7 +12,7 @@ from dataclasses import replace
 from acefraud.core.bullet import Bullet, bullet_id
 from acefraud.core.comparison import Test, TestValue
 from acefraud.core.condition import Condition
-from acefraud.core.visible_text import visible
+from acefraud.display.visible_text import visible
 from acefraud.roles.model.masking import Masker
 from acefraud.roles.model.prompt_text import cut, on_one_line
 from acefraud.rules.english import MOST_OF_A_VALUE, say

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from acefraud.core.visible_text import visible
+from acefraud.display.visible_text import visible
 
 MAX_SHOWN = 4_000
 """The most characters of one text that a model is shown."""

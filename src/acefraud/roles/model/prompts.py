@@ -18,7 +18,7 @@ from string import Template
 
 from acefraud.core.bullet import Bullet
 from acefraud.core.transaction import FactValue
-from acefraud.core.visible_text import visible
+from acefraud.display.visible_text import visible
 from acefraud.roles.model.masking import Masker
 from acefraud.roles.model.prompt_bullets import bullet_figures, bullet_words
 from acefraud.roles.model.prompt_text import as_data, cut, on_one_line

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
 from acefraud.core.transaction import Verdict
-from acefraud.core.visible_text import visible
+from acefraud.display.visible_text import visible
 
 MAX_TEXT = 1_000
 """The most characters that are kept of a text in a reply."""

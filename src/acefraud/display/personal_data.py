@@ -1,8 +1,9 @@
-"""Personal data in texts, found by its format and, if it has one, by its checksum."""
+"""Personal data: in texts, found by its format and its checksum if it has one, and in facts, by their names."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from ipaddress import AddressValueError, IPv6Address
 
 MASKED = "[masked]"
@@ -31,6 +32,20 @@ _BYTE = r"(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])"
 _IPV4 = re.compile(rf"(?<![\w.]){_BYTE}(?:\.{_BYTE}){{3}}(?!\w|\.\w)")
 _WITH_COLONS = re.compile(r"(?<![\w:.])[\w.]*+:[\w:.]++")
 
+_NUMBER = r"_?(?:number|num|no|nr)"
+_PERSON = r"customer|client|user|(?:account|card)?_?holder|owner|payer|payee|sender|recipient|beneficiary|buyer|contact"
+_PERSONAL = re.compile(
+    rf"""(?:^|_)(?:
+        e_?mail(?:_?(?:address|addr|id))? | ip(?:_?v?[46])?(?:_?(?:address|addr))? | address(?:_?line)? | addr | street
+      | pan | primary_account{_NUMBER} | (?:card|cc|account|acct){_NUMBER} | cv[vc]2? | iban | msisdn
+      | (?:tele)?phone(?:{_NUMBER})? | mobile{_NUMBER} | ssn | social_security(?:{_NUMBER})?
+      | passport(?:{_NUMBER})? | (?:national|tax)_id | (?:driving|drivers?)_licen[cs]e(?:{_NUMBER})?
+      | (?:first|last|full|given|family|middle|maiden|nick|sur|fore)_?name
+      | (?:{_PERSON}|billing|shipping)_?name | card_?holder | account_?holder | date_of_birth | birth_?date | dob
+    )(?:_?\d)?$ | ^name$""",
+    re.VERBOSE,
+)
+
 
 def mask_patterns(text: str, *, also: re.Pattern[str] | None = None) -> str:
     """The text with e-mail addresses, IP addresses, card numbers, IBANs, phone numbers and quoted names masked.
@@ -45,6 +60,56 @@ def mask_patterns(text: str, *, also: re.Pattern[str] | None = None) -> str:
             break
         text = masked
     return text
+
+
+def pattern_of(values: Iterable[str]) -> re.Pattern[str] | None:
+    """A pattern for any of these values as a whole word, the longest first; None if there is none to look for.
+
+    >>> mask_patterns("Ann Lee pays, Ann waits", also=pattern_of(["Ann", "Ann Lee"]))
+    '[masked] pays, [masked] waits'
+    """
+    longest_first = sorted({one for one in values if len(one) >= 2}, key=lambda value: (-len(value), value))
+    return re.compile("|".join(map(_whole, longest_first)), re.IGNORECASE) if longest_first else None
+
+
+def is_personal(name: str) -> bool:
+    """Whether the name of a fact says that it identifies a person.
+
+    >>> [is_personal(name) for name in ("customerEmail", "IPAddress", "card_number", "cardholder", "Last Name")]
+    [True, True, True, True, True]
+    >>> [is_personal(name) for name in ("ip_country", "email_domain", "card_age_days", "merchant_name", "zip")]
+    [False, False, False, False, False]
+    """
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
+    return _PERSONAL.search(re.sub(r"[\W_]+", "_", words).strip("_").lower()) is not None
+
+
+def identifies(value: bool | float | str) -> bool:
+    """Words identify, and so do whole numbers of eight digits or more: card numbers are often read as numbers."""
+    return isinstance(value, str) or (not isinstance(value, bool) and abs(value) >= 1e7 and float(value).is_integer())
+
+
+def written(value: bool | float | str) -> str:
+    """How a value is written in a text; "" for flags and short numbers, which also occur by chance."""
+    if isinstance(value, str):
+        return value.strip()
+    whole = not isinstance(value, bool) and abs(value) >= 1000 and float(value).is_integer()
+    return f"{value:.0f}" if whole else ""
+
+
+def personal_values(facts: Mapping[str, bool | float | str]) -> list[str]:
+    """The values of facts with a personal name, as a text would write them.
+
+    >>> personal_values({"full_name": "Ann Lee", "amount": 5.0})
+    ['Ann Lee']
+    """
+    return [one for name, value in facts.items() for one in personal_values_of(name, [value])]
+
+
+def personal_values_of(name: str, values: Iterable[bool | float | str]) -> list[str]:
+    """The same for values of one fact."""
+    identifying = [written(value) for value in values if identifies(value)]
+    return identifying if identifying and is_personal(name) else []
 
 
 def _masked_once(text: str, also: re.Pattern[str] | None) -> str:
@@ -132,3 +197,10 @@ def _passes_luhn(digits: str) -> bool:
     odd, even = digits[-1::-2], digits[-2::-2]
     total = sum(map(int, odd)) + sum(sum(divmod(2 * int(digit), 10)) for digit in even)
     return total % 10 == 0 and any(digit != "0" for digit in digits)
+
+
+def _whole(value: str) -> str:
+    """A pattern for the value as a whole word."""
+    before = r"(?<!\w)" if re.match(r"\w", value) else ""
+    after = r"(?!\w)" if re.search(r"\w\Z", value) else ""
+    return f"{before}{re.escape(value)}{after}"

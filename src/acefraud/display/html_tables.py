@@ -1,0 +1,65 @@
+"""Tables for notebooks: plain HTML that needs nothing else and is readable on light and dark backgrounds.
+
+Every text is escaped here, and only here: callers hand over words, numbers and tables, never HTML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from itertools import islice
+
+MOST_ROWS = 20
+_CELL = "padding:2px 8px;border:1px solid rgba(128,128,128,.4);text-align:{};vertical-align:top"
+_TABLE = "border-collapse:collapse;font-size:90%;margin:4px 0"
+
+
+def block(title: str, *parts: str) -> str:
+    """A title over tables and lines, as one piece of HTML.
+
+    >>> block("A <b>", line("c & d"))
+    '<div><strong>A &lt;b&gt;</strong><div>c &amp; d</div></div>'
+    """
+    return f"<div><strong>{escape(title)}</strong>{''.join(parts)}</div>"
+
+
+def line(text: str) -> str:
+    """One line of text; nothing if it is empty."""
+    return f"<div>{escape(text)}</div>" if text else ""
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, total: int = 0) -> str:
+    """A table of at most 20 rows. If there are more, or `total` says so, a line under it tells how many are left out.
+
+    Columns after the first whose cells are all figures are aligned to the right.
+
+    >>> table(["id"], [["t1"]], total=3).endswith("<div>… and 2 more</div>")
+    True
+    """
+    given = iter(rows)
+    shown = list(islice(given, MOST_ROWS))
+    left = max(total, len(shown) + sum(1 for _ in given)) - len(shown)
+    sides = ["right" if place and _figures(row[place] for row in shown) else "left" for place in range(len(headings))]
+    head = "".join(f'<th style="{_CELL.format("left")}">{escape(one)}</th>' for one in headings)
+    body = "".join(_row(zip(sides, row, strict=True)) for row in shown)
+    return f'<table style="{_TABLE}"><tr>{head}</tr>{body}</table>{line(f"… and {left:,} more" if left else "")}'
+
+
+def summary(entries: Mapping[str, str]) -> str:
+    """A table of two columns: names, and what is said of each. Empty entries are left out."""
+    rows = "".join(
+        f'<tr><th style="{_CELL.format("left")}">{escape(name)}</th><td style="{_CELL.format("left")}">'
+        f"{escape(said)}</td></tr>"
+        for name, said in entries.items()
+        if said
+    )
+    return f'<table style="{_TABLE}">{rows}</table>'
+
+
+def _row(cells: Iterable[tuple[str, str]]) -> str:
+    made = "".join(f'<td style="{_CELL.format(side)}">{escape(cell)}</td>' for side, cell in cells)
+    return f"<tr>{made}</tr>"
+
+
+def _figures(cells: Iterable[str]) -> bool:
+    return all(not cell or cell.lstrip("+-−")[:1].isdigit() for cell in cells)

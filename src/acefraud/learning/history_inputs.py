@@ -1,0 +1,36 @@
+"""What callers give as a labelled history: cases, a dataset, or a data frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from acefraud.core.transaction import Case
+from acefraud.core.transactions import Cases
+from acefraud.datasets import Dataset, load_dataset, parse_mapping
+from acefraud.display.frames import is_frame
+from acefraud.learning.training import TrainingOptions
+
+HistoryInput = Sequence[Case] | Any
+"""Labelled cases, a `Dataset`, or a data frame (pandas, polars, pyarrow)."""
+
+
+def as_history(given: HistoryInput, options: TrainingOptions) -> tuple[Cases, TrainingOptions]:
+    """The cases, and the options with what a dataset knows of itself: its name, its mapping and what waits for a label.
+
+    A data frame is read as `load_dataset` reads it, with the mapping of the options if there is one.
+
+    >>> import polars as pl
+    >>> cases, options = as_history(pl.DataFrame({"amount": [5.0, 900.0], "is_fraud": [0, 1]}), {})
+    >>> len(cases), options["dataset"]
+    (2, 'frame')
+    """
+    if is_frame(given):
+        mapping = options.get("mapping") or None
+        given = load_dataset(given, mapping=parse_mapping(mapping) if isinstance(mapping, str) else mapping)
+        options = {**options, "mapping": given.mapping}
+    if isinstance(given, Dataset):
+        own: TrainingOptions = {"dataset": given.name, "mapping": given.mapping, "waiting": given.waiting}
+        options = {**own, **options}
+        given = given.train
+    return Cases.of(given), options
