@@ -574,10 +574,11 @@ class Learner(SynchronousLearner):
     def study(self, cases: HistoryInput, **options: Unpack[TrainingOptions]) -> list[str]:
         """Learn from a whole labelled history at once. Returns the ids of the new bullets.
 
-        The history is a sequence of cases, a `Dataset` or a data frame (pandas, polars, pyarrow). If the mapping asks for a history, the cases get facts from it and stay remembered, together with the
-        transactions that are still `waiting` for their label. Without a `threshold` rule the threshold stays. The other
-        options are the name of the `dataset`, its `mapping` and `progress`, which is called with the share done. Use
-        `train` with a reflector on a model, which has to be awaited.
+        The history is a sequence of cases, a `Dataset` or a data frame (pandas, polars, pyarrow). If its mapping asks for
+        a history of entities, the cases get facts from it and stay remembered, together with the transactions that are
+        still `waiting` for their label. Without a `threshold` rule the threshold stays. The other options are the name
+        of the `dataset`, its `mapping` and `progress`, which is called with the share done. Use `train` with a reflector
+        on a model, which has to be awaited.
 
         Raises InputError if the history is empty or has one label only, which teaches nothing; with
         ``both_labels=False`` it is remembered all the same. If it has both labels but too few cases to learn from, the
