@@ -32,7 +32,7 @@ from acefraud import (
     known_by,
     load_dataset,
 )
-from acefraud.evaluation.compare import compare
+from acefraud.evaluation.compare import compare_parts
 from acefraud.evaluation.metrics import Interval, Scored, accuracy, average_precision, in_percent, student_interval
 from acefraud.evaluation.parts import parts_of_file
 from benchmarks.console import JsonOption, line, note, print_json, progress
@@ -78,7 +78,7 @@ def public_texts(seeds: int) -> dict[str, Any] | None:
         return None
     data = load_dataset(file).without_duplicates()
     parts = list(parts_of_file(data, range(seeds), folds=FOLDS))
-    return compare(parts, name=data.name, independent=False, processes=1).as_json()
+    return compare_parts(parts, name=data.name, independent=False, processes=1).as_json()
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,12 +36,12 @@ BEGIN, END = "<!-- transcript: made by `make docs` -->", "<!-- end of transcript
 GROUPS = {
     "Decide and learn": "Learner Transaction Decision Reason Verdict Outcome",
     "Playbook and bullets": "BulletPlaybook open_playbook Bullet Source Status Condition Evidence Record",
-    "Estimators": "AceFraudClassifier",
+    "Estimators": "AceFraudClassifier StreamClassifier",
     "Data": "load_dataset load_transactions Dataset SchemaMapping Case Cases Transactions FactTable Columns "
     "NaiveTimeWarning ShippedDatasetWarning",
     "The roles": "HybridSelector BulletScore SimpleFraudAgent SimpleJudge LLMJudge Judgement Reflector Curator "
     "Roles build_roles",
-    "Evaluation and modes": "backtest Backtest TrainingPipeline Mode ModeRun label_stream known_by",
+    "Evaluation and modes": "compare Comparison backtest Backtest TrainingPipeline Mode ModeRun label_stream known_by",
     "Options and settings": "LearnerOptions ReflectionPolicy ModelSettings",
 }
 """Every exported name, under what a reader wants to do."""

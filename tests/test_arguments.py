@@ -40,7 +40,7 @@ WRONG: list[tuple[Callable[[], Any], type[AcefraudError], str]] = [
     (lambda: BOOK.set_threshold("x"), InputError, "threshold: expected a fraud probability between 0 and 1"),
     (lambda: ANY.BulletPlaybook("book.db"), ConfigurationError, "ledger: .*open_playbook.* got the str 'book.db'"),
     (lambda: ANY.open_playbook(5), InputError, "path: expected the path of a playbook file, got the int 5"),
-    (lambda: ANY.load_dataset(5), InputError, "source: expected the path of a file or the name of a shipped dataset"),
+    (lambda: ANY.load_dataset(5), InputError, "source: expected the path of a file, the name of a shipped dataset"),
     (
         lambda: ANY.load_dataset("complex_fraud_detection", options=5),
         ConfigurationError,
@@ -82,7 +82,11 @@ WRONG: list[tuple[Callable[[], Any], type[AcefraudError], str]] = [
     (lambda: LEARNER.study(5), InputError, "cases: expected a sequence of Case, .* got the int 5"),
     (lambda: LEARNER.study("file.csv"), InputError, "cases: expected a sequence of Case, .* got the str 'file.csv'"),
     (lambda: LEARNER.study([CASE.transaction]), InputError, "cases: .* got a Transaction at position 0"),
-    (lambda: LEARNER.study([CASE], mapping=5), InputError, "mapping: expected the text of a mapping"),
+    (
+        lambda: LEARNER.study([CASE], mapping=5),
+        InputError,
+        "mapping: expected a SchemaMapping, the path of one",
+    ),
     (lambda: LEARNER.measure("vpn is true"), InputError, "condition: expected a Condition"),
     (lambda: LEARNER.remarks_on("b-1"), InputError, "bullet: expected a Bullet, got the str 'b-1'"),
     (lambda: asyncio.run(LEARNER.explain(5)), InputError, "decision: expected a Decision"),

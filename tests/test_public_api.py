@@ -19,11 +19,12 @@ import acefraud
 from acefraud import errors
 from acefraud.settings import ROLES, Settings
 
-NAMES = """AceFraudClassifier Backtest Bullet BulletPlaybook BulletScore Case Cases Cast Columns Condition Curator
-    Dataset Decision Evidence FactTable HybridSelector Judgement Learner LearnerOptions LLMJudge Mode ModelSettings
-    ModeRun NaiveTimeWarning Outcome Reason Record ReflectionPolicy Reflector Roles SchemaMapping
-    ShippedDatasetWarning SimpleFraudAgent SimpleJudge Source Status TrainingPipeline Transaction Transactions
-    Verdict backtest build_roles cast known_by label_stream load_dataset load_transactions open_playbook"""
+NAMES = """AceFraudClassifier Backtest Bullet BulletPlaybook BulletScore Case Cases Cast Columns Comparison
+    Condition Curator Dataset Decision Evidence FactTable HybridSelector Judgement Learner
+    LearnerOptions LLMJudge Mode ModelSettings ModeRun NaiveTimeWarning Outcome Reason Record
+    ReflectionPolicy Reflector Roles SchemaMapping ShippedDatasetWarning SimpleFraudAgent SimpleJudge
+    Source Status StreamClassifier TrainingPipeline Transaction Transactions Verdict backtest
+    build_roles cast compare known_by label_stream load_dataset load_transactions open_playbook"""
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "HF_TOKEN", "AZURE_OPENAI_API_KEY")
 TRANSACTION = "Transaction: User 'john' (3 days old) attempts $2500 purchase at 3:15 AM through a VPN on an emulator"
 

@@ -279,7 +279,7 @@ def test_a_decision_shows_its_verdict_threshold_and_reasons() -> None:
     assert shown.startswith("Decision on t0: ")
     assert "declined from 0.500 on" in shown
     assert "general knowledge" in shown
-    many = words(made._repr_html_())  # type: ignore[attr-defined]
+    many = words(made._repr_html_())
     assert many.startswith("25 decisions on revision 0")
     assert many.endswith("… and 5 more")
 

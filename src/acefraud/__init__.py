@@ -6,6 +6,7 @@ The public names are imported when they are first used, so that `import acefraud
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from acefraud.curation.curator import Curator
     from acefraud.datasets import Dataset, SchemaMapping, ShippedDatasetWarning, load_dataset, load_transactions
     from acefraud.estimator.classifier import AceFraudClassifier
+    from acefraud.estimator.stream_classifier import StreamClassifier
     from acefraud.evaluation.backtest import Backtest, backtest
+    from acefraud.evaluation.compare import compare
+    from acefraud.evaluation.comparison import Comparison
     from acefraud.learning.build_roles import Roles, build_roles
     from acefraud.learning.build_roles import Roles as Cast
     from acefraud.learning.build_roles import build_roles as cast
@@ -50,6 +54,7 @@ __all__ = [
     "Cases",
     "Cast",
     "Columns",
+    "Comparison",
     "Condition",
     "Curator",
     "Dataset",
@@ -77,6 +82,7 @@ __all__ = [
     "SimpleJudge",
     "Source",
     "Status",
+    "StreamClassifier",
     "TrainingPipeline",
     "Transaction",
     "Transactions",
@@ -84,6 +90,7 @@ __all__ = [
     "backtest",
     "build_roles",
     "cast",
+    "compare",
     "known_by",
     "label_stream",
     "load_dataset",
@@ -104,7 +111,10 @@ _MODULES = {
     "acefraud.curation.curator": "Curator",
     "acefraud.datasets": "Dataset SchemaMapping ShippedDatasetWarning load_dataset load_transactions",
     "acefraud.estimator.classifier": "AceFraudClassifier",
+    "acefraud.estimator.stream_classifier": "StreamClassifier",
     "acefraud.evaluation.backtest": "Backtest backtest",
+    "acefraud.evaluation.compare": "compare",
+    "acefraud.evaluation.comparison": "Comparison",
     "acefraud.learning.build_roles": "Roles build_roles",
     "acefraud.learning.label_stream": "label_stream",
     "acefraud.learning.learner": "Learner",
@@ -123,10 +133,17 @@ _ORIGIN = {name: (module, name) for module, names in _MODULES.items() for name i
 _ORIGIN |= {"Cast": _ORIGIN["Roles"], "cast": _ORIGIN["build_roles"]}  # the earlier names
 
 
+_EXTRAS = {"AceFraudClassifier": ("sklearn", "scikit-learn"), "StreamClassifier": ("river", "river")}
+"""Names that need an extra, and the package that it installs."""
+
+
 def __getattr__(name: str) -> Any:
     if name not in _ORIGIN:
         raise AttributeError(f"module 'acefraud' has no attribute {name!r}")
     module, attribute = _ORIGIN[name]
+    if name in _EXTRAS and not find_spec(_EXTRAS[name][0]):
+        extra, package = _EXTRAS[name]
+        raise ImportError(f"{name} needs {package}: pip install 'acefraud[{extra}]'")
     value = globals()[name] = getattr(import_module(module), attribute)
     return value
 

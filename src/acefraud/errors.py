@@ -62,7 +62,7 @@ class ConfigurationError(AcefraudError):
     >>> from acefraud import Curator
     >>> Curator(similarity_threshold=2)
     Traceback (most recent call last):
-    acefraud.errors.ConfigurationError: similarity_threshold must lie in (0, 1], got 2
+    acefraud.errors.ConfigurationError: similarity_threshold: expected a number above 0 and up to 1, got the int 2
     """
 
 

@@ -14,7 +14,7 @@ from acefraud.core.transactions import Cases
 from acefraud.datasets import Dataset, load_dataset
 from acefraud.datasets.world import WorldOptions
 from acefraud.errors import InputError
-from acefraud.evaluation.compare import CURVE_POINTS, compare
+from acefraud.evaluation.compare import CURVE_POINTS, compare_parts
 from acefraud.evaluation.comparison import Comparison
 from acefraud.evaluation.metrics import METRICS
 from acefraud.evaluation.parts import Part, parts_of_file, parts_of_worlds
@@ -49,7 +49,7 @@ def world(seed: int) -> Dataset:
 
 @pytest.fixture(scope="module")
 def two_worlds() -> Comparison:
-    return compare(list(parts_of_worlds(world, [0, 1])), name="worlds", independent=True, processes=1)
+    return compare_parts(list(parts_of_worlds(world, [0, 1])), name="worlds", independent=True, processes=1)
 
 
 # --- parts -------------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ def test_folds_test_every_row_once_and_never_train_on_it() -> None:
 def test_parts_that_can_show_nothing_are_refused(train: tuple[Case, ...], test: tuple[Case, ...], message: str) -> None:
     part = Part(0, Cases.of(train), Cases.of(test), tuple(range(len(test))))
     with pytest.raises(InputError, match=message) as refused:
-        compare([part], name="x.csv", independent=False, processes=1)
+        compare_parts([part], name="x.csv", independent=False, processes=1)
     assert refused.value.file == "x.csv"
 
 
@@ -105,14 +105,15 @@ def test_parts_that_can_show_nothing_are_refused(train: tuple[Case, ...], test: 
 @pytest.mark.long
 def test_the_same_figures_however_many_processes() -> None:
     parts = list(parts_of_worlds(world, [0, 1]))
-    in_one, in_two = (compare(parts, name="worlds", independent=True, processes=count) for count in (1, 2))
+    in_one, in_two = (compare_parts(parts, name="worlds", independent=True, processes=count) for count in (1, 2))
     assert json.dumps(in_two.as_json()) == json.dumps(in_one.as_json())
 
 
 def test_figures_are_means_over_worlds_and_differences_are_paired(two_worlds: Comparison) -> None:
     assert two_worlds.method == "Student's t over 2 independent worlds"
     alone = [
-        compare(list(parts_of_worlds(world, [seed])), name="one", independent=True, processes=1) for seed in (0, 1)
+        compare_parts(list(parts_of_worlds(world, [seed])), name="one", independent=True, processes=1)
+        for seed in (0, 1)
     ]
     for metric in METRICS:
         for mode in Mode:
@@ -130,7 +131,7 @@ def test_figures_are_means_over_worlds_and_differences_are_paired(two_worlds: Co
 
 
 def test_a_single_world_and_a_file_take_their_interval_from_the_rows() -> None:
-    file = compare(list(parts_of_file(Dataset("x", cases()), [0, 1])), name="x", independent=False, processes=1)
+    file = compare_parts(list(parts_of_file(Dataset("x", cases()), [0, 1])), name="x", independent=False, processes=1)
     assert file.method == "bootstrap over 30 test rows"
     assert (file.rows, file.test_rows, file.seeds) == (100, 30, 2)
     figure = file.modes[Mode.VANILLA].figures["accuracy"]
@@ -151,9 +152,9 @@ def test_the_curve_is_accuracy_along_the_stream(two_worlds: Comparison) -> None:
 
 def test_folds_are_put_back_in_the_order_of_the_rows() -> None:
     data = Dataset("x", cases(60, timed=False))
-    result = compare(list(parts_of_file(data, [0], folds=2)), name="x", independent=False, processes=1)
+    result = compare_parts(list(parts_of_file(data, [0], folds=2)), name="x", independent=False, processes=1)
     assert result.test_rows == 60
-    alone = compare(list(parts_of_file(data, [0], folds=2)), name="x", independent=False, processes=1)
+    alone = compare_parts(list(parts_of_file(data, [0], folds=2)), name="x", independent=False, processes=1)
     assert alone.as_json() == result.as_json()
     # Vanilla learns nothing, so its figures are those of deciding each row by itself.
     from acefraud import SimpleFraudAgent
@@ -175,7 +176,7 @@ def test_json_has_no_times_of_the_clock_and_the_names_that_scripts_rely_on(two_w
 def test_progress_counts_every_part_in_every_mode() -> None:
     told: list[float] = []
     parts = list(parts_of_file(Dataset("x", cases()), [0]))
-    compare(parts, name="x", independent=False, processes=1, progress=told.append)
+    compare_parts(parts, name="x", independent=False, processes=1, progress=told.append)
     assert told == [pytest.approx(1 / 3), pytest.approx(2 / 3), 1.0]
 
 
@@ -185,8 +186,8 @@ def test_progress_counts_every_part_in_every_mode() -> None:
 def test_labels_that_come_after_the_end_teach_nothing() -> None:
     """With every label arriving too late, learning on the way can do no more than not learning."""
     late = tuple(case.model_copy(update={"known_at": START + timedelta(days=365)}) for case in cases(160))
-    at_once = compare([_part(cases(160))], name="x", independent=False, processes=1)
-    delayed = compare([_part(late)], name="x", independent=False, processes=1)
+    at_once = compare_parts([_part(cases(160))], name="x", independent=False, processes=1)
+    delayed = compare_parts([_part(late)], name="x", independent=False, processes=1)
     assert delayed.modes[Mode.ONLINE_ONLY].figures == delayed.modes[Mode.VANILLA].figures
     assert delayed.modes[Mode.ONLINE_ONLY].bullets == 0
     assert at_once.modes[Mode.ONLINE_ONLY].bullets > 0

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from acefraud import Case, Cases, Dataset, FactTable, Mode, SchemaMapping, Transaction
-from acefraud.evaluation.compare import LIGHTGBM_ROWS, _run_lightgbm, compare
+from acefraud.evaluation.compare import LIGHTGBM_ROWS, _run_lightgbm, compare_parts
 from acefraud.evaluation.comparison import LIGHTGBM, WITH_LIGHTGBM, Comparison
 from acefraud.evaluation.lightgbm_model import FactEncoding, LightGbm
 from acefraud.evaluation.metrics import METRICS
@@ -42,7 +42,7 @@ def cases(count: int = 400, *, known_after: timedelta | None = None) -> tuple[Ca
 
 @pytest.fixture(scope="module")
 def compared() -> Comparison:
-    return compare(list(parts_of_file(Dataset("x", cases()), [0])), name="x", independent=False, processes=1)
+    return compare_parts(list(parts_of_file(Dataset("x", cases()), [0])), name="x", independent=False, processes=1)
 
 
 def test_it_is_measured_on_the_same_rows_with_the_same_metrics(compared: Comparison) -> None:
@@ -103,7 +103,7 @@ def test_rows_keep_their_places_if_the_history_puts_them_in_order() -> None:
 
 def test_with_few_rows_it_is_left_out_and_the_reason_given(tmp_path: Path) -> None:
     few = list(parts_of_file(Dataset("x", cases(LIGHTGBM_ROWS)), [0]))
-    found = compare(few, name="x", independent=False, processes=1)
+    found = compare_parts(few, name="x", independent=False, processes=1)
     assert found.no_lightgbm == "LightGBM is left out: 140 training rows, and it takes part from 200 on"
     assert list(found.modes) == list(Mode)
     assert "lightgbm" not in found.as_json()
@@ -112,7 +112,7 @@ def test_with_few_rows_it_is_left_out_and_the_reason_given(tmp_path: Path) -> No
 
 def test_without_the_library_nothing_fails_and_one_line_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lightgbm", None)
-    found = compare(list(parts_of_file(Dataset("x", cases(300)), [0])), name="x", independent=False, processes=1)
+    found = compare_parts(list(parts_of_file(Dataset("x", cases(300)), [0])), name="x", independent=False, processes=1)
     assert "pip install 'acefraud[bench]'" in found.no_lightgbm
     assert list(found.modes) == list(Mode)
 

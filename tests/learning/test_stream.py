@@ -15,6 +15,7 @@ from acefraud.core.decision import Decision
 from acefraud.core.outcome import Judgement, Ruling
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.core.transactions import Cases
+from acefraud.learning.decision_frames import DecisionList, DecisionSequence
 from acefraud.learning.label_stream import label_stream
 from acefraud.learning.learner import Heard, Learner
 from acefraud.learning.pipeline import stream
@@ -31,21 +32,23 @@ class Spy(Learner):
         super().__init__(BulletPlaybook())
         self.happened: list[Happened] = []
 
-    async def decide_all(self, transactions: Iterable[Any]) -> list[Decision]:
+    async def decide_all(self, transactions: Iterable[Any]) -> DecisionSequence:
         transactions = list(transactions)
         self.happened.extend(("decide", transaction.id) for transaction in transactions)
-        return [
-            Decision(
-                id=transaction.id,
-                transaction=transaction,
-                verdict=Verdict.APPROVE,
-                probability=0.1,
-                threshold=0.5,
-                base=0,
-                revision=0,
-            )
-            for transaction in transactions
-        ]
+        return DecisionList(
+            [
+                Decision(
+                    id=transaction.id,
+                    transaction=transaction,
+                    verdict=Verdict.APPROVE,
+                    probability=0.1,
+                    threshold=0.5,
+                    base=0,
+                    revision=0,
+                )
+                for transaction in transactions
+            ]
+        )
 
     async def hear_all(
         self,

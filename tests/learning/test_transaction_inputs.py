@@ -211,7 +211,10 @@ def test_any_iterable_of_texts_will_do(learner: Learner, given: Any) -> None:
         (TEXT, "transactions: expected many transactions, .*, got one str; use `decide` for one"),
         ({"amount": 5}, "transactions: expected many transactions, .*, got one dict; use `decide` for one"),
         (Transaction(id="t", text="x"), "got one Transaction; use `decide` for one"),
-        (5, "transactions: expected many transactions, each a Transaction, a dict or a text, got int$"),
+        (
+            5,
+            "transactions: expected many transactions, .* or a data frame of them, got int$",
+        ),
         (None, "transactions: expected many .* got None$"),
         (Case(transaction=Transaction(id="t", text="x"), is_fraud=True), "got one Case; pass its `transaction`"),
         (Cases.of([]), "got Cases; pass its `transactions`"),

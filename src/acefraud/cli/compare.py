@@ -13,16 +13,12 @@ from acefraud.cli.options import JsonOption, MappingOption, StrictOption, with_m
 from acefraud.cli.train import note_guessed_mapping, note_label_delay
 from acefraud.cli.workspace import note_usage, roles_for
 from acefraud.datasets import SHIPPED, Dataset, load_dataset
-from acefraud.evaluation.compare import compare as compare_modes
+from acefraud.evaluation.compare import compare_parts
 from acefraud.evaluation.comparison import LIGHTGBM, NAMES, NO_LABEL_FACTS, NO_REASONS, Comparison, ModelFigures
 from acefraud.evaluation.metrics import METRICS, Interval, in_percent
-from acefraud.evaluation.parts import Part, limited, parts_of_file, parts_of_worlds
+from acefraud.evaluation.parts import Part, limited, parts_of_data, parts_of_worlds
 from acefraud.evaluation.report import write_report
 from acefraud.settings import ModelSettings
-
-SMALL = 500
-"""A file with fewer rows and no times is cross-validated by default."""
-FOLDS = 5
 
 
 @with_model_options
@@ -73,13 +69,13 @@ def compare(
     if independent:
         parts = list(parts_of_worlds(lambda seed: load_dataset(source, seed=seed), range(seeds)))
     else:
-        parts = _parts_of_file(data, seeds, folds, test_share)
+        parts = _parts_of_data(data, seeds, folds, test_share)
     if limit is not None:
         parts = [limited(part, limit) for part in parts]
     roles = roles_for(settings, data.mapping)
     try:
         with progress("comparing the modes") as done:
-            result = compare_modes(parts, name=data.name, independent=independent, roles=roles, progress=done)
+            result = compare_parts(parts, name=data.name, independent=independent, roles=roles, progress=done)
     finally:
         note_usage(roles)
     if result.no_lightgbm:
@@ -103,15 +99,13 @@ def compare(
         line(f"Report: {page}")
 
 
-def _parts_of_file(data: Dataset, seeds: int, folds: int | None, test_share: float) -> list[Part]:
+def _parts_of_data(data: Dataset, seeds: int, folds: int | None, test_share: float) -> list[Part]:
     note_bad_rows(data.bad_rows, data.unlabelled, data.remarks)
-    if folds is None:
-        folds = FOLDS if len(data) < SMALL and not data.has_time else 0
     if not data.has_time:
         data = data.without_duplicates()
         if data.dropped:
             note(f"{data.dropped:,} rows that repeat an earlier one were left out")
-    return list(parts_of_file(data, range(seeds), folds=folds, test_share=test_share))
+    return list(parts_of_data(data, range(seeds), folds=folds, test_share=test_share))
 
 
 def modes_table(result: Comparison) -> Table:

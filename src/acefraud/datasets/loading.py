@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from datetime import timedelta
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from acefraud.datasets.dataset import Dataset
 from acefraud.datasets.mapping import SchemaMapping
 from acefraud.datasets.world import WorldOptions, generate
 from acefraud.display.frames import is_frame
+from acefraud.display.short_repr import given
 from acefraud.errors import ConfigurationError, InputError
 
 SHIPPED = ("complex_fraud_detection",)
@@ -90,7 +92,7 @@ def load_dataset(
         return _read_frame(source, name, weights, mapping=mapping, remembered=remembered, strict=strict)
     if weights is not None:
         raise ConfigurationError("weights belong to the rows of a data frame; the source is none")
-    path = _path_of(source, "the name of a shipped dataset, the path of a file")
+    path = _path_of(source, "the path of a file, the name of a shipped dataset")
     shipped = path.stem if path.suffix == ".json" else str(source)
     if shipped in SHIPPED and not path.exists():
         if mapping is not None:
@@ -133,17 +135,16 @@ def load_transactions(
     """
     from acefraud.datasets.rows import read_transactions  # noqa: PLC0415
 
-    given = source if is_frame(source) else _path_of(source, "the path of a file")
+    rows = source if is_frame(source) else _path_of(source, "the path of a file")
     mapping = Path(mapping) if isinstance(mapping, str) else mapping
-    loaded = read_transactions(given, mapping=mapping, remembered=remembered, strict=True, name=name, ids=ids)
+    loaded = read_transactions(rows, mapping=mapping, remembered=remembered, strict=True, name=name, ids=ids)
     return loaded.rows
 
 
 def _path_of(source: object, others: str) -> Path:
-    if not isinstance(source, str | Path):
-        raise InputError(
-            f"source must be {others}, or a data frame (pandas, polars, pyarrow), got {type(source).__name__}"
-        )
+    if not isinstance(source, str | PathLike):
+        accepted = f"{others}, or a data frame of pandas, polars or pyarrow"
+        raise InputError(f"source: expected {accepted}, got {given(source)}")
     return Path(source)
 
 
@@ -166,12 +167,12 @@ def _read_frame(
 
 
 def _checked_weights(weights: npt.ArrayLike, rows: int) -> FloatArray:
-    given = np.asarray(weights, dtype=np.float64)
-    if given.shape != (rows,):
-        raise InputError(f"weights must have one number for each of the {rows:,} rows, got the shape {given.shape}")
-    if not (np.isfinite(given) & (given >= 0)).all():
-        raise InputError("weights must be finite numbers of at least 0")
-    return given
+    found = np.asarray(weights, dtype=np.float64)
+    if found.shape != (rows,):
+        raise InputError(f"weights: expected a number for each of {rows:,} rows, got an array of shape {found.shape}")
+    if not (np.isfinite(found) & (found >= 0)).all():
+        raise InputError("weights: expected finite numbers of at least 0")
+    return found
 
 
 def _generate(name: str, seed: int, options: WorldOptions) -> Dataset:

@@ -34,11 +34,12 @@ from acefraud import (
 )
 from acefraud.estimator.labels import Labels
 from acefraud.estimator.plots import plot_learning, plot_rules
-from acefraud.estimator.reports import reason_columns, rule_columns, score_query
+from acefraud.estimator.reports import reason_columns, score_query
 from acefraud.estimator.tables import (
     ARRAY,
     ROLELESS,
     array_frame,
+    backend_for,
     backend_of,
     eager,
     fact_columns,
@@ -102,7 +103,7 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
     >>> model.predict(pl.DataFrame({"amount": [12.0, 48.0], "country": ["FR", "IT"]})).tolist()
     [0, 1]
     >>> model.rules_["sql"][0]
-    '"amount" > 40'
+    '"amount" <= 40'
     """
 
     def __init__(
@@ -325,9 +326,7 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
     def rules_(self) -> Any:
         """The bullets as a data frame, the heaviest first: English, SQL, what was measured, and the weight."""
         check_is_fitted(self)
-        return result_frame(
-            rule_columns(self.playbook_.get_bullets_for_node(self.learner_.options.node)), self._backend
-        )
+        return self.playbook_.to_frame(backend_for(self._backend))
 
     def explain(self, X: Any) -> Any:  # noqa: N803
         """One row for each reason of each row of X. The contributions of a row add up to its log-odds of fraud."""
@@ -373,7 +372,8 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
 
     def plot_rules(self, most: int = 20, ax: Any = None) -> Any:
         """What was measured of the heaviest bullets, with intervals. Returns the axes; needs matplotlib."""
-        return plot_rules(self._rule_columns(), most, ax)
+        check_is_fitted(self)
+        return plot_rules(self.playbook_.to_frame("polars").to_dict(as_series=False), most, ax)
 
     def plot_learning(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:  # noqa: N803
         """How well fraud is told apart as bullets are added, the heaviest first. Returns the axes; needs matplotlib.

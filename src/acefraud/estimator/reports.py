@@ -6,37 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from acefraud import Bullet, FactTable, Learner
+from acefraud import FactTable, Learner
 
 LEVEL = "level"
 """The kind of the first reason of every row: the log-odds before any bullet fires."""
-
-
-def rule_columns(bullets: list[Bullet]) -> dict[str, list[Any]]:
-    """The bullets as columns, the heaviest first."""
-    ordered = sorted(bullets, key=lambda bullet: (-abs(bullet.weight or 0.0), bullet.id))
-    rows = [_rule(bullet) for bullet in ordered]
-    return {name: [row[name] for row in rows] for name in _rule(Bullet(id="none", content="none"))}
-
-
-def _rule(bullet: Bullet) -> dict[str, Any]:
-    evidence = bullet.evidence
-    low, high = (None, None) if evidence is None else evidence.interval
-    return {
-        "bullet": bullet.id,
-        "english": bullet.shown,
-        "sql": "" if bullet.condition is None else bullet.condition.to_sql(),
-        "argues": str(bullet.argues or ""),
-        "support": None if evidence is None else evidence.shown.support,
-        "frauds": None if evidence is None else evidence.shown.frauds,
-        "precision": None if evidence is None else evidence.shown.precision,
-        "low": low,
-        "high": high,
-        "base_rate": None if evidence is None else evidence.base_rate,
-        "weight": bullet.weight,
-        "status": str(bullet.status),
-        "source": str(bullet.source),
-    }
 
 
 def reason_columns(learner: Learner, facts: FactTable) -> dict[str, Any]:

@@ -78,11 +78,16 @@ def backend_of(frame: Any) -> str:
     return name if name in BACKENDS else "polars"
 
 
-def result_frame(columns: Mapping[str, Any], backend: str) -> Any:
-    """A frame with results. Those of an array come in pandas, as scikit-learn gives them, or in polars without it."""
+def backend_for(backend: str) -> str:
+    """The library of results. Those of an array come in pandas, as scikit-learn gives them, or in polars without it."""
     if backend == ARRAY:
-        backend = "pandas" if find_spec("pandas") else "polars"
-    return make_frame(columns, backend)
+        return "pandas" if find_spec("pandas") else "polars"
+    return backend
+
+
+def result_frame(columns: Mapping[str, Any], backend: str) -> Any:
+    """A frame with results."""
+    return make_frame(columns, backend_for(backend))
 
 
 def fact_columns(facts: FactTable, names: Sequence[str]) -> dict[str, pl.Series]:

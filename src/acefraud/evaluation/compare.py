@@ -10,11 +10,13 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from acefraud import Dataset, Mode, ModelSettings, Roles, build_roles, known_by
+from acefraud import Dataset, Mode, ModelSettings, Roles, SchemaMapping, build_roles, known_by, load_dataset
 from acefraud.errors import ConfigurationError, InputError, ModelError
 from acefraud.evaluation.comparison import (
     LIGHTGBM,
@@ -36,8 +38,9 @@ from acefraud.evaluation.metrics import (
     bootstrap_interval,
     student_interval,
 )
-from acefraud.evaluation.parts import Part
+from acefraud.evaluation.parts import Part, parts_of_data, parts_of_worlds
 
+SHIPPED = "complex_fraud_detection"
 CURVE_POINTS = 40
 BULLETS_SHOWN = 12
 LIGHTGBM_ROWS = 200
@@ -72,6 +75,40 @@ class _Run:
 
 
 def compare(
+    history: Dataset | str | Path | Any = SHIPPED,
+    *,
+    mapping: SchemaMapping | Path | None = None,
+    seeds: int = 5,
+    folds: int | None = None,
+    test_share: float = 0.3,
+    roles: Roles | None = None,
+    processes: int = 1,
+    progress: Progress = lambda _: None,
+) -> Comparison:
+    """The three modes, and LightGBM if it is installed, on the same labelled cases, as `acefraud compare` runs them.
+
+    The history is the name of a shipped dataset, a file, a data frame or a `Dataset`. Cases with times are split by
+    time, others at random or into `folds`. With more `processes`, a script needs ``if __name__ == "__main__":``.
+
+    >>> from acefraud import load_dataset
+    >>> from acefraud.datasets.world import WorldOptions
+    >>> data = load_dataset("complex_fraud_detection", options=WorldOptions(transactions=60))
+    >>> comparison = compare(data, seeds=1)
+    >>> [str(mode) for mode in sorted(comparison)]
+    ['offline_online', 'online_only', 'vanilla']
+    """
+    data = history if isinstance(history, Dataset) else load_dataset(history, mapping=mapping)
+    independent = isinstance(history, str) and bool(data.test)
+    if independent:
+        parts = list(parts_of_worlds(lambda seed: load_dataset(history, seed=seed), range(seeds)))
+    else:
+        parts = list(parts_of_data(data, range(seeds), folds=folds, test_share=test_share))
+    return compare_parts(
+        parts, name=data.name, independent=independent, roles=roles, processes=processes, progress=progress
+    )
+
+
+def compare_parts(
     parts: Sequence[Part],
     *,
     name: str,

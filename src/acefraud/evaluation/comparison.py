@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from acefraud import Mode
+from acefraud.display.frames import frame_of_rows
 from acefraud.display.html_tables import block, line, table
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, given, quoted, shown_text
 from acefraud.errors import InputError
@@ -111,6 +112,12 @@ class Comparison(ShortRepr):
     """Everything the report shows. The keys of `modes` and `differences` also name LightGBM if it took part.
 
     It reads like a dict of its modes: ``comparison["vanilla"]``, ``for mode in comparison``.
+
+    >>> from acefraud import compare, load_dataset
+    >>> from acefraud.datasets.world import WorldOptions
+    >>> comparison = compare(load_dataset("complex_fraud_detection", options=WorldOptions(transactions=60)), seeds=1)
+    >>> comparison["vanilla"].bullets, comparison.to_frame().columns
+    (0.0, ['mode', 'metric', 'mean', 'low', 'high'])
     """
 
     dataset: str
@@ -166,6 +173,15 @@ class Comparison(ShortRepr):
             line(self.about_labels),
             line(f"Intervals: {self.method}. {self.test_rows:,} cases decided per seed."),
         )
+
+    def to_frame(self, backend: str = "polars") -> Any:
+        """A row for each mode and metric, with its interval, as a data frame of polars, pandas or pyarrow."""
+        rows = [
+            {"mode": str(mode), "metric": metric, "mean": one.mean, "low": one.low, "high": one.high}
+            for mode, got in self.modes.items()
+            for metric, one in got.figures.items()
+        ]
+        return frame_of_rows(rows, backend)
 
     def _mode_rows(self) -> Iterator[tuple[str, ...]]:
         for mode, got in self.modes.items():

@@ -30,6 +30,24 @@ def parts_of_worlds(make: Callable[[int], Dataset], seeds: Sequence[int]) -> Ite
         yield Part(seed, data.train, data.test, tuple(range(len(data.test))))
 
 
+SMALL, FOLDS = 500, 5
+"""Below so many rows, data without times is cross-validated in so many folds."""
+
+
+def parts_of_data(
+    data: Dataset, seeds: Sequence[int], *, folds: int | None = None, test_share: float = 0.3
+) -> Iterator[Part]:
+    """The parts of a dataset: split by time, or by chance without repeated rows; small ones in folds."""
+    if data.test:
+        yield from (Part(seed, data.train, data.test, tuple(range(len(data.test))), data.mapping) for seed in seeds)
+        return
+    if folds is None:
+        folds = FOLDS if len(data) < SMALL and not data.has_time else 0
+    yield from parts_of_file(
+        data if data.has_time else data.without_duplicates(), seeds, folds=folds, test_share=test_share
+    )
+
+
 def parts_of_file(data: Dataset, seeds: Sequence[int], *, folds: int = 0, test_share: float = 0.3) -> Iterator[Part]:
     """The same rows for every seed: the later part of the file is the test, or each fold in turn."""
     position = {one: row for row, one in enumerate((*data.train.transactions.ids, *data.test.transactions.ids))}

@@ -16,6 +16,7 @@ from acefraud.core.transaction import Transaction, Verdict
 from acefraud.errors import ModelError
 from acefraud.facts.extraction import READER, KnownFacts, facts_of
 from acefraud.learning.agent_fallback import Fallback
+from acefraud.learning.decision_frames import DecisionList, DecisionSequence
 from acefraud.learning.embedded_decisions import decide_embedded
 from acefraud.learning.odds_calibration import calibrated
 from acefraud.learning.options import LearnerOptions
@@ -70,7 +71,7 @@ class Decider:
         *,
         known: Sequence[KnownFacts] | None = None,
         reviews_today: int = 0,
-    ) -> Sequence[Decision]:
+    ) -> DecisionSequence:
         """All decisions; those that wait for a model run concurrently. `known` are the facts, if they were read before.
 
         Those of the embedded engine are computed in columns (`EmbeddedDecisions`). `reviews_today` is how many cases
@@ -131,7 +132,7 @@ class Decider:
 
         policies = deciding_policies(snapshot, node, [one.facts for one in known])
         deciding = (decide_one(*one) for one in zip(transactions, known, policies, strict=True))
-        return await all_at_once(deciding)
+        return DecisionList(await all_at_once(deciding))
 
     async def _selector_for(
         self, transactions: Sequence[Transaction], known: Sequence[KnownFacts], snapshot: Snapshot

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from operator import eq
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 
@@ -23,9 +23,8 @@ from acefraud.core.decision_record import FORMAT, Common, DecisionRecord, compac
 from acefraud.core.playbook import Snapshot
 from acefraud.core.review_rule import ReviewRule
 from acefraud.core.transaction import Transaction, Verdict
-from acefraud.display.html_tables import MOST_ROWS, block, table
-from acefraud.display.short_repr import shown_text
 from acefraud.facts.extraction import READER, KnownFacts
+from acefraud.learning.decision_frames import DecisionList, DecisionSequence
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.policies import deciding_policies, policy_reason
 from acefraud.roles.embedded.agent import largest_first, reason_of, reasons_apart_from_bullets
@@ -176,7 +175,7 @@ def _number_for(text: str) -> int:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EmbeddedDecisions(Sequence[Decision]):
+class EmbeddedDecisions(DecisionSequence):
     """The decisions on many transactions with one revision of the playbook."""
 
     transactions: Sequence[Transaction]
@@ -202,11 +201,11 @@ class EmbeddedDecisions(Sequence[Decision]):
     def __getitem__(self, index: int) -> Decision: ...
 
     @overload
-    def __getitem__(self, index: slice) -> list[Decision]: ...
+    def __getitem__(self, index: slice) -> DecisionList: ...
 
-    def __getitem__(self, index: int | slice) -> Decision | list[Decision]:
+    def __getitem__(self, index: int | slice) -> Decision | DecisionList:
         if isinstance(index, slice):
-            return [self._at(place) for place in range(len(self))[index]]
+            return DecisionList([self._at(place) for place in range(len(self))[index]])
         return self._at(range(len(self))[index])
 
     def __eq__(self, other: object) -> bool:
@@ -217,22 +216,20 @@ class EmbeddedDecisions(Sequence[Decision]):
     def __repr__(self) -> str:
         return f"<{len(self):,} decisions on revision {self.chosen.setup.revision}>"
 
-    def _repr_html_(self) -> str:
-        """The first decisions, for a notebook."""
-        rows = (
-            (
-                shown_text(one.transaction.id),
-                str(one.verdict),
-                f"{one.probability:.3f}",
-                shown_text(one.reasons[0].text, 200, hidden=one.transaction.hidden_values) if one.reasons else "",
-            )
-            for one in self[:MOST_ROWS]
-        )
-        heading = f"{len(self):,} decisions on revision {self.chosen.setup.revision}"
-        headings = ["transaction", "verdict", "probability", "strongest reason"]
-        return block(
-            f"{heading}, declined from {self.calibration.threshold:.3f} on", table(headings, rows, total=len(self))
-        )
+    def _heading(self) -> str:
+        on = f"{len(self):,} decisions on revision {self.chosen.setup.revision}"
+        return f"{on}, declined from {self.calibration.threshold:.3f} on"
+
+    def _columns(self) -> dict[str, Any]:
+        count = len(self)
+        return {
+            "transaction_id": [one.id for one in self.transactions],
+            "decision_id": [record.id for record in self.records],
+            "verdict": [str(verdict) for verdict in self.verdicts],
+            "probability": list(self.probabilities),
+            "threshold": [self.calibration.threshold] * count,
+            "revision": [self.chosen.setup.revision] * count,
+        }
 
     @cached_property
     def records(self) -> list[DecisionRecord]:

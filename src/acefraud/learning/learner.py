@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Unpack, overload
 
 from acefraud.core.arguments import check_has, check_type
@@ -12,7 +13,7 @@ from acefraud.core.bullet import Bullet, BulletDetails, NewBullet
 from acefraud.core.condition import Condition
 from acefraud.core.decision import Decision
 from acefraud.core.decision_record import DecisionRecord
-from acefraud.core.events import THE_ENGINE, DecisionMade, EventPayload, Reread, Reviewed
+from acefraud.core.events import THE_ENGINE, DecisionMade, EventPayload, Reread, Reviewed, Trained
 from acefraud.core.evidence import Evidence
 from acefraud.core.ledger import Precondition
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource
@@ -31,6 +32,7 @@ from acefraud.learning.apply_review import refit
 from acefraud.learning.backtest_scores import BacktestScores, backtest_scores
 from acefraud.learning.batch_scoring import Scores, score
 from acefraud.learning.decider import Decider
+from acefraud.learning.decision_frames import DecisionList, DecisionSequence
 from acefraud.learning.embedded_decisions import COMPATIBLE, ENGINE, EmbeddedDecisions
 from acefraud.learning.entity_memory import Drafted, EntityMemory, mapping_of, memory_for, time_facts_of
 from acefraud.learning.history_inputs import HistoryInput, as_history
@@ -47,7 +49,7 @@ from acefraud.learning.reviewer import Reviewer
 from acefraud.learning.rule_checks import cases_for, rule_remarks
 from acefraud.learning.rule_context import RuleContext
 from acefraud.learning.synchronous_learner import SynchronousLearner
-from acefraud.learning.training import Training, TrainingOptions
+from acefraud.learning.training import Training, TrainingOptions, written_mapping
 from acefraud.learning.transaction_inputs import (
     OutcomeInput,
     RememberedMapping,
@@ -166,7 +168,7 @@ class Learner(SynchronousLearner):
         given = as_transaction(transaction, self._mapping_of(snapshot), for_many="decide_all")
         return (await self._decide([given], snapshot))[0]
 
-    async def decide_all(self, transactions: Iterable[TransactionInput]) -> Sequence[Decision]:
+    async def decide_all(self, transactions: Iterable[TransactionInput]) -> DecisionSequence:
         """The decisions on many transactions, on the newest revision of the playbook. They are recorded, all or none.
 
         A data frame (pandas, polars, pyarrow) is read with the mapping that the playbook was trained with.
@@ -183,7 +185,7 @@ class Learner(SynchronousLearner):
         given = as_transactions(transactions, self._mapping_of(snapshot), for_one="decide")
         return await self._decide(given, snapshot)
 
-    async def _decide(self, transactions: Sequence[Transaction], snapshot: Snapshot) -> Sequence[Decision]:
+    async def _decide(self, transactions: Sequence[Transaction], snapshot: Snapshot) -> DecisionSequence:
         given = self._in_context(transactions, snapshot)
         memory = memory_for(snapshot.mapping)
         drafted = None
@@ -200,16 +202,16 @@ class Learner(SynchronousLearner):
         if not known or isinstance(decisions, EmbeddedDecisions):  # what is computed again is the same
             return decisions
         recorded = self.playbook.ledger.decisions(known)
-        return [recorded.get(one.id, one) for one in decisions]
+        return DecisionList([recorded.get(one.id, one) for one in decisions])
 
     # A text and a dict can be iterated over too; the first variant that fits counts.
     @overload
     async def score(self, transactions: TransactionInput) -> Decision: ...  # type: ignore[overload-overlap]
 
     @overload
-    async def score(self, transactions: Iterable[TransactionInput]) -> Sequence[Decision]: ...
+    async def score(self, transactions: Iterable[TransactionInput]) -> DecisionSequence: ...
 
-    async def score(self, transactions: TransactionInput | Iterable[TransactionInput]) -> Decision | Sequence[Decision]:
+    async def score(self, transactions: TransactionInput | Iterable[TransactionInput]) -> Decision | DecisionSequence:
         """The decisions that `decide` and `decide_all` would make now, history included. Nothing is recorded.
 
         >>> from acefraud import BulletPlaybook, Transaction
@@ -499,6 +501,27 @@ class Learner(SynchronousLearner):
         """What a model that reflects was asked so far, and what became of it; None if none reflects."""
         return self._planner.proposed
 
+    def use_mapping(self, mapping: SchemaMapping | Path | str) -> None:
+        """Read records and data frames by this mapping, its history included, before the first outcome or training.
+
+        A training brings its own. Raises ConfigurationError if there was one, or an outcome.
+
+        >>> from acefraud import BulletPlaybook, SchemaMapping
+        >>> learner = Learner(BulletPlaybook())
+        >>> learner.use_mapping(SchemaMapping(amount="TX_AMOUNT", categories=("KIND",)))
+        >>> learner.facts_of([{"TX_AMOUNT": 250, "KIND": 7}]).rows()
+        [{'KIND': '7', 'amount': 250.0}]
+        """
+        self.playbook.refresh()
+        if self.playbook.outcomes or self.playbook.snapshot().mapping:
+            raise ConfigurationError("the mapping is set before the first outcome or training; this playbook has one")
+        written = written_mapping(mapping)
+        self.playbook.record([Trained(node=self.options.node, dataset="", rows=0, frauds=0, mapping=written)])
+
+    def read(self, transactions: Iterable[TransactionInput]) -> Sequence[Transaction]:
+        """Dicts, texts or the rows of a data frame as the transactions that would be decided."""
+        return as_transactions(transactions, self._mapping_of(self._newest()))
+
     def too_little(self) -> str:
         """Why nothing can be learnt from the remembered cases yet; empty if something can."""
         return self.reflector.engine.too_little(self.remembered())
@@ -574,11 +597,11 @@ class Learner(SynchronousLearner):
     def study(self, cases: HistoryInput, **options: Unpack[TrainingOptions]) -> list[str]:
         """Learn from a whole labelled history at once. Returns the ids of the new bullets.
 
-        The history is a sequence of cases, a `Dataset` or a data frame (pandas, polars, pyarrow). If its mapping asks for
-        a history of entities, the cases get facts from it and stay remembered, together with the transactions that are
-        still `waiting` for their label. Without a `threshold` rule the threshold stays. The other options are the name
-        of the `dataset`, its `mapping` and `progress`, which is called with the share done. Use `train` with a reflector
-        on a model, which has to be awaited.
+        The history is a sequence of cases, a `Dataset` or a data frame (pandas, polars, pyarrow). If its mapping asks
+        for a history of entities, the cases get facts from it and stay remembered, together with the transactions that
+        are still `waiting` for their label. Without a `threshold` rule the threshold stays. The other options are the
+        name of the `dataset`, its `mapping` and `progress`, which is called with the share done. Use `train` with a
+        reflector on a model, which has to be awaited.
 
         Raises InputError if the history is empty or has one label only, which teaches nothing; with
         ``both_labels=False`` it is remembered all the same. If it has both labels but too few cases to learn from, the

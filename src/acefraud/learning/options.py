@@ -25,7 +25,7 @@ class LearnerOptions(ShortRepr):
     (5, 0.5)
     >>> LearnerOptions(review_share=2)
     Traceback (most recent call last):
-    acefraud.errors.ConfigurationError: review_share must lie in (0, 1], got 2
+    acefraud.errors.ConfigurationError: review_share: expected a number above 0 and up to 1, got the int 2
     """
 
     node: str = DEFAULT_NODE

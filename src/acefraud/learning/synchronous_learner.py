@@ -9,6 +9,7 @@ from acefraud.core.decision import Decision
 from acefraud.core.outcome import Judgement
 from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import Case
+from acefraud.learning.decision_frames import DecisionSequence
 from acefraud.learning.history_inputs import HistoryInput
 from acefraud.learning.training import TrainingOptions
 from acefraud.learning.transaction_inputs import OutcomeInput, TransactionInput
@@ -38,7 +39,7 @@ class SynchronousLearner:
         """`decide` for callers that do not await."""
         return run_sync(self._awaited.decide(transaction), waits=self._waits)
 
-    def decide_all_sync(self, transactions: Iterable[TransactionInput]) -> Sequence[Decision]:
+    def decide_all_sync(self, transactions: Iterable[TransactionInput]) -> DecisionSequence:
         """`decide_all` for callers that do not await."""
         return run_sync(self._awaited.decide_all(transactions), waits=self._waits)
 
@@ -46,11 +47,11 @@ class SynchronousLearner:
     def score_sync(self, transactions: TransactionInput) -> Decision: ...  # type: ignore[overload-overlap]
 
     @overload
-    def score_sync(self, transactions: Iterable[TransactionInput]) -> Sequence[Decision]: ...
+    def score_sync(self, transactions: Iterable[TransactionInput]) -> DecisionSequence: ...
 
-    def score_sync(self, transactions: TransactionInput | Iterable[TransactionInput]) -> Decision | Sequence[Decision]:
+    def score_sync(self, transactions: TransactionInput | Iterable[TransactionInput]) -> Decision | DecisionSequence:
         """`score` for callers that do not await."""
-        scoring: Coroutine[Any, Any, Decision | Sequence[Decision]] = self._awaited.score(transactions)
+        scoring: Coroutine[Any, Any, Decision | DecisionSequence] = self._awaited.score(transactions)
         return run_sync(scoring, waits=self._waits)
 
     def decide_on_sync(self, transaction: TransactionInput, snapshot: Snapshot) -> Decision:

@@ -17,6 +17,7 @@ import numpy as np
 
 from acefraud.core.arguments import check_choice, check_has, check_type, nearest
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, BulletDetails, NewBullet, Source, Status
+from acefraud.core.bullet_frame import bullet_columns
 from acefraud.core.callers import Owner, current_owner
 from acefraud.core.condition import Condition
 from acefraud.core.events import THE_ENGINE, Event, EventPayload
@@ -29,6 +30,7 @@ from acefraud.core.review_rule import ReviewRule
 from acefraud.core.row_store import RowUpdate
 from acefraud.core.transaction import Verdict
 from acefraud.core.value_list import Feed, ListItem, ValueList
+from acefraud.display.frames import make_frame
 from acefraud.display.html_tables import block, line, table
 from acefraud.display.short_repr import given, quoted, shown_text
 from acefraud.errors import InputError
@@ -233,6 +235,21 @@ class BulletPlaybook:
             line(f"{retired:,} of them are retired." if retired else ""),
             table(headings, map(_html_row, by_strength)),
         )
+
+    def to_frame(self, backend: str = "polars", *, node: str | None = None, retired: bool = False) -> Any:
+        """The bullets as a data frame of polars, pandas or pyarrow, those of one node if you name it.
+
+        >>> playbook = BulletPlaybook()
+        >>> _ = playbook.add_bullet("Amount above $500: decline")
+        >>> playbook.to_frame().select("english", "sql").row(0)
+        ('Amount above $500: decline [unverified]', '"amount" > 500')
+        """
+        bullets = [
+            bullet
+            for bullet in self.snapshot().table.bullets
+            if (retired or bullet.status is not Status.RETIRED) and node in (None, bullet.node)
+        ]
+        return make_frame(bullet_columns(bullets), backend)
 
     def __len__(self) -> int:
         with self._lock:
