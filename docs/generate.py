@@ -83,8 +83,8 @@ def api() -> str:
         "",
         "Made by `make docs` from the code. Every example runs in the test suite. The examples take the names of "
         "`acefraud` and `acefraud.errors` as imported; anything else they import themselves. `await` before a "
-        "signature means that the method is a coroutine: call it inside `async def`, or with `asyncio.run`. In the "
-        "signature of a class, `...` stands for a default that is listed below it.",
+        "signature means that the method is a coroutine: await it, or call its twin that blocks, such as "
+        "`learner.decide_sync(...)`. In the signature of a class, `...` stands for a default that is listed below it.",
         "",
     ]
     for title, members in groups.items():
@@ -120,6 +120,7 @@ class Links:
     def __init__(self, members: list[Any]) -> None:
         self.members = members
         self._names = {one.__name__ for one in members}
+        self._functions = {one.__name__ for one in members if inspect.isfunction(one)}
         self._errors = "|".join(one.__name__ for one in members if one.__module__ == "acefraud.errors")
         classes = [one for one in members if inspect.isclass(one)]
         self._methods = {
@@ -130,8 +131,8 @@ class Links:
         }
 
     def to(self, name: str) -> str:
-        """A link to a documented name."""
-        return f"[`{name}`](#{_anchor(name)})"
+        """A link to a documented name. Functions stand under their full name: some are called like a class."""
+        return f"[`{name}`](#{_anchor(f'acefraud.{name}' if name in self._functions else name)})"
 
     def linked(self, text: str, owner: str = "") -> str:
         """Prose in which names that stand elsewhere on the page are links."""
@@ -202,7 +203,15 @@ def _property(name: str, one: property) -> str:
 
 def _of_function(function: Callable[..., Any], links: Links) -> list[str]:
     name = function.__name__
-    return [f"### `{name}`", "", "```python", _signature(function, name), "```", "", *_prose(function, links, name)]
+    return [
+        f"### `acefraud.{name}`",
+        "",
+        "```python",
+        _signature(function, name),
+        "```",
+        "",
+        *_prose(function, links, name),
+    ]
 
 
 def methods_of(cls: type) -> dict[str, Any]:
@@ -376,7 +385,7 @@ def _prose(thing: Any, links: Links, owner: str) -> list[str]:
     """A docstring as Markdown, with its examples as blocks."""
     lines: list[str] = []
     inside = False
-    for line in inspect.cleandoc(thing.__doc__ or "").splitlines():
+    for line in _without_sections(inspect.cleandoc(thing.__doc__ or "").splitlines()):
         if not inside and line.startswith(">>>"):
             inside = True
             lines.append("```pycon")
@@ -385,6 +394,24 @@ def _prose(thing: Any, links: Links, owner: str) -> list[str]:
             lines.append("```")
         lines.append(line if inside else links.linked(line, owner))
     return [*lines, *(["```"] if inside else []), ""]
+
+
+def _without_sections(lines: list[str]) -> Iterator[str]:
+    """A docstring in which the sections that scikit-learn's tools read are lists."""
+    entry: list[str] = []
+    for line, below in zip(lines, [*lines[1:], ""], strict=False):
+        if entry and not line.startswith("    "):
+            yield " ".join(entry)
+            entry = []
+        if re.fullmatch("-{3,}", below):
+            yield from ("" if line == "Examples" else f"**{line}**", "")
+        elif " : " in line and below.startswith("    "):
+            name, kind = line.split(" : ", 1)
+            entry = [f"- `{name}` ({kind}):"]
+        elif entry:
+            entry.append(line.strip())
+        elif not re.fullmatch("-{3,}", line):
+            yield line
 
 
 def _types_in_signatures(members: Iterable[Any]) -> set[type]:

@@ -69,8 +69,6 @@ class FactTable(ShortRepr):
     >>> table = FactTable([{"amount": 5.0}, {"amount": 7.0, "vpn": True}])
     >>> table.numbers("amount").tolist(), table.flags("vpn").tolist()
     ([5.0, 7.0], [-1, 1])
-    >>> FactTable.of_columns(Columns({"amount": np.array([5.0, np.nan])}), 2).row(1)
-    {}
 
     A name gives the values of a fact, a number the facts of a row, and a slice some of the rows:
 
