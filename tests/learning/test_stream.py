@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -32,7 +31,7 @@ class Spy(Learner):
         super().__init__(BulletPlaybook())
         self.happened: list[Happened] = []
 
-    async def decide_all(self, transactions: Iterable[Any]) -> DecisionSequence:
+    async def decide_all(self, transactions: Any) -> DecisionSequence:
         transactions = list(transactions)
         self.happened.extend(("decide", transaction.id) for transaction in transactions)
         return DecisionList(
@@ -52,8 +51,8 @@ class Spy(Learner):
 
     async def hear_all(
         self,
-        outcomes: Iterable[Any],
-        transactions: Iterable[Any] | None = None,  # noqa: ARG002
+        outcomes: Any,
+        transactions: Any = None,  # noqa: ARG002
     ) -> list[Heard]:
         outcomes = list(outcomes)
         self.happened.extend(("hear", outcome.transaction_id) for outcome in outcomes)

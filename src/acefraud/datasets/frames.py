@@ -30,12 +30,12 @@ def frame_table(frame: Any, name: str = FRAME) -> Table:
     >>> list(table.columns), table.height
     (['amount', 'country'], 2)
     """
-    lazy_or_eager = nw.from_native(frame)
-    given = lazy_or_eager.collect("polars") if isinstance(lazy_or_eager, nw.LazyFrame) else lazy_or_eager
-    names = [str(column) for column in given.columns]
-    twice = next((column for column in names if names.count(column) > 1), None)
-    if twice is not None:
-        raise InputError(f"the column '{twice}' appears twice", file=name)
+    try:
+        lazy_or_eager = nw.from_native(frame)
+        given = lazy_or_eager.collect("polars") if isinstance(lazy_or_eager, nw.LazyFrame) else lazy_or_eager
+        names = [str(column) for column in given.columns]
+    except nw.exceptions.DuplicateError:
+        raise InputError("a column appears twice: expected names that differ", file=name) from None
     columns, metadata = typed_columns(dict(zip(names, _columns(given), strict=True)))
     rows = range(1, len(given) + 1)
     return Table(name, columns, rows, typed=False, metadata=metadata, is_frame=True)

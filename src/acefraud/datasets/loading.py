@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,9 @@ from acefraud.datasets.world import WorldOptions, generate
 from acefraud.display.frames import is_frame
 from acefraud.display.short_repr import given
 from acefraud.errors import ConfigurationError, InputError
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoFrame
 
 SHIPPED = ("complex_fraud_detection",)
 """Datasets that need no file."""
@@ -42,7 +45,7 @@ class ShippedDatasetWarning(UserWarning):
 
 
 def load_dataset(
-    source: str | Path | Any,
+    source: str | Path | IntoFrame,
     *,
     mapping: SchemaMapping | Path | str | None = None,
     remembered: SchemaMapping | None = None,
@@ -115,7 +118,7 @@ def load_dataset(
 
 
 def load_transactions(
-    source: str | Path | Any,
+    source: str | Path | IntoFrame,
     *,
     mapping: SchemaMapping | Path | str | None = None,
     remembered: SchemaMapping | None = None,

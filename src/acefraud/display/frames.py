@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from acefraud.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoFrame
+    from typing_extensions import TypeIs
 
 BACKENDS = ("polars", "pandas", "pyarrow")
 """The libraries in whose data frames results are given."""
 
 
-def is_frame(given: object) -> bool:
+def is_frame(given: object) -> TypeIs[IntoFrame]:
     """Whether something is a data frame that narwhals reads: pandas, polars, pyarrow, DuckDB, ...
 
     >>> import polars as pl
@@ -23,7 +27,10 @@ def is_frame(given: object) -> bool:
         return False
     import narwhals as nw  # noqa: PLC0415
 
-    return isinstance(nw.from_native(given, pass_through=True), nw.DataFrame | nw.LazyFrame)
+    try:
+        return isinstance(nw.from_native(given, pass_through=True), nw.DataFrame | nw.LazyFrame)
+    except nw.exceptions.DuplicateError:  # one with a column twice is a frame too, and whoever reads it says so
+        return True
 
 
 def make_frame(columns: Mapping[str, Any], backend: str = "polars") -> Any:
@@ -33,7 +40,7 @@ def make_frame(columns: Mapping[str, Any], backend: str = "polars") -> Any:
     ['amount']
     """
     if backend not in BACKENDS:
-        raise ConfigurationError(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
+        raise ConfigurationError(f"backend: expected one of {', '.join(BACKENDS)}, got {backend!r}")
     import narwhals as nw  # noqa: PLC0415
 
     try:

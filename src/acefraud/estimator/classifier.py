@@ -201,9 +201,10 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
 
     def _name_facts(self) -> None:
         """Name the facts that `transform` gives: those of the columns in their order, then derived ones."""
-        given = list(self.mapping_.facts_by_column(self._feature_names()).values())
-        derived = set(self.learner_.remembered().facts.names) - set(given)
-        self.facts_ = [*given, *sorted(derived)]
+        names = self._feature_names() if hasattr(self, "n_features_in_") else []
+        given = list(self.mapping_.facts_by_column(names).values())
+        known = self.learner_.additive_score().facts.union(self.learner_.remembered().facts.names)
+        self.facts_ = [*given, *sorted(known.difference(given))]
 
     # --- reading X and y ---
 
@@ -277,7 +278,8 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         """X as a data frame of features: without the label and the time at which it became known."""
         if has_names(X):
             features = without_columns(X, (mapping.label, mapping.known_at))
-            validate_data(self, features, reset=reset, skip_check_array=True)
+            if reset or hasattr(self, "n_features_in_"):  # a playbook from a file knows its columns by name alone
+                validate_data(self, features, reset=reset, skip_check_array=True)
             if reset:
                 self._backend = backend_of(features)
             return features
@@ -401,7 +403,7 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         model._start(open_playbook(path, create=False))
         model.mapping_ = model.learner_.mapping or SchemaMapping()
         model.classes_, model._fraud_at, model._backend = np.array([0, 1]), 1, "polars"
-        model.facts_ = sorted(model.learner_.additive_score().facts)
+        model._name_facts()
         return model
 
     def __getstate__(self) -> dict[str, Any]:

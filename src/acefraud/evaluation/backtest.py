@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from acefraud import BulletPlaybook, Cases, Dataset, Evidence, Learner, SchemaMapping, load_dataset
 from acefraud.display.frames import frame_of_rows
 from acefraud.evaluation.metrics import Interval, Scored, as_json, bootstrap_metrics
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,7 @@ class Backtest:
 
 def backtest(
     playbook: BulletPlaybook | Learner,
-    history: Dataset | str | Path | Any,
+    history: Dataset | str | Path | IntoFrame,
     *,
     mapping: SchemaMapping | Path | None = None,
 ) -> Backtest:

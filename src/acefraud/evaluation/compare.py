@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,9 @@ from acefraud.evaluation.metrics import (
     student_interval,
 )
 from acefraud.evaluation.parts import Part, parts_of_data, parts_of_worlds
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoFrame
 
 SHIPPED = "complex_fraud_detection"
 CURVE_POINTS = 40
@@ -75,7 +78,7 @@ class _Run:
 
 
 def compare(
-    history: Dataset | str | Path | Any = SHIPPED,
+    history: Dataset | str | Path | IntoFrame = SHIPPED,
     *,
     mapping: SchemaMapping | Path | None = None,
     seeds: int = 5,
@@ -100,7 +103,8 @@ def compare(
     data = history if isinstance(history, Dataset) else load_dataset(history, mapping=mapping)
     independent = isinstance(history, str) and bool(data.test)
     if independent:
-        parts = list(parts_of_worlds(lambda seed: load_dataset(history, seed=seed), range(seeds)))
+        shipped = data.name
+        parts = list(parts_of_worlds(lambda seed: load_dataset(shipped, seed=seed), range(seeds)))
     else:
         parts = list(parts_of_data(data, range(seeds), folds=folds, test_share=test_share))
     return compare_parts(

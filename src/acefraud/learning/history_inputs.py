@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from acefraud.core.transaction import Case
 from acefraud.core.transactions import Cases
@@ -11,7 +11,10 @@ from acefraud.datasets import Dataset, load_dataset, parse_mapping
 from acefraud.display.frames import is_frame
 from acefraud.learning.training import TrainingOptions
 
-HistoryInput = Sequence[Case] | Any
+if TYPE_CHECKING:
+    from narwhals.typing import IntoFrame
+
+HistoryInput: TypeAlias = "Sequence[Case] | IntoFrame"
 """Labelled cases, a `Dataset`, or a data frame (pandas, polars, pyarrow)."""
 
 

@@ -51,9 +51,12 @@ from acefraud.learning.rule_context import RuleContext
 from acefraud.learning.synchronous_learner import SynchronousLearner
 from acefraud.learning.training import Training, TrainingOptions, written_mapping
 from acefraud.learning.transaction_inputs import (
+    OptionalTransactionsInput,
     OutcomeInput,
+    OutcomesInput,
     RememberedMapping,
     TransactionInput,
+    TransactionsInput,
     as_optional_transactions,
     as_outcome,
     as_outcomes,
@@ -168,7 +171,7 @@ class Learner(SynchronousLearner):
         given = as_transaction(transaction, self._mapping_of(snapshot), for_many="decide_all")
         return (await self._decide([given], snapshot))[0]
 
-    async def decide_all(self, transactions: Iterable[TransactionInput]) -> DecisionSequence:
+    async def decide_all(self, transactions: TransactionsInput) -> DecisionSequence:
         """The decisions on many transactions, on the newest revision of the playbook. They are recorded, all or none.
 
         A data frame (pandas, polars, pyarrow) is read with the mapping that the playbook was trained with.
@@ -209,9 +212,9 @@ class Learner(SynchronousLearner):
     async def score(self, transactions: TransactionInput) -> Decision: ...  # type: ignore[overload-overlap]
 
     @overload
-    async def score(self, transactions: Iterable[TransactionInput]) -> DecisionSequence: ...
+    async def score(self, transactions: TransactionsInput) -> DecisionSequence: ...
 
-    async def score(self, transactions: TransactionInput | Iterable[TransactionInput]) -> Decision | DecisionSequence:
+    async def score(self, transactions: TransactionInput | TransactionsInput) -> Decision | DecisionSequence:
         """The decisions that `decide` and `decide_all` would make now, history included. Nothing is recorded.
 
         >>> from acefraud import BulletPlaybook, Transaction
@@ -281,7 +284,7 @@ class Learner(SynchronousLearner):
                 raise
         return known
 
-    def score_all(self, transactions: Iterable[TransactionInput], *, every_bullet: bool = False) -> Scores:
+    def score_all(self, transactions: TransactionsInput, *, every_bullet: bool = False) -> Scores:
         """The probabilities of `decide_all` with the embedded engine, as columns. Nothing is recorded.
 
         With `every_bullet` all bullets that fire count, not only those that the selector picks.
@@ -297,7 +300,7 @@ class Learner(SynchronousLearner):
         rows = self._rows_in_context(given, snapshot)
         return score(rows, snapshot, None if every_bullet else self.selector, self.options)
 
-    def facts_of(self, transactions: Iterable[TransactionInput]) -> FactTable:
+    def facts_of(self, transactions: TransactionsInput) -> FactTable:
         """Every fact that the transactions would be decided on now: given, read from texts, times and history.
 
         >>> from acefraud import BulletPlaybook
@@ -417,7 +420,7 @@ class Learner(SynchronousLearner):
         return (await self._take_in([heard], [about], judgement))[0]
 
     async def hear_all(
-        self, outcomes: Iterable[OutcomeInput], transactions: Iterable[TransactionInput | None] | None = None
+        self, outcomes: OutcomesInput, transactions: OptionalTransactionsInput | None = None
     ) -> list[Heard]:
         """Take in many outcomes in order, recorded all or none, and then learn from them.
 
@@ -518,7 +521,7 @@ class Learner(SynchronousLearner):
         written = written_mapping(mapping)
         self.playbook.record([Trained(node=self.options.node, dataset="", rows=0, frauds=0, mapping=written)])
 
-    def read(self, transactions: Iterable[TransactionInput]) -> Sequence[Transaction]:
+    def read(self, transactions: TransactionsInput) -> Sequence[Transaction]:
         """Dicts, texts or the rows of a data frame as the transactions that would be decided."""
         return as_transactions(transactions, self._mapping_of(self._newest()))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 from acefraud.core.decision import Decision
@@ -12,7 +12,13 @@ from acefraud.core.transaction import Case
 from acefraud.learning.decision_frames import DecisionSequence
 from acefraud.learning.history_inputs import HistoryInput
 from acefraud.learning.training import TrainingOptions
-from acefraud.learning.transaction_inputs import OutcomeInput, TransactionInput
+from acefraud.learning.transaction_inputs import (
+    OptionalTransactionsInput,
+    OutcomeInput,
+    OutcomesInput,
+    TransactionInput,
+    TransactionsInput,
+)
 from acefraud.llm.synchronous import run_sync
 
 if TYPE_CHECKING:
@@ -39,7 +45,7 @@ class SynchronousLearner:
         """`decide` for callers that do not await."""
         return run_sync(self._awaited.decide(transaction), waits=self._waits)
 
-    def decide_all_sync(self, transactions: Iterable[TransactionInput]) -> DecisionSequence:
+    def decide_all_sync(self, transactions: TransactionsInput) -> DecisionSequence:
         """`decide_all` for callers that do not await."""
         return run_sync(self._awaited.decide_all(transactions), waits=self._waits)
 
@@ -47,9 +53,9 @@ class SynchronousLearner:
     def score_sync(self, transactions: TransactionInput) -> Decision: ...  # type: ignore[overload-overlap]
 
     @overload
-    def score_sync(self, transactions: Iterable[TransactionInput]) -> DecisionSequence: ...
+    def score_sync(self, transactions: TransactionsInput) -> DecisionSequence: ...
 
-    def score_sync(self, transactions: TransactionInput | Iterable[TransactionInput]) -> Decision | DecisionSequence:
+    def score_sync(self, transactions: TransactionInput | TransactionsInput) -> Decision | DecisionSequence:
         """`score` for callers that do not await."""
         scoring: Coroutine[Any, Any, Decision | DecisionSequence] = self._awaited.score(transactions)
         return run_sync(scoring, waits=self._waits)
@@ -73,7 +79,7 @@ class SynchronousLearner:
         return run_sync(self._awaited.hear(outcome, transaction, judgement))
 
     def hear_all_sync(
-        self, outcomes: Iterable[OutcomeInput], transactions: Iterable[TransactionInput | None] | None = None
+        self, outcomes: OutcomesInput, transactions: OptionalTransactionsInput | None = None
     ) -> list[Heard]:
         """`hear_all` for callers that do not await."""
         return run_sync(self._awaited.hear_all(outcomes, transactions))

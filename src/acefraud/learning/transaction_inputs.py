@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, cast
 from uuid import UUID
 
 import numpy as np
@@ -22,12 +22,20 @@ from acefraud.display.frames import is_frame
 from acefraud.errors import InputError
 
 if TYPE_CHECKING:
+    from narwhals.typing import IntoFrame
+
     from acefraud.datasets.records import RecordReader
 
 TransactionInput = Transaction | Mapping[str, Any] | str
 """A transaction; a record as in a line of JSON; or the text of one."""
+TransactionsInput: TypeAlias = "Iterable[TransactionInput] | IntoFrame"
+"""Many transactions, of any kinds, or a data frame of them."""
 OutcomeInput = Outcome | Mapping[str, Any]
 """An outcome, or a record of one."""
+OutcomesInput: TypeAlias = "Iterable[OutcomeInput] | IntoFrame"
+"""Many outcomes, or a data frame of them."""
+OptionalTransactionsInput: TypeAlias = "Iterable[TransactionInput | None] | IntoFrame"
+"""Many transactions, None where there is none, or a data frame of them."""
 
 _ONE: Final = "expected a Transaction, a dict or a text"
 _MANY: Final = "expected many transactions, each a Transaction, a dict or a text, or a data frame of them"
@@ -89,7 +97,7 @@ def as_transaction(
 
 
 def as_transactions(
-    given: Iterable[TransactionInput],
+    given: TransactionsInput,
     mapping: RememberedMapping,
     *,
     name: str = "transactions",
@@ -119,7 +127,7 @@ def as_transactions(
 
 
 def as_optional_transactions(
-    given: Iterable[TransactionInput | None],
+    given: OptionalTransactionsInput,
     mapping: RememberedMapping,
     *,
     name: str = "transactions",
@@ -159,7 +167,7 @@ def as_outcome(
 
 
 def as_outcomes(
-    given: Iterable[OutcomeInput], mapping: RememberedMapping, *, name: str = "outcomes", for_one: str = ""
+    given: OutcomesInput, mapping: RememberedMapping, *, name: str = "outcomes", for_one: str = ""
 ) -> list[tuple[Outcome, Transaction | None]]:
     """The same of many outcomes, or of a data frame of them."""
     if is_frame(given):
