@@ -9,6 +9,7 @@ import typer
 from acefraud.errors import AcefraudError
 from benchmarks.book_size import bullets
 from benchmarks.change import change
+from benchmarks.estimator import estimator
 from benchmarks.footprint import footprint
 from benchmarks.growth import growth
 from benchmarks.hearing import hearing
@@ -41,6 +42,7 @@ app.command()(ledger)
 app.command()(writers)
 app.command()(growth)
 app.command()(preview)
+app.command()(estimator)
 app.command()(footprint)
 app.command()(bullets)
 app.command()(small)
