@@ -62,11 +62,8 @@ def estimator(
         return
     line(f"{rows:,} rows, {COLUMNS} columns, a frame of {ours['frame_mb']:,.0f} MB")
     line(f"{'':>22}{'acefraud':>12}{'LightGBM':>12}{'ratio':>9}")
-    for name, words in (
-        ("fit_seconds", "fit, s"),
-        ("score_seconds", "predict_proba, s"),
-        ("peak_mb", "peak above, MB"),
-    ):
+    measured = {"fit_seconds": "fit, s", "score_seconds": "predict_proba, s", "peak_mb": "peak above, MB"}
+    for name, words in measured.items():
         line(f"{words:>22}{ours[name]:>12,.2f}{theirs[name]:>12,.2f}{ours[name] / theirs[name]:>9.2f}")
     peaks = (one["peak_mb"] / one["frame_mb"] for one in (ours, theirs))
     line(f"{'peak over the frame':>22}" + "".join(f"{peak:>12.2f}" for peak in peaks))

@@ -314,3 +314,30 @@ def test_pictures_show_the_rules_and_the_learning(fitted: AceFraudClassifier) ->
     assert "learnt from" in fitted.plot_learning(ax=Figure().subplots()).get_title()
     empty = AceFraudClassifier().partial_fit(X[:5], [0] * 5, classes=[0, 1])
     assert "No rule" in empty.plot_rules(ax=Figure().subplots()).get_title()
+
+
+def test_a_file_goes_on_where_it_stopped(fitted: AceFraudClassifier, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "book.db")
+    for _ in range(2):
+        model = AceFraudClassifier.load(tmp_path / "book.db")
+        model.partial_fit(LATER[:30], LATER_Y[:30])
+        heard = model.playbook_.outcomes
+        model.playbook_.close()
+    assert heard == 60
+
+
+def test_it_hears_with_its_mapping_before_it_has_studied_anything(visits: pl.DataFrame) -> None:
+    honest = visits.filter(pl.col("is_fraud") == 0)
+    model = AceFraudClassifier().partial_fit(honest[:50].drop("is_fraud"), [0] * 50, classes=[0, 1])
+    assert any(name.startswith("customer_") for name in model.transform(honest[50:60].drop("is_fraud")).columns)
+
+
+def test_when_labels_became_known_counts_and_is_no_feature(visits: pl.DataFrame) -> None:
+    later = visits.with_columns(known_at=pl.col("time") + pl.duration(days=60))
+    mapping = SchemaMapping(label="is_fraud", known_at="known_at")
+    model = AceFraudClassifier(mapping=mapping).fit(later)
+    assert "known_at" not in model.feature_names_in_.tolist()
+    separate = AceFraudClassifier(mapping=mapping).fit(later, later["is_fraud"].to_numpy())
+    assert separate.rules_.equals(model.rules_)
+    at_once = AceFraudClassifier(mapping=SchemaMapping(label="is_fraud")).fit(visits)
+    assert not at_once.rules_.equals(model.rules_)

@@ -159,7 +159,7 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
     def _start(self, playbook: BulletPlaybook) -> None:
         self.playbook_ = playbook
         self.seed_ = _seed(self.random_state)
-        self.heard_ = 0
+        self.heard_ = playbook.outcomes
         self.learner_ = self._new_learner()
 
     def _new_learner(self) -> Learner:
@@ -188,6 +188,7 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
     def _hear(self, data: Dataset) -> None:
         if not hasattr(self, "mapping_"):
             self.mapping_ = self._with_directions(data)
+            self.learner_.use_mapping(self.mapping_)
         rows = data.train.transactions
         ids = [f"heard-{self.heard_ + place}" for place in range(len(rows))]
         numbered = Transactions(
@@ -219,7 +220,8 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
             labels = Labels.of(y, mapping, self.pos_label, classes)
             is_fraud = labels.are_fraud(y)
             check_consistent_length(frame, is_fraud)
-            labelled, name = with_labels(frame, is_fraud)
+            rows = without_columns(X, (mapping.label,)) if has_names(X) else frame  # with when labels became known
+            labelled, name = with_labels(rows, is_fraud)
             mapping = mapping.model_copy(update={"label": name, "fraud_values": ("1",), "legit_values": ("0",)})
             data = load_dataset(labelled, mapping=mapping, name="X", weights=_checked_weights(weights, frame))
             self.classes_, self._fraud_at = labels.classes, labels.fraud_at

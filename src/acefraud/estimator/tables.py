@@ -23,7 +23,7 @@ _LABEL = "label"
 
 def has_names(given: object) -> bool:
     """Whether X is a data frame whose columns are named. One with numbers for names counts as an array."""
-    return is_frame(given) and all(isinstance(name, str) for name in eager(given).columns)
+    return is_frame(given) and all(isinstance(name, str) for name in nw.from_native(given).collect_schema().names())
 
 
 def eager(frame: Any) -> nw.DataFrame[Any]:
