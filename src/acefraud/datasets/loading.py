@@ -54,13 +54,15 @@ def load_dataset(
     options: WorldOptions | None = None,
     name: str | None = None,
     weights: npt.ArrayLike | None = None,
+    ids: bool = True,
 ) -> Dataset:
     """A shipped dataset by its name, or labelled transactions from a file or a data frame.
 
     A data frame may come from pandas, polars, pyarrow or any other library that narwhals reads. Its columns are read
     and guessed as those of a file; NaN is an unknown number. ``mapping`` is a `SchemaMapping` or the path of a TOML
     file, and ``name`` is what messages call the data: by default the file or "frame". ``weights``, one for each row of
-    a data frame, say how much it counts when bullets are weighed.
+    a data frame, say how much it counts when bullets are weighed. Without ``ids``, rows of a data frame that bring none
+    are numbered, not named by their content, which is faster, and ids may repeat.
 
     If there is no such file, a path that ends in the name of a shipped dataset and ``.json`` stands for that one, with
     a `ShippedDatasetWarning`: so ``load_dataset("agents/complex_fraud_detection.json")`` works anywhere. The shipped
@@ -92,7 +94,7 @@ def load_dataset(
     if is_frame(source):
         if options is not None:
             raise ConfigurationError(f"options shape a shipped dataset ({', '.join(SHIPPED)}); this is a data frame")
-        return _read_frame(source, name, weights, mapping=mapping, remembered=remembered, strict=strict)
+        return _read_frame(source, name, weights, mapping=mapping, remembered=remembered, strict=strict, ids=ids)
     if weights is not None:
         raise ConfigurationError("weights belong to the rows of a data frame; the source is none")
     path = _path_of(source, "the path of a file, the name of a shipped dataset")
@@ -159,6 +161,7 @@ def _read_frame(
     mapping: SchemaMapping | Path | None,
     remembered: SchemaMapping | None,
     strict: bool,
+    ids: bool,
 ) -> Dataset:
     from acefraud.datasets.frames import FRAME, frame_table  # noqa: PLC0415
     from acefraud.datasets.rows import read_dataset  # noqa: PLC0415
@@ -166,7 +169,7 @@ def _read_frame(
     table = frame_table(frame, name or FRAME)
     if weights is not None:
         table = replace(table, weights=_checked_weights(weights, table.height))
-    return read_dataset(table, table.name, mapping=mapping, remembered=remembered, strict=strict)
+    return read_dataset(table, table.name, mapping=mapping, remembered=remembered, strict=strict, ids=ids)
 
 
 def _checked_weights(weights: npt.ArrayLike, rows: int) -> FloatArray:

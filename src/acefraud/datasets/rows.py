@@ -68,9 +68,11 @@ def read_dataset(
     mapping: SchemaMapping | Path | None = None,
     remembered: SchemaMapping | None = None,
     strict: bool = False,
+    ids: bool = True,
 ) -> Dataset:
-    """The labelled rows of a table, all of them to learn from."""
-    assembly = assemble(*prepare(table, mapping, remembered))
+    """The labelled rows of a table, all of them to learn from. Without ``ids``, rows that bring none are numbered."""
+    table, complete = prepare(table, mapping, remembered)
+    assembly = assemble(table, complete, unique_ids=ids)
     _require_label(assembly)
     assembly.mark_empty_rows()
     rows = assembly.good_rows()

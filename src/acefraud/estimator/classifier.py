@@ -223,7 +223,8 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
             rows = without_columns(X, (mapping.label,)) if has_names(X) else frame  # with when labels became known
             labelled, name = with_labels(rows, is_fraud)
             mapping = mapping.model_copy(update={"label": name, "fraud_values": ("1",), "legit_values": ("0",)})
-            data = load_dataset(labelled, mapping=mapping, name="X", weights=_checked_weights(weights, frame))
+            checked = _checked_weights(weights, frame)
+            data = load_dataset(labelled, mapping=mapping, name="X", weights=checked, ids=False)
             self.classes_, self._fraud_at = labels.classes, labels.fraud_at
         if data.bad_rows:
             more = f", and {len(data.bad_rows) - 1:,} more" if len(data.bad_rows) > 1 else ""
@@ -233,7 +234,7 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
     def _labelled_by_column(self, X: Any, weights: Any, mapping: SchemaMapping, *, reset: bool) -> Dataset:  # noqa: N803
         if not has_names(X):
             raise ValueError(f"This {type(self).__name__} estimator {_NEEDS_Y}")
-        data = load_dataset(X, mapping=mapping, name="X", weights=_checked_weights(weights, X))
+        data = load_dataset(X, mapping=mapping, name="X", weights=_checked_weights(weights, X), ids=False)
         self._frame(X, data.mapping, reset=reset)
         self.classes_, self._fraud_at = np.array([0, 1]), 1
         return data

@@ -19,7 +19,7 @@ from acefraud.rules.induction.boosting import InductionOptions, worth_keeping
 from acefraud.rules.induction.fitting import FitCases
 from acefraud.rules.induction.history import History
 from acefraud.rules.induction.induce import Induced, Lesson, induce
-from acefraud.rules.induction.out_of_time import usual_share
+from acefraud.rules.induction.out_of_time import Periods
 
 Rows = list[dict[str, FactValue]]
 QUICK = InductionOptions(rounds=12, searches=2)
@@ -104,7 +104,7 @@ def test_a_lesson_argues_the_way_of_its_weight_and_of_its_lift(
     learnt: Induced, history: tuple[Rows, list[bool]]
 ) -> None:
     rows, labels = history
-    usual = usual_share(np.array(labels), round(len(rows) * 0.8))
+    usual = Periods.of(np.array(labels), round(len(rows) * 0.8)).usual
     assert len({lesson.condition for lesson in learnt.lessons}) == len(learnt.lessons)
     for lesson in learnt.lessons:
         assert lesson.argues is Verdict.of(lesson.weight > 0)
@@ -196,7 +196,7 @@ def test_a_condition_the_later_part_contradicts_is_not_kept(seed: int) -> None:
             labels[place] = place % 4 == 0 if place < 1600 else labels[place] and place % 2 == 0
     found = learn(rows, labels)
     assert found is not None
-    usual = usual_share(np.array(labels), 1600)
+    usual = Periods.of(np.array(labels), 1600).usual
     for lesson in found.lessons:
         held = np.array([lesson.condition.holds(row) for row in rows])
         more = (np.array(labels) - usual) * held

@@ -37,7 +37,7 @@ def search(seed: int, *, noise: float = 0.6) -> FittedRules:
 
 
 def log_odds_of(rules: FittedRules, split: SplitHistory, most: int = 10) -> npt.NDArray[np.float64]:
-    masks = np.column_stack([split.history.holds(condition) for condition in rules.conditions])
+    masks = np.column_stack([condition.holds_in(split.history.table) for condition in rules.conditions])
     weights = rules.fitted.weights
     return np.asarray(strongest(masks, weights, most) @ weights + rules.fitted.calibration.intercept)
 

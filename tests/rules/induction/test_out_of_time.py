@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 from acefraud.core.evidence import Record
-from acefraud.rules.induction.out_of_time import NARROWEST, WIDEST, Checked, check, spread_of, usual_share
+from acefraud.rules.induction.out_of_time import NARROWEST, WIDEST, Checked, Periods, check, span_of, spread_of
 
 Mask = npt.NDArray[np.bool_]
 COUNT, CUT = 1000, 800
@@ -20,7 +22,7 @@ def base(share: float = 0.1) -> Mask:
 
 
 def checked(mask: Mask, labels: Mask) -> Checked:
-    return check(mask, labels, usual_share(labels, CUT), CUT)
+    return check(mask, Periods.of(labels, CUT), span_of(mask))
 
 
 def every(step: int, start: int = 0, end: int = COUNT) -> Mask:
@@ -82,13 +84,14 @@ def test_a_pattern_is_judged_by_the_base_rate_of_its_own_time() -> None:
     overall = float(labels.mean())
     assert labels[:CUT][mask[:CUT]].mean() < overall
     assert labels[CUT:][mask[CUT:]].mean() < overall
-    assert check(mask, labels, np.full(COUNT, overall), CUT).holds_up
+    periods = Periods.of(labels, CUT)
+    assert check(mask, replace(periods, shares=np.full_like(periods.shares, overall))).holds_up
     assert not checked(mask, labels).holds_up
 
 
 def test_the_usual_share_follows_the_time() -> None:
     labels = np.arange(COUNT) < 400
-    usual = usual_share(labels, CUT)
+    usual = Periods.of(labels, CUT).usual
     assert usual[:390].min() > 0.95
     assert usual[410:].max() < 0.05
     assert len(set(usual[CUT:].tolist())) == 1

@@ -10,7 +10,7 @@ from acefraud.core.arrays import BoolArray, FloatArray, IntArray
 from acefraud.core.condition import Condition
 from acefraud.core.table import FactTable
 from acefraud.rules.induction.fitting import FitCases
-from acefraud.rules.induction.out_of_time import Checked, check, usual_share
+from acefraud.rules.induction.out_of_time import Checked, Periods, check, span_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,6 @@ class History:
         """The facts of some of the cases."""
         return self.table.take(places if self.order is None else self.order[places])
 
-    def holds(self, condition: Condition) -> BoolArray:
-        """For each case, whether a condition holds."""
-        mask = condition.holds_in(self.table)
-        return mask if self.order is None else mask[self.order]
-
 
 @dataclass(frozen=True, slots=True)
 class SplitHistory:
@@ -61,17 +56,18 @@ class SplitHistory:
 
     history: History
     cut: int
+    periods: Periods
+    """Of the rows of the table."""
     usual: FloatArray
-    """The share of fraud at the time of each case."""
-    weighted_usual: FloatArray
-    """The same where each case counts by its weight."""
+    """The share of fraud at the time of each case, where each counts by its weight."""
 
     @classmethod
     def of(cls, history: History, later_share: float) -> SplitHistory:
         cut = round(len(history.labels) * (1 - later_share))
-        usual = usual_share(history.labels, cut)
-        weighted = usual if history.weights is None else usual_share(history.labels, cut, history.weights)
-        return cls(history, cut, usual, weighted)
+        periods = Periods.of(history.labels, cut)
+        weighted = periods if history.weights is None else Periods.of(history.labels, cut, history.weights)
+        in_rows = periods if history.order is None else periods.in_rows(history.order)
+        return cls(history, cut, in_rows, weighted.usual)
 
     def cases(self, places: IntArray, counts: FloatArray) -> FitCases:
         """Some of the cases, to fit weights on."""
@@ -80,11 +76,12 @@ class SplitHistory:
         offset = None if history.offset is None else history.offset[places]
         if history.weights is not None:
             counts = counts * history.weights[places]
-        return FitCases(history.labels[places], knowledge, offset, counts=counts, usual=self.weighted_usual[places])
+        return FitCases(history.labels[places], knowledge, offset, counts=counts, usual=self.usual[places])
 
     def check(self, condition: Condition) -> Checked:
         """Whether a condition holds out of time."""
-        return check(self.history.holds(condition), self.history.labels, self.usual, self.cut)
+        mask = condition.holds_in(self.history.table)
+        return check(mask, self.periods, None if self.history.times is None else span_of(mask))
 
 
 def sample(labels: BoolArray, most: int, generator: np.random.Generator) -> tuple[IntArray, FloatArray]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from acefraud.core.arrays import BoolArray, FloatArray
+from acefraud.core.arrays import BoolArray, FloatArray, IntArray
 from acefraud.core.evidence import ENOUGH_TO_SHOW, Z95, Record
 
 ENOUGH = 10
@@ -41,38 +43,73 @@ class Checked:
     """The first and the last case on which it held."""
 
 
-def usual_share(labels: BoolArray, cut: int, weights: FloatArray | None = None) -> FloatArray:
-    """The share of fraud at the time of each case, by period: a few before the cut and one after it."""
-    count = len(labels)
-    stretch = np.minimum(np.arange(count) * STRETCHES // max(1, cut), STRETCHES)
-    frauds = np.bincount(stretch, labels if weights is None else labels * weights)
-    cases = np.bincount(stretch, weights)
-    overall = float(frauds.sum() / cases.sum()) if count else 0.0
-    shares: FloatArray = (frauds + overall) / (cases + 1)
-    return shares[stretch]
+@dataclass(frozen=True, slots=True)
+class Periods:
+    """Labelled cases by period, a few before the cut and one after it, with the share of fraud in each."""
+
+    codes: npt.NDArray[np.uint8]
+    """For each case twice its period, and one more if it was fraud. The order of cases does not matter."""
+    shares: FloatArray
+    """The share of fraud in each period, smoothed a little towards that of all."""
+    totals: IntArray
+    """How many cases have each code."""
+
+    @classmethod
+    def of(cls, labels: BoolArray, cut: int, weights: FloatArray | None = None) -> Periods:
+        """The periods of cases in order of time. Weights count for the shares alone."""
+        period = np.minimum(np.arange(len(labels)) * STRETCHES // max(1, cut), STRETCHES)
+        codes = (2 * period + labels).astype(np.uint8)
+        totals = np.bincount(codes, minlength=2 * STRETCHES + 2)
+        counts = (totals if weights is None else np.bincount(codes, weights, 2 * STRETCHES + 2)).reshape(-1, 2)
+        frauds, cases = counts[:, 1], counts.sum(axis=1)
+        overall = float(frauds.sum() / cases.sum()) if len(labels) else 0.0
+        return cls(codes, (frauds + overall) / (cases + 1), totals)
+
+    @property
+    def usual(self) -> FloatArray:
+        """The share of fraud at the time of each case."""
+        return self.shares[self.codes // 2]
+
+    def in_rows(self, order: IntArray) -> Periods:
+        """The same for the rows of a table, of which `order` names one for each case."""
+        codes = np.empty_like(self.codes)
+        codes[order] = self.codes
+        return replace(self, codes=codes)
 
 
-def check(mask: BoolArray, labels: BoolArray, usual: FloatArray, cut: int) -> Checked:
-    """Compare the cases from the cut on with those before it. `usual` is the share of fraud at the time of each case.
+def check(mask: BoolArray, periods: Periods, span: tuple[int, int] | None = None) -> Checked:
+    """Compare the cases after the cut with those before it, beside the share of fraud that was usual at the time.
 
     >>> labels = np.array([True] * 20 + [False] * 60 + [True] * 5 + [False] * 15)
-    >>> check(labels, labels, np.full(100, 0.25), 80).holds_up
+    >>> even = np.arange(100) % 4 == 0
+    >>> check(even, Periods.of(even, 80)).holds_up
     True
-    >>> check(np.arange(1000) < 200, np.repeat(labels, 10), np.full(1000, 0.25), 800).stopped
+    >>> check(np.arange(1000) < 200, Periods.of(np.repeat(labels, 10), 800)).stopped
     True
     """
-    learnt, later = record_of(mask[:cut], labels[:cut]), record_of(mask[cut:], labels[cut:])
-    expected = learnt.support * (len(labels) - cut) / max(1, cut)
-    stopped = later.support < STOPPED * expected - 2
-    then = _excess(mask[:cut], labels[:cut], usual[:cut])
-    now = _excess(mask[cut:], labels[cut:], usual[cut:])
+    counts = np.bincount(periods.codes[mask], minlength=len(periods.totals)).reshape(-1, 2)
+    totals = periods.totals.reshape(-1, 2)
+    learnt, later = (Record(support=int(part.sum()), frauds=int(part[:, 1].sum())) for part in _split(counts))
+    before, after = (int(part.sum()) for part in _split(totals))
+    stopped = later.support < STOPPED * learnt.support * after / max(1, before) - 2
+    then, now = (_Excess.of(part, shares) for part, shares in zip(_split(counts), _split(periods.shares), strict=True))
     side = float(np.sign(then.frauds))
     kept = side * now.effect + now.error >= KEPT * side * then.effect
     confirmed = side * now.effect > 0 and kept if later.support >= ENOUGH else side * now.deviation > -1
-    span = (int(mask.argmax()), len(mask) - 1 - int(mask[::-1].argmax())) if mask.any() else None
-    shown = labels[cut:] if later.support >= ENOUGH_TO_SHOW else labels[:cut]
-    base_rate = float(shown.mean()) if len(shown) else 0.0
-    return Checked(learnt, later, base_rate, len(shown), confirmed and not stopped and side != 0, stopped, span)
+    shown = _split(totals)[later.support >= ENOUGH_TO_SHOW]
+    cases = int(shown.sum())
+    base_rate = float(shown[:, 1].sum() / cases) if cases else 0.0
+    return Checked(learnt, later, base_rate, cases, confirmed and not stopped and side != 0, stopped, span)
+
+
+def span_of(mask: BoolArray) -> tuple[int, int] | None:
+    """The first and the last case on which a condition holds."""
+    return (int(mask.argmax()), len(mask) - 1 - int(mask[::-1].argmax())) if mask.any() else None
+
+
+def _split(by_period: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """What belongs to the periods before the cut, and to the one after it."""
+    return by_period[:-1], by_period[-1:]
 
 
 def spread_of(checked: Sequence[Checked]) -> float:
@@ -106,6 +143,11 @@ class _Excess:
     frauds: float
     variance: float
 
+    @classmethod
+    def of(cls, counts: IntArray, shares: FloatArray) -> _Excess:
+        cases = counts.sum(axis=1)
+        return cls(float((counts[:, 1] - cases * shares).sum()), float((cases * shares * (1 - shares)).sum()))
+
     @property
     def effect(self) -> float:
         """The approximate change in log-odds."""
@@ -120,8 +162,3 @@ class _Excess:
     def deviation(self) -> float:
         """Frauds above expectation, in standard errors."""
         return self.frauds / math.sqrt(self.variance) if self.variance > 0 else 0.0
-
-
-def _excess(mask: BoolArray, labels: BoolArray, usual: FloatArray) -> _Excess:
-    share = usual[mask]
-    return _Excess(float((labels[mask] - share).sum()), float((share * (1 - share)).sum()))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from acefraud.core.arrays import BoolArray, FloatArray
@@ -47,16 +49,34 @@ def _spoken(fitted: Fitted, masks: BoolArray, cases: FitCases) -> FloatArray:
     return margins(masks, cases, fitted) - fitted.calibration.intercept
 
 
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """Cases of which the bullets say the same, grouped: far fewer than cases."""
+
+    spoken: FloatArray
+    counts: FloatArray
+    frauds: FloatArray
+
+    @classmethod
+    def of(cls, spoken: FloatArray, cases: FitCases) -> _Groups:
+        values, group = np.unique(spoken, return_inverse=True)
+        counts, frauds = (
+            np.bincount(group, part).astype(np.float64) for part in (cases.weights, cases.weights * cases.labels)
+        )
+        return cls(values, counts, frauds)
+
+
 def _slope(spoken: FloatArray, cases: FitCases, level: float) -> float:
     """Newton's method on level and slope, with a ridge that keeps the slope near one for few cases."""
-    slope, counts = 1.0, cases.weights
-    furthest = float(np.abs(spoken).max())
+    groups, slope = _Groups.of(spoken, cases), 1.0
+    said, counts = groups.spoken, groups.counts
+    furthest = float(np.abs(said).max())
     for _ in range(50):
-        p = probabilities(level + slope * spoken)
-        error, curvature = counts * (p - cases.labels), counts * p * (1 - p)
-        gradient = np.array([error.sum(), error @ spoken + (slope - 1.0)])
-        cross = float(curvature @ spoken)
-        hessian = np.array([[curvature.sum() + 1e-9, cross], [cross, curvature @ spoken**2 + 1.0]])
+        p = probabilities(level + slope * said)
+        error, curvature = counts * p - groups.frauds, counts * p * (1 - p)
+        gradient = np.array([error.sum(), error @ said + (slope - 1.0)])
+        cross = float(curvature @ said)
+        hessian = np.array([[curvature.sum() + 1e-9, cross], [cross, curvature @ said**2 + 1.0]])
         step = np.linalg.solve(hessian, gradient)
         step *= min(1.0, _FARTHEST / max(abs(step[0]) + abs(step[1]) * furthest, 1e-12))
         before = level, slope
@@ -67,9 +87,11 @@ def _slope(spoken: FloatArray, cases: FitCases, level: float) -> float:
 
 
 def _level(spoken: FloatArray, cases: FitCases, level: float) -> float:
+    groups = _Groups.of(spoken, cases)
+    frauds = float(groups.frauds.sum())
     for _ in range(50):
-        p = probabilities(level + spoken)
-        step = float(cases.weights @ (cases.labels - p)) / max(float(cases.weights @ (p * (1 - p))), 1e-9)
+        p = probabilities(level + groups.spoken)
+        step = (frauds - float(groups.counts @ p)) / max(float(groups.counts @ (p * (1 - p))), 1e-9)
         level += min(max(step, -_FARTHEST), _FARTHEST)
         if abs(step) < 1e-9:
             break
