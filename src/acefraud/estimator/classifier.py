@@ -373,7 +373,7 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
 
     def plot_rules(self, most: int = 20, ax: Any = None) -> Any:
         """What was measured of the heaviest bullets, with intervals. Returns the axes; needs matplotlib."""
-        return plot_rules(self._rule_columns(), most, ax)
+        return plot_rules(rule_columns(self.playbook_.get_bullets_for_node(self.learner_.options.node)), most, ax)
 
     def plot_learning(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:  # noqa: N803
         """How well fraud is told apart as bullets are added, the heaviest first. Returns the axes; needs matplotlib.
