@@ -12,7 +12,7 @@ COVERAGE := out/coverage.json
 # Compiled modules are kept, whatever the caller's environment says: without them every start compiles the package again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test test-long test-llm lint format hooks bench bench-quality bench-tuned bench-large docs build lock clean
+.PHONY: help demo test test-long test-llm lint format hooks bench bench-quality bench-tuned bench-large docs notebook build lock clean
 
 help:  ## list the targets (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST) | sed 's/\$$\$$/$$/g'
@@ -67,6 +67,9 @@ bench-large: $(INSTALLED)  ## measure `acefraud train` on 1.8 million rows besid
 
 docs: $(INSTALLED)  ## write the reference pages and the README's transcript from the code
 	$(BIN)/python docs/generate.py
+
+notebook: $(INSTALLED)  ## run docs/notebook.ipynb, the introduction for users of pandas and scikit-learn, and keep its outputs
+	$(BIN)/python docs/execute_notebook.py
 
 build: $(INSTALLED)  ## build the wheel and the source archive into dist/
 	$(BIN)/python -m pip install --quiet build

@@ -56,6 +56,7 @@ from acefraud.core.policy import Snooze
 from acefraud.core.transactions import Transactions as Rows
 from acefraud.core.value_list import ListItem
 from acefraud.datasets import BadRow
+from acefraud.evaluation.backtest import Backtest, MeasuredBullet
 from acefraud.evaluation.comparison import LIGHTGBM, Comparison, ModeFigures
 from acefraud.evaluation.metrics import METRICS, Interval
 
@@ -137,6 +138,11 @@ def comparison() -> Comparison:
     return Comparison(f"{SCRIPT} {MAIL}", 100, 30, 1, "bootstrap", modes, {pair: figures}, sample=(TEXT,) * 5)
 
 
+def backtest_of(measured: MeasuredBullet) -> Backtest:
+    figures = {metric: Interval(0.861, 0.85, 0.872) for metric in METRICS}
+    return Backtest(1_000, figures, (measured,) * 200, without_label_facts=figures, label_delay="7d")
+
+
 def things() -> Iterator[Any]:
     """What the exported names give back, made of personal data wherever that fits."""
     book = playbook()
@@ -176,6 +182,8 @@ def things() -> Iterator[Any]:
     yield from (TrainingPipeline(agent=SimpleFraudAgent([BULLET])), settings)
     result = comparison()
     yield from (result, result["vanilla"])
+    measured = MeasuredBullet(MAIL, TEXT, "DECLINE", Evidence(learnt=Record(support=9, frauds=3), base_rate=0.1), None)
+    yield from (measured, backtest_of(measured))
     flags = np.zeros(1000, dtype=np.bool_)
     yield ModeRun(
         mode=Mode.VANILLA,
@@ -316,6 +324,19 @@ def test_a_comparison_shows_the_figures_of_the_console() -> None:
     assert "LightGBM (no reasons, no online learning)" in shown
     assert "Online only less Vanilla +86.1 (+85.0 to +87.2)" in shown
     assert "no label facts" in shown
+
+
+def test_a_backtest_shows_its_figures() -> None:
+    evidence = Evidence(learnt=Record(support=9, frauds=3), base_rate=0.1)
+    found = backtest_of(MeasuredBullet("b-1", "VPN: decline", "DECLINE", evidence, None))
+    assert repr(found).startswith("Backtest(1,000 rows, accuracy=86.1% (85.0 to 87.2), ")
+    assert repr(found.bullets[0]) == "MeasuredBullet(id='b-1', evidence=3 of 9 past cases were fraud (33%, 12-65%))"
+    shown = words(found._repr_html_())
+    assert shown.startswith(
+        "Backtest on 1,000 rows accuracy fraud caught false declines PR-AUC playbook 86.1% (85.0 to"
+    )
+    assert "without facts from labels" in shown
+    assert shown.endswith("200 bullets were measured; to_frame() has them.")
 
 
 # --- iteration, `in` and slicing ------------------------------------------------------------------------------------

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from acefraud import BulletPlaybook, Cases, Dataset, Evidence, Learner, SchemaMapping, load_dataset
 from acefraud.display.frames import frame_of_rows
-from acefraud.evaluation.metrics import Interval, Scored, as_json, bootstrap_metrics
+from acefraud.display.html_tables import block, line, table
+from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, quoted
+from acefraud.evaluation.comparison import HEADINGS
+from acefraud.evaluation.metrics import METRICS, Interval, Scored, as_json, bootstrap_metrics, in_percent
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredBullet:
+@dataclass(frozen=True, slots=True, repr=False)
+class MeasuredBullet(ShortRepr):
     """A bullet, and what labelled history says of it."""
 
     id: str
@@ -27,13 +30,17 @@ class MeasuredBullet:
     learnt: Evidence | None
     """What it was learnt with; None if it was never measured."""
 
+    def __repr_args__(self) -> ReprArgs:
+        yield "id", Plain(quoted(self.id))
+        yield "evidence", Plain(self.evidence.in_words())
+
     def as_json(self) -> dict[str, Any]:
         """For scripts."""
         return {"bullet_id": self.id, "content": self.content, **evidence_json(self.evidence)}
 
 
-@dataclass(frozen=True, slots=True)
-class Backtest:
+@dataclass(frozen=True, slots=True, repr=False)
+class Backtest(ShortRepr):
     """The figures of a playbook on labelled history, and of each of its bullets.
 
     >>> import polars as pl
@@ -52,6 +59,24 @@ class Backtest:
     """The figures if the facts that depend on labels are unknown; None if there is no history."""
     label_delay: str = ""
     """How long labels take to arrive, by the mapping; empty if there is no history."""
+
+    def __repr_args__(self) -> ReprArgs:
+        yield None, Plain(f"{self.rows:,} rows")
+        for metric, interval in self.figures.items():
+            yield metric, Plain(in_percent(interval))
+        yield "bullets", len(self.bullets)
+
+    def _repr_html_(self) -> str:
+        """The figures for a notebook."""
+        rows = [("playbook", self.figures), ("without facts from labels", self.without_label_facts)]
+        return block(
+            f"Backtest on {self.rows:,} rows",
+            table(
+                ["", *(HEADINGS[metric] for metric in METRICS)],
+                [[name, *(in_percent(found[metric]) for metric in METRICS)] for name, found in rows if found],
+            ),
+            line(f"{len(self.bullets):,} bullets were measured; to_frame() has them."),
+        )
 
     def as_json(self) -> dict[str, Any]:
         """For scripts."""
