@@ -35,7 +35,7 @@ BEGIN, END = "<!-- transcript: made by `make docs` -->", "<!-- end of transcript
 
 GROUPS = {
     "Decide and learn": "Learner Transaction Decision Reason Verdict Outcome",
-    "Playbook and bullets": "BulletPlaybook open_playbook Bullet Source Status Condition Evidence Record",
+    "Playbook and bullets": "BulletPlaybook open_playbook Bullet Policy Source Status Condition Evidence Record",
     "Estimators": "AceFraudClassifier StreamClassifier",
     "Data": "load_dataset load_transactions Dataset SchemaMapping Case Cases Transactions FactTable Columns "
     "NaiveTimeWarning ShippedDatasetWarning",

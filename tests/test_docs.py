@@ -93,7 +93,7 @@ def test_the_examples_in_the_readme_run_one_after_another(tmp_path: Path, monkey
     smaller = partial(load_dataset, options=WorldOptions(transactions=800))
     monkeypatch.setattr("acefraud.load_dataset", smaller)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     names: dict[str, Any] = {}
     run(blocks[0], names)
     playbook = names["playbook"]
@@ -111,6 +111,8 @@ def test_the_examples_in_the_readme_run_one_after_another(tmp_path: Path, monkey
     run(blocks[3], names)
     assert names["decision"].reasons
     assert (tmp_path / "team.db").exists()
+    run(blocks[4], names)
+    assert len(names["model"].rules_)
 
 
 def test_links_between_documents_lead_somewhere() -> None:

@@ -21,7 +21,7 @@ from acefraud.settings import ROLES, Settings
 
 NAMES = """AceFraudClassifier Backtest Bullet BulletPlaybook BulletScore Case Cases Cast Columns Comparison
     Condition Curator Dataset Decision Evidence FactTable HybridSelector Judgement Learner
-    LearnerOptions LLMJudge Mode ModelSettings ModeRun NaiveTimeWarning Outcome Reason Record
+    LearnerOptions LLMJudge Mode ModelSettings ModeRun NaiveTimeWarning Outcome Policy Reason Record
     ReflectionPolicy Reflector Roles SchemaMapping ShippedDatasetWarning SimpleFraudAgent SimpleJudge
     Source Status StreamClassifier TrainingPipeline Transaction Transactions Verdict backtest
     build_roles cast compare known_by label_stream load_dataset load_transactions open_playbook"""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from acefraud.core.decision import BulletScore, Decision, Reason
     from acefraud.core.evidence import Evidence, Record
     from acefraud.core.outcome import Judgement, Outcome
+    from acefraud.core.policy import Policy
     from acefraud.core.table import Columns, FactTable
     from acefraud.core.timestamps import NaiveTimeWarning
     from acefraud.core.transaction import Case, Transaction, Verdict
@@ -71,6 +72,7 @@ __all__ = [
     "ModelSettings",
     "NaiveTimeWarning",
     "Outcome",
+    "Policy",
     "Reason",
     "Record",
     "ReflectionPolicy",
@@ -104,6 +106,7 @@ _MODULES = {
     "acefraud.core.decision": "BulletScore Decision Reason",
     "acefraud.core.evidence": "Evidence Record",
     "acefraud.core.outcome": "Judgement Outcome",
+    "acefraud.core.policy": "Policy",
     "acefraud.core.table": "Columns FactTable",
     "acefraud.core.timestamps": "NaiveTimeWarning",
     "acefraud.core.transaction": "Case Transaction Verdict",

@@ -266,8 +266,16 @@ def visits() -> pl.DataFrame:
     ).with_columns(pl.col("time").cast(pl.Datetime("us")))
 
 
+STATED = SchemaMapping(label="is_fraud", history={"entities": ("customer_id",), "label_delay": "7d"})  # type: ignore[arg-type]
+
+
+def test_a_guessed_delay_of_labels_is_said(visits: pl.DataFrame) -> None:
+    with pytest.warns(UserWarning, match='label_delay = "7d" is a guess'):
+        AceFraudClassifier().fit(visits)
+
+
 def test_a_history_gives_facts_that_transform_shows(visits: pl.DataFrame) -> None:
-    model = AceFraudClassifier()
+    model = AceFraudClassifier(mapping=STATED)
     facts = model.fit_transform(visits)
     assert model.mapping_.entities == ("customer_id",)
     derived = [name for name in facts.columns if name.startswith("customer_")]
@@ -328,16 +336,16 @@ def test_a_file_goes_on_where_it_stopped(fitted: AceFraudClassifier, tmp_path: P
 
 def test_it_hears_with_its_mapping_before_it_has_studied_anything(visits: pl.DataFrame) -> None:
     honest = visits.filter(pl.col("is_fraud") == 0)
-    model = AceFraudClassifier().partial_fit(honest[:50].drop("is_fraud"), [0] * 50, classes=[0, 1])
+    model = AceFraudClassifier(mapping=STATED).partial_fit(honest[:50].drop("is_fraud"), [0] * 50, classes=[0, 1])
     assert any(name.startswith("customer_") for name in model.transform(honest[50:60].drop("is_fraud")).columns)
 
 
 def test_when_labels_became_known_counts_and_is_no_feature(visits: pl.DataFrame) -> None:
     later = visits.with_columns(known_at=pl.col("time") + pl.duration(days=60))
-    mapping = SchemaMapping(label="is_fraud", known_at="known_at")
+    mapping = STATED.model_copy(update={"known_at": "known_at"})
     model = AceFraudClassifier(mapping=mapping).fit(later)
     assert "known_at" not in model.feature_names_in_.tolist()
     separate = AceFraudClassifier(mapping=mapping).fit(later, later["is_fraud"].to_numpy())
     assert separate.rules_.equals(model.rules_)
-    at_once = AceFraudClassifier(mapping=SchemaMapping(label="is_fraud")).fit(visits)
+    at_once = AceFraudClassifier(mapping=STATED).fit(visits)
     assert not at_once.rules_.equals(model.rules_)

@@ -18,7 +18,6 @@ from acefraud.cli.workspace import (
     playbook_path,
     roles_for,
 )
-from acefraud.core.timestamps import UNKNOWN
 from acefraud.datasets import SHIPPED, Dataset, load_dataset, load_mapping
 from acefraud.errors import BudgetExceeded, InputError, ModelError
 from acefraud.learning.build_roles import Roles
@@ -170,13 +169,5 @@ def note_guessed_mapping(data: Dataset, source: str) -> None:
 
 def note_label_delay(data: Dataset, mapping: Path | None) -> None:
     """Warn on standard error if figures depend on how late labels are, and nobody has said it."""
-    plan = data.mapping.history
-    if plan is None or not plan.entities or (data.train.known_at != UNKNOWN).all():
-        return
-    given = load_mapping(mapping).history if mapping else None
-    if given is None or "label_delay" not in given.model_fields_set:
-        note(
-            f'warning: label_delay = "{plan.label_delay}" is {"a guess" if given is None else "not stated"}: if labels '
-            "arrive later than that, facts about known frauds come too early and every figure looks better than it is; "
-            "state it under [history] in a mapping"
-        )
+    if remark := data.delay_remark(load_mapping(mapping) if mapping else None):
+        note(f"warning: {remark}")

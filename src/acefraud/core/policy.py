@@ -21,8 +21,13 @@ PRIORITIES = {Verdict.APPROVE: 300, Verdict.DECLINE: 200, Verdict.REVIEW: 100}
 
 
 class Policy(BaseModel, frozen=True, extra="forbid"):
-    """What a rule decides wherever its condition holds.
+    """What a rule decides wherever its condition holds, before anything is scored.
 
+    >>> from acefraud import BulletPlaybook, Learner
+    >>> playbook = BulletPlaybook()
+    >>> _ = playbook.add_bullet("An emulator and amount above 500", policy=Policy(verdict=Verdict.DECLINE))
+    >>> str(Learner(playbook).decide_sync({"emulator": True, "amount": 900}).verdict)
+    'DECLINE'
     >>> Policy(verdict=Verdict.APPROVE).rank > Policy(verdict=Verdict.DECLINE).rank
     True
     >>> Policy(verdict=Verdict.DECLINE, final=True).rank > Policy(verdict=Verdict.APPROVE, priority=900).rank

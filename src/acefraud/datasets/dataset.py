@@ -14,6 +14,7 @@ import numpy.typing as npt
 from acefraud.core.arguments import check_type, check_whole
 from acefraud.core.arrays import IntArray
 from acefraud.core.evidence import percent
+from acefraud.core.timestamps import UNKNOWN
 from acefraud.core.transaction import Case, FactValue, Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets.mapping import SchemaMapping
@@ -102,6 +103,8 @@ class Dataset(Sequence[Case]):
             "rows to test on": f"{len(self.test):,}" if len(self.test) else "",
             "time": " to ".join(shown_value(time) for time in span) if span else "",
             **{f"facts: {kind}": shown_names(sorted(some), 20) for kind, some in by_kind.items() if some},
+            "entities with a history": shown_names(list(self.mapping.entities), 20),
+            "columns left out": shown_names(list(self.mapping.ignore or ()), 20),
             "rows left out": f"{len(self.bad_rows):,}" if self.bad_rows else "",
             "rows without a label": f"{self.unlabelled:,}" if self.unlabelled else "",
             "remarks": shown_text("; ".join(self.remarks), 600),
@@ -130,6 +133,23 @@ class Dataset(Sequence[Case]):
         columns = self.train.facts.columns
         rare = {name for name, (_, words) in columns.categories.items() if 2 * len(words) > max(2, len(self))}
         return {name for name in names if name.casefold() in sensitive or is_personal(name)} | rare
+
+    def delay_remark(self, given: SchemaMapping | None = None) -> str:
+        """What to know if figures depend on how late labels are and nobody has said it; empty if that does not matter.
+
+        ``given`` is the mapping that a person wrote, if there was one.
+        """
+        plan = self.mapping.history
+        if plan is None or not plan.entities or (self.train.known_at != UNKNOWN).all():
+            return ""
+        stated = given.history if given else None
+        if stated is not None and "label_delay" in stated.model_fields_set:
+            return ""
+        return (
+            f'label_delay = "{plan.label_delay}" is {"a guess" if stated is None else "not stated"}: if labels arrive '
+            "later than that, facts about known frauds come too early and every figure looks better than it is; state "
+            "it under [history] in a mapping"
+        )
 
     def __contains__(self, value: object) -> bool:
         """Whether a case is among the rows to learn from, or one whose transaction has that id."""

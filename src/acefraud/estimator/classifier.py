@@ -229,6 +229,8 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         if data.bad_rows:
             more = f", and {len(data.bad_rows) - 1:,} more" if len(data.bad_rows) > 1 else ""
             warnings.warn(f"rows that cannot be read are left out: {data.bad_rows[0]}{more}", UserWarning, stacklevel=3)
+        if reset and (remark := data.delay_remark(self._given_mapping())):
+            warnings.warn(remark, UserWarning, stacklevel=3)
         return self._with_class_weights(data)
 
     def _labelled_by_column(self, X: Any, weights: Any, mapping: SchemaMapping, *, reset: bool) -> Dataset:  # noqa: N803
@@ -333,10 +335,16 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         check_is_fitted(self)
         return self.playbook_.to_frame(backend_for(self._backend))
 
-    def explain(self, X: Any) -> Any:  # noqa: N803
-        """One row for each reason of each row of X. The contributions of a row add up to its log-odds of fraud."""
+    def explain(self, X: Any, rows: Any = None) -> Any:  # noqa: N803
+        """One row for each reason of each row of X. The contributions of a row add up to its log-odds of fraud.
+
+        `rows` are the places in X to explain, if not all. With a history that differs from passing those rows alone,
+        which would then lack the rows before them.
+        """
         facts = self._facts(X)
-        return result_frame(reason_columns(self.learner_, facts), self._backend)
+        places = np.arange(len(facts)) if rows is None else np.arange(len(facts))[np.asarray(rows)].reshape(-1)
+        found = reason_columns(self.learner_, facts.take(places))
+        return result_frame({**found, "row": places[found["row"]]}, self._backend)
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:  # noqa: N803
         """Fit, then `transform` of the same rows, each with the history that it had at its own time."""

@@ -17,7 +17,6 @@ import numpy as np
 
 from acefraud.core.arguments import check_choice, check_has, check_type, nearest
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, BulletDetails, NewBullet, Source, Status
-from acefraud.core.bullet_frame import bullet_columns
 from acefraud.core.callers import Owner, current_owner
 from acefraud.core.condition import Condition
 from acefraud.core.events import THE_ENGINE, Event, EventPayload
@@ -35,6 +34,7 @@ from acefraud.display.html_tables import block, line, table
 from acefraud.display.short_repr import given, quoted, shown_text
 from acefraud.errors import InputError
 from acefraud.rules.reader import Vocabulary
+from acefraud.storage.bullet_frame import bullet_columns
 from acefraud.storage.changes import (
     Change,
     list_in,
@@ -242,7 +242,7 @@ class BulletPlaybook:
         >>> playbook = BulletPlaybook()
         >>> _ = playbook.add_bullet("Amount above $500: decline")
         >>> playbook.to_frame().select("english", "sql").row(0)
-        ('Amount above $500: decline [unverified]', '"amount" > 500')
+        ('amount above 500', '"amount" > 500')
         """
         bullets = [
             bullet

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from acefraud.core.bullet import Bullet
+from acefraud.rules.english import say
 
 
 def bullet_columns(bullets: Sequence[Bullet]) -> dict[str, list[Any]]:
@@ -21,7 +22,7 @@ def _row(bullet: Bullet) -> dict[str, Any]:
     low, high = (None, None) if evidence is None else evidence.interval
     return {
         "bullet": bullet.id,
-        "english": bullet.shown,
+        "english": bullet.shown if bullet.condition is None else say(bullet.condition),
         "sql": "" if bullet.condition is None else bullet.condition.to_sql(),
         "argues": str(bullet.argues or ""),
         "support": None if evidence is None else evidence.shown.support,
@@ -31,6 +32,7 @@ def _row(bullet: Bullet) -> dict[str, Any]:
         "high": high,
         "base_rate": None if evidence is None else evidence.base_rate,
         "weight": bullet.weight,
+        "content": bullet.shown,
         "status": str(bullet.status),
         "source": str(bullet.source),
         "node": bullet.node,
