@@ -266,7 +266,7 @@ def visits() -> pl.DataFrame:
     ).with_columns(pl.col("time").cast(pl.Datetime("us")))
 
 
-STATED = SchemaMapping(label="is_fraud", history={"entities": ("customer_id",), "label_delay": "7d"})  # type: ignore[arg-type]
+STATED = SchemaMapping(label="is_fraud", history={"entities": ("customer_id",), "label_delay": "7d"})
 
 
 def test_a_guessed_delay_of_labels_is_said(visits: pl.DataFrame) -> None:
