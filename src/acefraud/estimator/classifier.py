@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
-from sklearn.utils import check_random_state, compute_class_weight
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_consistent_length,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from acefraud import (
     BulletPlaybook,
@@ -28,32 +21,17 @@ from acefraud import (
     Outcome,
     SchemaMapping,
     Transactions,
-    load_dataset,
     load_transactions,
     open_playbook,
 )
+from acefraud.estimator.inputs import Column, ReadsRows
 from acefraud.estimator.labels import Labels
 from acefraud.estimator.plots import plot_learning, plot_rules
 from acefraud.estimator.reports import reason_columns, score_query
-from acefraud.estimator.tables import (
-    ARRAY,
-    ROLELESS,
-    array_frame,
-    backend_for,
-    backend_of,
-    eager,
-    fact_columns,
-    has_names,
-    result_frame,
-    with_labels,
-    without_columns,
-)
-
-Column = npt.NDArray[Any]
-_NEEDS_Y = "requires y to be passed, but the target y is None; or pass a data frame whose mapping names the label"
+from acefraud.estimator.tables import ARRAY, backend_for, eager, fact_columns, result_frame
 
 
-class AceFraudClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstimator):  # type: ignore[misc]
     """A playbook of readable rules as a scikit-learn classifier.
 
     It learns what `acefraud train` learns and adds up every bullet that fires, without a selection or a draw: the score
@@ -207,92 +185,6 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         known = self.learner_.additive_score().facts.union(self.learner_.remembered().facts.names)
         self.facts_ = [*given, *sorted(known.difference(given))]
 
-    # --- reading X and y ---
-
-    def _labelled(self, X: Any, y: Any, weights: Any, *, reset: bool, classes: Any = None) -> Dataset:  # noqa: N803
-        mapping = self._given_mapping()
-        if y is None:
-            data = self._labelled_by_column(X, weights, mapping, reset=reset)
-        else:
-            frame = self._frame(X, mapping, reset=reset)
-            if not has_names(X):
-                mapping = mapping.model_copy(update=ROLELESS | {"numbers": _number_columns(frame)})
-            labels = Labels.of(y, mapping, self.pos_label, classes)
-            is_fraud = labels.are_fraud(y)
-            check_consistent_length(frame, is_fraud)
-            rows = without_columns(X, (mapping.label,)) if has_names(X) else frame  # with when labels became known
-            labelled, name = with_labels(rows, is_fraud)
-            mapping = mapping.model_copy(update={"label": name, "fraud_values": ("1",), "legit_values": ("0",)})
-            checked = _checked_weights(weights, frame)
-            data = load_dataset(labelled, mapping=mapping, name="X", weights=checked, ids=False)
-            self.classes_, self._fraud_at = labels.classes, labels.fraud_at
-        if data.bad_rows:
-            more = f", and {len(data.bad_rows) - 1:,} more" if len(data.bad_rows) > 1 else ""
-            warnings.warn(f"rows that cannot be read are left out: {data.bad_rows[0]}{more}", UserWarning, stacklevel=3)
-        if reset and (remark := data.delay_remark(self._given_mapping())):
-            warnings.warn(remark, UserWarning, stacklevel=3)
-        return self._with_class_weights(data)
-
-    def _labelled_by_column(self, X: Any, weights: Any, mapping: SchemaMapping, *, reset: bool) -> Dataset:  # noqa: N803
-        if not has_names(X):
-            raise ValueError(f"This {type(self).__name__} estimator {_NEEDS_Y}")
-        data = load_dataset(X, mapping=mapping, name="X", weights=_checked_weights(weights, X), ids=False)
-        self._frame(X, data.mapping, reset=reset)
-        self.classes_, self._fraud_at = np.array([0, 1]), 1
-        return data
-
-    def _with_class_weights(self, data: Dataset) -> Dataset:
-        if self.class_weight is None:
-            return data
-        labels = data.train.labels.astype(np.int64)
-        codes = labels if self._fraud_at == 1 else 1 - labels
-        by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=self.classes_[codes])
-        weights = np.ones(len(codes)) if data.train.weights is None else data.train.weights
-        return replace(data, train=data.train.weighted(weights * by_class[codes]))
-
-    def _given_mapping(self) -> SchemaMapping:
-        if self.mapping is None:
-            return SchemaMapping()
-        return self.mapping if isinstance(self.mapping, SchemaMapping) else SchemaMapping.load(self.mapping)
-
-    def _with_directions(self, data: Dataset) -> SchemaMapping:
-        """The mapping with the directions of `monotonic_cst`, by the names of the facts that features become."""
-        given, names = self.monotonic_cst, self._feature_names()
-        if given is None:
-            return data.mapping
-        if not isinstance(given, Mapping):
-            if len(given) != len(names):
-                raise ValueError(
-                    f"monotonic_cst must have {len(names)} directions, one for each feature, got {len(given)}"
-                )
-            given = dict(zip(names, given, strict=True))
-        for name, direction in given.items():
-            if name not in names or direction not in (-1, 0, 1):
-                raise ValueError(f"monotonic_cst takes -1, 0 or 1 for each feature of X, got {name!r}: {direction!r}")
-        facts = data.mapping.facts_by_column(names)
-        rising, falling = (tuple(facts.get(n, n) for n, to in given.items() if to == side) for side in (1, -1))
-        directions = {"rising": (*data.mapping.rising, *rising), "falling": (*data.mapping.falling, *falling)}
-        return data.mapping.model_copy(update=directions)
-
-    def _feature_names(self) -> list[str]:
-        if hasattr(self, "feature_names_in_"):
-            return [str(name) for name in self.feature_names_in_]
-        return [f"x{place}" for place in range(self.n_features_in_)]
-
-    def _frame(self, X: Any, mapping: SchemaMapping, *, reset: bool) -> Any:  # noqa: N803
-        """X as a data frame of features: without the label and the time at which it became known."""
-        if has_names(X):
-            features = without_columns(X, (mapping.label, mapping.known_at))
-            if reset or hasattr(self, "n_features_in_"):  # a playbook from a file knows its columns by name alone
-                validate_data(self, features, reset=reset, skip_check_array=True)
-            if reset:
-                self._backend = backend_of(features)
-            return features
-        cells = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
-        if reset:
-            self._backend = ARRAY
-        return array_frame(cells, self._feature_names())
-
     def _facts(self, X: Any) -> FactTable:  # noqa: N803
         check_is_fitted(self)
         frame = self._frame(X, self.mapping_, reset=False)
@@ -436,19 +328,6 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, BaseEstimator):  # t
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
-
-
-def _number_columns(frame: Any) -> tuple[str, ...]:
-    return tuple(column.name for column in eager(frame).iter_columns() if column.dtype.is_numeric())
-
-
-def _checked_weights(weights: Any, frame: Any) -> Column | None:
-    if weights is None:
-        return None
-    checked: Column = _check_sample_weight(weights, frame, ensure_non_negative=True, ensure_same_device=False)
-    if not checked.any():
-        raise ValueError("sample_weight must have a weight above zero")
-    return checked
 
 
 def _seed(random_state: Any) -> int:
