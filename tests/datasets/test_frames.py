@@ -155,6 +155,12 @@ def test_options_of_other_sources_are_refused() -> None:
         load_dataset("complex_fraud_detection", weights=[1.0])
 
 
+def test_a_guessed_delay_of_labels_is_said() -> None:
+    with pytest.warns(UserWarning, match='label_delay = "56h" is a guess'):
+        Learner(BulletPlaybook()).study(POLARS)
+
+
+@pytest.mark.filterwarnings("ignore:label_delay")
 @pytest.mark.parametrize("library", MAKERS)
 def test_the_learner_takes_frames(library: str) -> None:
     frame = MAKERS[library]()
@@ -188,3 +194,22 @@ def test_weights_of_rows_reach_the_cases() -> None:
     assert data.train.weights is not None
     assert data.train.weights.tolist() == weights.tolist()
     assert data.split(0.3).train.weights is not None
+
+
+def test_a_frame_that_the_playbook_knows_nothing_of_is_refused(tmp_path: Path) -> None:
+    learner = Learner(BulletPlaybook())
+    file = tmp_path / "rows.csv"
+    POLARS.write_csv(file)
+    learner.study(file, mapping=SchemaMapping(history={"entities": ["CUSTOMER_ID"], "label_delay": "2d"}))
+    with pytest.raises(InputError, match="transactions: none of its columns is one that the playbook was trained with"):
+        learner.decide_all_sync(pl.DataFrame({"tx_amt": [5.0]}))
+    assert len(learner.decide_all_sync(POLARS.head(0))) == 0
+
+
+def test_intervals_and_periods_are_words() -> None:
+    frame = pd.DataFrame({"amount": [1.0, 20.0, 300.0]})
+    frame["band"] = pd.cut(frame["amount"], [0, 10, 100])
+    frame["month"] = pd.period_range("2025-01", periods=3, freq="M")
+    rows = load_transactions(frame, mapping={"time": ""})
+    assert [row.facts.get("band") for row in rows] == ["(0, 10]", "(10, 100]", None]
+    assert rows[0].facts["month"] == "2025-01"

@@ -137,7 +137,7 @@ def test_a_direction_holds_for_every_rule(directions: Any) -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"monotonic_cst": {"nothing": 1}}, "takes -1, 0 or 1 for each feature of X, got 'nothing': 1"),
+        ({"monotonic_cst": {"nothing": 1}}, "names 'nothing', and the features of X are: amount, distance"),
         ({"monotonic_cst": [1]}, "must have 6 directions, one for each feature, got 1"),
         ({"threshold": "often"}, "threshold must be"),
     ],
@@ -349,3 +349,58 @@ def test_when_labels_became_known_counts_and_is_no_feature(visits: pl.DataFrame)
     assert separate.rules_.equals(model.rules_)
     at_once = AceFraudClassifier(mapping=STATED).fit(visits)
     assert not at_once.rules_.equals(model.rules_)
+
+
+def test_a_word_that_is_known_says_what_the_other_means() -> None:
+    model = AceFraudClassifier().fit(X, np.where(Y == 1, "chargeback", "went through"))
+    assert model.rules_["base_rate"].iloc[0] < 0.2
+    with pytest.warns(UserWarning, match="'two' is taken for fraud, and 'one' not; pos_label= says it"):
+        AceFraudClassifier().fit(X, np.where(Y == 1, "two", "one"))
+
+
+@pytest.mark.parametrize(
+    ("fraud", "honest"), [("fraud", "legit"), (1, 0), (True, False), ("bad", "good"), (2.0, 1.0)], ids=str
+)
+def test_a_loaded_model_knows_its_labels(fraud: Any, honest: Any, tmp_path: Path) -> None:
+    labels = np.where(Y == 1, fraud, honest)
+    model = AceFraudClassifier(threshold=0.3, pos_label=fraud).fit(X, labels)
+    model.save(tmp_path / "book.db")
+    loaded = AceFraudClassifier.load(tmp_path / "book.db")
+    assert loaded.classes_.tolist() == model.classes_.tolist()
+    assert loaded.predict(LATER).tolist() == model.predict(LATER).tolist()
+    assert loaded.predict_proba(LATER).tolist() == model.predict_proba(LATER).tolist()
+    assert loaded.get_params()["threshold"] == loaded.threshold_ == 0.3
+    loaded.partial_fit(LATER[:20], np.where(LATER_Y[:20] == 1, fraud, honest))
+
+
+def test_a_loaded_model_names_the_columns_that_it_lacks(fitted: AceFraudClassifier, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "book.db")
+    loaded = AceFraudClassifier.load(tmp_path / "book.db")
+    with pytest.raises(ValueError, match="X lacks columns that the playbook was trained with: amount"):
+        loaded.predict_proba(LATER.drop(columns="amount"))
+    assert isinstance(loaded.explain(LATER[:2]), pd.DataFrame)
+
+
+def test_the_index_of_pandas_is_kept(fitted: AceFraudClassifier) -> None:
+    part = LATER[500:510]
+    assert fitted.transform(part).index.tolist() == part.index.tolist()
+    some = fitted.explain(LATER, rows=[3, 7])
+    assert some["row"].unique().tolist() == [3, 7]
+
+
+def test_missing_values_of_pandas_in_an_array_are_unknown() -> None:
+    cells = np.array([[pd.NA, 1.0], ["x", None], ["y", float("nan")], ["x", 2.0]] * 20, dtype=object)
+    model = AceFraudClassifier().fit(cells, [0, 1, 0, 1] * 20)
+    assert model.predict_proba(cells).shape == (80, 2)
+
+
+def test_repeated_rows_are_scored_like_others(visits: pl.DataFrame) -> None:
+    rows = visits.with_columns(payment_id=pl.int_range(pl.len()).cast(pl.String))
+    model = AceFraudClassifier(mapping=STATED.model_copy(update={"id": "payment_id"})).fit(rows)
+    twice = pl.concat([rows[-3:], rows[-3:]]).drop("is_fraud")
+    assert model.predict_proba(twice).shape == (6, 2)
+
+
+def test_a_mapping_may_be_a_dict() -> None:
+    model = AceFraudClassifier(mapping={"categories": ["items"]}).fit(X, Y)
+    assert "items" in model.mapping_.categories

@@ -224,6 +224,11 @@ class Decision(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_
         )
 
     @property
+    def transaction_id(self) -> str:
+        """The id of the transaction."""
+        return self.transaction.id
+
+    @property
     def cited(self) -> tuple[str, ...]:
         """The ids of the bullets that it rests on: the policy that decided, or else the bullets among its reasons."""
         if self.policy is not None:

@@ -67,6 +67,10 @@ def _from_numpy(cells: Any) -> pl.Series:
 
 def _from_extension(column: nw.Series[Any]) -> Column:
     """Texts, categories, masked numbers, times with a zone. Without pyarrow they are read cell by cell."""
+    native = column.to_native()
+    categories = getattr(native.dtype, "categories", native)  # of which `pd.cut` makes intervals
+    if str(getattr(categories, "dtype", "")).startswith(("interval", "period")):
+        return pl.Series([None if missing else str(cell) for cell, missing in zip(native, native.isna(), strict=True)])
     try:
         return column.to_polars()
     except ImportError:

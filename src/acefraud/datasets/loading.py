@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from os import PathLike
@@ -47,7 +48,7 @@ class ShippedDatasetWarning(UserWarning):
 def load_dataset(
     source: str | Path | IntoFrame,
     *,
-    mapping: SchemaMapping | Path | str | None = None,
+    mapping: SchemaMapping | Mapping[str, Any] | Path | str | None = None,
     remembered: SchemaMapping | None = None,
     strict: bool = False,
     seed: int = 0,
@@ -59,10 +60,10 @@ def load_dataset(
     """A shipped dataset by its name, or labelled transactions from a file or a data frame.
 
     A data frame may come from pandas, polars, pyarrow or any other library that narwhals reads. Its columns are read
-    and guessed as those of a file; NaN is an unknown number. ``mapping`` is a `SchemaMapping` or the path of a TOML
-    file, and ``name`` is what messages call the data: by default the file or "frame". ``weights``, one for each row of
-    a data frame, say how much it counts when bullets are weighed. Without ``ids``, rows of a data frame that bring none
-    are numbered, not named by their content, which is faster, and ids may repeat.
+    and guessed as those of a file; NaN is an unknown number. ``mapping`` is a `SchemaMapping`, its fields as a dict, or
+    the path of a TOML file. ``name`` is what messages call the data: by default the file or "frame". ``weights``, one
+    for each row of a data frame, say how much it counts when bullets are weighed. Without ``ids``, rows of a data frame
+    that bring none are numbered, not named by their content, which is faster, and ids may repeat.
 
     If there is no such file, a path that ends in the name of a shipped dataset and ``.json`` stands for that one, with
     a `ShippedDatasetWarning`: so ``load_dataset("agents/complex_fraud_detection.json")`` works anywhere. The shipped
@@ -89,8 +90,7 @@ def load_dataset(
     >>> len(shipped.train), len(shipped.test)
     (29, 21)
     """
-    if isinstance(mapping, str):
-        mapping = Path(mapping)
+    mapping = _mapping_of(mapping)
     if is_frame(source):
         if options is not None:
             raise ConfigurationError(f"options shape a shipped dataset ({', '.join(SHIPPED)}); this is a data frame")
@@ -122,7 +122,7 @@ def load_dataset(
 def load_transactions(
     source: str | Path | IntoFrame,
     *,
-    mapping: SchemaMapping | Path | str | None = None,
+    mapping: SchemaMapping | Mapping[str, Any] | Path | str | None = None,
     remembered: SchemaMapping | None = None,
     name: str | None = None,
     ids: bool = True,
@@ -141,9 +141,16 @@ def load_transactions(
     from acefraud.datasets.rows import read_transactions  # noqa: PLC0415
 
     rows = source if is_frame(source) else _path_of(source, "the path of a file")
-    mapping = Path(mapping) if isinstance(mapping, str) else mapping
-    loaded = read_transactions(rows, mapping=mapping, remembered=remembered, strict=True, name=name, ids=ids)
+    loaded = read_transactions(
+        rows, mapping=_mapping_of(mapping), remembered=remembered, strict=True, name=name, ids=ids
+    )
     return loaded.rows
+
+
+def _mapping_of(given: SchemaMapping | Mapping[str, Any] | Path | str | None) -> SchemaMapping | Path | None:
+    if isinstance(given, str):
+        return Path(given)
+    return SchemaMapping(**given) if isinstance(given, Mapping) else given
 
 
 def _path_of(source: object, others: str) -> Path:

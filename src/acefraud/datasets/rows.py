@@ -110,7 +110,8 @@ def read_transactions(
     table, complete = prepare(table, mapping, remembered, optional=LABEL_KEYS, need_label=False)
     hidden = (complete.label, complete.known_at)
     kept = {column: cells for column, cells in table.columns.items() if column not in hidden}
-    assembly = assemble(replace(table, columns=kept), complete, make_ids=ids or bool(complete.entities))
+    make_ids = ids or bool(complete.entities)
+    assembly = assemble(replace(table, columns=kept), complete, unique_ids=ids, make_ids=make_ids)
     assembly.mark_empty_rows()
     return _checked(assembly, assembly.transactions(assembly.good_rows()), 0, strict=strict)
 
@@ -240,8 +241,9 @@ def _from_remembered(table: Table, remembered: SchemaMapping, *, need_label: boo
 
 def _require_label(assembly: Assembly) -> None:
     if assembly.mapping.label not in assembly.table.columns and assembly.table.height:
+        how = "by SchemaMapping(label=...)" if assembly.table.is_frame else 'by `label = "..."`'
         raise InputError(
-            f'no column with a label; {_columns(assembly.table)}; name it by `label = "..."` in a mapping (--mapping)',
+            f"no column with a label; {_columns(assembly.table)}; name it {how} in a mapping",
             file=assembly.table.name,
         )
 

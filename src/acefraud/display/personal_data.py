@@ -62,6 +62,22 @@ def mask_patterns(text: str, *, also: re.Pattern[str] | None = None) -> str:
     return text
 
 
+_NAMED_VALUES = re.compile(r"""(`?(\w+)`? is (?:not |one of |none of )?)("[^"]*"(?:, "[^"]*")*)""")
+
+
+def mask_named_values(text: str) -> str:
+    """A rule in English with the values masked that facts with a personal name are compared to.
+
+    >>> mask_named_values('Amount above 40 and customer_name is "Bob Ray"')
+    'Amount above 40 and customer_name is "[masked]"'
+    """
+
+    def masked(match: re.Match[str]) -> str:
+        return f'{match[1]}"{MASKED}"' if is_personal(match[2]) else match[0]
+
+    return _NAMED_VALUES.sub(masked, text)
+
+
 def pattern_of(values: Iterable[str]) -> re.Pattern[str] | None:
     """A pattern for any of these values as a whole word, the longest first; None if there is none to look for.
 

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from acefraud.display.personal_data import MASKED, is_personal, mask_patterns, pattern_of
+from acefraud.display.personal_data import MASKED, is_personal, mask_named_values, mask_patterns, pattern_of
 from acefraud.display.visible_text import visible
 
 MOST = 200
@@ -114,7 +114,7 @@ def shown_text(text: str, most: int = 60, *, hidden: Iterable[str] = ()) -> str:
     >>> shown_text("User 'ann' pays\\nwith 4111111111111111 in Paris", 40)
     "User '[name]' pays with [card] in Paris"
     """
-    masked = mask_patterns(visible(text[:_LOOKED_AT]), also=pattern_of(hidden))
+    masked = mask_patterns(mask_named_values(visible(text[:_LOOKED_AT])), also=pattern_of(hidden))
     if len(text) > _LOOKED_AT:
         masked = f"{masked[: max(0, len(masked) - _CUT_IN_TWO)]}…"
     return shortened(masked.strip(), most)

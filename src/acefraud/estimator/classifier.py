@@ -28,7 +28,7 @@ from acefraud.estimator.inputs import Column, ReadsRows
 from acefraud.estimator.labels import Labels
 from acefraud.estimator.plots import plot_learning, plot_rules
 from acefraud.estimator.reports import reason_columns, score_query
-from acefraud.estimator.tables import ARRAY, backend_for, eager, fact_columns, result_frame
+from acefraud.estimator.tables import ARRAY, backend_for, eager, fact_columns, library_of, result_frame
 
 
 class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstimator):  # type: ignore[misc]
@@ -42,7 +42,7 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
 
     Parameters
     ----------
-    mapping : SchemaMapping or path, optional
+    mapping : SchemaMapping, dict or path, optional
         How the columns of X are read. It may name the column with the label, so that `fit` needs no y.
     most_bullets : int, optional
         The most bullets to learn; 150 by default.
@@ -87,7 +87,7 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
     def __init__(
         self,
         *,
-        mapping: SchemaMapping | str | Path | None = None,
+        mapping: SchemaMapping | Mapping[str, Any] | str | Path | None = None,
         most_bullets: int | None = None,
         threshold: float | str = 0.5,
         class_weight: Mapping[Any, float] | str | None = None,
@@ -236,7 +236,7 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
         facts = self._facts(X)
         places = np.arange(len(facts)) if rows is None else np.arange(len(facts))[np.asarray(rows)].reshape(-1)
         found = reason_columns(self.learner_, facts.take(places))
-        return result_frame({**found, "row": places[found["row"]]}, self._backend)
+        return result_frame({**found, "row": places[found["row"]]}, library_of(X))
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:  # noqa: N803
         """Fit, then `transform` of the same rows, each with the history that it had at its own time."""
@@ -249,21 +249,22 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
             raise ValueError("fit_transform with a history needs rows that can all be read and have a label")
         known = data.with_history().with_read_facts().train
         place = {one: at for at, one in enumerate(known.transactions.ids.tolist())}
-        return self._given(known.facts.take(np.array([place[one] for one in data.train.transactions.ids.tolist()])))
+        return self._given(X, known.facts.take(np.array([place[one] for one in data.train.transactions.ids.tolist()])))
 
     def transform(self, X: Any) -> Any:  # noqa: N803
         """Every fact that the score looks at: the columns, and what was derived from texts, times and history.
 
         A data frame comes back as one, an array as an array. With `to_sql`, it gives the score in a database.
         """
-        return self._given(self._facts(X))
+        return self._given(X, self._facts(X))
 
-    def _given(self, facts: FactTable) -> Any:
-        """Facts in the form in which X came."""
-        columns = fact_columns(facts, self.facts_)
-        if self._backend == ARRAY:
+    def _given(self, X: Any, facts: FactTable) -> Any:  # noqa: N803
+        """Facts in the form in which X came, with its index if it has one."""
+        columns, library = fact_columns(facts, self.facts_), library_of(X)
+        if library == ARRAY:
             return np.column_stack([column.to_numpy() for column in columns.values()])
-        return result_frame(columns, self._backend)
+        frame = result_frame(columns, library)
+        return frame.set_axis(X.index) if library == "pandas" else frame
 
     def get_feature_names_out(self, input_features: Any = None) -> Column:  # noqa: ARG002 - scikit-learn passes it
         """The names of the facts that `transform` returns."""
@@ -278,7 +279,7 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
     def plot_rules(self, most: int = 20, ax: Any = None) -> Any:
         """What was measured of the heaviest bullets, with intervals. Returns the axes; needs matplotlib."""
         check_is_fitted(self)
-        return plot_rules(self.playbook_.to_frame("polars").to_dict(as_series=False), most, ax)
+        return plot_rules(self.playbook_.get_bullets_for_node(self.learner_.options.node), most, ax)
 
     def plot_learning(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:  # noqa: N803
         """How well fraud is told apart as bullets are added, the heaviest first. Returns the axes; needs matplotlib.
@@ -301,11 +302,17 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
 
     @classmethod
     def load(cls, path: str | Path, **parameters: Any) -> Self:
-        """A classifier on the playbook in a file. `partial_fit` goes on learning there."""
+        """A classifier on the playbook in a file. `partial_fit` goes on learning there.
+
+        Its labels are those that the playbook was trained with. It reads the columns of data frames by their names, and
+        is pickled as the path of its file.
+        """
         model = cls(**parameters)
         model._start(open_playbook(path, create=False))
         model.mapping_ = model.learner_.mapping or SchemaMapping()
-        model.classes_, model._fraud_at, model._backend = np.array([0, 1]), 1, "polars"
+        labels = Labels.from_mapping(model.mapping_)
+        model.classes_, model._fraud_at, model._backend = labels.classes, labels.fraud_at, ARRAY
+        model.threshold = parameters.get("threshold", model.threshold_)
         model._name_facts()
         return model
 

@@ -33,7 +33,7 @@ _NEEDS_Y = "requires y to be passed, but the target y is None; or pass a data fr
 class ReadsRows:
     """What a classifier does with X and y before it learns or scores. It leaves what scikit-learn expects of a fit."""
 
-    mapping: SchemaMapping | str | Path | None
+    mapping: SchemaMapping | Mapping[str, Any] | str | Path | None
     class_weight: Mapping[Any, float] | str | None
     monotonic_cst: Mapping[str, int] | Sequence[int] | None
     pos_label: Any
@@ -62,6 +62,7 @@ class ReadsRows:
             checked = _checked_weights(weights, frame)
             data = load_dataset(labelled, mapping=mapping, name="X", weights=checked, ids=False)
             self.classes_, self._fraud_at = labels.classes, labels.fraud_at
+            data = replace(data, mapping=labels.written_to(data.mapping))
         if data.bad_rows:
             more = f", and {len(data.bad_rows) - 1:,} more" if len(data.bad_rows) > 1 else ""
             warnings.warn(f"rows that cannot be read are left out: {data.bad_rows[0]}{more}", UserWarning, stacklevel=3)
@@ -89,6 +90,8 @@ class ReadsRows:
     def _given_mapping(self) -> SchemaMapping:
         if self.mapping is None:
             return SchemaMapping()
+        if isinstance(self.mapping, Mapping):
+            return SchemaMapping(**self.mapping)
         return self.mapping if isinstance(self.mapping, SchemaMapping) else SchemaMapping.load(self.mapping)
 
     def _with_directions(self, data: Dataset) -> SchemaMapping:
@@ -103,8 +106,10 @@ class ReadsRows:
                 )
             given = dict(zip(names, given, strict=True))
         for name, direction in given.items():
-            if name not in names or direction not in (-1, 0, 1):
-                raise ValueError(f"monotonic_cst takes -1, 0 or 1 for each feature of X, got {name!r}: {direction!r}")
+            if name not in names:
+                raise ValueError(f"monotonic_cst names {name!r}, and the features of X are: {', '.join(names[:20])}")
+            if direction not in (-1, 0, 1):
+                raise ValueError(f"monotonic_cst takes -1, 0 or 1, got {direction!r} for {name!r}")
         facts = data.mapping.facts_by_column(names)
         rising, falling = (tuple(facts.get(n, n) for n, to in given.items() if to == side) for side in (1, -1))
         directions = {"rising": (*data.mapping.rising, *rising), "falling": (*data.mapping.falling, *falling)}
@@ -119,8 +124,10 @@ class ReadsRows:
         """X as a data frame of features: without the label and the time at which it became known."""
         if has_names(X):
             features = without_columns(X, (mapping.label, mapping.known_at))
-            if reset or hasattr(self, "n_features_in_"):  # a playbook from a file knows its columns by name alone
+            if reset or hasattr(self, "n_features_in_"):
                 validate_data(self, features, reset=reset, skip_check_array=True)
+            else:  # a playbook from a file knows the names of its columns alone
+                _require_columns(features, mapping)
             if reset:
                 self._backend = backend_of(features)
             return features
@@ -128,6 +135,13 @@ class ReadsRows:
         if reset:
             self._backend = ARRAY
         return array_frame(cells, self._feature_names())
+
+
+def _require_columns(frame: Any, mapping: SchemaMapping) -> None:
+    there = eager(frame).columns
+    missing = [name for name in (*mapping.numbers, *mapping.flags, *mapping.categories) if name not in there]
+    if missing:
+        raise ValueError(f"X lacks columns that the playbook was trained with: {', '.join(missing[:20])}")
 
 
 def _number_columns(frame: Any) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,20 @@ class Labels:
             raise ValueError(f"y must have two classes, fraud and honest, got {len(found)} class: {found[:3].tolist()}")
         return cls(found, _place_of_fraud(found, mapping, pos_label))
 
+    @classmethod
+    def from_mapping(cls, mapping: SchemaMapping) -> Labels:
+        """The labels that a playbook was trained with, as far as its mapping has them; else 0 and 1."""
+        if len(mapping.fraud_values) != 1 or len(mapping.legit_values) != 1:
+            return cls(np.array([0, 1]), 1)
+        fraud, honest = (_plain(values[0]) for values in (mapping.fraud_values, mapping.legit_values))
+        classes = np.unique(np.array([honest, fraud]))
+        return cls(classes, int(np.flatnonzero(classes == fraud)[0]))
+
+    def written_to(self, mapping: SchemaMapping) -> SchemaMapping:
+        """The mapping with these labels, so that whoever loads the playbook knows them."""
+        fraud, honest = (str(self.classes[place]) for place in (self.fraud_at, 1 - self.fraud_at))
+        return mapping.model_copy(update={"fraud_values": (fraud,), "legit_values": (honest,)})
+
     def are_fraud(self, y: Any) -> npt.NDArray[np.bool_]:
         """For each label whether it means fraud."""
         given = column_or_1d(y, warn=True)
@@ -41,6 +56,18 @@ class Labels:
         return np.asarray(given == self.classes[self.fraud_at], dtype=np.bool_)
 
 
+def _plain(label: str) -> bool | int | float | str:
+    """A label as it was before it was written down."""
+    if label in ("True", "False"):
+        return label == "True"
+    for kind in (int, float):
+        try:
+            return kind(label)
+        except ValueError:
+            continue
+    return label
+
+
 def _place_of_fraud(classes: npt.NDArray[Any], mapping: SchemaMapping, pos_label: Any) -> int:
     if pos_label is not None:
         there = np.flatnonzero(classes == pos_label)
@@ -48,4 +75,11 @@ def _place_of_fraud(classes: npt.NDArray[Any], mapping: SchemaMapping, pos_label
             raise ValueError(f"pos_label={pos_label!r} is none of the labels {classes.tolist()}")
         return int(there[0])
     meant = [mapping.is_fraud(label) for label in classes.tolist()]
-    return meant.index(True) if set(meant) == {True, False} else 1
+    if meant.count(True) == 1:
+        return meant.index(True)
+    if meant.count(False) == 1:
+        return 1 - meant.index(False)
+    if isinstance(classes[1], str):
+        honest, fraud = classes.tolist()
+        warnings.warn(f"{fraud!r} is taken for fraud, and {honest!r} not; pos_label= says it", stacklevel=6)
+    return 1

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from acefraud import FactTable, Learner
+from acefraud import Bullet, FactTable, Learner
+from acefraud.display.short_repr import shown_text
 from acefraud.errors import ConfigurationError
 from acefraud.evaluation.metrics import Scored, average_precision
 
@@ -16,23 +17,24 @@ _DECLINE, _APPROVE, _MUTED = "#d55e00", "#0072b2", "#59636e"
 _LONGEST = 70
 
 
-def plot_rules(rules: Mapping[str, Sequence[Any]], most: int, ax: Any) -> Any:
+def plot_rules(bullets: Sequence[Bullet], most: int, ax: Any) -> Any:
     """The share of fraud where each rule holds, with its interval, beside the share among all cases."""
-    measured = [place for place, share in enumerate(rules["precision"]) if share is not None][:most]
-    ax = _axes(ax, height=1.2 + 0.32 * max(1, len(measured)))
-    if not measured:
+    by_weight = sorted(bullets, key=lambda bullet: -abs(bullet.weight or 0.0))
+    measured = [(one, one.evidence) for one in by_weight if one.evidence and one.evidence.shown.precision is not None]
+    shown = measured[:most][::-1]  # the heaviest on top
+    ax = _axes(ax, height=1.2 + 0.32 * max(1, len(shown)))
+    if not shown:
         ax.set_title("No rule was measured yet")
         return ax
-    for row, place in enumerate(reversed(measured)):
-        share, low, high = (rules[name][place] for name in ("precision", "low", "high"))
-        colour = _DECLINE if (rules["weight"][place] or 0) > 0 else _APPROVE
-        ax.plot([low, high], [row, row], color=colour, linewidth=2)
-        ax.plot([share], [row], "o", color=colour, markersize=5)
-    ax.set_yticks(range(len(measured)), [_shortened(rules["english"][place]) for place in reversed(measured)])
-    ax.axvline(rules["base_rate"][measured[0]], color=_MUTED, linestyle="--", linewidth=1)
+    for row, (bullet, evidence) in enumerate(shown):
+        colour = _DECLINE if (bullet.weight or 0) > 0 else _APPROVE
+        ax.plot(evidence.interval, [row, row], color=colour, linewidth=2)
+        ax.plot([evidence.shown.precision], [row], "o", color=colour, markersize=5)
+    ax.set_yticks(range(len(shown)), [_label(bullet) for bullet, _ in shown])
+    ax.axvline(shown[-1][1].base_rate, color=_MUTED, linestyle="--", linewidth=1)
     ax.set_xlim(0, 1)
     ax.set_xlabel("share of fraud where the rule holds, with its 95 % interval; dashed: among all cases")
-    ax.set_title(f"The {len(measured)} heaviest rules")
+    ax.set_title(f"The {len(shown)} heaviest rules")
     return ax
 
 
@@ -67,6 +69,8 @@ def _axes(ax: Any, *, height: float) -> Any:
     return plt.subplots(figsize=(9, height), layout="constrained")[1]
 
 
-def _shortened(text: str) -> str:
-    words = text.split(": ", maxsplit=1)[0].replace("$", r"\$")
-    return words if len(words) <= _LONGEST else words[: _LONGEST - 1] + "…"
+def _label(bullet: Bullet) -> str:
+    """What a rule says, without its figures; personal data is masked."""
+    hidden = bullet.condition.hidden_values if bullet.condition else ()
+    words = bullet.content.split(": ")[0]
+    return shown_text(words, _LONGEST, hidden=hidden).replace("$", r"\$")

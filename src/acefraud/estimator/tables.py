@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from math import isnan
 from typing import Any
 
 import narwhals as nw
@@ -41,16 +42,16 @@ def _column(cells: npt.NDArray[Any]) -> pl.Series:
     if cells.dtype.kind == "O":
         try:
             cells = cells.astype(np.float64)
-        except (TypeError, ValueError):
-            known = [None if cell is None or cell != cell else cell for cell in cells.tolist()]  # noqa: PLR0124  # NaN
-            return pl.Series([cell if isinstance(cell, str) else _word(cell) for cell in known], dtype=pl.String)
+        except (TypeError, ValueError):  # words, or pandas' own sign for a missing value
+            return pl.Series([_word(cell) for cell in cells.tolist()], dtype=pl.String)
     if cells.dtype.kind in "US":
         return pl.Series(cells.astype(str).tolist(), dtype=pl.String)
     return pl.Series(np.ascontiguousarray(cells, dtype=np.float64))
 
 
 def _word(cell: Any) -> str | None:
-    return None if cell is None else str(cell)
+    missing = cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and isnan(cell))
+    return None if missing else str(cell)
 
 
 def with_labels(frame: Any, is_fraud: npt.NDArray[np.bool_]) -> tuple[Any, str]:
@@ -76,6 +77,11 @@ def backend_of(frame: Any) -> str:
     """The library that a frame comes from, if results can be given in it; else polars."""
     name = nw.from_native(frame).implementation.name.lower()
     return name if name in BACKENDS else "polars"
+
+
+def library_of(given: Any) -> str:
+    """The library in which results about X are given."""
+    return backend_of(given) if has_names(given) else ARRAY
 
 
 def backend_for(backend: str) -> str:

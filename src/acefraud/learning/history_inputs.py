@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from acefraud.core.transaction import Case
 from acefraud.core.transactions import Cases
-from acefraud.datasets import Dataset, load_dataset, parse_mapping
+from acefraud.datasets import Dataset, SchemaMapping, load_dataset, parse_mapping
 from acefraud.display.frames import is_frame
 from acefraud.learning.training import TrainingOptions
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
 
-HistoryInput: TypeAlias = "Sequence[Case] | IntoFrame"
-"""Labelled cases, a `Dataset`, or a data frame (pandas, polars, pyarrow)."""
+HistoryInput: TypeAlias = "Sequence[Case] | IntoFrame | Path"
+"""Labelled cases, a `Dataset`, a data frame (pandas, polars, pyarrow), or the path of a file."""
 
 
 def as_history(given: HistoryInput, options: TrainingOptions) -> tuple[Cases, TrainingOptions]:
@@ -28,9 +30,12 @@ def as_history(given: HistoryInput, options: TrainingOptions) -> tuple[Cases, Tr
     >>> len(cases), options["dataset"]
     (2, 'frame')
     """
-    if is_frame(given):
+    if isinstance(given, Path) or is_frame(given):
         mapping = options.get("mapping") or None
-        given = load_dataset(given, mapping=parse_mapping(mapping) if isinstance(mapping, str) else mapping)
+        read = parse_mapping(mapping) if isinstance(mapping, str) else mapping
+        given = load_dataset(given, mapping=read)
+        if remark := given.delay_remark(SchemaMapping.load(read) if isinstance(read, Path) else read):
+            warnings.warn(remark, UserWarning, stacklevel=3)
         options = {**options, "mapping": given.mapping}
     if isinstance(given, Dataset):
         own: TrainingOptions = {"dataset": given.name, "mapping": given.mapping, "waiting": given.waiting}

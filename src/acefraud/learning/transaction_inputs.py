@@ -116,14 +116,29 @@ def as_transactions(
     if isinstance(given, Transactions):
         return given
     if is_frame(given):
-        from acefraud.datasets import load_transactions  # noqa: PLC0415  # imports polars, which texts do not need
-
-        return load_transactions(given, remembered=mapping.schema, name=name, ids=ids)
+        return _from_frame(given, mapping, name, ids=ids)
     _require_many(given, _MANY, name, for_one)
     return [
         one if isinstance(one, Transaction) else as_transaction(one, mapping, name=f"{name}[{place}]")
         for place, one in enumerate(given)
     ]
+
+
+def _from_frame(given: IntoFrame, mapping: RememberedMapping, name: str, *, ids: bool) -> Sequence[Transaction]:
+    """The rows of a data frame. One that has nothing of what the playbook was trained on was not meant."""
+    import narwhals as nw  # noqa: PLC0415  # only a data frame needs it
+
+    from acefraud.datasets import load_transactions  # noqa: PLC0415  # imports polars, which texts do not need
+
+    frame = nw.from_native(given)
+    columns, schema = frame.collect_schema().names(), mapping.schema
+    known = {column for _, column in schema.named_columns()} if schema else set()
+    if known and not known.intersection(map(str, columns)):
+        trained = ", ".join(sorted(known)[:10])
+        raise InputError(f"none of its columns is one that the playbook was trained with: {trained}", file=name)
+    if isinstance(frame, nw.DataFrame) and not len(frame):
+        return []
+    return load_transactions(given, remembered=schema, name=name, ids=ids)
 
 
 def as_optional_transactions(

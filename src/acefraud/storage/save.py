@@ -16,6 +16,8 @@ from acefraud.storage.sqlite import SqliteLedger
 
 def save_playbook(ledger: Ledger, path: Path) -> None:
     """Write a whole ledger to a new file, which has its name only once it is complete."""
+    if path.exists():
+        raise StoreError(f"{path} exists already; give another path")
     if isinstance(ledger, SqliteLedger):
         copy_playbook(ledger.path, path)
         return
