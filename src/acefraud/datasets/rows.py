@@ -241,9 +241,9 @@ def _from_remembered(table: Table, remembered: SchemaMapping, *, need_label: boo
 
 def _require_label(assembly: Assembly) -> None:
     if assembly.mapping.label not in assembly.table.columns and assembly.table.height:
-        how = "by SchemaMapping(label=...)" if assembly.table.is_frame else 'by `label = "..."`'
+        how = "SchemaMapping(label=...)" if assembly.table.is_frame else '`label = "..."` in a mapping (--mapping)'
         raise InputError(
-            f"no column with a label; {_columns(assembly.table)}; name it {how} in a mapping",
+            f"no column with a label; {_columns(assembly.table)}; name it by {how}",
             file=assembly.table.name,
         )
 
