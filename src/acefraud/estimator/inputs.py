@@ -46,7 +46,7 @@ class ReadsRows:
     """The library of the frames that it was fitted on, in which results are given."""
 
     def _labelled(self, X: Any, y: Any, weights: Any, *, reset: bool, classes: Any = None) -> Dataset:  # noqa: N803
-        mapping = self._given_mapping()
+        given = mapping = self._given_mapping()
         if y is None:
             data = self._labelled_by_column(X, weights, mapping, reset=reset)
         else:
@@ -66,7 +66,7 @@ class ReadsRows:
         if data.bad_rows:
             more = f", and {len(data.bad_rows) - 1:,} more" if len(data.bad_rows) > 1 else ""
             warnings.warn(f"rows that cannot be read are left out: {data.bad_rows[0]}{more}", UserWarning, stacklevel=3)
-        if reset and (remark := data.delay_remark(self._given_mapping())):
+        if reset and (remark := data.delay_remark(given)):
             warnings.warn(remark, UserWarning, stacklevel=3)
         return self._with_class_weights(data)
 
