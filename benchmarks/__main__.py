@@ -16,6 +16,7 @@ from benchmarks.hearing import hearing
 from benchmarks.ledger import ledger
 from benchmarks.preview import preview
 from benchmarks.quality.command import quality
+from benchmarks.service.command import service
 from benchmarks.small import small
 from benchmarks.speed.command import speed
 from benchmarks.stream import stream
@@ -43,6 +44,7 @@ app.command()(writers)
 app.command()(growth)
 app.command()(preview)
 app.command()(estimator)
+app.command()(service)
 app.command()(footprint)
 app.command()(bullets)
 app.command()(small)

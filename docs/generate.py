@@ -37,6 +37,7 @@ GROUPS = {
     "Decide and learn": "Learner Transaction Decision Reason Verdict Outcome",
     "Playbook and bullets": "BulletPlaybook open_playbook Bullet Policy Source Status Condition Evidence Record",
     "Estimators": "AceFraudClassifier StreamClassifier",
+    "The service": "Client AsyncClient",
     "Data": "load_dataset load_transactions Dataset SchemaMapping Case Cases Transactions FactTable Columns "
     "NaiveTimeWarning ShippedDatasetWarning",
     "The roles": "HybridSelector BulletScore SimpleFraudAgent SimpleJudge LLMJudge Judgement Reflector Curator "

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.postgres import drop_schemas
 
+import acefraud.roles.reflector  # noqa: F401  # it must have the options before a test replaces them
 from acefraud.datasets import loading
 from acefraud.datasets.world import generate
 from acefraud.roles.embedded import reflector
@@ -47,6 +49,13 @@ def _own_cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("xdg_cache")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def _schemas_of_its_own() -> Iterator[None]:
+    """Drop what a test has made in PostgreSQL."""
+    yield
+    drop_schemas()
 
 
 @pytest.fixture(scope="session", autouse=True)

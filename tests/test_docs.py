@@ -14,9 +14,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from tests.service.on_server import running
+from typer.testing import CliRunner
 
 import acefraud
-from acefraud import BulletPlaybook, Source, Verdict, errors, load_dataset
+from acefraud import BulletPlaybook, Source, Verdict, errors, load_dataset, open_playbook
+from acefraud.cli import app
 from acefraud.datasets.world import WorldOptions
 
 ROOT = Path(__file__).parent.parent
@@ -93,7 +96,7 @@ def test_the_examples_in_the_readme_run_one_after_another(tmp_path: Path, monkey
     smaller = partial(load_dataset, options=WorldOptions(transactions=800))
     monkeypatch.setattr("acefraud.load_dataset", smaller)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     names: dict[str, Any] = {}
     run(blocks[0], names)
     playbook = names["playbook"]
@@ -113,6 +116,34 @@ def test_the_examples_in_the_readme_run_one_after_another(tmp_path: Path, monkey
     assert (tmp_path / "team.db").exists()
     run(blocks[4], names)
     assert len(names["model"].rules_)
+
+
+@pytest.mark.enable_socket
+@pytest.mark.parametrize("document", ["README.md", "docs/service.md"])
+def test_the_examples_of_the_service_run_against_a_server(
+    document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the commands before them: the key is the one that is printed, and only the port is another."""
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / document).read_text("utf-8")
+    create, serve = (re.search(rf"acefraud ({command} .*?--playbook \S+?)[\s)]", text) for command in ("keys", "serve"))
+    assert create is not None
+    assert serve is not None
+    with open_playbook("book.db") as book:  # in place of one that was trained
+        book.add_bullet("VPN and a new account: decline")
+    made = CliRunner().invoke(app, create[1].split())
+    assert made.exit_code == 0, made.output
+    secret = made.stdout.strip()
+    monkeypatch.setenv("ACEFRAUD_API_KEY", secret)
+    (block,) = re.findall(r"```python\n(from acefraud import Client\n.*?)```", text, re.DOTALL)
+    with running(serve[1].split()[1:], tmp_path / "server.log", more=()) as server:
+        names: dict[str, Any] = {}
+        run(block.replace("http://127.0.0.1:8000", server.url).replace("ace_...", secret), names)
+        assert names["decided"].transaction_id == "order-17"
+        if document == "README.md":
+            assert names["flips"] >= 1
+            assert names["added"].bullet.policy == "always review"
+            assert names["explained"].reasons == names["decided"].reasons
 
 
 def test_links_between_documents_lead_somewhere() -> None:

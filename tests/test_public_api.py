@@ -19,8 +19,8 @@ import acefraud
 from acefraud import errors
 from acefraud.settings import ROLES, Settings
 
-NAMES = """AceFraudClassifier Backtest Bullet BulletPlaybook BulletScore Case Cases Cast Columns Comparison
-    Condition Curator Dataset Decision Evidence FactTable HybridSelector Judgement Learner
+NAMES = """AceFraudClassifier AsyncClient Backtest Bullet BulletPlaybook BulletScore Case Cases Cast Client Columns
+    Comparison Condition Curator Dataset Decision Evidence FactTable HybridSelector Judgement Learner
     LearnerOptions LLMJudge Mode ModelSettings ModeRun NaiveTimeWarning Outcome Policy Reason Record
     ReflectionPolicy Reflector Roles SchemaMapping ShippedDatasetWarning SimpleFraudAgent SimpleJudge
     Source Status StreamClassifier TrainingPipeline Transaction Transactions Verdict backtest
@@ -38,6 +38,19 @@ def test_the_exported_names() -> None:
     assert sorted(acefraud.__all__) == sorted(NAMES.split())
     for name in acefraud.__all__:
         assert getattr(acefraud, name).__module__.startswith("acefraud")
+
+
+@pytest.mark.parametrize(
+    ("name", "extra"),
+    [("AceFraudClassifier", "sklearn"), ("AsyncClient", "client"), ("Client", "client"), ("StreamClassifier", "river")],
+)
+def test_a_missing_extra_names_the_command_that_installs_it(
+    name: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(vars(acefraud), name, raising=False)  # it may have been imported before
+    monkeypatch.setattr(acefraud, "find_spec", lambda _: None)
+    with pytest.raises(ImportError, match=rf"^{name} needs .*: pip install 'acefraud\[{extra}\]'$"):
+        getattr(acefraud, name)
 
 
 def parameters(function: Any) -> dict[str, Any]:
@@ -169,7 +182,19 @@ class Watched(Mapping[str, str]):
 def test_settings_ask_for_their_variables_by_name_and_for_no_key() -> None:
     environment = Watched(dict.fromkeys(KEYS, "secret") | {"ACEFRAUD_WHO": "ana"})
     assert Settings.from_environment(environment).who == "ana"
-    names = ["PLAYBOOK", "WHO", "EMBEDDER", "CONFIG", "MODELS", "BASE_URL", "STYLE", "FALLBACK", "CACHE", "DURABILITY"]
+    names = [
+        "PLAYBOOK",
+        "DATABASE",
+        "WHO",
+        "EMBEDDER",
+        "CONFIG",
+        "MODELS",
+        "BASE_URL",
+        "STYLE",
+        "FALLBACK",
+        "CACHE",
+        "DURABILITY",
+    ]
     names += [f"{role.upper()}_MODEL" for role in ROLES]
     assert environment.asked == {f"ACEFRAUD_{name}" for name in names} | {"XDG_CACHE_HOME", "OPENAI_BASE_URL"}
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from acefraud.cli.options import MODEL_OPTIONS, with_model_options
 from acefraud.errors import ConfigurationError
 from acefraud.roles.embedded.embedder import EMBEDDERS as EMBEDDED_EMBEDDERS
-from acefraud.settings import EMBEDDERS, ROLES, ModelSettings, Settings
+from acefraud.settings import EMBEDDERS, ROLES, ModelSettings, Settings, service_key
 from acefraud.settings.config_file import parse, read_file
 from acefraud.settings.precedence import PROVIDERS, resolve
 
@@ -43,6 +43,16 @@ def empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for role in ROLES:
         monkeypatch.delenv(f"ACEFRAUD_{role.upper()}_MODEL", raising=False)
     return tmp_path
+
+
+# --- the key of a service ---------------------------------------------------------------------------------------
+
+
+def test_the_key_of_a_service_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACEFRAUD_API_KEY", "ace_1_x")
+    assert service_key() == "ace_1_x"
+    monkeypatch.setenv("ACEFRAUD_API_KEY", "")
+    assert service_key() is None
 
 
 # --- the playbook file -------------------------------------------------------------------------------------------
@@ -370,8 +380,8 @@ class Watched(Mapping[str, str]):
 def test_variables_are_asked_for_by_name_and_no_key_is_among_them() -> None:
     environment = Watched(OPENAI_API_KEY="secret", ACEFRAUD_MODELS="openai")
     assert Settings.from_environment(environment).models.uses_models
-    ours = "PLAYBOOK WHO CONFIG MODELS AGENT_MODEL JUDGE_MODEL REFLECTOR_MODEL EMBEDDING_MODEL EMBEDDER BASE_URL"
-    expected = {f"ACEFRAUD_{name}" for name in [*ours.split(), "STYLE", "FALLBACK", "CACHE", "DURABILITY"]}
+    ours = "PLAYBOOK DATABASE WHO CONFIG MODELS AGENT_MODEL JUDGE_MODEL REFLECTOR_MODEL EMBEDDING_MODEL EMBEDDER"
+    expected = {f"ACEFRAUD_{name}" for name in [*ours.split(), "BASE_URL", "STYLE", "FALLBACK", "CACHE", "DURABILITY"]}
     assert environment.asked == expected | {"XDG_CACHE_HOME", "OPENAI_BASE_URL"}
 
 

@@ -10,6 +10,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from acefraud.client.async_client import AsyncClient
+    from acefraud.client.client import Client
     from acefraud.core.bullet import Bullet, Source, Status
     from acefraud.core.condition import Condition
     from acefraud.core.decision import BulletScore, Decision, Reason
@@ -47,6 +49,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AceFraudClassifier",
+    "AsyncClient",
     "Backtest",
     "Bullet",
     "BulletPlaybook",
@@ -54,6 +57,7 @@ __all__ = [
     "Case",
     "Cases",
     "Cast",
+    "Client",
     "Columns",
     "Comparison",
     "Condition",
@@ -101,6 +105,8 @@ __all__ = [
 ]
 
 _MODULES = {
+    "acefraud.client.async_client": "AsyncClient",
+    "acefraud.client.client": "Client",
     "acefraud.core.bullet": "Bullet Source Status",
     "acefraud.core.condition": "Condition",
     "acefraud.core.decision": "BulletScore Decision Reason",
@@ -136,17 +142,23 @@ _ORIGIN = {name: (module, name) for module, names in _MODULES.items() for name i
 _ORIGIN |= {"Cast": _ORIGIN["Roles"], "cast": _ORIGIN["build_roles"]}  # the earlier names
 
 
-_EXTRAS = {"AceFraudClassifier": ("sklearn", "scikit-learn"), "StreamClassifier": ("river", "river")}
-"""Names that need an extra, and the package that it installs."""
+_EXTRAS = {
+    "AceFraudClassifier": ("sklearn", "sklearn", "scikit-learn"),
+    "AsyncClient": ("client", "httpx", "httpx"),
+    "Client": ("client", "httpx", "httpx"),
+    "StreamClassifier": ("river", "river", "river"),
+}
+"""Names that need an extra, the module that it brings, and the package that has the module."""
 
 
 def __getattr__(name: str) -> Any:
     if name not in _ORIGIN:
         raise AttributeError(f"module 'acefraud' has no attribute {name!r}")
     module, attribute = _ORIGIN[name]
-    if name in _EXTRAS and not find_spec(_EXTRAS[name][0]):
-        extra, package = _EXTRAS[name]
-        raise ImportError(f"{name} needs {package}: pip install 'acefraud[{extra}]'")
+    if name in _EXTRAS:
+        extra, needed, package = _EXTRAS[name]
+        if not find_spec(needed):
+            raise ImportError(f"{name} needs {package}: pip install 'acefraud[{extra}]'")
     value = globals()[name] = getattr(import_module(module), attribute)
     return value
 

@@ -2,6 +2,10 @@
 
 AcefraudError
 ├── InputError            invalid input, with its file, row and field and what was expected
+│   ├── RequestReused     the key of a request that was answered came back with other content
+│   ├── OutcomeConflict   an outcome has the id of another one
+│   ├── RuleNotUnderstood a part of a rule is not understood, with the words and what may be meant
+│   └── DuplicateRule     the playbook already says what a new rule says
 ├── ConfigurationError    an invalid option, mapping or environment variable
 ├── ModelError            a model call failed; this is never a verdict
 │   ├── ModelTimeout      no reply in time
@@ -11,14 +15,21 @@ AcefraudError
 │   └── ModelMalformed    the reply could not be parsed, even after a retry
 ├── CannotExplain         a recorded decision cannot be computed again, so its trace is not known
 ├── BudgetExceeded        the next call might exceed the budget; it was not sent
-└── StoreError            the playbook file cannot be read or written
-    ├── StoreConflict     another writer changed what this write depends on
-    └── StoreSchema       the file is not a playbook, or has a newer schema
+├── StoreError            the playbook cannot be read or written
+│   ├── StoreConflict     another writer changed what this write depends on
+│   ├── AlreadyAnswered   somebody else has answered this request meanwhile
+│   ├── StoreSchema       the file or database is not a playbook, or has a newer schema
+│   └── StoreUnavailable  the database cannot be reached or is locked; trying again later may help
+└── ServiceError          a decision service refused a request, or its answer cannot be read
+    ├── ServiceConflict   the request contradicts an earlier one
+    └── ServiceUnavailable  the service could not be reached, or asked to come back later
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import Any
 
 
 class AcefraudError(Exception):
@@ -54,6 +65,62 @@ class InputError(AcefraudError, ValueError):
         self.field = field
         place = [part for part in (file, row and f"row {row}", field and f"field '{field}'") if part]
         super().__init__(f"{', '.join(place)}: {message}" if place else message)
+
+
+class RequestReused(InputError):
+    """The key of a request that was answered came back with other content.
+
+    >>> from acefraud.learning.decision_recorder import DecisionRequest
+    >>> from acefraud.learning.decision_requests import decide_requests
+    >>> from acefraud import BulletPlaybook, Learner, Transaction
+    >>> first, second = (Transaction(id="t1", facts={"amount": amount}) for amount in (5, 9))
+    >>> learner = Learner(BulletPlaybook())
+    >>> _ = decide_requests(learner, [DecisionRequest(first)])
+    >>> print(decide_requests(learner, [DecisionRequest(second)])[0])
+    transaction 't1' was decided with other content; send what you sent before, or another id
+    """
+
+
+class OutcomeConflict(InputError):
+    """An outcome has the id of another one that was received before. Nothing of the call was recorded.
+
+    >>> from acefraud import BulletPlaybook, Learner, Outcome
+    >>> learner = Learner(BulletPlaybook())
+    >>> _ = learner.receive([Outcome(id="o1", transaction_id="t1", is_fraud=True)], who="the bank")
+    >>> try:
+    ...     learner.receive([Outcome(id="o1", transaction_id="t2", is_fraud=True)], who="the bank")
+    ... except OutcomeConflict as problem:
+    ...     print(problem)
+    field 'id': the outcome 'o1' was received before and said something else; give a revised outcome an id of its own
+    """
+
+
+class RuleNotUnderstood(InputError):
+    """A part of a rule is not understood, so the rule is refused.
+
+    `not_understood` are the words, `did_you_mean` what they may have been meant to be.
+
+    >>> problem = RuleNotUnderstood("not understood: 'amonts'", not_understood=["amonts"], did_you_mean=["amount"])
+    >>> problem.not_understood, problem.did_you_mean
+    (('amonts',), ('amount',))
+    """
+
+    def __init__(self, message: str, *, not_understood: Iterable[str] = (), did_you_mean: Iterable[str] = ()) -> None:
+        self.not_understood = tuple(not_understood)
+        self.did_you_mean = tuple(did_you_mean)
+        super().__init__(message)
+
+
+class DuplicateRule(InputError):
+    """The playbook already says what a new rule says. `bullet_id` is the bullet that does.
+
+    >>> DuplicateRule("the playbook already says this in b-1f2e3d4c", bullet_id="b-1f2e3d4c").bullet_id
+    'b-1f2e3d4c'
+    """
+
+    def __init__(self, message: str, *, bullet_id: str) -> None:
+        self.bullet_id = bullet_id
+        super().__init__(message)
 
 
 class ConfigurationError(AcefraudError):
@@ -149,7 +216,7 @@ class BudgetExceeded(AcefraudError):
 
 
 class StoreError(AcefraudError):
-    """The playbook file cannot be read or written.
+    """The playbook cannot be read or written.
 
     >>> from acefraud import open_playbook
     >>> try:
@@ -182,8 +249,16 @@ class StoreConflict(StoreError):
         super().__init__(message)
 
 
+class AlreadyAnswered(StoreError):
+    """Somebody else has answered a request with the same key meanwhile. Nothing was written.
+
+    >>> issubclass(AlreadyAnswered, StoreError), issubclass(AlreadyAnswered, StoreConflict)
+    (True, False)
+    """
+
+
 class StoreSchema(StoreError):
-    """The file is not a playbook, or a newer version wrote it.
+    """The file or database is not a playbook, or a newer version wrote it.
 
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
@@ -197,3 +272,60 @@ class StoreSchema(StoreError):
     ...         print(problem.args[0].replace(str(file), file.name))
     notes.db is not an acefraud playbook; it was left untouched, give another path
     """
+
+
+class StoreUnavailable(StoreError):
+    """The database cannot be reached, is restarting, or is locked by others. Try again later.
+
+    A write that was under way may have been written: look before you write it again, or let a precondition or the key
+    of a request do so.
+
+    >>> isinstance(StoreUnavailable("the server is starting up"), StoreError)
+    True
+    """
+
+
+class ServiceError(AcefraudError):
+    """A decision service refused a request, or its answer cannot be read.
+
+    `status` is the HTTP status, None if there was no answer. `problem` is what the service said about it, by the names
+    of RFC 9457: `title`, `detail`, and `errors` with the fields that are wrong.
+
+    >>> error = ServiceError("HTTP 403, Forbidden: the key lacks the scope curate", status=403)
+    >>> error.status, dict(error.problem)
+    (403, {})
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, problem: Mapping[str, Any] | None = None) -> None:
+        self.status = status
+        self.problem: Mapping[str, Any] = problem or {}
+        super().__init__(message)
+
+
+class ServiceConflict(ServiceError):
+    """The request contradicts an earlier one, such as the same idempotency key with another transaction.
+
+    >>> ServiceConflict("HTTP 409, Conflict", status=409).status
+    409
+    """
+
+
+class ServiceUnavailable(ServiceError):
+    """The service could not be reached, or asked to come back later, also after the last attempt.
+
+    `retry_after` is the wait in seconds that the service asked for, if it did.
+
+    >>> ServiceUnavailable("HTTP 503, Service Unavailable", status=503, retry_after=2.0).retry_after
+    2.0
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        problem: Mapping[str, Any] | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        self.retry_after = retry_after
+        super().__init__(message, status=status, problem=problem)

@@ -21,6 +21,7 @@ from acefraud.storage import BulletPlaybook, open_playbook
 SETTINGS = (
     *(
         "PLAYBOOK",
+        "DATABASE",
         "WHO",
         "EMBEDDER",
         "DATA",

@@ -38,6 +38,8 @@ def test_the_commands_are_those_that_were_promised() -> None:
         "pin",
         "preview",
         "snooze",
+        "changes",
+        "rollback",
         "retire",
         "history",
         "export",
@@ -56,11 +58,13 @@ def test_the_commands_are_those_that_were_promised() -> None:
         "backup",
         "restore",
         "facts",
+        "serve",
     )
     expected: set[tuple[str, ...]] = {(name,) for name in names}
     expected |= {("playbook", name) for name in playbook} | {("ledger", name) for name in ("show", "stats", "archive")}
     expected |= {("threshold", name) for name in ("show", "preview", "set")}
     expected |= {("lists", name) for name in ("create", "add", "remove", "show", "import")}
+    expected |= {("keys", name) for name in ("create", "list", "revoke")}
     assert set(COMMANDS) == expected
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from tests.storage.replaying import cases_of
 
-from acefraud.core.outcome import Ruling
+from acefraud.core.outcome import Outcome, Ruling
+from acefraud.learning.learner import Learner
 
 
 @pytest.fixture
@@ -56,6 +57,21 @@ def test_outcomes_from_standard_input(decided: Any) -> None:
     with decided.open() as book:
         assert [heard.outcome.is_fraud for heard in book.ledger.transaction_events(["h1"])["h1"].outcomes] == [True]
         assert [heard.outcome.is_fraud for heard in book.ledger.transaction_events(["h2"])["h2"].outcomes] == [False]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_outcomes_that_were_received_before_are_taken_in_first(decided: Any, stream: bool) -> None:
+    with decided.open() as book:
+        reported = Outcome(transaction_id="h1", is_fraud=True, id="first")
+        Learner(book).receive([reported], who="the bank")
+    row = {"transaction_id": "h1", "label": "legit"}
+    if stream:
+        ran = decided.on_book("learn", "-", stdin=json.dumps(row))
+    else:
+        ran = decided.on_book("learn", decided.rows("outcomes.jsonl", [row]))
+    assert "1 outcomes that were received before were taken in first" in ran.err
+    with decided.open() as book:
+        assert [one.outcome.is_fraud for one in book.ledger.transaction_events(["h1"])["h1"].outcomes] == [True, False]
 
 
 def test_the_same_outcome_again_changes_nothing(decided: Any) -> None:

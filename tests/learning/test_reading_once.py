@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event
-from sqlalchemy.engine import Engine
 from tests.learning.traffic import traffic
 from tests.storage.replaying import matches_replay
 
@@ -27,6 +24,7 @@ from acefraud.facts.text import TextFacts, read_facts
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
 from acefraud.storage import open_playbook
+from acefraud.storage.driver import Driver
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.storage.sqlite import SqliteLedger
 
@@ -186,19 +184,22 @@ def test_records_are_not_read_anew(newer: Reader) -> None:
 # --- what hearing costs -------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def counted() -> Iterator[list[str]]:
-    """The statements that reach the database meanwhile."""
+def counted(patch: pytest.MonkeyPatch) -> list[str]:
+    """The statements that reach the database from now on."""
     found: list[str] = []
+    ask, run_many = Driver.ask, Driver.run_many
 
-    def told(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+    def asked(self: Driver, query: str, values: Sequence[Any] = ()) -> Any:
+        found.append(query)
+        return ask(self, query, values)
+
+    def ran(self: Driver, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         found.append(statement)
+        run_many(self, statement, rows)
 
-    event.listen(Engine, "before_cursor_execute", told)
-    try:
-        yield found
-    finally:
-        event.remove(Engine, "before_cursor_execute", told)
+    patch.setattr(Driver, "ask", asked)
+    patch.setattr(Driver, "run_many", ran)
+    return found
 
 
 def cost_of_one_outcome(path: Path, events: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -221,12 +222,13 @@ def cost_of_one_outcome(path: Path, events: int, monkeypatch: pytest.MonkeyPatch
 
         patch.setattr(SqliteLedger, "remembered", refused)
         patch.setattr(SqliteLedger, "known_cases", refused)
-        with counted() as statements:
-            heard = asyncio.run(learner.hear(Outcome(transaction_id=new[1].id, is_fraud=True)))
+        statements = counted(patch)
+        heard = asyncio.run(learner.hear(Outcome(transaction_id=new[1].id, is_fraud=True)))
         assert not heard.already_known
         assert heard.review is None
+        found = list(statements)
         assert book.ledger.last_seq() == events + 5
-    return statements
+    return found
 
 
 def test_hearing_costs_the_same_however_long_the_ledger_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -159,7 +159,8 @@ def test_migrations_build_the_schema_that_the_code_uses(ledger: SqliteLedger) ->
     assert set(found.get_table_names()) == {*metadata.tables, "alembic_version"}
     for name, table in metadata.tables.items():
         columns = {column["name"]: (str(column["type"]), column["nullable"]) for column in found.get_columns(name)}
-        assert columns == {column.name: (str(column.type), column.nullable) for column in table.columns}
+        dialect = ledger._engine.dialect
+        assert columns == {column.name: (column.type.compile(dialect), column.nullable) for column in table.columns}
         indexes = {index["name"]: index["column_names"] for index in found.get_indexes(name)}
         assert indexes == {index.name: [column.name for column in index.columns] for index in table.indexes}
 

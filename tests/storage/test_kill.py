@@ -9,16 +9,20 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import IO
 
+import psycopg
 import pytest
 from tests.effort import rounds
+from tests.postgres import database_for
 from tests.storage.replaying import cases_of
 
 from acefraud.core.events import DecisionMade, OutcomeHeard
-from acefraud.storage.sqlite import SqliteLedger
+from acefraud.storage.database_address import is_database
+from acefraud.storage.open_ledger import open_ledger
 
 WRITER = """
 import sys
@@ -30,7 +34,7 @@ from acefraud.core.events import DecisionMade, OutcomeHeard
 from acefraud.core.ledger import Entry, KnownCase
 from acefraud.core.outcome import Judgement, Outcome
 from acefraud.core.transaction import Case, Transaction
-from acefraud.storage.sqlite import SqliteLedger
+from acefraud.storage.open_ledger import open_ledger
 
 def pair(n):
     transaction = Transaction(id=f"t{n}", facts={"number": n}, text="word " * (n * 37 % 400 + 1))
@@ -44,10 +48,10 @@ def pair(n):
     made = DecisionMade(DecisionRecord.whole(decision))
     return [made, outcome], [KnownCase(case, {"number": float(n), "words": n * 1.0}, "1")]
 
-if not Path(sys.argv[1]).exists():
+if "://" in sys.argv[1] or not Path(sys.argv[1]).exists():
     import acefraud.storage.migrations  # loaded beforehand, so that the kill falls into the creation
 print("opening", flush=True)
-with SqliteLedger.open(Path(sys.argv[1])) as ledger:
+with open_ledger(sys.argv[1]) as ledger:
     n = ledger.last_seq() // 2
     while True:
         n += 1
@@ -58,16 +62,27 @@ with SqliteLedger.open(Path(sys.argv[1])) as ledger:
 
 DIES_WHILE_MIGRATING = """
 import os, signal, sys
-from pathlib import Path
 from alembic import op
-from acefraud.storage.sqlite import SqliteLedger
+from acefraud.storage.open_ledger import open_ledger
 
 op.create_index = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
-SqliteLedger.open(Path(sys.argv[1]))
+open_ledger(sys.argv[1])
 """
 
 
-def start(script: str, path: Path) -> subprocess.Popen[str]:
+PLACES: dict[str, Callable[[Path, str], str]] = {
+    "sqlite": lambda folder, name: str(folder / f"{name}.db"),
+    "postgresql": database_for,
+}
+
+
+@pytest.fixture(params=PLACES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], str]:
+    """Places for playbooks, by name."""
+    return lambda name: PLACES[request.param](tmp_path, name)
+
+
+def start(script: str, path: str | Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", script, str(path)],
         stdout=subprocess.PIPE,
@@ -81,7 +96,7 @@ def output(child: subprocess.Popen[str]) -> IO[str]:
     return child.stdout
 
 
-def killed_after(path: Path, acknowledged: int, pause: float) -> int:
+def killed_after(path: str | Path, acknowledged: int, pause: float) -> int:
     """Kill a writer some time after so many acknowledgements; the last one it gave."""
     with start(WRITER, path) as child:
         lines = [output(child).readline() for _ in range(acknowledged + 1)]
@@ -93,8 +108,8 @@ def killed_after(path: Path, acknowledged: int, pause: float) -> int:
     return max((int(line) for line in lines if line.strip().isdigit() and line.endswith("\n")), default=0)
 
 
-def check(path: Path, acknowledged: int) -> None:
-    with SqliteLedger.open(path, create=False) as ledger:
+def check(path: str | Path, acknowledged: int) -> None:
+    with open_ledger(path, create=is_database(path)) as ledger:
         events = list(ledger.read())
         cases, remembered = cases_of(ledger), ledger.remembered(len(events))
     assert len(events) >= acknowledged
@@ -109,11 +124,12 @@ def check(path: Path, acknowledged: int) -> None:
         assert case.transaction.text == "word " * (n * 37 % 400 + 1)
         assert second.payload.outcome.is_fraud is case.is_fraud is (n % 3 == 0)
         assert (remembered[n - 1].id, remembered[n - 1].facts) == (case.transaction.id, {"number": n, "words": n})
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    if not is_database(path):
+        with closing(sqlite3.connect(path)) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
-def kill_writers(path: Path, times: int, seed: int) -> None:
+def kill_writers(path: str | Path, times: int, seed: int) -> None:
     chance = random.Random(seed)
     last = 0
     for _ in range(times):
@@ -122,31 +138,41 @@ def kill_writers(path: Path, times: int, seed: int) -> None:
     assert last > 0
 
 
-def kill_creators(directory: Path, times: int, seed: int) -> None:
+def kill_creators(place: Callable[[str], str], times: int, seed: int) -> None:
     chance = random.Random(seed)
     for n in range(times):
-        path = directory / f"{n}.db"
+        path = place(str(n))
         last = killed_after(path, 0, chance.uniform(0, 0.06))
-        if path.exists():
+        there = is_database(path) or Path(path).exists()
+        if there:
             check(path, last)
-        assert path.exists() or not last
+        assert there or not last
+
+
+def test_what_was_acknowledged_survives_a_few_kills(tmp_path: Path) -> None:
+    kill_writers(database_for(tmp_path), times=2, seed=1)
 
 
 @pytest.mark.long
-def test_what_was_acknowledged_survives_many_kills(tmp_path: Path) -> None:
-    kill_writers(tmp_path / "playbook.db", times=rounds(100), seed=2)
+def test_what_was_acknowledged_survives_many_kills(place: Callable[[str], str]) -> None:
+    kill_writers(place("playbook"), times=rounds(100), seed=2)
 
 
 @pytest.mark.long
-def test_many_creations_cut_short_are_completed(tmp_path: Path) -> None:
-    kill_creators(tmp_path, times=rounds(80), seed=4)
+def test_many_creations_cut_short_are_completed(place: Callable[[str], str]) -> None:
+    kill_creators(place, times=rounds(80), seed=4)
 
 
-def test_a_kill_within_a_migration_leaves_the_schema_before(tmp_path: Path) -> None:
-    path = tmp_path / "playbook.db"
+def test_a_kill_within_a_migration_leaves_the_schema_before(place: Callable[[str], str]) -> None:
+    path = place("playbook")
     with start(DIES_WHILE_MIGRATING, path) as child:
         child.wait(timeout=60)
     assert child.returncode == -signal.SIGKILL
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == []
+    if is_database(path):
+        with psycopg.connect(path) as server:
+            there = "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace"
+            assert server.execute(there).fetchall() == []
+    else:
+        with closing(sqlite3.connect(path)) as connection:
+            assert connection.execute("SELECT name FROM sqlite_master").fetchall() == []
     check(path, 0)

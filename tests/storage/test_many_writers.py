@@ -1,10 +1,10 @@
-"""Threads and processes write to one file at once. The file holds what was acknowledged, in some order."""
+"""Threads and processes write to one playbook at once. It holds what was acknowledged, in some order."""
 
 from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,6 +12,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
+from tests.postgres import database_for
 from tests.storage.acknowledged import Act, Done, folded, in_some_order, perform, plain
 from tests.storage.replaying import matches_replay
 
@@ -21,7 +22,10 @@ from acefraud.core.ledger import Entry
 from acefraud.curation.curator import Curator
 from acefraud.errors import StoreConflict
 from acefraud.storage import open_playbook
+from acefraud.storage.database_address import is_database
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.storage.postgres import PostgresLedger
+from acefraud.storage.sql_ledger import SqlLedger
 from acefraud.storage.sqlite import SqliteLedger
 
 WORDS = [hashlib.sha256(str(n).encode()).hexdigest()[:24] for n in range(40)]  # none of them like another
@@ -29,7 +33,18 @@ CONTENTS = [*WORDS, *(f"amount > ${n * 1000} = {verdict}" for n in range(1, 6) f
 ABANDONED = "given up: "
 
 
-class CountingLedger(SqliteLedger):
+PLACES: dict[str, Callable[[Path], str]] = {
+    "sqlite": lambda folder: str(folder / "book.db"),
+    "postgresql": database_for,
+}
+
+
+@pytest.fixture(params=PLACES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return PLACES[request.param](tmp_path)
+
+
+class Counting(SqlLedger):
     """Counts how often somebody else was faster."""
 
     conflicts = 0
@@ -40,6 +55,18 @@ class CountingLedger(SqliteLedger):
         except StoreConflict:
             self.conflicts += 1  # by one more or less where threads meet; it only has to be seen that there are some
             raise
+
+
+class CountingFile(Counting, SqliteLedger):
+    pass
+
+
+class CountingDatabase(Counting, PostgresLedger):
+    pass
+
+
+def counting(place: str) -> Counting:
+    return CountingDatabase.open(place) if is_database(place) else CountingFile.open(Path(place))
 
 
 class GivenUpOnPurpose(Exception):
@@ -118,36 +145,36 @@ class Writer:
         return Act(kind, self._dice.choice(ids), content, status, self._name)
 
 
-def written_by_threads(path: Path, names: Sequence[str], count: int) -> list[Report]:
+def written_by_threads(place: str, names: Sequence[str], count: int) -> list[Report]:
     """What threads that share one playbook were told."""
-    with BulletPlaybook(CountingLedger.open(path)) as playbook:
+    with BulletPlaybook(counting(place)) as playbook:
         writers = [Writer(name, playbook) for name in names]
         with ThreadPoolExecutor(len(names)) as threads:
             reports = list(threads.map(lambda writer: writer.write(count), writers))
         playbook.refresh()
         assert matches_replay(playbook)
-        assert isinstance(playbook.ledger, CountingLedger)
+        assert isinstance(playbook.ledger, Counting)
         reports[0].conflicts = playbook.ledger.conflicts
     return reports
 
 
-def written_by_a_process(path: Path, name: str, count: int) -> Report:
-    return written_by_threads(path, [name], count)[0]
+def written_by_a_process(place: str, name: str, count: int) -> Report:
+    return written_by_threads(place, [name], count)[0]
 
 
-def written(path: Path, threads: int, processes: int, count: int) -> list[Report]:
+def written(place: str, threads: int, processes: int, count: int) -> list[Report]:
     """What all of them were told, who wrote at the same time."""
-    with open_playbook(path) as playbook, suppress(StoreConflict):
+    with open_playbook(place) as playbook, suppress(StoreConflict):
         first = playbook.add_bullet(WORDS[0], why="first")
         playbook.set_status(first, Status.RETIRED, who=THE_ENGINE, why="first retired")
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        awaited = [pool.submit(written_by_a_process, path, f"p{n}", count) for n in range(processes)]
-        reports = written_by_threads(path, [f"t{n}" for n in range(threads)], count)
+        awaited = [pool.submit(written_by_a_process, place, f"p{n}", count) for n in range(processes)]
+        reports = written_by_threads(place, [f"t{n}" for n in range(threads)], count)
         return [*reports, *(each.result(timeout=1200) for each in awaited)]
 
 
-def check(path: Path, reports: Sequence[Report]) -> None:
-    with open_playbook(path) as playbook:
+def check(place: str, reports: Sequence[Report]) -> None:
+    with open_playbook(place) as playbook:
         events = list(playbook.ledger.read())
         first = events[0].payload.subject
         begun = [
@@ -165,18 +192,16 @@ def check(path: Path, reports: Sequence[Report]) -> None:
     assert len(raised) <= conflicts, "each was met by somebody who was told, or tried again"
 
 
-def test_a_few_threads_and_processes_that_write_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "book.db"
-    reports = written(path, threads=3, processes=2, count=40)
+def test_a_few_threads_and_processes_that_write_at_once(place: str) -> None:
+    reports = written(place, threads=3, processes=2, count=40)
     assert all(len(report.done) + len(report.raised) + report.given_up == 40 for report in reports)
-    check(path, reports)
+    check(place, reports)
 
 
 @pytest.mark.long
-def test_eight_threads_and_eight_processes_that_write_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "book.db"
-    reports = written(path, threads=8, processes=8, count=313)
+def test_eight_threads_and_eight_processes_that_write_at_once(place: str) -> None:
+    reports = written(place, threads=8, processes=8, count=313)
     assert sum(len(report.done) + len(report.raised) + report.given_up for report in reports) >= 5_000
     assert sum(report.given_up for report in reports) > 100
     assert sum(report.conflicts for report in reports) > 100
-    check(path, reports)
+    check(place, reports)

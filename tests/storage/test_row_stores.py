@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from acefraud.core.row_store import BufferedRows, MemoryRows, RowStore
+from acefraud.storage.sql_rows import SqlRows
 from acefraud.storage.sqlite import SqliteLedger
-from acefraud.storage.sqlite_rows import SqliteRows
 
 MANY = {f"k{n}": str(n).encode() for n in range(1_100)}
 
@@ -18,7 +18,7 @@ MANY = {f"k{n}": str(n).encode() for n in range(1_100)}
 def rows(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RowStore]:
     if request.param == "sqlite":
         with SqliteLedger.open(tmp_path / "book.db") as ledger, ledger.writing() as connection:
-            yield SqliteRows(connection)
+            yield SqlRows(ledger._driver_of(connection))
     else:
         kept = MemoryRows()
         yield BufferedRows(kept) if request.param == "buffered" else kept

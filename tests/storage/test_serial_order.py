@@ -13,6 +13,7 @@ from typing import Any
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from tests.postgres import database_for
 from tests.storage.acknowledged import Act, Done, Meanwhile, folded, in_some_order, perform, plain
 from tests.storage.replaying import matches_replay
 
@@ -23,6 +24,7 @@ from acefraud.curation.curator import Curator
 from acefraud.errors import StoreConflict
 from acefraud.storage.memory import MemoryLedger
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.storage.postgres import PostgresLedger
 from acefraud.storage.sqlite import SqliteLedger
 
 CONTENTS = ["VPN: decline", "amount > $1000 = DECLINE", "amount > $9000 = APPROVE", "Nervous callers", "Refunds twice"]
@@ -206,7 +208,15 @@ class OnOneFile(TwoHandlesOnOneStore):
         return SqliteLedger.open(folder / "book.db"), SqliteLedger.open(folder / "book.db")
 
 
+class OnOneDatabase(TwoHandlesOnOneStore):
+    def ledgers(self, folder: Path) -> tuple[Ledger, Ledger]:
+        address = database_for(folder)
+        return PostgresLedger.open(address), PostgresLedger.open(address)
+
+
 TestOnOneMemory = OnOneMemory.TestCase
 TestOnOneMemory.settings = settings(max_examples=settings().max_examples // 4, stateful_step_count=20)
 TestOnOneFile = OnOneFile.TestCase
 TestOnOneFile.settings = settings(max_examples=settings().max_examples // 4, stateful_step_count=15)
+TestOnOneDatabase = OnOneDatabase.TestCase
+TestOnOneDatabase.settings = settings(max_examples=settings().max_examples // 8, stateful_step_count=15)

@@ -34,6 +34,8 @@ SUMMARIES = {
     "threshold": "Show, preview and set from which probability on to decline, and what goes to a person.",
     "facts": "List the facts that rules can be about.",
     "lists": "Keep lists of values that rules can refer to.",
+    "serve": "Serve a playbook over HTTP: decisions, outcomes and rules.",
+    "keys": "Create, list and revoke the API keys of the service.",
 }
 """The first line of each command's help, so that the list of commands needs none of their modules."""
 
@@ -58,6 +60,9 @@ class LazyCommand(TyperCommand):
         if found is None:
             found = typer.Typer(add_completion=False, rich_markup_mode="markdown")
             found.command(self.name)(getattr(module, str(self.name)))
+        from acefraud.cli.options import add_database_option  # noqa: PLC0415  # the list of commands needs no options
+
+        add_database_option(found)
         return typer.main.get_command(found)
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:

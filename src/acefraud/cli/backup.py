@@ -9,8 +9,10 @@ import typer
 
 from acefraud.cli.console import print_result
 from acefraud.cli.options import ForceOption, JsonOption, PlaybookOption
-from acefraud.cli.workspace import playbook_path
+from acefraud.cli.workspace import existing_ledger, place_of
 from acefraud.storage.backup import copy_playbook
+from acefraud.storage.database_address import shown_place
+from acefraud.storage.transfer import write_to_file
 
 
 def backup(
@@ -23,11 +25,17 @@ def backup(
 
     The copy is the playbook at one moment: bullets, all events and decisions, remembered cases and history. It is
     checked, and gets its name only when it is complete and on the disk. It is a playbook file itself, without free
-    room inside, so this also makes a small copy of a file that has shrunk.
+    room inside, so this also makes a small copy of a file that has shrunk. The copy of a database is such a file, too.
 
         acefraud backup monday.db --playbook book.db
+        acefraud backup monday.db --database postgresql://ana@db.example/fraud
     """
-    path = playbook_path(playbook)
-    size = copy_playbook(path, file, force=force)
-    content = {"playbook": str(path), "backup": str(file), "bytes": size}
-    print_result(content, f"{path} copied to {file}: {size:,} bytes", json=json)
+    place = place_of(playbook)
+    if isinstance(place, Path):
+        size = copy_playbook(place, file, force=force)
+    else:
+        with existing_ledger(playbook) as ledger:
+            size = write_to_file(ledger, file, force=force)
+    shown = shown_place(place)
+    content = {"playbook": shown, "backup": str(file), "bytes": size}
+    print_result(content, f"{shown} copied to {file}: {size:,} bytes", json=json)

@@ -14,13 +14,13 @@ import typer
 from acefraud.cli.console import line, note, note_bad_rows, print_json, progress
 from acefraud.cli.options import JsonOption, MappingOption, PlaybookOption, StrictOption, with_model_options
 from acefraud.cli.stream import BatchOption, Stream, StreamOptions, as_line, one_line
-from acefraud.cli.workspace import existing_playbook, learner_with, playbook_path, roles_for, trained_mapping
+from acefraud.cli.workspace import existing_playbook, is_there, learner_with, place_of, roles_for, trained_mapping
 from acefraud.core.context_facts import snoozed_in
 from acefraud.core.decision import Decision, ProbabilityFrom
 from acefraud.core.transaction import Transaction, Verdict
+from acefraud.core.transaction_text import from_text, id_from
 from acefraud.errors import BudgetExceeded, InputError, ModelError
 from acefraud.learning.build_roles import Roles
-from acefraud.learning.transaction_inputs import from_text, id_from
 from acefraud.settings import ModelSettings
 from acefraud.storage import BulletPlaybook
 
@@ -77,8 +77,8 @@ def decide(
         acefraud decide today.csv --playbook book.db --json > decisions.jsonl
         tail -f new.jsonl | acefraud decide - --playbook book.db --json | alert
     """
-    path = playbook_path(playbook)
-    kept = playbook is not None or path.exists()
+    path = place_of(playbook)
+    kept = playbook is not None or is_there(path)
     if kept:
         book = existing_playbook(playbook)
     else:

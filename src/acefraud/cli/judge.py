@@ -12,7 +12,7 @@ from acefraud.cli.console import print_result, progress
 from acefraud.cli.options import JsonOption, PlaybookOption, with_model_options
 from acefraud.cli.workspace import existing_playbook, learner_with, model_report, roles_for, trained_mapping
 from acefraud.core.decision import Decision
-from acefraud.core.events import DecisionMade, OutcomeHeard
+from acefraud.core.events import DecisionMade, OutcomeHeard, OutcomeReceived
 from acefraud.core.transaction import Verdict
 from acefraud.errors import ConfigurationError
 from acefraud.learning.build_roles import Roles
@@ -58,7 +58,7 @@ def _pending(book: BulletPlaybook) -> list[Decision]:
     for event in book.ledger.read():
         if isinstance(event.payload, DecisionMade):
             made[event.payload.decision.transaction.id] = event.payload.decision
-        elif isinstance(event.payload, OutcomeHeard):
+        elif isinstance(event.payload, OutcomeHeard | OutcomeReceived):
             made.pop(event.payload.outcome.transaction_id, None)
     return [decision for decision in reversed(made.values()) if decision.verdict is not Verdict.REVIEW]
 

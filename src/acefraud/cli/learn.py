@@ -32,6 +32,8 @@ from acefraud.storage import BulletPlaybook
 
 BATCH = 50
 """Outcomes that are written and acknowledged together."""
+_PAUSE = 0.1
+"""Seconds between two looks whether another process has taken in what was received."""
 _RULINGS = {
     Ruling.CORRECT: "the decision was right",
     Ruling.INCORRECT: "the decision was wrong",
@@ -97,6 +99,7 @@ async def _hear_stream(
 ) -> tuple[Learner, Stream[ReportedOutcome]]:
     counts = _no_counts()
     async with learner_with(roles, book) as learner:
+        await _take_in_waiting(learner)
 
         async def record(rows: Sequence[ReportedOutcome]) -> list[Answer]:
             unknown = _unknown(book, rows, NAME)
@@ -140,6 +143,7 @@ async def _hear_all(
         unknown = _unknown(book, rows, name)
         if strict and unknown:  # before any outcome is written: a run that stops must not take in half of its rows
             raise next(iter(unknown.values())).error
+        await _take_in_waiting(learner)
         known = [row for row in rows if row.row not in unknown]
         with progress("learning from outcomes") as done:
             for start in range(0, len(known), BATCH):
@@ -147,6 +151,18 @@ async def _hear_all(
                 done(min(1.0, (start + BATCH) / len(known)))
         counts["bullets_added"] += len(await learner.finish_lessons())
     return learner, counts, list(unknown.values())
+
+
+async def _take_in_waiting(learner: Learner) -> None:
+    """Take in the outcomes that a service has received and nobody has judged, so that these do not overtake them."""
+    count, taken = 0, await learner.take_in()
+    while taken.count or taken.left:
+        count += taken.count
+        if not taken.count:  # another process is at them
+            await asyncio.sleep(_PAUSE)
+        taken = await learner.take_in()
+    if count:
+        note(f"{count:,} outcomes that were received before were taken in first")
 
 
 def _no_counts() -> Counter[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as jsonlib
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -14,13 +15,14 @@ import typer
 from acefraud.cli import SUMMARIES
 from acefraud.cli.console import line, print_json
 from acefraud.cli.options import JsonOption, PlaybookOption, WhoOption, WhyOption
-from acefraud.cli.workspace import author, existing_ledger, not_recorded
+from acefraud.cli.workspace import author, existing_ledger, not_recorded, place_of
 from acefraud.core.decision import Decision
 from acefraud.core.decision_record import DecisionRecord
 from acefraud.core.events import DecisionMade, Event
+from acefraud.core.ledger import DecisionFilter
 from acefraud.core.transaction import FactValue
 from acefraud.errors import InputError
-from acefraud.storage.contents import FileStatistics, decisions_about, file_statistics, latest_decisions
+from acefraud.storage.contents import FileStatistics, file_statistics
 
 app = typer.Typer(help=SUMMARIES["ledger"], no_args_is_help=True, add_completion=False)
 
@@ -51,9 +53,10 @@ def show(
         raise InputError("expected one of --decision, --transaction and --last")
     with existing_ledger(playbook) as ledger:
         if decision is not None or transaction is not None:
-            found = decisions_about(ledger, decision_id=decision or "", transaction_id=transaction or "")
+            about = DecisionFilter(ids=decision and [decision], transaction_ids=transaction and [transaction])
+            found = ledger.find_decisions(about, limit=sys.maxsize, newest_first=False)
         else:
-            found = latest_decisions(ledger, last or SHOWN)
+            found = ledger.find_decisions(DecisionFilter(), limit=last or SHOWN)[::-1]
         if not found and (wanted := decision or transaction):
             raise not_recorded(f"there is no recorded decision '{wanted}' in this playbook", wanted, ledger)
     for event in found:
@@ -175,7 +178,9 @@ def archive(
     line(f"{run.archived:,} decisions archived" + "".join(f"\n  {file}" for file in run.files))
     if run.pending:
         line(f"{run.pending:,} older decisions stay: their outcome has not arrived")
-    if run.shrinks:
+    if isinstance(place_of(playbook), str):
+        line("The server uses the room for what comes next")
+    elif run.shrinks:
         line(f"{run.bytes_given_back:,} bytes given back to the disk")
     else:
         line("The room is free inside the file for what comes next; `acefraud backup` makes a smaller copy")
@@ -183,7 +188,7 @@ def archive(
 
 @app.command()
 def stats(playbook: PlaybookOption = None, json: JsonOption = False) -> None:
-    """Show how much a playbook file holds, since when, and how much room it takes.
+    """Show how much a playbook holds, since when, and how much room it takes.
 
     acefraud ledger stats --playbook book.db
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,15 @@ PlaybookOption = Annotated[
     Path | None,
     typer.Option("--playbook", help="The playbook file. Default: $ACEFRAUD_PLAYBOOK, else playbook.db."),
 ]
+_DatabaseOption = Annotated[
+    str | None,
+    typer.Option(
+        "--database",
+        metavar="ADDRESS",
+        help="A PostgreSQL database in place of the file, as postgresql://user@host/name. Default: $ACEFRAUD_DATABASE.",
+    ),
+]
+_DATABASE: ContextVar[str | None] = ContextVar("database", default=None)
 MappingOption = Annotated[
     Path | None,
     typer.Option("--mapping", help="TOML file that says which column is the id, time, label, amount and text."),
@@ -28,6 +38,40 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 WhoOption = Annotated[str | None, typer.Option("--who", help="Your name. Default: $ACEFRAUD_WHO, else your user name.")]
 WhyOption = Annotated[str, typer.Option("--why", help="The reason, kept in the ledger.")]
+
+
+def given_database() -> str | None:
+    """The address that the command was given with --database, if any."""
+    return _DATABASE.get()
+
+
+def add_database_option(app: typer.Typer) -> None:
+    """Give every command that has --playbook the option --database too. `workspace.place_of` reads both."""
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            add_database_option(group.typer_instance)
+    for command in app.registered_commands:
+        if command.callback is not None:
+            command.callback = _with_database(command.callback)
+
+
+def _with_database(command: Callable[..., Any]) -> Callable[..., Any]:
+    signature = inspect.signature(command, eval_str=True)
+    if "playbook" not in signature.parameters or "database" in signature.parameters:
+        return command
+
+    @functools.wraps(command)
+    def wrapped(*positional: Any, database: str | None = None, **given: Any) -> Any:
+        _DATABASE.set(database)
+        return command(*positional, **given)
+
+    own = list(signature.parameters.values())
+    place = list(signature.parameters).index("playbook") + 1
+    added = inspect.Parameter("database", own[place - 1].kind, default=None, annotation=_DatabaseOption)
+    parameters = [*own[:place], added, *own[place:]]
+    wrapped.__annotations__ = {one.name: one.annotation for one in parameters} | {"return": None}
+    wrapped.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return wrapped
 
 
 _KINDS: dict[str, Any] = {

@@ -6,35 +6,27 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from acefraud.cli import SUMMARIES
 from acefraud.cli.console import line, note, print_json, print_result
 from acefraud.cli.options import JsonOption, PlaybookOption, WhoOption, WhyOption
+from acefraud.cli.revisions import changes, history, roll_back
 from acefraud.cli.rules import BulletArgument, add, edit, preview, read, snooze
 from acefraud.cli.workspace import any_playbook, author, embedded_learner, existing_playbook
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source, Status
-from acefraud.core.events import (
-    BulletAdded,
-    BulletEdited,
-    DecisionMade,
-    Event,
-    EventPayload,
-    PolicySnoozed,
-    Recalibrated,
-    StatusChanged,
-    Trained,
-)
+from acefraud.core.events import BulletAdded, Event, EventPayload, Recalibrated, StatusChanged, Trained
 from acefraud.core.evidence import record_in_words
 from acefraud.errors import InputError
 from acefraud.rules.english import say
 from acefraud.storage import BulletPlaybook
+from acefraud.storage.change_log import why_of
 from acefraud.storage.changes import bullet_in
 from acefraud.storage.contents import holdings
 from acefraud.storage.exchange import Exported, from_json, from_markdown, to_json, to_markdown
-from acefraud.storage.sqlite import SqliteLedger
+from acefraud.storage.sql_ledger import SqlLedger
 
 app = typer.Typer(help=SUMMARIES["playbook"], no_args_is_help=True, add_completion=False)
 
@@ -125,7 +117,7 @@ def _status(bullet: Bullet, events: list[Event]) -> str:
     """The status of a bullet, who set it and why."""
     (*_, latest) = (event for event in events if isinstance(event.payload, BulletAdded | StatusChanged))
     set_by = f"{bullet.status}, set by {bullet.status_by or latest.who}"
-    return f"{set_by}: {reason}" if (reason := _reason(latest)) else set_by
+    return f"{set_by}: {reason}" if (reason := why_of(latest)) else set_by
 
 
 def _details(bullet: Bullet) -> Iterator[tuple[str, str]]:
@@ -162,6 +154,9 @@ app.command("add")(add)
 app.command("edit")(edit)
 app.command("preview")(preview)
 app.command("snooze")(snooze)
+app.command("history")(history)
+app.command("changes")(changes)
+app.command("rollback")(roll_back)
 
 
 def _status_command(status: Status, help: str) -> Callable[..., None]:
@@ -202,54 +197,6 @@ app.command("retire")(_status_command(Status.RETIRED, RETIRE))
 
 
 @app.command()
-def history(bullet_id: BulletArgument, playbook: PlaybookOption = None, json: JsonOption = False) -> None:
-    """Show what happened to a bullet: when, by whom and why.
-
-    acefraud playbook history b-1f2e3d4c --playbook book.db
-    """
-    with existing_playbook(playbook, read_only=True) as book:
-        bullet_in(book, bullet_id)
-        events = book.ledger.history(bullet_id)
-    if json:
-        print_json([_event_json(event) for event in events])
-        return
-    for event in events:
-        words = ""
-        match event.payload:
-            case BulletAdded(bullet=bullet):
-                what, words = "added", bullet.content
-            case BulletEdited(content=content):
-                what, words = "edited", content
-            case PolicySnoozed(snooze=snoozed):
-                what = f"snoozed for {snoozed.key} {snoozed.value} until {snoozed.until:%Y-%m-%d}"
-            case StatusChanged(status=status):
-                what = f"now {status}"
-            case _:
-                what = "counted"
-        line(f"{event.at:%Y-%m-%d %H:%M:%S}  {what}  by {event.who}  {_reason(event)}".rstrip())
-        if words:
-            line(f"    {words}", "dim")
-
-
-def _reason(event: Event) -> str:
-    """Why this bullet was changed, or else why everything that was written with it was."""
-    if isinstance(event.payload, BulletAdded | BulletEdited | PolicySnoozed | StatusChanged):
-        return event.payload.reason or event.why
-    return event.why
-
-
-def _event_json(event: Event) -> dict[str, Any]:
-    assert not isinstance(event.payload, DecisionMade), "the history of a bullet has no decisions"
-    return {
-        "seq": event.seq,
-        "at": event.at.isoformat(),
-        "who": event.who,
-        "why": event.why,
-        "what": event.payload.model_dump(mode="json"),
-    }
-
-
-@app.command()
 def export(
     playbook: PlaybookOption = None,
     format: Annotated[Format, typer.Option(help="Markdown for people and diffs, JSON for scripts.")] = Format.MARKDOWN,
@@ -284,7 +231,7 @@ def _write(text: str, to: Path) -> None:
 
 
 def _left_out(book: BulletPlaybook) -> str:
-    assert isinstance(book.ledger, SqliteLedger), "it was opened from a file"
+    assert isinstance(book.ledger, SqlLedger), "it was opened from a file or database"
     held = holdings(book.ledger)
     counts = (
         (held.cases, "remembered cases"),

@@ -9,8 +9,10 @@ import typer
 
 from acefraud.cli.console import print_result
 from acefraud.cli.options import ForceOption, JsonOption, PlaybookOption
-from acefraud.cli.workspace import playbook_path
+from acefraud.cli.workspace import any_ledger, place_of
 from acefraud.storage.backup import copy_playbook
+from acefraud.storage.database_address import shown_place
+from acefraud.storage.transfer import read_from_file
 
 
 def restore(
@@ -22,11 +24,19 @@ def restore(
     """Make a playbook from a backup, with everything in it.
 
     The backup is checked first, and the playbook gets its name only when it is complete and on the disk. With --force
-    it replaces a playbook that nobody uses.
+    it replaces a playbook that nobody uses. A database must be empty, or have no playbook yet; this is how a playbook
+    moves from a file to a database.
 
         acefraud restore monday.db --playbook book.db
+        acefraud restore book.db --database postgresql://ana@db.example/fraud
     """
-    path = playbook_path(playbook)
-    size = copy_playbook(source, path, force=force)
-    content = {"backup": str(source), "playbook": str(path), "bytes": size}
-    print_result(content, f"{path} restored from {source}: {size:,} bytes", json=json)
+    place = place_of(playbook)
+    if isinstance(place, Path):
+        size = copy_playbook(source, place, force=force)
+    else:
+        with any_ledger(playbook) as ledger:
+            read_from_file(source, ledger)
+        size = source.stat().st_size
+    shown = shown_place(place)
+    content = {"backup": str(source), "playbook": shown, "bytes": size}
+    print_result(content, f"{shown} restored from {source}: {size:,} bytes", json=json)

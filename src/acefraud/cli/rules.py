@@ -2,28 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from acefraud.cli.checks import later, unseen_key
 from acefraud.cli.console import print_result
 from acefraud.cli.options import JsonOption, PlaybookOption, WhoOption, WhyOption
-from acefraud.cli.workspace import any_playbook, author, embedded_learner, existing_playbook, playbook_path
-from acefraud.core.bullet import DEFAULT_NODE, MAX_CONTENT, Bullet, NewBullet, Source, Status
+from acefraud.cli.workspace import any_playbook, author, embedded_learner, existing_playbook, is_there, place_of
+from acefraud.core.bullet import DEFAULT_NODE, Bullet
 from acefraud.core.evidence import record_in_words
-from acefraud.core.policy import Policy, Snooze
+from acefraud.core.policy import Snooze
 from acefraud.core.transaction import Verdict
-from acefraud.curation.curator import Curator
-from acefraud.errors import InputError
+from acefraud.errors import InputError, RuleNotUnderstood
 from acefraud.learning.preview import SHOWN, Preview
-from acefraud.rules.bullet_text import Reading, read_bullet_with
+from acefraud.learning.rule_admission import (
+    ASKS_FOR_REVIEW,
+    Admitted,
+    PolicyOptions,
+    Previewed,
+    admit_rule,
+    check_rule_text,
+    edit_rule,
+    preview_edit,
+    preview_rule,
+    preview_status,
+    read_rule,
+    reading_as_json,
+)
+from acefraud.rules.bullet_text import Reading
 from acefraud.rules.english import say, spoken_number
 from acefraud.storage import BulletPlaybook
-from acefraud.storage.changes import Change, bullet_in, plan_addition, plan_edit, plan_status_change
+from acefraud.storage.changes import bullet_in
 
 RuleArgument = Annotated[
     str, typer.Argument(metavar="RULE", help="The rule, in plain English or in the formal syntax.")
@@ -65,32 +80,16 @@ def read(rule: RuleArgument, playbook: PlaybookOption = None, json: JsonOption =
 
         acefraud playbook read 'Decline gift cards over $300 unless the customer is a VIP' --playbook book.db
     """
-    _check(rule)
     with _readable(playbook) as book:
-        reading = read_bullet_with(rule, book.vocabulary())
-    print_result(as_json(reading), _in_words(reading), json=json)
+        reading = read_rule(book, rule)
+    print_result(reading_as_json(reading), _in_words(reading), json=json)
     if reading.condition is None:
         raise typer.Exit(1)
 
 
 def _readable(playbook: Path | None) -> BulletPlaybook:
     """The playbook, or an empty one if there is none: a rule can be tried before the first case."""
-    return existing_playbook(playbook, read_only=True) if playbook_path(playbook).exists() else BulletPlaybook()
-
-
-def as_json(reading: Reading) -> dict[str, Any]:
-    """A reading for scripts."""
-    condition, always = reading.condition, reading.rule.always
-    policy = f"always {always.lower()}" if always else "evidence"
-    return {
-        "condition": None if condition is None else str(condition),
-        "english": None if condition is None else say(condition),
-        "argues": reading.argues,
-        "action": "note" if condition is None else policy,
-        "not_understood": list(reading.rule.not_understood),
-        "did_you_mean": list(reading.rule.did_you_mean),
-        "readings": [str(one) for one in reading.rule.readings],
-    }
+    return existing_playbook(playbook, read_only=True) if is_there(place_of(playbook)) else BulletPlaybook()
 
 
 def _in_words(reading: Reading) -> str:
@@ -105,16 +104,9 @@ def _in_words(reading: Reading) -> str:
             f" formal: {reading.condition}",
             f" argues: {reading.argues or 'for nothing'}",
             f" action: {action}",
-            *_review_hint(reading),
+            *([ASKS_FOR_REVIEW] if reading.rule.asks_for_review else []),
         ]
     )
-
-
-def _review_hint(reading: Reading) -> list[str]:
-    """What to do about a rule that asks for a review: as evidence it argues for nothing."""
-    if not reading.rule.asks_for_review:
-        return []
-    return ["The words ask for a review: with --always review, such cases go to a person."]
 
 
 def add(
@@ -139,45 +131,24 @@ def add(
         acefraud playbook add "Amount above 5,000 and an emulator: decline" --playbook book.db
         acefraud playbook add 'amount > 9000 and country not in ("FR", "DE")' --always decline --playbook book.db
     """
-    _check(rule)
-    with any_playbook(playbook) as book:
-        reading = _understood(rule, book, as_note=as_note)
-        policy = _policy(reading, always, priority, final)
+    check_rule_text(rule)  # before a playbook is started
+    policy = _policy(always, priority, final)
+    with any_playbook(playbook) as book, _command_line_hints():
+        learner = embedded_learner(book)
         if preview:
-            change = plan_addition(book, _new(book, rule, reading, policy, why), node, who=author(who))
-            _show_preview(book, change, json=json)
+            _show(preview_rule(learner, rule, node=node, policy=policy, as_note=as_note, who=author(who)), json=json)
             return
-        new = _merged(book, rule, reading, policy, node, author(who), why)
-        bullet = bullet_in(book, new)
-        remarks = embedded_learner(book).remarks_on(bullet) + (_review_hint(reading) if policy is None else [])
-    content = {**bullet.model_dump(mode="json"), "remarks": remarks}
-    print_result(content, f"added {bullet.id}\n{described(bullet, remarks)}", json=json)
-
-
-def _merged(
-    book: BulletPlaybook, rule: str, reading: Reading, policy: Policy | None, node: str, who: str, why: str
-) -> str:
-    wanted = _new(book, rule, reading, policy, why)
-    (new,) = Curator().merge_bullets([wanted], node, book, who=who, why=why)
-    if new is None:
-        existing = Curator().said_already(wanted, node, book)
-        where = f" in {existing.id} ({existing.status}): {existing.content}" if existing else ""
-        raise InputError(f"the playbook already says this{where}")
-    return new
-
-
-def _new(book: BulletPlaybook, rule: str, reading: Reading, policy: Policy | None, why: str) -> NewBullet:
-    """The bullet that a rule becomes, measured on the cases that the playbook remembers."""
-    condition = reading.condition
-    return NewBullet(
-        rule,
-        Source.MANUAL,
-        condition=condition,
-        argues=_argues(reading, policy),
-        evidence=None if condition is None else embedded_learner(book).measure(condition),
-        policy=policy,
-        why=why,
-    )
+        added = admit_rule(
+            learner,
+            rule,
+            node=node,
+            policy=policy,
+            as_note=as_note,
+            with_preview=False,
+            who=author(who),
+            why=why,
+        )
+    _show_admitted("added", added, json=json)
 
 
 def preview(
@@ -196,26 +167,40 @@ def preview(
         acefraud playbook preview b-1f2e3d4c --edit "Amount above 6,000 and an emulator: decline" --playbook book.db
     """
     with existing_playbook(playbook, read_only=True) as book:
-        bullet = bullet_in(book, bullet_id)
-        if edit is not None:
-            _check(edit)
-            reading = _understood(edit, book, as_note=False)
-            policy = _policy(reading, None, None, False) or bullet.policy
-            change = plan_edit(book, bullet_id, _new(book, edit, reading, policy, ""))
-        elif bullet.status in (Status.CANDIDATE, Status.RETIRED):
-            change = plan_status_change(book, bullet_id, Status.ACTIVE, "")
+        learner = embedded_learner(book)
+        if edit is None:
+            _show(preview_status(learner, bullet_id), json=json)
         else:
-            change = plan_status_change(book, bullet_id, Status.RETIRED, "")
-        _show_preview(book, change, json=json)
+            with _command_line_hints():
+                _show(preview_edit(learner, bullet_id, edit), json=json)
 
 
-def _show_preview(book: BulletPlaybook, change: Change[Any], *, json: bool) -> None:
+def _show(previewed: Previewed, *, json: bool) -> None:
     """Print what a change would do."""
-    (payload,) = change.payloads
-    after = book.snapshot_with(change.payloads)
-    rule = after.bullets[payload.subject]
-    found = embedded_learner(book).preview_change(change.payloads, rule)
-    print_result(found.as_json(), preview_in_words(rule, found), json=json)
+    found = previewed.preview
+    print_result(found.as_json(), preview_in_words(previewed.bullet, found), json=json)
+
+
+def _show_admitted(done: str, admitted: Admitted, *, json: bool) -> None:
+    """Print how a rule was understood and what was measured of it."""
+    bullet, remarks = admitted.bullet, admitted.remarks
+    content = {**bullet.model_dump(mode="json"), "remarks": list(remarks)}
+    print_result(content, f"{done} {bullet.id}\n{described(bullet, remarks)}", json=json)
+
+
+@contextmanager
+def _command_line_hints() -> Iterator[None]:
+    """Say which commands and options help with a rule that is not understood."""
+    try:
+        yield
+    except RuleNotUnderstood as problem:
+        hint = "`acefraud facts` lists what a rule can be about; --as-note keeps it as a note"
+        raise InputError(f"{problem.message} {hint}") from None
+
+
+def _policy(always: Always | None, priority: int | None, final: bool) -> PolicyOptions:
+    verdict = Verdict(always.upper()) if always else None
+    return PolicyOptions(always=verdict, priority=priority, final=final)
 
 
 def preview_in_words(rule: Bullet, found: Preview) -> str:
@@ -281,29 +266,13 @@ def edit(
 
     acefraud playbook edit b-1f2e3d4c "Amount above 6,000 and an emulator: decline" --why "5,000 was too low"
     """
-    _check(rule)
-    with existing_playbook(playbook) as book:
-        before = bullet_in(book, bullet_id)
-        reading = _understood(rule, book, as_note=as_note)
-        policy = _policy(reading, always, priority, final)
-        if policy is None and before.policy is not None and reading.condition is not None:
-            policy = before.policy
-            if reading.argues is not None and policy.verdict not in (reading.argues, Verdict.REVIEW):
-                raise InputError(f"the words argue for {reading.argues}; {bullet_id} is a policy: {policy.words}")
-        condition = reading.condition
-        book.edit_bullet(
-            bullet_id,
-            rule,
-            condition=condition,
-            argues=_argues(reading, policy),
-            evidence=None if condition is None else embedded_learner(book).measure(condition),
-            policy=policy,
-            who=author(who),
-            why=why,
+    policy = _policy(always, priority, final)
+    with existing_playbook(playbook) as book, _command_line_hints():
+        learner = embedded_learner(book)
+        edited = edit_rule(
+            learner, bullet_id, rule, policy=policy, as_note=as_note, with_preview=False, who=author(who), why=why
         )
-        bullet, remarks = bullet_in(book, bullet_id), embedded_learner(book).remarks_on(bullet_in(book, bullet_id))
-    content = {**bullet.model_dump(mode="json"), "remarks": remarks}
-    print_result(content, f"edited {bullet_id}\n{described(bullet, remarks)}", json=json)
+    _show_admitted("edited", edited, json=json)
 
 
 def snooze(
@@ -333,52 +302,7 @@ def snooze(
     print_result({**bullet.model_dump(mode="json"), "remarks": [remark] if remark else []}, text.strip(), json=json)
 
 
-def _understood(rule: str, book: BulletPlaybook, *, as_note: bool) -> Reading:
-    """The reading of a rule. Raises InputError if it is not understood, unless it may be a note."""
-    reading = read_bullet_with(rule, book.vocabulary())
-    if reading.condition is None and not as_note:
-        raise InputError(
-            f"{reading.rule.problem} `acefraud facts` lists what a rule can be about; --as-note keeps it as a note"
-        )
-    return reading
-
-
-def _policy(reading: Reading, always: Always | None, priority: int | None, final: bool) -> Policy | None:
-    verdict = Verdict(always.upper()) if always else reading.rule.always
-    if reading.condition is None:
-        if always:
-            raise InputError("a policy needs a condition; a note cannot decide")
-        return None
-    if verdict is None:
-        if priority is not None or final:
-            raise InputError("--priority and --final are for policies; add --always decline, approve or review")
-        return None
-    if reading.argues is not None and verdict is not Verdict.REVIEW and reading.argues is not verdict:
-        raise InputError(f"the words argue for {reading.argues}, and the policy would always {verdict.lower()}")
-    if final and verdict is not Verdict.DECLINE:
-        raise InputError("--final is for policies that decline")
-    return Policy(verdict=verdict, priority=priority, final=final)
-
-
-def _argues(reading: Reading, policy: Policy | None) -> Verdict | None:
-    if policy is None or policy.verdict is Verdict.REVIEW:
-        return reading.argues
-    return policy.verdict
-
-
-def _check(content: str) -> None:
-    if not content.strip():
-        raise InputError("expected what the bullet says, got an empty text", field="content")
-    if len(content) > MAX_CONTENT:
-        raise InputError(f"expected at most {MAX_CONTENT:,} characters, got {len(content):,}", field="content")
-    try:
-        content.encode()
-    except UnicodeEncodeError as problem:
-        place = problem.start + 1
-        raise InputError(f"expected valid UTF-8, got something else at character {place}", field="content") from None
-
-
-def described(bullet: Bullet, remarks: list[str]) -> str:
+def described(bullet: Bullet, remarks: Sequence[str]) -> str:
     """How a rule was understood, what was measured, what it only claims, and what its author should know."""
     if bullet.condition is None:
         lines = ["Kept as a note: people see it, and a language model does; it never moves a decision of the engine."]

@@ -15,7 +15,7 @@ from acefraud.cli.workspace import (
     exit_if_over_budget,
     learner_with,
     model_report,
-    playbook_path,
+    place_of,
     roles_for,
 )
 from acefraud.datasets import SHIPPED, Dataset, load_dataset, load_mapping
@@ -28,6 +28,7 @@ from acefraud.rules.missing_cases import missing_cases
 from acefraud.rules.scorecard import GENERAL
 from acefraud.settings import ModelSettings
 from acefraud.storage import BulletPlaybook
+from acefraud.storage.database_address import shown_place
 
 BULLETS_SHOWN = 5
 
@@ -79,9 +80,9 @@ def train(
     note_label_delay(data, mapping)
     if data.frauds in (0, len(data)):
         raise InputError("all rows have the same label; expected both fraud and honest rows", file=source)
-    path = playbook_path(playbook)
+    place = shown_place(place_of(playbook))
     roles = roles_for(settings, data.mapping)
-    with any_playbook(path) as book:
+    with any_playbook(playbook) as book:
         learner, added, unfitted = asyncio.run(_train(roles, book, data, rule, most_bullets))
         memory, node = learner.memory(), learner.options.node
         bullets = book.get_bullets_for_node(node)
@@ -95,7 +96,7 @@ def train(
         history = memory and {"entities": memory.names, "windows": memory.plan.windows, "facts": len(memory.facts)}
         print_json(
             {
-                "playbook": str(path),
+                "playbook": place,
                 "rows": len(data),
                 "rows.unreadable": data.unreadable,
                 "frauds": data.frauds,
@@ -111,7 +112,7 @@ def train(
         )
     else:
         count = f"{len(kept)} bullet{'' if len(kept) == 1 else 's'}"
-        line(f"{len(data):,} cases, {data.frauds:,} of them fraud: {count} in {path}")
+        line(f"{len(data):,} cases, {data.frauds:,} of them fraud: {count} in {place}")
         line(f"Declines from a fraud probability of {declines_from:.3g}{f' ({rule.words})' if rule else ''}")
         if memory is not None:
             windows = ", ".join(memory.plan.windows)

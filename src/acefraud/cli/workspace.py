@@ -1,4 +1,4 @@
-"""What a command works with: the playbook file, the mapping it was trained with, and who plays which role."""
+"""What a command works with: the playbook, the mapping it was trained with, and who plays which role."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from acefraud.cli.console import note
+from acefraud.cli.options import given_database
 from acefraud.core.events import THE_ENGINE
 from acefraud.core.ledger import Ledger
-from acefraud.errors import InputError, StoreError
+from acefraud.errors import ConfigurationError, InputError, StoreError
 from acefraud.learning.build_roles import Roles, build_roles
 from acefraud.learning.entity_memory import mapping_of
 from acefraud.learning.learner import Learner
@@ -20,7 +21,9 @@ from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.settings import ModelSettings, Settings
 from acefraud.storage import BulletPlaybook, open_playbook
-from acefraud.storage.sqlite import SqliteLedger
+from acefraud.storage.database_address import is_database
+from acefraud.storage.open_ledger import open_ledger
+from acefraud.storage.sql_ledger import SqlLedger
 
 if TYPE_CHECKING:
     from acefraud.datasets import SchemaMapping
@@ -38,9 +41,27 @@ def author(given: str | None) -> str:
     return who
 
 
-def playbook_path(given: Path | None) -> Path:
-    """The playbook a command was given, or the default one."""
-    return given or Settings.from_environment().playbook
+def place_of(given: Path | None) -> Path | str:
+    """Where the playbook of a command is: the path of a file, or the address of a database.
+
+    Flags come first, then the environment. `shown_place` is what may be printed.
+    """
+    address = given_database()
+    if address is not None:
+        if given is not None:
+            raise ConfigurationError("--playbook and --database contradict each other; give one of them")
+        if not is_database(address):
+            raise ConfigurationError("--database: expected an address such as postgresql://user@host:5432/database")
+        return address
+    if given is not None:
+        return given
+    settings = Settings.from_environment()
+    return settings.database or settings.playbook
+
+
+def is_there(place: Path | str) -> bool:
+    """Whether there is a playbook file. A database is taken to be there: opening it tells."""
+    return isinstance(place, str) or place.exists()
 
 
 def existing_playbook(given: Path | None, *, read_only: bool = False) -> BulletPlaybook:
@@ -49,15 +70,20 @@ def existing_playbook(given: Path | None, *, read_only: bool = False) -> BulletP
     return open_playbook(_existing(given), create=False, read_only=read_only, durability=durability)
 
 
-def existing_ledger(given: Path | None, *, read_only: bool = True) -> SqliteLedger:
-    """Open the file of a playbook that is there, without reading its bullets."""
+def existing_ledger(given: Path | None, *, read_only: bool = True) -> SqlLedger:
+    """Open the ledger of a playbook that is there, without reading its bullets."""
     durability = Settings.from_environment().durability
-    return SqliteLedger.open(_existing(given), create=False, read_only=read_only, durability=durability)
+    return open_ledger(_existing(given), create=False, read_only=read_only, durability=durability)
 
 
-def _existing(given: Path | None) -> Path:
-    path = playbook_path(given)
-    if not path.exists():
+def any_ledger(given: Path | None) -> SqlLedger:
+    """Open a ledger, or start it if there is none."""
+    return open_ledger(place_of(given), durability=Settings.from_environment().durability)
+
+
+def _existing(given: Path | None) -> Path | str:
+    path = place_of(given)
+    if not is_there(path):
         raise StoreError(
             f"there is no playbook at {path}; `acefraud train FILE --playbook {path}` makes one from labelled history, "
             f"and `acefraud playbook add` starts one by hand"
@@ -67,12 +93,12 @@ def _existing(given: Path | None) -> Path:
 
 def any_playbook(given: Path | None) -> BulletPlaybook:
     """Open a playbook, or start it if there is none."""
-    return open_playbook(playbook_path(given), durability=Settings.from_environment().durability)
+    return open_playbook(place_of(given), durability=Settings.from_environment().durability)
 
 
 def not_recorded(message: str, wanted: str, ledger: Ledger) -> InputError:
-    """The error for a decision that is not in a file, with the archive that has it."""
-    assert isinstance(ledger, SqliteLedger), "commands work on files"
+    """The error for a decision that is not in a playbook, with the archive that has it."""
+    assert isinstance(ledger, SqlLedger), "commands work on files and databases"
     from acefraud.storage.archive import place_of_archived  # noqa: PLC0415  # polars is slow to import
 
     place = place_of_archived(ledger, wanted)

@@ -85,6 +85,18 @@ class DecisionRecord(NamedTuple):
         return node
 
     @property
+    def cited(self) -> tuple[str, ...]:
+        """The ids of the bullets that it rests on (`Decision.cited`), read from the record alone."""
+        if self.setup is None:
+            return self.decision.cited
+        kept = json.loads(self.body)
+        return (kept["policy"],) if "policy" in kept else tuple(one for one, amount in kept["picks"] if amount)
+
+    def cites(self, bullet_id: str) -> bool:
+        """Whether it rests on a bullet. Most records are told by their text, without being parsed."""
+        return to_json(bullet_id).decode() in self.body and bullet_id in self.cited
+
+    @property
     def basis(self) -> tuple[dict[str, FactValue], tuple[str, ...]]:
         """The facts that it was decided on, and what was not understood of its text: all that deciding again needs."""
         if self.setup is None or self.names is None:

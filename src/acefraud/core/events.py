@@ -22,7 +22,7 @@ from acefraud.core.outcome import Judgement, Outcome
 from acefraud.core.policy import Policy, Snooze
 from acefraud.core.review_rule import ReviewRule
 from acefraud.core.timestamps import Timestamp
-from acefraud.core.transaction import Verdict
+from acefraud.core.transaction import Transaction, Verdict
 from acefraud.core.value_list import Feed, ListItem
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, quoted
 
@@ -212,6 +212,27 @@ class OutcomeHeard(_Payload):
     about: ClassVar[str] = "outcome.transaction_id"
 
 
+class OutcomeReceived(_Payload):
+    """An outcome was accepted. It is judged and learnt from later, in the order of these events."""
+
+    kind: Literal["outcome_received"] = "outcome_received"
+    node: str = DEFAULT_NODE
+    outcome: Outcome
+    transaction: Transaction | None = None
+    """The transaction, if it came with the outcome."""
+
+    about: ClassVar[str] = "outcome.transaction_id"
+
+
+class OutcomesTakenIn(_NodePayload):
+    """All outcomes received up to an event were judged. It is written together with what they became."""
+
+    kind: Literal["outcomes_taken_in"] = "outcomes_taken_in"
+    until: int
+    """The number of the last event of an outcome that was taken in."""
+    count: int
+
+
 class Reviewed(_NodePayload):
     """The remembered cases were reviewed. The changes this led to are further events."""
 
@@ -236,6 +257,38 @@ class Reread(_NodePayload):
     reader: str
     cases: int
     changed: int
+
+
+class RolledBack(_Payload):
+    """The playbook went back to an earlier revision. Changes of bullets are events of their own, written with it."""
+
+    kind: Literal["rolled_back"] = "rolled_back"
+    to: int
+    """The revision."""
+    retired: tuple[str, ...] = ()
+    """Bullets that were not there then."""
+    edited: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()
+    """Bullets that got their former status back."""
+    weights: dict[str, float | None] = Field(default_factory=dict)
+    """Those that changed; None where a bullet had none."""
+    calibrations: dict[str, Calibration] = Field(default_factory=dict)
+    """All of them, by node, with their thresholds. What is not among them is dropped, here and below."""
+    reviews: dict[str, ReviewRule] = Field(default_factory=dict)
+    scales: dict[str, OddsScale] = Field(default_factory=dict)
+    mapping: str = ""
+    also: tuple[str, ...] = ()
+    """What changed beside bullets, in words: the calibration, the review rule, the scale of odds, the mapping."""
+
+    @property
+    def subject(self) -> str:
+        """It is about the whole playbook."""
+        return "the playbook"
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether the playbook was as it had been. Then no event was written."""
+        return not (self.retired or self.edited or self.moved or self.weights or self.also)
 
 
 class ListCreated(_Payload):
@@ -290,8 +343,11 @@ _Written = (
     | OddsScaled
     | Trained
     | OutcomeHeard
+    | OutcomeReceived
+    | OutcomesTakenIn
     | Reviewed
     | Reread
+    | RolledBack
     | ListCreated
     | ListChanged
     | DecisionsArchived
@@ -311,8 +367,12 @@ BULLET_HISTORY_KINDS = BULLET_KINDS | {"bullet_credited"}
 """Events whose subject is a bullet."""
 OUTCOME_KINDS = frozenset({"outcome_heard", "outcome_revised"})
 LIST_KINDS = frozenset({"list_created", "list_changed"})
+OUTCOME_RECEIVED, OUTCOMES_TAKEN_IN = "outcome_received", "outcomes_taken_in"
 EDIT_KINDS = frozenset(
-    KINDS - OUTCOME_KINDS - LIST_KINDS - {DECISION_MADE, "decisions_archived", "bullet_credited", "level_moved"}
+    KINDS
+    - OUTCOME_KINDS
+    - LIST_KINDS
+    - {DECISION_MADE, OUTCOME_RECEIVED, OUTCOMES_TAKEN_IN, "decisions_archived", "bullet_credited", "level_moved"}
 )
 """Changes of the playbook. The others only add to counters, or to nothing, so they stay true whatever comes before. A
 level that moved is forgotten by the next calibration, so no learning depends on it."""

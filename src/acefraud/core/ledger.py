@@ -15,13 +15,16 @@ from acefraud.core.events import (
     DECISION_MADE,
     EDIT_KINDS,
     OUTCOME_KINDS,
+    OUTCOME_RECEIVED,
+    OUTCOMES_TAKEN_IN,
     Event,
     EventPayload,
     OutcomeHeard,
+    OutcomeReceived,
 )
 from acefraud.core.playbook import Checkpoint
 from acefraud.core.row_store import RowStore, RowUpdate
-from acefraud.core.transaction import Case, FactValue
+from acefraud.core.transaction import Case, FactValue, Verdict
 from acefraud.display.short_repr import ShortRepr
 
 
@@ -79,11 +82,17 @@ class Precondition:
     kinds: frozenset[str]
     subjects: Collection[str] | None = None
     """None means every subject."""
+    keys: Collection[str] | None = None
+    """Instead of subjects: the keys of outcomes (`Outcome.key`)."""
 
     def violated_by(self, event: Event) -> bool:
         """Whether an event breaks the precondition."""
-        concerned = self.subjects is None or event.payload.subject in self.subjects
-        return event.seq > self.seq and concerned and event.payload.kind in self.kinds
+        return event.seq > self.seq and event.payload.kind in self.kinds and self._concerns(event.payload)
+
+    def _concerns(self, payload: EventPayload) -> bool:
+        if self.keys is not None:
+            return isinstance(payload, OutcomeHeard | OutcomeReceived) and payload.outcome.key in self.keys
+        return self.subjects is None or payload.subject in self.subjects
 
     @classmethod
     def no_edits_since(cls, seq: int) -> Precondition:
@@ -101,14 +110,58 @@ class Precondition:
         return cls(seq, OUTCOME_KINDS, transaction_ids)
 
     @classmethod
+    def no_reports_since(cls, seq: int, transaction_ids: Collection[str]) -> Precondition:
+        """No outcome of these transactions was received or heard."""
+        return cls(seq, OUTCOME_KINDS | {OUTCOME_RECEIVED}, transaction_ids)
+
+    @classmethod
+    def no_reports_with_keys_since(cls, seq: int, keys: Collection[str]) -> Precondition:
+        """No outcome with one of these keys was received or heard, whatever transaction it is about."""
+        return cls(seq, OUTCOME_KINDS | {OUTCOME_RECEIVED}, keys=keys)
+
+    @classmethod
+    def nothing_taken_in_since(cls, seq: int, node: str) -> Precondition:
+        """Nobody has judged outcomes that were received for a node."""
+        return cls(seq, frozenset({OUTCOMES_TAKEN_IN}), {node})
+
+    @classmethod
     def no_decisions_since(cls, seq: int, transaction_ids: Collection[str]) -> Precondition:
         """Nobody has decided these transactions."""
         return cls(seq, frozenset({DECISION_MADE}), transaction_ids)
 
 
+@dataclass(frozen=True, slots=True)
+class KeptRequest:
+    """A request to decide that was answered, kept with its decision so that a repeat gets the same answer."""
+
+    key: str
+    """What the caller calls the request. There is one request with a key."""
+    transaction_id: str
+    digest: str
+    """Of what was asked: the same key with another digest is another request by mistake."""
+    decision_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionFilter:
+    """Which recorded decisions are wanted. What is None does not matter."""
+
+    ids: Collection[str] | None = None
+    transaction_ids: Collection[str] | None = None
+    since: datetime | None = None
+    """Made at this time or later."""
+    until: datetime | None = None
+    """Made before this time."""
+    verdict: Verdict | None = None
+    least_probability: float | None = None
+    most_probability: float | None = None
+    without_outcome: bool = False
+    """Only on transactions of which no outcome was received or heard."""
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Entry(ShortRepr):
-    """What is appended to a ledger at once: events, the cases they bring, and what they change in the rows."""
+    """What is appended to a ledger at once: events, and the cases, changes of rows and requests that belong to them."""
 
     payloads: Sequence[EventPayload]
     at: datetime
@@ -117,6 +170,7 @@ class Entry(ShortRepr):
     preconditions: Sequence[Precondition] = ()
     cases: Sequence[KnownCase] = ()
     rows: RowUpdate | None = None
+    requests: Sequence[KeptRequest] = ()
 
     def events_after(self, seq: int) -> list[Event]:
         """The events, numbered from the one after ``seq`` on."""
@@ -132,7 +186,8 @@ class Ledger(Protocol):
         """Write the events, the cases they bring and the row update: all of it, or nothing.
 
         The row update runs under the write lock, so what it reads stays true. A case replaces the one with the same
-        transaction id. Raises StoreConflict if a precondition does not hold.
+        transaction id. Raises StoreConflict if a precondition does not hold, AlreadyAnswered if there is a request with
+        the same key already.
         """
 
     def last_seq(self) -> int:
@@ -152,6 +207,46 @@ class Ledger(Protocol):
 
     def reviews_since(self, at: datetime, after: int = 0) -> tuple[int, int]:
         """How many decisions after an event, made at or after a time, sent a case to a person; and the last event."""
+
+    def find_decisions(
+        self,
+        wanted: DecisionFilter,
+        *,
+        after: int = 0,
+        before: int | None = None,
+        limit: int,
+        newest_first: bool = True,
+    ) -> list[Event]:
+        """Up to `limit` recorded decisions between two event numbers, exclusive of both, in order of these."""
+
+    def find_events(
+        self,
+        kinds: Collection[str],
+        *,
+        subject: str | None = None,
+        after: int = 0,
+        before: int | None = None,
+        limit: int,
+        newest_first: bool = False,
+    ) -> list[Event]:
+        """Up to `limit` events of these kinds, none of them decisions, about a subject if one is given."""
+
+    def received_outcomes(self, keys: Collection[str]) -> dict[str, Event]:
+        """The first event of an outcome received or heard (`OutcomeReceived`, `OutcomeHeard`) with each of these
+        `Outcome.key`s, by key.
+        """
+
+    def outcome_events(self, transaction_ids: Collection[str]) -> dict[str, list[Event]]:
+        """The events of outcomes received or heard of these transactions, by id, oldest first.
+
+        Only ids with such events have an entry.
+        """
+
+    def requests(self, keys: Collection[str]) -> dict[str, KeptRequest]:
+        """The answered requests with these keys, by key."""
+
+    def requests_about(self, transaction_ids: Collection[str]) -> dict[str, KeptRequest]:
+        """The first answered request on each of these transactions, by transaction id."""
 
     def transaction_events(self, transaction_ids: Collection[str]) -> dict[str, TransactionEvents]:
         """The decisions on these transactions and their outcomes, by id. Every id has an entry."""
@@ -176,6 +271,9 @@ class Ledger(Protocol):
 
         The claim ends with the block; if the process is killed, after so many seconds.
         """
+
+    def wait_for_events(self, after: int, timeout: float) -> bool:
+        """Wait until there are events other than decisions after a number. False if the seconds are up before."""
 
     def checkpoint(self) -> Checkpoint | None:
         """The saved checkpoint; None if there is none, or if another version wrote it."""

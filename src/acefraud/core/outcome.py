@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 from pydantic import BaseModel, Field
@@ -49,6 +50,20 @@ class Outcome(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_e
     def truth(self) -> Verdict:
         """The verdict that would have been right."""
         return Verdict.of(self.is_fraud)
+
+
+def is_known(outcome: Outcome, before: Sequence[Outcome]) -> bool:
+    """Whether an outcome was reported before; without id and time, whether the latest of its transaction says the same.
+
+    >>> fraud, legitimate = (Outcome(transaction_id="t1", is_fraud=truth) for truth in (True, False))
+    >>> is_known(fraud, [legitimate, fraud]), is_known(fraud, [fraud, legitimate])
+    (True, False)
+    """
+    if not before:
+        return False
+    if outcome.id or outcome.at:
+        return any(one.key == outcome.key for one in before)
+    return (before[-1].is_fraud, before[-1].source) == (outcome.is_fraud, outcome.source)
 
 
 class Ruling(StrEnum):

@@ -29,10 +29,12 @@ from acefraud.core.events import (
     ListCreated,
     OddsScaled,
     OutcomeHeard,
+    OutcomesTakenIn,
     PolicySnoozed,
     Recalibrated,
     Reread,
     Reviewed,
+    RolledBack,
     StatusChanged,
     ThresholdSet,
     Trained,
@@ -119,6 +121,12 @@ class LearningState:
     reviews: int = 0
     rereads: int = 0
 
+    def with_case(self, is_fraud: bool) -> LearningState:
+        """The state after one more case was heard."""
+        new = CaseCount(self.unreviewed.cases + 1, self.unreviewed.frauds + is_fraud)
+        # Spelled out, since `replace` is slow and every outcome comes here.
+        return LearningState(self.remembered, new, self.unwatched + 1, self.reviews, self.rereads)
+
 
 class CheckpointHeader(BaseModel, frozen=True):
     """Everything in a checkpoint except the bullets."""
@@ -134,6 +142,7 @@ class CheckpointHeader(BaseModel, frozen=True):
     learning: dict[str, LearningState] = {}
     lists: dict[str, ValueList] = {}
     reviews: dict[str, ReviewRule] = {}
+    taken_in: dict[str, int] = {}
 
 
 @dataclass(frozen=True)
@@ -172,6 +181,7 @@ class PlaybookState:
         self._learning = dict(header.learning)
         self._lists = dict(header.lists)
         self._reviews = dict(header.reviews)
+        self._taken_in = dict(header.taken_in)
         self._uncounted: dict[str, tuple[int, ...]] = {}
         """Credits not applied to bullets yet: many outcomes change the same few."""
         self.latest: Snapshot | None = None
@@ -206,13 +216,17 @@ class PlaybookState:
         """What the learner has seen and reviewed at a node."""
         return self._learning.get(node) or LearningState()
 
+    def taken_in(self, node: str) -> int:
+        """The number of the last event of a received outcome that was judged at a node; 0 if none was."""
+        return self._taken_in.get(node, 0)
+
     def _update_learning(self, payload: EventPayload) -> None:
         match payload:
+            case OutcomesTakenIn(node=node, until=until):
+                self._taken_in[node] = until
+                return
             case OutcomeHeard(node=node, remembered=True, outcome=outcome):
-                before = self.learning(node)
-                new = CaseCount(before.unreviewed.cases + 1, before.unreviewed.frauds + outcome.is_fraud)
-                # Spelled out, since `replace` is slow and every outcome comes here.
-                now = LearningState(before.remembered, new, before.unwatched + 1, before.reviews, before.rereads)
+                now = self.learning(node).with_case(outcome.is_fraud)
             case Trained(node=node):
                 reviewed = CaseCount(payload.remembered, payload.remembered_frauds)
                 now = replace(self.learning(node), remembered=reviewed, unreviewed=CaseCount(), unwatched=0)
@@ -266,6 +280,11 @@ class PlaybookState:
                 self._scales[_scale_key(node, model)] = scale
             case Trained(mapping=mapping):
                 self._mapping = mapping
+            case RolledBack() as back:
+                self._calibrations, self._reviews = dict(back.calibrations), dict(back.reviews)
+                self._scales, self._mapping = dict(back.scales), back.mapping
+                for bullet_id, former in back.weights.items():
+                    self._replace(bullet_id, weight=former)
             case _:
                 return False
         return True
@@ -298,6 +317,7 @@ class PlaybookState:
             learning=dict(self._learning),
             lists=dict(self._lists),
             reviews=dict(self._reviews),
+            taken_in=dict(self._taken_in),
         )
 
     def checkpoint(self) -> Checkpoint:

@@ -8,7 +8,7 @@ If a label arrives twice, there are three cases:
   new truth, so every counter is as if only this one had arrived.
 
 The latest truth is the one that arrives last, whatever its `at` says. The first truth that reaches a decision counts,
-even if the same truth was heard before the decision was made.
+even if the same outcome was heard before the decision was made.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from acefraud.core.construct import construct_unchecked
 from acefraud.core.decision import Decision
 from acefraud.core.events import Credit, OutcomeHeard
 from acefraud.core.ledger import KnownCase
-from acefraud.core.outcome import Judgement, Outcome, OutcomeSource
+from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, is_known
 from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import Case, FactValue, Transaction
 
@@ -93,15 +93,18 @@ def credit_outcomes(
 def _credited(
     judged: JudgedOutcome, before: Sequence[OutcomeHeard], fired: Sequence[str], table: BulletTable, node: str
 ) -> CreditedOutcome:
-    if _is_known(judged, before):
-        return CreditedOutcome(judged, None, already_known=True)
     truths = [event for event in before if event.outcome.source is not OutcomeSource.JUDGE]
     known = before if judged.is_opinion else truths
     first_of_a_decision = judged.decision is not None and bool(known) and known[-1].decision_id is None
+    repeats_latest = is_known(judged.outcome, [event.outcome for event in known[-1:]])
+    there = is_known(judged.outcome, [event.outcome for event in before])
+    if there and not (first_of_a_decision and repeats_latest):
+        return CreditedOutcome(judged, None, already_known=True)
     news = not known or known[-1].outcome.is_fraud != judged.outcome.is_fraud or first_of_a_decision
     credits = _credits_for(judged, fired, table) if news else []
-    if news and truths:  # bullets learnt since the first truth have no part in a revision
-        then = {credit.bullet_id for credit in truths[0].credits}
+    taught = next((event for event in truths if event.remembered), None)
+    if news and taught is not None:  # bullets learnt since the case was first learnt from have no part in a revision
+        then = {credit.bullet_id for credit in taught.credits}
         credits = [credit for credit in credits if credit.bullet_id in then or credit.selected]
     event = construct_unchecked(
         OutcomeHeard,
@@ -114,20 +117,6 @@ def _credited(
         remembered=news and judged.transaction is not None and not judged.is_opinion,
     )
     return CreditedOutcome(judged, event, already_known=not news)
-
-
-def _is_known(judged: JudgedOutcome, before: Sequence[OutcomeHeard]) -> bool:
-    """Whether an outcome says nothing new: delivered again, or the same truth from the same source.
-
-    The first truth that reaches a decision is news, even if the outcome arrived before the decision was made.
-    """
-    if not before:
-        return False
-    outcome, latest = judged.outcome, before[-1]
-    if outcome.id or outcome.at:
-        return any(event.outcome.key == outcome.key for event in before)
-    same = latest.outcome.is_fraud == outcome.is_fraud and latest.outcome.source is outcome.source
-    return same and (latest.decision_id is not None or judged.decision is None)
 
 
 def _credits_for(judged: JudgedOutcome, fired: Sequence[str], table: BulletTable) -> list[Credit]:

@@ -84,7 +84,7 @@ class Decider:
             return decide_embedded(
                 transactions, known, snapshot, self._selector, self._options, reviews_today=reviews_today
             )
-        selector, failure = await self._selector_for(transactions, known, snapshot)
+        selector, failure = await self.selector_for(transactions, known, snapshot)
         node, n_bullets = self._options.node, self._options.n_bullets
         calibration = snapshot.calibration(node)
         threshold = calibration.threshold if calibration else self._options.threshold
@@ -134,7 +134,7 @@ class Decider:
         deciding = (decide_one(*one) for one in zip(transactions, known, policies, strict=True))
         return DecisionList(await all_at_once(deciding))
 
-    async def _selector_for(
+    async def selector_for(
         self, transactions: Sequence[Transaction], known: Sequence[KnownFacts], snapshot: Snapshot
     ) -> tuple[HybridSelector, str]:
         """The selector with all vectors fetched. If the model fails: one with an embedded embedder, and why."""

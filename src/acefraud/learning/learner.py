@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Unpack, overload
 
-from acefraud.core.arguments import check_has, check_type
+from acefraud.core.arguments import check_has, check_text, check_type, check_whole
 from acefraud.core.bullet import Bullet, BulletDetails, NewBullet
 from acefraud.core.condition import Condition
 from acefraud.core.decision import Decision
 from acefraud.core.decision_record import DecisionRecord
-from acefraud.core.events import THE_ENGINE, DecisionMade, EventPayload, Reread, Reviewed, Trained
+from acefraud.core.events import THE_ENGINE, EventPayload, Reread, Reviewed, Trained
 from acefraud.core.evidence import Evidence
-from acefraud.core.ledger import Precondition
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource
 from acefraud.core.playbook import Snapshot
 from acefraud.core.table import FactTable
@@ -24,7 +24,7 @@ from acefraud.core.transactions import Cases, Transactions
 from acefraud.curation.curator import Curator
 from acefraud.datasets import SchemaMapping
 from acefraud.display.short_repr import ShortRepr, quoted
-from acefraud.errors import CannotExplain, ConfigurationError, InputError, StoreConflict
+from acefraud.errors import CannotExplain, ConfigurationError, InputError
 from acefraud.facts.extraction import KnownFacts, facts_in
 from acefraud.facts.time_facts import with_time_facts
 from acefraud.learning.additive_score import AdditiveScore
@@ -33,21 +33,26 @@ from acefraud.learning.backtest_scores import BacktestScores, backtest_scores
 from acefraud.learning.batch_scoring import Scores, score
 from acefraud.learning.decider import Decider
 from acefraud.learning.decision_frames import DecisionList, DecisionSequence
+from acefraud.learning.decision_recorder import DecisionRecorder, DecisionRequest, ToDecide
 from acefraud.learning.embedded_decisions import COMPATIBLE, ENGINE, EmbeddedDecisions
-from acefraud.learning.entity_memory import Drafted, EntityMemory, mapping_of, memory_for, time_facts_of
+from acefraud.learning.entity_memory import EntityMemory, mapping_of, memory_for, time_facts_of
+from acefraud.learning.external_traces import Trace, decision_from, trace_id, truth_of
 from acefraud.learning.history_inputs import HistoryInput, as_history
 from acefraud.learning.model_lessons import Proposed
 from acefraud.learning.odds_calibration import FittedOdds
 from acefraud.learning.options import LearnerOptions
+from acefraud.learning.outcome_backlog import OutcomeBacklog, TakenIn
 from acefraud.learning.outcome_intake import OutcomeRecorder
 from acefraud.learning.planners import Depth, planner_for
 from acefraud.learning.preview import Preview, preview
+from acefraud.learning.received_outcomes import Received, receive
 from acefraud.learning.reflection_policy import ReflectionPolicy
 from acefraud.learning.remembered_cases import RememberedCases
 from acefraud.learning.review_count import ReviewCount
 from acefraud.learning.reviewer import Reviewer
 from acefraud.learning.rule_checks import cases_for, rule_remarks
 from acefraud.learning.rule_context import RuleContext
+from acefraud.learning.selected_context import Context, select_context
 from acefraud.learning.synchronous_learner import SynchronousLearner
 from acefraud.learning.training import Training, TrainingOptions, written_mapping
 from acefraud.learning.transaction_inputs import (
@@ -70,7 +75,7 @@ from acefraud.roles.protocols import Agent, Judge
 from acefraud.roles.reflector import Reflector
 from acefraud.rules.induction.fitting import probabilities
 from acefraud.selection.hybrid import HybridSelector, Setup
-from acefraud.storage.changes import plan_addition, retry_on_conflict
+from acefraud.storage.changes import plan_addition
 from acefraud.storage.playbook import BulletPlaybook
 
 
@@ -84,6 +89,28 @@ class Heard(ShortRepr):
     already_known: bool = False
     review: Reviewed | None = None
     """What the review that followed did, or why it declined. In a batch, the last outcome has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedDecisions:
+    """Decisions as they were recorded."""
+
+    decisions: DecisionSequence
+    known: set[str]
+    """The ids of those that were recorded before."""
+    at: datetime
+    """When the others were recorded."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Traced(ShortRepr):
+    """What recording the decision of another agent did."""
+
+    decision: Decision
+    already_known: bool = False
+    """Whether it was recorded before."""
+    heard: Heard | None = None
+    """What its truth did, if that was given."""
 
 
 class Learner(SynchronousLearner):
@@ -142,12 +169,14 @@ class Learner(SynchronousLearner):
         self.curator = Curator() if curator is None else curator
         self.selector = HybridSelector(seed=self.options.seed) if selector is None else selector
         self._decider = Decider(self.selector, self.options)
+        self._decision_recorder = DecisionRecorder(playbook, self.options.node)
         self._review_count = ReviewCount(playbook.ledger)
         self._recorder = OutcomeRecorder(playbook, self.judge, self.options)
         self._cases = RememberedCases(playbook, self.reflector.memory, self.options.node)
         self._odds = FittedOdds(playbook, self.options)
         self._planner = planner_for(self.reflector, self.options, policy)
         self._reviewer = Reviewer(playbook, self._planner, self._cases, self._odds, self.curator, self.options)
+        self._backlog = OutcomeBacklog(playbook, self._recorder, self._reviewer, self.options.node)
         self._mapping = RememberedMapping(playbook.snapshot().mapping)
 
     def __repr__(self) -> str:
@@ -169,7 +198,7 @@ class Learner(SynchronousLearner):
         """
         snapshot = self._newest()
         given = as_transaction(transaction, self._mapping_of(snapshot), for_many="decide_all")
-        return (await self._decide([given], snapshot))[0]
+        return (await self._decide([given], snapshot)).decisions[0]
 
     async def decide_all(self, transactions: TransactionsInput) -> DecisionSequence:
         """The decisions on many transactions, on the newest revision of the playbook. They are recorded, all or none.
@@ -186,26 +215,38 @@ class Learner(SynchronousLearner):
         """
         snapshot = self._newest()
         given = as_transactions(transactions, self._mapping_of(snapshot), for_one="decide")
-        return await self._decide(given, snapshot)
+        return (await self._decide(given, snapshot)).decisions
 
-    async def _decide(self, transactions: Sequence[Transaction], snapshot: Snapshot) -> DecisionSequence:
-        given = self._in_context(transactions, snapshot)
-        memory = memory_for(snapshot.mapping)
-        drafted = None
-        if memory is not None:
-            drafted = memory.enriched_and_added(given, self.playbook.ledger)
-            given = drafted.transactions
-        decisions = await self._decider.decide(given, snapshot, self.agent, reviews_today=self._reviews_today(snapshot))
+    async def decide_for(self, requests: Sequence[DecisionRequest], *, since: int) -> RecordedDecisions:
+        """The decisions on transactions that come with the key of a request, recorded with these keys, all or none.
+
+        Raises AlreadyAnswered, with nothing recorded, if one of the requests was answered, or its transaction decided,
+        since an event.
+        """
+        return await self._decide([one.transaction for one in requests], self._newest(), requests, since=since)
+
+    async def _decide(
+        self,
+        transactions: Sequence[Transaction],
+        snapshot: Snapshot,
+        requests: Sequence[DecisionRequest] = (),
+        *,
+        since: int | None = None,
+    ) -> RecordedDecisions:
+        given = ToDecide.of(self._in_context(transactions, snapshot), snapshot, self.playbook.ledger)
+        reviews_today = self._reviews_today(snapshot)
+        decisions = await self._decider.decide(given.transactions, snapshot, self.agent, reviews_today=reviews_today)
         records = (
             decisions.records
             if isinstance(decisions, EmbeddedDecisions)
             else [DecisionRecord.whole(decision) for decision in decisions]
         )
-        known = retry_on_conflict(lambda: self._record(records, given, memory, drafted))
-        if not known or isinstance(decisions, EmbeddedDecisions):  # what is computed again is the same
-            return decisions
-        recorded = self.playbook.ledger.decisions(known)
-        return DecisionList([recorded.get(one.id, one) for one in decisions])
+        kept = [new.kept(record.id) for new, record in zip(requests, records, strict=True)] if requests else []
+        known, at = self._decision_recorder.record(records, given, kept, since=since)
+        if known and not isinstance(decisions, EmbeddedDecisions):  # what the engine computes again is the same
+            recorded = self.playbook.ledger.decisions(known)
+            decisions = DecisionList([recorded.get(one.id, one) for one in decisions])
+        return RecordedDecisions(decisions, known, at)
 
     # A text and a dict can be iterated over too; the first variant that fits counts.
     @overload
@@ -227,12 +268,85 @@ class Learner(SynchronousLearner):
         mapping, one = self._mapping_of(snapshot), isinstance(transactions, Transaction | Mapping | str)
         if isinstance(transactions, Transaction | Mapping | str):
             transactions = [as_transaction(transactions, mapping, name="transactions")]
-        given = self._in_context(as_transactions(transactions, mapping), snapshot)
-        memory = memory_for(snapshot.mapping)
-        if memory is not None:
-            given = memory.enriched(given, self.playbook.ledger)
+        given = self._with_all_facts(as_transactions(transactions, mapping), snapshot)
         decisions = await self._decider.decide(given, snapshot, self.agent, reviews_today=self._reviews_today(snapshot))
         return decisions[0] if one else decisions
+
+    async def context(self, transaction: TransactionInput, n_bullets: int | None = None) -> Context:
+        """The bullets that would be selected for a transaction or a text now, for an agent of your own.
+
+        Nothing is decided or recorded. Paste its `prompt` into that of your agent, and report what the agent decided
+        with `record_trace`. Without `n_bullets` there are as many as a decision may cite.
+
+        >>> from acefraud import BulletPlaybook
+        >>> playbook = BulletPlaybook()
+        >>> bullet_id = playbook.add_bullet("A new device and a VPN = 95% fraud")
+        >>> context = Learner(playbook).context_sync("$900 purchase through a VPN on a new device")
+        >>> [(one.content, one.applies, one.claim) for one in context.bullets]
+        [('A new device and a VPN = 95% fraud', True, '95% fraud')]
+        >>> print(context.prompt[context.prompt.index("Bullets:") :])
+        Bullets:
+        [b-3fc2238a] DECLINE, unverified
+        <bullets>
+        [b-3fc2238a] A new device and a VPN
+        </bullets>
+        """
+        snapshot = self._newest()
+        given = as_transaction(transaction, self._mapping_of(snapshot))
+        (known,) = self._with_all_facts([given], snapshot)
+        wanted = self.options.n_bullets if n_bullets is None else n_bullets
+        return await select_context(self._decider, known, snapshot, node=self.options.node, n_bullets=wanted)
+
+    async def record_trace(
+        self,
+        transaction: TransactionInput,
+        verdict: Verdict | str,
+        *,
+        probability: float | None = None,
+        cited: Sequence[str] = (),
+        agent: str = "",
+        reasons: str = "",
+        truth: bool | Outcome | None = None,
+        who: str,
+    ) -> Traced:
+        """Record what an agent of your own decided, so that the bullets it `cited` are counted when the truth comes.
+
+        The `truth` may come along: True for fraud, or an `Outcome`. If nobody knows it, `judge_pending` asks the judge.
+        Without a `probability`, that of the embedded engine is recorded. The same trace again records nothing. Raises
+        InputError if a cited bullet is not in the playbook.
+
+        >>> from acefraud import BulletPlaybook
+        >>> playbook = BulletPlaybook()
+        >>> vpn, night = playbook.add_bullet("VPN: decline"), playbook.add_bullet("At night: decline")
+        >>> order = {"id": "t1", "facts": {"vpn": True, "night": True}}
+        >>> learner = Learner(playbook)
+        >>> traced = learner.record_trace_sync(order, "DECLINE", cited=[vpn], agent="our-agent", truth=True, who="ana")
+        >>> traced.decision.model, traced.heard.judgement.is_correct
+        ('our-agent', True)
+        >>> playbook.get_bullet(vpn).helpful_count, playbook.get_bullet(night).helpful_count
+        (1, 0)
+        """
+        check_text("who", who, "the name of an author")
+        trace = Trace.of(verdict, probability=probability, cited=cited, agent=agent, reasons=reasons)
+        given = as_transaction(transaction, self._mapping_of(self._newest()))
+        outcome = None if truth is None else truth_of(truth, given.id)
+        decision, known = self._recorded(trace, given, who)
+        return Traced(decision, known, None if outcome is None else await self.hear(outcome))
+
+    def _recorded(self, trace: Trace, given: Transaction, who: str) -> tuple[Decision, bool]:
+        """The decision of a trace, and whether it was recorded before."""
+        snapshot, decision_id = self._newest(), trace_id(given, trace, self.options.node)
+        if before := self.playbook.ledger.decisions([decision_id]):
+            return before[decision_id], True
+        all_facts = ToDecide.of(self._in_context([given], snapshot), snapshot, self.playbook.ledger)
+        decision = decision_from(trace, all_facts.transactions[0], decision_id, snapshot, self.options)
+        known, _ = self._decision_recorder.record([DecisionRecord.whole(decision)], all_facts, who=who)
+        return decision, bool(known)
+
+    def _with_all_facts(self, transactions: Iterable[Transaction], snapshot: Snapshot) -> list[Transaction]:
+        """The transactions with every fact that they would be decided on, those of the history included."""
+        given, memory = self._in_context(transactions, snapshot), memory_for(snapshot.mapping)
+        return given if memory is None else memory.enriched(given, self.playbook.ledger)
 
     def _reviews_today(self, snapshot: Snapshot) -> int:
         """How many cases the day has sent to people; not counted unless there is a limit."""
@@ -249,40 +363,6 @@ class Learner(SynchronousLearner):
         """The transactions with the facts of their time, and with those that only rules ask for."""
         context = RuleContext.of(snapshot, time_facts_of(snapshot.mapping))
         return context.added_to(list(transactions), self.playbook.clock)
-
-    def _record(
-        self,
-        records: Sequence[DecisionRecord],
-        transactions: Sequence[Transaction],
-        memory: EntityMemory | None,
-        drafted: Drafted | None,
-    ) -> set[str]:
-        """Record decisions, and return the ids of those that were recorded before.
-
-        Raises StoreConflict if somebody else decides one of the transactions at the same time.
-        """
-        seen = self.playbook.seq
-        known = self.playbook.ledger.recorded([record.id for record in records])
-        fresh = {
-            record.id: (record, transaction)
-            for record, transaction in zip(records, transactions, strict=True)
-            if record.id not in known
-        }
-        if fresh:
-            new = [transaction for _, transaction in fresh.values()]
-            update = None
-            if memory and drafted:
-                update = drafted.change if len(new) == len(transactions) else memory.adding(new)
-            try:
-                self.playbook.record(
-                    [DecisionMade(record) for record, _ in fresh.values()],
-                    preconditions=[Precondition.no_decisions_since(seen, {one.id for one in new})],
-                    rows=update,
-                )
-            except StoreConflict:
-                self.playbook.refresh()  # so that the next attempt starts after what it met
-                raise
-        return known
 
     def score_all(self, transactions: TransactionsInput, *, every_bullet: bool = False) -> Scores:
         """The probabilities of `decide_all` with the embedded engine, as columns. Nothing is recorded.
@@ -382,7 +462,8 @@ class Learner(SynchronousLearner):
         return again.model_copy(update={"id": decision.id, "reader": decision.reader})
 
     @property
-    def _waits(self) -> bool:
+    def waits(self) -> bool:
+        """Whether deciding waits for a model."""
         return self._decider.waits(self.agent)
 
     def memory(self) -> EntityMemory | None:
@@ -417,7 +498,8 @@ class Learner(SynchronousLearner):
         heard, about = as_outcome(outcome, mapping, for_many="hear_all")
         if transaction is not None:
             about = as_transaction(transaction, mapping, for_many="hear_all")
-        return (await self._take_in([heard], [about], judgement))[0]
+        _check_same(heard, about)
+        return (await self._hear([heard], [about], judgement))[0]
 
     async def hear_all(
         self, outcomes: OutcomesInput, transactions: OptionalTransactionsInput | None = None
@@ -433,6 +515,49 @@ class Learner(SynchronousLearner):
         >>> len(learner.hear_all_sync(outcomes, orders)), len(learner.remembered().facts)
         (3, 3)
         """
+        return await self._hear(*self._read_outcomes(outcomes, transactions))
+
+    def receive(
+        self, outcomes: OutcomesInput, transactions: OptionalTransactionsInput | None = None, *, who: str
+    ) -> list[Received]:
+        """Accept outcomes to be judged and learnt from later, by `take_in`. They are recorded, all or none.
+
+        An outcome that was received or heard before is reported as known. `transactions` are as in `hear_all`, `who`
+        reports the outcomes. Raises OutcomeConflict if an outcome has the id of another one.
+
+        >>> from acefraud import BulletPlaybook, Outcome, Transaction
+        >>> learner = Learner(BulletPlaybook())
+        >>> _ = learner.decide_sync(Transaction(id="t1", facts={"amount": 12}))
+        >>> chargeback = Outcome(id="o1", transaction_id="t1", is_fraud=True, source="chargeback")
+        >>> [learner.receive([chargeback], who="the bank")[0].already_known for _ in range(2)]
+        [False, True]
+        >>> learner.take_in_sync().count, learner.playbook.outcomes
+        (1, 1)
+        """
+        check_text("who", who, "who reports the outcomes")
+        return receive(self.playbook, *self._read_outcomes(outcomes, transactions), node=self.options.node, who=who)
+
+    async def take_in(self, limit: int = 1_000) -> TakenIn:
+        """Judge received outcomes in the order in which they were received, up to `limit`, and learn from them.
+
+        What is learnt does not depend on `limit`: it is the same as if each outcome were heard by itself. One process
+        at a time takes in the outcomes of a playbook; the others return at once.
+
+        >>> from acefraud import BulletPlaybook, Outcome, Transaction
+        >>> learner = Learner(BulletPlaybook())
+        >>> orders = [Transaction(id=f"t{number}", facts={"amount": 10 * number}) for number in range(3)]
+        >>> outcomes = [Outcome(transaction_id=order.id, is_fraud=False) for order in orders]
+        >>> _ = learner.receive(outcomes, orders, who="the bank")
+        >>> [learner.take_in_sync(limit=2).count for _ in range(3)]
+        [2, 1, 0]
+        """
+        check_whole("limit", limit, least=1)
+        return await self._backlog.take_in(limit)
+
+    def _read_outcomes(
+        self, outcomes: OutcomesInput, transactions: OptionalTransactionsInput | None
+    ) -> tuple[list[Outcome], list[Transaction | None]]:
+        """Outcomes, and the transactions that came with them."""
         mapping = self._mapping_of(self._newest())
         given = as_outcomes(outcomes, mapping, for_one="hear")
         about = [described for _, described in given]
@@ -442,23 +567,21 @@ class Learner(SynchronousLearner):
                 wrong = f"{len(given):,} outcomes and {len(named):,} transactions"
                 raise InputError(f"{wrong}: expected one for each, or none")
             about = [one or described for one, described in zip(named, about, strict=True)]
-        return await self._take_in([outcome for outcome, _ in given], about)
+        for (outcome, _), transaction in zip(given, about, strict=True):
+            _check_same(outcome, transaction)
+        return [outcome for outcome, _ in given], about
 
-    async def _take_in(
+    async def _hear(
         self,
         outcomes: Sequence[Outcome],
         transactions: Sequence[Transaction | None],
         judgement: Judgement | None = None,
     ) -> list[Heard]:
-        for outcome, transaction in zip(outcomes, transactions, strict=True):
-            if transaction is not None and transaction.id != outcome.transaction_id:
-                raise InputError(f"the outcome is of '{outcome.transaction_id}', the transaction is '{transaction.id}'")
         credited = await self._recorder.record(outcomes, transactions, judgement)
-        new = [one for one in credited if one.teaches]
-        reviewed = await self._reviewer.learn_if_due(new) if new else None
+        reviewed = await self._reviewer.learn_if_due(credited)
         heard = [Heard(one.judged.judgement, already_known=one.already_known) for one in credited]
         if reviewed is not None:
-            last = max(place for place, one in enumerate(credited) if not one.already_known)
+            last = max(place for place, one in enumerate(credited) if one.event is not None)
             first_added = reviewed.added[0] if reviewed.added else None
             heard[last] = replace(heard[last], new_bullet=first_added, review=reviewed)
         return heard
@@ -647,3 +770,8 @@ class Learner(SynchronousLearner):
         decisions = await self._decider.decide([case.transaction for case in cases], snapshot, model)
         pairs = [(one.odds, case.is_fraud) for one, case in zip(decisions, cases, strict=True) if one.odds is not None]
         self._odds.fit(model.model, pairs, base_rate)
+
+
+def _check_same(outcome: Outcome, transaction: Transaction | None) -> None:
+    if transaction is not None and transaction.id != outcome.transaction_id:
+        raise InputError(f"the outcome is of '{outcome.transaction_id}', the transaction is '{transaction.id}'")

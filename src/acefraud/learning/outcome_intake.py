@@ -5,11 +5,15 @@ What happens to a label that arrives twice is decided in `acefraud.learning.cred
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from acefraud.core.decision import Decision
-from acefraud.core.ledger import Precondition, TransactionEvents
+from acefraud.core.events import DecisionMade, EventPayload
+from acefraud.core.ledger import DecisionFilter, Precondition, TransactionEvents
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling
+from acefraud.core.playbook import Snapshot
 from acefraud.core.row_store import RowUpdate
 from acefraud.core.transaction import FactValue, Transaction, Verdict
 from acefraud.errors import StoreConflict
@@ -32,6 +36,21 @@ _ARCHIVED = Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason="the decisi
 _LEFT_TO_A_PERSON = Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason="it was left to a person to decide")
 
 
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Outcomes that were judged and credited on one revision of the playbook, and are not recorded yet."""
+
+    seen: int
+    """The last event that was known."""
+    snapshot: Snapshot
+    memory: EntityMemory | None
+    credited: list[CreditedOutcome]
+
+    def first(self, count: int) -> Draft:
+        """The first of them. Later ones may build on earlier ones, but not the other way round."""
+        return replace(self, credited=self.credited[:count])
+
+
 class OutcomeRecorder:
     """Judges outcomes and records them, all or none."""
 
@@ -52,41 +71,92 @@ class OutcomeRecorder:
         label that arrives twice.
         """
         ids = {outcome.transaction_id for outcome in outcomes}
-        sources = {str(outcome.source) for outcome in outcomes}
-        who = sources.pop() if len(sources) == 1 else str(OutcomeSource.LABEL)
         for _ in range(OUTCOME_ATTEMPTS):
-            self._playbook.refresh()
-            seen, memory = self._playbook.seq, memory_for(self._playbook.snapshot().mapping)
-            pasts = self._playbook.ledger.transaction_events(ids)
-            judged = await self._judged(outcomes, transactions, pasts, judgement, memory)
-            before = {one: past.outcomes for one, past in pasts.items()}
-            credited = credit_outcomes(judged, before, self._playbook.snapshot(), self._node)
-            events = [one.event for one in credited if one.event is not None]
-            if not events:
-                return credited
+            draft = await self.draft(outcomes, transactions, judgement)
+            if all(one.event is None for one in draft.credited):
+                return draft.credited
             try:
-                self._playbook.record(
-                    [*events, *fed_lists(credited, self._playbook.snapshot(), self._playbook.clock)],
-                    who=who,
-                    preconditions=[Precondition.no_outcomes_since(seen, ids)],
-                    cases=[one.judged.known_case() for one in credited if one.teaches],
-                    rows=_memory_change(memory, credited),
-                )
-                return credited
-            except StoreConflict:  # another outcome of one of these transactions came first
+                self.write(draft, preconditions=[Precondition.no_decisions_since(draft.seen, ids)])
+                return draft.credited
+            except StoreConflict:  # another outcome of one of these transactions came first, or a decision
                 continue
         raise StoreConflict(f"other outcomes of the same transactions came first {OUTCOME_ATTEMPTS} times in a row")
+
+    async def draft(
+        self,
+        outcomes: Sequence[Outcome],
+        transactions: Sequence[Transaction | None],
+        judgement: Judgement | None = None,
+        received: Sequence[int] | None = None,
+    ) -> Draft:
+        """Judge and credit outcomes on the newest revision of the playbook, without recording them.
+
+        `received` are the events with which they were received, if they were: decisions made later are left out, so
+        that it does not matter when an outcome is judged.
+        """
+        self._playbook.refresh()
+        seen, snapshot = self._playbook.seq, self._playbook.snapshot()
+        memory = memory_for(snapshot.mapping)
+        pasts = self._playbook.ledger.transaction_events({outcome.transaction_id for outcome in outcomes})
+        decisions = self._decisions(outcomes, pasts, received)
+        judged = await self._judged(outcomes, transactions, decisions, pasts, judgement=judgement, memory=memory)
+        before = {one: past.outcomes for one, past in pasts.items()}
+        return Draft(seen, snapshot, memory, credit_outcomes(judged, before, snapshot, self._node))
+
+    def write(
+        self, draft: Draft, *, more: Sequence[EventPayload] = (), preconditions: Sequence[Precondition] = ()
+    ) -> None:
+        """Record a draft, with `more` events in the same entry.
+
+        Raises StoreConflict if another outcome of one of the transactions was recorded since.
+        """
+        credited = draft.credited
+        sources = {str(one.judged.outcome.source) for one in credited}
+        ids = {one.judged.outcome.transaction_id for one in credited}
+        events = [one.event for one in credited if one.event is not None]
+        self._playbook.record(
+            [*events, *fed_lists(credited, draft.snapshot, self._playbook.clock), *more],
+            who=sources.pop() if len(sources) == 1 else str(OutcomeSource.LABEL),
+            preconditions=[Precondition.no_outcomes_since(draft.seen, ids), *preconditions],
+            cases=[one.judged.known_case() for one in credited if one.teaches],
+            rows=_memory_change(draft.memory, credited),
+        )
+
+    def changes_lists(self, draft: Draft, place: int) -> bool:
+        """Whether the outcome at a place of a draft changes a list, on which the facts of later ones may depend."""
+        return any(fed_lists(draft.credited[place : place + 1], draft.snapshot, self._playbook.clock))
+
+    def _decisions(
+        self, outcomes: Sequence[Outcome], pasts: Mapping[str, TransactionEvents], received: Sequence[int] | None
+    ) -> list[Decision | None]:
+        """The latest decision that each outcome is about."""
+        made_at: dict[str, int] = {}
+        if received:
+            wanted = DecisionFilter(transaction_ids=list(pasts))
+            later = self._playbook.ledger.find_decisions(wanted, after=min(received), limit=sys.maxsize)
+            made_at = {event.payload.record.id: event.seq for event in later if isinstance(event.payload, DecisionMade)}
+        found = []
+        for place, outcome in enumerate(outcomes):
+            until = received[place] if received else sys.maxsize
+            made = [
+                record
+                for record in pasts[outcome.transaction_id].records
+                if record.node == self._node and made_at.get(record.id, 0) < until
+            ]
+            found.append(made[-1].decision if made else None)
+        return found
 
     async def _judged(
         self,
         outcomes: Sequence[Outcome],
         transactions: Sequence[Transaction | None],
-        pasts: dict[str, TransactionEvents],
+        decisions: Sequence[Decision | None],
+        pasts: Mapping[str, TransactionEvents],
+        *,
         judgement: Judgement | None,
         memory: EntityMemory | None,
     ) -> list[JudgedOutcome]:
         """Each outcome with the decision it is about and the facts known then."""
-        decisions = [_latest_decision(pasts.get(one.transaction_id), self._node) for one in outcomes]
         snapshot = self._playbook.snapshot()
         context = RuleContext.of(snapshot, time_facts_of(snapshot.mapping))
         undecided = [
@@ -121,11 +191,6 @@ class OutcomeRecorder:
         if decision.verdict is Verdict.REVIEW:
             return _LEFT_TO_A_PERSON
         return await self._judge.rule(decision.transaction.text, str(decision.verdict), str(outcome.truth))
-
-
-def _latest_decision(past: TransactionEvents | None, node: str) -> Decision | None:
-    made = [record for record in past.records if record.node == node] if past else []
-    return made[-1].decision if made else None
 
 
 def _memory_change(memory: EntityMemory | None, credited: Sequence[CreditedOutcome]) -> RowUpdate | None:

@@ -13,7 +13,7 @@ from functools import partial
 from acefraud.core.events import LevelMoved, Reviewed
 from acefraud.core.ledger import Precondition
 from acefraud.curation.curator import Curator
-from acefraud.errors import AcefraudError, StoreConflict, StoreError
+from acefraud.errors import AcefraudError, StoreConflict, StoreError, StoreUnavailable
 from acefraud.learning.apply_review import apply
 from acefraud.learning.credits import CreditedOutcome
 from acefraud.learning.level import LEVEL_EVERY, lag_of, level_moved
@@ -44,13 +44,48 @@ class Reviewer:
     curator: Curator
     options: LearnerOptions
 
-    async def learn_if_due(self, outcomes: Sequence[CreditedOutcome]) -> Reviewed | None:
+    async def learn_if_due(self, credited: Sequence[CreditedOutcome]) -> Reviewed | None:
         """Learn from outcomes if it is time to. They are recorded by now, so errors are reported, not raised."""
+        recorded = [one for one in credited if one.event is not None]
+        if not recorded:
+            return None
+        new = [one for one in recorded if one.teaches]
+        count = self.playbook.outcomes
+        level = count // LEVEL_EVERY > (count - len(recorded)) // LEVEL_EVERY
+        return await self._learn(new, level=level)
+
+    async def resume(self) -> Reviewed | None:
+        """Learn what is due already, as after a process that ended before it came to it."""
+        return await self._learn((), level=False)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether something is to be learnt before the next outcome is heard."""
+        return self.planner.due(self.playbook.learning(self.options.node)) is not None
+
+    @property
+    def room(self) -> int:
+        """How many outcomes may be recorded, at most, before it is time to learn."""
+        return 1 if self.planner.waits else LEVEL_EVERY - self.playbook.outcomes % LEVEL_EVERY
+
+    def before_due(self, credited: Sequence[CreditedOutcome]) -> int:
+        """How many of some outcomes to record before it is time to learn, as if they were heard one by one."""
+        state = self.playbook.learning(self.options.node)
+        for place, one in enumerate(credited, 1):
+            if not one.teaches:
+                continue
+            state = state.with_case(one.judged.outcome.is_fraud)
+            has_odds = one.judged.decision is not None and one.judged.decision.odds is not None
+            if has_odds or self.planner.due(state) is not None:
+                return place
+        return len(credited)
+
+    async def _learn(self, new: Sequence[CreditedOutcome], *, level: bool) -> Reviewed | None:
         try:
-            self.odds.hear([(one.judged.decision, one.judged.outcome.is_fraud) for one in outcomes])
-            self.planner.note([one.judged for one in outcomes])
+            self.odds.hear([(one.judged.decision, one.judged.outcome.is_fraud) for one in new])
+            self.planner.note([one.judged for one in new])
             depth = self.planner.due(self.playbook.learning(self.options.node))
-            if depth is None and not self._level_is_due(len(outcomes)):
+            if depth is None and not level:
                 return None
             with self.playbook.ledger.claim(f"learning {self.options.node}", CLAIM_SECONDS) as mine:
                 if not mine:  # somebody else is learning from these outcomes; what is left will be due again
@@ -61,13 +96,10 @@ class Reviewer:
                 return None
         except AcefraudError as problem:
             given_up = Reviewed(node=self.options.node, whole=True, cases=0, frauds=0, declined=str(problem))
-            with suppress(StoreError):  # the caller is told even if it cannot be written
-                self.playbook.record([given_up])
+            if not isinstance(problem, StoreUnavailable):  # nobody knows what was written then, and it is due again
+                with suppress(StoreError):  # the caller is told even if it cannot be written
+                    self.playbook.record([given_up])
             return given_up
-
-    def _level_is_due(self, heard: int) -> bool:
-        count = self.playbook.outcomes
-        return count // LEVEL_EVERY > (count - heard) // LEVEL_EVERY
 
     def _follow_level(self) -> None:
         """Move the level of the calibration if the latest outcomes ask for it."""

@@ -6,11 +6,14 @@ from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 from acefraud.core.decision import Decision
-from acefraud.core.outcome import Judgement
+from acefraud.core.outcome import Judgement, Outcome
 from acefraud.core.playbook import Snapshot
-from acefraud.core.transaction import Case
+from acefraud.core.transaction import Case, Verdict
 from acefraud.learning.decision_frames import DecisionSequence
+from acefraud.learning.decision_recorder import DecisionRequest
 from acefraud.learning.history_inputs import HistoryInput
+from acefraud.learning.outcome_backlog import TakenIn
+from acefraud.learning.selected_context import Context
 from acefraud.learning.training import TrainingOptions
 from acefraud.learning.transaction_inputs import (
     OptionalTransactionsInput,
@@ -22,7 +25,7 @@ from acefraud.learning.transaction_inputs import (
 from acefraud.llm.synchronous import run_sync
 
 if TYPE_CHECKING:
-    from acefraud.learning.learner import Heard, Learner
+    from acefraud.learning.learner import Heard, Learner, RecordedDecisions, Traced
 
 
 class SynchronousLearner:
@@ -37,17 +40,21 @@ class SynchronousLearner:
         return cast("Learner", self)
 
     @property
-    def _waits(self) -> bool:
+    def waits(self) -> bool:
         """Whether deciding waits for a model."""
         raise NotImplementedError
 
     def decide_sync(self, transaction: TransactionInput) -> Decision:
         """`decide` for callers that do not await."""
-        return run_sync(self._awaited.decide(transaction), waits=self._waits)
+        return run_sync(self._awaited.decide(transaction), waits=self.waits)
 
     def decide_all_sync(self, transactions: TransactionsInput) -> DecisionSequence:
         """`decide_all` for callers that do not await."""
-        return run_sync(self._awaited.decide_all(transactions), waits=self._waits)
+        return run_sync(self._awaited.decide_all(transactions), waits=self.waits)
+
+    def decide_for_sync(self, requests: Sequence[DecisionRequest], *, since: int) -> RecordedDecisions:
+        """`decide_for` for callers that do not await."""
+        return run_sync(self._awaited.decide_for(requests, since=since), waits=self.waits)
 
     @overload
     def score_sync(self, transactions: TransactionInput) -> Decision: ...  # type: ignore[overload-overlap]
@@ -58,19 +65,49 @@ class SynchronousLearner:
     def score_sync(self, transactions: TransactionInput | TransactionsInput) -> Decision | DecisionSequence:
         """`score` for callers that do not await."""
         scoring: Coroutine[Any, Any, Decision | DecisionSequence] = self._awaited.score(transactions)
-        return run_sync(scoring, waits=self._waits)
+        return run_sync(scoring, waits=self.waits)
+
+    def context_sync(self, transaction: TransactionInput, n_bullets: int | None = None) -> Context:
+        """`context` for callers that do not await."""
+        return run_sync(self._awaited.context(transaction, n_bullets))
+
+    def record_trace_sync(
+        self,
+        transaction: TransactionInput,
+        verdict: Verdict | str,
+        *,
+        probability: float | None = None,
+        cited: Sequence[str] = (),
+        agent: str = "",
+        reasons: str = "",
+        truth: bool | Outcome | None = None,
+        who: str,
+    ) -> Traced:
+        """`record_trace` for callers that do not await."""
+        return run_sync(
+            self._awaited.record_trace(
+                transaction,
+                verdict,
+                probability=probability,
+                cited=cited,
+                agent=agent,
+                reasons=reasons,
+                truth=truth,
+                who=who,
+            )
+        )
 
     def decide_on_sync(self, transaction: TransactionInput, snapshot: Snapshot) -> Decision:
         """`decide_on` for callers that do not await."""
-        return run_sync(self._awaited.decide_on(transaction, snapshot), waits=self._waits)
+        return run_sync(self._awaited.decide_on(transaction, snapshot), waits=self.waits)
 
     def replay_sync(self, decision: Decision) -> Decision:
         """`replay` for callers that do not await."""
-        return run_sync(self._awaited.replay(decision), waits=self._waits)
+        return run_sync(self._awaited.replay(decision), waits=self.waits)
 
     def explain_sync(self, decision: Decision) -> Decision:
         """`explain` for callers that do not await."""
-        return run_sync(self._awaited.explain(decision), waits=self._waits)
+        return run_sync(self._awaited.explain(decision), waits=self.waits)
 
     def hear_sync(
         self, outcome: OutcomeInput, transaction: TransactionInput | None = None, judgement: Judgement | None = None
@@ -83,6 +120,10 @@ class SynchronousLearner:
     ) -> list[Heard]:
         """`hear_all` for callers that do not await."""
         return run_sync(self._awaited.hear_all(outcomes, transactions))
+
+    def take_in_sync(self, limit: int = 1_000) -> TakenIn:
+        """`take_in` for callers that do not await."""
+        return run_sync(self._awaited.take_in(limit))
 
     def judge_pending_sync(self, decision: Decision) -> Judgement:
         """`judge_pending` for callers that do not await."""

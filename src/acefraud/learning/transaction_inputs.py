@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
@@ -15,7 +14,8 @@ from pydantic import BaseModel, ValidationError
 
 from acefraud.core.outcome import Outcome
 from acefraud.core.plain_values import plain_value
-from acefraud.core.transaction import MAX_TEXT, Case, Transaction
+from acefraud.core.transaction import Case, Transaction
+from acefraud.core.transaction_text import from_text, id_from
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets import SchemaMapping, parse_mapping
 from acefraud.display.frames import is_frame
@@ -200,27 +200,6 @@ def as_outcomes(
 def _is_one(given: object) -> bool:
     """Whether this is one thing, or means to be one: a text and a dict can be iterated over too."""
     return isinstance(given, Transaction | Case | Outcome | Mapping | str | bytes)
-
-
-def from_text(text: str) -> Transaction:
-    """A transaction with this text, and an id made from it.
-
-    >>> from_text("$7 purchase").id
-    'tx-4a24fdf7b296'
-    """
-    if not text.strip():
-        raise InputError("expected a transaction, got an empty text")
-    if len(text) > MAX_TEXT:
-        raise InputError(f"the text has {len(text):,} characters, expected at most {MAX_TEXT:,}")
-    return Transaction(id=id_from(text), text=text)
-
-
-def id_from(content: str) -> str:
-    """An id made from the content, for a transaction that has none."""
-    try:
-        return "tx-" + hashlib.sha256(content.encode()).hexdigest()[:12]
-    except UnicodeEncodeError as problem:
-        raise InputError(f"expected valid UTF-8, got something else at character {problem.start + 1}") from None
 
 
 def _from_record(given: Mapping[str, Any], mapping: RememberedMapping) -> Transaction:

@@ -6,13 +6,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from random import Random
 
+from acefraud.core.backoff import wait_after
 from acefraud.errors import ModelRateLimited, ModelTimeout, ModelUnavailable
 from acefraud.llm.call import Call, Caller, Reply, Wrapper
 
 OUTAGES = (ModelTimeout, ModelRateLimited, ModelUnavailable)
 """Failures of the server rather than of the call: the same call may succeed later."""
-JITTER = 0.5
-"""The random share of each wait, so that many callers do not come back at the same moment."""
 LONGEST_RETRY_AFTER = 120.0
 """Give up at once if the server asks for a longer wait than this, in seconds."""
 
@@ -47,11 +46,7 @@ class Retry(Wrapper):
                 retry_after = error.retry_after or 0.0
                 if attempt >= self._attempts or retry_after > LONGEST_RETRY_AFTER:
                     raise
-                wait = max(self._wait_after(attempt), retry_after)
+                pause = wait_after(attempt, first=self._first_wait, longest=self._longest_wait, random=self._random)
+                wait = max(pause, retry_after)
             attempt += 1
             await self._sleep(wait)
-
-    def _wait_after(self, attempt: int) -> float:
-        # The exponent is capped so that the power cannot overflow a float.
-        longest = min(self._longest_wait, self._first_wait * 2.0 ** min(attempt - 1, 60))
-        return longest * (1 - JITTER * self._random.random())

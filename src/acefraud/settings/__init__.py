@@ -1,6 +1,6 @@
 """Everything acefraud takes from its surroundings: flags, environment variables and acefraud.toml.
 
-`Settings.from_environment` reads them; no other module does. May import errors only.
+`Settings.from_environment` and `service_key` read them; no other module does. May import errors only.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from acefraud.settings.durability import Durability
 from acefraud.settings.model_settings import EMBEDDED, EMBEDDERS, ROLES, ModelSettings
 from acefraud.settings.precedence import DEFAULT_PLAYBOOK, Settings
+from acefraud.settings.service_key import service_key
 
 __all__ = [
     "DEFAULT_PLAYBOOK",
@@ -17,4 +18,5 @@ __all__ = [
     "Durability",
     "ModelSettings",
     "Settings",
+    "service_key",
 ]

@@ -54,6 +54,8 @@ class Settings:
     """What flags, the environment and acefraud.toml say."""
 
     playbook: Path = DEFAULT_PLAYBOOK
+    database: str | None = field(default=None, repr=False)
+    """The address of a database that is used in place of the file. It may hold a password."""
     who: str = "analyst"
     embedder: str | None = None
     """The embedded embedder that was named, if any."""
@@ -79,6 +81,7 @@ class Settings:
         embedder = models.embedding if models.embedding in EMBEDDERS else env.get(EMBEDDER_VARIABLE)
         return cls(
             playbook=Path(env.get("ACEFRAUD_PLAYBOOK") or DEFAULT_PLAYBOOK),
+            database=_database(env),
             who=env.get("ACEFRAUD_WHO") or _user(),
             embedder=embedder or None,
             models=models,
@@ -162,6 +165,13 @@ def _durability(environment: Mapping[str, str], in_file: Choice) -> Durability:
     if named:
         return Durability.named(named, _DURABILITY)
     return Durability.named(in_file.value, f"{in_file.origin}: [storage] durability")
+
+
+def _database(environment: Mapping[str, str]) -> str | None:
+    address = environment.get("ACEFRAUD_DATABASE") or None
+    if address and environment.get("ACEFRAUD_PLAYBOOK"):
+        raise ConfigurationError("ACEFRAUD_PLAYBOOK and ACEFRAUD_DATABASE contradict each other; set one of them")
+    return address
 
 
 def _user() -> str:

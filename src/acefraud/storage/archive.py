@@ -1,4 +1,4 @@
-"""Old decisions, moved from a playbook file to Parquet files.
+"""Old decisions, moved from a playbook to Parquet files.
 
 They are written, read back and synced first. Then the ledger records where they are, and only then are they deleted.
 So a crash at any moment loses nothing, and the next run completes what was begun.
@@ -29,6 +29,7 @@ from acefraud.storage.backup import sync
 from acefraud.storage.file_errors import translated
 from acefraud.storage.playbook import system_clock
 from acefraud.storage.schema import common, decisions, events
+from acefraud.storage.sql_ledger import SqlLedger
 from acefraud.storage.sqlite import SqliteLedger
 
 DECISIONS_PER_FILE = 100_000
@@ -64,11 +65,12 @@ class ArchiveRun:
     """Decisions of an earlier run, cut short, that were in their archive already and are deleted now."""
     bytes_given_back: int
     shrinks: bool
-    """Whether the file can give room back. One made by an earlier version cannot; a copy of it can."""
+    """Whether the file can give room back. One made by an earlier version cannot; a copy of it can. A server keeps it
+    for what comes next."""
 
 
 def archive_decisions(
-    ledger: SqliteLedger,
+    ledger: SqlLedger,
     before: datetime,
     folder: Path,
     *,
@@ -90,19 +92,19 @@ def archive_decisions(
     while len(part := _read(ledger, wanted)):
         at = clock()
         name = f"decisions-{part['seq'][0]}-{part['seq'][-1]}-{at:%Y%m%dT%H%M%SZ}-{os.getpid()}"
-        file = _write(part, folder, name, like=ledger.path)
+        file = _write(part, folder, name, like=ledger.path if isinstance(ledger, SqliteLedger) else None)
         _record(ledger, Entry([DecisionsArchived(before=before, count=len(part), file=str(file))], at, who, why))
         _delete(ledger, part)
         files.append(file)
         archived += len(part)
     with ledger.reading() as connection:
         pending = connection.execute(select(func.count()).select_from(decisions).where(*due)).scalar_one()
-        shrinks = _pragma(connection, "auto_vacuum") == 2  # INCREMENTAL
-    given_back = _give_room_back(ledger) if shrinks else 0
+        shrinks = isinstance(ledger, SqliteLedger) and _pragma(connection, "auto_vacuum") == 2  # INCREMENTAL
+    given_back = _give_room_back(ledger) if isinstance(ledger, SqliteLedger) and shrinks else 0
     return ArchiveRun(archived, tuple(files), pending, completed, given_back, shrinks)
 
 
-def place_of_archived(ledger: SqliteLedger, wanted: str) -> str:
+def place_of_archived(ledger: SqlLedger, wanted: str) -> str:
     """Where a decision, or those on a transaction, were archived, in words; "" if no archive is known to have them."""
     lost = []
     for at, archive in reversed(_archives(ledger)):
@@ -119,12 +121,14 @@ def place_of_archived(ledger: SqliteLedger, wanted: str) -> str:
 
 def _has_an_outcome() -> ColumnElement[bool]:
     """The truth has arrived; what a judge thinks is not the truth."""
-    source = func.json_extract(events.c.body, "$.outcome.source")
+    # Quotation marks inside a text are escaped, so nothing but the source of the outcome can read like this. PostgreSQL
+    # does not parse JSON with a null character in a text.
+    by_a_judge = events.c.body.contains(f'"source":"{OutcomeSource.JUDGE}"', autoescape=True)
     about = events.c.subject == decisions.c.transaction_id
-    return select(1).where(events.c.kind.in_(OUTCOME_KINDS), about, source != str(OutcomeSource.JUDGE)).exists()
+    return select(1).where(events.c.kind.in_(OUTCOME_KINDS), about, ~by_a_judge).exists()
 
 
-def _read(ledger: SqliteLedger, wanted: Sequence[ColumnElement[bool]]) -> pl.DataFrame:
+def _read(ledger: SqlLedger, wanted: Sequence[ColumnElement[bool]]) -> pl.DataFrame:
     """The next decisions to archive, in order. Reading in parts keeps no lock open for long."""
     setup, names = common.alias(), common.alias()
     query = (
@@ -149,10 +153,10 @@ def _read(ledger: SqliteLedger, wanted: Sequence[ColumnElement[bool]]) -> pl.Dat
     return pl.DataFrame(rows, schema=_COLUMNS, orient="row").with_columns(pl.col("at").cast(pl.Datetime("us", "UTC")))
 
 
-def _write(part: pl.DataFrame, folder: Path, name: str, *, like: Path) -> Path:
+def _write(part: pl.DataFrame, folder: Path, name: str, *, like: Path | None) -> Path:
     """Write decisions to a file that has its name only once it is complete and on the disk.
 
-    Its permissions are those of another file.
+    Its permissions are those of another file. If there is none, only its owner may read it.
     """
     with translated(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -161,7 +165,8 @@ def _write(part: pl.DataFrame, folder: Path, name: str, *, like: Path) -> Path:
         os.close(handle)
         try:
             part.write_parquet(unnamed, compression="zstd")
-            shutil.copymode(like, unnamed)
+            if like is not None:
+                shutil.copymode(like, unnamed)
             sync(Path(unnamed))
             if not pl.read_parquet(unnamed).equals(part):
                 raise StoreError(f"{target} does not read back as it was written; nothing was deleted, check the disk")
@@ -178,12 +183,12 @@ def _name(unnamed: Path, target: Path) -> None:
     sync(target.parent)
 
 
-def _record(ledger: SqliteLedger, entry: Entry) -> None:
+def _record(ledger: SqlLedger, entry: Entry) -> None:
     """From here on the ledger has a higher number than all that is deleted, so that numbers never go back."""
     ledger.append(entry)
 
 
-def _complete_the_last_run(ledger: SqliteLedger) -> int:
+def _complete_the_last_run(ledger: SqlLedger) -> int:
     """Delete what the last run archived and had no time to delete; nothing if its file cannot be read any more."""
     archives = _archives(ledger)
     if not archives:
@@ -195,7 +200,7 @@ def _complete_the_last_run(ledger: SqliteLedger) -> int:
     return _delete(ledger, archived)
 
 
-def _archives(ledger: SqliteLedger) -> list[tuple[datetime, DecisionsArchived]]:
+def _archives(ledger: SqlLedger) -> list[tuple[datetime, DecisionsArchived]]:
     """When and where decisions were archived, oldest first."""
     query = select(events.c.at, events.c.body).where(events.c.kind == "decisions_archived").order_by(events.c.seq)
     with ledger.reading() as connection:
@@ -206,7 +211,7 @@ def _archives(ledger: SqliteLedger) -> list[tuple[datetime, DecisionsArchived]]:
     ]
 
 
-def _delete(ledger: SqliteLedger, archived: pl.DataFrame) -> int:
+def _delete(ledger: SqlLedger, archived: pl.DataFrame) -> int:
     """Delete decisions a few at a time. What they have in common with others stays: writers rely on finding it."""
     deleted = 0
     for some in archived.select("seq", "id").iter_slices(_ROWS_PER_DELETE):
@@ -215,9 +220,10 @@ def _delete(ledger: SqliteLedger, archived: pl.DataFrame) -> int:
     return deleted
 
 
-def _delete_some(ledger: SqliteLedger, rows: Sequence[tuple[int, str]]) -> int:
+def _delete_some(ledger: SqlLedger, rows: Sequence[tuple[int, str]]) -> int:
     with ledger.writing() as connection:
-        return connection.exec_driver_sql(f"DELETE FROM {decisions.name} WHERE seq = ? AND id = ?", list(rows)).rowcount
+        statement = ledger.dialect.sql(f"DELETE FROM {decisions.name} WHERE seq = ? AND id = ?")
+        return connection.exec_driver_sql(statement, list(rows)).rowcount
 
 
 def _give_room_back(ledger: SqliteLedger) -> int:

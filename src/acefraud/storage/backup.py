@@ -26,7 +26,9 @@ def copy_playbook(source: Path, target: Path, *, force: bool = False) -> int:
     StoreSchema if the source is not a playbook.
     """
     _check_source(source)
-    _check_target(source, target, force=force)
+    if target.exists() and source.samefile(target):
+        raise StoreError(f"{target} is the playbook that is to be copied; give another path")
+    check_target(target, force=force)
     with translated(target):
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
         os.close(handle)
@@ -69,9 +71,8 @@ def _check_source(source: Path) -> None:
         raise StoreError(f"playbook {source}: it is damaged and was not copied; use another copy ({verdict})")
 
 
-def _check_target(source: Path, target: Path, *, force: bool) -> None:
-    if target.exists() and source.samefile(target):
-        raise StoreError(f"{target} is the playbook that is to be copied; give another path")
+def check_target(target: Path, *, force: bool) -> None:
+    """Raise StoreError if there is something at a path that may not be replaced."""
     there = next((one for one in (target, *_companions(target)) if one.exists()), None)
     if there is not None and not force:
         raise StoreError(f"{there} exists already; give another path, or replace it with --force")

@@ -28,12 +28,13 @@ from acefraud.core.events import (
     StatusChanged,
     ThresholdSet,
 )
+from acefraud.core.ledger import KeptRequest
 from acefraud.core.policy import Policy, Snooze
 from acefraud.core.review_rule import ReviewRule
 from acefraud.core.transaction import Verdict
 from acefraud.core.value_list import NAME, Feed, ListItem, ValueList
 from acefraud.display.short_repr import quoted
-from acefraud.errors import InputError, StoreConflict
+from acefraud.errors import AlreadyAnswered, InputError, StoreConflict
 from acefraud.rules.bullet_text import read_bullet_with
 
 if TYPE_CHECKING:
@@ -141,6 +142,11 @@ def conflict_with(event: Event) -> StoreConflict:
     what = f"{event.payload.kind} of {event.payload.subject}"
     message = f"{event.who} wrote event {event.seq} meanwhile ({what}) at {event.at:%Y-%m-%d %H:%M:%S %Z}".rstrip()
     return StoreConflict(message, who=event.who, at=event.at)
+
+
+def answered_already(request: KeptRequest) -> AlreadyAnswered:
+    """The error for a request that somebody else has answered meanwhile."""
+    return AlreadyAnswered(f"the request {quoted(request.key)} was answered meanwhile")
 
 
 def retry_on_conflict(attempt: Callable[[], T], attempts: int = ATTEMPTS) -> T:

@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from acefraud.errors import StoreError, StoreSchema
 from acefraud.settings import Durability
 from acefraud.storage.file_errors import not_a_playbook
-from acefraud.storage.schema import NEWEST, FileState, file_state
+from acefraud.storage.schema import NEWEST, FileState, check_known, file_state
 
 WAIT_SECONDS: Final = 30.0
 """How long a connection waits for the lock."""
@@ -41,7 +41,7 @@ def open_engine(path: Path, *, create: bool, read_only: bool, durability: Durabi
     if not found.ours:
         raise not_a_playbook(path)
     if found.version != NEWEST:
-        _check_known(path, found)
+        check_known(str(path), found)
     if read_only:
         if found.version != NEWEST:
             raise StoreSchema(
@@ -78,7 +78,7 @@ def _engine(path: Path, mode: str, wait: float, durability: Durability = Durabil
         connection.execute("PRAGMA foreign_keys = ON")
 
     # Without an overflow limit threads never wait for the pool, so the lock is the only thing that times out.
-    engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool, max_overflow=-1)
+    engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool, max_overflow=-1, hide_parameters=True)
     event.listen(engine, "connect", set_up)
     event.listen(engine, "begin", partial(_begin, wait=wait))
     return engine
@@ -130,16 +130,6 @@ def inspect_file(path: Path, wait: float) -> FileState:
         engine.dispose()
 
 
-def _check_known(path: Path, found: FileState) -> None:
-    from acefraud.storage.migrations import known_versions  # noqa: PLC0415
-
-    if found.version is not None and found.version not in known_versions():
-        raise StoreSchema(
-            f"{path} has schema {found.version}, the newest this version of acefraud knows is {NEWEST}; "
-            "use the version that wrote it, or a newer one"
-        )
-
-
 def _use_wal(engine: Engine, path: Path, wait: float, *, new: bool) -> None:
     """Switch to write-ahead logging, so that readers and writers do not block each other.
 
@@ -171,5 +161,5 @@ def _upgrade(engine: Engine, path: Path) -> None:
         found = file_state(connection)  # another process may have been first
         if not found.ours:
             raise not_a_playbook(path)
-        _check_known(path, found)
+        check_known(str(path), found)
         upgrade(connection, found.version)

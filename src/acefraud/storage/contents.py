@@ -1,4 +1,4 @@
-"""What a playbook file holds: recorded decisions as they are kept, and how much there is of everything."""
+"""How much of everything a playbook holds, and how much room it takes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Connection, func, select
 
-from acefraud.core.events import Event
 from acefraud.core.timestamps import time_of
-from acefraud.storage.schema import cases, decisions, events, file_state, history
-from acefraud.storage.sqlite import SqliteLedger
+from acefraud.storage.schema import cases, decisions, events, history, metadata
+from acefraud.storage.sql_ledger import SqlLedger
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,7 @@ class Holdings:
 
 @dataclass(frozen=True, slots=True)
 class FileStatistics:
-    """How much a playbook file holds, and how much room it takes."""
+    """How much a playbook holds, and how much room it takes."""
 
     schema: str | None
     events: dict[str, int]
@@ -46,49 +45,43 @@ class FileStatistics:
     """With indexes; empty if SQLite was compiled without `dbstat`."""
 
 
-def latest_decisions(ledger: SqliteLedger, last: int) -> list[Event]:
-    """The latest recorded decisions, oldest first."""
-    return list(reversed(_decisions(ledger, select(decisions).order_by(decisions.c.seq.desc()).limit(last))))
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """The room that a playbook takes, as in its statistics."""
+
+    file_bytes: int
+    free_bytes: int
+    shrinks: bool
+    bytes_by_table: dict[str, int]
 
 
-def decisions_about(ledger: SqliteLedger, *, decision_id: str = "", transaction_id: str = "") -> list[Event]:
-    """The recorded decisions with this id, or on this transaction, oldest first."""
-    wanted = decisions.c.id == decision_id if decision_id else decisions.c.transaction_id == transaction_id
-    return _decisions(ledger, select(decisions).where(wanted).order_by(decisions.c.seq))
-
-
-def _decisions(ledger: SqliteLedger, query: Select[Any]) -> list[Event]:
-    with ledger.reading() as connection:
-        return ledger.decision_events(connection.execute(query).all(), connection)
-
-
-def holdings(ledger: SqliteLedger) -> Holdings:
-    """How many decisions, cases and rows of history a file holds."""
+def holdings(ledger: SqlLedger) -> Holdings:
+    """How many decisions, cases and rows of history a playbook holds."""
     with ledger.reading() as connection:
         counted = [connection.execute(select(func.count()).select_from(each)) for each in (decisions, cases, history)]
         return Holdings(*(count.scalar_one() for count in counted))
 
 
-def file_statistics(ledger: SqliteLedger) -> FileStatistics:
-    """How much a file holds, all of it at one moment."""
+def file_statistics(ledger: SqlLedger) -> FileStatistics:
+    """How much a playbook holds, all of it at one moment."""
     with ledger.reading() as connection:
-        by_kind = select(events.c.kind, func.count()).group_by(events.c.kind).order_by(events.c.kind)
+        by_kind = select(events.c.kind, func.count()).group_by(events.c.kind)
         made = select(func.count(), func.count(decisions.c.setup)).select_from(decisions)
         all_decisions, compact = connection.execute(made).one()
-        page = _pragma(connection, "page_size")
+        room = _room_of_file(connection) if connection.dialect.name == "sqlite" else _room_on_server(connection)
         return FileStatistics(
-            schema=file_state(connection).version,
-            events={row[0]: row[1] for row in connection.execute(by_kind)},
+            schema=connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one(),
+            events=dict(sorted((row[0], row[1]) for row in connection.execute(by_kind))),
             compact_decisions=compact,
             whole_decisions=all_decisions - compact,
             cases=connection.execute(select(func.count()).select_from(cases)).scalar_one(),
             entity_rows=connection.execute(select(func.count()).select_from(history)).scalar_one(),
             oldest=_time(connection, newest=False),
             newest=_time(connection, newest=True),
-            file_bytes=page * _pragma(connection, "page_count"),
-            free_bytes=page * _pragma(connection, "freelist_count"),
-            shrinks=_pragma(connection, "auto_vacuum") == 2,  # INCREMENTAL
-            bytes_by_table=_bytes_by_table(connection),
+            file_bytes=room.file_bytes,
+            free_bytes=room.free_bytes,
+            shrinks=room.shrinks,
+            bytes_by_table=room.bytes_by_table,
         )
 
 
@@ -103,6 +96,26 @@ def _time(connection: Connection, *, newest: bool) -> datetime | None:
         return None
     _, at = (max if newest else min)(found)
     return datetime.fromisoformat(at) if isinstance(at, str) else time_of(at)
+
+
+def _room_of_file(connection: Connection) -> _Room:
+    page = _pragma(connection, "page_size")
+    return _Room(
+        file_bytes=page * _pragma(connection, "page_count"),
+        free_bytes=page * _pragma(connection, "freelist_count"),
+        shrinks=_pragma(connection, "auto_vacuum") == 2,  # INCREMENTAL
+        bytes_by_table=_bytes_by_table(connection),
+    )
+
+
+def _room_on_server(connection: Connection) -> _Room:
+    """The room that the tables of the schema take. The server keeps what is free for what comes next."""
+    rows = connection.exec_driver_sql(
+        "SELECT relname, pg_total_relation_size(oid) FROM pg_class "
+        "WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace ORDER BY 2 DESC"
+    )
+    sizes = {row[0]: int(row[1]) for row in rows if row[0] in {*metadata.tables, "alembic_version"}}
+    return _Room(sum(sizes.values()), 0, shrinks=False, bytes_by_table=sizes)
 
 
 def _bytes_by_table(connection: Connection) -> dict[str, int]:

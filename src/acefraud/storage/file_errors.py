@@ -10,7 +10,7 @@ from typing import Final
 
 from sqlalchemy.exc import DBAPIError
 
-from acefraud.errors import StoreError, StoreSchema
+from acefraud.errors import StoreError, StoreSchema, StoreUnavailable
 
 _ADVICE: Final[Mapping[int, str]] = {
     sqlite3.SQLITE_BUSY: "it is locked by another process; try again when that one is done",
@@ -53,4 +53,5 @@ def _explained(path: Path, error: BaseException) -> StoreError:
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     if code == sqlite3.SQLITE_NOTADB:
         return not_a_playbook(path)
-    return StoreError(f"playbook {path}: {_ADVICE.get(code, 'SQLite refused')} ({error})")
+    kind = StoreUnavailable if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) else StoreError
+    return kind(f"playbook {path}: {_ADVICE.get(code, 'SQLite refused')} ({error})")

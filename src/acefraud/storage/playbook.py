@@ -21,7 +21,7 @@ from acefraud.core.callers import Owner, current_owner
 from acefraud.core.condition import Condition
 from acefraud.core.events import THE_ENGINE, Event, EventPayload
 from acefraud.core.evidence import Evidence
-from acefraud.core.ledger import Entry, KnownCase, Ledger, Precondition
+from acefraud.core.ledger import Entry, KeptRequest, KnownCase, Ledger, Precondition
 from acefraud.core.measured_text import with_measured_text
 from acefraud.core.playbook import LearningState, PlaybookState, Snapshot
 from acefraud.core.policy import Policy, Snooze
@@ -77,9 +77,9 @@ def _html_row(bullet: Bullet) -> tuple[str, ...]:
 
 
 class BulletPlaybook:
-    """Bullets by node, with their counters; in memory. `acefraud.open_playbook` opens one that is kept in a file.
+    """Bullets by node, with their counters; in memory. `acefraud.open_playbook` opens one that is kept.
 
-    Threads and tasks can share one. Each process opens its own on the file.
+    Threads and tasks can share one. Each process opens its own on the file or database.
 
     >>> playbook = BulletPlaybook()
     >>> bullet_id = playbook.add_bullet("VPN and a new device: decline", "fraud_detection", source="offline")
@@ -110,6 +110,8 @@ class BulletPlaybook:
         self._state = PlaybookState(self.ledger.checkpoint())
         self._replayed = PlaybookState()
         """The latest earlier revision that somebody asked for: later ones go on from there."""
+        self._replaying = RLock()
+        """Held while an earlier revision is replayed, which takes a while: deciding goes on meanwhile."""
         self._saved_at = self._state.applied
         self.refresh()
 
@@ -148,7 +150,10 @@ class BulletPlaybook:
         >>> playbook.snapshot_at(then).bullets[bullet_id].content
         'VPN: decline'
         """
-        with self._lock:
+        latest = self._state.latest
+        if latest is not None and latest.revision == revision:
+            return latest
+        with self._replaying:
             if self._replayed.seq > revision:
                 self._replayed = PlaybookState()
             for event in self.ledger.read(self._replayed.seq, revision, decisions=False):
@@ -218,7 +223,7 @@ class BulletPlaybook:
 
     def __repr__(self) -> str:
         count = len(self)
-        place = getattr(self.ledger, "path", None)
+        place = getattr(self.ledger, "place", None)
         where = "in memory" if place is None else quoted(place, 100)
         revision = self._visible().revision
         return f"{type(self).__name__}({count:,} bullet{'' if count == 1 else 's'}, revision {revision}, {where})"
@@ -263,6 +268,10 @@ class BulletPlaybook:
     def learning(self, node: str = DEFAULT_NODE) -> LearningState:
         """What the learner has seen and reviewed at a node."""
         return self._visible().learning(node)
+
+    def taken_in(self, node: str = DEFAULT_NODE) -> int:
+        """The number of the last event of a received outcome that was judged at a node; 0 if none was."""
+        return self._visible().taken_in(node)
 
     @property
     def seq(self) -> int:
@@ -485,13 +494,14 @@ class BulletPlaybook:
         preconditions: Sequence[Precondition] = (),
         cases: Sequence[KnownCase] = (),
         rows: RowUpdate | None = None,
+        requests: Sequence[KeptRequest] = (),
     ) -> list[Event]:
         """Write events and apply them. Raises StoreConflict, with nothing written, if a precondition does not hold.
 
         Inside a unit of work they are written when it ends, under its preconditions too.
         """
         unit = self._own_unit()
-        entry = Entry(payloads, self.clock(), who, why, preconditions, cases, rows)
+        entry = Entry(payloads, self.clock(), who, why, preconditions, cases, rows, requests)
         if unit is None:
             return self._append(entry)
         if who not in (THE_ENGINE, unit.who):
@@ -542,7 +552,7 @@ class BulletPlaybook:
         finally:
             del self._units[owner]
         whole = unit.whole(self.clock(), why, unchanged)
-        if whole.payloads or whole.cases:
+        if whole.payloads or whole.cases or whole.requests:
             self._append(whole)
 
     def run_unit_of_work(self, work: Callable[[], T], *, who: str = THE_ENGINE, why: str = "") -> T:
@@ -582,13 +592,16 @@ class BulletPlaybook:
         save_playbook(self.ledger, Path(path))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """One in memory is pickled with all it holds. One in a file is opened again where it is unpickled."""
-        path = getattr(self.ledger, "path", None)
-        if path is None:
+        """One in memory is pickled with all it holds. Others are opened again where they are unpickled.
+
+        The pickle of one in a database has its address with the password, if that has one.
+        """
+        origin = getattr(self.ledger, "origin", None)
+        if origin is None:
             return BulletPlaybook, (self.ledger,)
         from acefraud.storage.save import reopen_playbook  # noqa: PLC0415  # it imports this module
 
-        return reopen_playbook, (path,)
+        return reopen_playbook, (origin,)
 
     def close(self) -> None:
         """Close the file."""

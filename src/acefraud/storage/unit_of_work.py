@@ -52,7 +52,8 @@ class UnitOfWork:
         conditions = [each for entry in self.entries for each in entry.preconditions]
         earlier = [replace(each, seq=min(each.seq, self.began_at)) for each in conditions]
         cases = [case for entry in self.entries for case in entry.cases]
-        return Entry(payloads, at, self.who, why, [unchanged, *earlier], cases, self._update_rows)
+        requests = [one for entry in self.entries for one in entry.requests]
+        return Entry(payloads, at, self.who, why, [unchanged, *earlier], cases, self._update_rows, requests)
 
     def _update_rows(self, rows: RowStore) -> None:
         for entry in self.entries:

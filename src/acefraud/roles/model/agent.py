@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from acefraud.core.bullet import Bullet, Status
+from acefraud.core.bullet import Bullet
 from acefraud.core.calibration import log_odds, sigmoid
 from acefraud.core.decision import ProbabilityFrom, Reason, ReasonKind
 from acefraud.core.transaction import Verdict
@@ -12,7 +12,7 @@ from acefraud.errors import ModelMalformed
 from acefraud.llm.call import Call, Reply, Role
 from acefraud.roles.model.masking import Masker
 from acefraud.roles.model.model_role import ModelRole
-from acefraud.roles.model.prompt_bullets import shown_id
+from acefraud.roles.model.prompt_bullets import shown_bullets, shown_id
 from acefraud.roles.model.prompts import Prompt, Style, agent_prompt
 from acefraud.roles.model.replies import AgentReply
 from acefraud.roles.model.structured_output import Client, usage_of
@@ -56,16 +56,8 @@ class ModelAgent(ModelRole):
         return self
 
     async def assess(self, question: Question) -> Assessment:
-        """Verdict, probability and reasons. Raises ModelError if the call fails.
-
-        A bullet that was neither measured nor approved by a person is not shown: nobody can say how much it would
-        weigh with the model.
-        """
-        bullets = tuple(
-            bullet
-            for bullet in question.bullets
-            if (bullet.verified or bullet.status is not Status.CANDIDATE) and not self._mask.hides_bullet(bullet)
-        )
+        """Verdict, probability and reasons. Raises ModelError if the call fails."""
+        bullets = shown_bullets(question.bullets, self._mask)
 
         def prompt(style: Style) -> Prompt:
             return agent_prompt(style, question.text, question.facts, bullets, mask=self._mask)

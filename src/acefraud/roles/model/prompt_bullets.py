@@ -7,9 +7,10 @@ Figures are removed from them, so that a model sees measured ones only.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 
-from acefraud.core.bullet import Bullet, bullet_id
+from acefraud.core.bullet import Bullet, Status, bullet_id
 from acefraud.core.comparison import Test, TestValue
 from acefraud.core.condition import Condition
 from acefraud.display.visible_text import visible
@@ -39,6 +40,19 @@ _DANGLING = re.compile(r"\(\s*\)|\s*(?:=>|->|→|=)\s*(?=[,;.]|$)|\s+(?=[,;])")
 _DANGLING_END = re.compile(r"\s+(?:is|are|means?|in|at|about|with)$", re.IGNORECASE)
 _PLACEHOLDER = "\ue000"
 """Placeholder for the words of the condition while figures around them are removed."""
+
+
+def shown_bullets(bullets: Iterable[Bullet], mask: Masker) -> tuple[Bullet, ...]:
+    """The bullets that a model is shown when it decides.
+
+    One that was neither measured nor approved by a person is not shown: nobody can say how much it would weigh with
+    the model. Nor is one whose condition reveals the value of a hidden fact.
+    """
+    return tuple(
+        bullet
+        for bullet in bullets
+        if (bullet.verified or bullet.status is not Status.CANDIDATE) and not mask.hides_bullet(bullet)
+    )
 
 
 def shown_id(bullet: Bullet) -> str:

@@ -79,6 +79,26 @@ def agent_prompt(
     )
 
 
+def context_prompt(bullets: Sequence[Bullet], *, mask: Masker) -> str:
+    """These bullets as a text for the prompt of somebody else's agent; empty if there are none to show.
+
+    >>> print(context_prompt([Bullet(id="b-1234abcd", content="VPN = 95% fraud", argues="DECLINE")], mask=Masker()))
+    ... # doctest: +ELLIPSIS
+    Bullets are lessons from past cases...
+    <BLANKLINE>
+    Bullets:
+    [b-1234abcd] DECLINE, unverified
+    <bullets>
+    [b-1234abcd] VPN
+    </bullets>
+    """
+    known = _known(bullets, mask)
+    if not known:
+        return ""
+    prompt = _render("context", known=known.strip())
+    return f"{prompt.system}\n\n{prompt.user}"
+
+
 def judge_prompt(input_text: str, output: str, *, mask: Masker) -> Prompt:
     """The prompt to judge a decision whose truth is unknown."""
     shown = cut(mask.masked_text(on_one_line(output)))

@@ -13,7 +13,7 @@ def upgrade() -> None:
     """From 0002."""
     op.create_table(
         "checkpoint_pages",
-        sa.Column("number", sa.Integer, primary_key=True),
+        sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("table", sa.LargeBinary, nullable=False),
         sa.Column("bullets", sa.LargeBinary, nullable=False),
     )

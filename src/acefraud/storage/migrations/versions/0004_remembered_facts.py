@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from alembic import op
 
 from acefraud.core.timestamps import micros_of
+from acefraud.storage.migrations.portable import WHOLE
 
 revision = "0004"
 down_revision = "0003"
@@ -19,7 +20,7 @@ _WITH_A_DECISION = "0"
 
 def upgrade() -> None:
     """From 0003. Facts come from the latest decision on a case; those of cases that nobody decided are read later."""
-    op.add_column("cases", sa.Column("time", sa.Integer))
+    op.add_column("cases", sa.Column("time", WHOLE))
     op.add_column("cases", sa.Column("has_text", sa.Boolean, nullable=False, server_default=sa.false()))
     op.add_column("cases", sa.Column("facts", sa.Text))
     op.add_column("cases", sa.Column("reader", sa.Text, nullable=False, server_default=""))

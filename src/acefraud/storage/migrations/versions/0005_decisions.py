@@ -5,13 +5,10 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
+from acefraud.storage.migrations.portable import WHOLE, on_sqlite, refuse
+
 revision = "0005"
 down_revision = "0004"
-
-_REFUSING = (
-    "CREATE TRIGGER {table}_refuse_{what} BEFORE {doing} ON {table} "
-    "BEGIN SELECT RAISE(ABORT, '{table} are only ever appended'); END"
-)
 
 
 def upgrade() -> None:
@@ -21,24 +18,34 @@ def upgrade() -> None:
     """
     op.create_table(
         "common",
-        sa.Column("key", sa.Integer, primary_key=True),
+        sa.Column("key", WHOLE, primary_key=True, autoincrement=False),
         sa.Column("body", sa.Text, nullable=False),
     )
     op.create_table(
         "decisions",
-        sa.Column("seq", sa.Integer, primary_key=True),
+        sa.Column("seq", WHOLE, primary_key=True, autoincrement=False),
         sa.Column("id", sa.Text, nullable=False),
         sa.Column("transaction_id", sa.Text, nullable=False),
-        sa.Column("at", sa.Integer, nullable=False),
+        sa.Column("at", WHOLE, nullable=False),
         sa.Column("who", sa.Text),
         sa.Column("why", sa.Text),
         sa.Column("verdict", sa.Text, nullable=False),
         sa.Column("probability", sa.Float, nullable=False),
-        sa.Column("revision", sa.Integer, nullable=False),
-        sa.Column("setup", sa.Integer),
-        sa.Column("names", sa.Integer),
+        sa.Column("revision", WHOLE, nullable=False),
+        sa.Column("setup", WHOLE),
+        sa.Column("names", WHOLE),
         sa.Column("body", sa.Text, nullable=False),
     )
+    if on_sqlite():
+        _move_decisions()
+        op.execute("DROP TRIGGER events_refuse_gaps")
+    refuse("decisions", "UPDATE")
+    _refuse_gaps()
+    op.create_index("decisions_by_id", "decisions", ["id"])
+    op.create_index("decisions_by_transaction", "decisions", ["transaction_id"])
+
+
+def _move_decisions() -> None:
     op.execute(
         "INSERT INTO decisions "
         "SELECT seq, coalesce(key, json_extract(body, '$.decision.id')), subject, "
@@ -50,15 +57,26 @@ def upgrade() -> None:
     )
     op.execute("DROP TRIGGER events_refuse_delete")
     op.execute("DELETE FROM events WHERE kind = 'decision_made'")
-    op.execute(_REFUSING.format(table="events", what="delete", doing="DELETE"))
-    op.execute("DROP TRIGGER events_refuse_gaps")
-    op.execute(_REFUSING.format(table="decisions", what="update", doing="UPDATE"))
+    refuse("events", "DELETE")
+
+
+def _refuse_gaps() -> None:
+    if not on_sqlite():
+        op.execute(
+            "CREATE FUNCTION refuse_gaps() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
+            "IF NEW.seq IS DISTINCT FROM "
+            "1 + greatest((SELECT max(seq) FROM events), (SELECT max(seq) FROM decisions), 0) "
+            "THEN RAISE EXCEPTION '% are only ever appended, without gaps', TG_TABLE_NAME; END IF; "
+            "RETURN NEW; END $$"
+        )
     for table in ("events", "decisions"):
         op.execute(
             f"CREATE TRIGGER {table}_refuse_gaps BEFORE INSERT ON {table} "
-            "WHEN NEW.seq IS NOT 1 + max(coalesce((SELECT max(seq) FROM events), 0), "
-            "coalesce((SELECT max(seq) FROM decisions), 0)) "
-            f"BEGIN SELECT RAISE(ABORT, '{table} are only ever appended, without gaps'); END"
+            + (
+                "WHEN NEW.seq IS NOT 1 + max(coalesce((SELECT max(seq) FROM events), 0), "
+                "coalesce((SELECT max(seq) FROM decisions), 0)) "
+                f"BEGIN SELECT RAISE(ABORT, '{table} are only ever appended, without gaps'); END"
+                if on_sqlite()
+                else "FOR EACH ROW EXECUTE FUNCTION refuse_gaps()"
+            )
         )
-    op.create_index("decisions_by_id", "decisions", ["id"])
-    op.create_index("decisions_by_transaction", "decisions", ["transaction_id"])

@@ -1,0 +1,1 @@
+"""The service under load, beside a bare route that writes one row."""

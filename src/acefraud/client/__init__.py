@@ -1,0 +1,81 @@
+"""Clients of the decision service, one that blocks and one to await. May import core, settings, display and errors.
+
+`calls` and `playbook_calls` say what is sent, `answers` and `playbook_answers` what comes back, `exchange` when to send
+something again; the two clients only send.
+"""
+
+from __future__ import annotations
+
+from acefraud.client.answers import (
+    Answer,
+    BulletScoreAnswer,
+    ContextAnswer,
+    ContextBullet,
+    DecisionAnswer,
+    ExplainedDecision,
+    ListedDecision,
+    ReasonAnswer,
+    Receipt,
+    ScoreAnswer,
+    StageAnswer,
+    TraceAnswer,
+)
+from acefraud.client.async_client import AsyncClient
+from acefraud.client.client import Client
+from acefraud.client.exchange import Retries
+from acefraud.client.playbook_answers import (
+    AdmittedRule,
+    BulletAnswer,
+    ChangeAnswer,
+    ClaimAnswer,
+    CountersAnswer,
+    EvidenceAnswer,
+    FeedAnswer,
+    FlipAnswer,
+    ListAnswer,
+    ListValue,
+    MoneyAnswer,
+    PreviewAnswer,
+    PreviewedRule,
+    RollbackAnswer,
+    RuleReading,
+    SnoozeAnswer,
+    ThresholdAnswer,
+    WholeBullet,
+)
+
+__all__ = [
+    "AdmittedRule",
+    "Answer",
+    "AsyncClient",
+    "BulletAnswer",
+    "BulletScoreAnswer",
+    "ChangeAnswer",
+    "ClaimAnswer",
+    "Client",
+    "ContextAnswer",
+    "ContextBullet",
+    "CountersAnswer",
+    "DecisionAnswer",
+    "EvidenceAnswer",
+    "ExplainedDecision",
+    "FeedAnswer",
+    "FlipAnswer",
+    "ListAnswer",
+    "ListValue",
+    "ListedDecision",
+    "MoneyAnswer",
+    "PreviewAnswer",
+    "PreviewedRule",
+    "ReasonAnswer",
+    "Receipt",
+    "Retries",
+    "RollbackAnswer",
+    "RuleReading",
+    "ScoreAnswer",
+    "SnoozeAnswer",
+    "StageAnswer",
+    "ThresholdAnswer",
+    "TraceAnswer",
+    "WholeBullet",
+]

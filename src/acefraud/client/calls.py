@@ -1,0 +1,162 @@
+"""The requests about decisions and outcomes, and how their answers are read. `playbook_calls` has the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel
+
+from acefraud.client.answers import (
+    ContextAnswer,
+    DecisionAnswer,
+    ExplainedDecision,
+    ListedDecision,
+    Page,
+    Receipt,
+    ScoreAnswer,
+    TraceAnswer,
+)
+from acefraud.client.inputs import (
+    FRAUD,
+    LEGITIMATE,
+    OutcomeInput,
+    TransactionInput,
+    checked_key,
+    key_for,
+    outcomes_json,
+    segment,
+    time_text,
+    transaction_json,
+    transactions_json,
+    without_nothing,
+)
+from acefraud.core.arguments import check_choice
+from acefraud.core.transaction import Verdict
+
+T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call(Generic[T]):
+    """A request, and how its answer is read."""
+
+    method: str
+    path: str
+    read: Callable[[Any], T]
+    """The answer from the JSON of the response. Raises a ValidationError if it is something else."""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    repeatable: bool = True
+    """Whether sending it twice is the same as sending it once."""
+
+
+def next_page(call: Call[Page[T]], page: Page[T]) -> Call[Page[T]] | None:
+    """The request for the page after this one; None after the last."""
+    return None if page.next is None else replace(call, params={**call.params, "cursor": page.next})
+
+
+def getting(path: str, kind: type[M], **params: Any) -> Call[M]:
+    """A request that reads something."""
+    return Call(method="GET", path=path, read=kind.model_validate, params=without_nothing(**params))
+
+
+def posting(path: str, kind: type[M], body: Any) -> Call[M]:
+    """A request that may be sent again."""
+    return Call(method="POST", path=path, read=kind.model_validate, body=body)
+
+
+def decide(transaction: TransactionInput, idempotency_key: str | None) -> Call[DecisionAnswer]:
+    """Decide and record a transaction."""
+    body = transaction_json(transaction)
+    key = key_for(body["id"]) if idempotency_key is None else checked_key(idempotency_key)
+    return replace(posting("/v1/decisions", DecisionAnswer, body), headers={"Idempotency-Key": key})
+
+
+def decide_batch(transactions: Iterable[TransactionInput]) -> Call[tuple[DecisionAnswer, ...]]:
+    """Decide and record many transactions. Their ids make it repeatable."""
+    body = {"transactions": transactions_json(transactions)}
+    return Call(method="POST", path="/v1/decisions:batch", read=_many(DecisionAnswer, "decisions"), body=body)
+
+
+def score(transaction: TransactionInput) -> Call[ScoreAnswer]:
+    """Decide a transaction and record nothing."""
+    return posting("/v1/score", ScoreAnswer, transaction_json(transaction))
+
+
+def decision(decision_id: str) -> Call[ExplainedDecision]:
+    """A recorded decision with everything that explains it."""
+    return getting(f"/v1/decisions/{segment('decision_id', decision_id)}", ExplainedDecision)
+
+
+def decisions(
+    *,
+    since: datetime | None,
+    until: datetime | None,
+    verdict: Verdict | str | None,
+    bullet: str | None,
+    transaction_id: str | None,
+    least_probability: float | None,
+    most_probability: float | None,
+) -> Call[Page[ListedDecision]]:
+    """The recorded decisions that pass the filters."""
+    if verdict is not None:
+        check_choice("verdict", verdict, Verdict)
+    return getting(
+        "/v1/decisions",
+        Page[ListedDecision],
+        since=time_text(since),
+        until=time_text(until),
+        verdict=verdict and str(verdict),
+        bullet=bullet,
+        transaction_id=transaction_id,
+        least_probability=least_probability,
+        most_probability=most_probability,
+    )
+
+
+def report(outcomes: OutcomeInput | Iterable[OutcomeInput]) -> Call[tuple[Receipt, ...]]:
+    """Report outcomes. Their ids make it repeatable."""
+    body = {"outcomes": outcomes_json(outcomes)}
+    return Call(method="POST", path="/v1/outcomes", read=_many(Receipt, "outcomes"), body=body)
+
+
+def pending(before: datetime | None) -> Call[Page[ListedDecision]]:
+    """The decisions without an outcome."""
+    return getting("/v1/outcomes/pending", Page[ListedDecision], before=time_text(before))
+
+
+def _many(kind: type[M], name: str) -> Callable[[Any], tuple[M, ...]]:
+    """Reads many answers that stand in an object under a name."""
+    return lambda content: Page[kind].model_validate({"items": content[name]}).items  # type: ignore[valid-type]
+
+
+def context(transaction: TransactionInput, n_bullets: int | None) -> Call[ContextAnswer]:
+    """The bullets that matter for a transaction."""
+    call = posting("/v1/context", ContextAnswer, transaction_json(transaction))
+    return replace(call, params=without_nothing(n_bullets=n_bullets))
+
+
+def trace(
+    transaction: TransactionInput,
+    verdict: Verdict | str,
+    *,
+    probability: float | None,
+    bullet_ids: Iterable[str],
+    agent: str,
+    reasoning: str,
+    is_fraud: bool | None,
+) -> Call[TraceAnswer]:
+    """What another agent decided and, if it is known, the truth. The same trace again changes nothing."""
+    check_choice("verdict", verdict, Verdict)
+    label = None if is_fraud is None else FRAUD if is_fraud else LEGITIMATE
+    more = without_nothing(
+        probability=probability, bullet_ids=list(bullet_ids), agent=agent, reasoning=reasoning, label=label
+    )
+    return posting(
+        "/v1/traces", TraceAnswer, {"transaction": transaction_json(transaction), "verdict": str(verdict), **more}
+    )

@@ -1,0 +1,354 @@
+"""A client of the decision service that blocks."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from random import Random
+from types import TracebackType
+from typing import Self, TypeVar
+
+import httpx
+
+from acefraud.client import calls, playbook_calls
+from acefraud.client.answers import (
+    ContextAnswer,
+    DecisionAnswer,
+    ExplainedDecision,
+    ListedDecision,
+    Page,
+    Receipt,
+    ScoreAnswer,
+    TraceAnswer,
+)
+from acefraud.client.exchange import Attempts, Exchange, Retries
+from acefraud.client.inputs import OutcomeInput, TransactionInput
+from acefraud.client.playbook_answers import (
+    AdmittedRule,
+    BulletAnswer,
+    ChangeAnswer,
+    ListAnswer,
+    ListValue,
+    PreviewedRule,
+    RollbackAnswer,
+    RuleReading,
+    ThresholdAnswer,
+    WholeBullet,
+)
+from acefraud.client.playbook_calls import RuleOptions
+from acefraud.core.bullet import Source, Status
+from acefraud.core.review_rule import ReviewRule
+from acefraud.core.transaction import Verdict
+
+T = TypeVar("T")
+
+
+class Client:
+    """A decision service over HTTP. It can be shared between threads.
+
+    The key is sent to ``url`` and nowhere else. Without ``api_key`` it is the one in ACEFRAUD_API_KEY, if that is set;
+    ``api_key=""`` sends none. Requests are sent again after outages, as ``retries`` says; a change of the playbook is
+    not, once it may have arrived. Raises ServiceError if the service refuses a request, ServiceConflict if it
+    contradicts an earlier one, and ServiceUnavailable if there is no answer.
+
+    >>> with Client("https://fraud.example.com", api_key="ace_1f_secret") as client:
+    ...     print(client)
+    Client('https://fraud.example.com', with a key)
+
+    With a service at that address, ``client.decide({"id": "t1", "facts": {"amount": 900}})`` answers with a verdict, a
+    probability and reasons.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        api_key: str | None = None,
+        timeout: float = 10.0,
+        retries: Retries | None = None,
+        verify: ssl.SSLContext | bool = True,
+        proxy: str | None = None,
+        sleep: Callable[[float], object] = time.sleep,
+        random: Random | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._exchange = Exchange.with_service(url, api_key, retries, random, clock)
+        self._http = httpx.Client(**self._exchange.options(timeout, verify, proxy))
+        self._sleep = sleep
+
+    def __repr__(self) -> str:
+        key = "with a key" if self._exchange.api_key else "without a key"
+        return f"Client({self._exchange.url!r}, {key})"
+
+    def close(self) -> None:
+        """Close the connections. Closing twice is harmless."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def decide(self, transaction: TransactionInput, *, idempotency_key: str | None = None) -> DecisionAnswer:
+        """Decide a transaction and record the decision.
+
+        The same transaction again gets the first answer. The same id with other facts is a ServiceConflict, unless you
+        give another ``idempotency_key``: then the transaction is decided again. Without one, the id is the key.
+        """
+        return self._send(calls.decide(transaction, idempotency_key))
+
+    def decide_batch(self, transactions: Iterable[TransactionInput]) -> tuple[DecisionAnswer, ...]:
+        """Decide up to 1,000 transactions in one request, in their order.
+
+        One with the id of an earlier transaction and other facts is a ServiceConflict.
+        """
+        return self._send(calls.decide_batch(transactions))
+
+    def score(self, transaction: TransactionInput) -> ScoreAnswer:
+        """How a transaction would be decided. Records nothing."""
+        return self._send(calls.score(transaction))
+
+    def decision(self, decision_id: str) -> ExplainedDecision:
+        """A recorded decision with its stages, scores and reasons, and its outcome as far as it is known."""
+        return self._send(calls.decision(decision_id))
+
+    def decisions(
+        self,
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        verdict: Verdict | str | None = None,
+        bullet: str | None = None,
+        transaction_id: str | None = None,
+        least_probability: float | None = None,
+        most_probability: float | None = None,
+    ) -> Iterator[ListedDecision]:
+        """The recorded decisions that pass the filters, the latest first, fetched page by page.
+
+        ``bullet`` is the id of one that they rest on.
+        """
+        return self._pages(
+            calls.decisions(
+                since=since,
+                until=until,
+                verdict=verdict,
+                bullet=bullet,
+                transaction_id=transaction_id,
+                least_probability=least_probability,
+                most_probability=most_probability,
+            )
+        )
+
+    def report(self, outcomes: OutcomeInput | Iterable[OutcomeInput]) -> tuple[Receipt, ...]:
+        """Report what one or up to 5,000 transactions turned out to be. Reporting an outcome twice changes nothing.
+
+        An outcome without an id gets one made from its content. The same id with other content is a ServiceConflict;
+        another id revises what was reported before.
+        """
+        return self._send(calls.report(outcomes))
+
+    def pending(self, *, before: datetime | None = None) -> Iterator[ListedDecision]:
+        """The decisions without an outcome, the oldest first, fetched page by page."""
+        return self._pages(calls.pending(before))
+
+    def playbook(
+        self,
+        *,
+        source: Source | str | None = None,
+        status: Status | str | None = None,
+        node: str | None = None,
+        retired: bool = False,
+    ) -> Iterator[BulletAnswer]:
+        """The bullets of the playbook, fetched page by page. Retired ones only if you ask for them."""
+        return self._pages(playbook_calls.playbook(source=source, status=status, node=node, retired=retired))
+
+    def bullet(self, bullet_id: str) -> WholeBullet:
+        """One bullet with its evidence, its counters and its history."""
+        return self._send(playbook_calls.bullet(bullet_id))
+
+    def add_rule(
+        self,
+        text: str,
+        *,
+        why: str = "",
+        node: str | None = None,
+        always: Verdict | str | None = None,
+        priority: int | None = None,
+        final: bool = False,
+        as_note: bool = False,
+    ) -> AdmittedRule:
+        """Add a rule in plain English or in the formal syntax.
+
+        With ``always`` it is a policy, which decides by itself; the highest ``priority`` decides, and nothing overrides
+        one that is ``final``. Words that are not understood are refused, or kept as a note with ``as_note``. A rule
+        that the playbook already says is a ServiceConflict.
+        """
+        options = RuleOptions(always=always, priority=priority, final=final, as_note=as_note)
+        return self._send(playbook_calls.add_rule(text, why=why, node=node, options=options))
+
+    def edit_rule(
+        self,
+        bullet_id: str,
+        text: str,
+        *,
+        why: str,
+        always: Verdict | str | None = None,
+        priority: int | None = None,
+        final: bool = False,
+        as_note: bool = False,
+    ) -> AdmittedRule:
+        """Rewrite a rule. Its counters stay, and a policy stays a policy."""
+        options = RuleOptions(always=always, priority=priority, final=final, as_note=as_note)
+        return self._send(playbook_calls.edit_rule(bullet_id, text, why=why, options=options))
+
+    def set_status(self, bullet_id: str, status: Status | str, *, why: str) -> AdmittedRule:
+        """Approve, pin, retire or revive a rule."""
+        return self._send(playbook_calls.set_status(bullet_id, status, why))
+
+    def pin(self, bullet_id: str, *, why: str) -> AdmittedRule:
+        """Pin a rule: learning does not retire it."""
+        return self.set_status(bullet_id, Status.PINNED, why=why)
+
+    def retire(self, bullet_id: str, *, why: str) -> AdmittedRule:
+        """Retire a rule: it is never selected again, unless somebody revives it."""
+        return self.set_status(bullet_id, Status.RETIRED, why=why)
+
+    def snooze(self, bullet_id: str, *, key: str, value: str, until: datetime, why: str) -> BulletAnswer:
+        """Let a policy not apply to one customer, card or other entity until a time.
+
+        ``key`` names the entity or the fact, such as ``card``.
+        """
+        return self._send(playbook_calls.snooze(bullet_id, key, value, until, why))
+
+    def read_rule(self, text: str) -> RuleReading:
+        """How a rule is understood. Stores nothing."""
+        return self._send(playbook_calls.read_rule(text))
+
+    def preview_rule(
+        self,
+        text: str | None = None,
+        *,
+        bullet_id: str | None = None,
+        status: Status | str | None = None,
+        always: Verdict | str | None = None,
+        priority: int | None = None,
+        final: bool = False,
+        as_note: bool = False,
+    ) -> PreviewedRule:
+        """What a rule would do to past decisions and labelled cases. Stores nothing.
+
+        With ``bullet_id`` it is what other words, or another status, would do to that rule.
+        """
+        options = RuleOptions(always=always, priority=priority, final=final, as_note=as_note)
+        return self._send(playbook_calls.preview_rule(text, bullet_id=bullet_id, status=status, options=options))
+
+    def lists(self) -> Iterator[ListAnswer]:
+        """The lists that rules can refer to, fetched page by page."""
+        return self._pages(playbook_calls.lists())
+
+    def list_values(self, name: str) -> Iterator[ListValue]:
+        """The values of a list in the order in which they were added, fetched page by page."""
+        return self._pages(playbook_calls.list_values(name))
+
+    def put_list(
+        self, name: str, *, about: str = "", frauds_of: str | None = None, days: float | None = None, why: str
+    ) -> ListAnswer:
+        """Create a list, or change what it is for and what feeds it. Its values stay.
+
+        With ``frauds_of`` outcomes feed it: the value of that fact or entity of every fraud, for so many ``days``.
+        """
+        return self._send(playbook_calls.put_list(name, about=about, frauds_of=frauds_of, days=days, why=why))
+
+    def change_list(
+        self,
+        name: str,
+        *,
+        add: Iterable[str] = (),
+        remove: Iterable[str] = (),
+        until: datetime | None = None,
+        why: str,
+    ) -> ListAnswer:
+        """Put values on a list, perhaps until a date, and take others off it, all or none."""
+        return self._send(playbook_calls.change_list(name, add, remove, until, why))
+
+    def changes(self) -> Iterator[ChangeAnswer]:
+        """What changed in the playbook, the latest first, fetched page by page."""
+        return self._pages(playbook_calls.changes())
+
+    def rollback(self, revision: int, *, why: str) -> RollbackAnswer:
+        """Bring the playbook back to an earlier revision. Nothing is deleted, so this can be undone as well."""
+        return self._send(playbook_calls.rollback(revision, why))
+
+    def preview_rollback(self, revision: int) -> RollbackAnswer:
+        """What going back to an earlier revision would change. Stores nothing."""
+        return self._send(playbook_calls.preview_rollback(revision))
+
+    def threshold(self) -> ThresholdAnswer:
+        """From which probability of fraud on transactions are declined, and which go to a person."""
+        return self._send(playbook_calls.threshold())
+
+    def set_threshold(
+        self, threshold: float | None = None, *, review: ReviewRule | None = None, why: str
+    ) -> ThresholdAnswer:
+        """Set from which probability of fraud on transactions are declined, and which go to a person.
+
+        Without ``threshold`` it stays as it is. Without ``review`` nothing goes to a person, except by policies.
+        """
+        return self._send(playbook_calls.set_threshold(threshold, review, why))
+
+    def context(self, transaction: TransactionInput, *, n_bullets: int | None = None) -> ContextAnswer:
+        """The bullets that matter for a transaction, for an agent of your own. Records nothing."""
+        return self._send(calls.context(transaction, n_bullets))
+
+    def trace(
+        self,
+        transaction: TransactionInput,
+        verdict: Verdict | str,
+        *,
+        probability: float | None = None,
+        bullet_ids: Iterable[str] = (),
+        agent: str = "",
+        reasoning: str = "",
+        is_fraud: bool | None = None,
+    ) -> TraceAnswer:
+        """Record what an agent of your own decided and, if it is known, the truth: the playbook learns from it.
+
+        ``bullet_ids`` are those that it used. The same trace again changes nothing.
+        """
+        return self._send(
+            calls.trace(
+                transaction,
+                verdict,
+                probability=probability,
+                bullet_ids=bullet_ids,
+                agent=agent,
+                reasoning=reasoning,
+                is_fraud=is_fraud,
+            )
+        )
+
+    def _pages(self, call: calls.Call[Page[T]]) -> Iterator[T]:
+        wanted: calls.Call[Page[T]] | None = call
+        while wanted is not None:
+            page = self._send(wanted)
+            yield from page.items
+            wanted = calls.next_page(call, page)
+
+    def _send(self, call: calls.Call[T]) -> T:
+        """Send a call until there is an answer, and read it."""
+        request, attempts = self._exchange.request(call), Attempts(self._exchange, call)
+        while True:
+            try:
+                response = self._http.request(**request)
+            except httpx.RequestError as error:
+                pause: float | None = attempts.after_failure(error)
+            else:
+                pause = attempts.after_answer(response)
+            if pause is None:
+                return self._exchange.read(call, response)
+            self._sleep(pause)

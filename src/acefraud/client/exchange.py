@@ -1,0 +1,237 @@
+"""What both clients share: the address, the key, when to send a request again, and what an error says."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from random import Random
+from typing import Any, Final, NoReturn, TypeVar
+
+import httpx
+from pydantic import ValidationError
+
+from acefraud.client.calls import Call
+from acefraud.core.arguments import check_type
+from acefraud.core.backoff import wait_after
+from acefraud.display.personal_data import MASKED
+from acefraud.display.short_repr import shortened
+from acefraud.errors import ConfigurationError, InputError, ServiceConflict, ServiceError, ServiceUnavailable
+from acefraud.settings import service_key
+
+T = TypeVar("T")
+
+TRY_LATER: Final = frozenset({429, 502, 503, 504})
+"""The statuses that say that the same request may succeed later."""
+_NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_LONGEST_MESSAGE: Final = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retries:
+    """When a request is sent again: after outages, with growing pauses, within limits.
+
+    >>> Retries(attempts=0)
+    Traceback (most recent call last):
+    acefraud.errors.ConfigurationError: attempts: expected at least 1, got 0
+    """
+
+    attempts: int = 5
+    """How often a request is sent at most."""
+    seconds: float = 30.0
+    """No attempt begins later than this after the first."""
+    first_pause: float = 0.2
+    """Seconds; each pause is twice as long as the one before, less some jitter."""
+    longest_pause: float = 5.0
+
+    def __post_init__(self) -> None:
+        for name, least in (("attempts", 1), ("seconds", 0), ("first_pause", 0), ("longest_pause", 0)):
+            if not getattr(self, name) >= least:
+                raise ConfigurationError(f"{name}: expected at least {least}, got {getattr(self, name)}")
+
+
+@dataclass(frozen=True, repr=False)
+class Exchange:
+    """The rules by which requests and answers are exchanged with one service."""
+
+    url: str
+    api_key: str | None
+    retries: Retries
+    random: Random
+    clock: Callable[[], float]
+
+    @classmethod
+    def with_service(
+        cls,
+        url: str,
+        api_key: str | None,
+        retries: Retries | None,
+        random: Random | None,
+        clock: Callable[[], float],
+    ) -> Exchange:
+        """An exchange with the service at this address. The environment is asked for a key that is not given."""
+        address = _checked_url(url)
+        key = service_key() if api_key is None else api_key
+        if key and not (key.isascii() and key.isprintable() and " " not in key):
+            raise ConfigurationError("api_key: expected the secret that `acefraud keys create` prints")
+        return cls(address, key or None, retries or Retries(), random or Random(), clock)
+
+    def options(self, timeout: float, verify: ssl.SSLContext | bool, proxy: str | None) -> dict[str, Any]:
+        """The options of both clients of httpx."""
+        headers = {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
+        return {
+            "base_url": self.url,
+            "headers": {"Accept": "application/json", **headers},
+            "timeout": timeout,
+            "verify": verify,
+            "proxy": proxy,
+            "trust_env": False,  # a proxy that only the environment names would get the key
+            "follow_redirects": False,
+        }
+
+    def request(self, call: Call[Any]) -> dict[str, Any]:
+        """The arguments that send a call. Every attempt sends the same bytes."""
+        try:
+            for value in call.params.values():
+                str(value).encode()
+            body = None if call.body is None else json.dumps(call.body, ensure_ascii=False, allow_nan=False).encode()
+        except UnicodeEncodeError as problem:
+            raise InputError(f"expected valid UTF-8, got something else at character {problem.start + 1}") from None
+        kind = {} if body is None else {"Content-Type": "application/json"}
+        return {
+            "method": call.method,
+            "url": call.path,
+            "params": call.params,
+            "content": body,
+            "headers": {**kind, **call.headers},
+        }
+
+    def read(self, call: Call[T], response: httpx.Response) -> T:
+        """What the response says. Raises ServiceError if it is an error, or not what the call asked for."""
+        if not response.is_success:
+            self.fail(response)
+        try:
+            return call.read(json.loads(response.content))
+        except (ValueError, TypeError, KeyError) as problem:
+            where = f" in {_places(problem)}" if isinstance(problem, ValidationError) else ""
+            message = f"the answer to {_named(call)} cannot be read{where}; is {self.url} a decision service?"
+            raise ServiceError(message, status=response.status_code) from None
+
+    def fail(self, response: httpx.Response, retry_after: float | None = None) -> NoReturn:
+        """Raise the error that a response is."""
+        problem = self._problem(response)
+        status, message = response.status_code, _in_words(response.status_code, problem)
+        if status == HTTPStatus.CONFLICT:
+            raise ServiceConflict(message, status=status, problem=problem)
+        if status in TRY_LATER:
+            raise ServiceUnavailable(message, status=status, problem=problem, retry_after=retry_after)
+        raise ServiceError(message, status=status, problem=problem)
+
+    def _problem(self, response: httpx.Response) -> dict[str, Any]:
+        text = response.content.decode(errors="replace")
+        if self.api_key:  # a proxy may say back what it was sent
+            text = text.replace(self.api_key, MASKED)
+        try:
+            problem = json.loads(text)
+        except ValueError:
+            return {}
+        return problem if isinstance(problem, dict) else {}
+
+
+class Attempts:
+    """The attempts to send one call, and the pauses between them."""
+
+    def __init__(self, exchange: Exchange, call: Call[Any]) -> None:
+        self._exchange = exchange
+        self._call = call
+        self._failed = 0
+        self._end = exchange.clock() + exchange.retries.seconds
+
+    def after_failure(self, error: httpx.RequestError) -> float:
+        """The pause after an attempt that got no answer. Raises ServiceUnavailable after the last one."""
+        again = self._call.repeatable or isinstance(error, _NOT_SENT)
+        pause = self._pause(None) if again else None
+        if pause is None:
+            tries = f" after {self._failed} attempts" if self._failed > 1 else ""
+            done = "" if again else "; it may have been done, so look before you send it again"
+            message = f"{self._exchange.url}: no answer to {_named(self._call)}{tries} ({type(error).__name__}){done}"
+            raise ServiceUnavailable(message) from error
+        return pause
+
+    def after_answer(self, response: httpx.Response) -> float | None:
+        """The pause if the service asks to come back later; None if this is the answer.
+
+        Raises ServiceUnavailable after the last attempt, or if the service asks for more time than there is.
+        """
+        if response.status_code not in TRY_LATER:
+            return None
+        asked = _retry_after(response.headers)
+        again = self._call.repeatable or response.status_code == HTTPStatus.TOO_MANY_REQUESTS
+        pause = self._pause(asked) if again else None
+        if pause is None:
+            self._exchange.fail(response, asked)
+        return pause
+
+    def _pause(self, asked: float | None) -> float | None:
+        """The pause before the next attempt; None if there is to be none."""
+        retries = self._exchange.retries
+        self._failed += 1
+        if self._failed >= retries.attempts:
+            return None
+        growing = wait_after(
+            self._failed, first=retries.first_pause, longest=retries.longest_pause, random=self._exchange.random
+        )
+        pause = max(growing, asked or 0.0)
+        return pause if self._exchange.clock() + pause <= self._end else None
+
+
+def _named(call: Call[Any]) -> str:
+    return f"{call.method} {call.path}"
+
+
+def _checked_url(url: str) -> str:
+    check_type("url", url, str, "the address of a service", ConfigurationError)
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL as problem:
+        raise ConfigurationError(f"url: {problem}") from None
+    if parsed.userinfo:
+        raise ConfigurationError("url: expected no user or password in it; give the key as `api_key`")
+    if parsed.scheme not in ("http", "https") or not parsed.host or parsed.query or parsed.fragment:
+        raise ConfigurationError("url: expected an address such as https://fraud.example.com")
+    return str(parsed).rstrip("/")
+
+
+def _retry_after(headers: httpx.Headers) -> float | None:
+    """The seconds that a response asks to wait, if it does: as a number, or as a time by the server's own clock."""
+    asked = headers.get("Retry-After", "")
+    try:
+        if asked.replace(".", "", 1).isdecimal():
+            return float(asked)
+        return max(0.0, (parsedate_to_datetime(asked) - parsedate_to_datetime(headers["Date"])).total_seconds())
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _in_words(status: int, problem: Mapping[str, Any]) -> str:
+    parts = [part for part in (problem.get("title") or _phrase(status), problem.get("detail")) if part]
+    return shortened(f"HTTP {status}, {': '.join(map(str, [*parts, *_faults(problem)]))}", _LONGEST_MESSAGE)
+
+
+def _phrase(status: int) -> str:
+    return HTTPStatus(status).phrase if status in set(HTTPStatus) else "an error"
+
+
+def _faults(problem: Mapping[str, Any]) -> Iterator[str]:
+    """The fields that are wrong, in one text."""
+    errors = problem.get("errors")
+    faults = [one for one in errors if isinstance(one, dict)] if isinstance(errors, list) else []
+    if faults:
+        yield "; ".join(f"{one.get('field')}: {one.get('message')}" for one in faults)
+
+
+def _places(problem: ValidationError) -> str:
+    return ", ".join(".".join(map(str, one["loc"])) for one in problem.errors(include_input=False)[:3])

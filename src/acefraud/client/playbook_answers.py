@@ -1,0 +1,256 @@
+"""What the service answers about the playbook: bullets, rules, lists, changes and the threshold."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from acefraud.client.answers import Answer
+from acefraud.core.bullet import Source, Status
+from acefraud.core.review_rule import ReviewRule
+from acefraud.core.transaction import Verdict
+
+
+class EvidenceAnswer(Answer):
+    """What was measured of a rule on labelled cases."""
+
+    support: int
+    """Cases on which it held."""
+    frauds: int
+    precision: float | None
+    """The share of fraud among them; None if it never held."""
+    low: float
+    """Where the share of fraud in as many future cases lies with 95 % probability: from here to `high`."""
+    high: float
+    base_rate: float
+    """The share of fraud among all cases of that time."""
+    words: str
+
+
+class ClaimAnswer(Answer):
+    """A figure in the words of a rule that nobody measured."""
+
+    fraud_share: float
+    words: str
+
+
+class CountersAnswer(Answer):
+    """How often a bullet was used, and how that turned out."""
+
+    helpful: int
+    """Right decisions that used it."""
+    harmful: int
+    """Wrong decisions that used it."""
+    selected: int
+    """Judged decisions that used it."""
+    fired: int
+    """Outcomes since it was added where its condition held."""
+    fired_frauds: int
+
+
+class SnoozeAnswer(Answer):
+    """Whom a policy does not apply to for now."""
+
+    key: str
+    value: str
+    until: datetime
+
+
+class BulletAnswer(Answer):
+    """A bullet of the playbook: a rule or a note. Personal data is masked if your key may not change it."""
+
+    id: str
+    content: str
+    condition: str | None
+    """In the formal syntax; None for a note, which never moves a decision."""
+    english: str | None
+    """The condition, said in English."""
+    status: Status
+    source: Source
+    node: str
+    argues: Verdict | None
+    weight: float | None
+    """Log-odds of fraud that it adds where it fires; None before the first fit."""
+    policy: str | None
+    """What it decides by itself, in words; None if it is weighed with others."""
+    evidence: EvidenceAnswer | None
+    claim: ClaimAnswer | None
+    counters: CountersAnswer
+    snoozes: tuple[SnoozeAnswer, ...]
+    contradicts: tuple[str, ...]
+    """Older bullets that argue for the opposite."""
+    added_at: datetime | None
+
+
+class ChangeAnswer(Answer):
+    """A change of the playbook."""
+
+    revision: int
+    """The revision after it, which `rollback` takes."""
+    at: datetime
+    who: str
+    """The name of the key, or the person at the command line."""
+    why: str
+    kind: str
+    subject: str
+    """The bullet, node or list that changed, or the playbook."""
+    what: str
+    """What happened to it, in words."""
+    content: str
+    """What a bullet says from then on, if that is what changed."""
+
+
+class WholeBullet(BulletAnswer):
+    """A bullet with what happened to it, newest first."""
+
+    history: tuple[ChangeAnswer, ...]
+
+
+class FlipAnswer(Answer):
+    """A transaction that would be decided differently."""
+
+    transaction_id: str
+    before: Verdict
+    after: Verdict
+    probability_before: float
+    probability_after: float
+    amount: float | None
+    is_fraud: bool | None
+    """None if the truth is not known."""
+
+
+class MoneyAnswer(Answer):
+    """Amounts of labelled cases that would be declined, or no longer declined."""
+
+    declined_rightly: float
+    declined_wrongly: float
+    released_rightly: float
+    released_wrongly: float
+
+
+class PreviewAnswer(Answer):
+    """What a change would do to labelled cases and past decisions."""
+
+    cases: int
+    """Labelled cases that were looked at."""
+    decisions: int
+    """Decisions that were looked at."""
+    fires_on_cases: int
+    frauds_among_them: int
+    fraud_share: float | None
+    low: float
+    high: float
+    unknown_on_cases: int
+    """Labelled cases on which an unknown fact leaves the rule open."""
+    fires_on_decisions: int
+    flips: int
+    """How many transactions would be decided differently."""
+    sample: tuple[FlipAnswer, ...]
+    """Some of them."""
+    money: MoneyAnswer
+    overlaps: dict[str, float]
+    """The share of what it fires on that other bullets fire on too, by their ids, the largest first."""
+    contradicts: tuple[str, ...]
+
+
+class RuleReading(Answer):
+    """How the words of a rule are understood."""
+
+    understood: bool
+    condition: str | None
+    """In the formal syntax; None if a part is not understood."""
+    english: str | None
+    argues: Verdict | None
+    action: str
+    """`note`, `evidence`, `always decline`, `always approve` or `always review`."""
+    not_understood: tuple[str, ...]
+    did_you_mean: tuple[str, ...]
+    """The facts nearest to the words that are not understood."""
+    readings: tuple[str, ...]
+    """The conditions that the words may mean, if there are several."""
+    problem: str
+    """Why no condition was read, in words; empty if one was."""
+    remarks: tuple[str, ...]
+
+
+class PreviewedRule(Answer):
+    """What a new rule, or a change of one, would do. Nothing was stored."""
+
+    reading: RuleReading | None
+    """How the words are understood; None if none were given."""
+    bullet: BulletAnswer | None
+    """As it would be; None if a part of the words is not understood."""
+    preview: PreviewAnswer | None
+    """What it would do; None if a part of the words is not understood."""
+
+
+class AdmittedRule(Answer):
+    """A rule as it is now, and what its author should know."""
+
+    bullet: BulletAnswer
+    remarks: tuple[str, ...]
+    preview: PreviewAnswer | None
+    """What its words do to the past; None if they have not changed."""
+
+
+class FeedAnswer(Answer):
+    """Outcomes feed a list: the value of a key of every transaction that turns out to be fraud."""
+
+    key: str
+    days: float | None
+    """For how long; None means for good."""
+
+
+class ListAnswer(Answer):
+    """A list of values that rules can refer to, without the values."""
+
+    name: str
+    about: str
+    feed: FeedAnswer | None
+    count: int
+    """How many values are on it."""
+
+
+class ListValue(Answer):
+    """A value on a list. Personal data is masked if your key may not change lists."""
+
+    value: str
+    reason: str
+    who: str
+    until: datetime | None
+    """Until when it counts; None means for good."""
+    transaction_id: str | None
+    """The transaction whose outcome put it there, if one did."""
+
+
+class RollbackAnswer(Answer):
+    """What went back to an earlier revision, or would."""
+
+    revision: int
+    """The revision that was gone back to."""
+    retired: tuple[str, ...]
+    """Bullets that were not there then."""
+    edited: tuple[str, ...]
+    """Bullets with their former words."""
+    moved: tuple[str, ...]
+    """Bullets with their former status."""
+    weights: int
+    """How many bullets got their former weight."""
+    also: tuple[str, ...]
+    """What else went back, such as the calibration."""
+    changes_nothing: bool
+    preview: PreviewAnswer | None
+    """What that would do to the past, if only a preview was asked for."""
+
+
+class ThresholdAnswer(Answer):
+    """How probabilities become verdicts at present."""
+
+    threshold: float
+    """Transactions are declined from this probability of fraud on."""
+    base_rate: float | None
+    """The share of fraud that was learnt from; None before anything was."""
+    cases: int
+    """Labelled cases that it rests on."""
+    review: ReviewRule | None
+    """Which cases go to a person; None for none, except by policies."""
+    words: str

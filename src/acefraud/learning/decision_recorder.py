@@ -1,0 +1,134 @@
+"""Decisions on their way into the ledger, with what belongs to them.
+
+That is the requests that they answer, what they add to the memory of entities, and outcomes that came before them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from acefraud.core.decision_record import DecisionRecord
+from acefraud.core.events import THE_ENGINE, DecisionMade
+from acefraud.core.ledger import KeptRequest, Ledger, Precondition
+from acefraud.core.playbook import Snapshot
+from acefraud.core.row_store import RowUpdate
+from acefraud.core.transaction import Transaction
+from acefraud.errors import AlreadyAnswered, StoreConflict
+from acefraud.learning.entity_memory import Drafted, EntityMemory, memory_for
+from acefraud.learning.received_outcomes import reports_to_repeat
+from acefraud.storage.changes import retry_on_conflict
+from acefraud.storage.playbook import BulletPlaybook
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRequest:
+    """A transaction to decide, and the key that identifies the request if the caller gave one."""
+
+    transaction: Transaction
+    key: str = ""
+    caller: str = ""
+    """Keys of different callers are different keys."""
+
+    @property
+    def kept_key(self) -> str:
+        """The key in the ledger."""
+        return f"key:{self.caller}\x1f{self.key}" if self.key else f"transaction:{self.transaction.id}"
+
+    @property
+    def digest(self) -> str:
+        """A digest of what is asked."""
+        return hashlib.sha256(self.transaction.model_dump_json().encode()).hexdigest()[:32]
+
+    def kept(self, decision_id: str) -> KeptRequest:
+        """The request as the ledger keeps it, once it is answered."""
+        return KeptRequest(self.kept_key, self.transaction.id, self.digest, decision_id)
+
+
+@dataclass(frozen=True, slots=True)
+class ToDecide:
+    """Transactions with the facts from their history, and what they add to it once they are decided."""
+
+    transactions: Sequence[Transaction]
+    memory: EntityMemory | None = None
+    drafted: Drafted | None = None
+
+    @classmethod
+    def of(cls, transactions: Sequence[Transaction], snapshot: Snapshot, ledger: Ledger) -> ToDecide:
+        """Transactions that have all their other facts."""
+        memory = memory_for(snapshot.mapping)
+        if memory is None:
+            return cls(transactions)
+        drafted = memory.enriched_and_added(transactions, ledger)
+        return cls(drafted.transactions, memory, drafted)
+
+    def memory_change(self, new: Sequence[Transaction]) -> RowUpdate | None:
+        """What the new ones among them add to the memory of entities."""
+        if self.memory is None or self.drafted is None or not new:
+            return None
+        return self.drafted.change if len(new) == len(self.transactions) else self.memory.adding(new)
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRecorder:
+    """Records decisions, each once."""
+
+    playbook: BulletPlaybook
+    node: str
+
+    def record(
+        self,
+        records: Sequence[DecisionRecord],
+        given: ToDecide,
+        requests: Sequence[KeptRequest] = (),
+        *,
+        since: int | None = None,
+        who: str = THE_ENGINE,
+    ) -> tuple[set[str], datetime]:
+        """Record decisions and the requests they answer, all or none.
+
+        Returns the ids of decisions that were recorded before, and when the others were. Outcomes that came before
+        their first decision are received again with it, so that it is judged. Raises AlreadyAnswered if there are
+        requests, and one of them was answered or its transaction decided ``since`` an event.
+        """
+        return retry_on_conflict(partial(self._record, records, given, requests, since, who))
+
+    def _record(
+        self,
+        records: Sequence[DecisionRecord],
+        given: ToDecide,
+        requests: Sequence[KeptRequest],
+        since: int | None,
+        who: str,
+    ) -> tuple[set[str], datetime]:
+        seen = self.playbook.seq if since is None else since
+        known = self.playbook.ledger.recorded([record.id for record in records])
+        fresh = {
+            record.id: (record, transaction)
+            for record, transaction in zip(records, given.transactions, strict=True)
+            if record.id not in known
+        }
+        if not fresh and not requests:
+            return known, self.playbook.clock()
+        new = [transaction for _, transaction in fresh.values()]
+        ids = {one.id for one in new}
+        try:
+            written = self.playbook.record(
+                [
+                    *(DecisionMade(record) for record, _ in fresh.values()),
+                    *reports_to_repeat(self.playbook, ids, self.node),
+                ],
+                who=who,
+                preconditions=[Precondition.no_decisions_since(seen, ids), Precondition.no_reports_since(seen, ids)],
+                rows=given.memory_change(new),
+                requests=requests,
+            )
+        except StoreConflict as conflict:
+            self.playbook.refresh()  # so that the next attempt starts after what it met
+            if requests:  # whoever asked has to look again whether it is a repeat
+                raise AlreadyAnswered(str(conflict)) from conflict
+            raise
+        return known, written[0].at if written else self.playbook.clock()

@@ -1,0 +1,153 @@
+"""Requests to decide that may come twice: a repeat gets the first answer, also from another process and after a crash.
+
+A request is known by the key that its caller gave it, or else by the id of its transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from acefraud.core.decision import Decision
+from acefraud.core.events import DecisionMade
+from acefraud.core.ledger import DecisionFilter, KeptRequest
+from acefraud.display.short_repr import quoted
+from acefraud.errors import AlreadyAnswered, CannotExplain, InputError, RequestReused, StoreConflict
+from acefraud.learning.decision_recorder import DecisionRequest
+from acefraud.learning.learner import Learner
+from acefraud.llm.synchronous import run_sync
+
+ATTEMPTS: Final = 10
+"""How often requests are looked up again because others answered some of them meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A decision on a request, and when it was made."""
+
+    decision: Decision
+    at: datetime
+    repeated: bool = False
+
+
+Result = Answer | InputError
+"""What becomes of a request. One that is wrong does not keep the others from being answered."""
+
+
+def decide_requests(learner: Learner, requests: Sequence[DecisionRequest]) -> list[Result]:
+    """`answer_requests` for callers that do not await."""
+    return run_sync(answer_requests(learner, requests), waits=learner.waits)
+
+
+async def answer_requests(learner: Learner, requests: Sequence[DecisionRequest]) -> list[Result]:
+    """An answer to each request. Once this returns, all of them are recorded.
+
+    >>> from acefraud import BulletPlaybook, Transaction
+    >>> learner = Learner(BulletPlaybook())
+    >>> order = DecisionRequest(Transaction(id="t1", facts={"amount": 12}))
+    >>> first, again = decide_requests(learner, [order, order])
+    >>> first.repeated, again.repeated, first.decision == again.decision
+    (False, True, True)
+    """
+    results: dict[int, Result] = {}
+    for _ in range(ATTEMPTS):
+        while len(results) < len(requests):
+            learner.playbook.refresh()
+            seen = learner.playbook.seq
+            open_ones = {place: one for place, one in enumerate(requests) if place not in results}
+            results |= await _known(learner, open_ones)
+            fresh = _distinct({place: one for place, one in open_ones.items() if place not in results})
+            try:
+                results |= await _decided(learner, fresh, seen)
+            except AlreadyAnswered:
+                break
+        else:
+            return [results[place] for place in range(len(requests))]
+    raise StoreConflict(f"others answered the same requests {ATTEMPTS} times in a row")
+
+
+def _distinct(requests: dict[int, DecisionRequest]) -> dict[int, DecisionRequest]:
+    """Those that no other before them shares a key or a transaction with."""
+    seen: set[str] = set()
+    chosen = {}
+    for place, one in requests.items():
+        names = {one.kept_key, f"transaction:{one.transaction.id}"}
+        if not names & seen:
+            chosen[place] = one
+        seen |= names
+    return chosen
+
+
+async def _known(learner: Learner, requests: dict[int, DecisionRequest]) -> dict[int, Result]:
+    """The answers to requests that were answered before, and errors for keys with other content."""
+    ledger = learner.playbook.ledger
+    # Without a key of its own, a request is found by its transaction.
+    by_key = ledger.requests({one.kept_key for one in requests.values() if one.key})
+    by_transaction = ledger.requests_about({one.transaction.id for one in requests.values()})
+    results: dict[int, Result] = {}
+    repeats: dict[int, KeptRequest] = {}
+    for place, one in requests.items():
+        kept, about = by_key.get(one.kept_key), by_transaction.get(one.transaction.id)
+        if kept is not None and kept.digest != one.digest:
+            results[place] = _conflict(one)
+        elif kept is not None:
+            repeats[place] = kept
+        elif about is not None and about.digest == one.digest:
+            repeats[place] = about
+        elif about is not None and not one.key:
+            results[place] = _conflict(one)
+    answers = await recorded_answers(learner, {kept.decision_id for kept in repeats.values()})
+    return results | {place: answers.get(kept.decision_id, _archived(kept)) for place, kept in repeats.items()}
+
+
+def _conflict(request: DecisionRequest) -> RequestReused:
+    """The error for a request that was answered before and had other content then."""
+    if request.key:
+        return RequestReused(
+            f"key {quoted(request.key)} was used with other content; send what you sent before, or another key"
+        )
+    decided = f"transaction {quoted(request.transaction.id)} was decided"
+    return RequestReused(f"{decided} with other content; send what you sent before, or another id")
+
+
+def _archived(kept: KeptRequest) -> InputError:
+    return InputError(f"transaction {quoted(kept.transaction_id)} was decided, and the decision has been archived")
+
+
+async def recorded_answers(learner: Learner, decision_ids: Collection[str]) -> dict[str, Answer]:
+    """The recorded decisions with these ids as they were first answered."""
+    if not decision_ids:
+        return {}
+    wanted = DecisionFilter(ids=decision_ids)
+    events = learner.playbook.ledger.find_decisions(wanted, limit=2 * len(decision_ids))
+    made = [(event.payload, event.at) for event in events if isinstance(event.payload, DecisionMade)]
+    made.sort(key=lambda one: one[0].record.revision)  # earlier revisions are replayed in order, each from the last
+    return {one.record.id: Answer(await explained(learner, one.decision), at, repeated=True) for one, at in made}
+
+
+async def explained(learner: Learner, decision: Decision) -> Decision:
+    """A recorded decision with its reasons; as it is recorded if they cannot be computed again."""
+    try:
+        return await learner.explain(decision)
+    except CannotExplain:
+        return decision
+
+
+async def _decided(learner: Learner, fresh: dict[int, DecisionRequest], seen: int) -> dict[int, Result]:
+    """The decisions on requests that were new at an event. If one cannot be decided, each is decided alone."""
+    if not fresh:
+        return {}
+    try:
+        made = await learner.decide_for(list(fresh.values()), since=seen)
+    except InputError as problem:
+        if len(fresh) == 1:
+            return dict.fromkeys(fresh, problem)
+        alone = [await _decided(learner, {place: one}, seen) for place, one in fresh.items()]
+        return {place: result for results in alone for place, result in results.items()}
+    before = await recorded_answers(learner, made.known)
+    return {
+        place: before.get(decision.id, Answer(decision, made.at))
+        for place, decision in zip(fresh, made.decisions, strict=True)
+    }

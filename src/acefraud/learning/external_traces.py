@@ -1,0 +1,148 @@
+"""Decisions of an agent that is not ours, recorded so that the bullets it used are counted when the truth comes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from acefraud.core.arguments import check_choice, check_type, nearest
+from acefraud.core.bullet import Bullet
+from acefraud.core.calibration import log_odds
+from acefraud.core.decision import Decision, ProbabilityFrom, Reason, ReasonKind, SelectionTrace
+from acefraud.core.outcome import Outcome
+from acefraud.core.playbook import Snapshot
+from acefraud.core.transaction import Transaction, Verdict
+from acefraud.core.transactions import Transactions
+from acefraud.display.short_repr import ShortRepr, given, quoted
+from acefraud.errors import InputError
+from acefraud.facts.extraction import READER, facts_of
+from acefraud.learning.batch_scoring import score
+from acefraud.learning.options import LearnerOptions
+from acefraud.roles.model.prompt_bullets import shown_id
+from acefraud.settings import EMBEDDED
+
+EXTERNAL = "external agent"
+"""The name of an agent that has none."""
+_SURE = 1e-6
+"""A probability of 0 or 1 is moved this far inside the interval, so that it has log-odds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Trace(ShortRepr):
+    """What an agent decided, and with which bullets."""
+
+    verdict: Verdict
+    probability: float | None = None
+    """Of fraud; None if the agent does not say."""
+    cited: tuple[str, ...] = ()
+    """The ids of the bullets that it used, as the playbook or as the prompt of a context names them."""
+    agent: str = ""
+    reasons: str = ""
+    """Its reasons in its own words."""
+
+    @classmethod
+    def of(
+        cls,
+        verdict: Verdict | str,
+        *,
+        probability: float | None = None,
+        cited: Sequence[str] = (),
+        agent: str = "",
+        reasons: str = "",
+    ) -> Trace:
+        """What a caller says of a decision. Raises InputError if something in it cannot be meant.
+
+        >>> Trace.of("perhaps")
+        Traceback (most recent call last):
+        acefraud.errors.InputError: verdict: expected APPROVE, DECLINE or REVIEW, got the str 'perhaps'
+        """
+        check_choice("verdict", verdict, Verdict)
+        if isinstance(cited, str) or not isinstance(cited, Sequence):
+            raise InputError(f"cited: expected a list of ids of bullets, got {given(cited)}")
+        if probability is not None:
+            check_type("probability", probability, (int, float), "a number from 0 to 1")
+            if not 0 <= probability <= 1:
+                raise InputError(f"probability: expected a number from 0 to 1, got {probability:g}")
+        for name, value in (("agent", agent), ("reasons", reasons)):
+            check_type(name, value, str, "a text")
+        if agent == EMBEDDED:
+            raise InputError(f"agent: '{EMBEDDED}' is the engine's own name; give the agent another")
+        return cls(verdict=Verdict(verdict), probability=probability, cited=tuple(cited), agent=agent, reasons=reasons)
+
+    @property
+    def model(self) -> str:
+        """The name that the decision goes by."""
+        return self.agent or EXTERNAL
+
+
+def trace_id(transaction: Transaction, trace: Trace, node: str) -> str:
+    """The id of the decision: the same trace of the same transaction gets the same, whatever was learnt meanwhile."""
+    said = (str(trace.verdict), str(trace.probability), "\x01".join(trace.cited), trace.model, trace.reasons)
+    text = "\x00".join((transaction.model_dump_json(), node, *said))
+    return "d-" + hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def decision_from(
+    trace: Trace, transaction: Transaction, decision_id: str, snapshot: Snapshot, options: LearnerOptions
+) -> Decision:
+    """The decision that a trace is, on a transaction that has all its facts.
+
+    Without a stated probability it has that of the embedded engine. Raises InputError if a cited bullet is not in the
+    playbook.
+    """
+    known, node = facts_of(transaction), options.node
+    calibration = snapshot.calibration(node)
+    stated = trace.probability
+    if stated is None:
+        stated = float(score(Transactions.of([transaction]), snapshot, None, options).probabilities[0])
+    return Decision(
+        id=decision_id,
+        transaction=transaction,
+        node=node,
+        verdict=trace.verdict,
+        probability=stated,
+        threshold=calibration.threshold if calibration else options.threshold,
+        base=log_odds(min(max(stated, _SURE), 1 - _SURE)),
+        reasons=_reasons(trace, snapshot),
+        facts=known.facts,
+        unread=known.unread,
+        reader=READER,
+        revision=snapshot.revision,
+        selection=SelectionTrace(revision=snapshot.revision),
+        model=trace.model,
+        probability_from=ProbabilityFrom.FITTED if trace.probability is None else ProbabilityFrom.STATED,
+    )
+
+
+def truth_of(truth: bool | Outcome, transaction_id: str) -> Outcome:
+    """What is known of a traced transaction, as an outcome."""
+    if isinstance(truth, Outcome):
+        if truth.transaction_id != transaction_id:
+            raise InputError(f"the truth is of '{truth.transaction_id}', the transaction is '{transaction_id}'")
+        return truth
+    check_type("truth", truth, bool, "True for fraud, False, or an Outcome")
+    return Outcome(transaction_id=transaction_id, is_fraud=truth)
+
+
+def _reasons(trace: Trace, snapshot: Snapshot) -> tuple[Reason, ...]:
+    said = [Reason(kind=ReasonKind.MODEL, text=trace.reasons, contribution=None)] if trace.reasons else []
+    cited = {bullet.id: bullet.shown for bullet in _cited(trace.cited, snapshot)}
+    return (
+        *said,
+        *(Reason(kind=ReasonKind.BULLET, text=text, contribution=None, bullet_id=one) for one, text in cited.items()),
+    )
+
+
+def _cited(ids: Sequence[str], snapshot: Snapshot) -> list[Bullet]:
+    """The bullets with these ids. A prompt may call a bullet by another id than the playbook."""
+    bullets = snapshot.bullets
+    all_known = all(one in bullets for one in ids)
+    others = {} if all_known else {shown_id(one): one for one in bullets.values()}
+    found = []
+    for one in ids:
+        bullet = bullets.get(one) or others.get(one)
+        if bullet is None:
+            raise InputError(f"there is no bullet {quoted(one)} in this playbook{nearest(one, bullets)}", field="cited")
+        found.append(bullet)
+    return found

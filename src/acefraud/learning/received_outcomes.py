@@ -1,0 +1,125 @@
+"""Outcomes that are received now and judged later, in the order of their events.
+
+An outcome is written as an `OutcomeReceived` event. `acefraud.learning.outcome_backlog` judges it, and only decisions
+made before that event count for it. If the first decision on a transaction comes later, the outcome is received again
+together with that decision. So what is learnt follows from the order of events, not from when a process comes to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from acefraud.core.events import Event, OutcomeHeard, OutcomeReceived
+from acefraud.core.ledger import Precondition
+from acefraud.core.outcome import Outcome, OutcomeSource, is_known
+from acefraud.core.transaction import Transaction
+from acefraud.display.short_repr import ShortRepr, quoted
+from acefraud.errors import OutcomeConflict
+from acefraud.storage.changes import retry_on_conflict
+from acefraud.storage.playbook import BulletPlaybook
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Received(ShortRepr):
+    """What became of an outcome that was received."""
+
+    outcome: Outcome
+    already_known: bool
+    """Whether it was received or heard before. If so, nothing was written."""
+
+
+def receive(
+    playbook: BulletPlaybook,
+    outcomes: Sequence[Outcome],
+    transactions: Sequence[Transaction | None],
+    *,
+    node: str,
+    who: str,
+) -> list[Received]:
+    """Write the outcomes that are new, all or none. Returns what became of each.
+
+    Raises OutcomeConflict, with nothing written, if one has the id of another one.
+    """
+    return retry_on_conflict(lambda: _receive(playbook, outcomes, transactions, node, who))
+
+
+def _receive(
+    playbook: BulletPlaybook,
+    outcomes: Sequence[Outcome],
+    transactions: Sequence[Transaction | None],
+    node: str,
+    who: str,
+) -> list[Received]:
+    playbook.refresh()
+    seen, ids = playbook.seq, {one.transaction_id for one in outcomes}
+    with_key = {
+        key: _outcome(event)
+        for key, event in playbook.ledger.received_outcomes({one.key for one in outcomes if one.id}).items()
+    }
+    known = {one: [_outcome(event) for event in events] for one, events in _reports(playbook, ids, node).items()}
+    found, new = list[Received](), list[OutcomeReceived]()
+    for outcome, transaction in zip(outcomes, transactions, strict=True):
+        if outcome.id and with_key.setdefault(outcome.key, outcome) != outcome:
+            raise OutcomeConflict(
+                f"the outcome {quoted(outcome.id)} was received before and said something else; "
+                f"give a revised outcome an id of its own",
+                field="id",
+            )
+        before = known.setdefault(outcome.transaction_id, [])
+        there = is_known(outcome, before)
+        if not there:
+            before.append(outcome)
+            new.append(OutcomeReceived(node=node, outcome=outcome, transaction=transaction))
+        found.append(Received(outcome, there))
+    if new:
+        keys = {one.key for one in outcomes if one.id}
+        unchanged = [Precondition.no_reports_since(seen, ids), Precondition.no_reports_with_keys_since(seen, keys)]
+        playbook.record(new, who=who, preconditions=unchanged)
+    return found
+
+
+def reports_to_repeat(playbook: BulletPlaybook, transaction_ids: Collection[str], node: str) -> list[OutcomeReceived]:
+    """The latest truth of each transaction that has one and no decision yet, to be received again with its first."""
+    truths = {
+        one: events[-1].payload
+        for one, events in _reports(playbook, transaction_ids, node, opinions=False).items()
+        if not any(isinstance(event.payload, OutcomeHeard) and event.payload.decision_id for event in events)
+    }
+    if not truths:
+        return []
+    pasts = playbook.ledger.transaction_events(truths)
+    return [
+        OutcomeReceived(node=node, outcome=truth.outcome)
+        for one, truth in truths.items()
+        if isinstance(truth, OutcomeHeard | OutcomeReceived)
+        and not any(record.node == node for record in pasts[one].records)
+    ]
+
+
+def _reports(
+    playbook: BulletPlaybook, transaction_ids: Collection[str], node: str, *, opinions: bool = True
+) -> dict[str, list[Event]]:
+    """The outcomes of transactions at a node, each once: those that were heard, then those that wait to be judged."""
+    judged, found = playbook.taken_in(node), dict[str, list[Event]]()
+    for one, events in playbook.ledger.outcome_events(transaction_ids).items():
+        for event in events:
+            match event.payload:
+                case OutcomeHeard() as report:
+                    counts = True
+                case OutcomeReceived() as report:
+                    counts = event.seq > judged
+                case _:
+                    continue
+            if counts and report.node == node and (opinions or report.outcome.source is not OutcomeSource.JUDGE):
+                found.setdefault(one, []).append(event)
+    return {one: sorted(events, key=_waits) for one, events in found.items()}
+
+
+def _waits(event: Event) -> bool:
+    return isinstance(event.payload, OutcomeReceived)
+
+
+def _outcome(event: Event) -> Outcome:
+    assert isinstance(event.payload, OutcomeHeard | OutcomeReceived)
+    return event.payload.outcome

@@ -1,0 +1,284 @@
+"""How a rule that a person writes gets into a playbook: read, previewed and measured, and only then admitted.
+
+The command line and services share these functions. Each change has an author, and is written with a reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from acefraud.core.bullet import DEFAULT_NODE, MAX_CONTENT, Bullet, NewBullet, Source, Status
+from acefraud.core.policy import Policy
+from acefraud.core.transaction import Verdict
+from acefraud.display.short_repr import ShortRepr
+from acefraud.errors import DuplicateRule, InputError, RuleNotUnderstood
+from acefraud.learning.learner import Learner
+from acefraud.learning.preview import Preview
+from acefraud.rules.bullet_text import Reading, read_bullet_with
+from acefraud.rules.english import say
+from acefraud.storage.changes import Change, bullet_in, plan_addition, plan_edit, plan_status_change
+from acefraud.storage.playbook import BulletPlaybook
+
+ASKS_FOR_REVIEW = (
+    "The words ask for a review: as a policy that always reviews (--always review), such cases go to a person."
+)
+"""What to do about a rule that asks for a review: as evidence it argues for nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyOptions:
+    """Whether a rule becomes a policy, if its words do not say "always", and which."""
+
+    always: Verdict | None = None
+    """What it decides by itself."""
+    priority: int | None = None
+    """The highest decides; None means the usual one of its verdict."""
+    final: bool = False
+    """Whether nothing overrides it. Only a policy that declines can be final."""
+
+
+EVIDENCE = PolicyOptions()
+"""A rule is evidence, unless its words say "always"."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Previewed(ShortRepr):
+    """What a change of one rule would do. Nothing was written."""
+
+    bullet: Bullet
+    """As it would be."""
+    preview: Preview
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Admitted(ShortRepr):
+    """A rule that was added or edited."""
+
+    bullet: Bullet
+    """As it is now, with what was measured of it."""
+    remarks: tuple[str, ...]
+    """What its author should know."""
+    preview: Preview | None
+    """What it does to past decisions and labelled cases; None if that was not asked for."""
+
+
+def read_rule(playbook: BulletPlaybook, text: str) -> Reading:
+    """How a rule is understood in terms of the facts that a playbook has seen. Nothing is stored.
+
+    Raises InputError if the text is empty, too long or not valid Unicode.
+
+    >>> reading = read_rule(BulletPlaybook(), "Amount above 5,000 and an emulator: decline")
+    >>> str(reading.condition), str(reading.argues)
+    ('amount > 5000 and emulator is true', 'DECLINE')
+    """
+    check_rule_text(text)
+    return read_bullet_with(text, playbook.vocabulary())
+
+
+def reading_as_json(reading: Reading) -> dict[str, Any]:
+    """A reading for scripts and services.
+
+    >>> reading_as_json(read_rule(BulletPlaybook(), "decline amonts over 900"))["not_understood"]
+    ['amonts']
+    """
+    condition, always = reading.condition, reading.rule.always
+    policy = f"always {always.lower()}" if always else "evidence"
+    return {
+        "condition": None if condition is None else str(condition),
+        "english": None if condition is None else say(condition),
+        "argues": reading.argues,
+        "action": "note" if condition is None else policy,
+        "not_understood": list(reading.rule.not_understood),
+        "did_you_mean": list(reading.rule.did_you_mean),
+        "readings": [str(one) for one in reading.rule.readings],
+    }
+
+
+def preview_rule(
+    learner: Learner,
+    text: str,
+    *,
+    node: str = DEFAULT_NODE,
+    policy: PolicyOptions = EVIDENCE,
+    as_note: bool = False,
+    who: str,
+) -> Previewed:
+    """What adding a rule would do to past decisions and labelled cases.
+
+    >>> previewed = preview_rule(Learner(BulletPlaybook()), "An emulator: decline", who="ana")
+    >>> str(previewed.bullet.condition), previewed.preview.decisions
+    ('emulator is true', 0)
+    """
+    new, _ = _new(learner, text, policy, as_note=as_note, why="")
+    return _previewed(learner, plan_addition(learner.playbook, new, node, who=who))
+
+
+def admit_rule(
+    learner: Learner,
+    text: str,
+    *,
+    node: str = DEFAULT_NODE,
+    policy: PolicyOptions = EVIDENCE,
+    as_note: bool = False,
+    with_preview: bool = True,
+    who: str,
+    why: str = "",
+) -> Admitted:
+    """Add a rule, once it was read, previewed and measured on the cases that the playbook remembers.
+
+    A preview decides thousands of past cases again, which takes a second or so: leave it out if nobody looks at it.
+    Raises RuleNotUnderstood if a part of the rule is not understood, unless it may be kept as a note, and DuplicateRule
+    if the playbook already says it.
+
+    >>> learner = Learner(BulletPlaybook())
+    >>> admitted = admit_rule(learner, "An emulator: decline", who="ana", why="seen twice this week")
+    >>> admitted.bullet.id in learner.playbook
+    True
+    >>> admit_rule(learner, "a purple card: decline", who="ana")
+    Traceback (most recent call last):
+    acefraud.errors.RuleNotUnderstood: not understood: 'purple'.
+    """
+    playbook = learner.playbook
+    new, reading = _new(learner, text, policy, as_note=as_note, why=why)
+    planned = plan_addition(playbook, new, node, who=who)
+    preview = _previewed(learner, planned).preview if with_preview else None
+    (bullet_id,) = learner.curator.merge_bullets([new], node, playbook, who=who, why=why)
+    if bullet_id is None:
+        existing = learner.curator.said_already(new, node, playbook)
+        where = f" in {existing.id} ({existing.status}): {existing.content}" if existing else ""
+        raise DuplicateRule(f"the playbook already says this{where}", bullet_id=existing.id if existing else "")
+    bullet = bullet_in(playbook, bullet_id)
+    hint = [ASKS_FOR_REVIEW] if bullet.policy is None and reading.rule.asks_for_review else []
+    return Admitted(bullet, (*learner.remarks_on(bullet), *hint), preview)
+
+
+def preview_edit(
+    learner: Learner, bullet_id: str, text: str, *, policy: PolicyOptions = EVIDENCE, as_note: bool = False
+) -> Previewed:
+    """What other words for a rule would do to past decisions and labelled cases."""
+    new = _edited(learner, bullet_id, text, policy, as_note=as_note, why="")
+    return _previewed(learner, plan_edit(learner.playbook, bullet_id, new))
+
+
+def edit_rule(
+    learner: Learner,
+    bullet_id: str,
+    text: str,
+    *,
+    policy: PolicyOptions = EVIDENCE,
+    as_note: bool = False,
+    with_preview: bool = True,
+    who: str,
+    why: str = "",
+) -> Admitted:
+    """Change what a rule says, once the words were read, previewed and measured. Its counters stay.
+
+    A policy stays a policy. Raises RuleNotUnderstood as `admit_rule` does.
+
+    >>> learner = Learner(BulletPlaybook())
+    >>> bullet = admit_rule(learner, "Amount above 5,000: decline", who="ana").bullet
+    >>> edited = edit_rule(learner, bullet.id, "Amount above 6,000: decline", who="ana", why="5,000 was too low")
+    >>> edited.bullet.id == bullet.id, str(edited.bullet.condition)
+    (True, 'amount > 6000')
+    """
+    playbook = learner.playbook
+    new = _edited(learner, bullet_id, text, policy, as_note=as_note, why=why)
+    preview = _previewed(learner, plan_edit(playbook, bullet_id, new)).preview if with_preview else None
+    playbook.change(lambda: plan_edit(playbook, bullet_id, new), who=who, why=why)
+    bullet = bullet_in(playbook, bullet_id)
+    return Admitted(bullet, tuple(learner.remarks_on(bullet)), preview)
+
+
+def preview_status(learner: Learner, bullet_id: str, status: Status | None = None) -> Previewed:
+    """What another status of a rule would do to past decisions and labelled cases.
+
+    Without a `status`: what retiring a rule in use would do, or approving a candidate or a retired rule.
+    """
+    bullet = bullet_in(learner.playbook, bullet_id)
+    if status is None:
+        status = Status.ACTIVE if bullet.status in (Status.CANDIDATE, Status.RETIRED) else Status.RETIRED
+    change = plan_status_change(learner.playbook, bullet_id, status, "")
+    if not change.payloads:
+        return Previewed(bullet, learner.preview_change((), bullet))
+    return _previewed(learner, change)
+
+
+def _previewed(learner: Learner, change: Change[Any]) -> Previewed:
+    """What a change of one bullet would do."""
+    (payload,) = change.payloads
+    bullet = learner.playbook.snapshot_with(change.payloads).bullets[payload.subject]
+    return Previewed(bullet, learner.preview_change(change.payloads, bullet))
+
+
+def _new(learner: Learner, text: str, options: PolicyOptions, *, as_note: bool, why: str) -> tuple[NewBullet, Reading]:
+    """The bullet that a rule becomes, measured on the cases that the playbook remembers; and how it was read."""
+    reading = _understood(learner.playbook, text, as_note=as_note)
+    return _measured(learner, text, reading, _policy(reading, options), why), reading
+
+
+def _edited(
+    learner: Learner, bullet_id: str, text: str, options: PolicyOptions, *, as_note: bool, why: str
+) -> NewBullet:
+    """What a bullet becomes with other words. A policy stays a policy, unless the words are a note."""
+    before = bullet_in(learner.playbook, bullet_id).policy
+    reading = _understood(learner.playbook, text, as_note=as_note)
+    policy = _policy(reading, options)
+    if policy is None and before is not None and reading.condition is not None:
+        if reading.argues is not None and before.verdict not in (reading.argues, Verdict.REVIEW):
+            raise InputError(f"the words argue for {reading.argues}; {bullet_id} is a policy: {before.words}")
+        policy = before
+    return _measured(learner, text, reading, policy, why)
+
+
+def _measured(learner: Learner, text: str, reading: Reading, policy: Policy | None, why: str) -> NewBullet:
+    condition = reading.condition
+    return NewBullet(
+        text,
+        Source.MANUAL,
+        condition=condition,
+        argues=reading.argues if policy is None or policy.verdict is Verdict.REVIEW else policy.verdict,
+        evidence=None if condition is None else learner.measure(condition),
+        policy=policy,
+        why=why,
+    )
+
+
+def _understood(playbook: BulletPlaybook, text: str, *, as_note: bool) -> Reading:
+    """The reading of a rule. Raises RuleNotUnderstood if it is not understood, unless it may be a note."""
+    reading = read_rule(playbook, text)
+    if reading.condition is None and not as_note:
+        rule = reading.rule
+        raise RuleNotUnderstood(rule.problem, not_understood=rule.not_understood, did_you_mean=rule.did_you_mean)
+    return reading
+
+
+def _policy(reading: Reading, options: PolicyOptions) -> Policy | None:
+    """The policy that a rule becomes; None if it is evidence or a note."""
+    verdict = options.always or reading.rule.always
+    if reading.condition is None:
+        if options.always:
+            raise InputError("a policy needs a condition; a note cannot decide")
+        return None
+    if verdict is None:
+        if options.priority is not None or options.final:
+            raise InputError("a priority, and that it is final, are for policies: always decline, approve or review")
+        return None
+    if reading.argues is not None and verdict is not Verdict.REVIEW and reading.argues is not verdict:
+        raise InputError(f"the words argue for {reading.argues}, and the policy would always {verdict.lower()}")
+    if options.final and verdict is not Verdict.DECLINE:
+        raise InputError("that nothing overrides it is for policies that decline", field="final")
+    return Policy(verdict=verdict, priority=options.priority, final=options.final)
+
+
+def check_rule_text(text: str) -> None:
+    """Raise InputError if this cannot be the words of a rule: an empty text, one too long, or not valid Unicode."""
+    if not text.strip():
+        raise InputError("expected what the bullet says, got an empty text", field="content")
+    if len(text) > MAX_CONTENT:
+        raise InputError(f"expected at most {MAX_CONTENT:,} characters, got {len(text):,}", field="content")
+    try:
+        text.encode()
+    except UnicodeEncodeError as problem:
+        place = problem.start + 1
+        raise InputError(f"expected valid UTF-8, got something else at character {place}", field="content") from None

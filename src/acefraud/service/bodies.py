@@ -1,0 +1,258 @@
+"""What clients send and get, with examples."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from acefraud.core.decision import Decision, Reason
+from acefraud.core.events import DecisionMade, Event
+from acefraud.core.outcome import Outcome, OutcomeSource
+from acefraud.core.transaction import MAX_TEXT, Verdict
+from acefraud.learning.decision_requests import Answer
+
+T = TypeVar("T")
+MAX_WHY = 1_000
+ORDER: dict[str, Any] = {
+    "id": "order-17",
+    "time": "2026-03-01T02:14:00Z",
+    "facts": {"amount": 2500, "vpn": True, "account_age_days": 3, "country": "FR"},
+    "text": "",
+}
+
+
+def storable(text: str) -> str:
+    """Text that every store can keep and every log can show; anything else is refused."""
+    if any(ord(char) < 32 or 0xD800 <= ord(char) <= 0xDFFF for char in text):
+        raise ValueError("expected text without control characters")
+    return text
+
+
+def _said(text: str) -> str:
+    if not text.strip():
+        raise ValueError("expected a reason, got only spaces")
+    return text
+
+
+def _in_utc(time: datetime) -> datetime:
+    try:
+        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+    except OverflowError:
+        raise ValueError("expected a time between the years 1 and 9999 in UTC") from None
+
+
+Time = Annotated[datetime, AfterValidator(_in_utc)]
+"""A time of the caller's. One without a zone is read as UTC."""
+Id = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(storable)]
+"""An id of the caller's."""
+Why = Annotated[str, Field(max_length=MAX_WHY), AfterValidator(storable)]
+"""Why somebody changes something, if they say so."""
+RequiredWhy = Annotated[str, Field(min_length=1, max_length=MAX_WHY), AfterValidator(storable), AfterValidator(_said)]
+"""Why somebody changes something. The ledger keeps it beside their name."""
+
+
+class TransactionBody(BaseModel):
+    """A transaction to decide: facts or text or both."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [ORDER]}, extra="forbid", hide_input_in_errors=True)
+
+    id: Id = Field(description="Yours. Outcomes refer to it, and a repeat gets the first answer.")
+    time: Time | None = Field(default=None, description="When it happened. Without a zone it is read as UTC.")
+    facts: dict[str, bool | float | str | None] = Field(
+        default_factory=dict, max_length=1_000, description="Numbers, flags and categories by name; leave out the rest."
+    )
+    text: str = Field(default="", max_length=MAX_TEXT, description="Free text, from which facts are read.")
+    entities: dict[str, Id] = Field(
+        default_factory=dict,
+        max_length=100,
+        description="Who and what took part, by the columns that the mapping names as entities. They are not facts.",
+    )
+
+    def record(self) -> dict[str, Any]:
+        """The transaction as a record, to be read with the mapping of the playbook."""
+        return {name: value for name, value in vars(self).items() if value not in (None, "", {})}
+
+
+class ReasonBody(BaseModel):
+    """What a decision rests on."""
+
+    bullet_id: str | None = Field(description="The bullet; null for general knowledge and for what a model said.")
+    content: str
+    weight: float | None = Field(description="Log-odds that it adds; null if it is not a number.")
+
+    @classmethod
+    def of(cls, reason: Reason) -> ReasonBody:
+        """A reason of a decision."""
+        return cls.model_construct(bullet_id=reason.bullet_id, content=reason.text, weight=reason.contribution)
+
+
+class DecisionBody(BaseModel):
+    """A decision on a transaction."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "decision_id": "d-0f3c5e7a9b1d2f40",
+                    "transaction_id": "order-17",
+                    "verdict": "DECLINE",
+                    "probability": 0.91,
+                    "reasons": [{"bullet_id": "b-1f2e3d4c", "content": "VPN and a new device", "weight": 1.3}],
+                    "playbook_revision": 120,
+                    "time": "2026-03-01T02:14:01Z",
+                }
+            ]
+        }
+    )
+
+    decision_id: str
+    transaction_id: str
+    verdict: Verdict
+    probability: float = Field(ge=0, le=1, description="The probability of fraud.")
+    reasons: list[ReasonBody]
+    playbook_revision: int
+    time: datetime = Field(description="When it was decided.")
+
+    @classmethod
+    def of(cls, decision: Decision, at: datetime) -> DecisionBody:
+        """A decision that was made at a time."""
+        return cls.model_construct(
+            decision_id=decision.id,
+            transaction_id=decision.transaction.id,
+            verdict=decision.verdict,
+            probability=decision.probability,
+            reasons=[ReasonBody.of(reason) for reason in decision.reasons],
+            playbook_revision=decision.revision,
+            time=at,
+        )
+
+    @classmethod
+    def answer(cls, answer: Answer) -> DecisionBody:
+        """The answer to a request."""
+        return cls.of(answer.decision, answer.at)
+
+
+class StageBody(BaseModel):
+    """How many bullets were left after a stage of the selection."""
+
+    stage: str
+    left: int
+
+
+class ExplainedDecisionBody(DecisionBody):
+    """A decision with everything that explains it."""
+
+    threshold: float = Field(description="The probability from which on transactions are declined.")
+    base: float = Field(description="Log-odds before any reason is added.")
+    facts: dict[str, bool | float | str] = Field(description="All facts used, given or read; sensitive ones masked.")
+    unread: list[str] = Field(description="Parts of the text in which no fact was found.")
+    stages: list[StageBody]
+    scores: list[dict[str, Any]] = Field(description="The scores of the selected bullets.")
+    model: str = Field(description="What decided: a language model by name, or the embedded engine.")
+    probability_from: str
+    fallback: str = Field(description="Why the configured model did not decide; empty if it did.")
+    explained: bool = Field(description="Whether stages and reasons could be computed again on that revision.")
+    outcome: Literal["fraud", "legitimate"] | None = Field(description="What it turned out to be, as known so far.")
+
+
+class BatchBody(BaseModel):
+    """Transactions to decide together."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"transactions": [ORDER]}]}, extra="forbid")
+
+    transactions: list[TransactionBody] = Field(min_length=1, max_length=1_000)
+
+
+class BatchAnswerBody(BaseModel):
+    """The decisions on a batch, in the same order."""
+
+    decisions: list[DecisionBody]
+
+
+class OutcomeBody(BaseModel):
+    """What a transaction turned out to be."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "id": "cb-881",
+                    "transaction_id": "order-17",
+                    "label": "fraud",
+                    "source": "chargeback",
+                    "time": "2026-04-02T00:00:00Z",
+                }
+            ]
+        },
+        extra="forbid",
+        hide_input_in_errors=True,
+    )
+
+    id: Id = Field(description="Yours. Two outcomes with one id are one outcome.")
+    transaction_id: Id
+    label: Literal["fraud", "legitimate"]
+    source: OutcomeSource = OutcomeSource.LABEL
+    time: Time | None = Field(default=None, description="When it became known.")
+
+    def outcome(self) -> Outcome:
+        """The outcome."""
+        return Outcome(
+            transaction_id=self.transaction_id,
+            is_fraud=self.label == "fraud",
+            source=self.source,
+            id=self.id,
+            at=self.time,
+        )
+
+
+class OutcomesBody(BaseModel, extra="forbid"):
+    """Many outcomes, accepted all or none."""
+
+    outcomes: list[OutcomeBody] = Field(min_length=1, max_length=5_000)
+
+
+class ReceiptBody(BaseModel):
+    """That an outcome is kept, and will be learnt from."""
+
+    id: str
+    status: Literal["received", "known"] = Field(description="`known` if the same outcome was received before.")
+
+
+class ReceiptsBody(BaseModel):
+    """A receipt for each outcome, in the same order."""
+
+    outcomes: list[ReceiptBody]
+
+
+class ListedDecisionBody(BaseModel):
+    """A decision in a list: what was decided, without the facts that it rests on."""
+
+    decision_id: str
+    transaction_id: str
+    verdict: Verdict
+    probability: float
+    playbook_revision: int
+    time: datetime
+
+    @classmethod
+    def of(cls, event: Event) -> ListedDecisionBody:
+        """A recorded decision."""
+        assert isinstance(event.payload, DecisionMade)
+        record = event.payload.record
+        return cls(
+            decision_id=record.id,
+            transaction_id=record.transaction_id,
+            verdict=Verdict(record.verdict),
+            probability=record.probability,
+            playbook_revision=record.revision,
+            time=event.at,
+        )
+
+
+class Page(BaseModel, Generic[T]):
+    """A part of a list."""
+
+    items: list[T]
+    next: str | None = Field(description="Pass it as `cursor` for the next part; null if this is the last.")

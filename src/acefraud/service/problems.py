@@ -1,0 +1,256 @@
+"""Errors as RFC 9457 has them: `application/problem+json`, with what was expected."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Any, Final
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from acefraud.display.personal_data import mask_patterns
+from acefraud.errors import (
+    AcefraudError,
+    BudgetExceeded,
+    DuplicateRule,
+    InputError,
+    ModelError,
+    OutcomeConflict,
+    RequestReused,
+    RuleNotUnderstood,
+    StoreConflict,
+    StoreError,
+)
+from acefraud.service.micro_batches import TooManyWaiting
+from acefraud.service.request_log import request_id
+
+_LOG = logging.getLogger(__name__)
+MEDIA_TYPE: Final = "application/problem+json"
+RETRY_AFTER: Final = 1
+"""Seconds after which a caller may try again if nothing better is known."""
+
+
+class Fault(BaseModel):
+    """One thing that is wrong with a request."""
+
+    field: str = Field(examples=["facts.amount"])
+    message: str = Field(examples=["expected a number, a flag or text"])
+
+
+class Problem(BaseModel):
+    """What went wrong (RFC 9457)."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "type": "urn:acefraud:problem:conflict",
+                    "title": "Conflict",
+                    "status": 409,
+                    "detail": "transaction 't1' was decided with other content",
+                    "instance": "urn:acefraud:request:4f0c",
+                    "errors": [],
+                }
+            ]
+        }
+    )
+
+    type: str = Field(description="A URI that names the kind of problem.")
+    title: str
+    status: int
+    detail: str
+    instance: str = Field(description="Names the request, as its log lines do.")
+    errors: list[Fault] = Field(default_factory=list)
+    bullet_id: str | None = Field(default=None, description="The bullet that says already what a new rule says.")
+
+
+class Refused(Exception):
+    """A request that is answered with a problem."""
+
+    def __init__(
+        self, status: int, detail: str, *, headers: Mapping[str, str] | None = None, field: str | None = None
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.headers = headers
+        self.faults = [] if field is None else [Fault(field=field, message=detail)]
+
+
+PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
+    status: {
+        "description": HTTPStatus(status).phrase,
+        "model": Problem,
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+    for status in (400, 401, 403, 404, 405, 409, 413, 422, 429, 500, 502, 503)
+}
+"""The problems that any route may answer with, for the OpenAPI document."""
+
+
+def only_problems(document: dict[str, Any]) -> dict[str, Any]:
+    """An OpenAPI document in which errors are problems, and not plain JSON as well, which FastAPI adds."""
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            for answer in operation["responses"].values():
+                if MEDIA_TYPE in answer.get("content", ()):
+                    answer["content"].pop("application/json", None)
+    return document
+
+
+def problem_response(
+    status: int,
+    detail: str,
+    faults: list[Fault] | None = None,
+    headers: Mapping[str, str] | None = None,
+    *,
+    bullet_id: str | None = None,
+) -> Response:
+    """A problem as a response."""
+    title = HTTPStatus(status).phrase
+    body = Problem(
+        type=f"urn:acefraud:problem:{title.lower().replace(' ', '-')}",
+        title=title,
+        status=status,
+        detail=detail,
+        instance=f"urn:acefraud:request:{request_id.get()}",
+        errors=faults or [],
+        bullet_id=bullet_id,
+    )
+    return JSONResponse(body.model_dump(exclude_none=True), status, dict(headers or {}), MEDIA_TYPE)
+
+
+def add_problem_handlers(app: FastAPI) -> None:
+    """Answer every error with a problem. What was expected is told, never a value that was sent."""
+    app.add_exception_handler(Refused, _refused)
+    app.add_exception_handler(AcefraudError, _own)
+    app.add_exception_handler(TooManyWaiting, _too_many)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _plain)
+
+
+async def _refused(_: Request, problem: Exception) -> Response:
+    assert isinstance(problem, Refused)
+    return problem_response(problem.status, str(problem), problem.faults, problem.headers)
+
+
+async def _own(_: Request, problem: Exception) -> Response:
+    status, headers = status_of(problem)
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        _LOG.warning("request failed", extra={"problem": type(problem).__name__, **_loggable(problem)})
+    same = problem.bullet_id or None if isinstance(problem, DuplicateRule) else None
+    return problem_response(status, _detail(problem), _faults(problem), headers, bullet_id=same)
+
+
+def _faults(problem: Exception) -> list[Fault]:
+    """What is wrong with which field. Words that are not understood come one by one, then what may be meant."""
+    if isinstance(problem, RuleNotUnderstood):
+        field = problem.field or "content"
+        said = [f"not understood: '{word}'" for word in problem.not_understood] or [problem.message]
+        meant = [f"did you mean {one}?" for one in problem.did_you_mean]
+        return [Fault(field=field, message=message) for message in (*said, *meant)]
+    if isinstance(problem, InputError) and problem.field:
+        return [Fault(field=problem.field, message=_without_value(problem.message))]
+    return []
+
+
+def _detail(problem: Exception) -> str:
+    """What a caller is told. Servers of models and databases may quote what was sent, and files are nobody's business.
+
+    The words of a rule are told to who wrote it.
+    """
+    if isinstance(problem, ModelError):
+        return f"the language model gave no usable answer ({type(problem).__name__}); try again"
+    if isinstance(problem, StoreError) and not isinstance(problem, StoreConflict):
+        return f"the store cannot be read or written at the moment ({type(problem).__name__}); try again"
+    return str(problem) if isinstance(problem, RuleNotUnderstood | DuplicateRule) else _without_value(str(problem))
+
+
+def _without_value(message: str) -> str:
+    """What was expected, without the value that came instead."""
+    return message.partition(", got ")[0]
+
+
+def _loggable(problem: Exception) -> dict[str, str]:
+    """What an operator needs of a failed store. The first line of a database's message has no values of rows."""
+    if not isinstance(problem, StoreError):
+        return {}
+    return {"detail": mask_patterns(str(problem).partition("\n")[0])}
+
+
+@contextmanager
+def naming(field: str) -> Iterator[None]:
+    """Say that this field of a request is meant by an error that names none."""
+    try:
+        yield
+    except InputError as problem:
+        problem.field = problem.field or field
+        raise
+
+
+def status_of(problem: Exception) -> tuple[int, dict[str, str]]:
+    """The status and headers for an error of ours."""
+    again = {"Retry-After": str(RETRY_AFTER)}
+    if isinstance(problem, ModelError):
+        return 503, {"Retry-After": str(max(RETRY_AFTER, round(problem.retry_after or 0)))}
+    if isinstance(problem, RequestReused | OutcomeConflict | DuplicateRule):
+        return 409, {}
+    if isinstance(problem, StoreConflict):
+        return 409, again
+    if isinstance(problem, StoreError | BudgetExceeded):
+        return 503, again
+    return 422, {}
+
+
+async def _too_many(_: Request, __: Exception) -> Response:
+    headers = {"Retry-After": str(RETRY_AFTER)}
+    return problem_response(503, "too many requests wait for an answer; try again soon", headers=headers)
+
+
+async def _invalid(_: Request, problem: Exception) -> Response:
+    assert isinstance(problem, RequestValidationError)
+    faults = [
+        Fault(field=".".join(str(part) for part in error["loc"][1:]) or str(error["loc"][0]), message=error["msg"])
+        for error in problem.errors()
+    ]
+    malformed = any(error["type"] == "json_invalid" for error in problem.errors())
+    first = f"{faults[0].field}: {faults[0].message}" if faults else "the request is not valid"
+    return problem_response(400 if malformed else 422, first, faults)
+
+
+async def _plain(_: Request, problem: Exception) -> Response:
+    assert isinstance(problem, HTTPException)
+    detail = str(problem.detail) if problem.detail else HTTPStatus(problem.status_code).phrase
+    return problem_response(problem.status_code, detail, headers=problem.headers)
+
+
+class Crashes:
+    """Answers errors that nobody expected, inside what logs and counts requests, so that these know of it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        started = False
+
+        async def noted(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        except Exception as problem:
+            if started or scope["type"] != "http":
+                raise
+            # The text of an unknown error may quote what was sent, so only its kind is told.
+            kind = type(problem).__name__
+            _LOG.error("unexpected error", extra={"problem": kind}, exc_info=problem)
+            await problem_response(500, f"an unexpected error ({kind}); the log has more")(scope, receive, send)

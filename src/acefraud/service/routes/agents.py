@@ -1,0 +1,153 @@
+"""For teams that keep an agent of their own: the bullets for its prompt, and what it decided with them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Query, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from acefraud.core.ledger import DecisionFilter
+from acefraud.core.outcome import Outcome
+from acefraud.core.scope import Scope
+from acefraud.core.transaction import Verdict
+from acefraud.learning.selected_context import Context
+from acefraud.service.access import Caller, requires
+from acefraud.service.bodies import ORDER, DecisionBody, StageBody, TransactionBody
+from acefraud.service.problems import Refused
+from acefraud.service.routes.decisions import Serving, transaction_of
+
+router = APIRouter(prefix="/v1", tags=["agents"])
+
+
+class ContextBulletBody(BaseModel):
+    """A bullet that matters for a transaction."""
+
+    bullet_id: str
+    content: str
+    argues: Verdict | None
+    weight: float | None = Field(description="Log-odds that it adds where it applies; null before the first fit.")
+    evidence: str = Field(description="What was measured of it, in words; empty if nothing was.")
+    claim: str = Field(description="A figure in its words that nobody measured; empty if there is none.")
+    applies: bool = Field(description="Whether its condition holds, or only its words are like the transaction's.")
+
+
+class ContextBody(BaseModel):
+    """The bullets that would be selected for a transaction now, best first."""
+
+    transaction_id: str
+    bullets: list[ContextBulletBody]
+    policy: str | None = Field(description="The policy that would decide it whatever the bullets say; null if none.")
+    prompt: str = Field(description="A text for the prompt of your agent. Words of bullets stand in it as data.")
+    stages: list[StageBody]
+    playbook_revision: int
+
+    @classmethod
+    def of(cls, context: Context) -> ContextBody:
+        """A selected context."""
+        return cls(
+            transaction_id=context.transaction_id,
+            bullets=[
+                ContextBulletBody(
+                    bullet_id=one.bullet_id,
+                    content=one.content,
+                    argues=one.argues,
+                    weight=one.weight,
+                    evidence=one.evidence,
+                    claim=one.claim,
+                    applies=one.applies,
+                )
+                for one in context.bullets
+            ],
+            policy=context.policy,
+            prompt=context.prompt,
+            stages=[StageBody(stage=one.stage, left=one.left) for one in context.trace.stages],
+            playbook_revision=context.revision,
+        )
+
+
+class TraceBody(BaseModel):
+    """What an agent decided and, if known, the truth."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "transaction": ORDER,
+                    "verdict": "DECLINE",
+                    "probability": 0.8,
+                    "bullet_ids": [],
+                    "agent": "our-agent",
+                    "reasoning": "a VPN and a young account",
+                    "label": "fraud",
+                }
+            ]
+        },
+        extra="forbid",
+        hide_input_in_errors=True,
+    )
+
+    transaction: TransactionBody
+    verdict: Verdict
+    probability: float | None = Field(default=None, ge=0, le=1, description="Of fraud, if the agent says so.")
+    bullet_ids: list[str] = Field(default_factory=list, max_length=100, description="The bullets that it used.")
+    agent: str = Field(default="", max_length=100, description="Its name.")
+    reasoning: str = Field(default="", max_length=10_000, description="Its reasons in its own words.")
+    label: Literal["fraud", "legitimate"] | None = Field(default=None, description="The truth, if it is known.")
+
+
+class TracedBody(BaseModel):
+    """The trace as it was recorded."""
+
+    decision: DecisionBody
+    status: Literal["recorded", "known"] = Field(description="`known` if the same trace was recorded before.")
+    outcome: Literal["received", "known"] | None = Field(description="What became of the truth, if it was given.")
+
+
+@router.post("/context", summary="Select bullets for your own agent")
+async def context(
+    body: TransactionBody,
+    runtime: Serving,
+    _: Annotated[Caller, requires(Scope.DECIDE)],
+    n_bullets: Annotated[int | None, Query(ge=1, le=100, description="Default: as many as a decision cites.")] = None,
+) -> ContextBody:
+    """The bullets that matter for a transaction or a text, and a prompt with them. Nothing is decided or recorded."""
+    transaction = transaction_of(runtime, body)
+    return ContextBody.of(await runtime.context(transaction, n_bullets))
+
+
+@router.post("/traces", summary="Record what your own agent decided", status_code=201)
+async def trace(
+    request: Request, body: TraceBody, runtime: Serving, caller: Annotated[Caller, requires(Scope.DECIDE)]
+) -> TracedBody:
+    """Record the decision of an agent of yours, so that the bullets it used are counted when the truth comes.
+
+    The truth may come along, or later as an outcome. It is judged, reflected on and learnt from in the background, as
+    that of every decision. A label needs the scope `outcomes` too. The same trace again changes nothing.
+    """
+    if body.label is not None and not caller.may(Scope.OUTCOMES):
+        raise Refused(
+            403, f"the key '{caller.name}' lacks the scope '{Scope.OUTCOMES}', which a label needs", field="label"
+        )
+    transaction = transaction_of(runtime, body.transaction, "transaction")
+    traced = await runtime.in_thread(
+        lambda: runtime.learner.record_trace_sync(
+            transaction,
+            body.verdict,
+            probability=body.probability,
+            cited=body.bullet_ids,
+            agent=body.agent,
+            reasons=body.reasoning,
+            who=caller.name,
+        )
+    )
+    outcome: Literal["received", "known"] | None = None
+    if body.label is not None:
+        truth = Outcome(transaction_id=transaction.id, is_fraud=body.label == "fraud", id=f"trace:{traced.decision.id}")
+        (received,) = await runtime.receive([truth], caller.name)
+        outcome = "known" if received.already_known else "received"
+    request.scope["state"]["about"]["decision_id"] = traced.decision.id
+    wanted = DecisionFilter(ids=[traced.decision.id])
+    (event,) = await runtime.in_thread(lambda: runtime.playbook.ledger.find_decisions(wanted, limit=1))
+    decision = DecisionBody.of(traced.decision, event.at)
+    return TracedBody(decision=decision, status="known" if traced.already_known else "recorded", outcome=outcome)

@@ -1,0 +1,170 @@
+"""Bullets: add rules, look at them, change them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Path
+
+from acefraud.core.bullet import Bullet
+from acefraud.core.events import BULLET_HISTORY_KINDS
+from acefraud.core.scope import Scope
+from acefraud.errors import InputError
+from acefraud.learning.rule_admission import Admitted, admit_rule, edit_rule
+from acefraud.service.access import Caller, requires
+from acefraud.service.bodies import ListedDecisionBody
+from acefraud.service.bullet_bodies import (
+    AdmittedBody,
+    BulletBody,
+    BulletChangeBody,
+    NewBulletBody,
+    SnoozeBody,
+    WholeBulletBody,
+)
+from acefraud.service.change_bodies import ChangeBody
+from acefraud.service.preview_bodies import BOUNDS
+from acefraud.service.problems import Refused, naming
+from acefraud.service.routes.decisions import Serving
+from acefraud.service.runtime import Runtime
+from acefraud.storage.change_log import change_of
+from acefraud.storage.citing_decisions import last_firings
+
+router = APIRouter(prefix="/v1", tags=["playbook"])
+BulletId = Annotated[str, Path(max_length=100, description="Id of the bullet, as `GET /v1/playbook` tells it.")]
+MOST_HISTORY: Final = 100
+MOST_FIRINGS: Final = 20
+
+
+def bullet_or_404(runtime: Runtime, bullet_id: str) -> Bullet:
+    """The bullet as it is now."""
+    runtime.playbook.refresh()
+    bullet = runtime.playbook.get_bullet(bullet_id)
+    if bullet is None:
+        raise Refused(404, "there is no bullet with this id", field="bullet_id")
+    return bullet
+
+
+def check_still_to_come(runtime: Runtime, until: datetime | None, field: str) -> None:
+    """Raise InputError if a time is past."""
+    if until is not None and until <= runtime.playbook.clock():
+        raise InputError("expected a time that is still to come", field=field)
+
+
+@router.post(
+    "/bullets",
+    summary="Add a rule",
+    status_code=201,
+    description="Add a rule, once it was read, previewed and measured on all cases that the playbook remembers.\n\n"
+    f"The answer tells how it was understood and what it would have done to the past. {BOUNDS} A rule of which a part "
+    "is not understood is a 422 that names the words, unless it may be kept as a note; one that the playbook already "
+    "says is a 409 with the `bullet_id`.",
+)
+async def add(body: NewBulletBody, runtime: Serving, caller: Annotated[Caller, requires(Scope.CURATE)]) -> AdmittedBody:
+    """Add a rule."""
+
+    def admitted() -> Admitted:
+        with naming("content"), runtime.curating:
+            return admit_rule(
+                runtime.learner,
+                body.content,
+                node=body.node,
+                policy=body.policy(),
+                as_note=body.as_note,
+                who=caller.name,
+                why=body.why,
+            )
+
+    return AdmittedBody.of(await runtime.in_thread(admitted))
+
+
+@router.get("/bullets/{bullet_id}", summary="Look at a bullet")
+async def look_at(
+    bullet_id: BulletId, runtime: Serving, caller: Annotated[Caller, requires(Scope.READ)]
+) -> WholeBulletBody:
+    """A bullet, retired or not, with its evidence, its counters, what happened to it and where it fired last."""
+    in_clear = caller.may(Scope.CURATE)
+
+    def found() -> WholeBulletBody:
+        bullet = bullet_or_404(runtime, bullet_id)
+        events = runtime.playbook.ledger.find_events(
+            BULLET_HISTORY_KINDS, subject=bullet_id, limit=MOST_HISTORY, newest_first=True
+        )
+        history = [ChangeBody.of(change_of(event), in_clear=in_clear) for event in events]
+        fired = last_firings(runtime.playbook.ledger, bullet_id, MOST_FIRINGS).events
+        firings = [ListedDecisionBody.of(event) for event in fired]
+        return WholeBulletBody.with_history(bullet, history, firings, in_clear=in_clear)
+
+    return await runtime.in_thread(found)
+
+
+@router.patch("/bullets/{bullet_id}", summary="Edit, pin, retire or revive a bullet")
+async def change(
+    bullet_id: BulletId,
+    body: BulletChangeBody,
+    runtime: Serving,
+    caller: Annotated[Caller, requires(Scope.CURATE)],
+) -> AdmittedBody:
+    """Change the words of a bullet, its status, or both in one step, with a reason.
+
+    Words are read, previewed and measured as those of a new rule are; the counters stay.
+    """
+    _check_change(body)
+    return await runtime.in_thread(lambda: _changed(runtime, bullet_id, body, caller))
+
+
+def _check_change(body: BulletChangeBody) -> None:
+    if body.content is None and body.status is None:
+        raise Refused(422, "expected other words or another status", field="content")
+    if body.content is None and body.has_policy_fields:
+        raise Refused(422, "always, priority, final and as_note go with other words", field="content")
+
+
+def _changed(runtime: Runtime, bullet_id: str, body: BulletChangeBody, caller: Caller) -> AdmittedBody:
+    bullet_or_404(runtime, bullet_id)
+    playbook = runtime.playbook
+
+    def work() -> Admitted | None:
+        edited = None
+        if body.content is not None:
+            edited = edit_rule(
+                runtime.learner,
+                bullet_id,
+                body.content,
+                policy=body.policy(),
+                as_note=body.as_note,
+                who=caller.name,
+                why=body.reason,
+            )
+        if body.status is not None:
+            playbook.set_status(bullet_id, body.status, who=caller.name, why=body.reason)
+        return edited
+
+    with naming("content"), runtime.curating:
+        edited = playbook.run_unit_of_work(work, who=caller.name, why=body.reason)
+    bullet = BulletBody.of(bullet_or_404(runtime, bullet_id), in_clear=True)
+    if edited is None:
+        return AdmittedBody(bullet=bullet, remarks=[], preview=None)
+    return AdmittedBody.of(edited).model_copy(update={"bullet": bullet})
+
+
+@router.post("/bullets/{bullet_id}:snooze", summary="Snooze a policy")
+async def snooze(
+    bullet_id: BulletId,
+    body: SnoozeBody,
+    runtime: Serving,
+    caller: Annotated[Caller, requires(Scope.CURATE)],
+) -> BulletBody:
+    """Let a policy not apply to one customer, card or other entity until a time. The same one again gets the new time.
+
+    A bullet that is no policy is a 422: it is weighed with others, and decides nothing by itself.
+    """
+
+    def snoozed() -> BulletBody:
+        check_still_to_come(runtime, body.until, "until")
+        bullet_or_404(runtime, bullet_id)
+        with naming("bullet_id"):
+            runtime.playbook.snooze(bullet_id, body.snooze(), who=caller.name, why=body.reason)
+        return BulletBody.of(bullet_or_404(runtime, bullet_id), in_clear=True)
+
+    return await runtime.in_thread(snoozed)

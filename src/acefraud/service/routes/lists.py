@@ -1,0 +1,127 @@
+"""Lists of values that rules refer to, such as watched merchants or blocked cards."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+
+from acefraud.core.scope import Scope
+from acefraud.core.value_list import NAME, ListItem, ValueList
+from acefraud.service.access import Caller, requires
+from acefraud.service.bodies import Page
+from acefraud.service.list_bodies import (
+    ListBody,
+    ListChangeBody,
+    ListDescriptionBody,
+    ListItemBody,
+    ListPageBody,
+)
+from acefraud.service.paging import Cursor, Limit, page_of, read_cursor
+from acefraud.service.problems import Refused
+from acefraud.service.routes.bullets import check_still_to_come
+from acefraud.service.routes.decisions import Serving
+from acefraud.service.runtime import Runtime
+
+router = APIRouter(prefix="/v1", tags=["lists"])
+ListName = Annotated[
+    str,
+    Path(pattern=f"^{NAME.pattern}$", description="Lower-case letters, digits and `_`.", examples=["blocked_cards"]),
+]
+
+
+def _list_or_404(runtime: Runtime, name: str) -> ValueList:
+    runtime.playbook.refresh()
+    found = runtime.playbook.snapshot().lists.get(name)
+    if found is None:
+        raise Refused(404, "there is no list with this name", field="name")
+    return found
+
+
+@router.get("/lists", summary="List the lists")
+async def list_lists(
+    runtime: Serving, caller: Annotated[Caller, requires(Scope.READ)], limit: Limit = 50, cursor: Cursor = None
+) -> Page[ListBody]:
+    """All lists without their values, in the order in which they were created."""
+    start = read_cursor(cursor) or 0
+
+    def listed() -> Page[ListBody]:
+        runtime.playbook.refresh()
+        found, more = page_of(list(runtime.playbook.snapshot().lists.values()), start, limit)
+        return Page(items=[ListBody.of(one, in_clear=caller.may(Scope.CURATE)) for one in found], next=more)
+
+    return await runtime.in_thread(listed)
+
+
+@router.get("/lists/{name}", summary="Look at a list")
+async def look_at(
+    name: ListName,
+    runtime: Serving,
+    caller: Annotated[Caller, requires(Scope.READ)],
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> ListPageBody:
+    """A list with its values in pages. Personal data in them is masked, unless the key may change lists.
+
+    A page starts at a place on the list: if values are removed between two pages, the next one skips as many.
+    """
+    start, in_clear = read_cursor(cursor) or 0, caller.may(Scope.CURATE)
+
+    def listed() -> ListPageBody:
+        one = _list_or_404(runtime, name)
+        found, more = page_of(list(one.items.values()), start, limit)
+        items = [ListItemBody.of(item, in_clear=in_clear) for item in found]
+        return ListPageBody(list=ListBody.of(one, in_clear=in_clear), items=items, next=more)
+
+    return await runtime.in_thread(listed)
+
+
+@router.put("/lists/{name}", summary="Create a list, or describe it anew")
+async def describe(
+    name: ListName,
+    body: ListDescriptionBody,
+    runtime: Serving,
+    caller: Annotated[Caller, requires(Scope.CURATE)],
+) -> ListBody:
+    """Create a list, or change what it is for and what feeds it. Its values stay.
+
+    Rules refer to a list by its name: "card in list blocked_cards".
+    """
+
+    def made() -> ValueList:
+        return runtime.playbook.create_list(
+            name, about=body.about, feed=body.fed_by(), who=caller.name, why=body.reason
+        )
+
+    return ListBody.of(await runtime.in_thread(made), in_clear=True)
+
+
+@router.patch("/lists/{name}", summary="Put values on a list, or take them off")
+async def change(
+    name: ListName,
+    body: ListChangeBody,
+    runtime: Serving,
+    caller: Annotated[Caller, requires(Scope.CURATE)],
+) -> ListBody:
+    """Put values on a list and take others off, all or none.
+
+    A value that is there already gets the new reason and time. One to take off that is not there is a 422. A value that
+    is both taken off and put on stays.
+    """
+    if not body.add and not body.remove:
+        raise Refused(422, "expected values to add or to remove", field="add")
+    return ListBody.of(await runtime.in_thread(lambda: _changed(runtime, name, body, caller)), in_clear=True)
+
+
+def _changed(runtime: Runtime, name: str, body: ListChangeBody, caller: Caller) -> ValueList:
+    there = _list_or_404(runtime, name).items
+    for place, value in enumerate(body.remove):
+        if value not in there:  # the value itself may be personal, so only its place is told
+            raise Refused(422, "this value is not on the list; nothing was changed", field=f"remove.{place}")
+    for place, one in enumerate(body.add):
+        check_still_to_come(runtime, one.until, f"add.{place}.until")
+    added = [
+        ListItem(value=one.value, reason=one.reason or body.reason, who=caller.name, until=one.until)
+        for one in body.add
+    ]
+    return runtime.playbook.change_list(name, added=added, removed=body.remove, who=caller.name, why=body.reason)

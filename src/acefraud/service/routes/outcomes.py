@@ -1,0 +1,60 @@
+"""Outcomes: what transactions turned out to be, whenever that becomes known."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from acefraud.core.ledger import DecisionFilter
+from acefraud.core.scope import Scope
+from acefraud.service.access import Caller, requires
+from acefraud.service.bodies import ListedDecisionBody, OutcomeBody, OutcomesBody, Page, ReceiptBody, ReceiptsBody, Time
+from acefraud.service.metrics import OUTCOMES
+from acefraud.service.paging import Cursor, Limit, read_cursor, write_cursor
+from acefraud.service.routes.decisions import Serving
+
+router = APIRouter(prefix="/v1", tags=["outcomes"])
+
+
+@router.post("/outcomes", summary="Report outcomes", status_code=202)
+async def report(
+    body: OutcomeBody | OutcomesBody,
+    runtime: Serving,
+    caller: Annotated[Caller, requires(Scope.OUTCOMES)],
+) -> ReceiptsBody:
+    """Report one outcome, or many at once.
+
+    Once this answers, they are durable; they are judged and learnt from in the background, in the order in which they
+    were received. An outcome may come before its decision, or months after. The same id again changes nothing, and with
+    other content is a 409. A later outcome with another id revises an earlier one: every counter follows.
+    """
+    outcomes = [one.outcome() for one in (body.outcomes if isinstance(body, OutcomesBody) else [body])]
+    received = await runtime.receive(outcomes, caller.name)
+    for outcome, one in zip(outcomes, received, strict=True):
+        if not one.already_known:
+            OUTCOMES.labels("fraud" if outcome.is_fraud else "legitimate").inc()
+    return ReceiptsBody(
+        outcomes=[
+            ReceiptBody(id=outcome.id, status="known" if one.already_known else "received")
+            for outcome, one in zip(outcomes, received, strict=True)
+        ]
+    )
+
+
+@router.get("/outcomes/pending", summary="List decisions without an outcome")
+async def pending(
+    runtime: Serving,
+    _: Annotated[Caller, requires(Scope.READ)],
+    before: Annotated[Time | None, Query(description="Decided before this time.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Page[ListedDecisionBody]:
+    """Decisions whose outcome is not known yet, the oldest first. Pending is not negative: nothing is counted."""
+    wanted = DecisionFilter(until=before, without_outcome=True)
+    after = read_cursor(cursor) or 0
+    found = await runtime.in_thread(
+        lambda: runtime.playbook.ledger.find_decisions(wanted, after=after, limit=limit, newest_first=False)
+    )
+    more = write_cursor(found[-1].seq) if len(found) == limit else None
+    return Page(items=[ListedDecisionBody.of(event) for event in found], next=more)

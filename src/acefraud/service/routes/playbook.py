@@ -1,0 +1,150 @@
+"""The playbook as a whole: what is in it, what changed it, how to go back, and how probabilities become verdicts."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from acefraud.core.bullet import Bullet, Source, Status
+from acefraud.core.playbook import Snapshot
+from acefraud.core.review_rule import ReviewRule
+from acefraud.core.scope import Scope
+from acefraud.errors import InputError
+from acefraud.service.access import Caller, requires
+from acefraud.service.bodies import Page
+from acefraud.service.bullet_bodies import BulletBody
+from acefraud.service.change_bodies import ChangeBody, RollbackBody, RolledBackBody
+from acefraud.service.paging import Cursor, Limit, page_of, read_cursor, write_cursor
+from acefraud.service.preview_bodies import BOUNDS, PreviewBody
+from acefraud.service.problems import Refused
+from acefraud.service.routes.decisions import Serving
+from acefraud.service.runtime import Runtime
+from acefraud.service.threshold_bodies import CalibrationBody, ThresholdBody
+from acefraud.storage.change_log import playbook_changes
+from acefraud.storage.rollback import plan_rollback, rollback
+
+router = APIRouter(prefix="/v1", tags=["playbook"])
+
+
+class PlaybookPageBody(Page[BulletBody]):
+    """A part of the playbook."""
+
+    playbook_revision: int
+    calibration: CalibrationBody
+
+
+@router.get("/playbook", summary="List bullets")
+async def list_bullets(
+    runtime: Serving,
+    caller: Annotated[Caller, requires(Scope.READ)],
+    source: Source | None = None,
+    status: Status | None = None,
+    node: Annotated[str | None, Query(max_length=200, description="Which agent uses them.")] = None,
+    retired: Annotated[bool, Query(description="Whether to list retired ones too.")] = False,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> PlaybookPageBody:
+    """The bullets in the order in which they were added, with what was measured of them."""
+    in_clear, start = caller.may(Scope.CURATE), read_cursor(cursor) or 0
+
+    def wanted(bullet: Bullet) -> bool:
+        return (
+            source in (None, bullet.source)
+            and status in (None, bullet.status)
+            and node in (None, bullet.node)
+            and (bullet.status is not Status.RETIRED or retired or status is Status.RETIRED)
+        )
+
+    def listed() -> PlaybookPageBody:
+        snapshot = _newest(runtime)
+        found, more = page_of(snapshot.table.bullets, start, limit, wanted)
+        return PlaybookPageBody(
+            items=[BulletBody.of(one, in_clear=in_clear) for one in found],
+            next=more,
+            playbook_revision=snapshot.revision,
+            calibration=CalibrationBody.of(snapshot, node or runtime.learner.options.node),
+        )
+
+    return await runtime.in_thread(listed)
+
+
+def _newest(runtime: Runtime) -> Snapshot:
+    runtime.playbook.refresh()
+    return runtime.playbook.snapshot()
+
+
+@router.get("/playbook/changes", summary="List changes of the playbook")
+async def changes(
+    runtime: Serving, caller: Annotated[Caller, requires(Scope.READ)], limit: Limit = 50, cursor: Cursor = None
+) -> Page[ChangeBody]:
+    """What changed the playbook, newest first: by whom, why, and the revision after it."""
+    before, in_clear = read_cursor(cursor), caller.may(Scope.CURATE)
+    found = await runtime.in_thread(lambda: playbook_changes(runtime.playbook.ledger, before=before, limit=limit))
+    more = write_cursor(found[-1].seq) if len(found) == limit else None
+    return Page(items=[ChangeBody.of(one, in_clear=in_clear) for one in found], next=more)
+
+
+@router.post(
+    "/playbook:rollback",
+    summary="Go back to an earlier revision",
+    description="Bring the playbook back to an earlier revision, or only tell what that would change.\n\n"
+    "Bullets get their words, status and weight of then, and those added since are retired; calibration, threshold, "
+    "review rule and mapping go back. Counters, lists and snoozes stay. Nothing is deleted: a rollback can be rolled "
+    f"back. A preview also tells what it would do to the past. {BOUNDS}",
+)
+async def roll_back(
+    body: RollbackBody, runtime: Serving, caller: Annotated[Caller, requires(Scope.CURATE)]
+) -> RolledBackBody:
+    """Go back to an earlier revision."""
+    if not body.preview and not body.reason.strip():
+        raise Refused(422, "expected a reason", field="reason")
+
+    def done() -> RolledBackBody:
+        if not body.preview:
+            return RolledBackBody.of(rollback(runtime.playbook, body.revision, who=caller.name, why=body.reason))
+        change = plan_rollback(runtime.playbook, body.revision, body.reason)
+        return RolledBackBody.of(change.result, PreviewBody.of(runtime.learner.preview_change(change.payloads)))
+
+    return await runtime.in_thread(done)
+
+
+@router.get("/threshold", summary="Look at the threshold")
+async def threshold(runtime: Serving, _: Annotated[Caller, requires(Scope.READ)]) -> CalibrationBody:
+    """From which probability of fraud on transactions are declined, and which go to a person."""
+    node = runtime.learner.options.node
+    return await runtime.in_thread(lambda: CalibrationBody.of(_newest(runtime), node))
+
+
+@router.put("/threshold", summary="Set the threshold")
+async def set_threshold(
+    body: ThresholdBody, runtime: Serving, caller: Annotated[Caller, requires(Scope.CURATE)]
+) -> CalibrationBody:
+    """Set from which probability of fraud on transactions are declined, and which go to a person.
+
+    Before anything was learnt there is no threshold to set, which is a 422. A band of reviews has to hold the
+    threshold.
+    """
+    review, node = _review(body), runtime.learner.options.node
+
+    def done() -> CalibrationBody:
+        try:
+            runtime.playbook.set_threshold(
+                body.threshold, review, node, no_review=review is None, who=caller.name, why=body.reason
+            )
+        except InputError as problem:
+            field = "review.between" if problem.field == "review-between" else "threshold"
+            raise InputError(problem.message, field=field) from problem
+        return CalibrationBody.of(_newest(runtime), node)
+
+    return await runtime.in_thread(done)
+
+
+def _review(body: ThresholdBody) -> ReviewRule | None:
+    if body.review is None:
+        return None
+    try:
+        return body.review.rule()
+    except ValueError:
+        expected = "expected a band of two probabilities, the lower one first, or costs, and not both"
+        raise Refused(422, expected, field="review") from None

@@ -1,0 +1,84 @@
+"""Rules that somebody is writing: how they are understood, and what they would do. Nothing is written."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter
+
+from acefraud.core.scope import Scope
+from acefraud.errors import RuleNotUnderstood
+from acefraud.learning.rule_admission import Previewed, preview_edit, preview_rule, preview_status, read_rule
+from acefraud.service.access import Caller, requires
+from acefraud.service.bullet_bodies import BulletBody
+from acefraud.service.preview_bodies import BOUNDS, PreviewBody
+from acefraud.service.problems import Refused, naming
+from acefraud.service.routes.bullets import bullet_or_404
+from acefraud.service.routes.decisions import Serving
+from acefraud.service.rule_bodies import PreviewedBody, PreviewRequestBody, ReadBody, ReadingBody
+from acefraud.service.runtime import Runtime
+
+router = APIRouter(prefix="/v1", tags=["rules"])
+
+
+@router.post("/rules:read", summary="Read a rule")
+async def read(body: ReadBody, runtime: Serving, _: Annotated[Caller, requires(Scope.READ)]) -> ReadingBody:
+    """How words are understood in terms of the facts that the playbook has seen. Nothing is stored.
+
+    Words that are not understood are no error: the answer names them, and the facts nearest to them.
+    """
+    return await runtime.in_thread(lambda: _read(runtime, body.content))
+
+
+def _read(runtime: Runtime, content: str) -> ReadingBody:
+    runtime.playbook.refresh()
+    with naming("content"):
+        return ReadingBody.of(read_rule(runtime.playbook, content))
+
+
+@router.post(
+    "/rules:preview",
+    summary="Preview a change",
+    description="What a new rule, other words or another status would do to the past. Nothing is stored.\n\n"
+    f"{BOUNDS} Words that are not understood are no error: the answer names them, and has no preview.",
+)
+async def preview(
+    body: PreviewRequestBody, runtime: Serving, caller: Annotated[Caller, requires(Scope.READ)]
+) -> PreviewedBody:
+    """Preview a change."""
+    _check(body)
+    return await runtime.in_thread(lambda: _answer(runtime, body, caller))
+
+
+def _check(body: PreviewRequestBody) -> None:
+    if body.content is None and body.bullet_id is None:
+        raise Refused(422, "expected the words of a rule, or the id of a bullet", field="content")
+    if body.status is not None and (body.bullet_id is None or body.content is not None):
+        raise Refused(422, "a status goes with the id of a bullet, and without other words", field="status")
+    if body.content is None and body.has_policy_fields:
+        raise Refused(422, "always, priority, final and as_note go with words", field="content")
+
+
+def _answer(runtime: Runtime, body: PreviewRequestBody, caller: Caller) -> PreviewedBody:
+    reading = None if body.content is None else _read(runtime, body.content)
+    try:
+        with naming("content"):
+            previewed = _previewed(runtime, body, caller.name)
+    except RuleNotUnderstood:
+        return PreviewedBody(reading=reading, bullet=None, preview=None)
+    return PreviewedBody(
+        reading=reading,
+        bullet=BulletBody.of(previewed.bullet, in_clear=caller.may(Scope.CURATE)),
+        preview=PreviewBody.of(previewed.preview),
+    )
+
+
+def _previewed(runtime: Runtime, body: PreviewRequestBody, who: str) -> Previewed:
+    learner, policy = runtime.learner, body.policy()
+    if body.bullet_id is not None:
+        bullet_or_404(runtime, body.bullet_id)
+        if body.content is None:
+            return preview_status(learner, body.bullet_id, body.status)
+        return preview_edit(learner, body.bullet_id, body.content, policy=policy, as_note=body.as_note)
+    assert body.content is not None, "checked before"
+    return preview_rule(learner, body.content, node=body.node, policy=policy, as_note=body.as_note, who=who)

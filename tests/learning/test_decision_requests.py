@@ -1,0 +1,101 @@
+"""Requests that come twice, at once, or after their decision was archived."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from tests.learning.stores import STORES
+
+from acefraud.core.transaction import Transaction
+from acefraud.errors import InputError, RequestReused
+from acefraud.learning.decision_recorder import DecisionRequest
+from acefraud.learning.decision_requests import Answer, decide_requests
+from acefraud.learning.learner import Learner
+from acefraud.storage import open_playbook
+from acefraud.storage.archive import archive_decisions
+from acefraud.storage.playbook import BulletPlaybook
+from acefraud.storage.sqlite import SqliteLedger
+
+
+@pytest.fixture(params=STORES)
+def learner(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Learner]:
+    with BulletPlaybook(STORES[request.param](tmp_path)) as playbook:
+        playbook.add_bullet("VPN: decline")
+        yield Learner(playbook)
+
+
+def order(name: str = "t1", amount: float = 10, key: str = "", caller: str = "") -> DecisionRequest:
+    return DecisionRequest(Transaction(id=name, facts={"amount": amount, "vpn": True}), key, caller)
+
+
+def answers(results: list[Answer | InputError]) -> list[Answer]:
+    assert all(isinstance(one, Answer) for one in results), results
+    return [one for one in results if isinstance(one, Answer)]
+
+
+def test_a_repeat_gets_the_first_answer_from_another_process_too(learner: Learner) -> None:
+    (first,) = answers(decide_requests(learner, [order()]))
+    learner.playbook.add_bullet("Amount above 5: decline")
+    (again,) = answers(decide_requests(Learner(BulletPlaybook(learner.playbook.ledger)), [order()]))
+
+    assert (again.decision, again.at, again.repeated) == (first.decision, first.at, True)
+
+
+def test_other_content_is_refused_and_the_others_are_answered(learner: Learner) -> None:
+    decide_requests(learner, [order(), order("t2", key="k")])
+    same_id, same_key, new = decide_requests(learner, [order(amount=11), order("t3", key="k"), order("t4")])
+
+    assert isinstance(same_id, RequestReused)
+    assert isinstance(same_key, RequestReused)
+    assert isinstance(new, Answer)
+
+
+def test_one_transaction_under_many_keys_at_once_is_decided_once(learner: Learner) -> None:
+    learners = [Learner(BulletPlaybook(learner.playbook.ledger)) for _ in range(8)]
+    for turn in range(5):
+        name = f"t{turn}"
+
+        def ask(place: int, name: str = name) -> Answer:
+            (answer,) = answers(
+                decide_requests(learners[place], [order(name, key=f"{name}-k{place}" if place else "")])
+            )
+            return answer
+
+        with ThreadPoolExecutor(8) as threads:
+            made = list(threads.map(ask, range(8)))
+
+        assert len({one.decision.id for one in made}) == 1
+        assert len(learner.playbook.ledger.transaction_events([name])[name].records) == 1
+
+
+def test_another_key_decides_changed_facts_again(learner: Learner) -> None:
+    first, second = answers(decide_requests(learner, [order(key="k1"), order(amount=99, key="k2")]))
+
+    assert first.decision.id != second.decision.id
+    assert not second.repeated
+
+
+def test_keys_of_callers_are_apart(learner: Learner) -> None:
+    one, other = answers(
+        decide_requests(learner, [order("t1", key="b:c", caller="a"), order("t2", key="c", caller="a:b")])
+    )
+
+    assert one.decision.id != other.decision.id
+
+
+def test_a_repeat_of_an_archived_decision_is_refused_and_the_others_are_answered(tmp_path: Path) -> None:
+    long_ago = datetime(2020, 1, 1, tzinfo=UTC)
+    ledger = SqliteLedger.open(tmp_path / "book.db")
+    with BulletPlaybook(ledger, clock=lambda: long_ago) as playbook:
+        decide_requests(Learner(playbook), [order()])
+        archive_decisions(ledger, long_ago + timedelta(days=1), tmp_path / "old", with_pending=True, who="ana")
+    with open_playbook(tmp_path / "book.db") as playbook:
+        old, new = decide_requests(Learner(playbook), [order(), order("t2")])
+
+    assert isinstance(old, InputError)
+    assert "archived" in str(old)
+    assert isinstance(new, Answer)

@@ -1,0 +1,192 @@
+"""Who may do what: over all routes of the application, so that a new one cannot be forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from fastapi import FastAPI
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+from starlette.routing import BaseRoute, Route
+from starlette.testclient import TestClient
+from tests.service.conftest import Serving
+
+from acefraud.core.scope import Scope, allows
+from acefraud.service.access import SCOPE_OF
+from acefraud.service.app import build_app
+from acefraud.service.options import ServiceOptions
+from acefraud.service.runtime import Runtime
+from acefraud.storage.api_keys import KeyStore
+from acefraud.storage.sqlite import SqliteLedger
+
+PUBLIC = {"/healthz", "/readyz", "/metrics", "/docs", "/docs/oauth2-redirect", "/openapi.json"}
+PROBLEM = "application/problem+json"
+
+
+class Guarded(NamedTuple):
+    """A route, and the scope that it asks for."""
+
+    method: str
+    path: str
+    scope: Scope
+
+
+def guarded(client: TestClient) -> list[Guarded]:
+    """All routes but the public ones. Fails if a route asks for no scope."""
+    app = client.app
+    assert isinstance(app, FastAPI)
+    found = []
+    for route in _routes(app.routes):
+        if route.path in PUBLIC:
+            continue
+        assert isinstance(route, APIRoute)
+        scopes = list(_scopes(route.dependant))
+        assert len(scopes) == 1, f"{route.path} has to ask for one scope"
+        path = route.path.replace("{", "").replace("}", "")
+        found += [Guarded(method, path, scopes[0]) for method in route.methods or ()]
+    return found
+
+
+def _routes(routes: Iterable[BaseRoute]) -> Iterator[Route]:
+    for route in routes:
+        router = getattr(route, "original_router", None)  # newer versions of FastAPI keep included routers whole
+        if router is None:
+            assert isinstance(route, Route)
+            yield route
+        else:
+            yield from _routes(router.routes)
+
+
+def _scopes(dependant: Dependant) -> Iterator[Scope]:
+    scope = getattr(dependant.call, SCOPE_OF, None)
+    if scope is not None:
+        yield scope
+    for one in dependant.dependencies:
+        yield from _scopes(one)
+
+
+def test_every_route_of_the_document_is_guarded_or_public(serving: Serving) -> None:
+    routes = guarded(serving.anonymous)
+    document = serving.anonymous.get("/openapi.json").json()
+    listed = {
+        (method.upper(), path.replace("{", "").replace("}", ""))
+        for path, methods in document["paths"].items()
+        for method in methods
+        if path not in PUBLIC
+    }
+
+    assert {(one.method, one.path) for one in routes} == listed
+    assert {one.scope for one in routes} == {Scope.DECIDE, Scope.OUTCOMES, Scope.READ, Scope.CURATE}
+
+
+def test_what_changes_rules_asks_for_the_scope_to_curate(serving: Serving) -> None:
+    writes = {one for one in guarded(serving.anonymous) if one.method not in ("GET", "HEAD")}
+    reads = {"/v1/rules:read", "/v1/rules:preview"}
+
+    assert {one.path for one in writes if one.scope is Scope.READ} == reads
+    assert {one.path for one in writes if one.scope is Scope.DECIDE} >= {"/v1/decisions", "/v1/decisions:batch"}
+    assert all(one.scope is Scope.READ for one in guarded(serving.anonymous) if one.method == "GET")
+
+
+def test_without_a_key_every_route_is_a_401(serving: Serving) -> None:
+    for one in guarded(serving.anonymous):
+        answer = serving.anonymous.request(one.method, one.path, json={})
+        assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer"), one
+        assert answer.headers["content-type"] == PROBLEM
+
+
+def test_a_key_without_the_scope_gets_a_403_on_every_route_it_lacks(serving: Serving) -> None:
+    for one in guarded(serving.anonymous):
+        for scope in Scope:
+            answer = serving.anonymous.request(one.method, one.path, json={}, headers=serving.headers(scope))
+            if allows([scope], one.scope):
+                assert answer.status_code not in (401, 403, 405, 500), (one, scope, answer.text)
+            else:
+                assert (answer.status_code, answer.headers["content-type"]) == (403, PROBLEM), (one, scope)
+
+
+def test_public_routes_need_no_key(serving: Serving) -> None:
+    for path in PUBLIC:
+        assert serving.anonymous.get(path).status_code == 200, path
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["", "Bearer", "Bearer ", "Basic YWRtaW46YWRtaW4=", "Bearer a b", "Bearer ace_0", "bearer \xff", "Bearer  "],
+)
+def test_a_malformed_header_is_a_401(serving: Serving, header: str) -> None:
+    answer = serving.anonymous.get("/v1/playbook", headers={b"Authorization": header.encode("latin-1")})
+
+    assert (answer.status_code, answer.headers["content-type"]) == (401, PROBLEM)
+
+
+def test_a_secret_with_one_character_changed_is_a_401(serving: Serving) -> None:
+    secret = serving.secrets[Scope.ADMIN]
+    other = secret[:-1] + ("A" if secret[-1] != "A" else "B")
+
+    assert serving.anonymous.get("/v1/playbook", headers={"Authorization": f"Bearer {other}"}).status_code == 401
+
+
+def test_a_revoked_key_is_a_401(serving: Serving) -> None:
+    ledger = serving.runtime.playbook.ledger
+    assert isinstance(ledger, SqliteLedger)
+    KeyStore(ledger).revoke("key for read", who="ana", now=datetime.now(UTC))
+    answer = serving.anonymous.get("/v1/playbook", headers=serving.headers(Scope.READ))
+
+    assert (answer.status_code, answer.json()["detail"]) == (401, "the key is unknown or was revoked")
+
+
+def test_with_insecure_local_nobody_needs_a_key(store: Path, serving: Serving) -> None:
+    runtime = Runtime.open(ServiceOptions(store=store, insecure_local=True))
+    with TestClient(build_app(runtime), raise_server_exceptions=False) as client:
+        for one in guarded(client):
+            assert client.request(one.method, one.path, json={}).status_code not in (401, 403, 500), one
+        added = client.post("/v1/bullets", json={"content": "An emulator: decline"}).json()["bullet"]["id"]
+        wrong = client.get("/v1/playbook", headers={"Authorization": "Bearer ace_wrong"})
+
+        assert runtime.playbook.ledger.history(added)[0].who == "anonymous"
+        assert wrong.status_code == 401
+
+
+def test_too_many_requests_are_a_429_that_says_when_to_come_back(store: Path, serving: Serving) -> None:
+    runtime = Runtime.open(ServiceOptions(store=store, rate=0.5, burst=2))
+    with TestClient(build_app(runtime), raise_server_exceptions=False) as client:
+        reader, curator = (serving.headers(one) for one in (Scope.READ, Scope.ADMIN))
+        answers = [client.get("/v1/threshold", headers=reader) for _ in range(4)]
+
+        assert [one.status_code for one in answers] == [200, 200, 429, 429]
+        assert 1 <= int(answers[-1].headers["retry-after"]) <= 4
+        assert answers[-1].headers["content-type"] == PROBLEM
+        assert client.get("/v1/threshold", headers=curator).status_code == 200
+
+
+def _chunks(size: int) -> Iterator[bytes]:
+    yield b'{"id": "'
+    for _ in range(size // 1_000):
+        yield b"x" * 1_000
+    yield b'"}'
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["with content-length", "in chunks"])
+def test_a_body_over_the_limit_is_a_413(store: Path, serving: Serving, told: bool) -> None:
+    runtime = Runtime.open(ServiceOptions(store=store, most_bytes=5_000))
+    with TestClient(build_app(runtime), raise_server_exceptions=False) as client:
+        body: Any = b"".join(_chunks(20_000)) if told else _chunks(20_000)
+        headers = {**serving.headers(Scope.DECIDE), "Content-Type": "application/json"}
+        answer = client.post("/v1/decisions", content=body, headers=headers)
+
+        assert (answer.status_code, answer.headers["content-type"]) == (413, PROBLEM)
+        assert answer.json()["detail"] == "the body is larger than 5,000 bytes"
+        small = client.post("/v1/decisions", json={"id": "t1", "facts": {"amount": 5}}, headers=headers)
+        assert small.status_code == 200
+
+
+def test_unknown_routes_and_wrong_methods_are_problems(admin: TestClient) -> None:
+    for answer, status in ((admin.get("/v1/nothing"), 404), (admin.delete("/v1/playbook"), 405)):
+        assert (answer.status_code, answer.headers["content-type"]) == (status, PROBLEM)
+        assert answer.json()["status"] == status
+    assert admin.delete("/v1/playbook").headers["allow"] == "GET"

@@ -1,0 +1,112 @@
+"""The container and compose files name only what exists, and run the command that the tests run."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import yaml
+from typer.main import get_command
+
+from acefraud.cli import app
+from acefraud.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+OFFICIAL = re.compile(r"(python:3\.(1[1-9])(-slim)?|postgres:1[4-9])")
+"""Images of the official library, with tags that it has."""
+INSTRUCTIONS = {
+    "FROM",
+    "WORKDIR",
+    "COPY",
+    "RUN",
+    "ENV",
+    "USER",
+    "VOLUME",
+    "EXPOSE",
+    "STOPSIGNAL",
+    "HEALTHCHECK",
+    "ENTRYPOINT",
+    "CMD",
+}
+
+
+def _steps() -> list[tuple[str, str]]:
+    text = (ROOT / "Containerfile").read_text("utf-8")
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    joined = "\n".join(lines).replace("\\\n", " ")
+    return [(name, rest.strip()) for name, _, rest in (line.strip().partition(" ") for line in joined.splitlines())]
+
+
+def _compose() -> dict[str, Any]:
+    content: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))
+    return content
+
+
+def _parses(arguments: list[str]) -> dict[str, Any]:
+    """The options of `acefraud ...` as the command line reads them."""
+    name, *rest = arguments
+    command = get_command(app).commands[name]  # type: ignore[attr-defined]
+    options: dict[str, Any] = command.make_context(name, rest).params
+    return options
+
+
+def test_every_step_is_one_that_a_container_file_has() -> None:
+    steps = _steps()
+
+    assert {name for name, _ in steps} <= INSTRUCTIONS
+    stages = set()
+    for name, rest in steps:
+        if name == "FROM":
+            image, *named = rest.split(" AS ")
+            assert OFFICIAL.fullmatch(image), image
+            stages.update(named)
+        if name in ("CMD", "ENTRYPOINT"):
+            assert all(isinstance(part, str) for part in json.loads(rest))
+    copied = [shlex.split(rest) for name, rest in steps if name == "COPY"]
+    assert {word.partition("=")[2] for words in copied for word in words if word.startswith("--from=")} <= stages
+
+
+def test_what_is_copied_exists_and_is_let_through() -> None:
+    ignored = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    for name, rest in _steps():
+        words = shlex.split(rest)
+        if name == "COPY" and not words[0].startswith("--from="):
+            for source in words[:-1]:
+                assert (ROOT / source).exists(), source
+                assert f"!{source}" in ignored
+
+
+def test_the_container_installs_extras_that_the_project_has() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    (installed,) = re.findall(r"'\.\[(.+?)\]'", (ROOT / "Containerfile").read_text("utf-8"))
+
+    assert set(installed.split(",")) <= set(extras)
+
+
+def test_the_container_runs_the_command_that_the_tests_run() -> None:
+    steps = dict(_steps())
+    entry, arguments = json.loads(steps["ENTRYPOINT"]), json.loads(steps["CMD"])
+
+    assert entry == ["acefraud"]
+    assert arguments[0] == "serve"
+    assert _parses(arguments)["port"] == int(steps["EXPOSE"])
+
+
+def test_the_compose_file_runs_postgresql_and_two_workers() -> None:
+    services = _compose()["services"]
+    service, database = services["service"], services["database"]
+
+    assert OFFICIAL.fullmatch(database["image"])
+    assert (ROOT / service["build"]["dockerfile"]).is_file()
+    assert set(service["depends_on"]) <= set(services)
+    options = _parses(service["command"])
+    assert (options["workers"], options["port"]) == (2, 8000)
+    address = re.sub(r"\$\{\w+:-(\w+)\}", r"\1", service["environment"]["ACEFRAUD_DATABASE"])
+    assert Settings.from_environment({"ACEFRAUD_DATABASE": address}).database == address
+    assert "@database/acefraud" in address
+    named = {volume.partition(":")[0] for volume in database["volumes"]}
+    assert named <= set(_compose()["volumes"])

@@ -1,0 +1,107 @@
+"""Keys are looked up once in a few seconds, and a revoked one stops working."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection
+
+from acefraud.service.key_ring import KeyRing
+from acefraud.storage.api_keys import KeyStore
+from acefraud.storage.sqlite import SqliteLedger
+
+NOW = datetime(2025, 1, 6, tzinfo=UTC)
+
+
+@dataclass
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Counted:
+    """A ledger that counts how often it is read."""
+
+    def __init__(self, ledger: SqliteLedger) -> None:
+        self.ledger = ledger
+        self.reads = 0
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        self.reads += 1
+        with self.ledger.reading() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        with self.ledger.writing() as connection:
+            yield connection
+
+
+@pytest.fixture
+def counted(tmp_path: Path) -> Iterator[Counted]:
+    with SqliteLedger.open(tmp_path / "book.db") as ledger:
+        yield Counted(ledger)
+
+
+@pytest.fixture
+def store(counted: Counted) -> KeyStore:
+    return KeyStore(counted)
+
+
+def test_a_key_is_read_once_in_the_seconds(counted: Counted, store: KeyStore) -> None:
+    key, secret = store.create("checkout", ["decide"], who="ana", now=NOW)
+    clock = Clock()
+    ring = KeyRing(store, 5, clock=clock)
+    assert [ring.find(secret) for _ in range(3)] == [key] * 3
+    assert counted.reads == 1
+    clock.now = 5.0
+    assert ring.find(secret) == key
+    assert counted.reads == 2
+
+
+def test_a_revoked_key_stops_working_within_the_seconds(store: KeyStore) -> None:
+    _, secret = store.create("checkout", ["decide"], who="ana", now=NOW)
+    clock = Clock()
+    rings = [KeyRing(store, 5, clock=clock), KeyRing(store, 5, clock=clock)]
+    assert all(ring.find(secret) for ring in rings)
+    store.revoke("checkout", who="ana", now=NOW)
+    clock.now = 4.9
+    assert all(ring.find(secret) for ring in rings)
+    clock.now = 5.0
+    assert [ring.find(secret) for ring in rings] == [None, None]
+
+
+def test_what_is_no_key_is_remembered_for_the_seconds_too(counted: Counted, store: KeyStore) -> None:
+    wrong = f"ace_{'0' * 12}_{'a' * 43}"
+    clock = Clock()
+    ring = KeyRing(store, 5, clock=clock)
+    assert [ring.find(wrong) for _ in range(3)] == [None] * 3
+    assert counted.reads == 1
+    clock.now = 5.0
+    assert ring.find(wrong) is None
+    assert counted.reads == 2
+
+
+def test_a_flood_of_wrong_keys_does_not_push_out_the_right_one(counted: Counted, store: KeyStore) -> None:
+    key, secret = store.create("checkout", ["decide"], who="ana", now=NOW)
+    ring = KeyRing(store, 5, most=10, clock=Clock())
+    ring.find(secret)
+    wrong = [f"ace_{n:012x}_{'a' * 43}" for n in range(50)]
+    assert not any(map(ring.find, wrong))
+    counted.reads = 0
+    assert ring.find(secret) == key
+    assert counted.reads == 0
+    ring.find(wrong[-1])
+    assert counted.reads == 0
+    ring.find(wrong[0])  # long forgotten: only ten are remembered
+    assert counted.reads == 1

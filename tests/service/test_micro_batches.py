@@ -1,0 +1,101 @@
+"""Requests that wait are answered together, each with its own answer."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from acefraud.service.micro_batches import MicroBatches, TooManyWaiting
+
+
+def run_together(batches: MicroBatches[int, int], numbers: Sequence[int]) -> list[int | BaseException]:
+    async def run() -> list[int | BaseException]:
+        return list(await asyncio.gather(*(batches.submit(one) for one in numbers), return_exceptions=True))
+
+    try:
+        return asyncio.run(run())
+    finally:
+        batches.close()
+
+
+def test_each_request_gets_its_own_answer_and_they_share_calls() -> None:
+    calls: list[int] = []
+
+    def double(numbers: Sequence[int]) -> list[int | Exception]:
+        calls.append(len(numbers))
+        return [2 * one for one in numbers]
+
+    answers = run_together(MicroBatches(double, most=16, most_waiting=1_000), range(100))
+
+    assert answers == [2 * one for one in range(100)]
+    assert sum(calls) == 100
+    assert max(calls) <= 16
+    assert len(calls) < 20
+
+
+def test_one_call_at_a_time_in_another_thread() -> None:
+    running = threading.Semaphore(1)
+    threads = set()
+
+    def answer(numbers: Sequence[int]) -> list[int | Exception]:
+        assert running.acquire(blocking=False), "two calls at once"
+        threads.add(threading.get_ident())
+        running.release()
+        return list(numbers)
+
+    run_together(MicroBatches(answer, most=3, most_waiting=1_000), range(30))
+
+    assert len(threads) == 1
+    assert threading.get_ident() not in threads
+
+
+def test_an_error_among_the_answers_is_that_of_one_request() -> None:
+    def answer(numbers: Sequence[int]) -> list[int | Exception]:
+        return [ValueError(str(one)) if one % 2 else one for one in numbers]
+
+    answers = run_together(MicroBatches(answer, most=8, most_waiting=100), range(6))
+
+    assert answers[::2] == [0, 2, 4]
+    assert [str(one) for one in answers[1::2]] == ["1", "3", "5"]
+
+
+def test_a_call_that_fails_is_told_to_all_of_its_requests() -> None:
+    def fail(_: Sequence[int]) -> list[int | Exception]:
+        raise RuntimeError("the store is gone")
+
+    answers = run_together(MicroBatches(fail, most=8, most_waiting=100), range(3))
+
+    assert [str(one) for one in answers] == ["the store is gone"] * 3
+
+
+def test_too_many_are_turned_away_and_the_others_answered() -> None:
+    answers = run_together(MicroBatches(list, most=8, most_waiting=5), range(9))
+
+    assert answers[:5] == list(range(5))
+    assert all(isinstance(one, TooManyWaiting) for one in answers[5:])
+
+
+def test_a_caller_who_has_gone_does_not_disturb_the_others() -> None:
+    started, go_on = threading.Event(), threading.Event()
+
+    def answer(numbers: Sequence[int]) -> list[int | Exception]:
+        started.set()
+        go_on.wait(10)
+        return list(numbers)
+
+    async def run() -> int:
+        batches = MicroBatches(answer, most=8, most_waiting=100)
+        gone, stays = asyncio.create_task(batches.submit(1)), asyncio.create_task(batches.submit(2))
+        await asyncio.to_thread(started.wait, 10)
+        gone.cancel()
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await gone
+        found = await stays
+        batches.close()
+        return found
+
+    assert asyncio.run(run()) == 2

@@ -1,0 +1,76 @@
+"""The OpenAPI document: it describes every operation, with examples and with the problems it may answer with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from acefraud.service.problems import MEDIA_TYPE
+
+NEED_A_PAST = {
+    "PATCH /v1/bullets/{bullet_id}",
+    "POST /v1/bullets/{bullet_id}:snooze",
+    "PUT /v1/lists/{name}",
+    "PATCH /v1/lists/{name}",
+    "POST /v1/rules:preview",
+    "POST /v1/playbook:rollback",
+    "PUT /v1/threshold",
+}
+"""Operations whose examples name a bullet, a list or a revision."""
+
+
+@pytest.fixture
+def document(admin: TestClient) -> dict[str, Any]:
+    found: dict[str, Any] = admin.get("/openapi.json").json()
+    return found
+
+
+def _operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield f"{method.upper()} {path}", operation
+
+
+def test_every_operation_says_what_it_does(document: dict[str, Any]) -> None:
+    silent = [name for name, one in _operations(document) if not (one.get("summary") and one.get("description"))]
+
+    assert silent == []
+    assert len(list(_operations(document))) >= 20
+
+
+def test_every_body_has_an_example(document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+
+    def has_example(schema: dict[str, Any]) -> bool:
+        if "$ref" in schema:
+            return has_example(schemas[schema["$ref"].rpartition("/")[2]])
+        return bool(schema.get("examples")) or any(has_example(one) for one in schema.get("anyOf", ()))
+
+    bodies = {
+        name: one["requestBody"]["content"]["application/json"]["schema"]
+        for name, one in _operations(document)
+        if "requestBody" in one
+    }
+    assert [name for name, schema in bodies.items() if not has_example(schema)] == []
+    assert len(bodies) >= 8
+
+
+def test_every_operation_may_answer_with_problems(document: dict[str, Any]) -> None:
+    for name, one in _operations(document):
+        for status, answer in one["responses"].items():
+            assert status.startswith("2") or list(answer["content"]) == [MEDIA_TYPE], (name, status)
+        assert {"500", "503"} <= set(one["responses"]), name
+
+
+def test_examples_are_accepted(admin: TestClient, document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    bodies = {name: one["requestBody"] for name, one in _operations(document) if "requestBody" in one}
+    for name in sorted(set(bodies) - NEED_A_PAST):
+        schema = bodies[name]["content"]["application/json"]["schema"]
+        reference = schema.get("$ref") or schema["anyOf"][0]["$ref"]
+        for example in schemas[reference.rpartition("/")[2]]["examples"]:
+            answer = admin.request(*name.split(" "), json=example)
+            assert answer.status_code in (200, 201, 202), (name, answer.text)

@@ -1,0 +1,58 @@
+"""How many requests a caller may send."""
+
+from __future__ import annotations
+
+import pytest
+from tests.service.test_key_ring import Clock
+
+from acefraud.errors import ConfigurationError
+from acefraud.service.rate_limit import RateLimit
+
+
+def test_a_burst_passes_and_then_the_rate() -> None:
+    clock = Clock()
+    limit = RateLimit(rate=10, burst=3, clock=clock)
+    assert [limit.take("a") for _ in range(3)] == [0.0, 0.0, 0.0]
+    assert limit.take("a") == pytest.approx(0.1)
+    clock.now = 0.06
+    assert limit.take("a") == pytest.approx(0.04)
+    clock.now = 0.11
+    assert limit.take("a") == 0.0
+    assert limit.take("a") == pytest.approx(0.09)
+
+
+def test_whoever_waits_as_told_may_send() -> None:
+    clock = Clock()
+    limit = RateLimit(rate=3, burst=1, clock=clock)
+    sent = 0
+    while clock.now < 10:
+        wait = limit.take("a")
+        sent += not wait
+        clock.now += wait + 1e-9
+    assert sent == pytest.approx(31, abs=1)
+
+
+def test_a_bucket_never_holds_more_than_the_burst() -> None:
+    clock = Clock()
+    limit = RateLimit(rate=10, burst=2, clock=clock)
+    clock.now = 1_000.0
+    assert [limit.take("a") == 0.0 for _ in range(4)] == [True, True, False, False]
+
+
+def test_callers_do_not_take_from_each_other() -> None:
+    limit = RateLimit(rate=1, burst=1, clock=Clock())
+    assert [limit.take(name) for name in ("a", "b", "a")] == [0.0, 0.0, 1.0]
+
+
+def test_only_the_callers_of_late_are_remembered() -> None:
+    limit = RateLimit(rate=1, burst=1, most=2, clock=Clock())
+    for name in ("a", "b", "a", "c"):  # b was used least recently, and its bucket goes
+        limit.take(name)
+    assert limit.take("a") == 1.0
+    assert limit.take("b") == 0.0
+
+
+@pytest.mark.parametrize(("rate", "burst"), [(0, 1), (-1, 1), (1, 0.5), (float("nan"), 1)])
+def test_limits_that_let_nobody_through_are_refused(rate: float, burst: float) -> None:
+    with pytest.raises(ConfigurationError, match="expected a rate above 0"):
+        RateLimit(rate, burst)
