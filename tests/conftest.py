@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.blank_playbooks import migrated_once
 from tests.postgres import drop_schemas
 
 import acefraud.roles.reflector  # noqa: F401  # it must have the options before a test replaces them
@@ -28,7 +29,10 @@ settings.load_profile("few")
 
 # By default a whole history is searched six times. Ordinary tests in these folders are about what goes on around the
 # search, so that one is enough for them; whoever passes options of their own gets what they say.
-ONE_SEARCH_IN = ("benchmarks", "cli", "datasets", "estimator", "evaluation", "learning")
+ONE_SEARCH_IN = (
+    *("benchmarks", "cli", "client", "datasets", "estimator"),
+    *("evaluation", "learning", "llm", "service", "storage"),
+)
 ONE_SEARCH = ReflectorOptions(induction=InductionOptions(searches=1))
 
 
@@ -56,6 +60,12 @@ def _schemas_of_its_own() -> Iterator[None]:
     """Drop what a test has made in PostgreSQL."""
     yield
     drop_schemas()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _new_playbooks_migrated_once() -> Iterator[None]:
+    with migrated_once():
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

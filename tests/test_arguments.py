@@ -30,7 +30,7 @@ WRONG: list[tuple[Callable[[], Any], type[AcefraudError], str]] = [
     (lambda: BOOK.add_bullet("VPN", status="on"), InputError, "status: expected candidate, active, pinned or retired"),
     (lambda: BOOK.add_bullet("VPN", condition=5), InputError, "condition: expected a Condition, or its text form"),
     (lambda: BOOK.add_bullet("VPN", condition="amount >"), InputError, "condition: expected a number"),
-    (lambda: BOOK.add_bullet("VPN", weight="much"), InputError, "weight: .* valid number.* got the str 'much'"),
+    (lambda: BOOK.add_bullet("VPN", weight="much"), InputError, "weight: expected a number, got the str 'much'"),
     (lambda: BOOK.get_bullet(5), InputError, "bullet_id: expected the id of a bullet, got the int 5"),
     (lambda: BOOK.get_bullets_for_node(5), InputError, "node: expected the name of a node"),
     (lambda: BOOK.get_bullets_for_node("n", "web"), InputError, "source: expected offline"),

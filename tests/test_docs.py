@@ -119,7 +119,7 @@ def test_the_examples_in_the_readme_run_one_after_another(tmp_path: Path, monkey
 
 
 @pytest.mark.enable_socket
-@pytest.mark.parametrize("document", ["README.md", "docs/service.md"])
+@pytest.mark.parametrize("document", ["README.md", pytest.param("docs/service.md", marks=pytest.mark.long)])
 def test_the_examples_of_the_service_run_against_a_server(
     document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,12 +77,15 @@ class RequestReused(InputError):
     >>> learner = Learner(BulletPlaybook())
     >>> _ = decide_requests(learner, [DecisionRequest(first)])
     >>> print(decide_requests(learner, [DecisionRequest(second)])[0])
-    transaction 't1' was decided with other content; send what you sent before, or another id
+    transaction 't1' was decided with other content; send what you sent before, or a new Idempotency-Key
+    (`idempotency_key` in Python) to decide it again with this content
     """
 
 
 class OutcomeConflict(InputError):
-    """An outcome has the id of another one that was received before. Nothing of the call was recorded.
+    """An outcome has the id of another one. Nothing of the call was recorded.
+
+    `place` says which one of the call it is, counted from 0.
 
     >>> from acefraud import BulletPlaybook, Learner, Outcome
     >>> learner = Learner(BulletPlaybook())
@@ -93,6 +96,10 @@ class OutcomeConflict(InputError):
     ...     print(problem)
     field 'id': the outcome 'o1' was received before and said something else; give a revised outcome an id of its own
     """
+
+    def __init__(self, message: str, *, field: str | None = None, place: int = 0) -> None:
+        self.place = place
+        super().__init__(message, field=field)
 
 
 class RuleNotUnderstood(InputError):

@@ -9,6 +9,7 @@ import pytest
 from benchmarks import growth
 
 
+@pytest.mark.long
 def test_both_files_are_used_and_half_of_each_is_archived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(growth, "SMALL", 20)
     monkeypatch.setattr(growth, "TOGETHER", 5)

@@ -32,7 +32,7 @@ def test_a_key_is_created_listed_and_revoked(started: Any) -> None:
     assert (key.name, key.scopes, key.created_by) == ("checkout", {Scope.DECIDE, Scope.OUTCOMES}, "ana")
     listed = started.on_book("keys", "list")
     assert f"{key.id}  checkout  decide, outcomes  created" in listed.out
-    assert "1 keys in use" in listed.out
+    assert "1 key in use" in listed.out
     assert secret not in listed.out + listed.err
     assert "revoked" in started.on_book("keys", "revoke", "checkout", "--who", "bo").out
     assert found(started, secret) is None

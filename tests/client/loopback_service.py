@@ -25,6 +25,9 @@ EXPLANATION: dict[str, Any] = {
     "fallback": "",
     "explained": True,
     "outcome": None,
+    "outcome_source": None,
+    "outcome_time": None,
+    "correct": None,
 }
 BULLET: dict[str, Any] = {
     "id": "b-1",
@@ -48,7 +51,7 @@ CHANGE: dict[str, Any] = {
     "revision": 1,
     "at": TIME,
     "who": "ana",
-    "why": "",
+    "reason": "",
     "kind": "bullet_added",
     "subject": "b-1",
     "what": "added",
@@ -160,6 +163,9 @@ class LoopbackService:
                 content = {"outcomes": [self._hear(one) for one in request.body["outcomes"]]}
             case "GET", ["outcomes", "pending"]:
                 content = _page(self.decided, request.params)
+            case "GET", ["bullets", name, "history"]:
+                events = [{**CHANGE, "subject": unquote(name), "revision": n} for n in range(3)]
+                content = _page(events, request.params)
             case _, ["bullets", *_] | ["playbook", *_] | ["playbook:rollback"]:
                 content = self._curate(request)
             case _:
@@ -167,7 +173,7 @@ class LoopbackService:
         return 202 if request.path == "/v1/outcomes" else 200, content
 
     def _decide(self, request: Received) -> dict[str, Any]:
-        key = request.headers["Idempotency-Key"]
+        key = request.headers.get("Idempotency-Key", f"transaction {request.body['id']}")
         if key in self.answers:
             body, answer = self.answers[key]
             if body != request.body:
@@ -200,7 +206,7 @@ class LoopbackService:
                 self.bullets[unquote(name)] |= {key: request.body[key] for key in request.body if key != "reason"}
                 return _admitted(self.bullets[unquote(name)])
             case "GET", ["bullets", name]:
-                return {**self.bullets[unquote(name)], "history": [CHANGE]}
+                return {**self.bullets[unquote(name)], "history": [CHANGE], "history_next": None}
             case "GET", ["playbook"]:
                 return _page(list(self.bullets.values()), request.params)
             case "GET", ["playbook", "changes"]:

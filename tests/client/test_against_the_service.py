@@ -17,7 +17,7 @@ from tests.service.on_server import running
 from acefraud import AsyncClient, Client, Source, Status, Transaction, Verdict
 from acefraud.core.review_rule import ReviewRule
 from acefraud.core.scope import Scope
-from acefraud.errors import ServiceConflict, ServiceError
+from acefraud.errors import InputError, ServiceConflict, ServiceError
 from acefraud.storage import open_playbook
 from acefraud.storage.api_keys import KeyStore
 from acefraud.storage.sql_ledger import SqlLedger
@@ -173,7 +173,9 @@ def test_the_learner_takes_outcomes_in(console: Any, kind: str) -> None:
     wait_until(lambda: console.bullet(added.id).counters.fired_frauds == 2)
     (decided,) = console.decisions(transaction_id=names[0])
     assert console.decision(decided.decision_id).outcome == "legitimate"
-    console.retire(added.id, why="the other client goes on")
+    amount = next(one for one in console.facts() if one.name == "amount")
+    assert (amount.type, amount.high, amount.examples) == ("number", 99_000, ())
+    console.retire(added.id, reason="the other client goes on")
 
 
 def test_what_contradicts_an_earlier_request_is_a_conflict(console: Any, kind: str) -> None:
@@ -204,7 +206,7 @@ def test_a_key_without_the_scope_is_refused(as_key: Callable[[str], Any], kind: 
         "board": [
             lambda client: client.decide(payment(f"{kind}-board")),
             lambda client: client.report({"transaction_id": "t1", "label": "fraud"}),
-            lambda client: client.rollback(1, why="a try"),
+            lambda client: client.rollback(1, reason="a try"),
         ],
     }
     for name, attempts in refused.items():
@@ -230,22 +232,22 @@ def test_a_rule_is_read_previewed_added_edited_pinned_and_retired(console: Any, 
     assert min(seen.preview.fires_on_decisions, seen.preview.flips) >= 1
     assert {one.after for one in seen.preview.sample} == {Verdict.REVIEW}
 
-    added = console.add_rule(f"{words}: decline", why="seen twice")
+    added = console.add_rule(f"{words}: decline", reason="seen twice")
     assert (added.bullet.status, added.bullet.source, added.bullet.policy) == (Status.ACTIVE, Source.MANUAL, None)
     assert added.preview.fires_on_decisions == seen.preview.fires_on_decisions
-    edited = console.edit_rule(added.bullet.id, f"{words} and a VPN: decline", why="too broad")
+    edited = console.edit_rule(added.bullet.id, f"{words} and a VPN: decline", reason="too broad")
     assert edited.bullet.condition == f"{added.bullet.condition} and vpn is true"
     assert console.preview_rule(bullet_id=added.bullet.id, status="retired").bullet.status == Status.RETIRED
-    assert console.pin(added.bullet.id, why="agreed").bullet.status == Status.PINNED
+    assert console.pin(added.bullet.id, reason="agreed").bullet.status == Status.PINNED
     assert added.bullet.id in {one.id for one in console.playbook(status="pinned", source=Source.MANUAL)}
-    assert console.retire(added.bullet.id, why="it faded").preview is None
+    assert console.retire(added.bullet.id, reason="it faded").preview is None
     assert added.bullet.id not in {one.id for one in console.playbook()}
     assert added.bullet.id in {one.id for one in console.playbook(retired=True)}
 
     whole = console.bullet(added.bullet.id)
     assert whole.status == Status.RETIRED
-    assert [(one.why, one.who) for one in whole.history] == [
-        (why, "console") for why in ("it faded", "agreed", "too broad", "seen twice")
+    assert [(one.reason, one.who) for one in whole.history] == [
+        (reason, "console") for reason in ("it faded", "agreed", "too broad", "seen twice")
     ]
 
 
@@ -271,15 +273,15 @@ def test_a_policy_is_snoozed_for_one_card(console: Any, kind: str) -> None:
     policy = console.add_rule(rule, always=Verdict.DECLINE, priority=500, final=True).bullet
     assert policy.policy is not None
     assert console.score(order).verdict == Verdict.DECLINE
-    snoozed = console.snooze(policy.id, key="card", value="c-9", until=LATER, why="a customer we know")
+    snoozed = console.snooze(policy.id, key="card", value="c-9", until=LATER, reason="a customer we know")
     assert [(one.key, one.value, one.until) for one in snoozed.snoozes] == [("card", "c-9", LATER)]
     assert policy.id not in {reason.bullet_id for reason in console.score(order).reasons}
-    console.retire(policy.id, why="done")
+    console.retire(policy.id, reason="done")
 
 
 def test_lists_and_their_values(console: Any, as_key: Callable[[str], Any], kind: str) -> None:
     name = f"watched_{kind}"
-    made = console.put_list(name, about="shops to look at", frauds_of="shop", days=90, why="asked for")
+    made = console.put_list(name, about="shops to look at", frauds_of="shop", days=90, reason="asked for")
     assert (made.name, made.about, made.feed.key, made.feed.days, made.count) == (
         name,
         "shops to look at",
@@ -288,23 +290,23 @@ def test_lists_and_their_values(console: Any, as_key: Callable[[str], Any], kind
         0,
     )
     values = [f"shop {n}" for n in range(60)]
-    assert console.change_list(name, add=values, until=LATER, why="a hint").count == 60
-    assert console.change_list(name, add=["last"], remove=values[:1], why="a call").count == 60
+    assert console.change_list(name, add=values, until=LATER, reason="a hint").count == 60
+    assert console.change_list(name, add=["last"], remove=values[:1], reason="a call").count == 60
     found = list(console.list_values(name))
     assert [one.value for one in found] == [*values[1:], "last"]
     assert (found[0].who, found[0].reason, found[0].until) == ("console", "a hint", LATER)
     assert found[-1].until is None
     assert name in {one.name for one in as_key("board").lists()}
     with pytest.raises(ServiceError, match="this value is not on the list") as caught:
-        console.change_list(name, remove=["nobody"], why="a try")
+        console.change_list(name, remove=["nobody"], reason="a try")
     assert caught.value.status == 422
 
 
 def test_changes_and_going_back(console: Any, kind: str) -> None:
     before = next(console.changes()).revision
-    added = console.add_rule(f"Amount above {5_000 if kind == 'blocks' else 6_000}: decline", why="a try").bullet
+    added = console.add_rule(f"Amount above {5_000 if kind == 'blocks' else 6_000}: decline", reason="a try").bullet
     latest = next(console.changes())
-    assert (latest.subject, latest.who, latest.why) == (added.id, "console", "a try")
+    assert (latest.subject, latest.who, latest.reason) == (added.id, "console", "a try")
     assert latest.revision > before
     assert len({one.revision for one in console.changes()}) > 1
 
@@ -312,20 +314,23 @@ def test_changes_and_going_back(console: Any, kind: str) -> None:
     assert (planned.revision, planned.retired, planned.changes_nothing) == (before, (added.id,), False)
     assert planned.preview is not None
     assert console.bullet(added.id).status == Status.ACTIVE
-    done = console.rollback(before, why="no good")
+    done = console.rollback(before, reason="no good")
     assert (done.retired, done.preview) == ((added.id,), None)
     assert console.bullet(added.id).status == Status.RETIRED
+    assert [one.kind for one in console.history(added.id)] == ["status_changed", "bullet_added"]
 
 
 def test_the_threshold(console: Any) -> None:
     known = console.threshold()
     assert (known.cases, known.review) == (0, None)
     with pytest.raises(ServiceError, match="HTTP 422") as caught:  # nothing was learnt that it could be set on
-        console.set_threshold(0.6, why="a try")
+        console.set_threshold(0.6, reason="a try")
     assert caught.value.problem["errors"][0]["field"] == "threshold"
-    banded = console.set_threshold(review=ReviewRule(between=(0.4, 0.7)), why="reviewers have time")
+    banded = console.set_threshold(review=ReviewRule(between=(0.4, 0.7)), reason="reviewers have time")
     assert (banded.threshold, banded.review) == (known.threshold, ReviewRule(between=(0.4, 0.7)))
-    assert console.set_threshold(why="they have none").review is None
+    assert console.set_threshold(no_review=True, reason="they have none").review is None
+    with pytest.raises(InputError, match="choose one"):
+        console.set_threshold(review=ReviewRule(between=(0.4, 0.7)), no_review=True, reason="a try")
 
 
 # --- an agent of their own ----------------------------------------------------------------------------------------

@@ -25,11 +25,11 @@ BUSY = Failure(503, {"Retry-After": "2"}, json.dumps({"title": "Busy", "detail":
     ids=["drop", "drop after work", "429", "502", "503", "504", "503 after work"],
 )
 def test_an_outage_is_survived_and_decides_once(client: Any, service: LoopbackService, failure: Failure) -> None:
-    service.failures = [failure, failure]
-    assert client.decide(PAYMENT).decision_id == "d-1"
-    assert len(service.received) == 3
-    assert len({request.headers["Idempotency-Key"] for request in service.received}) == 1
-    assert len(service.decided) == 1
+    for number, key in enumerate((None, "k1"), start=1):
+        service.failures, service.received = [failure, failure], []
+        assert client.decide(PAYMENT, idempotency_key=key).decision_id == f"d-{number}"
+        assert [request.headers.get("Idempotency-Key") for request in service.received] == [key] * 3
+        assert len(service.decided) == number
 
 
 def test_outcomes_are_sent_again_with_the_same_ids(client: Any, service: LoopbackService) -> None:
@@ -138,12 +138,12 @@ def test_what_would_fail_again_is_not_sent_again(
 
 CHANGES = {
     "add_rule": lambda client: client.add_rule("VPN: decline"),
-    "edit_rule": lambda client: client.edit_rule("b-1", "VPN: decline", why="w"),
-    "set_status": lambda client: client.set_status("b-1", "pinned", why="w"),
-    "change_list": lambda client: client.change_list("watched", add=["A"], why="w"),
-    "put_list": lambda client: client.put_list("watched", why="w"),
-    "rollback": lambda client: client.rollback(2, why="w"),
-    "set_threshold": lambda client: client.set_threshold(0.6, why="w"),
+    "edit_rule": lambda client: client.edit_rule("b-1", "VPN: decline", reason="w"),
+    "set_status": lambda client: client.set_status("b-1", "pinned", reason="w"),
+    "change_list": lambda client: client.change_list("watched", add=["A"], reason="w"),
+    "put_list": lambda client: client.put_list("watched", reason="w"),
+    "rollback": lambda client: client.rollback(2, reason="w"),
+    "set_threshold": lambda client: client.set_threshold(0.6, reason="w"),
 }
 
 

@@ -11,12 +11,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from acefraud.core.timestamps import UNKNOWN
+from acefraud.core.timestamps import UNKNOWN, time_of
 from acefraud.core.transaction import Case
 from acefraud.core.transactions import Cases
 from acefraud.datasets import Dataset, SchemaMapping, load_dataset
 from acefraud.datasets.mapping import TimeParts
 from acefraud.datasets.rows import read_transactions
+from acefraud.datasets.times import read_times
 from acefraud.errors import InputError
 
 MESSY = """id,when,Amount,vpn,country,score,note,is_fraud
@@ -221,6 +222,16 @@ def test_times_of_any_zone(tmp_path: Path, zone: str | None) -> None:
     pl.DataFrame({"time": times, "x": [1.0, 2.0], "label": [0, 1]}).write_parquet(path)
     noon = datetime(2025, 7, 1, 10 if zone == "Europe/Berlin" else 12, tzinfo=UTC)
     assert [case.transaction.time for case in read(path)] == [noon, noon - timedelta(hours=1)]
+
+
+@pytest.mark.parametrize("day", ["%m/%d/%y", "%d/%m/%Y", "%Y/%m/%d", "%d.%m.%y", "%d-%m-%Y", "%d %b %Y", "%B %d, %Y"])
+@pytest.mark.parametrize("clock", ["", " %H:%M", " %I:%M:%S %p"])
+def test_a_column_of_times_is_found_among_words(day: str, clock: str) -> None:
+    time = datetime(2015, 2, 24, 22, 55)
+    cells = ["no time", time.strftime(day + clock), time.strftime(day + clock).upper()]
+    found = read_times(pl.Series(cells))
+    expected = time if clock else time.replace(hour=0, minute=0)
+    assert [time_of(one) for one in found.values] == [None, *[expected.replace(tzinfo=UTC)] * 2]
 
 
 def test_dates_as_times(tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ from tests.learning.stores import STORES
 from acefraud.core.transaction import Transaction
 from acefraud.errors import InputError, RequestReused
 from acefraud.learning.decision_recorder import DecisionRequest
-from acefraud.learning.decision_requests import Answer, decide_requests
+from acefraud.learning.decision_requests import Answer, decide_requests, with_reasons
 from acefraud.learning.learner import Learner
+from acefraud.llm.synchronous import run_sync
 from acefraud.storage import open_playbook
 from acefraud.storage.archive import archive_decisions
 from acefraud.storage.playbook import BulletPlaybook
@@ -42,7 +43,9 @@ def test_a_repeat_gets_the_first_answer_from_another_process_too(learner: Learne
     learner.playbook.add_bullet("Amount above 5: decline")
     (again,) = answers(decide_requests(Learner(BulletPlaybook(learner.playbook.ledger)), [order()]))
 
-    assert (again.decision, again.at, again.repeated) == (first.decision, first.at, True)
+    (told,) = answers(run_sync(with_reasons(learner, [again]), waits=False))
+
+    assert (told.decision, told.at, told.repeated) == (first.decision, first.at, True)
 
 
 def test_other_content_is_refused_and_the_others_are_answered(learner: Learner) -> None:
@@ -70,6 +73,15 @@ def test_one_transaction_under_many_keys_at_once_is_decided_once(learner: Learne
 
         assert len({one.decision.id for one in made}) == 1
         assert len(learner.playbook.ledger.transaction_events([name])[name].records) == 1
+
+
+def test_a_key_that_was_answered_with_a_known_decision_is_kept(learner: Learner) -> None:
+    decide_requests(learner, [order()])
+    (again,) = answers(decide_requests(learner, [order(key="k"), order(key="k")])[:1])
+    (other,) = decide_requests(learner, [order(amount=11, key="k")])
+
+    assert again.repeated
+    assert isinstance(other, RequestReused)
 
 
 def test_another_key_decides_changed_facts_again(learner: Learner) -> None:

@@ -16,6 +16,7 @@ from acefraud import Learner, LearnerOptions, Outcome, open_playbook
 from acefraud.core.decision import Decision
 from acefraud.core.transaction import Transaction
 from acefraud.datasets import load_dataset
+from acefraud.datasets.world import WorldOptions
 from acefraud.errors import CannotExplain
 from acefraud.facts.extraction import facts_of
 from acefraud.learning import embedded_decisions
@@ -24,7 +25,7 @@ from acefraud.roles.embedded.agent import weigh
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.playbook import BulletPlaybook
 
-WORLD = list(load_dataset("complex_fraud_detection", seed=3))
+WORLD = list(load_dataset("complex_fraud_detection", seed=3, options=WorldOptions(transactions=560)))
 LEARNT, LATER = WORLD[:500], WORLD[500:560]
 
 

@@ -31,10 +31,8 @@ import sys
 from pathlib import Path
 from threading import Event
 from acefraud import Learner, LearnerOptions, open_playbook
-from acefraud.learning import outcome_backlog, reviewer
 from acefraud.learning.learning_worker import LearningWorker, WorkerOptions
 
-outcome_backlog.CLAIM_SECONDS = reviewer.CLAIM_SECONDS = 0.2  # of the worker that was killed before
 with open_playbook(Path(sys.argv[1])) as book:
     worker = LearningWorker(
         Learner(book, options=LearnerOptions(review_least=3, watch_every=10)), WorkerOptions(batch=7, patience=0.05)

@@ -20,7 +20,7 @@ from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
 from acefraud.storage.playbook import BulletPlaybook
 
-A_DAY, DAYS, DELAY = 8, 75, 30
+A_DAY, DAYS, DELAY = 6, 60, 30
 """Transactions in a day, simulated days, and days until a label arrives."""
 EAGER = LearnerOptions(review_least=8, watch_every=60, n_bullets=3)
 

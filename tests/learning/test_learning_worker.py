@@ -106,3 +106,19 @@ def test_errors_of_the_store_are_logged_and_nothing_is_lost(
     assert [before for before, _, _ in said] == ["taking in outcomes failed (StoreError)"] * 3
     pauses = [float(after.removesuffix(" s")) for _, _, after in said]
     assert all(longest / 2 <= pause <= longest for pause, longest in zip(pauses, (0.01, 0.02, 0.04), strict=True))
+
+
+def test_upkeep_is_done_with_and_without_outcomes_and_after_errors(learner: Learner) -> None:
+    stop, calls = Event(), list[int]()
+
+    def upkeep() -> None:
+        calls.append(learner.playbook.outcomes)
+        if len(calls) == 2:
+            raise StoreError("the disk is full")
+        if len(calls) > 5:
+            stop.set()
+
+    receive(learner, 0, 7)
+    LearningWorker(learner, QUICK, upkeep=upkeep).run(stop)
+    assert calls[:2] == [5, 7]
+    assert len(calls) == 6

@@ -21,7 +21,8 @@ from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import Transaction, Verdict
 from acefraud.learning.demotion import demotion_of
 from acefraud.learning.learner import Learner
-from acefraud.learning.level import level_at, recent_level
+from acefraud.learning.level import LEVEL_EVERY, level_at, recent_level
+from acefraud.learning.reviewer import Reviewer
 from acefraud.storage import open_playbook
 from acefraud.storage.exchange import Exported, from_json, to_json
 from acefraud.storage.playbook import BulletPlaybook
@@ -153,6 +154,45 @@ def test_the_same_stream_moves_the_level_in_the_same_way() -> None:
         events.append(list(book.ledger.read()))
     assert events[0] == events[1]
     assert any(event.payload.kind == "level_moved" for event in events[0])
+
+
+def reported(book: BulletPlaybook, count: int) -> Learner:
+    """A learner that learnt from quiet traffic, and received so many outcomes of an attack."""
+    learner, quiet = Learner(book), traffic(600, 101, share=0.05)
+    hear(learner, quiet)
+    some = [Transaction(id=f"new-{row.id}", time=row.time, facts=row.facts) for row in quiet.rows[:count]]
+    learner.decide_all_sync(some)
+    learner.receive([Outcome(transaction_id=one.id, is_fraud=True) for one in some], who="the bank")
+    return learner
+
+
+def test_a_killed_process_does_not_lose_a_step_of_the_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, book = (BulletPlaybook(clock=lambda: START) for _ in range(2))
+    reported(whole, LEVEL_EVERY).take_in_sync()
+    killed = reported(book, LEVEL_EVERY)
+
+    def die(one: Reviewer) -> None:
+        if one.playbook.outcomes > 600:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Reviewer, "_follow_level", die)
+        with pytest.raises(KeyboardInterrupt):
+            killed.take_in_sync()
+    assert book.outcomes == whole.outcomes == 625
+    assert book.snapshot().calibrations[NODE].recent is None
+    for _ in range(3):
+        assert Learner(book).take_in_sync().count == 0
+    assert book.snapshot().calibrations[NODE].recent == whole.snapshot().calibrations[NODE].recent is not None
+    assert len([event for event in book.ledger.read() if event.payload.kind == "level_moved"]) == 1
+
+
+def test_a_process_that_goes_on_estimates_the_level_once_at_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    learner, steps = reported(BulletPlaybook(clock=lambda: START), 2 * LEVEL_EVERY), list[int]()
+    monkeypatch.setattr(Reviewer, "_follow_level", lambda one: steps.append(one.playbook.outcomes))
+    while learner.take_in_sync(LEVEL_EVERY).count:
+        pass
+    assert steps == [600, 625, 650]
 
 
 def test_a_bullet_is_not_blamed_for_a_fraud_rate_that_changed_everywhere() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.learning.conftest import Toy
 from tests.learning.stores import STORES, heard_in_turn, learnt
 from tests.storage.replaying import matches_replay
 
@@ -43,11 +44,15 @@ def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         book.close()
 
 
+def add_bullets(book: BulletPlaybook) -> None:
+    for content in ("amount > 2000 and VPN: decline", "VPN: decline", "amount < 100: approve"):
+        book.add_bullet(content, who="ana")
+
+
 @pytest.fixture
 def playbook(opened: Opened) -> BulletPlaybook:
     book = opened()
-    for content in ("amount > 2000 and VPN: decline", "VPN: decline", "amount < 100: approve"):
-        book.add_bullet(content, who="ana")
+    add_bullets(book)
     return book
 
 
@@ -103,16 +108,25 @@ def traffic_of(playbook: BulletPlaybook, toy: Any, count: int) -> None:
     learner.receive([one for one, _ in reports], [about for _, about in reports], who="the bank")
 
 
+@pytest.fixture(scope="module")
+def learnt_in_turn() -> dict[str, Any]:
+    """What one process learns from the traffic if it hears each outcome when it is received."""
+    playbook = BulletPlaybook()
+    add_bullets(playbook)
+    traffic_of(playbook, Toy(), 200)
+    return learnt(heard_in_turn(playbook, EAGER))
+
+
 @pytest.mark.parametrize("batch", [1, 7, 64, 1_000])
 def test_what_is_learnt_does_not_depend_on_how_many_outcomes_are_taken_in_at_once(
-    playbook: BulletPlaybook, toy: Any, batch: int
+    playbook: BulletPlaybook, toy: Any, batch: int, learnt_in_turn: dict[str, Any]
 ) -> None:
-    traffic_of(playbook, toy, 240)
+    traffic_of(playbook, toy, 200)
     learner, count = Learner(playbook, options=EAGER), 0
     while taken := learner.take_in_sync(batch).count:
         count += taken
-    found, alone = learnt(playbook), learnt(heard_in_turn(playbook, EAGER))
-    assert found == alone
+    found = learnt(playbook)
+    assert found == learnt_in_turn
     assert matches_replay(playbook)
     assert count == sum(done.count for done in taken_in(playbook))
     assert len(found["reviews"]) > 3
@@ -140,7 +154,7 @@ def test_a_review_is_made_up_for_before_anything_else_is_taken_in(
     playbook: BulletPlaybook, toy: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As after a process that was killed between recording outcomes and learning from them."""
-    traffic_of(playbook, toy, 150)
+    traffic_of(playbook, toy, 100)
     killed = Learner(playbook, options=EAGER)
 
     async def die(*_: Any) -> None:
@@ -157,9 +171,9 @@ def test_a_review_is_made_up_for_before_anything_else_is_taken_in(
 
 
 def test_nothing_is_taken_in_while_somebody_else_learns_what_is_due(playbook: BulletPlaybook, toy: Any) -> None:
-    traffic_of(playbook, toy, 150)
+    traffic_of(playbook, toy, 100)
     learner = Learner(playbook, options=EAGER)
-    with playbook.ledger.claim(f"learning {EAGER.node}", 60):
+    with playbook.ledger.claim(f"learning {EAGER.node}"):
         first = learner.take_in_sync()
         assert first.left
         assert learner.take_in_sync() == TakenIn(left=True)
@@ -170,7 +184,7 @@ def test_nothing_is_taken_in_while_somebody_else_learns_what_is_due(playbook: Bu
 def test_only_one_process_at_a_time_takes_in_outcomes(playbook: BulletPlaybook) -> None:
     learner = Learner(playbook)
     learner.receive([outcome("t1")], who="the bank")
-    with playbook.ledger.claim(f"received outcomes {learner.options.node}", 60):
+    with playbook.ledger.claim(f"received outcomes {learner.options.node}"):
         assert learner.take_in_sync() == TakenIn(left=True)
     assert learner.take_in_sync() == TakenIn(count=1)
 

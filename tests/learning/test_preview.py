@@ -47,7 +47,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         history = [transaction(dice, f"c{number}") for number in range(1_200)]
         learner.study([Case(transaction=one, is_fraud=is_fraud(one, dice)) for one in history])
         for part in range(4):
-            many = [transaction(dice, f"d{part}-{number}") for number in range(rounds(10_000) // 4)]
+            many = [transaction(dice, f"d{part}-{number}") for number in range(rounds(2_000) // 4)]
             asyncio.run(learner.decide_all(many))
             book.add_bullet(f"amount > {800 + part}: decline")
     return path
@@ -95,7 +95,7 @@ def test_adding_flips_exactly_what_the_preview_says(trained: Path, tmp_path: Pat
         added = book.snapshot_with([])
         assert added.bullets == book.snapshot().bullets
     assert found.cases == 1_000
-    assert found.decisions == rounds(10_000)
+    assert found.decisions == rounds(2_000)
     with open_playbook(path) as book:
         before_adding = book.seq
         book.add_bullet("try it", condition=condition, policy=policy, evidence=evidence, argues=Verdict.DECLINE)

@@ -286,7 +286,7 @@ def test_many_outcomes_and_transactions_may_be_of_any_kind(learner: Learner) -> 
         (5, None, "outcome: expected an Outcome or a dict, got int$"),
         ([], None, "outcome: expected an Outcome or a dict, got list; use `hear_all` for many"),
         ({"transaction_id": "t1"}, None, "outcome: expected a label"),
-        ({"transaction_id": "t1", "is_fraud": "perhaps"}, None, "outcome, field 'is_fraud': Input should be a valid"),
+        ({"transaction_id": "t1", "is_fraud": "perhaps"}, None, "outcome, field 'is_fraud': expected true or false"),
         (
             {"transaction_id": "t1", "is_fraud": True},
             5,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,11 +31,19 @@ def key(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     on_server.without_waits(monkeypatch)
 
 
-@pytest.fixture
-def today(shell: Shell) -> Path:
-    """A playbook with bullets, and a file of transactions to decide with it."""
-    train, test = on_server.cases(120, 6)
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    shell = commands.Shell(tmp_path_factory.mktemp("trained"))
+    train, _ = on_server.cases(120, 6)
     shell.on_book("train", on_server.write_cases(shell.folder / "history.jsonl", train))
+    return shell.book
+
+
+@pytest.fixture
+def today(shell: Shell, trained: Path) -> Path:
+    """A playbook with bullets, and a file of transactions to decide with it."""
+    shutil.copy(trained, shell.book)
+    _, test = on_server.cases(120, 6)
     path: Path = on_server.write_cases(shell.folder / "today.jsonl", test)
     return path
 

@@ -142,3 +142,11 @@ def test_a_long_text_is_masked_in_time_proportional_to_its_length(piece: str) ->
     part = piece * (10_000 // len(piece))  # whole pieces: both texts end alike, so both are masked in as many rounds
     facts: dict[str, FactValue] = {"name": "Ann", "email": "a" * 900 + "b"}
     assert_linear(lambda one: Masker().masked_text(one, facts), part, part * 5)
+
+
+def test_facts_may_become_sensitive_later() -> None:
+    declared: set[str] = set()
+    mask = Masker(["tier"], lambda: declared)
+    assert (mask.hides("Tier", 1.0), mask.hides("Segment", 3.0)) == (True, False)
+    declared.add("segment")
+    assert (mask.hides("Tier", 1.0), mask.hides("Segment", 3.0)) == (True, True)

@@ -101,6 +101,19 @@ def test_what_never_waits_runs_in_the_same_thread_without_a_loop_of_its_own(plac
     assert place(lambda: run_sync(here(), waits=False) == threading.get_ident())
 
 
+def test_nobody_writes_the_result_out() -> None:
+    """As asyncio does when it puts the handler of SIGINT back, which took longer than the work."""
+
+    class Shy:
+        def __repr__(self) -> str:
+            raise AssertionError
+
+    async def work() -> Shy:
+        return Shy()
+
+    assert isinstance(run_sync(work()), Shy)
+
+
 def test_what_waits_against_its_word_is_refused() -> None:
     with pytest.raises(RuntimeError, match="waits=False"):
         run_sync(greet(), waits=False)

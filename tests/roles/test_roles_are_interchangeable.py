@@ -14,12 +14,12 @@ PLAYS = {"analyze", "assess", "assess_output", "ask_about", "embed", "fetch", "j
 """Methods by which a class is known to play a role."""
 
 
+MODULES = sorted(str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py"))
+
+
 @cache
 def modules() -> dict[str, ast.Module]:
-    return {
-        str(path.relative_to(SOURCE)): ast.parse(path.read_text(encoding="utf-8"))
-        for path in sorted(SOURCE.rglob("*.py"))
-    }
+    return {name: ast.parse((SOURCE / name).read_text(encoding="utf-8")) for name in MODULES}
 
 
 @cache
@@ -63,12 +63,12 @@ def test_the_roles_are_known() -> None:
     assert expected <= roles()
 
 
-@pytest.mark.parametrize("name", sorted(modules()))
+@pytest.mark.parametrize("name", MODULES)
 def test_no_code_tells_roles_apart(name: str) -> None:
     assert list(told_apart(modules()[name], roles())) == []
 
 
-@pytest.mark.parametrize("name", sorted(modules()))
+@pytest.mark.parametrize("name", MODULES)
 def test_no_protocol_is_runtime_checkable(name: str) -> None:
     assert "runtime_checkable" not in _names(modules()[name])
 

@@ -8,12 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-START = [sys.executable, "-c", "from acefraud.cli import main; main()", "serve"]
+ACEFRAUD = [sys.executable, "-c", "from acefraud.cli import main; main()"]
 
 
 @dataclass
@@ -39,12 +39,23 @@ class Server:
         return self.process.wait(60)
 
 
-def start(where: Sequence[str], log: Path, *, port: int = 0, more: Sequence[str] = ("--insecure-local",)) -> Server:
+def start(
+    where: Sequence[str],
+    log: Path,
+    *,
+    port: int = 0,
+    more: Sequence[str] = ("--insecure-local",),
+    environment: Mapping[str, str] | None = None,
+) -> Server:
     """Start a server and wait until it listens."""
     already = log.stat().st_size if log.exists() else 0
     with log.open("ab") as output:
         process = subprocess.Popen(
-            [*START, *where, "--port", str(port), *more], stdout=output, stderr=output, start_new_session=True
+            [*ACEFRAUD, "serve", *where, "--port", str(port), *more],
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+            env=environment,
         )
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
@@ -58,9 +69,15 @@ def start(where: Sequence[str], log: Path, *, port: int = 0, more: Sequence[str]
 
 
 @contextmanager
-def running(where: Sequence[str], log: Path, *, more: Sequence[str] = ("--insecure-local",)) -> Iterator[Server]:
+def running(
+    where: Sequence[str],
+    log: Path,
+    *,
+    more: Sequence[str] = ("--insecure-local",),
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[Server]:
     """A server for the time of a block."""
-    server = start(where, log, more=more)
+    server = start(where, log, more=more, environment=environment)
     try:
         yield server
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,17 +15,20 @@ from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute, Route
 from starlette.testclient import TestClient
 from tests.service.conftest import Serving
+from tests.service.test_key_ring import Clock
 
 from acefraud.core.scope import Scope, allows
 from acefraud.service.access import SCOPE_OF
 from acefraud.service.app import build_app
 from acefraud.service.options import ServiceOptions
-from acefraud.service.runtime import Runtime
+from acefraud.service.rate_limit import RateLimit
+from acefraud.service.runtime import FAILURES_AT_ONCE, FAILURES_PER_SECOND, Runtime
 from acefraud.storage.api_keys import KeyStore
 from acefraud.storage.sqlite import SqliteLedger
 
 PUBLIC = {"/healthz", "/readyz", "/metrics", "/docs", "/docs/oauth2-redirect", "/openapi.json"}
 PROBLEM = "application/problem+json"
+HERE = "http://127.0.0.1:8000"
 
 
 class Guarded(NamedTuple):
@@ -142,7 +146,7 @@ def test_a_revoked_key_is_a_401(serving: Serving) -> None:
 
 def test_with_insecure_local_nobody_needs_a_key(store: Path, serving: Serving) -> None:
     runtime = Runtime.open(ServiceOptions(store=store, insecure_local=True))
-    with TestClient(build_app(runtime), raise_server_exceptions=False) as client:
+    with TestClient(build_app(runtime), HERE, raise_server_exceptions=False) as client:
         for one in guarded(client):
             assert client.request(one.method, one.path, json={}).status_code not in (401, 403, 500), one
         added = client.post("/v1/bullets", json={"content": "An emulator: decline"}).json()["bullet"]["id"]
@@ -150,6 +154,28 @@ def test_with_insecure_local_nobody_needs_a_key(store: Path, serving: Serving) -
 
         assert runtime.playbook.ledger.history(added)[0].who == "anonymous"
         assert wrong.status_code == 401
+
+
+def test_without_keys_only_this_machine_is_answered(store: Path, serving: Serving) -> None:
+    rule = {"content": "An emulator: decline"}
+    local = ["localhost", "LOCALHOST:8000", "127.0.0.1", "127.1.2.3:80", "[::1]", "[::1]:8000"]
+    foreign = ["evil.example", "evil.example:8000", "localhost.evil.example", "10.0.0.1", "0.0.0.0", "[::", ""]
+    runtime = Runtime.open(ServiceOptions(store=store, insecure_local=True))
+    with TestClient(build_app(runtime), HERE, raise_server_exceptions=False) as client:
+        for host in local:
+            assert client.get("/v1/playbook", headers={"Host": host}).status_code == 200, host
+            own_page = {"Origin": f"http://{host}"}
+            assert client.get("/v1/playbook", headers=own_page).status_code == 200, host
+        for host in foreign:
+            answer = client.post("/v1/bullets", json=rule, headers={"Host": host})
+            assert (answer.status_code, answer.headers["content-type"]) == (403, PROBLEM), host
+            assert "localhost" in answer.json()["detail"]
+        for origin in [*(f"https://{host}" for host in foreign), "null"]:
+            answer = client.post("/v1/bullets", json=rule, headers={"Origin": origin})
+            assert (answer.status_code, answer.headers["content-type"]) == (403, PROBLEM), origin
+            assert "other sites" in answer.json()["detail"]
+    with_key = {**serving.headers(Scope.READ), "Host": "fraud.example", "Origin": "https://console.example"}
+    assert serving.anonymous.get("/v1/playbook", headers=with_key).status_code == 200
 
 
 def test_too_many_requests_are_a_429_that_says_when_to_come_back(store: Path, serving: Serving) -> None:
@@ -162,6 +188,93 @@ def test_too_many_requests_are_a_429_that_says_when_to_come_back(store: Path, se
         assert 1 <= int(answers[-1].headers["retry-after"]) <= 4
         assert answers[-1].headers["content-type"] == PROBLEM
         assert client.get("/v1/threshold", headers=curator).status_code == 200
+
+
+def _guess(client: TestClient, number: int) -> int:
+    headers = {"Authorization": f"Bearer ace_{number:012x}_{'x' * 43}"}
+    return client.get("/v1/threshold", headers=headers).status_code
+
+
+@pytest.fixture
+def guessed_at(store: Path, serving: Serving) -> Iterator[TestClient]:
+    """A client of a service whose clock for failures stands still."""
+    failures = RateLimit(FAILURES_PER_SECOND, FAILURES_AT_ONCE, clock=Clock())
+    runtime = replace(Runtime.open(ServiceOptions(store=store)), failures=failures)
+    with TestClient(build_app(runtime), raise_server_exceptions=False) as client:
+        yield client
+
+
+def test_guessing_keys_is_slowed_down_by_address(serving: Serving, guessed_at: TestClient) -> None:
+    reader, admin = (serving.headers(one) for one in (Scope.READ, Scope.ADMIN))
+    assert guessed_at.get("/v1/threshold", headers=reader).status_code == 200
+    answers = [_guess(guessed_at, number) for number in range(FAILURES_AT_ONCE + 5)]
+
+    assert answers == [401] * FAILURES_AT_ONCE + [429] * 5
+    refused = guessed_at.get("/v1/threshold")
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+    assert refused.headers["content-type"] == PROBLEM
+    assert guessed_at.get("/v1/threshold", headers=reader).status_code == 200, "a key that has worked goes on working"
+    assert guessed_at.get("/v1/threshold", headers=admin).status_code == 429, "a right guess is not told apart"
+    elsewhere = TestClient(guessed_at.app, client=("192.0.2.1", 1))
+    assert elsewhere.get("/v1/threshold", headers=admin).status_code == 200
+
+
+def test_one_ipv6_network_is_one_address(guessed_at: TestClient) -> None:
+    def guess_from(host: str, number: int) -> int:
+        return _guess(TestClient(guessed_at.app, client=(host, 1)), number)
+
+    answers = [guess_from(f"2001:db8:0:1::{number:x}", number) for number in range(FAILURES_AT_ONCE + 1)]
+    assert answers == [401] * FAILURES_AT_ONCE + [429]
+    assert guess_from("2001:db8:0:2::1", 1) == 401
+
+
+def test_requests_beyond_the_scopes_of_a_key_count_as_its_requests(store: Path, serving: Serving) -> None:
+    runtime = Runtime.open(ServiceOptions(store=store, rate=0.5, burst=2))
+    with TestClient(build_app(runtime), raise_server_exceptions=False) as client:
+        headers = serving.headers(Scope.DECIDE)
+        answers = [client.get("/v1/threshold", headers=headers).status_code for _ in range(3)]
+
+    assert answers == [403, 403, 429]
+
+
+def test_a_batch_counts_as_many_requests_as_it_has_items(store: Path, serving: Serving) -> None:
+    runtime = Runtime.open(ServiceOptions(store=store, rate=0.5, burst=10))
+    with TestClient(build_app(runtime), raise_server_exceptions=False) as client:
+        headers = serving.headers(Scope.DECIDE)
+
+        def decide(count: int) -> tuple[int, int]:
+            orders = [{"id": f"t{n}", "facts": {"amount": n}} for n in range(count)]
+            answer = client.post("/v1/decisions:batch", json={"transactions": orders}, headers=headers)
+            return answer.status_code, int(answer.headers.get("retry-after", 0))
+
+        assert decide(8) == (200, 0)
+        status, wait = decide(8)
+        assert status == 429
+        assert 6 <= wait <= 12, "two of the ten are left, and one more comes every two seconds"
+        assert decide(2) == (200, 0)
+
+        def report(count: int) -> int:
+            truths = [{"id": f"o{n}", "transaction_id": f"t{n}", "label": "fraud"} for n in range(count)]
+            return client.post(
+                "/v1/outcomes", json={"outcomes": truths}, headers=serving.headers(Scope.OUTCOMES)
+            ).status_code
+
+        assert [report(50), report(1)] == [202, 429], "more than a burst takes all of it"
+
+
+def test_the_log_names_the_caller_of_requests_that_are_refused(
+    store: Path, serving: Serving, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "acefraud.requests")
+    runtime = Runtime.open(ServiceOptions(store=store, rate=0.5, burst=2))
+    with TestClient(build_app(runtime), raise_server_exceptions=False) as client:
+        reader = serving.headers(Scope.READ)
+        client.get("/v1/threshold", headers=reader)
+        client.post("/v1/score", json={"id": "t1"}, headers=reader)
+        client.get("/v1/threshold", headers=reader)
+
+    said = [(vars(one)["status"], vars(one).get("caller")) for one in caplog.records if one.message == "request"]
+    assert said == [(status, "key for read") for status in (200, 403, 429)]
 
 
 def _chunks(size: int) -> Iterator[bytes]:

@@ -7,6 +7,8 @@ from typing import Any
 from starlette.testclient import TestClient
 from tests.service.conftest import Serving
 
+from acefraud.service.metrics import DECISIONS, OUTCOMES
+
 ORDER: dict[str, Any] = {"id": "t1", "facts": {"amount": 900, "vpn": True, "new_device": True}}
 
 
@@ -34,6 +36,17 @@ def test_a_trace_with_its_truth_counts_for_the_bullets_that_were_used(serving: S
     assert serving.runtime.playbook[other].helpful_count == 0
     again = admin.post("/v1/traces", json=trace).json()
     assert (again["status"], again["outcome"]) == ("known", "known")
+
+
+def test_a_trace_counts_as_a_decision_and_its_truth_as_an_outcome_once(admin: TestClient) -> None:
+    def counted() -> tuple[float, float]:
+        return DECISIONS.labels("REVIEW")._value.get(), OUTCOMES.labels("fraud")._value.get()
+
+    decisions, outcomes = counted()
+    for _ in range(2):
+        admin.post("/v1/traces", json={"transaction": ORDER, "verdict": "REVIEW", "label": "fraud"})
+
+    assert counted() == (decisions + 1, outcomes + 1)
 
 
 def test_the_truth_of_a_trace_may_come_later(serving: Serving, admin: TestClient) -> None:

@@ -7,18 +7,21 @@ from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
-from tests.service.conftest import Serving
+from tests.service.conftest import Serving, all_pages
 
 from acefraud.core.bullet import Status
 from acefraud.core.context_facts import snooze_fact
+from acefraud.core.evidence import Evidence, Record
 from acefraud.core.scope import Scope
+from acefraud.service.bullet_bodies import EvidenceBody
+from acefraud.service.routes.bullets import MOST_HISTORY
 
 RULE = "Amount above 5,000 and an emulator: decline"
 
 
 def test_a_rule_is_admitted_with_what_it_would_have_done(serving: Serving, admin: TestClient) -> None:
     admin.post("/v1/decisions", json={"id": "t1", "facts": {"amount": 6000, "emulator": True}})
-    answer = admin.post("/v1/bullets", json={"content": RULE, "why": "seen twice"})
+    answer = admin.post("/v1/bullets", json={"content": RULE, "reason": "seen twice"})
 
     assert answer.status_code == 201
     body = answer.json()
@@ -52,13 +55,31 @@ def test_words_that_are_not_understood_are_named_unless_they_may_be_a_note(servi
     assert (kept.status_code, kept.json()["bullet"]["condition"]) == (201, None)
 
 
+def test_a_long_history_comes_in_pages(serving: Serving, admin: TestClient) -> None:
+    book, bullet_id = serving.runtime.playbook, serving.runtime.playbook[0].id
+    for n in range(MOST_HISTORY - 1):
+        book.set_status(bullet_id, Status.ACTIVE if n % 2 else Status.PINNED, who="ana", why=f"change {n}")
+    body = admin.get(f"/v1/bullets/{bullet_id}").json()
+    assert (len(body["history"]), body["history_next"]) == (MOST_HISTORY, None)
+
+    book.set_status(bullet_id, Status.RETIRED, who="ana", why="the last")
+    body = admin.get(f"/v1/bullets/{bullet_id}").json()
+    path = f"/v1/bullets/{bullet_id}/history"
+    rest = admin.get(f"{path}?cursor={body['history_next']}").json()
+    everything = all_pages(admin, f"{path}?limit=7")
+    assert len(body["history"]) == MOST_HISTORY
+    assert ([one["what"] for one in rest["items"]], rest["next"]) == (["added"], None)
+    assert everything == [*body["history"], *rest["items"]]
+    assert everything[0]["reason"] == "the last"
+
+
 def test_a_bullet_has_its_history(serving: Serving, admin: TestClient) -> None:
-    made = admin.post("/v1/bullets", json={"content": RULE, "why": "seen twice"}).json()["bullet"]
+    made = admin.post("/v1/bullets", json={"content": RULE, "reason": "seen twice"}).json()["bullet"]
     admin.patch(f"/v1/bullets/{made['id']}", json={"status": "retired", "reason": "it faded"})
     body = admin.get(f"/v1/bullets/{made['id']}").json()
 
     assert body["status"] == "retired"
-    assert [(one["what"], one["who"], one["why"]) for one in body["history"]] == [
+    assert [(one["what"], one["who"], one["reason"]) for one in body["history"]] == [
         ("now retired", "key for admin", "it faded"),
         ("added", "key for admin", "seen twice"),
     ]
@@ -128,12 +149,13 @@ def test_a_bullet_that_is_not_there_is_a_404(serving: Serving, admin: TestClient
     until = {"key": "card", "value": "c", "until": "2090-01-01T00:00:00Z", "reason": "x"}
     answers = [
         admin.get("/v1/bullets/b-none"),
+        admin.get("/v1/bullets/b-none/history"),
         admin.patch("/v1/bullets/b-none", json={"status": "pinned", "reason": "x"}),
         admin.post("/v1/bullets/b-none:snooze", json=until),
         admin.post("/v1/rules:preview", json={"bullet_id": "b-none"}),
     ]
 
-    assert [one.status_code for one in answers] == [404] * 4
+    assert [one.status_code for one in answers] == [404] * 5
     assert {one.headers["content-type"] for one in answers} == {"application/problem+json"}
 
 
@@ -160,3 +182,9 @@ def test_curators_do_not_get_in_each_others_way(serving: Serving, admin: TestCli
 
     assert set(answers) == {200, 201}
     assert len(serving.runtime.playbook) == 21
+
+
+def test_an_interval_that_begins_at_nothing_begins_at_zero() -> None:
+    never = Evidence(learnt=Record(support=6, frauds=0), base_rate=0.2)
+    assert never.interval[0] > 0, "what rounding leaves over"
+    assert EvidenceBody.of(never).low == 0

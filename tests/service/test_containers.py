@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
 
+import httpx
+import pytest
 import yaml
+from tests.postgres import database_for
+from tests.service.on_server import ACEFRAUD, running
 from typer.main import get_command
 
 from acefraud.cli import app
@@ -44,6 +50,26 @@ def _steps() -> list[tuple[str, str]]:
 def _compose() -> dict[str, Any]:
     content: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))
     return content
+
+
+def _environment_of_the_image() -> dict[str, str]:
+    settings = [word for name, rest in _steps() if name == "ENV" for word in shlex.split(rest)]
+    environment = dict(word.split("=", 1) for word in settings)
+    del environment["PATH"]  # where the image has the command; tests have it elsewhere
+    return environment
+
+
+def _environment_of_the_service() -> dict[str, str]:
+    """What the container of the compose file runs with: what the image sets, and what the compose file adds."""
+    added: dict[str, str] = _compose()["services"]["service"]["environment"]
+    return _environment_of_the_image() | added
+
+
+def _documented(start: str) -> list[str]:
+    """The rest of a command that the documentation and the compose file both tell to run."""
+    told = [(ROOT / name).read_text("utf-8") for name in ("docs/service.md", "compose.yaml")]
+    (rest,) = {line for text in told for line in re.findall(rf"{start}(.+)", text)}
+    return shlex.split(rest)
 
 
 def _parses(arguments: list[str]) -> dict[str, Any]:
@@ -110,3 +136,27 @@ def test_the_compose_file_runs_postgresql_and_two_workers() -> None:
     assert "@database/acefraud" in address
     named = {volume.partition(":")[0] for volume in database["volumes"]}
     assert named <= set(_compose()["volumes"])
+
+
+@pytest.mark.enable_socket
+def test_the_service_of_the_compose_file_starts_and_takes_the_key_that_the_documentation_makes(tmp_path: Path) -> None:
+    outside = {name: value for name, value in os.environ.items() if not name.startswith("ACEFRAUD_")}
+    environment = outside | _environment_of_the_service() | {"ACEFRAUD_DATABASE": database_for(tmp_path)}
+    command, *options = _compose()["services"]["service"]["command"]
+    create = _documented("docker compose exec service acefraud ")
+
+    assert command == "serve"
+    with running(options, tmp_path / "log", more=["--host", "127.0.0.1"], environment=environment) as server:
+        made = subprocess.run([*ACEFRAUD, *create], env=environment, capture_output=True, text=True, check=False)
+        assert made.returncode == 0, made.stderr
+        bearer = {"Authorization": f"Bearer {made.stdout.strip()}"}
+        assert httpx.get(f"{server.url}/v1/playbook", headers=bearer).status_code == 200
+        assert httpx.get(f"{server.url}/v1/playbook").status_code == 401
+
+
+def test_the_image_by_itself_keeps_its_playbook_in_the_volume() -> None:
+    steps = dict(_steps())
+    served = _parses(json.loads(steps["CMD"]))["playbook"]
+    elsewhere = Path(steps["WORKDIR"]) / Settings.from_environment(_environment_of_the_image()).playbook
+
+    assert served == elsewhere == Path(steps["VOLUME"]) / "playbook.db"

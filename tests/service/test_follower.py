@@ -27,7 +27,9 @@ def test_a_worker_learns_of_what_another_has_changed(store: str, tmp_path: Path)
                     time.sleep(0.01)
                 assert mine.snapshot().revision == theirs.snapshot().revision
         finally:
-            follower.close()
+            follower.stop()
+            mine.close()
+            follower.join()
 
 
 def test_it_goes_on_after_the_store_failed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -38,6 +40,7 @@ def test_it_goes_on_after_the_store_failed(tmp_path: Path, caplog: pytest.LogCap
         deadline = time.monotonic() + 10
         while "following the playbook failed" not in caplog.text and time.monotonic() < deadline:
             time.sleep(0.01)
-        follower.close()
+        follower.stop()
+        follower.join()
 
     assert "following the playbook failed" in caplog.text

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection
 
+from acefraud.core.scope import Scope
 from acefraud.service.key_ring import KeyRing
 from acefraud.storage.api_keys import KeyStore
 from acefraud.storage.sqlite import SqliteLedger
@@ -105,3 +106,14 @@ def test_a_flood_of_wrong_keys_does_not_push_out_the_right_one(counted: Counted,
     assert counted.reads == 0
     ring.find(wrong[0])  # long forgotten: only ten are remembered
     assert counted.reads == 1
+
+
+def test_it_knows_which_secrets_have_worked_also_after_it_forgot_the_keys(store: KeyStore) -> None:
+    _, secret = store.create("checkout", [Scope.DECIDE], who="ana", now=NOW)
+    clock = Clock()
+    ring = KeyRing(store, 5, clock=clock)
+    ring.find("ace_wrong")
+    assert not ring.has_worked(secret)
+    ring.find(secret)
+    clock.now = 60.0
+    assert (ring.remembered(secret), ring.has_worked(secret), ring.has_worked("ace_wrong")) == (None, True, False)

@@ -35,7 +35,7 @@ def test_a_list_is_made_and_filled(serving: Serving, cards: TestClient) -> None:
     }
     assert (items[-1]["reason"], items[-1]["until"]) == ("called", "2090-01-01T00:00:00Z")
     change = all_pages(cards, "/v1/playbook/changes")[0]
-    assert (change["who"], change["why"], change["subject"]) == ("key for admin", "the bank", "blocked_cards")
+    assert (change["who"], change["reason"], change["subject"]) == ("key for admin", "the bank", "blocked_cards")
 
 
 def test_values_are_taken_off_all_or_none(serving: Serving, cards: TestClient) -> None:

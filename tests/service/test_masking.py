@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
+from tests.service.conftest import Serving
+
+from acefraud.core.scope import Scope
 from acefraud.core.transaction import FactValue
 from acefraud.datasets import SchemaMapping
 from acefraud.service.masking import masked_facts, masked_text
@@ -42,3 +47,36 @@ def test_what_is_not_declared_sensitive_is_shown() -> None:
 def test_a_text_is_shown_without_the_values_of_masked_facts() -> None:
     text = "Ann Lee (gold) pays $20 with 4111111111111111"
     assert masked_text(text, FACTS, MAPPING.sensitive_facts) == "[masked] ([masked]) pays $20 with [card]"
+
+
+def test_only_curators_see_the_people_in_rules(serving: Serving) -> None:
+    curator, reader, decider = (serving.headers(one) for one in (Scope.CURATE, Scope.READ, Scope.DECIDE))
+    client = serving.anonymous
+    order = {"id": "t1", "facts": {"full_name": "Ann Lee", "amount": 900, "vpn": True}}
+    rule = {"content": 'full_name is "Ann Lee" and vpn: decline', "reason": "Ann Lee is a known mule"}
+    bullet = client.post("/v1/bullets", json=rule, headers=curator).json()["bullet"]["id"]
+
+    def seen(headers: dict[str, str], *calls: tuple[str, str]) -> dict[str, str]:
+        answers = {path: client.request(method, path, json=order, headers=headers) for method, path in calls}
+        assert {one.status_code for one in answers.values()} == {200}
+        return {path: answer.text for path, answer in answers.items()}
+
+    decided = seen(decider, ("POST", "/v1/decisions"), ("POST", "/v1/score"), ("POST", "/v1/context"))
+    decision = json.loads(decided["/v1/decisions"])["decision_id"]
+    edit = {"content": 'full_name is "Bob Ray" and vpn: decline', "reason": "Ann Lee moved away, Bob Ray did not"}
+    assert client.patch(f"/v1/bullets/{bullet}", json=edit, headers=curator).status_code == 200
+    until = {"key": "full_name", "value": "Cy Fox", "until": "2036-01-31T00:00:00Z", "reason": "Cy Fox travels"}
+    policy = client.post("/v1/bullets", json={"content": "Tor", "always": "decline"}, headers=curator).json()["bullet"]
+    assert client.post(f"/v1/bullets/{policy['id']}:snooze", json=until, headers=curator).status_code == 200
+
+    decided |= {"again": seen(decider, ("POST", "/v1/decisions"))["/v1/decisions"]}
+    read = [f"/v1/decisions/{decision}", f"/v1/bullets/{bullet}", f"/v1/bullets/{bullet}/history"]
+    read += ["/v1/playbook", "/v1/playbook/changes", f"/v1/bullets/{policy['id']}"]
+    shown = decided | seen(reader, *(("GET", path) for path in read))
+    assert bullet in decided["/v1/decisions"]
+    for path, text in shown.items():
+        assert "[masked]" in text, path
+        assert not [name for name in ("Ann Lee", "Bob Ray", "Cy Fox") if name in text], path
+    in_clear = serving.headers(Scope.ADMIN)
+    assert all("Ann Lee" in text for text in seen(in_clear, *(("GET", path) for path in read[:3])).values())
+    assert "Ann Lee" in seen(in_clear, ("POST", "/v1/decisions"))["/v1/decisions"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from acefraud.service.micro_batches import MicroBatches, TooManyWaiting
+from acefraud.service.micro_batches import MicroBatches
 
 
 def run_together(batches: MicroBatches[int, int], numbers: Sequence[int]) -> list[int | BaseException]:
@@ -28,7 +28,7 @@ def test_each_request_gets_its_own_answer_and_they_share_calls() -> None:
         calls.append(len(numbers))
         return [2 * one for one in numbers]
 
-    answers = run_together(MicroBatches(double, most=16, most_waiting=1_000), range(100))
+    answers = run_together(MicroBatches(double, most=16), range(100))
 
     assert answers == [2 * one for one in range(100)]
     assert sum(calls) == 100
@@ -46,7 +46,7 @@ def test_one_call_at_a_time_in_another_thread() -> None:
         running.release()
         return list(numbers)
 
-    run_together(MicroBatches(answer, most=3, most_waiting=1_000), range(30))
+    run_together(MicroBatches(answer, most=3), range(30))
 
     assert len(threads) == 1
     assert threading.get_ident() not in threads
@@ -56,7 +56,7 @@ def test_an_error_among_the_answers_is_that_of_one_request() -> None:
     def answer(numbers: Sequence[int]) -> list[int | Exception]:
         return [ValueError(str(one)) if one % 2 else one for one in numbers]
 
-    answers = run_together(MicroBatches(answer, most=8, most_waiting=100), range(6))
+    answers = run_together(MicroBatches(answer, most=8), range(6))
 
     assert answers[::2] == [0, 2, 4]
     assert [str(one) for one in answers[1::2]] == ["1", "3", "5"]
@@ -66,16 +66,37 @@ def test_a_call_that_fails_is_told_to_all_of_its_requests() -> None:
     def fail(_: Sequence[int]) -> list[int | Exception]:
         raise RuntimeError("the store is gone")
 
-    answers = run_together(MicroBatches(fail, most=8, most_waiting=100), range(3))
+    answers = run_together(MicroBatches(fail, most=8), range(3))
 
     assert [str(one) for one in answers] == ["the store is gone"] * 3
 
 
-def test_too_many_are_turned_away_and_the_others_answered() -> None:
-    answers = run_together(MicroBatches(list, most=8, most_waiting=5), range(9))
+@pytest.mark.parametrize("wrong", ["too few", "too many", "ended early", "not even a list"])
+def test_a_call_that_goes_wrong_is_told_to_its_requests_and_later_ones_are_answered(wrong: str) -> None:
+    def answer(numbers: Sequence[int]) -> list[int | Exception]:
+        if 0 not in numbers:
+            return list(numbers)
+        match wrong:
+            case "too few":
+                return [1]
+            case "too many":
+                return [*numbers, 3]
+            case "ended early":
+                return [next(iter(()))]
+            case _:
+                return None  # type: ignore[return-value]
 
-    assert answers[:5] == list(range(5))
-    assert all(isinstance(one, TooManyWaiting) for one in answers[5:])
+    async def run() -> tuple[list[int | BaseException], int]:
+        batches = MicroBatches(answer, most=8)
+        async with asyncio.timeout(10):
+            failed = await asyncio.gather(*map(batches.submit, range(3)), return_exceptions=True)
+            later = await batches.submit(5)
+        batches.close()
+        return failed, later
+
+    failed, later = asyncio.run(run())
+    assert [isinstance(one, Exception) for one in failed] == [True] * 3
+    assert later == 5
 
 
 def test_a_caller_who_has_gone_does_not_disturb_the_others() -> None:
@@ -87,7 +108,7 @@ def test_a_caller_who_has_gone_does_not_disturb_the_others() -> None:
         return list(numbers)
 
     async def run() -> int:
-        batches = MicroBatches(answer, most=8, most_waiting=100)
+        batches = MicroBatches(answer, most=8)
         gone, stays = asyncio.create_task(batches.submit(1)), asyncio.create_task(batches.submit(2))
         await asyncio.to_thread(started.wait, 10)
         gone.cancel()
@@ -99,3 +120,31 @@ def test_a_caller_who_has_gone_does_not_disturb_the_others() -> None:
         return found
 
     assert asyncio.run(run()) == 2
+
+
+def test_who_goes_while_waiting_is_not_answered() -> None:
+    started, go_on = threading.Event(), threading.Event()
+    asked: list[int] = []
+
+    def answer(numbers: Sequence[int]) -> list[int | Exception]:
+        asked.extend(numbers)
+        started.set()
+        go_on.wait(10)
+        return list(numbers)
+
+    async def run() -> None:
+        batches = MicroBatches(answer, most=8)
+        first = asyncio.create_task(batches.submit(1))
+        await asyncio.to_thread(started.wait, 10)
+        gone = asyncio.create_task(batches.submit(2))
+        await asyncio.sleep(0)
+        gone.cancel()
+        await asyncio.wait([gone])
+        later = asyncio.create_task(batches.submit(3))
+        await asyncio.sleep(0)
+        go_on.set()
+        assert (await first, await later) == (1, 3)
+        batches.close()
+
+    asyncio.run(run())
+    assert asked == [1, 3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -11,6 +12,7 @@ from tests.service.conftest import Serving
 
 from acefraud.core.bullet import Bullet
 from acefraud.core.events import OutcomeHeard, OutcomeReceived
+from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling
 
 ORDER: dict[str, Any] = {"id": "t1", "facts": {"amount": 900, "vpn": True, "new_device": True}}
 FRAUD: dict[str, Any] = {"id": "o1", "transaction_id": "t1", "label": "fraud", "source": "chargeback"}
@@ -34,6 +36,15 @@ def test_an_outcome_is_kept_first_and_judged_later(serving: Serving, admin: Test
     assert (events(serving, OutcomeReceived), counters(serving)) == (1, (0, 0, 0))
     serving.runtime.learner.take_in_sync()
     assert counters(serving) == (1, 0, 1)
+
+
+def test_the_metrics_tell_how_many_outcomes_wait(admin: TestClient) -> None:
+    admin.post("/v1/outcomes", json=FRAUD)
+    deadline = time.monotonic() + 20
+    while "acefraud_outcomes_waiting 1.0" not in (said := admin.get("/metrics").text) and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+    assert "acefraud_outcomes_waiting 1.0" in said
 
 
 def test_the_same_outcome_again_changes_nothing(serving: Serving, admin: TestClient) -> None:
@@ -74,6 +85,32 @@ def test_an_outcome_may_come_before_its_decision(serving: Serving, admin: TestCl
     assert counters(serving) == (1, 0, 1)
     made = admin.get("/v1/decisions").json()["items"][0]
     assert admin.get(f"/v1/decisions/{made['decision_id']}").json()["outcome"] == "fraud"
+
+
+def test_a_judges_opinion_is_not_the_truth(serving: Serving, admin: TestClient) -> None:
+    path = f"/v1/decisions/{admin.post('/v1/decisions', json=ORDER).json()['decision_id']}"
+    opinion = Outcome(transaction_id="t1", is_fraud=False, source=OutcomeSource.JUDGE)
+    judgement = Judgement(ruling=Ruling.INCORRECT, confidence=0.8, reason="it looks ordinary")
+
+    def shown() -> list[Any]:
+        body = admin.get(path).json()
+        return [body[name] for name in ("outcome", "outcome_source", "outcome_time", "correct")]
+
+    serving.runtime.learner.hear_sync(opinion, judgement=judgement)
+    assert shown() == [None] * 4
+    assert [one["transaction_id"] for one in admin.get("/v1/outcomes/pending").json()["items"]] == ["t1"]
+
+    admin.post("/v1/outcomes", json={**FRAUD, "time": "2026-04-02T00:00:00Z"})
+    serving.runtime.learner.take_in_sync()
+    assert shown() == ["fraud", "chargeback", "2026-04-02T00:00:00Z", True]
+    assert admin.get("/v1/outcomes/pending").json()["items"] == []
+
+
+def test_nobody_reports_an_opinion_as_an_outcome(serving: Serving, admin: TestClient) -> None:
+    answer = admin.post("/v1/outcomes", json={**FRAUD, "source": "judge"})
+
+    assert answer.status_code == 422
+    assert events(serving, OutcomeReceived) == 0
 
 
 def test_many_outcomes_are_kept_all_or_none(serving: Serving, admin: TestClient) -> None:

@@ -59,7 +59,7 @@ def test_changes_are_listed_with_author_and_reason(serving: Serving, admin: Test
     changes = all_pages(admin, "/v1/playbook/changes?limit=1")
 
     assert [one["what"] for one in changes] == ["now pinned", "added"]
-    assert (changes[0]["who"], changes[0]["why"]) == ("key for admin", "agreed on Monday")
+    assert (changes[0]["who"], changes[0]["reason"]) == ("key for admin", "agreed on Monday")
     assert (changes[0]["subject"], changes[0]["revision"]) == (bullet.id, serving.runtime.playbook.seq)
 
 
@@ -75,7 +75,7 @@ def test_a_rollback_can_be_previewed_and_done(serving: Serving, admin: TestClien
     done = admin.post("/v1/playbook:rollback", json={"revision": then, "reason": "false alarms"}).json()
     assert {**done, "preview": planned["preview"]} == planned
     assert book[added].status is Status.RETIRED
-    assert all_pages(admin, "/v1/playbook/changes")[0]["why"] == "false alarms"
+    assert all_pages(admin, "/v1/playbook/changes")[0]["reason"] == "false alarms"
 
 
 def test_a_rollback_needs_a_reason_and_a_revision_that_was(admin: TestClient) -> None:
@@ -96,7 +96,21 @@ def test_the_threshold_is_set_once_something_was_learnt(serving: Serving, admin:
     assert answer["words"] == (
         "declines from a fraud probability of 0.6; review from a fraud probability of 0.4 up to 0.7"
     )
-    assert admin.put("/v1/threshold", json={"reason": "holidays"}).json()["review"] is None
+
+
+def test_what_is_not_given_of_the_threshold_stays(serving: Serving, admin: TestClient) -> None:
+    _study(serving)
+
+    def put(**body: Any) -> Any:
+        return admin.put("/v1/threshold", json={**body, "reason": "holidays"}).json()
+
+    put(threshold=0.6, review={"between": [0.4, 0.7]})
+    kept = put(threshold=0.5)
+    assert (kept["threshold"], kept["review"]["between"]) == (0.5, [0.4, 0.7])
+    assert put(threshold=0.8)["errors"][0]["field"] == "threshold", "the band that stays has to hold it"
+    assert put()["status"] == 422
+    assert (put(review=None)["threshold"], put(review=None)["review"]) == (0.5, None)
+    assert put(review={"between": [0.3, 0.7]})["threshold"] == 0.5
 
 
 def test_a_band_that_cannot_be_is_refused(serving: Serving, admin: TestClient) -> None:

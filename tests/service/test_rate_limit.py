@@ -44,6 +44,36 @@ def test_callers_do_not_take_from_each_other() -> None:
     assert [limit.take(name) for name in ("a", "b", "a")] == [0.0, 0.0, 1.0]
 
 
+def test_a_request_may_cost_many() -> None:
+    clock = Clock()
+    limit = RateLimit(rate=10, burst=20, clock=clock)
+    assert [limit.take("a", 15), limit.take("a", 15)] == [0.0, pytest.approx(1.0)]
+    assert limit.take("a", 5) == 0.0
+
+
+def test_a_request_that_costs_more_than_a_burst_takes_all_of_it() -> None:
+    clock = Clock()
+    limit = RateLimit(rate=10, burst=20, clock=clock)
+    assert [limit.take("a", 1_000), limit.take("a")] == [0.0, pytest.approx(0.1)]
+    clock.now = 1.5
+    assert limit.take("a", 1_000) == pytest.approx(0.5)
+    clock.now = 2.0
+    assert limit.take("a", 1_000) == 0.0
+
+
+def test_what_was_paid_counts_and_is_given_back_to_who_has_to_wait() -> None:
+    limit = RateLimit(rate=1, burst=10, clock=Clock())
+    assert [limit.take("a"), limit.take("a", 10, paid=1)] == [0.0, 0.0]
+    limit = RateLimit(rate=1, burst=10, clock=Clock())
+    assert [limit.take("a", 4), limit.take("a"), limit.take("a", 8, paid=1)] == [0.0, 0.0, 2.0]
+    assert limit.take("a", 6) == 0.0
+
+
+def test_asking_how_long_to_wait_counts_nothing() -> None:
+    limit = RateLimit(rate=2, burst=1, clock=Clock())
+    assert [limit.wait("a"), limit.wait("a"), limit.take("a"), limit.wait("a")] == [0.0, 0.0, 0.0, 0.5]
+
+
 def test_only_the_callers_of_late_are_remembered() -> None:
     limit = RateLimit(rate=1, burst=1, most=2, clock=Clock())
     for name in ("a", "b", "a", "c"):  # b was used least recently, and its bucket goes

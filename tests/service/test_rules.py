@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
-from tests.service.conftest import Serving
+from tests.service.conftest import Serving, all_pages
 
 
 def test_a_rule_is_read_and_nothing_is_stored(serving: Serving, admin: TestClient) -> None:
@@ -69,3 +69,19 @@ def test_a_preview_that_cannot_be_names_the_field(admin: TestClient, body: dict[
     answer = admin.post("/v1/rules:preview", json=body)
 
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, field)
+
+
+def test_the_facts_that_rules_can_be_about(admin: TestClient, serving: Serving) -> None:
+    assert admin.get("/v1/facts").json() == {"items": [], "next": None}
+    for n in range(4):
+        facts = {"amount": 100 * n, "vpn": n == 0, "country": "FR", "email": f"u{n}@example.org"}
+        admin.post("/v1/decisions", json={"id": f"t{n}", "facts": facts})
+        admin.post("/v1/outcomes", json={"id": f"o{n}", "transaction_id": f"t{n}", "label": "legitimate"})
+    serving.runtime.learner.take_in_sync()
+
+    found = {one["name"]: one for one in all_pages(admin, "/v1/facts?limit=2")}
+    amount, vpn, country, email = (found[name] for name in ("amount", "vpn", "country", "email"))
+    assert (amount["type"], amount["low"], amount["middle"], amount["high"]) == ("number", 0, 150, 300)
+    assert (vpn["type"], vpn["english"], vpn["true_share"], vpn["coverage"]) == ("flag", "vpn", 0.25, 1)
+    assert (country["type"], country["examples"], country["values"]) == ("category", ["FR"], 1)
+    assert (email["type"], email["examples"], email["values"]) == ("category", [], 4)

@@ -128,7 +128,7 @@ def test_lists_and_snoozes_are_not_quoted(serving: Serving, admin: TestClient, l
 
 def test_words_of_rules_are_told_to_their_author_alone(serving: Serving, admin: TestClient, log: io.StringIO) -> None:
     told = [
-        admin.post("/v1/bullets", json={"content": f"decline {MARK} orders", "why": MARK}),
+        admin.post("/v1/bullets", json={"content": f"decline {MARK} orders", "reason": MARK}),
         admin.post("/v1/rules:read", json={"content": f"decline {MARK} orders"}),
     ]
 

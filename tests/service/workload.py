@@ -62,7 +62,7 @@ def _one_turn(client: Client, name: str, turn: int, seen: Acknowledged) -> None:
     facts = {"amount": float(turn % 50), "vpn": turn % 4 == 0, "new_device": turn % 2 == 0}
     if turn % 3 == 0:
         seen.outcomes.update(one.id for one in client.report(outcome))
-    made = client.decide({"id": name, "facts": facts})
+    made = client.decide({"id": name, "facts": facts}, idempotency_key=f"k-{name}" if turn % 2 else None)
     seen.decisions[name] = made.decision_id
     if turn % 3:
         seen.outcomes.update(one.id for one in client.report(outcome))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
+from tests.blank_playbooks import each_migrated
 
 from acefraud.core.bullet import Bullet
 from acefraud.core.decision import Decision
@@ -60,3 +62,10 @@ class Sample:
 @pytest.fixture
 def sample() -> Sample:
     return Sample()
+
+
+@pytest.fixture
+def each_playbook_migrated() -> Iterator[None]:
+    """Run the migrations for every new playbook, where they are what is tested."""
+    with each_migrated():
+        yield

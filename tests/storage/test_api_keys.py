@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 from sqlalchemy import insert, select
+from tests.postgres import database_for
 
 from acefraud.core.scope import Scope
-from acefraud.errors import InputError
+from acefraud.errors import InputError, StoreError
 from acefraud.storage.api_keys import LONGEST_NAME, KeyStore
+from acefraud.storage.open_ledger import open_ledger
 from acefraud.storage.schema import api_keys
 from acefraud.storage.sqlite import SqliteLedger
 
@@ -107,6 +109,20 @@ def test_a_name_can_be_used_again_once_its_key_is_revoked(keys: KeyStore) -> Non
     new, secret = keys.create("checkout", ["read"], who="ana", now=LATER)
     assert keys.find(secret) == new
     assert keys.revoke("checkout", who="ana", now=LATER).id == new.id
+
+
+def test_the_store_refuses_a_second_live_key_of_a_name(tmp_path: Path) -> None:
+    def row(id: str, revoked_at: str | None = None) -> dict[str, str | None]:
+        made = {"created_at": NOW.isoformat(), "created_by": "ana", "revoked_at": revoked_at}
+        return {"id": id, "name": "checkout", "hash": id, "scopes": "read", **made}
+
+    for place in (tmp_path / "book.db", database_for(tmp_path)):
+        with open_ledger(place) as ledger:
+            with ledger.writing() as connection:
+                connection.execute(insert(api_keys), [row("a", NOW.isoformat()), row("b", NOW.isoformat()), row("c")])
+            with pytest.raises(StoreError), ledger.writing() as connection:
+                connection.execute(insert(api_keys), [row("d")])
+            assert [key.id for key in KeyStore(ledger).list()] == ["a", "b", "c"]
 
 
 def test_an_id_comes_before_a_name(keys: KeyStore) -> None:

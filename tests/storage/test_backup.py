@@ -19,6 +19,7 @@ from acefraud.core.ledger import Entry
 from acefraud.core.row_store import RowStore
 from acefraud.errors import StoreError, StoreSchema
 from acefraud.storage import open_playbook
+from acefraud.storage.api_keys import KeyStore, hash_of
 from acefraud.storage.backup import copy_playbook
 from acefraud.storage.sqlite import SqliteLedger
 
@@ -172,6 +173,34 @@ def test_a_damaged_playbook_is_not_copied(filled: Path, copy: Path) -> None:
     copy.write_bytes(whole)  # from a good copy it is put in place again
     copy_playbook(copy, filled, force=True)
     assert content(filled) == content(copy)
+
+
+@pytest.mark.parametrize("schema", ["0005", "0006"])
+def test_a_copy_has_the_keys_of_the_file_that_it_replaces_and_no_others(tmp_path: Path, schema: str) -> None:
+    book, backup = tmp_path / "book.db", tmp_path / "monday.db"
+    with closing(sqlite3.connect(backup)) as connection:
+        connection.executescript((Path(__file__).parent / "released" / f"{schema}.sql").read_text())
+    with SqliteLedger.open(book) as ledger:
+        keys = KeyStore(ledger)
+        _, revoked = keys.create("till", ["decide"], who="ana", now=AT)
+        _, live = keys.create("checkout", ["decide"], who="ana", now=AT)
+        keys.revoke("till", who="ana", now=AT)
+        listed = keys.list()
+    copy_playbook(backup, book, force=True)
+    with SqliteLedger.open(book) as ledger:
+        assert [event.seq for event in ledger.read()] == [1, 2, 3, 4]
+        assert KeyStore(ledger).list() == listed
+        assert KeyStore(ledger).find(live) is not None
+        assert KeyStore(ledger).find(revoked) is None
+
+
+def test_a_copy_beside_the_playbook_has_no_key_and_no_trace_of_one(filled: Path, copy: Path) -> None:
+    with SqliteLedger.open(filled) as ledger:
+        _, secret = KeyStore(ledger).create("till", ["decide"], who="ana", now=AT)
+    copy_playbook(filled, copy)
+    assert hash_of(secret).encode() not in copy.read_bytes()
+    with SqliteLedger.open(copy) as ledger:
+        assert KeyStore(ledger).list() == ()
 
 
 def kill_copies(path: Path, times: int, seed: int) -> None:

@@ -31,6 +31,8 @@ AT = datetime(2024, 5, 1, tzinfo=UTC)
 OPENING = "import acefraud.storage; acefraud.storage.open_playbook(sys.argv[1]).close()"
 RELEASED = sorted((Path(__file__).parent / "released").glob("*.sql"))
 
+pytestmark = pytest.mark.usefixtures("each_playbook_migrated")
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:

@@ -63,7 +63,7 @@ from acefraud.core.row_store import RowStore
 from acefraud.core.timestamps import UNKNOWN, micros_of
 from acefraud.core.transaction import Case, FactValue, Transaction, Verdict
 from acefraud.core.value_list import ListItem
-from acefraud.errors import AlreadyAnswered, InputError, StoreConflict
+from acefraud.errors import AlreadyAnswered, InputError, StoreConflict, StoreError
 from acefraud.storage.memory import MemoryLedger
 from acefraud.storage.postgres import PostgresLedger
 from acefraud.storage.sqlite import SqliteLedger
@@ -480,6 +480,18 @@ def decided(ledger: Ledger, sample: Any) -> Ledger:
     return ledger
 
 
+@pytest.mark.parametrize("is_fraud", [True, False])
+def test_an_opinion_is_not_an_outcome(ledger: Ledger, sample: Any, is_fraud: bool) -> None:
+    thought = Outcome(transaction_id="t1", is_fraud=is_fraud, source=OutcomeSource.JUDGE)
+    told = Transaction(id="t2", facts={"source": "judge"}, text='"source":"judge"')
+    truth = Outcome(transaction_id="t2", is_fraud=is_fraud)
+    opinions = [sample.outcome("t1").model_copy(update={"outcome": thought}), OutcomeReceived(outcome=thought)]
+    decided = [sample.decision("d1", "t1"), sample.decision("d2", "t2")]
+    ledger.append(Entry([*decided, *opinions, OutcomeReceived(outcome=truth, transaction=told)], at=AT, who="ana"))
+    (found,) = ledger.find_decisions(DecisionFilter(without_outcome=True), limit=9)
+    assert found.payload.subject == "t1"
+
+
 @pytest.mark.parametrize(
     ("wanted", "found"),
     [
@@ -517,6 +529,22 @@ def test_finds_decisions_page_by_page(decided: Ledger) -> None:
     assert seqs(limit=0) == []
 
 
+@pytest.mark.parametrize("name", ["ids", "transaction_ids"])
+def test_finds_decisions_among_any_number_of_ids(decided: Ledger, name: str) -> None:
+    letter = "d" if name == "ids" else "t"
+    others = [f"other {n}" for n in range(70_000)]
+    many = [f"{letter}3", *others[:20_000], f"{letter}0", *others[20_000:], f"{letter}1", f"{letter}3"]
+    wanted = DecisionFilter(ids=many) if name == "ids" else DecisionFilter(transaction_ids=many)
+
+    def seqs(**where: Any) -> list[int]:
+        return [event.seq for event in decided.find_decisions(wanted, **where)]
+
+    assert seqs(limit=9) == [7, 3, 1]
+    assert seqs(limit=2) == [7, 3]
+    assert seqs(limit=2, newest_first=False) == [1, 3]
+    assert seqs(limit=9, after=1, before=7) == [3]
+
+
 def test_finds_events_by_kind_and_subject(decided: Ledger) -> None:
     def seqs(kinds: set[str], **where: Any) -> list[int]:
         return [event.seq for event in decided.find_events(kinds, **{"limit": 9, **where})]
@@ -528,6 +556,13 @@ def test_finds_events_by_kind_and_subject(decided: Ledger) -> None:
     assert seqs({"bullet_added"}, limit=1, newest_first=True) == [8]
     assert seqs({"bullet_added"}, limit=0) == seqs(set()) == []
     assert decided.find_events({"outcome_heard"}, limit=9) == [event for event in decided.read() if event.seq == 9]
+
+
+def test_counts_events_by_kind(decided: Ledger) -> None:
+    assert decided.count_events({"bullet_added"}, limit=9) == 4
+    assert decided.count_events({"bullet_added", "outcome_received"}, after=4, limit=9) == 3
+    assert decided.count_events({"bullet_added"}, limit=3) == 3
+    assert decided.count_events({"bullet_added"}, after=8, limit=9) == decided.count_events(set(), limit=9) == 0
 
 
 def test_outcomes_received_or_heard_are_found_by_key_the_first_of_each(ledger: Ledger, sample: Any) -> None:
@@ -637,6 +672,17 @@ def test_waiting_ends_with_an_event_that_another_process_might_have_written(
     other.close()
 
 
+@pytest.mark.parametrize("store", OUTLIVING)
+def test_waiting_ends_when_the_store_is_closed(store: str, tmp_path: Path) -> None:
+    ledger = STORES[store](tmp_path)
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(ledger.wait_for_events, 0, 60)
+        assert not ledger.wait_for_events(0, 0.1)
+        ledger.close()
+        with pytest.raises(StoreError, match="was closed"):
+            waiting.result(10)
+
+
 @pytest.mark.parametrize("place", ["id", "who"])
 def test_a_text_with_a_null_character_comes_back_or_is_refused_with_nothing_written(
     ledger: Ledger, sample: Any, place: str
@@ -721,14 +767,14 @@ def test_a_checkpoint_that_is_older_than_the_one_that_is_kept_is_not_written(led
 
 
 def test_only_one_at_a_time_may_claim_some_work(ledger: Ledger) -> None:
-    with ledger.claim("learning", 60) as first:
-        with ledger.claim("learning", 60) as second, ledger.claim("tidying", 60) as other:
+    with ledger.claim("learning") as first:
+        with ledger.claim("learning") as second, ledger.claim("tidying") as other:
             assert (first, second, other) == (True, False, True)
-        with ledger.claim("learning", 60) as third:
+        with ledger.claim("learning") as third:
             assert not third, "who did not get it does not end it"
-    with pytest.raises(ZeroDivisionError), ledger.claim("learning", 60):
+    with pytest.raises(ZeroDivisionError), ledger.claim("learning"):
         raise ZeroDivisionError
-    with ledger.claim("learning", 60) as after_a_failure:
+    with ledger.claim("learning") as after_a_failure:
         assert after_a_failure
 
 

@@ -107,6 +107,7 @@ def check(place: str, processes: int, each: int, transactions: int) -> None:
         assert sum(sum(one) for one in expected.values()) > 0
 
 
+@pytest.mark.parametrize("place", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)], indirect=True)
 def test_a_few_processes_that_hear_of_the_same_transactions_count_each_outcome_once(place: str) -> None:
     check(place, processes=2, each=100, transactions=40)
 

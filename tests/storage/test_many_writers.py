@@ -192,6 +192,7 @@ def check(place: str, reports: Sequence[Report]) -> None:
     assert len(raised) <= conflicts, "each was met by somebody who was told, or tried again"
 
 
+@pytest.mark.parametrize("place", [pytest.param("sqlite", marks=pytest.mark.long), "postgresql"], indirect=True)
 def test_a_few_threads_and_processes_that_write_at_once(place: str) -> None:
     reports = written(place, threads=3, processes=2, count=40)
     assert all(len(report.done) + len(report.raised) + report.given_up == 40 for report in reports)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from threading import Event
 
 import pytest
 from hypothesis import given
@@ -15,9 +17,12 @@ from tests.storage.replaying import matches_replay
 from acefraud.core.bullet import Bullet, Source, Status
 from acefraud.core.calibration import Calibration
 from acefraud.core.events import BulletCredited, Credit, OutcomeHeard, Recalibrated
+from acefraud.core.events import Event as StoredEvent
 from acefraud.core.outcome import Judgement, Outcome, Ruling
 from acefraud.core.playbook import Checkpoint, CheckpointHeader, PlaybookState, Snapshot
 from acefraud.errors import InputError, StoreConflict
+from acefraud.storage import playbook as playbook_module
+from acefraud.storage.memory import MemoryLedger
 from acefraud.storage.playbook import BulletPlaybook
 
 CONTENTS = ["VPN: decline", "amount > $1000 = DECLINE", "amount > $1000 = 95% fraud", "Nervous callers", "VIP: approve"]
@@ -267,3 +272,56 @@ def test_the_earlier_names_of_a_unit_of_work_still_work() -> None:
     with playbook.one_step(who="ana"):
         bullet_id = playbook.run_step(lambda: playbook.add_bullet("VPN: decline"))
     assert [event.who for event in playbook.ledger.history(bullet_id)] == ["ana"]
+
+
+class _SlowLedger(MemoryLedger):
+    """One of whose calls waits, as for a database that does not answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slow = ""
+        self.entered, self.go_on = Event(), Event()
+
+    def _wait(self, call: str) -> None:
+        if call == self.slow:
+            self.entered.set()
+            assert self.go_on.wait(10)
+
+    def last_seq(self) -> int:
+        self._wait("last_seq")
+        return super().last_seq()
+
+    def read(self, after: int = 0, until: int | None = None, *, decisions: bool = True) -> Iterator[StoredEvent]:
+        self._wait("read")
+        return super().read(after, until, decisions=decisions)
+
+    def save_checkpoint(self, checkpoint: Checkpoint) -> None:
+        self._wait("save_checkpoint")
+        super().save_checkpoint(checkpoint)
+
+
+@pytest.mark.parametrize("slow", ["last_seq", "read", "save_checkpoint"])
+def test_nobody_waits_for_a_snapshot_while_another_thread_waits_for_the_ledger(
+    slow: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(playbook_module, "CHECKPOINT_EVERY", 1)
+    ledger = _SlowLedger()
+    mine, theirs = BulletPlaybook(ledger), BulletPlaybook(ledger)
+    mine.add_bullet("VPN: decline")
+    theirs.add_bullet("VIP: approve")
+    ledger.slow = slow
+    with ThreadPoolExecutor(2) as pool:
+        waiting = pool.submit(mine.refresh)
+        try:
+            assert ledger.entered.wait(10)
+            looked = pool.submit(lambda: (len(mine.snapshot().bullets), len(mine), mine.revision))
+            seen = looked.result(5)
+        finally:
+            ledger.go_on.set()
+        waiting.result(10)
+
+    assert seen == ((2, 2, 2) if slow == "save_checkpoint" else (1, 1, 1))
+    assert len(mine.snapshot().bullets) == 2
+    saved = ledger.checkpoint()
+    assert saved is not None
+    assert saved.header.bullets == 2

@@ -7,9 +7,11 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event, Semaphore
 from typing import Any
 
 import psycopg
@@ -27,6 +29,8 @@ from acefraud.storage.sql_reading import LAST_EVENT
 
 AT = datetime(2024, 5, 1, tzinfo=UTC)
 HERE = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+pytestmark = pytest.mark.usefixtures("each_playbook_migrated")
 
 
 @pytest.fixture
@@ -61,8 +65,10 @@ def test_migrations_build_the_schema_that_the_code_uses(ledger: PostgresLedger) 
         }
         numbered = [column for column in found.get_columns(name) if column["name"] in ("seq", "key", "id")]
         assert not any(column["default"] for column in numbered), "the ledger gives the numbers"
-        own = {index["name"]: index["column_names"] for index in found.get_indexes(name) if not index["unique"]}
-        assert own == {index.name: [column.name for column in index.columns] for index in table.indexes}
+        own = [index for index in found.get_indexes(name) if "duplicates_constraint" not in index]
+        assert {index["name"]: (index["column_names"], index["unique"]) for index in own} == {
+            index.name: ([column.name for column in index.columns], index.unique) for index in table.indexes
+        }
 
 
 @pytest.mark.parametrize(
@@ -86,7 +92,7 @@ def test_events_can_only_be_appended(ledger: PostgresLedger, address: str, sampl
 def test_each_schema_has_a_playbook_of_its_own(tmp_path: Path, sample: Any) -> None:
     addresses = [database_for(tmp_path, name) for name in ("one", "other")]
     with PostgresLedger.open(addresses[0]) as one, PostgresLedger.open(addresses[1]) as other:
-        with one.claim("learning", 60) as mine, other.claim("learning", 60) as theirs:
+        with one.claim("learning") as mine, other.claim("learning") as theirs:
             assert (mine, theirs) == (True, True)
         with one.writing(), ThreadPoolExecutor(1) as pool:  # each has a write lock of its own
             entry = Entry([sample.bullet("b1")], at=AT, who="ana")
@@ -158,7 +164,7 @@ def test_connections_that_broke_are_replaced(restarting: tuple[PostgresLedger, A
         assert ledger.last_seq() == n + 1
         assert ledger.checkpoint() is None
         assert ledger.wait_for_events(n, 20)
-        with ledger.claim("learning", 60) as free:
+        with ledger.claim("learning") as free:
             assert free
         assert end() >= 4
 
@@ -179,13 +185,42 @@ def test_who_waits_goes_on_with_a_new_connection(
         assert waiting.result(60)
 
 
+def test_a_process_opens_a_few_connections_however_many_threads_it_has(tmp_path: Path, sample: Any) -> None:
+    name = tmp_path.name
+    address = f"{database_for(tmp_path)}&application_name={name}"
+    held, go_on = Semaphore(0), Event()
+
+    def hold(block: AbstractContextManager[Any]) -> None:
+        with block:
+            held.release()
+            assert go_on.wait(60)
+
+    asked = f"SELECT count(*) FROM pg_stat_activity WHERE application_name = '{name}'"
+    with PostgresLedger.open(address) as ledger, ThreadPoolExecutor(64) as pool, ledger.claim("learning"):
+        ledger.append(Entry([sample.bullet("b1")], at=AT, who="ana"))
+        waiting: list[Future[Any]] = [pool.submit(ledger.wait_for_events, 1, 60)]
+        waiting += [pool.submit(hold, ledger._looking_up()) for _ in range(20)]
+        waiting += [pool.submit(hold, ledger.reading()) for _ in range(20)]
+        try:
+            while held.acquire(timeout=0.5):  # until no other thread gets a connection
+                pass
+            ((count,),) = run(database_for(tmp_path), asked)
+        finally:
+            go_on.set()
+        ledger.append(Entry([sample.bullet("b2")], at=AT, who="ana"))
+        for one in waiting:
+            one.result(60)
+
+    assert 10 <= count <= 13
+
+
 def test_a_claim_ends_with_its_connection(restarting: tuple[PostgresLedger, Any], address: str) -> None:
     ledger, end = restarting
-    with PostgresLedger.open(address) as other, ledger.claim("learning", 60):
-        with other.claim("learning", 60) as free:
+    with PostgresLedger.open(address) as other, ledger.claim("learning"):
+        with other.claim("learning") as free:
             assert not free
         end()
-        with other.claim("learning", 60) as free:
+        with other.claim("learning") as free:
             assert free, "as if the process of the first had died"
 
 
@@ -229,6 +264,12 @@ def test_a_user_that_is_not_let_in(address: str) -> None:
         PostgresLedger.open(f"{address}&user=nobody_of_that_name&password=s3cret")
     assert not isinstance(caught.value, StoreUnavailable)
     assert "s3cret" not in str(caught.value)
+
+
+def test_a_database_that_does_not_exist(address: str) -> None:
+    with pytest.raises(StoreError, match="there is no such database; create it first") as caught:
+        PostgresLedger.open(f"{address}&dbname=none_of_that_name")
+    assert not isinstance(caught.value, StoreUnavailable)
 
 
 def test_an_id_that_is_too_long_for_an_index_is_an_input_error(ledger: PostgresLedger, sample: Any) -> None:

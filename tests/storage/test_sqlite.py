@@ -179,12 +179,36 @@ def do_something(playbook: BulletPlaybook, dice: random.Random) -> None:
             playbook.update_stats(dice.choice(ids), is_helpful=dice.random() < 0.5)
 
 
-def test_a_claim_counts_for_others_and_ends_by_itself(tmp_path: Path) -> None:
-    with SqliteLedger.open(tmp_path / "b.db") as one, SqliteLedger.open(tmp_path / "b.db") as other:
-        with one.claim("learning", 60), other.claim("learning", 60) as second:
+CLAIMING = """
+import sys, time
+from pathlib import Path
+from acefraud.storage.sqlite import SqliteLedger
+
+with SqliteLedger.open(Path(sys.argv[1])) as ledger, ledger.claim("learning") as mine:
+    print(mine, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_claim_counts_for_others_and_ends_with_the_process_that_has_it(tmp_path: Path) -> None:
+    link = tmp_path / "link.db"
+    link.symlink_to(tmp_path / "b.db")
+    with SqliteLedger.open(tmp_path / "b.db") as one, SqliteLedger.open(link) as other:
+        with one.claim("learning"), other.claim("learning") as second:
             assert not second
-        with one.claim("learning", -1), other.claim("learning", 60) as second:
-            assert second, "the time of the first is over"
+        with subprocess.Popen(
+            [sys.executable, "-c", CLAIMING, str(tmp_path / "b.db")],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=HERE,
+        ) as child:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "True\n"
+            with one.claim("learning") as while_it_runs:
+                assert not while_it_runs
+            child.kill()
+        with one.claim("learning") as once_it_is_dead:
+            assert once_it_is_dead
 
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 3))])

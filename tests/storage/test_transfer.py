@@ -17,6 +17,7 @@ from tests.storage.replaying import cases_of
 from acefraud.core.ledger import Entry, KeptRequest
 from acefraud.errors import InputError, StoreError
 from acefraud.storage import open_playbook
+from acefraud.storage.api_keys import KeyStore
 from acefraud.storage.archive import archive_decisions, place_of_archived
 from acefraud.storage.backup import copy_playbook
 from acefraud.storage.contents import file_statistics, holdings
@@ -38,13 +39,17 @@ KEY = {
 
 
 def everything(ledger: SqlLedger) -> dict[str, list[tuple[Any, ...]]]:
-    """The rows of every table, but for the marks of the database itself."""
+    """The rows of every table, but for the marks and keys of the database itself."""
     with ledger.reading() as connection:
         return {
             table.name: sorted(tuple(row) for row in connection.execute(select(table)))
             for table in metadata.sorted_tables
-            if table.name != "meta"
+            if table.name not in ("meta", "api_keys")
         }
+
+
+def names_of_keys(ledger: SqlLedger) -> list[str]:
+    return [key.name for key in KeyStore(ledger).list()]
 
 
 def fill(ledger: SqlLedger, sample: Any) -> None:
@@ -89,6 +94,21 @@ def test_a_database_written_to_a_file_and_read_into_another_has_everything(
         assert following == [6, 6]
         with pytest.raises(StoreError, match="events are only ever appended"), other.writing() as connection:
             connection.exec_driver_sql("DELETE FROM events")
+
+
+def test_keys_stay_where_they_were_made(filled: PostgresLedger, tmp_path: Path) -> None:
+    file = tmp_path / "copy.db"
+    write_to_file(filled, file)
+    with SqliteLedger.open(file) as copy:
+        assert names_of_keys(copy) == []
+        _, foreign = KeyStore(copy).create("foreign", ["admin"], who="eve", now=AT)
+    with PostgresLedger.open(database_for(tmp_path, "other")) as other:
+        _, own = KeyStore(other).create("own", ["read"], who="ana", now=AT)
+        read_from_file(file, other)
+        assert names_of_keys(other) == ["own"]
+        assert KeyStore(other).find(own) is not None
+        assert KeyStore(other).find(foreign) is None
+    assert names_of_keys(filled) == ["gateway"]
 
 
 def test_a_file_can_be_appended_to_after_it_was_written(filled: PostgresLedger, tmp_path: Path, sample: Any) -> None:

@@ -21,7 +21,7 @@ def backup(
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Copy a playbook with everything in it, while others go on using it.
+    """Copy a playbook with everything in it but the API keys, while others go on using it.
 
     The copy is the playbook at one moment: bullets, all events and decisions, remembered cases and history. It is
     checked, and gets its name only when it is complete and on the disk. It is a playbook file itself, without free

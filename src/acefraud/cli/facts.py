@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from rich.box import SIMPLE
 from rich.table import Column, Table
 
@@ -11,7 +9,6 @@ from acefraud.cli.console import line, out, print_json
 from acefraud.cli.options import JsonOption, PlaybookOption
 from acefraud.cli.workspace import existing_playbook
 from acefraud.core.fact_catalog import FactProfile
-from acefraud.core.fact_names import words_for
 from acefraud.rules.english import spoken_number
 from acefraud.storage.facts_at_hand import facts_at_hand
 
@@ -27,7 +24,7 @@ def facts(playbook: PlaybookOption = None, json: JsonOption = False) -> None:
     with existing_playbook(playbook, read_only=True) as book:
         catalog, lists = facts_at_hand(book), book.snapshot().lists
     if json:
-        print_json({"rows": catalog.rows, "facts": [_as_json(one) for one in catalog.values()], "lists": list(lists)})
+        print_json({"rows": catalog.rows, "facts": [one.as_json() for one in catalog.values()], "lists": list(lists)})
         return
     if not catalog:
         line("The playbook remembers no cases yet: train it, or tell it outcomes with `acefraud learn`")
@@ -36,16 +33,11 @@ def facts(playbook: PlaybookOption = None, json: JsonOption = False) -> None:
         Column("fact", no_wrap=True), Column("in English", overflow="fold"), "type", "values", "known", box=SIMPLE
     )
     for one in catalog.values():
-        table.add_row(one.name, _noun(one), one.kind, _values(one), f"{100 * one.coverage:.0f}%")
+        table.add_row(one.name, one.noun, one.kind, _values(one), f"{100 * one.coverage:.0f}%")
     out.print(table)
     line(f"{len(catalog)} facts of the latest {catalog.rows:,} cases", "dim")
     for listed in lists.values():
         line(f"list {listed.name}: {len(listed.items):,} values", "dim")
-
-
-def _noun(fact: FactProfile) -> str:
-    words = words_for(fact.name)
-    return words.noun if words else fact.name.replace("_", " ")
 
 
 def _values(fact: FactProfile) -> str:
@@ -59,14 +51,3 @@ def _values(fact: FactProfile) -> str:
     assert fact.high is not None
     low, middle, high = (spoken_number(round(one, 2)) for one in (fact.low, fact.middle, fact.high))
     return f"{low} to {high}, usually about {middle}"
-
-
-def _as_json(fact: FactProfile) -> dict[str, Any]:
-    content: dict[str, Any] = {"name": fact.name, "english": _noun(fact), "type": fact.kind}
-    if fact.kind == "number":
-        content |= {"low": fact.low, "middle": fact.middle, "high": fact.high}
-    elif fact.kind == "flag":
-        content["true_share"] = fact.true_share
-    else:
-        content |= {"examples": list(fact.examples), "values": len(fact.values)}
-    return {**content, "coverage": round(fact.coverage, 4)}

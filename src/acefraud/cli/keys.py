@@ -55,7 +55,8 @@ def list_keys(playbook: PlaybookOption = None, json: JsonOption = False) -> None
         revoked = "" if key.revoked_at is None else f"  revoked {_when(key.revoked_at)} by {key.revoked_by}"
         created = f"created {_when(key.created_at)} by {key.created_by}"
         line(f"{key.id}  {key.name}  {_scopes(key)}  {created}{revoked}", "dim" if revoked else None)
-    line(f"{sum(key.revoked_at is None for key in keys):,} keys in use", "dim")
+    in_use = sum(key.revoked_at is None for key in keys)
+    line(f"{in_use:,} {'key' if in_use == 1 else 'keys'} in use", "dim")
 
 
 @app.command()

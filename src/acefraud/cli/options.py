@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Annotated, Any
@@ -95,8 +95,8 @@ MODEL_OPTIONS = {
 """The options of ``model_options.toml``, by the field of ModelSettings that they set."""
 
 
-def with_model_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options above, and pass it the resulting ModelSettings as `settings`.
+def with_model_options(command: Callable[..., None], *, without: Collection[str] = ()) -> Callable[..., None]:
+    """Give a command the options above, `without` some, and pass it the resulting ModelSettings as `settings`.
 
     >>> from acefraud.settings import ModelSettings
     >>> @with_model_options
@@ -120,6 +120,7 @@ def with_model_options(command: Callable[..., None]) -> Callable[..., None]:
             name, inspect.Parameter.KEYWORD_ONLY, default=False if name == "no_cache" else None, annotation=option
         )
         for name, option in MODEL_OPTIONS.items()
+        if name not in without
     ]
     wrapped.__annotations__ = {one.name: one.annotation for one in (*own, *added)} | {"return": None}
     wrapped.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from acefraud.cli.console import note
+from acefraud.cli.console import line
 from acefraud.cli.options import PlaybookOption, with_model_options
 from acefraud.cli.workspace import place_of
 from acefraud.errors import ConfigurationError
 from acefraud.settings import ModelSettings, Settings
 
 
-@with_model_options
+@partial(with_model_options, without=["judge"])  # what nobody labels is judged by `acefraud judge`
 def serve(
     playbook: PlaybookOption = None,
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
@@ -26,6 +27,12 @@ def serve(
     rate: Annotated[
         float, typer.Option("--rate", min=0, help="Requests per second and key that a worker answers; 0: no limit.")
     ] = 2_000.0,
+    idempotency_days: Annotated[
+        int, typer.Option("--idempotency-days", min=0, help="Days that idempotency keys are kept; 0: for ever.")
+    ] = 30,
+    deadline: Annotated[
+        int, typer.Option("--deadline", min=1, help="Seconds after which a request is told to try again.")
+    ] = 30,
     grace: Annotated[int, typer.Option("--grace", min=0, help="Seconds to finish what was accepted.")] = 30,
     *,
     settings: ModelSettings,
@@ -51,8 +58,10 @@ def serve(
         insecure_local=insecure_local,
         most_bytes=most_bytes,
         rate=rate,
+        idempotency_days=idempotency_days,
+        deadline=deadline,
         grace=grace,
         durability=Settings.from_environment().durability,
         models=settings,
     )
-    run(options, announce=lambda address: note(f"listening on {address}"))
+    run(options, announce=lambda address: line(f"listening on {address}"))

@@ -11,6 +11,7 @@ from typing import Generic, Literal, TypeVar
 from pydantic import BaseModel
 
 from acefraud.core.decision import BulletScore
+from acefraud.core.outcome import OutcomeSource
 from acefraud.core.transaction import Fact, Verdict
 from acefraud.display.short_repr import ShortRepr
 
@@ -111,6 +112,12 @@ class ExplainedDecision(DecisionAnswer):
     """Whether stages and reasons could be computed again on that revision."""
     outcome: Literal["fraud", "legitimate"] | None
     """What it turned out to be, as known so far."""
+    outcome_source: OutcomeSource | None
+    """Who said so."""
+    outcome_time: datetime | None
+    """When it became known, if that was reported."""
+    correct: bool | None
+    """Whether the verdict was right; None if it was not judged."""
 
 
 class Receipt(Answer):

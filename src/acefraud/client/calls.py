@@ -25,15 +25,14 @@ from acefraud.client.inputs import (
     OutcomeInput,
     TransactionInput,
     checked_key,
-    key_for,
     outcomes_json,
     segment,
     time_text,
     transaction_json,
     transactions_json,
+    verdict_text,
     without_nothing,
 )
-from acefraud.core.arguments import check_choice
 from acefraud.core.transaction import Verdict
 
 T = TypeVar("T")
@@ -72,9 +71,10 @@ def posting(path: str, kind: type[M], body: Any) -> Call[M]:
 
 def decide(transaction: TransactionInput, idempotency_key: str | None) -> Call[DecisionAnswer]:
     """Decide and record a transaction."""
-    body = transaction_json(transaction)
-    key = key_for(body["id"]) if idempotency_key is None else checked_key(idempotency_key)
-    return replace(posting("/v1/decisions", DecisionAnswer, body), headers={"Idempotency-Key": key})
+    call = posting("/v1/decisions", DecisionAnswer, transaction_json(transaction))
+    if idempotency_key is None:  # the id of the transaction makes it repeatable
+        return call
+    return replace(call, headers={"Idempotency-Key": checked_key(idempotency_key)})
 
 
 def decide_batch(transactions: Iterable[TransactionInput]) -> Call[tuple[DecisionAnswer, ...]]:
@@ -104,14 +104,12 @@ def decisions(
     most_probability: float | None,
 ) -> Call[Page[ListedDecision]]:
     """The recorded decisions that pass the filters."""
-    if verdict is not None:
-        check_choice("verdict", verdict, Verdict)
     return getting(
         "/v1/decisions",
         Page[ListedDecision],
         since=time_text(since),
         until=time_text(until),
-        verdict=verdict and str(verdict),
+        verdict=None if verdict is None else verdict_text(verdict),
         bullet=bullet,
         transaction_id=transaction_id,
         least_probability=least_probability,
@@ -152,11 +150,12 @@ def trace(
     is_fraud: bool | None,
 ) -> Call[TraceAnswer]:
     """What another agent decided and, if it is known, the truth. The same trace again changes nothing."""
-    check_choice("verdict", verdict, Verdict)
     label = None if is_fraud is None else FRAUD if is_fraud else LEGITIMATE
     more = without_nothing(
         probability=probability, bullet_ids=list(bullet_ids), agent=agent, reasoning=reasoning, label=label
     )
     return posting(
-        "/v1/traces", TraceAnswer, {"transaction": transaction_json(transaction), "verdict": str(verdict), **more}
+        "/v1/traces",
+        TraceAnswer,
+        {"transaction": transaction_json(transaction), "verdict": verdict_text(verdict), **more},
     )

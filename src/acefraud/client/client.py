@@ -29,6 +29,7 @@ from acefraud.client.playbook_answers import (
     AdmittedRule,
     BulletAnswer,
     ChangeAnswer,
+    FactAnswer,
     ListAnswer,
     ListValue,
     PreviewedRule,
@@ -98,7 +99,7 @@ class Client:
         """Decide a transaction and record the decision.
 
         The same transaction again gets the first answer. The same id with other facts is a ServiceConflict, unless you
-        give another ``idempotency_key``: then the transaction is decided again. Without one, the id is the key.
+        give an ``idempotency_key`` of its own: then the transaction is decided again.
         """
         return self._send(calls.decide(transaction, idempotency_key))
 
@@ -145,10 +146,10 @@ class Client:
         )
 
     def report(self, outcomes: OutcomeInput | Iterable[OutcomeInput]) -> tuple[Receipt, ...]:
-        """Report what one or up to 5,000 transactions turned out to be. Reporting an outcome twice changes nothing.
+        """Report what one or up to 5,000 transactions turned out to be. Reporting the same id twice changes nothing.
 
-        An outcome without an id gets one made from its content. The same id with other content is a ServiceConflict;
-        another id revises what was reported before.
+        An outcome without an id gets one made from its content, or a new one in every call if it has no time. The same
+        id with other content is a ServiceConflict; another id revises what was reported before.
         """
         return self._send(calls.report(outcomes))
 
@@ -168,14 +169,18 @@ class Client:
         return self._pages(playbook_calls.playbook(source=source, status=status, node=node, retired=retired))
 
     def bullet(self, bullet_id: str) -> WholeBullet:
-        """One bullet with its evidence, its counters and its history."""
+        """One bullet with its evidence, its counters and the latest of its history."""
         return self._send(playbook_calls.bullet(bullet_id))
+
+    def history(self, bullet_id: str) -> Iterator[ChangeAnswer]:
+        """What happened to a bullet, the latest first, fetched page by page."""
+        return self._pages(playbook_calls.history(bullet_id))
 
     def add_rule(
         self,
         text: str,
         *,
-        why: str = "",
+        reason: str = "",
         node: str | None = None,
         always: Verdict | str | None = None,
         priority: int | None = None,
@@ -189,14 +194,14 @@ class Client:
         that the playbook already says is a ServiceConflict.
         """
         options = RuleOptions(always=always, priority=priority, final=final, as_note=as_note)
-        return self._send(playbook_calls.add_rule(text, why=why, node=node, options=options))
+        return self._send(playbook_calls.add_rule(text, reason=reason, node=node, options=options))
 
     def edit_rule(
         self,
         bullet_id: str,
         text: str,
         *,
-        why: str,
+        reason: str,
         always: Verdict | str | None = None,
         priority: int | None = None,
         final: bool = False,
@@ -204,26 +209,30 @@ class Client:
     ) -> AdmittedRule:
         """Rewrite a rule. Its counters stay, and a policy stays a policy."""
         options = RuleOptions(always=always, priority=priority, final=final, as_note=as_note)
-        return self._send(playbook_calls.edit_rule(bullet_id, text, why=why, options=options))
+        return self._send(playbook_calls.edit_rule(bullet_id, text, reason=reason, options=options))
 
-    def set_status(self, bullet_id: str, status: Status | str, *, why: str) -> AdmittedRule:
+    def set_status(self, bullet_id: str, status: Status | str, *, reason: str) -> AdmittedRule:
         """Approve, pin, retire or revive a rule."""
-        return self._send(playbook_calls.set_status(bullet_id, status, why))
+        return self._send(playbook_calls.set_status(bullet_id, status, reason))
 
-    def pin(self, bullet_id: str, *, why: str) -> AdmittedRule:
+    def pin(self, bullet_id: str, *, reason: str) -> AdmittedRule:
         """Pin a rule: learning does not retire it."""
-        return self.set_status(bullet_id, Status.PINNED, why=why)
+        return self.set_status(bullet_id, Status.PINNED, reason=reason)
 
-    def retire(self, bullet_id: str, *, why: str) -> AdmittedRule:
+    def retire(self, bullet_id: str, *, reason: str) -> AdmittedRule:
         """Retire a rule: it is never selected again, unless somebody revives it."""
-        return self.set_status(bullet_id, Status.RETIRED, why=why)
+        return self.set_status(bullet_id, Status.RETIRED, reason=reason)
 
-    def snooze(self, bullet_id: str, *, key: str, value: str, until: datetime, why: str) -> BulletAnswer:
+    def snooze(self, bullet_id: str, *, key: str, value: str, until: datetime, reason: str) -> BulletAnswer:
         """Let a policy not apply to one customer, card or other entity until a time.
 
         ``key`` names the entity or the fact, such as ``card``.
         """
-        return self._send(playbook_calls.snooze(bullet_id, key, value, until, why))
+        return self._send(playbook_calls.snooze(bullet_id, key, value, until, reason))
+
+    def facts(self) -> Iterator[FactAnswer]:
+        """The facts that rules can be about, with type, range, examples and coverage, fetched page by page."""
+        return self._pages(playbook_calls.facts())
 
     def read_rule(self, text: str) -> RuleReading:
         """How a rule is understood. Stores nothing."""
@@ -256,13 +265,13 @@ class Client:
         return self._pages(playbook_calls.list_values(name))
 
     def put_list(
-        self, name: str, *, about: str = "", frauds_of: str | None = None, days: float | None = None, why: str
+        self, name: str, *, about: str = "", frauds_of: str | None = None, days: float | None = None, reason: str
     ) -> ListAnswer:
         """Create a list, or change what it is for and what feeds it. Its values stay.
 
         With ``frauds_of`` outcomes feed it: the value of that fact or entity of every fraud, for so many ``days``.
         """
-        return self._send(playbook_calls.put_list(name, about=about, frauds_of=frauds_of, days=days, why=why))
+        return self._send(playbook_calls.put_list(name, about=about, frauds_of=frauds_of, days=days, reason=reason))
 
     def change_list(
         self,
@@ -271,18 +280,18 @@ class Client:
         add: Iterable[str] = (),
         remove: Iterable[str] = (),
         until: datetime | None = None,
-        why: str,
+        reason: str,
     ) -> ListAnswer:
         """Put values on a list, perhaps until a date, and take others off it, all or none."""
-        return self._send(playbook_calls.change_list(name, add, remove, until, why))
+        return self._send(playbook_calls.change_list(name, add, remove, until, reason))
 
     def changes(self) -> Iterator[ChangeAnswer]:
         """What changed in the playbook, the latest first, fetched page by page."""
         return self._pages(playbook_calls.changes())
 
-    def rollback(self, revision: int, *, why: str) -> RollbackAnswer:
+    def rollback(self, revision: int, *, reason: str) -> RollbackAnswer:
         """Bring the playbook back to an earlier revision. Nothing is deleted, so this can be undone as well."""
-        return self._send(playbook_calls.rollback(revision, why))
+        return self._send(playbook_calls.rollback(revision, reason))
 
     def preview_rollback(self, revision: int) -> RollbackAnswer:
         """What going back to an earlier revision would change. Stores nothing."""
@@ -293,13 +302,13 @@ class Client:
         return self._send(playbook_calls.threshold())
 
     def set_threshold(
-        self, threshold: float | None = None, *, review: ReviewRule | None = None, why: str
+        self, threshold: float | None = None, *, review: ReviewRule | None = None, no_review: bool = False, reason: str
     ) -> ThresholdAnswer:
         """Set from which probability of fraud on transactions are declined, and which go to a person.
 
-        Without ``threshold`` it stays as it is. Without ``review`` nothing goes to a person, except by policies.
+        What is not given stays as it is. With ``no_review`` nothing goes to a person any more, except by policies.
         """
-        return self._send(playbook_calls.set_threshold(threshold, review, why))
+        return self._send(playbook_calls.set_threshold(threshold, review, no_review=no_review, reason=reason))
 
     def context(self, transaction: TransactionInput, *, n_bullets: int | None = None) -> ContextAnswer:
         """The bullets that matter for a transaction, for an agent of your own. Records nothing."""

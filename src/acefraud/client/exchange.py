@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -217,20 +217,23 @@ def _retry_after(headers: httpx.Headers) -> float | None:
 
 
 def _in_words(status: int, problem: Mapping[str, Any]) -> str:
-    parts = [part for part in (problem.get("title") or _phrase(status), problem.get("detail")) if part]
-    return shortened(f"HTTP {status}, {': '.join(map(str, [*parts, *_faults(problem)]))}", _LONGEST_MESSAGE)
+    """What went wrong in one line. The detail is left out if the fields that are wrong say it too."""
+    faults = _faults(problem)
+    detail = str(problem.get("detail") or "")
+    said = any(one.get("message") and str(one["message"]) in detail for one in faults)
+    fields = "; ".join(f"{one.get('field')}: {one.get('message')}" for one in faults)
+    parts = (problem.get("title") or _phrase(status), "" if said else detail, fields)
+    return shortened(f"HTTP {status}, {': '.join(str(part) for part in parts if part)}", _LONGEST_MESSAGE)
 
 
 def _phrase(status: int) -> str:
     return HTTPStatus(status).phrase if status in set(HTTPStatus) else "an error"
 
 
-def _faults(problem: Mapping[str, Any]) -> Iterator[str]:
-    """The fields that are wrong, in one text."""
+def _faults(problem: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The fields that are wrong."""
     errors = problem.get("errors")
-    faults = [one for one in errors if isinstance(one, dict)] if isinstance(errors, list) else []
-    if faults:
-        yield "; ".join(f"{one.get('field')}: {one.get('message')}" for one in faults)
+    return [one for one in errors if isinstance(one, dict)] if isinstance(errors, list) else []
 
 
 def _places(problem: ValidationError) -> str:

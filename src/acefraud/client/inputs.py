@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from hashlib import sha256
 from typing import Any, Final, TypeAlias, TypeVar
 from urllib.parse import quote
+from uuid import uuid4
 
 from pydantic import BaseModel, ValidationError
 
-from acefraud.core.arguments import check_text, check_type, first_fault
+from acefraud.core.arguments import check_choice, check_text, check_type
 from acefraud.core.outcome import Outcome
 from acefraud.core.timestamps import in_utc
-from acefraud.core.transaction import Transaction
+from acefraud.core.transaction import Transaction, Verdict
 from acefraud.core.transaction_text import from_text
+from acefraud.core.validation_words import first_fault
 from acefraud.errors import InputError
 
 TransactionInput: TypeAlias = Transaction | Mapping[str, Any] | str
@@ -52,15 +53,17 @@ def transactions_json(given: Iterable[TransactionInput]) -> list[dict[str, Any]]
 
 
 def outcome_json(given: OutcomeInput, name: str = "outcome") -> dict[str, Any]:
-    """An outcome for the wire. One without an id gets the key by which a ledger would know it.
+    """An outcome for the wire. One without an id gets one from what it says and when; without a time, a new one.
 
-    >>> outcome_json({"transaction_id": "t1", "label": "fraud", "source": "chargeback"})
-    {'id': 't1:chargeback:DECLINE:', 'transaction_id': 't1', 'label': 'fraud', 'source': 'chargeback'}
+    So a label can be revised back and forth.
+
+    >>> outcome_json({"id": "cb-881", "transaction_id": "t1", "label": "fraud", "source": "chargeback"})
+    {'id': 'cb-881', 'transaction_id': 't1', 'label': 'fraud', 'source': 'chargeback'}
     """
     check_type(name, given, (Outcome, Mapping), "an Outcome or a dict")
     outcome = given if isinstance(given, Outcome) else _checked(Outcome, _outcome_fields(given, name), name)
     content = {
-        "id": outcome.key,
+        "id": outcome.key if outcome.id or outcome.at else uuid4().hex,
         "transaction_id": outcome.transaction_id,
         "label": FRAUD if outcome.is_fraud else LEGITIMATE,
         "source": str(outcome.source),
@@ -93,7 +96,7 @@ def _checked(model: type[M], given: Mapping[str, Any], name: str) -> M:
     try:
         return model.model_validate(dict(given))
     except ValidationError as problem:
-        raise InputError(f"{name}: {first_fault(problem)}") from None
+        raise InputError(f"{name}: {first_fault(problem, model)}") from None
 
 
 def time_text(time: datetime | None) -> str | None:
@@ -101,23 +104,22 @@ def time_text(time: datetime | None) -> str | None:
     return None if time is None else in_utc(time).isoformat()
 
 
+def verdict_text(verdict: Verdict | str) -> str:
+    """A verdict for the wire, given in any case.
+
+    >>> verdict_text("decline")
+    'DECLINE'
+    """
+    check_type("verdict", verdict, str, "a verdict")
+    check_choice("verdict", verdict.upper(), Verdict)
+    return verdict.upper()
+
+
 def checked_key(key: str) -> str:
     """An idempotency key. Raises InputError if it cannot stand in a header."""
     if not (0 < len(key) <= LONGEST_KEY and all("!" <= char <= "~" for char in key)):
         raise InputError(f"idempotency_key: expected 1 to {LONGEST_KEY} printable ASCII characters without spaces")
     return key
-
-
-def key_for(transaction_id: str) -> str:
-    """The idempotency key of a transaction that was given none: its id, or a digest of it if that cannot be sent.
-
-    >>> key_for("order-17"), key_for("two words")[:8]
-    ('order-17', 'sha256-a')
-    """
-    try:
-        return checked_key(transaction_id)
-    except InputError:
-        return f"sha256-{sha256(transaction_id.encode()).hexdigest()}"
 
 
 def segment(name: str, value: str) -> str:
@@ -140,7 +142,7 @@ def segment(name: str, value: str) -> str:
 def without_nothing(**fields: Any) -> dict[str, Any]:
     """The fields that say something: neither None nor False nor empty. A zero does.
 
-    >>> without_nothing(priority=0, final=False, why="")
+    >>> without_nothing(priority=0, final=False, reason="")
     {'priority': 0}
     """
     return {name: value for name, value in fields.items() if value or (value == 0 and value is not False)}

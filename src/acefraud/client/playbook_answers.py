@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Literal
 
 from acefraud.client.answers import Answer
 from acefraud.core.bullet import Source, Status
@@ -89,7 +90,7 @@ class ChangeAnswer(Answer):
     at: datetime
     who: str
     """The name of the key, or the person at the command line."""
-    why: str
+    reason: str
     kind: str
     subject: str
     """The bullet, node or list that changed, or the playbook."""
@@ -103,6 +104,9 @@ class WholeBullet(BulletAnswer):
     """A bullet with what happened to it, newest first."""
 
     history: tuple[ChangeAnswer, ...]
+    """The latest 100 changes; `history` of the client has all."""
+    history_next: str | None = None
+    """None if that is all."""
 
 
 class FlipAnswer(Answer):
@@ -170,6 +174,28 @@ class RuleReading(Answer):
     problem: str
     """Why no condition was read, in words; empty if one was."""
     remarks: tuple[str, ...]
+
+
+class FactAnswer(Answer):
+    """A fact that rules can be about. Personal and sensitive values are left out."""
+
+    name: str
+    english: str
+    type: Literal["number", "flag", "category"]
+    low: float | None
+    """Of a number: the least value."""
+    middle: float | None
+    """Of a number: half of the values are below it."""
+    high: float | None
+    """Of a number: the greatest value."""
+    true_share: float | None
+    """Of a flag: how often it is true."""
+    examples: tuple[str, ...]
+    """Of a category: the most frequent values."""
+    values: int | None
+    """Of a category: how many different values there are."""
+    coverage: float
+    """The share of the cases that know it."""
 
 
 class PreviewedRule(Answer):

@@ -16,6 +16,7 @@ from acefraud.client.playbook_answers import (
     AdmittedRule,
     BulletAnswer,
     ChangeAnswer,
+    FactAnswer,
     ListAnswer,
     ListValue,
     PreviewedRule,
@@ -85,34 +86,44 @@ def _checked(status: Status | str | None) -> str | None:
 
 
 def bullet(bullet_id: str) -> Call[WholeBullet]:
-    """One bullet with its history and evidence."""
+    """One bullet with the latest of its history, and its evidence."""
     return getting(_bullet(bullet_id), WholeBullet)
+
+
+def history(bullet_id: str) -> Call[Page[ChangeAnswer]]:
+    """What happened to one bullet."""
+    return getting(f"{_bullet(bullet_id)}/history", Page[ChangeAnswer])
 
 
 def _bullet(bullet_id: str) -> str:
     return f"/v1/bullets/{segment('bullet_id', bullet_id)}"
 
 
-def add_rule(text: str, *, why: str, node: str | None, options: RuleOptions) -> Call[AdmittedRule]:
+def add_rule(text: str, *, reason: str, node: str | None, options: RuleOptions) -> Call[AdmittedRule]:
     """Add a rule."""
-    body = {"content": text, **without_nothing(why=why, node=node), **options.fields()}
+    body = {"content": text, **without_nothing(reason=reason, node=node), **options.fields()}
     return _changing("POST", "/v1/bullets", AdmittedRule, body)
 
 
-def edit_rule(bullet_id: str, text: str, *, why: str, options: RuleOptions) -> Call[AdmittedRule]:
+def edit_rule(bullet_id: str, text: str, *, reason: str, options: RuleOptions) -> Call[AdmittedRule]:
     """Rewrite a rule."""
-    return _changing("PATCH", _bullet(bullet_id), AdmittedRule, {"content": text, "reason": why, **options.fields()})
+    return _changing("PATCH", _bullet(bullet_id), AdmittedRule, {"content": text, "reason": reason, **options.fields()})
 
 
-def set_status(bullet_id: str, status: Status | str, why: str) -> Call[AdmittedRule]:
+def set_status(bullet_id: str, status: Status | str, reason: str) -> Call[AdmittedRule]:
     """Approve, pin, retire or revive a rule."""
-    return _changing("PATCH", _bullet(bullet_id), AdmittedRule, {"status": _checked(status), "reason": why})
+    return _changing("PATCH", _bullet(bullet_id), AdmittedRule, {"status": _checked(status), "reason": reason})
 
 
-def snooze(bullet_id: str, key: str, value: str, until: datetime, why: str) -> Call[BulletAnswer]:
+def snooze(bullet_id: str, key: str, value: str, until: datetime, reason: str) -> Call[BulletAnswer]:
     """Let a policy not apply to somebody for a while."""
-    body = {"key": key, "value": value, "until": time_text(until), "reason": why}
+    body = {"key": key, "value": value, "until": time_text(until), "reason": reason}
     return _changing("POST", f"{_bullet(bullet_id)}:snooze", BulletAnswer, body)
+
+
+def facts() -> Call[Page[FactAnswer]]:
+    """The facts that rules can be about."""
+    return getting("/v1/facts", Page[FactAnswer])
 
 
 def read_rule(text: str) -> Call[RuleReading]:
@@ -144,23 +155,23 @@ def _list(name: str) -> str:
     return f"/v1/lists/{segment('name', name)}"
 
 
-def put_list(name: str, *, about: str, frauds_of: str | None, days: float | None, why: str) -> Call[ListAnswer]:
+def put_list(name: str, *, about: str, frauds_of: str | None, days: float | None, reason: str) -> Call[ListAnswer]:
     """Create a list, or describe it anew."""
     if days is not None and frauds_of is None:
         raise InputError("days: goes with frauds_of")
     feed = None if frauds_of is None else without_nothing(key=frauds_of, days=days)
-    return _changing("PUT", _list(name), ListAnswer, {"reason": why, **without_nothing(about=about, feed=feed)})
+    return _changing("PUT", _list(name), ListAnswer, {"reason": reason, **without_nothing(about=about, feed=feed)})
 
 
 def change_list(
-    name: str, add: Iterable[str], remove: Iterable[str], until: datetime | None, why: str
+    name: str, add: Iterable[str], remove: Iterable[str], until: datetime | None, reason: str
 ) -> Call[ListAnswer]:
     """Put values on a list and take others off it."""
     for argument, values in (("add", add), ("remove", remove)):
         if isinstance(values, str):
             raise InputError(f"{argument}: expected many values, got one text")
     limited = without_nothing(until=time_text(until))
-    body = {"add": [{"value": value, **limited} for value in add], "remove": list(remove), "reason": why}
+    body = {"add": [{"value": value, **limited} for value in add], "remove": list(remove), "reason": reason}
     return _changing("PATCH", _list(name), ListAnswer, body)
 
 
@@ -169,9 +180,9 @@ def changes() -> Call[Page[ChangeAnswer]]:
     return getting("/v1/playbook/changes", Page[ChangeAnswer])
 
 
-def rollback(revision: int, why: str) -> Call[RollbackAnswer]:
+def rollback(revision: int, reason: str) -> Call[RollbackAnswer]:
     """Go back to an earlier revision."""
-    return _changing("POST", _ROLLBACK, RollbackAnswer, {"revision": revision, "reason": why})
+    return _changing("POST", _ROLLBACK, RollbackAnswer, {"revision": revision, "reason": reason})
 
 
 def preview_rollback(revision: int) -> Call[RollbackAnswer]:
@@ -184,7 +195,13 @@ def threshold() -> Call[ThresholdAnswer]:
     return getting(_THRESHOLD, ThresholdAnswer)
 
 
-def set_threshold(threshold: float | None, review: ReviewRule | None, why: str) -> Call[ThresholdAnswer]:
-    """Set how probabilities become verdicts."""
+def set_threshold(
+    threshold: float | None, review: ReviewRule | None, *, no_review: bool, reason: str
+) -> Call[ThresholdAnswer]:
+    """Set how probabilities become verdicts. What is not given stays as it is."""
+    if no_review and review is not None:
+        raise InputError("some cases are to go to a person, and none: choose one")
     rule = None if review is None else review.model_dump(mode="json", exclude_none=True)
-    return _changing("PUT", _THRESHOLD, ThresholdAnswer, {"threshold": threshold, "review": rule, "reason": why})
+    given = {"review": None} if no_review else without_nothing(review=rule)
+    body = {**without_nothing(threshold=threshold), **given, "reason": reason}
+    return _changing("PUT", _THRESHOLD, ThresholdAnswer, body)

@@ -8,8 +8,6 @@ from enum import StrEnum
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
-
 from acefraud.display.short_repr import given, shown_text
 from acefraud.errors import AcefraudError, ConfigurationError, InputError
 
@@ -102,11 +100,3 @@ def nearest(wanted: str, known: Iterable[str]) -> str:
     """
     alike = get_close_matches(wanted, list(known), n=3, cutoff=0.6)
     return f"; did you mean {' or '.join(shown_text(one) for one in alike)}?" if alike else ""
-
-
-def first_fault(error: ValidationError) -> InputError:
-    """What is wrong with the first field that a model refuses, and what kind of value it was given."""
-    fault = error.errors(include_url=False, include_context=False)[0]
-    place = ".".join(str(part) for part in fault["loc"])
-    message = fault["msg"].removeprefix("Value error, ")
-    return InputError(f"{shown_text(place)}: {shown_text(message, 300)}, got {given(fault['input'])}")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from acefraud.core.fact_names import words_for
 from acefraud.core.table import FactTable
 
 FactKind = Literal["number", "flag", "category"]
@@ -38,6 +39,27 @@ class FactProfile:
     def examples(self) -> tuple[str, ...]:
         """The most frequent values of a category."""
         return self.values[:EXAMPLES]
+
+    @property
+    def noun(self) -> str:
+        """What it is called in English."""
+        words = words_for(self.name)
+        return words.noun if words else self.name.replace("_", " ")
+
+    def as_json(self) -> dict[str, Any]:
+        """It for a list of facts, with what its type has.
+
+        >>> FactProfile("vpn", "flag", 1.0, true_share=0.25).as_json()
+        {'name': 'vpn', 'english': 'vpn', 'type': 'flag', 'true_share': 0.25, 'coverage': 1.0}
+        """
+        content: dict[str, Any] = {"name": self.name, "english": self.noun, "type": self.kind}
+        if self.kind == "number":
+            content |= {"low": self.low, "middle": self.middle, "high": self.high}
+        elif self.kind == "flag":
+            content["true_share"] = self.true_share
+        else:
+            content |= {"examples": list(self.examples), "values": len(self.values)}
+        return {**content, "coverage": round(self.coverage, 4)}
 
 
 class FactCatalog(Mapping[str, FactProfile]):

@@ -156,7 +156,7 @@ class DecisionFilter:
     least_probability: float | None = None
     most_probability: float | None = None
     without_outcome: bool = False
-    """Only on transactions of which no outcome was received or heard."""
+    """Only on transactions of which no outcome was received or heard. A judge's opinion is not an outcome."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -231,6 +231,9 @@ class Ledger(Protocol):
     ) -> list[Event]:
         """Up to `limit` events of these kinds, none of them decisions, about a subject if one is given."""
 
+    def count_events(self, kinds: Collection[str], *, after: int = 0, limit: int) -> int:
+        """How many events of these kinds, none of them decisions, there are after one; counted up to `limit`."""
+
     def received_outcomes(self, keys: Collection[str]) -> dict[str, Event]:
         """The first event of an outcome received or heard (`OutcomeReceived`, `OutcomeHeard`) with each of these
         `Outcome.key`s, by key.
@@ -266,10 +269,10 @@ class Ledger(Protocol):
     def rows(self) -> AbstractContextManager[RowStore]:
         """The row store as it is at one moment, for reading only."""
 
-    def claim(self, work: str, seconds: float) -> AbstractContextManager[bool]:
+    def claim(self, work: str) -> AbstractContextManager[bool]:
         """Try to be the only one, in any process, who does some work. The value says whether nobody else is at it.
 
-        The claim ends with the block; if the process is killed, after so many seconds.
+        The claim ends with the block, or with the process.
         """
 
     def wait_for_events(self, after: int, timeout: float) -> bool:

@@ -47,6 +47,11 @@ class Outcome(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_e
         return self.id or f"{self.transaction_id}:{self.source}:{self.truth}:{self.at.isoformat() if self.at else ''}"
 
     @property
+    def is_opinion(self) -> bool:
+        """Whether it comes from a judge who does not know the truth. Nothing is measured by it or learnt from it."""
+        return self.source is OutcomeSource.JUDGE
+
+    @property
     def truth(self) -> Verdict:
         """The verdict that would have been right."""
         return Verdict.of(self.is_fraud)

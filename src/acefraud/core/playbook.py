@@ -176,7 +176,7 @@ class PlaybookState:
         self._changed: dict[str, Bullet] = {}
         """Bullets changed since the table was built."""
         self._calibrations = dict(header.calibrations)
-        self._mapping = header.mapping
+        self.mapping = header.mapping
         self._scales = dict(header.scales)
         self._learning = dict(header.learning)
         self._lists = dict(header.lists)
@@ -279,10 +279,10 @@ class PlaybookState:
             case OddsScaled(node=node, model=model, scale=scale):
                 self._scales[_scale_key(node, model)] = scale
             case Trained(mapping=mapping):
-                self._mapping = mapping
+                self.mapping = mapping
             case RolledBack() as back:
                 self._calibrations, self._reviews = dict(back.calibrations), dict(back.reviews)
-                self._scales, self._mapping = dict(back.scales), back.mapping
+                self._scales, self.mapping = dict(back.scales), back.mapping
                 for bullet_id, former in back.weights.items():
                     self._replace(bullet_id, weight=former)
             case _:
@@ -296,7 +296,7 @@ class PlaybookState:
                 self.revision,
                 self.table,
                 MappingProxyType(dict(self._calibrations)),
-                self._mapping,
+                self.mapping,
                 MappingProxyType(dict(self._scales)),
                 MappingProxyType(dict(self._lists)),
                 MappingProxyType(dict(self._reviews)),
@@ -312,7 +312,7 @@ class PlaybookState:
             revision=self.revision,
             bullets=len(self.table),
             calibrations=dict(self._calibrations),
-            mapping=self._mapping,
+            mapping=self.mapping,
             scales=dict(self._scales),
             learning=dict(self._learning),
             lists=dict(self._lists),

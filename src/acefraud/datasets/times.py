@@ -30,7 +30,8 @@ EPOCH_MS = "epoch_ms"
 _DAYS = ("%m/%d/%y", "%m/%d/%Y", "%d/%m/%y", "%d/%m/%Y", "%Y/%m/%d", "%d.%m.%y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y")
 _NAMED_DAYS = ("%d %b %Y", "%d-%b-%Y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y")
 _CLOCKS = (" %H:%M", " %H:%M:%S", " %H:%M:%S%.f", " %I:%M %p", " %I:%M:%S %p", "")
-_FORMATS = (EPOCH, EPOCH_MS, ISO, *(day + clock for day in _DAYS + _NAMED_DAYS for clock in _CLOCKS))
+_SHAPES = ((r"\d\s*[/.-]\s*[-+]?\d", _DAYS), ("(?i)" + "|".join(name[:3] for name in month_name if name), _NAMED_DAYS))
+"""What is in every cell that these can read. Trying all of them on a column of words takes long."""
 _EARLIEST = micros_of(datetime(1900, 1, 1, tzinfo=UTC))
 _SAMPLE = 1000
 _SLIPS = 0.05
@@ -111,13 +112,21 @@ def find_format(texts: pl.Series) -> str | None:
         return None
     best, best_share = None, 0.0
     numbers = not sample.cast(pl.Float64, strict=False).has_nulls()
-    for time_format in (EPOCH, EPOCH_MS) if numbers else _FORMATS:  # a file may have thousands of columns of numbers
+    for time_format in (EPOCH, EPOCH_MS) if numbers else _formats_for(sample):  # there may be thousands of such columns
         share = _count_read(sample, time_format) / len(sample)
         if share > best_share:
             best, best_share = time_format, share
         if share == 1.0:
             break
     return best
+
+
+def _formats_for(texts: pl.Series) -> Iterator[str]:
+    """The formats that may read some of the texts."""
+    yield from (EPOCH, EPOCH_MS, ISO)
+    for shape, days in _SHAPES:
+        if texts.str.contains(shape).any():
+            yield from (day + clock for day in days for clock in _CLOCKS)
 
 
 def shared_format(column: Column, time_format: str | None) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 from acefraud.core.arguments import check_type
@@ -107,12 +108,13 @@ def build_roles(
     chosen: ModelSettings,
     *,
     sensitive: tuple[str, ...] = (),
+    sensitive_now: Callable[[], Collection[str]] = tuple,
     caller: Caller | None = None,
 ) -> Roles:
     """The roles for these settings. If no role uses a model, no client is created.
 
-    `sensitive` names facts that no model is shown, and a `caller` takes the place of the network in tests. `cast` is
-    its earlier name.
+    `sensitive` names facts that no model is shown. `sensitive_now` names further ones in lower case; it is asked for
+    every prompt. A `caller` takes the place of the network in tests. `cast` is the earlier name of this function.
 
     >>> from acefraud import ModelSettings
     >>> build_roles(ModelSettings()).client is None
@@ -123,7 +125,7 @@ def build_roles(
     if not chosen.uses_models:
         return Roles(embedder=embedded)
     fallback = Fallback(chosen.fallback)
-    models = build_model_roles(chosen, mask=Masker(sensitive=sensitive), caller=caller)
+    models = build_model_roles(chosen, mask=Masker(sensitive, sensitive_now), caller=caller)
     agent = None if models.agent is None else WithFallback(models.agent, fallback)
     tier = Tiered(agent, chosen.tier) if agent is not None and chosen.tier is not None else None
     direct = agent is not None and chosen.style == Style.DIRECT

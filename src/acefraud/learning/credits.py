@@ -23,7 +23,7 @@ from acefraud.core.construct import construct_unchecked
 from acefraud.core.decision import Decision
 from acefraud.core.events import Credit, OutcomeHeard
 from acefraud.core.ledger import KnownCase
-from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, is_known
+from acefraud.core.outcome import Judgement, Outcome, is_known
 from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import Case, FactValue, Transaction
 
@@ -47,7 +47,7 @@ class JudgedOutcome:
     @property
     def is_opinion(self) -> bool:
         """Whether it comes from a judge who does not know the truth. Nothing is measured by it or learnt from it."""
-        return self.outcome.source is OutcomeSource.JUDGE
+        return self.outcome.is_opinion
 
     def known_case(self) -> KnownCase:
         """The case to remember."""
@@ -93,7 +93,7 @@ def credit_outcomes(
 def _credited(
     judged: JudgedOutcome, before: Sequence[OutcomeHeard], fired: Sequence[str], table: BulletTable, node: str
 ) -> CreditedOutcome:
-    truths = [event for event in before if event.outcome.source is not OutcomeSource.JUDGE]
+    truths = [event for event in before if not event.outcome.is_opinion]
     known = before if judged.is_opinion else truths
     first_of_a_decision = judged.decision is not None and bool(known) and known[-1].decision_id is None
     repeats_latest = is_known(judged.outcome, [event.outcome for event in known[-1:]])

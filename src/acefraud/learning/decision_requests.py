@@ -6,7 +6,8 @@ A request is known by the key that its caller gave it, or else by the id of its 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -44,28 +45,34 @@ def decide_requests(learner: Learner, requests: Sequence[DecisionRequest]) -> li
 async def answer_requests(learner: Learner, requests: Sequence[DecisionRequest]) -> list[Result]:
     """An answer to each request. Once this returns, all of them are recorded.
 
+    A repeated answer is the decision as it is recorded; `with_reasons` adds the reasons, which may take a while.
+
     >>> from acefraud import BulletPlaybook, Transaction
     >>> learner = Learner(BulletPlaybook())
     >>> order = DecisionRequest(Transaction(id="t1", facts={"amount": 12}))
     >>> first, again = decide_requests(learner, [order, order])
-    >>> first.repeated, again.repeated, first.decision == again.decision
+    >>> first.repeated, again.repeated, first.decision.id == again.decision.id
     (False, True, True)
     """
     results: dict[int, Result] = {}
     for _ in range(ATTEMPTS):
-        while len(results) < len(requests):
-            learner.playbook.refresh()
-            seen = learner.playbook.seq
-            open_ones = {place: one for place, one in enumerate(requests) if place not in results}
-            results |= await _known(learner, open_ones)
-            fresh = _distinct({place: one for place, one in open_ones.items() if place not in results})
-            try:
-                results |= await _decided(learner, fresh, seen)
-            except AlreadyAnswered:
-                break
-        else:
+        with suppress(AlreadyAnswered):
+            while waiting := {place: one for place, one in enumerate(requests) if place not in results}:
+                results |= await _attempt(learner, waiting)
             return [results[place] for place in range(len(requests))]
     raise StoreConflict(f"others answered the same requests {ATTEMPTS} times in a row")
+
+
+async def _attempt(learner: Learner, requests: dict[int, DecisionRequest]) -> dict[int, Result]:
+    """The answers to repeats, and to new requests of which no two share a key or a transaction.
+
+    Raises AlreadyAnswered if others answered one of them meanwhile.
+    """
+    learner.playbook.refresh()
+    seen = learner.playbook.seq
+    known = _known(learner, requests)
+    fresh = _distinct({place: one for place, one in requests.items() if place not in known})
+    return known | await _decided(learner, fresh, seen)
 
 
 def _distinct(requests: dict[int, DecisionRequest]) -> dict[int, DecisionRequest]:
@@ -80,7 +87,7 @@ def _distinct(requests: dict[int, DecisionRequest]) -> dict[int, DecisionRequest
     return chosen
 
 
-async def _known(learner: Learner, requests: dict[int, DecisionRequest]) -> dict[int, Result]:
+def _known(learner: Learner, requests: dict[int, DecisionRequest]) -> dict[int, Result]:
     """The answers to requests that were answered before, and errors for keys with other content."""
     ledger = learner.playbook.ledger
     # Without a key of its own, a request is found by its transaction.
@@ -88,51 +95,60 @@ async def _known(learner: Learner, requests: dict[int, DecisionRequest]) -> dict
     by_transaction = ledger.requests_about({one.transaction.id for one in requests.values()})
     results: dict[int, Result] = {}
     repeats: dict[int, KeptRequest] = {}
+    new_keys: dict[str, KeptRequest] = {}
     for place, one in requests.items():
         kept, about = by_key.get(one.kept_key), by_transaction.get(one.transaction.id)
         if kept is not None and kept.digest != one.digest:
-            results[place] = _conflict(one)
+            results[place] = _conflict(one, kept)
         elif kept is not None:
             repeats[place] = kept
         elif about is not None and about.digest == one.digest:
             repeats[place] = about
+            if one.key:
+                new_keys[one.kept_key] = one.kept(about.decision_id)
         elif about is not None and not one.key:
-            results[place] = _conflict(one)
-    answers = await recorded_answers(learner, {kept.decision_id for kept in repeats.values()})
+            results[place] = _conflict(one, about)
+    if new_keys:
+        learner.playbook.record([], requests=list(new_keys.values()))
+    answers = _recorded_answers(learner, {kept.decision_id for kept in repeats.values()})
     return results | {place: answers.get(kept.decision_id, _archived(kept)) for place, kept in repeats.items()}
 
 
-def _conflict(request: DecisionRequest) -> RequestReused:
+def _conflict(request: DecisionRequest, kept: KeptRequest) -> RequestReused:
     """The error for a request that was answered before and had other content then."""
-    if request.key:
-        return RequestReused(
-            f"key {quoted(request.key)} was used with other content; send what you sent before, or another key"
-        )
-    decided = f"transaction {quoted(request.transaction.id)} was decided"
-    return RequestReused(f"{decided} with other content; send what you sent before, or another id")
+    decided = quoted(kept.transaction_id)
+    if kept.transaction_id != request.transaction.id:
+        return RequestReused(f"key {quoted(request.key)} was used for transaction {decided}; send another key")
+    return RequestReused(
+        f"transaction {decided} was decided with other content; send what you sent before, or a new Idempotency-Key "
+        f"(`idempotency_key` in Python) to decide it again with this content"
+    )
 
 
 def _archived(kept: KeptRequest) -> InputError:
     return InputError(f"transaction {quoted(kept.transaction_id)} was decided, and the decision has been archived")
 
 
-async def recorded_answers(learner: Learner, decision_ids: Collection[str]) -> dict[str, Answer]:
-    """The recorded decisions with these ids as they were first answered."""
+def _recorded_answers(learner: Learner, decision_ids: Collection[str]) -> dict[str, Answer]:
+    """The recorded decisions with these ids."""
     if not decision_ids:
         return {}
-    wanted = DecisionFilter(ids=decision_ids)
-    events = learner.playbook.ledger.find_decisions(wanted, limit=2 * len(decision_ids))
-    made = [(event.payload, event.at) for event in events if isinstance(event.payload, DecisionMade)]
-    made.sort(key=lambda one: one[0].record.revision)  # earlier revisions are replayed in order, each from the last
-    return {one.record.id: Answer(await explained(learner, one.decision), at, repeated=True) for one, at in made}
+    found = learner.playbook.ledger.find_decisions(DecisionFilter(ids=decision_ids), limit=2 * len(decision_ids))
+    made = [(event.payload, event.at) for event in found if isinstance(event.payload, DecisionMade)]
+    return {one.record.id: Answer(one.decision, at, repeated=True) for one, at in made}
 
 
-async def explained(learner: Learner, decision: Decision) -> Decision:
-    """A recorded decision with its reasons; as it is recorded if they cannot be computed again."""
-    try:
-        return await learner.explain(decision)
-    except CannotExplain:
-        return decision
+async def with_reasons(learner: Learner, results: Sequence[Result]) -> list[Result]:
+    """The same answers, the repeated ones with their reasons, as they were first given.
+
+    A decision whose reasons cannot be computed again stays as it is recorded.
+    """
+    repeated = {place: one for place, one in enumerate(results) if isinstance(one, Answer) and one.repeated}
+    told = list(results)
+    for place in sorted(repeated, key=lambda place: repeated[place].decision.revision):
+        with suppress(CannotExplain):
+            told[place] = replace(repeated[place], decision=await learner.explain(repeated[place].decision))
+    return told
 
 
 async def _decided(learner: Learner, fresh: dict[int, DecisionRequest], seen: int) -> dict[int, Result]:
@@ -146,7 +162,7 @@ async def _decided(learner: Learner, fresh: dict[int, DecisionRequest], seen: in
             return dict.fromkeys(fresh, problem)
         alone = [await _decided(learner, {place: one}, seen) for place, one in fresh.items()]
         return {place: result for results in alone for place, result in results.items()}
-    before = await recorded_answers(learner, made.known)
+    before = _recorded_answers(learner, made.known)
     return {
         place: before.get(decision.id, Answer(decision, made.at))
         for place, decision in zip(fresh, made.decisions, strict=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from acefraud.core.arrays import BoolArray, IntArray
 from acefraud.core.ledger import Ledger
-from acefraud.core.outcome import Outcome, OutcomeSource
+from acefraud.core.outcome import Outcome
 from acefraud.core.row_store import BufferedRows, MemoryRows, RowStore, RowUpdate
 from acefraud.core.timestamps import UNKNOWN, micros_of
 from acefraud.core.transaction import FactValue, Transaction
@@ -142,7 +142,7 @@ class EntityMemory:
             state = self._read(rows)
             for outcome, one in outcomes:
                 found.append(None if one is None else with_history(one, self._add(state, one)))
-                if outcome.source is not OutcomeSource.JUDGE:
+                if not outcome.is_opinion:
                     _add_truth(state, outcome)
         return found
 
@@ -278,6 +278,13 @@ def directions_of(written: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def mapping_of(written: str) -> SchemaMapping | None:
     """The mapping that a training was read with; None if there was none."""
     return parse_mapping(written, place=_PLACE) if written else None
+
+
+@lru_cache(maxsize=16)
+def sensitive_facts_of(written: str) -> frozenset[str]:
+    """The facts that a mapping names as sensitive, in lower case."""
+    mapping = mapping_of(written)
+    return frozenset(name.casefold() for name in mapping.sensitive_facts) if mapping else frozenset()
 
 
 @lru_cache(maxsize=16)

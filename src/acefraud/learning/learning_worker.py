@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from typing import Protocol
@@ -56,8 +57,16 @@ class LearningWorker:
     >>> worker.run(stop)
     """
 
-    def __init__(self, learner: Learner, options: WorkerOptions | None = None) -> None:
+    def __init__(
+        self,
+        learner: Learner,
+        options: WorkerOptions | None = None,
+        *,
+        upkeep: Callable[[], object] = lambda: None,
+    ) -> None:
+        """`upkeep` is called after every batch, and now and then while there is none. It should take little time."""
         self._learner = learner
+        self._upkeep = upkeep
         self._options = options or WorkerOptions()
         self._random = Random()
 
@@ -69,6 +78,7 @@ class LearningWorker:
                 seen = ledger.last_seq()
                 if not self.take_in().count:
                     ledger.wait_for_events(seen, self._options.patience)
+                self._upkeep()
                 failures = 0
             except AcefraudError as problem:  # nothing is lost: what was not recorded still waits
                 failures += 1

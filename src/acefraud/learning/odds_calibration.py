@@ -13,7 +13,6 @@ from acefraud.core.calibration import OddsScale, log_odds
 from acefraud.core.decision import Decision, ProbabilityFrom
 from acefraud.core.events import DecisionMade, OddsScaled, OutcomeHeard
 from acefraud.core.ledger import Ledger
-from acefraud.core.outcome import OutcomeSource
 from acefraud.core.transaction import Verdict
 from acefraud.learning.options import LearnerOptions
 from acefraud.roles.model.agent import reasons_for
@@ -92,7 +91,7 @@ def heard_odds(ledger: Ledger, node: str, model: str) -> list[tuple[float, bool]
                 if decision.node == node:
                     made[decision.id] = decision.odds
             case OutcomeHeard(decision_id=str() as heard, outcome=outcome) if heard in made:
-                if outcome.source is not OutcomeSource.JUDGE:
+                if not outcome.is_opinion:
                     truth[heard] = outcome.is_fraud
     return [(made[heard], is_fraud) for heard, is_fraud in truth.items()]
 

@@ -16,7 +16,7 @@ from acefraud.display.short_repr import ShortRepr
 from acefraud.errors import StoreConflict
 from acefraud.learning.credits import CreditedOutcome
 from acefraud.learning.outcome_intake import OUTCOME_ATTEMPTS, Draft, OutcomeRecorder
-from acefraud.learning.reviewer import CLAIM_SECONDS, Reviewer
+from acefraud.learning.reviewer import Reviewer
 from acefraud.storage.playbook import BulletPlaybook
 
 _PAGE = 100
@@ -47,17 +47,26 @@ class OutcomeBacklog:
         self._recorder = recorder
         self._reviewer = reviewer
         self._node = node
+        self._learnt_from = -1
+        """How many outcomes there were when this process last learnt what was due."""
 
     async def take_in(self, limit: int) -> TakenIn:
         """Judge up to `limit` outcomes and learn from them; nothing if another process is at it."""
-        if not self._waiting(1) and not self._reviewer.is_due:
+        if not self._waiting(1) and not self._is_due:
             return TakenIn()
-        with self._playbook.ledger.claim(f"received outcomes {self._node}", CLAIM_SECONDS) as mine:
+        with self._playbook.ledger.claim(f"received outcomes {self._node}") as mine:
             return await self._take_in(limit) if mine else TakenIn(left=True)
+
+    @property
+    def _is_due(self) -> bool:
+        """Whether something is to be learnt first. The level may be if another process heard the latest outcomes."""
+        others = self._learnt_from != self._playbook.outcomes
+        return self._reviewer.is_due or (others and self._reviewer.ends_at_a_level)
 
     async def _take_in(self, limit: int) -> TakenIn:
         waiting, taken, conflicts = self._waiting(limit), list[CreditedOutcome](), 0
-        reviews = [await self._reviewer.resume()]
+        reviews = [await self._reviewer.resume()] if self._is_due else []
+        self._learnt_from = self._playbook.outcomes
         # While something is to be learnt, it comes first: another process may be at it.
         while waiting and not self._reviewer.is_due:
             try:
@@ -71,6 +80,7 @@ class OutcomeBacklog:
             taken += credited
             waiting = waiting[len(credited) :]
             reviews.append(await self._reviewer.learn_if_due(credited))
+            self._learnt_from = self._playbook.outcomes
         return TakenIn(
             count=len(taken),
             already_known=sum(one.already_known for one in taken),
@@ -110,14 +120,15 @@ class OutcomeBacklog:
         """The first received outcomes of the node that wait."""
         self._playbook.refresh()
         found: list[_Waiting] = []
-        after, more = self._playbook.taken_in(self._node), True
+        after, page, more = self._playbook.taken_in(self._node), limit, True
         while more and len(found) < limit:
-            events = self._playbook.ledger.find_events({OUTCOME_RECEIVED}, after=after, limit=max(limit, _PAGE))
+            events = self._playbook.ledger.find_events({OUTCOME_RECEIVED}, after=after, limit=page)
             found += [
                 (event.seq, event.payload)
                 for event in events
                 if isinstance(event.payload, OutcomeReceived) and event.payload.node == self._node
             ]
-            more = len(events) >= _PAGE
+            more = len(events) >= page
             after = events[-1].seq if events else after
+            page = max(limit, _PAGE)  # those of other nodes are passed over in larger steps
         return found[:limit]

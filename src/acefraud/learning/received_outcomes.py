@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from acefraud.core.events import Event, OutcomeHeard, OutcomeReceived
 from acefraud.core.ledger import Precondition
-from acefraud.core.outcome import Outcome, OutcomeSource, is_known
+from acefraud.core.outcome import Outcome, is_known
 from acefraud.core.transaction import Transaction
 from acefraud.display.short_repr import ShortRepr, quoted
 from acefraud.errors import OutcomeConflict
@@ -53,19 +53,13 @@ def _receive(
 ) -> list[Received]:
     playbook.refresh()
     seen, ids = playbook.seq, {one.transaction_id for one in outcomes}
-    with_key = {
-        key: _outcome(event)
-        for key, event in playbook.ledger.received_outcomes({one.key for one in outcomes if one.id}).items()
-    }
+    earlier = playbook.ledger.received_outcomes({one.key for one in outcomes if one.id})
+    with_key = {key: _outcome(event) for key, event in earlier.items()}
     known = {one: [_outcome(event) for event in events] for one, events in _reports(playbook, ids, node).items()}
     found, new = list[Received](), list[OutcomeReceived]()
-    for outcome, transaction in zip(outcomes, transactions, strict=True):
+    for place, (outcome, transaction) in enumerate(zip(outcomes, transactions, strict=True)):
         if outcome.id and with_key.setdefault(outcome.key, outcome) != outcome:
-            raise OutcomeConflict(
-                f"the outcome {quoted(outcome.id)} was received before and said something else; "
-                f"give a revised outcome an id of its own",
-                field="id",
-            )
+            raise _conflict(outcome, place, received_before=outcome.key in earlier)
         before = known.setdefault(outcome.transaction_id, [])
         there = is_known(outcome, before)
         if not there:
@@ -77,6 +71,12 @@ def _receive(
         unchanged = [Precondition.no_reports_since(seen, ids), Precondition.no_reports_with_keys_since(seen, keys)]
         playbook.record(new, who=who, preconditions=unchanged)
     return found
+
+
+def _conflict(outcome: Outcome, place: int, *, received_before: bool) -> OutcomeConflict:
+    clash = "was received before and said something else" if received_before else "is given twice and says two things"
+    message = f"the outcome {quoted(outcome.id)} {clash}; give a revised outcome an id of its own"
+    return OutcomeConflict(message, field="id", place=place)
 
 
 def reports_to_repeat(playbook: BulletPlaybook, transaction_ids: Collection[str], node: str) -> list[OutcomeReceived]:
@@ -111,7 +111,7 @@ def _reports(
                     counts = event.seq > judged
                 case _:
                     continue
-            if counts and report.node == node and (opinions or report.outcome.source is not OutcomeSource.JUDGE):
+            if counts and report.node == node and (opinions or not report.outcome.is_opinion):
                 found.setdefault(one, []).append(event)
     return {one: sorted(events, key=_waits) for one, events in found.items()}
 

@@ -27,8 +27,6 @@ from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.changes import retry_on_conflict
 from acefraud.storage.playbook import BulletPlaybook
 
-CLAIM_SECONDS = 20.0
-"""How long others leave learning to a process that was killed."""
 ATTEMPTS = 5
 """How often learning is tried because somebody else changed the playbook meanwhile."""
 
@@ -55,8 +53,17 @@ class Reviewer:
         return await self._learn(new, level=level)
 
     async def resume(self) -> Reviewed | None:
-        """Learn what is due already, as after a process that ended before it came to it."""
-        return await self._learn((), level=False)
+        """Learn what is due already, as after a process that ended before it came to it.
+
+        That the level was followed is no event if it stayed. Following it again changes nothing: it is estimated from
+        the cases alone.
+        """
+        return await self._learn((), level=self.ends_at_a_level)
+
+    @property
+    def ends_at_a_level(self) -> bool:
+        """Whether the level is to be followed after the outcomes so far."""
+        return self.playbook.outcomes > 0 and self.playbook.outcomes % LEVEL_EVERY == 0
 
     @property
     def is_due(self) -> bool:
@@ -87,7 +94,7 @@ class Reviewer:
             depth = self.planner.due(self.playbook.learning(self.options.node))
             if depth is None and not level:
                 return None
-            with self.playbook.ledger.claim(f"learning {self.options.node}", CLAIM_SECONDS) as mine:
+            with self.playbook.ledger.claim(f"learning {self.options.node}") as mine:
                 if not mine:  # somebody else is learning from these outcomes; what is left will be due again
                     return None
                 if depth is not None:

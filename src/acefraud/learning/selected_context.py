@@ -11,7 +11,7 @@ from acefraud.core.transaction import Transaction, Verdict
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, quoted
 from acefraud.facts.extraction import facts_of
 from acefraud.learning.decider import Decider
-from acefraud.learning.entity_memory import mapping_of
+from acefraud.learning.entity_memory import sensitive_facts_of
 from acefraud.learning.policies import deciding_policies
 from acefraud.roles.model.masking import Masker
 from acefraud.roles.model.prompt_bullets import shown_bullets, shown_id
@@ -73,8 +73,7 @@ async def select_context(
     selector, failure = await decider.selector_for([transaction], [known], snapshot)
     (chosen,) = selector.select_many([transaction], [known.facts], snapshot, node=node, n_bullets=n_bullets)
     (policy,) = deciding_policies(snapshot, node, [known.facts])
-    mapping = mapping_of(snapshot.mapping)
-    mask = Masker(mapping.sensitive_facts if mapping else ())
+    mask = Masker(sensitive_facts_of(snapshot.mapping))
     return Context(
         transaction_id=transaction.id,
         bullets=tuple(

@@ -17,6 +17,7 @@ from acefraud.core.plain_values import plain_value
 from acefraud.core.transaction import Case, Transaction
 from acefraud.core.transaction_text import from_text, id_from
 from acefraud.core.transactions import Cases, Transactions
+from acefraud.core.validation_words import misfit
 from acefraud.datasets import SchemaMapping, parse_mapping
 from acefraud.display.frames import is_frame
 from acefraud.errors import InputError
@@ -257,9 +258,8 @@ def _checked(model: type[M], **fields: Any) -> M:
     try:
         return model(**fields)
     except ValidationError as problem:
-        first = problem.errors(include_url=False, include_input=False)[0]
-        field = ".".join(map(str, first["loc"]))
-        raise InputError(first["msg"].removeprefix("Value error, "), field=field or None) from None
+        field, message = misfit(problem.errors(include_url=False, include_input=False)[0], model)
+        raise InputError(message, field=field or None) from None
 
 
 def _require_many(given: object, expected: str, name: str, for_one: str) -> None:

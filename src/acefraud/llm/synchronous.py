@@ -46,9 +46,17 @@ def _run_directly(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _run_on_new_loop(work: Coroutine[Any, Any, T]) -> T:
+    results: list[T] = []
+
+    async def run() -> (
+        None
+    ):  # the runner puts the handler of SIGINT back, for which Python writes the task's result out
+        results.append(await work)
+
     # Given a factory, the runner leaves the thread's current event loop alone; `asyncio.run` would unset it.
     with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
-        return runner.run(work)
+        runner.run(run())
+    return results[0]
 
 
 def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:

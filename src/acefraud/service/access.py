@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from ipaddress import IPv6Address, IPv6Network, ip_address
 from math import ceil
 from typing import Annotated, Final
 
@@ -14,10 +15,13 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from acefraud.core.scope import Scope, allows
 from acefraud.service.problems import Refused
 from acefraud.service.runtime import Runtime
+from acefraud.storage.api_keys import ApiKey
 
 ANONYMOUS: Final = "anonymous"
 _NO_KEY: Final = "expected a key in the header `Authorization: Bearer KEY`; `acefraud keys create` makes one"
 _BEARER: Final = HTTPBearer(auto_error=False, description="An API key, made by `acefraud keys create`.")
+_TOO_MANY: Final = "too many requests with this key"
+_TOO_MANY_FAILURES: Final = "too many requests without a valid key from this address"
 _CHALLENGE: Final = {"WWW-Authenticate": "Bearer"}
 
 
@@ -51,31 +55,76 @@ SCOPE_OF: Final = "acefraud_scope"
 """The attribute of a dependency that says which scope it asks for."""
 
 
+def charge(runtime: Runtime, caller: Caller, items: int) -> None:
+    """Let a request count as many requests as it has items. Raises Refused if the caller has to wait for that."""
+    if runtime.rates is not None:
+        _let_pass(runtime.rates.take(caller.name, items, paid=1), _TOO_MANY)
+
+
 def _check(scope: Scope) -> Callable[..., Awaitable[Caller]]:
     async def caller(
         request: Request, bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
     ) -> Caller:
         runtime: Runtime = request.app.state.runtime
-        found = await _caller(runtime, bearer, scope)
-        wait = 0.0 if runtime.rates is None else runtime.rates.take(found.name)
-        if wait > 0:
-            raise Refused(429, "too many requests with this key", headers={"Retry-After": str(ceil(wait))})
+        found = await _caller(runtime, bearer, _network(request))
         request.scope.setdefault("state", {}).setdefault("about", {})["caller"] = found.name
+        if runtime.rates is not None:
+            _let_pass(runtime.rates.take(found.name), _TOO_MANY)
+        if not found.may(scope):
+            raise Refused(403, lacks(found.name, scope))
         return found
 
     setattr(caller, SCOPE_OF, scope)
     return caller
 
 
-async def _caller(runtime: Runtime, bearer: HTTPAuthorizationCredentials | None, scope: Scope) -> Caller:
+def lacks(name: str, scope: Scope) -> str:
+    """What a caller is told whose key lacks a scope."""
+    return (
+        f"the key '{name}' lacks the scope '{scope}'; `acefraud keys create NAME --scope {scope}` makes one that has it"
+    )
+
+
+async def _caller(runtime: Runtime, bearer: HTTPAuthorizationCredentials | None, network: str) -> Caller:
     if bearer is None:
         if runtime.options.insecure_local:
             return Caller(ANONYMOUS, frozenset({Scope.ADMIN}))
-        raise Refused(401, _NO_KEY, headers=_CHALLENGE)
-    remembered = runtime.keys.remembered(bearer.credentials)
-    key = remembered.key if remembered else await runtime.look_up_key(bearer.credentials)
+        raise _failure(runtime, network, _NO_KEY)
+    key = await _key(runtime, bearer.credentials, network)
     if key is None:
-        raise Refused(401, "the key is unknown or was revoked", headers=_CHALLENGE)
-    if not key.allows(scope):
-        raise Refused(403, f"the key '{key.name}' lacks the scope '{scope}'")
+        raise _failure(runtime, network, "the key is unknown or was revoked")
     return Caller(key.name, key.scopes)
+
+
+async def _key(runtime: Runtime, secret: str, network: str) -> ApiKey | None:
+    """The key with this secret. Who has sent too many wrong ones learns nothing about further ones.
+
+    Secrets that have worked go on working, since other callers may share the address.
+    """
+    remembered = runtime.keys.remembered(secret)
+    if remembered is not None:
+        return remembered.key
+    if not runtime.keys.has_worked(secret):
+        _let_pass(runtime.failures.wait(network), _TOO_MANY_FAILURES)
+    return await runtime.look_up_key(secret)
+
+
+def _failure(runtime: Runtime, network: str, detail: str) -> Refused:
+    """What a caller without a valid key is told. It counts against the address."""
+    _let_pass(runtime.failures.take(network), _TOO_MANY_FAILURES)
+    return Refused(401, detail, headers=_CHALLENGE)
+
+
+def _let_pass(wait: float, otherwise: str) -> None:
+    if wait > 0:
+        raise Refused(429, otherwise, headers={"Retry-After": str(ceil(wait))})
+
+
+def _network(request: Request) -> str:
+    """Where a request comes from: the address, or for IPv6 the /64 network, whose addresses one machine can have."""
+    host = "" if request.client is None else request.client.host
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host
+    return str(IPv6Network((int(address), 64), strict=False)) if isinstance(address, IPv6Address) else host

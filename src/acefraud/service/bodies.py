@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 from acefraud.core.decision import Decision, Reason
 from acefraud.core.events import DecisionMade, Event
 from acefraud.core.outcome import Outcome, OutcomeSource
 from acefraud.core.transaction import MAX_TEXT, Verdict
 from acefraud.learning.decision_requests import Answer
+from acefraud.service.masking import RuleWords
 
 T = TypeVar("T")
 MAX_WHY = 1_000
+MOST = sys.float_info.max
+"""The largest number that a fact may have."""
 ORDER: dict[str, Any] = {
     "id": "order-17",
     "time": "2026-03-01T02:14:00Z",
@@ -43,6 +47,12 @@ def _in_utc(time: datetime) -> datetime:
         raise ValueError("expected a time between the years 1 and 9999 in UTC") from None
 
 
+def _in_capitals(verdict: object) -> object:
+    return verdict.upper() if isinstance(verdict, str) else verdict
+
+
+AnyCaseVerdict = Annotated[Verdict, BeforeValidator(_in_capitals)]
+"""A verdict of the caller's, also in lower case."""
 Time = Annotated[datetime, AfterValidator(_in_utc)]
 """A time of the caller's. One without a zone is read as UTC."""
 Id = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(storable)]
@@ -53,6 +63,28 @@ RequiredWhy = Annotated[str, Field(min_length=1, max_length=MAX_WHY), AfterValid
 """Why somebody changes something. The ledger keeps it beside their name."""
 
 
+def _one_fact(value: object) -> object:
+    """A fact, so that one of another kind is one fault, and not one for each kind that it might have been."""
+    if not isinstance(value, bool | int | float | str | None):
+        raise ValueError("expected a number, a text or true/false")
+    if isinstance(value, int | float) and not -MOST <= value <= MOST:
+        raise ValueError("expected a finite number; leave out what is unknown")
+    return value
+
+
+FactBody = Annotated[bool | float | str | None, BeforeValidator(_one_fact)]
+"""The value of a fact; null is not known."""
+
+
+def _rounded(share: float) -> float:
+    """Without what is only left over from computing, such as 2.8e-17 in place of 0."""
+    return round(share, 12)
+
+
+Share = Annotated[float, AfterValidator(_rounded)]
+"""A share that was computed."""
+
+
 class TransactionBody(BaseModel):
     """A transaction to decide: facts or text or both."""
 
@@ -60,7 +92,7 @@ class TransactionBody(BaseModel):
 
     id: Id = Field(description="Yours. Outcomes refer to it, and a repeat gets the first answer.")
     time: Time | None = Field(default=None, description="When it happened. Without a zone it is read as UTC.")
-    facts: dict[str, bool | float | str | None] = Field(
+    facts: dict[str, FactBody] = Field(
         default_factory=dict, max_length=1_000, description="Numbers, flags and categories by name; leave out the rest."
     )
     text: str = Field(default="", max_length=MAX_TEXT, description="Free text, from which facts are read.")
@@ -83,9 +115,10 @@ class ReasonBody(BaseModel):
     weight: float | None = Field(description="Log-odds that it adds; null if it is not a number.")
 
     @classmethod
-    def of(cls, reason: Reason) -> ReasonBody:
-        """A reason of a decision."""
-        return cls.model_construct(bullet_id=reason.bullet_id, content=reason.text, weight=reason.contribution)
+    def of(cls, reason: Reason, words: RuleWords) -> ReasonBody:
+        """A reason of a decision as a caller may see it."""
+        content = words.shown(reason.text, reason.bullet_id)
+        return cls.model_construct(bullet_id=reason.bullet_id, content=content, weight=reason.contribution)
 
 
 class DecisionBody(BaseModel):
@@ -116,22 +149,22 @@ class DecisionBody(BaseModel):
     time: datetime = Field(description="When it was decided.")
 
     @classmethod
-    def of(cls, decision: Decision, at: datetime) -> DecisionBody:
-        """A decision that was made at a time."""
+    def of(cls, decision: Decision, at: datetime, words: RuleWords) -> DecisionBody:
+        """A decision that was made at a time, as a caller may see it."""
         return cls.model_construct(
             decision_id=decision.id,
             transaction_id=decision.transaction.id,
             verdict=decision.verdict,
             probability=decision.probability,
-            reasons=[ReasonBody.of(reason) for reason in decision.reasons],
+            reasons=[ReasonBody.of(reason, words) for reason in decision.reasons],
             playbook_revision=decision.revision,
             time=at,
         )
 
     @classmethod
-    def answer(cls, answer: Answer) -> DecisionBody:
+    def answer(cls, answer: Answer, words: RuleWords) -> DecisionBody:
         """The answer to a request."""
-        return cls.of(answer.decision, answer.at)
+        return cls.of(answer.decision, answer.at, words)
 
 
 class StageBody(BaseModel):
@@ -154,7 +187,12 @@ class ExplainedDecisionBody(DecisionBody):
     probability_from: str
     fallback: str = Field(description="Why the configured model did not decide; empty if it did.")
     explained: bool = Field(description="Whether stages and reasons could be computed again on that revision.")
-    outcome: Literal["fraud", "legitimate"] | None = Field(description="What it turned out to be, as known so far.")
+    outcome: Literal["fraud", "legitimate"] | None = Field(
+        description="What it turned out to be, as known so far. A judge's opinion is not an outcome."
+    )
+    outcome_source: OutcomeSource | None = Field(description="Who said so.")
+    outcome_time: datetime | None = Field(description="When it became known; null if the report did not say.")
+    correct: bool | None = Field(description="Whether the verdict was right; null if it was not judged.")
 
 
 class BatchBody(BaseModel):
@@ -193,7 +231,7 @@ class OutcomeBody(BaseModel):
     id: Id = Field(description="Yours. Two outcomes with one id are one outcome.")
     transaction_id: Id
     label: Literal["fraud", "legitimate"]
-    source: OutcomeSource = OutcomeSource.LABEL
+    source: Literal["label", "chargeback", "analyst"] = "label"
     time: Time | None = Field(default=None, description="When it became known.")
 
     def outcome(self) -> Outcome:
@@ -201,7 +239,7 @@ class OutcomeBody(BaseModel):
         return Outcome(
             transaction_id=self.transaction_id,
             is_fraud=self.label == "fraud",
-            source=self.source,
+            source=OutcomeSource(self.source),
             id=self.id,
             at=self.time,
         )
@@ -211,6 +249,24 @@ class OutcomesBody(BaseModel, extra="forbid"):
     """Many outcomes, accepted all or none."""
 
     outcomes: list[OutcomeBody] = Field(min_length=1, max_length=5_000)
+
+
+def _one_or_many(body: object) -> str | None:
+    """Which of the two a body is meant to be, so that only the faults of that one are told."""
+    if not isinstance(body, dict):
+        return None
+    return "many" if "outcomes" in body else "one"
+
+
+OneOrManyOutcomes = Annotated[
+    Annotated[OutcomeBody, Tag("one")] | Annotated[OutcomesBody, Tag("many")],
+    Discriminator(
+        _one_or_many,
+        custom_error_type="one_or_many_outcomes",
+        custom_error_message='expected a JSON object: an outcome, or `{"outcomes": [...]}` with many',
+    ),
+]
+"""An outcome, or many."""
 
 
 class ReceiptBody(BaseModel):

@@ -13,9 +13,9 @@ from acefraud.core.policy import Snooze
 from acefraud.core.transaction import Verdict
 from acefraud.learning.rule_admission import Admitted, PolicyOptions
 from acefraud.rules.english import say
-from acefraud.service.bodies import Id, ListedDecisionBody, RequiredWhy, Time, Why, storable
+from acefraud.service.bodies import Id, ListedDecisionBody, Page, RequiredWhy, Share, Time, Why, storable
 from acefraud.service.change_bodies import ChangeBody
-from acefraud.service.masking import rule_text
+from acefraud.service.masking import hidden_in, rule_text
 from acefraud.service.preview_bodies import PreviewBody
 
 Content = Annotated[str, Field(min_length=1, max_length=MAX_CONTENT), AfterValidator(storable)]
@@ -54,8 +54,8 @@ class EvidenceBody(BaseModel):
     support: int = Field(description="Cases on which it held.")
     frauds: int
     precision: float | None = Field(description="The share of fraud among them; null if it never held.")
-    low: float = Field(description="Where the share of fraud in as many future cases lies with 95 % probability.")
-    high: float
+    low: Share = Field(description="Where the share of fraud in as many future cases lies with 95 % probability.")
+    high: Share
     base_rate: float = Field(description="The share of fraud among all cases of that time.")
     words: str
 
@@ -141,8 +141,10 @@ class BulletBody(BaseModel):
 
 
 def _content(bullet: Bullet, *, in_clear: bool) -> dict[str, Any]:
+    hidden = hidden_in(bullet)
+
     def shown(text: str) -> str:
-        return rule_text(text, bullet, in_clear=in_clear)
+        return rule_text(text, hidden, in_clear=in_clear)
 
     condition, claim = bullet.condition, bullet.claim
     return {
@@ -168,19 +170,30 @@ def _content(bullet: Bullet, *, in_clear: bool) -> dict[str, Any]:
 class WholeBulletBody(BulletBody):
     """A bullet with its history."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{**BULLET, "history": []}]})
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{**BULLET, "history": [], "history_next": None, "last_firings": []}]}
+    )
 
     history: list[ChangeBody] = Field(description="What happened to it, newest first; the latest 100 events.")
+    history_next: str | None = Field(
+        description="Pass it as `cursor` to `GET /v1/bullets/{bullet_id}/history` for what happened before these; null "
+        "if that is all."
+    )
     last_firings: list[ListedDecisionBody] = Field(
         description="The latest decisions that rest on it, among the latest 10,000; `GET /v1/decisions` has more."
     )
 
     @classmethod
     def with_history(
-        cls, bullet: Bullet, history: list[ChangeBody], firings: list[ListedDecisionBody], *, in_clear: bool
+        cls, bullet: Bullet, history: Page[ChangeBody], firings: list[ListedDecisionBody], *, in_clear: bool
     ) -> WholeBulletBody:
         """A bullet, what happened to it, and where it fired last."""
-        return cls(**_content(bullet, in_clear=in_clear), history=history, last_firings=firings)
+        return cls(
+            **_content(bullet, in_clear=in_clear),
+            history=history.items,
+            history_next=history.next,
+            last_firings=firings,
+        )
 
 
 class PolicyFields(BaseModel, extra="forbid", hide_input_in_errors=True):
@@ -216,13 +229,13 @@ class NewBulletBody(PolicyFields):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "examples": [{"content": "Amount above 5,000 and an emulator: decline", "why": "seen twice this week"}]
+            "examples": [{"content": "Amount above 5,000 and an emulator: decline", "reason": "seen twice this week"}]
         }
     )
 
     content: Content = Field(description="The rule, in plain English or in the formal syntax.")
     node: Id = Field(default=DEFAULT_NODE, description="Which agent uses it.")
-    why: Why = Field(default="", description="Kept in the ledger beside the name of your key.")
+    reason: Why = Field(default="", description="Kept in the ledger beside the name of your key.")
 
 
 class BulletChangeBody(PolicyFields):

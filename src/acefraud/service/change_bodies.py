@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from acefraud.core.events import RolledBack
 from acefraud.service.bodies import Why
-from acefraud.service.masking import rule_text
+from acefraud.service.masking import RuleWords
 from acefraud.service.preview_bodies import PreviewBody
 from acefraud.storage.change_log import PlaybookChange
 
@@ -23,7 +23,7 @@ class ChangeBody(BaseModel):
                     "revision": 41,
                     "at": "2026-03-01T02:14:00Z",
                     "who": "ana",
-                    "why": "the pattern has faded",
+                    "reason": "the pattern has faded",
                     "kind": "status_changed",
                     "subject": "b-cd2445bf",
                     "what": "now retired",
@@ -36,24 +36,24 @@ class ChangeBody(BaseModel):
     revision: int = Field(description="The revision after it, which `POST /v1/playbook:rollback` takes.")
     at: datetime
     who: str = Field(description="The name of the key, or the person at the command line.")
-    why: str
+    reason: str
     kind: str
     subject: str = Field(description="The bullet, node or list that changed, or the playbook.")
     what: str = Field(description="What happened to it, in words.")
     content: str = Field(description="What a bullet says from then on, if that is what changed.")
 
     @classmethod
-    def of(cls, change: PlaybookChange, *, in_clear: bool) -> ChangeBody:
-        """A change, with personal data if it may be shown in clear."""
+    def of(cls, change: PlaybookChange, words: RuleWords) -> ChangeBody:
+        """A change as a caller may see it."""
         return cls(
             revision=change.seq,
             at=change.at,
             who=change.who,
-            why=rule_text(change.why, in_clear=in_clear),
+            reason=words.shown(change.why, change.subject),
             kind=change.kind,
             subject=change.subject,
-            what=rule_text(change.what, in_clear=in_clear),
-            content=rule_text(change.content, in_clear=in_clear),
+            what=words.shown(change.what, change.subject),
+            content=words.shown(change.content, change.subject),
         )
 
 

@@ -50,6 +50,11 @@ class KeyRing:
         with self._lock:
             return self._known.get(hashed, now) or self._unknown.get(hashed, now)
 
+    def has_worked(self, secret: str) -> bool:
+        """Whether a key with this secret was found before, however long ago."""
+        with self._lock:
+            return hash_of(secret) in self._known
+
 
 class Found(NamedTuple):
     """A key, or that there is none, and when that was found."""
@@ -69,6 +74,9 @@ class _Recent:
     def get(self, hashed: str, now: float) -> Found | None:
         found = self._found.get(hashed)
         return None if found is None or now - found.at >= self._seconds else found
+
+    def __contains__(self, hashed: str) -> bool:
+        return hashed in self._found
 
     def put(self, hashed: str, key: ApiKey | None, now: float) -> None:
         self._found.pop(hashed, None)  # a dict is in the order of insertion

@@ -1,13 +1,23 @@
-"""What logs and lists may show of a transaction."""
+"""What logs and answers may show of transactions and rules."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache, partial
+from typing import Final
 
 from acefraud.core.bullet import Bullet
+from acefraud.core.condition import Condition
+from acefraud.core.events import BulletAdded, BulletEdited, PolicySnoozed
 from acefraud.core.transaction import FactValue
-from acefraud.display.personal_data import MASKED, mask_named_values, mask_patterns, pattern_of, written
+from acefraud.display.personal_data import MASKED, is_personal, mask_named_values, mask_patterns, pattern_of, written
 from acefraud.roles.model.masking import Masker
+from acefraud.storage import BulletPlaybook
+
+_WORDINGS: Final = frozenset({"bullet_added", "bullet_edited", "policy_snoozed"})
+"""Events that can bring personal values into a bullet."""
+_MOST_WORDINGS: Final = 1_000
 
 
 def masked_facts(facts: Mapping[str, FactValue], sensitive: Collection[str] = ()) -> dict[str, FactValue]:
@@ -32,18 +42,67 @@ def masked_text(text: str, facts: Mapping[str, FactValue], sensitive: Collection
     return Masker(sensitive).masked_text(text, facts)
 
 
-def rule_text(text: str, bullet: Bullet | None = None, *, in_clear: bool) -> str:
+def rule_text(text: str, hidden: Collection[str] = (), *, in_clear: bool) -> str:
     """Words of a rule, a list or a change as a caller may see them: whoever may change them sees them in clear.
 
-    Others see no personal data, and not the values of personal facts that the condition of the `bullet` asks for.
+    Others see no personal data, and none of the `hidden` values.
 
-    >>> rule_text("decline ann@example.org", in_clear=False)
-    'decline [email]'
+    >>> rule_text("decline ann@example.org and Ann Lee", ["Ann Lee"], in_clear=False)
+    'decline [email] and [masked]'
     """
-    if in_clear:
-        return text
-    hidden = bullet.condition.hidden_values if bullet is not None and bullet.condition is not None else ()
+    return text if in_clear else _masked(text, tuple(hidden))
+
+
+@lru_cache(maxsize=4_096)  # many decisions rest on the same rules
+def _masked(text: str, hidden: tuple[str, ...]) -> str:
     return mask_named_values(mask_patterns(text, also=pattern_of(hidden)))
+
+
+def hidden_in(bullet: Bullet | None) -> list[str]:
+    """The values of personal facts in a bullet: those that its condition asks for, and those it is snoozed for."""
+    if bullet is None:
+        return []
+    asked = [] if bullet.condition is None else bullet.condition.hidden_values
+    return [*asked, *(one.value for one in bullet.snoozes if is_personal(one.key))]
+
+
+def ever_hidden_in(playbook: BulletPlaybook, bullet_id: str) -> list[str]:
+    """The values of personal facts in a bullet as it is now or was once."""
+    values = dict.fromkeys(hidden_in(playbook.snapshot().bullets.get(bullet_id)))
+    for event in playbook.ledger.find_events(_WORDINGS, subject=bullet_id, limit=_MOST_WORDINGS, newest_first=True):
+        match event.payload:
+            case BulletAdded(bullet=bullet):
+                values |= dict.fromkeys(hidden_in(bullet))
+            case BulletEdited(condition=Condition() as condition):
+                values |= dict.fromkeys(condition.hidden_values)
+            case PolicySnoozed(snooze=snooze) if is_personal(snooze.key):
+                values[snooze.value] = None
+    return list(values)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleWords:
+    """Shows words of rules to one caller: in clear if they may change rules, else without personal data."""
+
+    in_clear: bool
+    hidden_in: Callable[[str], Collection[str]]
+    """The values of personal facts in the bullet with an id."""
+
+    @classmethod
+    def now(cls, playbook: BulletPlaybook, *, in_clear: bool) -> RuleWords:
+        """For rules as they are now, without a look into the store."""
+        return cls(in_clear, lambda bullet_id: hidden_in(playbook.get_bullet(bullet_id)))
+
+    @classmethod
+    def ever(cls, playbook: BulletPlaybook, *, in_clear: bool) -> RuleWords:
+        """For rules as they are now or were once. It looks into the store."""
+        return cls(in_clear, cache(partial(ever_hidden_in, playbook)))
+
+    def shown(self, text: str, bullet_id: str | None = None) -> str:
+        """Words of a bullet, or about it."""
+        if self.in_clear:
+            return text
+        return rule_text(text, () if bullet_id is None else self.hidden_in(bullet_id), in_clear=False)
 
 
 def _is_personal_number(value: FactValue) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import Final, Generic, TypeVar
 
 LINGER: Final = 0.005
@@ -15,10 +15,6 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-class TooManyWaiting(Exception):
-    """So many requests wait that another would have to wait too long."""
-
-
 class MicroBatches(Generic[T, R]):
     """Calls a function with everything that has come in, one call at a time, in a thread of its own.
 
@@ -26,48 +22,66 @@ class MicroBatches(Generic[T, R]):
     as large as it has to be.
     """
 
-    def __init__(
-        self, answer: Callable[[Sequence[T]], Sequence[R | Exception]], *, most: int, most_waiting: int
-    ) -> None:
+    def __init__(self, answer: Callable[[Sequence[T]], Sequence[R | Exception]], *, most: int) -> None:
         """`most` is the size of a batch. An exception among the answers is raised for that request alone."""
         self._answer = answer
         self._most = most
-        self._most_waiting = most_waiting
-        self._waiting: deque[tuple[T, asyncio.Future[R]]] = deque()
+        self._waiting: dict[asyncio.Future[R], T] = {}
+        """In the order in which they came."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="batches")
         self._running: asyncio.Task[None] | None = None
 
     async def submit(self, item: T) -> R:
-        """The answer to one request. Raises TooManyWaiting if there are too many before it."""
-        if len(self._waiting) >= self._most_waiting:
-            raise TooManyWaiting
+        """The answer to one request."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[R] = loop.create_future()
-        self._waiting.append((item, future))
+        self._waiting[future] = item
         if self._running is None:
             self._running = loop.create_task(self._run())
-        return await future
+        try:
+            return await future
+        finally:
+            self._waiting.pop(future, None)  # if the caller has gone
 
     async def _run(self) -> None:
-        loop = asyncio.get_running_loop()
         active = 0
-        while self._waiting:
-            await self._gather(active)
-            batch = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
-            items = [item for item, _ in batch]
-            try:
-                answers = await loop.run_in_executor(self._thread, self._answer, items)
-            except Exception as problem:  # noqa: BLE001  # whoever asked learns of it
-                answers = [problem] * len(batch)
-            for (_, future), answer in zip(batch, answers, strict=True):
+        try:
+            while self._waiting:
+                await self._gather(active)
+                batch = {future: self._waiting.pop(future) for future in list(islice(self._waiting, self._most))}
+                if batch:
+                    await self._answer_all(batch)
+                active = len(batch) + max(0, len(self._waiting) - 1)
+        finally:
+            self._running = None
+
+    async def _answer_all(self, batch: Mapping[asyncio.Future[R], T]) -> None:
+        """Answer a batch, whatever happens: nobody must wait for ever, and those who come later are answered too."""
+        loop, problem = asyncio.get_running_loop(), Exception("the batch was given up")
+        try:
+            answers = await loop.run_in_executor(self._thread, self._call, list(batch.values()))
+            for future, answer in zip(batch, answers, strict=True):
                 if future.done():  # the caller has gone
                     continue
                 if isinstance(answer, Exception):
                     future.set_exception(answer)
                 else:
                     future.set_result(answer)
-            active = len(batch) + max(0, len(self._waiting) - 1)
-        self._running = None
+        except Exception as raised:  # noqa: BLE001  # whoever asked learns of it
+            problem = raised
+        finally:
+            for future in batch:
+                if not future.done():
+                    future.set_exception(problem)
+
+    def _call(self, items: Sequence[T]) -> Sequence[R | Exception]:
+        try:
+            answers = self._answer(items)
+        except StopIteration as problem:  # no future takes one
+            raise RuntimeError("a batch ended early") from problem
+        if len(answers) != len(items):
+            raise RuntimeError(f"{len(items)} requests got {len(answers)} answers")
+        return answers
 
     async def _gather(self, active: int) -> None:
         """Wait a moment until as many requests wait as were under way before."""

@@ -7,9 +7,8 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol, TypeVar
 
-from starlette.concurrency import run_in_threadpool
-
 from acefraud.llm.synchronous import run_sync
+from acefraud.service.threads import Threads
 
 T = TypeVar("T")
 
@@ -27,12 +26,16 @@ class OffLoop(Protocol):
 class InThreads:
     """For the embedded engine, whose coroutines never wait: each runs in a thread."""
 
+    def __init__(self, most: int) -> None:
+        self._threads = Threads("decisions", most)
+
     async def run(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """What a coroutine returns."""
-        return await run_in_threadpool(lambda: run_sync(make(), waits=False))
+        return await self._threads.run(lambda: run_sync(make(), waits=False))
 
     async def close(self) -> None:
-        """Do nothing: requests that run are finished by the server."""
+        """Wait for those that run."""
+        self._threads.close()
 
 
 class OnAnotherLoop:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from pathlib import Path
 
 from acefraud.core.arguments import check_whole
 from acefraud.errors import ConfigurationError
+from acefraud.service.loopback import is_loopback
 from acefraud.settings import Durability, ModelSettings
 
 
@@ -35,25 +35,24 @@ class ServiceOptions:
     burst: int | None = None
     """Requests that each key may send at once; those of two seconds if not given."""
     most_waiting: int = 2_000
-    """Requests that may wait for a decision in one worker. More are turned away."""
+    """Decisions that may be under way in one worker, those of batches included; and as many reports of outcomes. More
+    are turned away."""
+    idempotency_days: int = 30
+    """Days that idempotency keys are kept; 0 for ever."""
+    deadline: int = 30
+    """Seconds after which a request that has no answer yet is told to try again."""
     grace: int = 30
     """Seconds that a worker gets to finish what it accepted."""
     durability: Durability = Durability.POWER
     models: ModelSettings = field(default_factory=ModelSettings)
 
     def __post_init__(self) -> None:
-        for name in ("workers", "most_bytes", "burst", "most_waiting"):
+        for name in ("workers", "most_bytes", "burst", "most_waiting", "deadline"):
             value = getattr(self, name)
             if value is not None:
                 check_whole(name, value, least=1)
-        check_whole("port", self.port, least=0)
-        if self.insecure_local and not _is_loopback(self.host):
+        for name in ("port", "idempotency_days"):
+            check_whole(name, getattr(self, name), least=0)
+        if self.insecure_local and not is_loopback(self.host):
             wrong = f"it needs a loopback address, not {self.host}"
             raise ConfigurationError(f"--insecure-local lets everybody write: {wrong}")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -6,6 +6,7 @@ from pydantic import BaseModel, Field
 
 from acefraud.core.transaction import Verdict
 from acefraud.learning.preview import CASES, DECISIONS, SHOWN, Preview
+from acefraud.service.bodies import Share
 
 BOUNDS = f"It looks at the latest {CASES:,} labelled cases and the latest {DECISIONS:,} decisions at most."
 """For the descriptions of routes that preview something."""
@@ -40,11 +41,11 @@ class PreviewBody(BaseModel):
     fires_on_cases: int
     frauds_among_them: int
     fraud_share: float | None
-    low: float
-    high: float
+    low: Share
+    high: Share
     unknown_on_cases: int = Field(description="Labelled cases on which an unknown fact leaves the rule open.")
     fires_on_decisions: int
-    flips: int = Field(description="How many would be decided differently.")
+    flips: int = Field(description="How many cases and decisions would be decided differently.")
     sample: list[FlipBody] = Field(description=f"The first {SHOWN} of them.")
     money: MoneyBody
     overlaps: dict[str, float] = Field(

@@ -6,15 +6,17 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from acefraud.core.validation_words import misfit
 from acefraud.display.personal_data import mask_patterns
 from acefraud.errors import (
     AcefraudError,
@@ -25,14 +27,15 @@ from acefraud.errors import (
     OutcomeConflict,
     RequestReused,
     RuleNotUnderstood,
-    StoreConflict,
     StoreError,
 )
-from acefraud.service.micro_batches import TooManyWaiting
+from acefraud.service.admission import TooManyWaiting
 from acefraud.service.request_log import request_id
 
 _LOG = logging.getLogger(__name__)
 MEDIA_TYPE: Final = "application/problem+json"
+_SEND_JSON: Final = "send the body as JSON, with the header `Content-Type: application/json`"
+_NEXT_STEPS: Final = "`GET /v1/facts` lists what a rule can be about; `as_note` keeps it as a note."
 RETRY_AFTER: Final = 1
 """Seconds after which a caller may try again if nothing better is known."""
 
@@ -89,7 +92,7 @@ PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
         "model": Problem,
         "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
-    for status in (400, 401, 403, 404, 405, 409, 413, 422, 429, 500, 502, 503)
+    for status in (400, 401, 403, 404, 405, 409, 413, 415, 422, 429, 500, 503)
 }
 """The problems that any route may answer with, for the OpenAPI document."""
 
@@ -167,9 +170,15 @@ def _detail(problem: Exception) -> str:
     """
     if isinstance(problem, ModelError):
         return f"the language model gave no usable answer ({type(problem).__name__}); try again"
-    if isinstance(problem, StoreError) and not isinstance(problem, StoreConflict):
+    if isinstance(problem, StoreError):
         return f"the store cannot be read or written at the moment ({type(problem).__name__}); try again"
-    return str(problem) if isinstance(problem, RuleNotUnderstood | DuplicateRule) else _without_value(str(problem))
+    if isinstance(problem, RuleNotUnderstood):
+        return f"{problem.message} {_NEXT_STEPS}"
+    if isinstance(problem, DuplicateRule):
+        return str(problem)
+    if isinstance(problem, InputError) and problem.field:
+        return f"{problem.field}: {_without_value(problem.message)}"
+    return _without_value(str(problem))
 
 
 def _without_value(message: str) -> str:
@@ -201,8 +210,6 @@ def status_of(problem: Exception) -> tuple[int, dict[str, str]]:
         return 503, {"Retry-After": str(max(RETRY_AFTER, round(problem.retry_after or 0)))}
     if isinstance(problem, RequestReused | OutcomeConflict | DuplicateRule):
         return 409, {}
-    if isinstance(problem, StoreConflict):
-        return 409, again
     if isinstance(problem, StoreError | BudgetExceeded):
         return 503, again
     return 422, {}
@@ -213,21 +220,61 @@ async def _too_many(_: Request, __: Exception) -> Response:
     return problem_response(503, "too many requests wait for an answer; try again soon", headers=headers)
 
 
-async def _invalid(_: Request, problem: Exception) -> Response:
+async def _invalid(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, RequestValidationError)
-    faults = [
-        Fault(field=".".join(str(part) for part in error["loc"][1:]) or str(error["loc"][0]), message=error["msg"])
-        for error in problem.errors()
-    ]
-    malformed = any(error["type"] == "json_invalid" for error in problem.errors())
-    first = f"{faults[0].field}: {faults[0].message}" if faults else "the request is not valid"
-    return problem_response(400 if malformed else 422, first, faults)
+    if isinstance(problem.body, bytes):  # FastAPI has not read it, as nothing said that it is JSON
+        kind = Fault(field="Content-Type", message=_SEND_JSON)
+        return problem_response(415, _SEND_JSON, [kind])
+    broken = next((one for one in problem.errors() if one["type"] == "json_invalid"), None)
+    faults = [_broken_json(problem.body, broken["loc"][-1])] if broken else _misfits(request, problem)
+    return problem_response(400 if broken else 422, f"{faults[0].field}: {faults[0].message}", faults)
 
 
-async def _plain(_: Request, problem: Exception) -> Response:
+def _broken_json(document: str, place: int) -> Fault:
+    """Where a body stops to be JSON."""
+    before = document[:place]
+    line, column = before.count("\n") + 1, place - before.rfind("\n")
+    return Fault(field="body", message=f"expected valid JSON, but it goes wrong at line {line}, column {column}")
+
+
+def _misfits(request: Request, problem: RequestValidationError) -> list[Fault]:
+    """What does not fit, in the order of the fields. A fault of the whole body has the field `body`."""
+    shape = get_type_hints(request.scope["endpoint"], include_extras=True).get("body")
+    faults = []
+    for error in problem.errors():
+        part, *place = error["loc"]
+        field, message = misfit({**error, "loc": place}, shape if part == "body" else None)
+        if error["loc"] == ("body",) and error["type"] == "missing":
+            message = "expected a JSON object"
+        faults.append(Fault(field=field or part, message=message))
+    return faults
+
+
+async def _plain(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, HTTPException)
+    if problem.status_code == HTTPStatus.NOT_FOUND:
+        return problem_response(404, _no_route(request.url.path))
+    if problem.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        methods = ", ".join(_methods(request))
+        return problem_response(405, f"this route takes {methods}", headers={"Allow": methods})
     detail = str(problem.detail) if problem.detail else HTTPStatus(problem.status_code).phrase
     return problem_response(problem.status_code, detail, headers=problem.headers)
+
+
+def _no_route(path: str) -> str:
+    """What is told about a path that no route has. Only the router raises this: what is missing there is Refused."""
+    twice = ", and the path has /v1 twice" if path.startswith("/v1/v1") else ""
+    return f"there is no such route{twice}; /docs and /openapi.json list all of them"
+
+
+def _methods(request: Request) -> list[str]:
+    """The methods that a path has, of all its routes. Starlette names only those of the first."""
+    routes = request.app.router.routes
+    return [
+        method
+        for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes)
+    ]
 
 
 class Crashes:

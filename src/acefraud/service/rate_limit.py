@@ -32,17 +32,30 @@ class RateLimit:
         self._buckets: dict[str, _Bucket] = {}
         self._lock = Lock()
 
-    def take(self, name: str) -> float:
-        """0.0 if the caller may send a request now, which is then counted; else the seconds until it may."""
+    def take(self, name: str, cost: float = 1, *, paid: float = 0) -> float:
+        """0.0 if the caller may send a request of this cost now, which is then counted; else the seconds until it may.
+
+        What costs more than a burst takes all of it. `paid` was taken for this request before; it is given back if the
+        request has to wait.
+        """
         with self._lock:
             now = self._clock()
-            bucket = self._buckets.pop(name, None) or _Bucket(self._burst, now)
-            tokens = min(self._burst, bucket.tokens + self._rate * (now - bucket.at))
-            allowed = tokens >= 1
-            self._buckets[name] = _Bucket(tokens - allowed, now)
+            tokens = min(self._burst, self._tokens(name, now) + paid)
+            wait = max(0.0, (min(cost, self._burst) - tokens) / self._rate)
+            self._buckets.pop(name, None)  # a dict is in the order of insertion
+            self._buckets[name] = _Bucket(tokens if wait else tokens - min(cost, self._burst), now)
             if len(self._buckets) > self._most:  # the one used least recently, which has filled up most
                 del self._buckets[next(iter(self._buckets))]
-        return 0.0 if allowed else (1 - tokens) / self._rate
+        return wait
+
+    def wait(self, name: str) -> float:
+        """The seconds until the caller may send a request. Nothing is counted."""
+        with self._lock:
+            return max(0.0, (1 - self._tokens(name, self._clock())) / self._rate)
+
+    def _tokens(self, name: str, now: float) -> float:
+        bucket = self._buckets.get(name)
+        return self._burst if bucket is None else min(self._burst, bucket.tokens + self._rate * (now - bucket.at))
 
 
 class _Bucket(NamedTuple):

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from acefraud.core.bullet import DEFAULT_NODE, Status
+from acefraud.core.fact_catalog import FactKind, FactProfile
 from acefraud.core.transaction import Verdict
 from acefraud.learning.rule_admission import ASKS_FOR_REVIEW, reading_as_json
 from acefraud.rules.bullet_text import Reading
@@ -50,6 +51,48 @@ class ReadingBody(BaseModel):
             problem=reading.rule.problem,
             remarks=[ASKS_FOR_REVIEW] if reading.rule.asks_for_review else [],
         )
+
+
+class KnownFactBody(BaseModel):
+    """A fact that rules can be about. Personal and sensitive values are left out."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "name": "amount",
+                    "english": "amount",
+                    "type": "number",
+                    "low": 1.5,
+                    "middle": 60,
+                    "high": 9800,
+                    "true_share": None,
+                    "examples": [],
+                    "values": None,
+                    "coverage": 1,
+                }
+            ]
+        }
+    )
+
+    name: str
+    english: str
+    type: FactKind
+    low: float | None = Field(default=None, description="Of a number: the least value.")
+    middle: float | None = Field(default=None, description="Of a number: half of the values are below it.")
+    high: float | None = Field(default=None, description="Of a number: the greatest value.")
+    true_share: float | None = Field(default=None, description="Of a flag: how often it is true.")
+    examples: list[str] = Field(default_factory=list, description="Of a category: the most frequent values.")
+    values: int | None = Field(default=None, description="Of a category: how many different values there are.")
+    coverage: float = Field(description="The share of the cases that know it.")
+
+    @classmethod
+    def of(cls, fact: FactProfile, *, hide_values: bool) -> KnownFactBody:
+        """A fact, without its values if they have to be hidden."""
+        content = fact.as_json()
+        if hide_values:
+            content |= {"low": None, "middle": None, "high": None, "examples": []}
+        return cls(**content)
 
 
 class PreviewRequestBody(PolicyFields):

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from threading import Lock
 from typing import Self, TypeVar
-
-from starlette.concurrency import run_in_threadpool
 
 from acefraud.core.decision import Decision
 from acefraud.core.events import OUTCOME_RECEIVED
@@ -18,28 +13,35 @@ from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.learning.build_roles import Roles, build_roles
 from acefraud.learning.decision_recorder import DecisionRequest
-from acefraud.learning.decision_requests import Answer, Result, answer_requests, decide_requests
-from acefraud.learning.entity_memory import mapping_of
+from acefraud.learning.decision_requests import Answer, Result, answer_requests, decide_requests, with_reasons
+from acefraud.learning.entity_memory import sensitive_facts_of
 from acefraud.learning.learner import Learner
 from acefraud.learning.received_outcomes import Received
 from acefraud.learning.selected_context import Context
 from acefraud.learning.transaction_inputs import RememberedMapping, as_transaction
+from acefraud.service.admission import Admission
 from acefraud.service.follower import Follower
 from acefraud.service.key_ring import KeyRing
 from acefraud.service.masking import masked_facts, masked_text
+from acefraud.service.metrics import WAITING
 from acefraud.service.micro_batches import MicroBatches
 from acefraud.service.off_loop import InThreads, OffLoop, OnAnotherLoop
 from acefraud.service.options import ServiceOptions
 from acefraud.service.rate_limit import RateLimit
 from acefraud.service.reports import Report, receive_reports
+from acefraud.service.threads import Threads
 from acefraud.storage import BulletPlaybook, open_playbook
 from acefraud.storage.api_keys import ApiKey, KeyStore
+from acefraud.storage.request_pruning import RequestPruner
 from acefraud.storage.sql_ledger import SqlLedger
 
 T = TypeVar("T")
 _ORDINARY = {"id": "an ordinary order", "facts": {"amount": 20}, "text": "$20 purchase"}
 MOST_IN_BATCH = 64
 """Requests that are decided together at most."""
+FAILURES_PER_SECOND = 1.0
+FAILURES_AT_ONCE = 60
+"""How many requests without a valid key an address may send to a worker before it has to wait."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,9 +58,18 @@ class Runtime:
     outcomes: MicroBatches[Report, Sequence[Received]]
     follower: Follower
     off_loop: OffLoop
-    key_threads: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, thread_name_prefix="keys"))
-    curating: Lock = field(default_factory=Lock)
-    """Held while a rule is admitted or edited: that takes a while, and others would make it start again."""
+    deciding: Admission
+    reporting: Admission
+    failures: RateLimit = field(default_factory=lambda: RateLimit(FAILURES_PER_SECOND, FAILURES_AT_ONCE))
+    """Requests without a valid key, by the address that they come from."""
+    threads: Threads = field(default_factory=lambda: Threads("requests", 16))
+    """For what takes a moment."""
+    key_threads: Threads = field(default_factory=lambda: Threads("keys", 2))
+    probing: Threads = field(default_factory=lambda: Threads("probes", 1))
+    previewing: Threads = field(default_factory=lambda: Threads("previews", 2))
+    """For what decides thousands of past cases again."""
+    curating: Threads = field(default_factory=lambda: Threads("curating", 1))
+    """One thread admits and edits rules: that takes a while, and another change would make it start again."""
 
     @classmethod
     def open(cls, options: ServiceOptions) -> Self:
@@ -69,7 +80,7 @@ class Runtime:
             learner.score_sync(_ORDINARY)  # the first decision loads the embedder and the readers
 
         assert isinstance(playbook.ledger, SqlLedger)
-        waiting, follower = options.most_waiting, Follower(playbook)
+        follower = Follower(playbook, lambda: WAITING.set(outcomes_waiting(learner)))
         follower.start()
         return cls(
             options,
@@ -78,32 +89,46 @@ class Runtime:
             roles,
             KeyRing(KeyStore(playbook.ledger)),
             RateLimit(options.rate, options.burst or max(1.0, 2 * options.rate)) if options.rate else None,
-            MicroBatches(partial(decide_requests, learner), most=MOST_IN_BATCH, most_waiting=waiting),
-            MicroBatches(partial(receive_reports, learner), most=MOST_IN_BATCH, most_waiting=waiting),
+            MicroBatches(partial(decide_requests, learner), most=MOST_IN_BATCH),
+            MicroBatches(partial(receive_reports, learner), most=MOST_IN_BATCH),
             follower,
-            OnAnotherLoop() if learner.waits else InThreads(),
+            OnAnotherLoop() if learner.waits else InThreads(16),
+            Admission(options.most_waiting),
+            Admission(options.most_waiting),
         )
 
     async def look_up_key(self, secret: str) -> ApiKey | None:
         """The key with this secret. Threads of their own look it up, so that no other work keeps requests waiting."""
-        return await asyncio.get_running_loop().run_in_executor(self.key_threads, self.keys.find, secret)
+        return await self.key_threads.run(lambda: self.keys.find(secret))
 
     async def decide(self, request: DecisionRequest) -> Answer:
         """The answer to one request."""
         if not self.learner.waits:
-            return await self.decisions.submit(request)
-        (result,) = await self.decide_all([request])
+            with self.deciding.admit():
+                answer = await self.decisions.submit(request)
+            if not answer.repeated:
+                return answer
+            # An earlier revision of the playbook may have to be replayed: those who are new do not wait for that.
+            (result,) = await self.off_loop.run(lambda: with_reasons(self.learner, [answer]))
+        else:
+            (result,) = await self.decide_all([request])
         if isinstance(result, Exception):
             raise result
         return result
 
     async def decide_all(self, requests: Sequence[DecisionRequest]) -> list[Result]:
         """The answers to many requests that came together."""
-        return await self.off_loop.run(lambda: answer_requests(self.learner, requests))
+
+        async def answered() -> list[Result]:
+            return await with_reasons(self.learner, await answer_requests(self.learner, requests))
+
+        with self.deciding.admit(len(requests)):
+            return await self.off_loop.run(answered)
 
     async def score(self, transaction: Transaction) -> Decision:
         """The decision that would be made now. Nothing is recorded."""
-        return await self.off_loop.run(lambda: self.learner.score(transaction))
+        with self.deciding.admit():
+            return await self.off_loop.run(lambda: self.learner.score(transaction))
 
     async def explain(self, decision: Decision) -> Decision:
         """A recorded decision with its stages and reasons. Raises CannotExplain if they cannot be computed again."""
@@ -111,11 +136,12 @@ class Runtime:
 
     async def context(self, transaction: Transaction, n_bullets: int | None) -> Context:
         """The bullets that would be selected for a transaction now."""
-        return await self.off_loop.run(lambda: self.learner.context(transaction, n_bullets))
+        with self.deciding.admit():
+            return await self.off_loop.run(lambda: self.learner.context(transaction, n_bullets))
 
     async def in_thread(self, work: Callable[[], T]) -> T:
         """What a function returns that waits for the store, while the event loop goes on."""
-        return await run_in_threadpool(work)
+        return await self.threads.run(work)
 
     def masked(self, facts: Mapping[str, FactValue]) -> dict[str, FactValue]:
         """Facts that may be shown: the values of personal and sensitive ones are masked."""
@@ -126,33 +152,41 @@ class Runtime:
         return masked_text(text, facts, self._sensitive)
 
     @property
-    def _sensitive(self) -> Sequence[str]:
-        mapping = mapping_of(self.playbook.snapshot().mapping)
-        return mapping.sensitive_facts if mapping else ()
+    def _sensitive(self) -> Collection[str]:
+        return sensitive_facts_of(self.playbook.mapping)
 
     def read(self, record: Mapping[str, object]) -> Transaction:
         """A record as the transaction that would be decided, read with the mapping of the playbook."""
-        return as_transaction(record, _reader_of(self.playbook.snapshot().mapping))
+        return as_transaction(record, _reader_of(self.playbook.mapping))
 
     async def receive(self, outcomes: Sequence[Outcome], who: str) -> Sequence[Received]:
         """Keep outcomes that somebody reports. They are durable once this returns, and judged later."""
-        return await self.outcomes.submit(Report(outcomes, who))
+        with self.reporting.admit():
+            return await self.outcomes.submit(Report(outcomes, who))
 
-    def outcomes_waiting(self) -> int:
-        """How many outcomes were received and not judged yet; counted up to 1,000."""
-        self.playbook.refresh()
-        after = self.playbook.taken_in(self.learner.options.node)
-        return len(self.playbook.ledger.find_events([OUTCOME_RECEIVED], after=after, limit=1_000))
+    def check_store(self) -> None:
+        """Raise a StoreError if the store cannot be read and written."""
+        assert isinstance(self.playbook.ledger, SqlLedger)
+        self.playbook.ledger.check_writable()
 
     async def close(self) -> None:
         """Finish what was accepted, and close the store."""
-        self.follower.close()
-        self.key_threads.shutdown()
+        self.follower.stop()
         self.decisions.close()
         self.outcomes.close()
         await self.off_loop.run(self.roles.close)
         await self.off_loop.close()
+        for threads in (self.threads, self.key_threads, self.probing, self.previewing, self.curating):
+            threads.close()
         self.playbook.close()
+        self.follower.join()
+
+
+def outcomes_waiting(learner: Learner) -> int:
+    """How many outcomes were received and not judged yet; counted up to 1,000."""
+    playbook = learner.playbook
+    after = playbook.taken_in(learner.options.node)
+    return playbook.ledger.count_events([OUTCOME_RECEIVED], after=after, limit=1_000)
 
 
 @lru_cache(maxsize=4)
@@ -161,7 +195,16 @@ def _reader_of(mapping: str) -> RememberedMapping:
 
 
 def learner_for(options: ServiceOptions, playbook: BulletPlaybook) -> tuple[Roles, Learner]:
-    """Who plays which role, and a learner with them. Models never see the facts that the mapping names as sensitive."""
-    mapping = mapping_of(playbook.snapshot().mapping)
-    roles = build_roles(options.models, sensitive=mapping.sensitive_facts if mapping else ())
+    """Who plays which role, and a learner with them.
+
+    Models never see the facts that the mapping of the playbook, at its newest revision, names as sensitive.
+    """
+    roles = build_roles(options.models, sensitive_now=lambda: sensitive_facts_of(playbook.mapping))
     return roles, roles.learner(playbook)
+
+
+def upkeep_for(options: ServiceOptions, playbook: BulletPlaybook) -> Callable[[], object]:
+    """What the process that learns does besides: it forgets idempotency keys that have expired."""
+    assert isinstance(playbook.ledger, SqlLedger)
+    days = options.idempotency_days
+    return RequestPruner(playbook.ledger, days, clock=playbook.clock).step if days else lambda: None

@@ -17,11 +17,17 @@ from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any, Final
 
+from acefraud import __version__
 from acefraud.errors import ConfigurationError
+from acefraud.llm.synchronous import run_sync
+from acefraud.roles.model.build import check_models
 from acefraud.service.options import ServiceOptions
 from acefraud.service.request_log import set_up_logs
 from acefraud.service.worker import answer_requests, learn
 from acefraud.storage import open_playbook
+from acefraud.storage.api_keys import KeyStore
+from acefraud.storage.database_address import shown_place
+from acefraud.storage.sql_ledger import SqlLedger
 
 _LOG: Final = logging.getLogger(__name__)
 _SPAWN: Final = multiprocessing.get_context("spawn")
@@ -53,7 +59,7 @@ class _Child:
         """Start the process if it does not run. One that keeps dying is started after growing pauses."""
         now = time.monotonic()
         if self.process is not None and not self.process.is_alive():
-            _LOG.error("process ended", extra={"process": self.name, "exit_code": self.process.exitcode})
+            _LOG.error("process ended", extra={"child": self.name, "exit_code": self.process.exitcode})
             self.pause = min(_LONGEST_PAUSE, max(0.1, 2 * self.pause)) if now - self.started < _SHORT_LIFE else 0.0
             self.due, self.process = now + self.pause, None
         if self.process is None and now >= self.due:
@@ -67,8 +73,8 @@ def serve(options: ServiceOptions, *, announce: Callable[[str], None] = lambda _
 
     `announce` is called with the address once it listens.
     """
-    open_playbook(options.store, durability=options.durability).close()  # migrates it, and fails early and clearly
     set_up_logs()
+    _check_start(options)
     listening = _listen(options.host, options.port)
     host, port = listening.getsockname()[:2]
     with TemporaryDirectory(prefix="acefraud-metrics-") as metrics, listening:
@@ -84,6 +90,23 @@ def serve(options: ServiceOptions, *, announce: Callable[[str], None] = lambda _
         finally:
             listening.close()  # connections are refused from now on, and not kept waiting
             supervisor.stop()
+
+
+def _check_start(options: ServiceOptions) -> None:
+    """Fail early and clearly if the store or a model cannot be used, and say what is served. Migrates the store."""
+    if options.models.uses_models:
+        run_sync(check_models(options.models), waits=True)
+    with open_playbook(options.store, durability=options.durability) as playbook:
+        assert isinstance(playbook.ledger, SqlLedger)
+        playbook.ledger.check_writable()
+        bullets = len(playbook)
+        keys = sum(key.revoked_at is None for key in KeyStore(playbook.ledger).list())
+    about = {"store": shown_place(options.store), "bullets": bullets, "keys": keys}
+    _LOG.info("starting", extra={"version": __version__, "workers": options.workers, **about})
+    if not bullets:
+        _LOG.warning("the playbook is empty: decisions rest on general knowledge alone")
+    if not keys and not options.insecure_local:
+        _LOG.warning("there are no keys yet: `acefraud keys create NAME --scope decide` makes one")
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -143,6 +166,6 @@ class _Supervisor:
         for process in running:
             process.join(max(0.0, deadline - time.monotonic()))
             if process.is_alive():
-                _LOG.error("process killed: it did not end in time", extra={"process": process.name})
+                _LOG.error("process killed: it did not end in time", extra={"child": process.name})
                 process.kill()
                 process.join()

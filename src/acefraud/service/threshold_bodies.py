@@ -60,7 +60,7 @@ class CalibrationBody(BaseModel):
 
 
 class ThresholdBody(BaseModel):
-    """The threshold and the review rule to have from now on."""
+    """The threshold and the review rule to have from now on. What is not given stays as it is."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -69,6 +69,14 @@ class ThresholdBody(BaseModel):
         extra="forbid",
     )
 
-    threshold: float | None = Field(default=None, gt=0, lt=1, description="null leaves it as it is.")
-    review: ReviewBody | None = Field(default=None, description="null sends nothing to a person, except by policies.")
+    threshold: float | None = Field(default=None, gt=0, lt=1, description="Stays as it is if it is not given, or null.")
+    review: ReviewBody | None = Field(
+        default=None,
+        description="Stays as it is if it is not given; null sends nothing to a person, except by policies.",
+    )
     reason: RequiredWhy
+
+    @property
+    def no_review(self) -> bool:
+        """Whether nothing is to go to a person any more: the caller gave null."""
+        return self.review is None and "review" in self.model_fields_set

@@ -66,7 +66,7 @@ def answer_requests(options: ServiceOptions, listening: socket.socket, ready: Se
 def learn(options: ServiceOptions) -> None:
     """Judge and learn from outcomes until told to end."""
     from acefraud.learning.learning_worker import LearningWorker  # noqa: PLC0415
-    from acefraud.service.runtime import learner_for  # noqa: PLC0415
+    from acefraud.service.runtime import learner_for, upkeep_for  # noqa: PLC0415
     from acefraud.storage import open_playbook  # noqa: PLC0415
 
     ending = threading.Event()
@@ -78,7 +78,7 @@ def learn(options: ServiceOptions) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says when
     with open_playbook(options.store, durability=options.durability) as playbook:
         roles, learner = learner_for(options, playbook)
-        LearningWorker(learner).run(ending)
+        LearningWorker(learner, upkeep=upkeep_for(options, playbook)).run(ending)
         roles.close_sync()
 
 

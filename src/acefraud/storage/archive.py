@@ -20,9 +20,8 @@ from typing import Any, Final
 import polars as pl
 from sqlalchemy import ColumnElement, Connection, func, select
 
-from acefraud.core.events import OUTCOME_KINDS, THE_ENGINE, DecisionsArchived
+from acefraud.core.events import THE_ENGINE, DecisionsArchived
 from acefraud.core.ledger import Entry
-from acefraud.core.outcome import OutcomeSource
 from acefraud.core.timestamps import micros_of
 from acefraud.errors import StoreError
 from acefraud.storage.backup import sync
@@ -30,6 +29,7 @@ from acefraud.storage.file_errors import translated
 from acefraud.storage.playbook import system_clock
 from acefraud.storage.schema import common, decisions, events
 from acefraud.storage.sql_ledger import SqlLedger
+from acefraud.storage.sql_reading import has_outcome
 from acefraud.storage.sqlite import SqliteLedger
 
 DECISIONS_PER_FILE = 100_000
@@ -85,7 +85,7 @@ def archive_decisions(
     """
     last = ledger.last_seq()
     due = [decisions.c.seq <= last, decisions.c.at < micros_of(before)]
-    wanted = due if with_pending else [*due, _has_an_outcome()]
+    wanted = due if with_pending else [*due, has_outcome()]
     completed = _complete_the_last_run(ledger)
     files: list[Path] = []
     archived = 0
@@ -117,15 +117,6 @@ def place_of_archived(ledger: SqlLedger, wanted: str) -> str:
         except (OSError, pl.exceptions.PolarsError):
             lost.append(archive.file)
     return f"it may be in an archive that cannot be read any more: {', '.join(lost)}" if lost else ""
-
-
-def _has_an_outcome() -> ColumnElement[bool]:
-    """The truth has arrived; what a judge thinks is not the truth."""
-    # Quotation marks inside a text are escaped, so nothing but the source of the outcome can read like this. PostgreSQL
-    # does not parse JSON with a null character in a text.
-    by_a_judge = events.c.body.contains(f'"source":"{OutcomeSource.JUDGE}"', autoescape=True)
-    about = events.c.subject == decisions.c.transaction_id
-    return select(1).where(events.c.kind.in_(OUTCOME_KINDS), about, ~by_a_judge).exists()
 
 
 def _read(ledger: SqlLedger, wanted: Sequence[ColumnElement[bool]]) -> pl.DataFrame:

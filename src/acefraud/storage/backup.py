@@ -6,12 +6,14 @@ import os
 import shutil
 import sqlite3
 import tempfile
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from acefraud.errors import StoreError
-from acefraud.storage.connection import WAIT_SECONDS, inspect_file
+from acefraud.settings import Durability
+from acefraud.storage.connection import WAIT_SECONDS, inspect_file, open_engine
 from acefraud.storage.file_errors import not_a_playbook, translated
 
 _BESIDE: Final = ("-wal", "-shm", "-journal")
@@ -19,11 +21,12 @@ _BESIDE: Final = ("-wal", "-shm", "-journal")
 
 
 def copy_playbook(source: Path, target: Path, *, force: bool = False) -> int:
-    """Copy a playbook as it is at one moment, all of it, without free pages. Returns the size of the copy in bytes.
+    """Copy a playbook as it is at one moment, without free pages. Returns the size of the copy in bytes.
 
     Others may write meanwhile. The copy has its name only once it is complete and on the disk. With `force` it replaces
-    what is there. Raises StoreError if that is in use or `force` is not given, or if the source is damaged;
-    StoreSchema if the source is not a playbook.
+    what is there, but for its API keys: they belong to the place, so no key of the source is copied. Raises StoreError
+    if the target is in use or `force` is not given, or if the source is damaged; StoreSchema if the source is not a
+    playbook.
     """
     _check_source(source)
     if target.exists() and source.samefile(target):
@@ -40,8 +43,8 @@ def copy_playbook(source: Path, target: Path, *, force: bool = False) -> int:
                 # Unlike the backup API of SQLite, this does not start again when another process writes.
                 connection.execute("VACUUM INTO ?", (name,))
             shutil.copymode(source, part)
+            _replace_keys(part, _clear(target))
             sync(part)
-            _clear(target)
             part.replace(target)
         finally:
             part.unlink(missing_ok=True)
@@ -78,8 +81,12 @@ def check_target(target: Path, *, force: bool) -> None:
         raise StoreError(f"{there} exists already; give another path, or replace it with --force")
 
 
-def _clear(target: Path) -> None:
-    """Make sure that nobody uses the file that is replaced, and remove what SQLite has left beside it."""
+def _clear(target: Path) -> Sequence[Mapping[str, Any]]:
+    """Make sure that nobody uses the file that is replaced, and remove what SQLite has left beside it.
+
+    Returns the API keys in it; none if it is damaged or something else.
+    """
+    keys: Sequence[Mapping[str, Any]] = ()
     if target.exists():
         try:
             with closing(_connected(target, "rw")) as connection:
@@ -89,11 +96,33 @@ def _clear(target: Path) -> None:
                 connection.execute("BEGIN IMMEDIATE")
                 connection.execute("COMMIT")
                 connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                keys = _keys_in(connection)
         except sqlite3.DatabaseError as error:  # one that is damaged, or no database, can be replaced as it is
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise StoreError(f"{target} is in use; stop those who use it, then try again") from error
     for one in _companions(target):
         one.unlink(missing_ok=True)
+    return keys
+
+
+def _replace_keys(part: Path, keys: Sequence[Mapping[str, Any]]) -> None:
+    if keys:  # a file of an earlier version has no table for them
+        open_engine(part, create=False, read_only=False, durability=Durability.PROCESS, wait=WAIT_SECONDS).dispose()
+    with closing(_connected(part, "rw")) as connection:
+        if _keys_in(connection):
+            connection.execute("PRAGMA secure_delete = ON").fetchall()
+            connection.execute("DELETE FROM api_keys")
+        for key in keys:
+            columns, marks = ", ".join(key), ", ".join("?" * len(key))
+            connection.execute(f"INSERT INTO api_keys ({columns}) VALUES ({marks})", tuple(key.values()))
+
+
+def _keys_in(connection: sqlite3.Connection) -> Sequence[Mapping[str, Any]]:
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'api_keys'").fetchall():
+        return ()
+    found = connection.execute("SELECT * FROM api_keys")
+    names = [name for name, *_ in found.description]
+    return [dict(zip(names, row, strict=True)) for row in found]
 
 
 def _companions(target: Path) -> list[Path]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from pydantic import ValidationError
 
-from acefraud.core.arguments import check_text, check_type, first_fault, nearest
+from acefraud.core.arguments import check_text, check_type, nearest
 from acefraud.core.bullet import MAX_CONTENT, Bullet, Claim, NewBullet, Source, Status, bullet_id
 from acefraud.core.condition import Condition
 from acefraud.core.contradiction import contradicted_in
@@ -32,6 +32,7 @@ from acefraud.core.ledger import KeptRequest
 from acefraud.core.policy import Policy, Snooze
 from acefraud.core.review_rule import ReviewRule
 from acefraud.core.transaction import Verdict
+from acefraud.core.validation_words import first_fault
 from acefraud.core.value_list import NAME, Feed, ListItem, ValueList
 from acefraud.display.short_repr import quoted
 from acefraud.errors import AlreadyAnswered, InputError, StoreConflict
@@ -83,7 +84,7 @@ def plan_addition(playbook: BulletPlaybook, new: NewBullet, node: str, *, who: s
             added_at=playbook.clock(),
         )
     except ValidationError as error:
-        raise first_fault(error) from None
+        raise first_fault(error, Bullet) from None
     return Change(bullet.id, (BulletAdded(bullet=bullet, reason=new.why),), [bullet.id])
 
 

@@ -144,8 +144,12 @@ class MemoryLedger:
             and one.verdict in (None, made.record.verdict)
             and (one.least_probability is None or made.record.probability >= one.least_probability)
             and (one.most_probability is None or made.record.probability <= one.most_probability)
-            and not (one.without_outcome and made.subject in self._reports)
+            and not (one.without_outcome and self._has_outcome(made.subject))
         )
+
+    def _has_outcome(self, transaction_id: str) -> bool:
+        reports = (event.payload for event in self._reports.get(transaction_id, ()))
+        return any(isinstance(one, OutcomeReceived | OutcomeHeard) and not one.outcome.is_opinion for one in reports)
 
     def find_events(
         self,
@@ -164,6 +168,10 @@ class MemoryLedger:
             if event.payload.kind in kinds and subject in (None, event.payload.subject)
         )
         return list(islice(wanted, max(0, limit)))
+
+    def count_events(self, kinds: Collection[str], *, after: int = 0, limit: int) -> int:
+        """How many events of these kinds there are after one."""
+        return len(self.find_events(kinds, after=after, limit=limit))
 
     def _between(self, after: int, before: int | None, *, newest_first: bool) -> Iterator[Event]:
         events = self._events[after : len(self._events) if before is None else max(0, before - 1)]
@@ -239,7 +247,7 @@ class MemoryLedger:
             yield self._rows
 
     @contextmanager
-    def claim(self, work: str, seconds: float) -> Iterator[bool]:  # noqa: ARG002 - it cannot outlive its process
+    def claim(self, work: str) -> Iterator[bool]:
         """Try to be the only one who does some work."""
         with self._lock:
             free = work not in self._claimed

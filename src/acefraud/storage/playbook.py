@@ -6,11 +6,11 @@ has changed the bullets it depends on meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import RLock
+from threading import Lock, RLock
 from typing import Any, Self, TypeVar, Unpack, overload
 
 import numpy as np
@@ -48,6 +48,7 @@ from acefraud.storage.changes import (
     plan_use,
     retry_on_conflict,
 )
+from acefraud.storage.earlier_revisions import EarlierRevisions
 from acefraud.storage.facts_at_hand import vocabulary_of
 from acefraud.storage.memory import MemoryLedger
 from acefraud.storage.unit_of_work import UnitOfWork
@@ -103,17 +104,20 @@ class BulletPlaybook:
         self.clock = clock
         self._editing = RLock()
         """Held while an edit is planned and written, so that threads do not compete for the ledger."""
+        self._refreshing = Lock()
+        """Held while what others have written is read and applied."""
+        self._saving = Lock()
+        """Held while a checkpoint is saved."""
         self._lock = RLock()
-        """Held while events are applied and checkpoints are saved. Events are appended to the ledger without it."""
+        """Held while events are applied and read from memory, never while somebody waits for the ledger."""
         self._units: dict[Owner, UnitOfWork] = {}
         self._vocabulary: tuple[object, Vocabulary] | None = None
         self._state = PlaybookState(self.ledger.checkpoint())
-        self._replayed = PlaybookState()
-        """The latest earlier revision that somebody asked for: later ones go on from there."""
-        self._replaying = RLock()
-        """Held while an earlier revision is replayed, which takes a while: deciding goes on meanwhile."""
+        self._earlier = EarlierRevisions(self.ledger)
         self._saved_at = self._state.applied
-        self.refresh()
+        last = self.ledger.last_seq()
+        self._apply(self.ledger.read(self._state.seq, last, decisions=False), last)
+        self._save_if_due()
 
     # --- reading ---
 
@@ -153,12 +157,7 @@ class BulletPlaybook:
         latest = self._state.latest
         if latest is not None and latest.revision == revision:
             return latest
-        with self._replaying:
-            if self._replayed.seq > revision:
-                self._replayed = PlaybookState()
-            for event in self.ledger.read(self._replayed.seq, revision, decisions=False):
-                self._replayed.apply(event)
-            return self._replayed.snapshot()
+        return self._earlier.at(revision)
 
     def get_bullet(self, bullet_id: str) -> Bullet | None:
         """The bullet with that id, retired or not; None if there is none.
@@ -225,8 +224,7 @@ class BulletPlaybook:
         count = len(self)
         place = getattr(self.ledger, "place", None)
         where = "in memory" if place is None else quoted(place, 100)
-        revision = self._visible().revision
-        return f"{type(self).__name__}({count:,} bullet{'' if count == 1 else 's'}, revision {revision}, {where})"
+        return f"{type(self).__name__}({count:,} bullet{'' if count == 1 else 's'}, revision {self.revision}, {where})"
 
     def _repr_html_(self) -> str:
         """The bullets for a notebook: those in use first, and of these the strongest."""
@@ -277,6 +275,16 @@ class BulletPlaybook:
     def seq(self) -> int:
         """The number of the last event it has applied."""
         return self._visible().seq
+
+    @property
+    def revision(self) -> int:
+        """The current revision. Unlike `snapshot` it never waits, not even for other threads."""
+        return self._visible().revision
+
+    @property
+    def mapping(self) -> str:
+        """The schema mapping of the file it was trained on. Never waits either."""
+        return self._visible().mapping
 
     def _visible(self) -> PlaybookState:
         """What the caller sees: the unit of work it is in, or what is written."""
@@ -511,12 +519,13 @@ class BulletPlaybook:
     def _append(self, entry: Entry) -> list[Event]:
         events = self.ledger.append(entry)
         with self._lock:
-            if events and events[0].seq == self._state.seq + 1:
-                for event in events:
-                    self._state.apply(event)
-                self._save_if_due()
-            else:  # others wrote in between: read what they wrote first
-                self.refresh()
+            follows = bool(events) and events[0].seq == self._state.seq + 1
+            if follows:
+                self._apply(events, events[-1].seq)
+        if follows:
+            self._save_if_due()
+        else:  # others wrote in between: read what they wrote first
+            self.refresh()
         return events
 
     @contextmanager
@@ -540,8 +549,8 @@ class BulletPlaybook:
             with outer.nested():
                 yield
             return
+        self.refresh()
         with self._lock:
-            self.refresh()
             newest = self._state.seq
             unchanged = Precondition.no_edits_since(newest if since is None else since)
             unit = UnitOfWork(who, self._state.branch(), newest)
@@ -571,19 +580,31 @@ class BulletPlaybook:
 
     def refresh(self) -> None:
         """Read what others have written. Open units of work still see the playbook as it was when they began."""
-        with self._lock:
+        with self._refreshing:
             last = self.ledger.last_seq()
-            if last == self._state.seq:
+            if last <= self._state.seq:
                 return
-            for event in self.ledger.read(self._state.seq, last, decisions=False):
+            self._apply(list(self.ledger.read(self._state.seq, last, decisions=False)), last)
+        self._save_if_due()
+
+    def _apply(self, events: Iterable[Event], last: int) -> None:
+        """Apply all events up to one. Those among them that are not given are decisions, or were applied before."""
+        with self._lock:
+            for event in events:
                 self._state.apply(event)
             self._state.skip_to(last)
-            self._save_if_due()
 
     def _save_if_due(self) -> None:
-        if self._state.applied - self._saved_at >= CHECKPOINT_EVERY:
-            self.ledger.save_checkpoint(self._state.checkpoint())
-            self._saved_at = self._state.applied
+        """Save a checkpoint after so many events, unless another thread is at it."""
+        if self._state.applied - self._saved_at < CHECKPOINT_EVERY or not self._saving.acquire(blocking=False):
+            return
+        try:
+            with self._lock:
+                applied, state = self._state.applied, self._state.branch()
+            self.ledger.save_checkpoint(state.checkpoint())
+            self._saved_at = applied
+        finally:
+            self._saving.release()
 
     def save(self, path: str | Path) -> None:
         """Write the playbook with its whole ledger to a new file. Raises StoreError if there is one already."""

@@ -75,7 +75,7 @@ class PostgresLedger(SqlLedger):
     # --- claims ---
 
     @contextmanager
-    def claim(self, work: str, seconds: float) -> Iterator[bool]:  # noqa: ARG002 - it ends with the connection
+    def claim(self, work: str) -> Iterator[bool]:
         """Try to be the only one who does some work: a lock of the server, which ends with the process."""
         self._check_open()
         with self.translated(), self._claiming:

@@ -29,8 +29,11 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "tcp_user_timeout": 30_000,  # milliseconds; keepalives do not cover what was sent and not acknowledged
 }
 """For what the address does not say."""
-_POOLED, _BEYOND = 5, 10
-"""Connections that are kept, and how many more there may be for a while."""
+_POOLED, _BEYOND = 2, 4
+"""Connections that are kept, and how many more there may be for a while. Threads wait a moment if all are in use.
+
+A server has a hundred connections, unless it is told otherwise, for all processes together.
+"""
 
 
 @dataclass(frozen=True, slots=True)

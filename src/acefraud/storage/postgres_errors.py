@@ -34,8 +34,9 @@ _INPUT: Final[Mapping[str, str]] = {
     "22": "PostgreSQL cannot hold this text",
     "54000": "an id is too long for PostgreSQL; expected at most 2,000 bytes",
 }
+_NO_DATABASE: Final = re.compile(r'database ".*" does not exist')
 _REFUSED: Final = re.compile(r"authentication failed|does not exist|no pg_hba\.conf entry|no password supplied|invalid")
-"""Connections that would fail again. The driver does not hand over the SQLSTATE of these."""
+"""Connections that would fail again. The driver does not hand over the SQLSTATE of these two."""
 
 
 @contextmanager
@@ -64,7 +65,8 @@ def _explained(place: str, error: BaseException) -> AcefraudError:
         return StoreError(f"playbook {place}: {advice} ({said})")
     if isinstance(error, psycopg.OperationalError) and state is None:
         if _REFUSED.search(said):
-            return StoreError(f"playbook {place}: {_ADVICE['28']} ({said})")
+            advice = _ADVICE["3D" if _NO_DATABASE.search(said) else "28"]
+            return StoreError(f"playbook {place}: {advice} ({said})")
         return StoreUnavailable(f"playbook {place}: the server cannot be reached; try again when it is up ({said})")
     return StoreError(f"playbook {place}: PostgreSQL refused ({said})")
 

@@ -90,6 +90,8 @@ api_keys = Table(
     Column("revoked_at", Text),
     Column("revoked_by", Text),
 )
+_LIVE: Final = api_keys.c.revoked_at.is_(None)
+Index("api_keys_by_live_name", api_keys.c.name, unique=True, sqlite_where=_LIVE, postgresql_where=_LIVE)
 
 common = Table(
     "common",

@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final, Self
 
-from sqlalchemy import Connection, Engine, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Engine, bindparam, delete, false, insert, select, update
 
 from acefraud.core.decision_record import Common
 from acefraud.core.events import DECISION_MADE, DecisionMade, Event
@@ -35,6 +35,7 @@ from acefraud.storage.ledger_rows import (
     case_row,
     rows_of,
 )
+from acefraud.storage.recent_pieces import RecentPieces
 from acefraud.storage.schema import cases as cases_table
 from acefraud.storage.schema import checkpoint_pages, checkpoints, events
 from acefraud.storage.schema import decisions as decisions_table
@@ -85,15 +86,15 @@ class SqlLedger(SqlReading):
         self._queueing = Lock()
         self._committing = Lock()
         """Held by the thread that writes for all those in the queue."""
-        self._stored: set[Common] = set()
-        """Pieces that are known to be in the database."""
+        self._stored = RecentPieces()
+        """Pieces that are known to be in the database. Others may be too: writing them again changes nothing."""
 
     @abstractmethod
     def writing(self) -> AbstractContextManager[Connection]:
         """A connection that holds the write lock. What it did is committed at the end, unless an exception ends it."""
 
     @abstractmethod
-    def claim(self, work: str, seconds: float) -> AbstractContextManager[bool]:
+    def claim(self, work: str) -> AbstractContextManager[bool]:
         """Try to be the only one, in any process, who does some work."""
 
     @abstractmethod
@@ -106,6 +107,11 @@ class SqlLedger(SqlReading):
 
     def _announce(self, driver: Driver, last: int) -> None:
         """Tell those who wait that there are new events other than decisions. By default they look for themselves."""
+
+    def check_writable(self) -> None:
+        """Raise a StoreError if nothing can be written now, as to a file that may only be read or to a standby."""
+        with self.writing() as connection:
+            connection.execute(delete(requests_table).where(false()))
 
     # --- writing ---
 
@@ -155,12 +161,13 @@ class SqlLedger(SqlReading):
                 self._announce(driver, last)
         for waiting in queue:
             waiting.written = True
-            self._stored |= waiting.pieces
+            self._stored.put(waiting.pieces)
 
     def _put(self, waiting: _Waiting, last: int, driver: Driver) -> None:
         """Write one entry after the last event."""
         entry = waiting.entry
-        driver.run_many(PUT_COMMON, [(one.key, one.body) for one in waiting.pieces - self._stored])
+        stored = self._stored.get([one.key for one in waiting.pieces])
+        driver.run_many(PUT_COMMON, [(one.key, one.body) for one in waiting.pieces if one.key not in stored])
         for statement, rows in waiting.runs:
             driver.run_many(statement, [(last + place, *row) for place, row in rows])
         if waiting.case_rows:
@@ -221,18 +228,21 @@ class SqlLedger(SqlReading):
     # --- waiting and closing ---
 
     def wait_for_events(self, after: int, timeout: float) -> bool:
-        """Wait until there are events other than decisions after a number. False if the time is up before."""
+        """Wait until there are events other than decisions after a number. False if the time is up before.
+
+        Raises StoreError as soon as the playbook is closed.
+        """
         deadline = time.monotonic() + timeout
         while self._last_event() <= after:
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
-            time.sleep(min(left, _LOOK_EVERY))
+            self._closed.wait(min(left, _LOOK_EVERY))
         return True
 
     def close(self) -> None:
         """Close the playbook. Closing twice is harmless."""
-        self._closed = True
+        self._closed.set()
         with self._committing, self.translated():
             self._close_idle()
             self._close_connections()

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
-from threading import BoundedSemaphore
 from typing import Any, Final
 
 from pydantic import ValidationError
-from sqlalchemy import ColumnElement, Connection, Table, select
+from sqlalchemy import ColumnElement, Connection, Table, or_, select
 
 from acefraud.core.decision import Decision
 from acefraud.core.decision_record import Common, DecisionRecord
@@ -24,12 +25,13 @@ from acefraud.core.events import (
     OutcomeHeard,
 )
 from acefraud.core.ledger import DecisionFilter, KeptRequest, KnownCase, RememberedCase, TransactionEvents
+from acefraud.core.outcome import OutcomeSource
 from acefraud.core.playbook import Checkpoint, CheckpointHeader
 from acefraud.core.row_store import RowStore
 from acefraud.core.timestamps import micros_of
 from acefraud.core.transaction import Verdict
 from acefraud.errors import StoreError
-from acefraud.storage.driver import Dialect, Driver, DriverConnection
+from acefraud.storage.driver import Dialect, Driver, DriverConnection, chunked
 from acefraud.storage.ledger_rows import (
     CASE_COLUMNS,
     DECISION_COLUMNS,
@@ -42,6 +44,7 @@ from acefraud.storage.ledger_rows import (
     known_case,
     remembered_case,
 )
+from acefraud.storage.recent_pieces import RecentPieces
 from acefraud.storage.schema import cases as cases_table
 from acefraud.storage.schema import checkpoint_pages, checkpoints, common, events
 from acefraud.storage.schema import decisions as decisions_table
@@ -72,11 +75,11 @@ class SqlReading(ABC):
         self.place = place
         """Where it is, as messages name it."""
         self.dialect = dialect
-        self._closed = False
-        self._read_pieces: dict[int, Common] = {}
+        self._closed = threading.Event()
+        self._read_pieces = RecentPieces()
         self._idle: list[DriverConnection] = []
         """Connections for short queries that nobody uses."""
-        self._look_ups = BoundedSemaphore(_LOOK_UPS_AT_ONCE)
+        self._look_ups = threading.BoundedSemaphore(_LOOK_UPS_AT_ONCE)
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[Connection]:
@@ -114,7 +117,7 @@ class SqlReading(ABC):
                 connection.close()
                 raise
             self._idle.append(connection)
-        if self._closed:
+        if self._closed.is_set():
             self._close_idle()
 
     def _close_idle(self) -> None:
@@ -132,7 +135,7 @@ class SqlReading(ABC):
             return driver.fetch_about(query, column, values)
 
     def _check_open(self) -> None:
-        if self._closed:
+        if self._closed.is_set():
             raise StoreError(f"playbook {self.place} was closed; open it again")
 
     # --- events ---
@@ -182,6 +185,14 @@ class SqlReading(ABC):
         with self.reading() as connection:
             rows = connection.execute(query.order_by(order).limit(max(0, limit))).all()
         return self._events(rows)
+
+    def count_events(self, kinds: Collection[str], *, after: int = 0, limit: int) -> int:
+        """How many events of these kinds there are after one."""
+        if not kinds:
+            return 0
+        some = f"SELECT 1 FROM {events.name} WHERE kind IN ({quoted(kinds)}) AND seq > ? LIMIT ?"
+        ((count,),) = self._look_up(f"SELECT count(*) FROM ({some}) AS found", (after, max(0, limit)))
+        return int(count)
 
     def history(self, bullet_id: str) -> list[Event]:
         """The events about a bullet."""
@@ -239,13 +250,17 @@ class SqlReading(ABC):
         newest_first: bool = True,
     ) -> list[Event]:
         """The recorded decisions that are wanted."""
-        if any(one is not None and not one for one in (wanted.ids, wanted.transaction_ids)):
-            return []
-        query = select(decisions_table).where(*_wanted(wanted), *_between(decisions_table, after, before))
-        order = decisions_table.c.seq.desc() if newest_first else decisions_table.c.seq
+        order, most = decisions_table.c.seq.desc() if newest_first else decisions_table.c.seq, max(0, limit)
+        between = _between(decisions_table, after, before)
         with self.reading() as connection:
-            rows = connection.execute(query.order_by(order).limit(max(0, limit))).all()
-        return self._decision_events(rows)
+            rows = [
+                row
+                for part in _parts(wanted)
+                for row in connection.execute(
+                    select(decisions_table).where(*_wanted(part), *between).order_by(order).limit(most)
+                )
+            ]
+        return self._decision_events(sorted(rows, key=attrgetter("seq"), reverse=newest_first)[:most])
 
     def transaction_events(self, transaction_ids: Collection[str]) -> dict[str, TransactionEvents]:
         """The decisions on these transactions and their outcomes."""
@@ -270,11 +285,13 @@ class SqlReading(ABC):
 
     def _pieces(self, keys: set[int]) -> dict[int, Common]:
         """The pieces with these keys. Those seen before are not read again: a piece never changes."""
-        missing = keys - self._read_pieces.keys()
-        if missing:
+        pieces = self._read_pieces.get(keys)
+        if missing := keys - pieces.keys():
             found = self._look_up_about(f"SELECT key, body FROM {common.name} WHERE {{about}}", "key", missing)
-            self._read_pieces |= {key: Common(key, body) for key, body in found}
-        return self._read_pieces
+            read = {key: Common(key, body) for key, body in found}
+            self._read_pieces.put(read.values())
+            pieces |= read
+        return pieces
 
     # --- requests ---
 
@@ -339,6 +356,17 @@ def _between(table: Table, after: int, before: int | None) -> list[ColumnElement
     return [table.c.seq > after, *([] if before is None else [table.c.seq < before])]
 
 
+def _parts(wanted: DecisionFilter) -> Iterator[DecisionFilter]:
+    """Filters that together let through what one does, each with few enough values for one query."""
+    for ids in _chunked_ids(wanted.ids):
+        for transaction_ids in _chunked_ids(wanted.transaction_ids):
+            yield replace(wanted, ids=ids, transaction_ids=transaction_ids)
+
+
+def _chunked_ids(ids: Collection[str] | None) -> Iterable[list[str] | None]:
+    return [None] if ids is None else chunked(dict.fromkeys(ids))
+
+
 def _wanted(wanted: DecisionFilter) -> list[ColumnElement[bool]]:
     columns = decisions_table.c
     conditions: list[ColumnElement[bool]] = []
@@ -356,7 +384,15 @@ def _wanted(wanted: DecisionFilter) -> list[ColumnElement[bool]]:
     if wanted.most_probability is not None:
         conditions.append(columns.probability <= wanted.most_probability)
     if wanted.without_outcome:
-        kinds = sorted(_REPORTS)
-        known = select(events.c.seq).where(events.c.kind.in_(kinds), events.c.subject == columns.transaction_id)
-        conditions.append(~known.exists())
+        conditions.append(~has_outcome(_REPORTS))
     return conditions
+
+
+def has_outcome(kinds: Collection[str] = OUTCOME_KINDS) -> ColumnElement[bool]:
+    """That an event of these kinds tells the truth about the transaction of a decision. An opinion is not the truth."""
+    # Quotation marks inside a text are escaped, so that no text reads like this. PostgreSQL does not parse JSON with a
+    # null character in a text.
+    opinions = [f'"is_fraud":{flag},"source":"{OutcomeSource.JUDGE}"' for flag in ("true", "false")]
+    is_opinion = or_(*(events.c.body.contains(opinion, autoescape=True) for opinion in opinions))
+    about = events.c.subject == decisions_table.c.transaction_id
+    return select(1).where(events.c.kind.in_(sorted(kinds)), about, ~is_opinion).exists()

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
+import hashlib
+import sqlite3
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, Final, Self
-from uuid import uuid4
+from typing import Self
 
-from sqlalchemy import Connection, Engine, delete
+from sqlalchemy import Connection, Engine
 
 from acefraud.settings import Durability
 from acefraud.storage.connection import WAIT_SECONDS, locking, open_engine
 from acefraud.storage.driver import SQLITE, Driver, DriverConnection
 from acefraud.storage.file_errors import translated
-from acefraud.storage.schema import meta
 from acefraud.storage.sql_ledger import SqlLedger
 from acefraud.storage.sql_reading import LAST_SEQ
-
-_CLAIM_OF: Final = f"SELECT value FROM {meta.name} WHERE name = ?"
-_CLAIM: Final = f"INSERT INTO {meta.name} VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 
 
 class SqliteLedger(SqlLedger):
@@ -53,21 +49,24 @@ class SqliteLedger(SqlLedger):
         return cls(path, engine, read_only=read_only)
 
     @contextmanager
-    def claim(self, work: str, seconds: float) -> Iterator[bool]:
-        """Try to be the only one who does some work: a row of `meta` says who is at it, and until when it counts."""
-        name, mine = f"claim {work}", f"{time.time() + seconds} {uuid4()}"
-        free = not _is_claimed(self._look_up(_CLAIM_OF, (name,)))  # mostly no reason to take the lock
-        if free:
-            with self.writing() as connection:
-                free = not _is_claimed(connection.exec_driver_sql(_CLAIM_OF, (name,)).all())
-                if free:
-                    connection.exec_driver_sql(_CLAIM, (name, mine))
+    def claim(self, work: str) -> Iterator[bool]:
+        """Try to be the only one who does some work: a lock on a file beside this one, which ends with the process.
+
+        The file is an empty database, so that SQLite takes the lock, on every system and between threads too.
+        """
+        self._check_open()
+        with translated(self.path):
+            lock = sqlite3.connect(self._lock_of(work), timeout=0, isolation_level=None, check_same_thread=False)
         try:
+            with translated(self.path):
+                free = _try_lock(lock)
             yield free
         finally:
-            if free:
-                with self.writing() as connection:
-                    connection.execute(delete(meta).where(meta.c.name == name, meta.c.value == mine))
+            lock.close()
+
+    def _lock_of(self, work: str) -> Path:
+        path = self.path.resolve()  # whatever the link that it was opened by
+        return path.with_name(f"{path.name}-lock-{hashlib.sha256(work.encode()).hexdigest()[:8]}")
 
     def translated(self) -> AbstractContextManager[None]:
         """Raise StoreError for errors of SQLite."""
@@ -120,5 +119,11 @@ class SqliteLedger(SqlLedger):
         self._give_back()
 
 
-def _is_claimed(found: Sequence[Sequence[Any]]) -> bool:
-    return any(float(value.partition(" ")[0]) > time.time() for (value,) in found)
+def _try_lock(lock: sqlite3.Connection) -> bool:
+    try:
+        lock.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            raise
+        return False
+    return True

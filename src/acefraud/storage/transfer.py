@@ -1,4 +1,7 @@
-"""Everything in a playbook, from a database to a file and back. This is also how a team moves to a database."""
+"""A playbook from a database to a file and back. This is also how a team moves to a database.
+
+API keys are not copied: they belong to the place, and only there can they be revoked.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +17,15 @@ from acefraud.errors import StoreError
 from acefraud.settings import Durability
 from acefraud.storage.backup import check_target, copy_playbook
 from acefraud.storage.file_errors import translated
-from acefraud.storage.schema import cases, decisions, events, history, meta, metadata, requests
+from acefraud.storage.schema import api_keys, cases, decisions, events, history, meta, metadata, requests
 from acefraud.storage.sql_ledger import SqlLedger
 from acefraud.storage.sqlite import SqliteLedger
 
 _ROWS_AT_ONCE: Final = 1_000
 _CONTENT: Final = (events, decisions, cases, history, requests)
 """Tables that are empty in a new playbook."""
+_OF_THE_PLACE: Final = (meta, api_keys)
+"""What the database is, who works on what at the moment, and who may call the service that uses it."""
 
 
 def write_to_file(ledger: SqlLedger, target: Path, *, force: bool = False) -> int:
@@ -41,7 +46,8 @@ def write_to_file(ledger: SqlLedger, target: Path, *, force: bool = False) -> in
 def read_from_file(source: Path, ledger: SqlLedger) -> None:
     """Copy everything in a playbook file into a ledger, which must be empty. Either all of it is there, or nothing.
 
-    The file may have an earlier schema. Raises StoreError if it is damaged, or if the ledger is not empty.
+    API keys that the ledger has stay as they are. The file may have an earlier schema. Raises StoreError if it is
+    damaged, or if the ledger is not empty.
     """
     with TemporaryDirectory(prefix="acefraud-") as folder:
         draft = Path(folder) / "playbook.db"
@@ -68,7 +74,7 @@ def draft_beside(target: Path) -> Iterator[Path]:
 def _copy_tables(source: Connection, target: Connection) -> None:
     with _without_triggers(target):
         for table in metadata.sorted_tables:
-            if table is not meta:  # which says what the database is, and who works on what at the moment
+            if table not in _OF_THE_PLACE:
                 _copy(table, source, target)
 
 

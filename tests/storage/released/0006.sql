@@ -111,4 +111,5 @@ CREATE INDEX decisions_by_id ON decisions (id);
 CREATE INDEX decisions_by_transaction ON decisions (transaction_id);
 CREATE INDEX requests_by_transaction ON requests (transaction_id);
 CREATE INDEX decisions_by_time ON decisions (at);
+CREATE UNIQUE INDEX api_keys_by_live_name ON api_keys (name) WHERE revoked_at IS NULL;
 COMMIT;

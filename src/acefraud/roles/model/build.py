@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from acefraud.llm.call import Caller
 from acefraud.llm.client import ClientOptions, ModelClient
+from acefraud.llm.connections import Connections
 from acefraud.roles.model.agent import ModelAgent
 from acefraud.roles.model.embedder import ModelEmbedder
 from acefraud.roles.model.judge import ModelJudge
@@ -43,7 +44,8 @@ def build_model_roles(
     >>> roles.agent.model, roles.judge is None
     ('openai:gpt-4o-mini', True)
     """
-    hidden = Masker(sensitive=(*(mask.sensitive if mask else ()), *chosen.sensitive))
+    mask = mask or Masker()
+    hidden = replace(mask, sensitive=(*mask.sensitive, *chosen.sensitive))
     client = client or ModelClient(_options(chosen), caller=caller)
 
     def on_model(role: str, kind: Callable[..., T], **options: Any) -> T | None:
@@ -58,6 +60,15 @@ def build_model_roles(
         reflector=on_model("reflector", ModelReflector),
         embedder=on_model("embedding", ModelEmbedder),
     )
+
+
+async def check_models(chosen: ModelSettings) -> None:
+    """Raise ConfigurationError if a model cannot be called: an unknown provider, no package, no key. Sends nothing."""
+    connections = Connections(chosen.timeout)
+    for role in chosen.on_models:
+        opened = connections.embedding if role == "embedding" else connections.chat
+        await opened(getattr(chosen, role), chosen.server_of(role))
+    await connections.close()
 
 
 def _options(chosen: ModelSettings) -> ClientOptions:

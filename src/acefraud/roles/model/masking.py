@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from acefraud.core.bullet import Bullet
@@ -27,6 +27,8 @@ class Masker:
     """
 
     sensitive: Collection[str] = ()
+    sensitive_now: Callable[[], Collection[str]] = tuple
+    """Names further sensitive facts, in lower case. It is asked every time, so that they may change."""
 
     def __post_init__(self) -> None:
         if isinstance(self.sensitive, str):
@@ -35,7 +37,9 @@ class Masker:
 
     def hides(self, name: str, value: FactValue) -> bool:
         """Whether the value of a fact is hidden."""
-        return name.casefold() in self.sensitive or (identifies(value) and is_personal(name))
+        folded = name.casefold()
+        declared = folded in self.sensitive or folded in self.sensitive_now()
+        return declared or (identifies(value) and is_personal(name))
 
     def hides_bullet(self, bullet: Bullet) -> bool:
         """Whether the condition of a bullet would reveal the value of a hidden fact."""

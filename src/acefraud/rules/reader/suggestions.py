@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pydantic import BaseModel
 from rapidfuzz import fuzz, process
+from rapidfuzz.distance import OSA
 
 from acefraud.core.fact_names import words_for
 from acefraud.core.package_data import read_package_toml
@@ -17,6 +18,8 @@ from acefraud.rules.reader.word_lists import grammar_words
 
 MOST = 5
 _LEAST_LIKENESS = 72.0
+_SHORTEST = 3
+"""Letters of a word that may be meant by one with a letter wrong."""
 
 
 class _Related(BaseModel, extra="forbid"):
@@ -34,6 +37,8 @@ def nearest_facts(words: Sequence[str], vocabulary: Vocabulary, most: int = MOST
 
     >>> nearest_facts(["merchant's ratng", "failed atempts"], Vocabulary.general())[:2]
     ('failed_attempts', 'merchant_rating')
+    >>> nearest_facts(["vpm"], Vocabulary.general())[:1]
+    ('vpn',)
     >>> "distance_km" in nearest_facts(["abroad"], Vocabulary.general())
     True
     """
@@ -43,13 +48,20 @@ def nearest_facts(words: Sequence[str], vocabulary: Vocabulary, most: int = MOST
         if not _has_unknown(said, vocabulary):
             continue
         plain = " ".join(token.text for token in tokens_of(said))
-        for noun, score, _ in process.extract(
-            plain, list(called), scorer=fuzz.WRatio, limit=most, score_cutoff=_LEAST_LIKENESS
-        ):
+        for noun, score in _alike(plain, list(called), most):
             name = called[noun]
             likeness[name] = max(score, likeness.get(name, 0.0))
     by_name = sorted(likeness, key=lambda name: (-likeness[name], name))
     return tuple(dict.fromkeys([*by_name, *_related(words, vocabulary)]))[:most]
+
+
+def _alike(said: str, nouns: Sequence[str], most: int) -> Iterator[tuple[str, float]]:
+    """The nouns that are written much like the words, and how much. A wrong letter is a third of a short word."""
+    for noun, score, _ in process.extract(said, nouns, scorer=fuzz.WRatio, limit=most, score_cutoff=_LEAST_LIKENESS):
+        yield noun, score
+    for noun, _, _ in process.extract(said, nouns, scorer=OSA.distance, limit=most, score_cutoff=1):
+        if len(noun) >= _SHORTEST:
+            yield noun, _LEAST_LIKENESS
 
 
 def _has_unknown(said: str, vocabulary: Vocabulary) -> bool:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from typing import TypeVar
 
 from pydantic import BaseModel
@@ -111,11 +111,7 @@ class Vocabulary:
     @classmethod
     def general(cls, *, lists: Iterable[str] = ()) -> Vocabulary:
         """The vocabulary of the facts that the engine knows by name, for a playbook that has seen no case yet."""
-        made = cls(lists=frozenset(lists), is_open=True)
-        for name in NAMED_FACTS:
-            made._add(_fact_named(name))
-        made._add_meanings()
-        return made
+        return replace(_general_vocabulary(), lists=frozenset(lists))  # the tables are shared: nobody changes them
 
     @cached_property
     def word_list(self) -> frozenset[str]:
@@ -219,6 +215,15 @@ class Vocabulary:
             if len(here) == 1:
                 for other in alike:
                     self.entities.setdefault(tuple(other.split()), here[0])
+
+
+@cache
+def _general_vocabulary() -> Vocabulary:
+    made = Vocabulary(is_open=True)
+    for name in NAMED_FACTS:
+        made._add(_fact_named(name))
+    made._add_meanings()
+    return made
 
 
 def _append(table: dict[Words, list[T]], words: Words, meaning: T) -> None:

@@ -10,12 +10,17 @@ from pydantic import BaseModel, ConfigDict, Field
 from acefraud.core.ledger import DecisionFilter
 from acefraud.core.outcome import Outcome
 from acefraud.core.scope import Scope
-from acefraud.core.transaction import Verdict
+from acefraud.core.transaction import Transaction, Verdict
+from acefraud.errors import InputError
+from acefraud.learning.learner import Traced
 from acefraud.learning.selected_context import Context
-from acefraud.service.access import Caller, requires
-from acefraud.service.bodies import ORDER, DecisionBody, StageBody, TransactionBody
+from acefraud.service.access import Caller, lacks, requires
+from acefraud.service.bodies import ORDER, AnyCaseVerdict, DecisionBody, StageBody, TransactionBody
+from acefraud.service.masking import RuleWords
+from acefraud.service.metrics import DECISIONS, OUTCOMES
 from acefraud.service.problems import Refused
 from acefraud.service.routes.decisions import Serving, transaction_of
+from acefraud.service.runtime import Runtime
 
 router = APIRouter(prefix="/v1", tags=["agents"])
 
@@ -43,18 +48,18 @@ class ContextBody(BaseModel):
     playbook_revision: int
 
     @classmethod
-    def of(cls, context: Context) -> ContextBody:
-        """A selected context."""
+    def of(cls, context: Context, words: RuleWords) -> ContextBody:
+        """A selected context as a caller may see it."""
         return cls(
             transaction_id=context.transaction_id,
             bullets=[
                 ContextBulletBody(
                     bullet_id=one.bullet_id,
-                    content=one.content,
+                    content=words.shown(one.content, one.bullet_id),
                     argues=one.argues,
                     weight=one.weight,
                     evidence=one.evidence,
-                    claim=one.claim,
+                    claim=words.shown(one.claim, one.bullet_id),
                     applies=one.applies,
                 )
                 for one in context.bullets
@@ -88,7 +93,7 @@ class TraceBody(BaseModel):
     )
 
     transaction: TransactionBody
-    verdict: Verdict
+    verdict: AnyCaseVerdict
     probability: float | None = Field(default=None, ge=0, le=1, description="Of fraud, if the agent says so.")
     bullet_ids: list[str] = Field(default_factory=list, max_length=100, description="The bullets that it used.")
     agent: str = Field(default="", max_length=100, description="Its name.")
@@ -108,12 +113,13 @@ class TracedBody(BaseModel):
 async def context(
     body: TransactionBody,
     runtime: Serving,
-    _: Annotated[Caller, requires(Scope.DECIDE)],
+    caller: Annotated[Caller, requires(Scope.DECIDE)],
     n_bullets: Annotated[int | None, Query(ge=1, le=100, description="Default: as many as a decision cites.")] = None,
 ) -> ContextBody:
     """The bullets that matter for a transaction or a text, and a prompt with them. Nothing is decided or recorded."""
     transaction = transaction_of(runtime, body)
-    return ContextBody.of(await runtime.context(transaction, n_bullets))
+    selected = await runtime.context(transaction, n_bullets)
+    return ContextBody.of(selected, RuleWords.now(runtime.playbook, in_clear=caller.may(Scope.CURATE)))
 
 
 @router.post("/traces", summary="Record what your own agent decided", status_code=201)
@@ -126,12 +132,33 @@ async def trace(
     that of every decision. A label needs the scope `outcomes` too. The same trace again changes nothing.
     """
     if body.label is not None and not caller.may(Scope.OUTCOMES):
-        raise Refused(
-            403, f"the key '{caller.name}' lacks the scope '{Scope.OUTCOMES}', which a label needs", field="label"
-        )
+        raise Refused(403, f"a label needs another scope: {lacks(caller.name, Scope.OUTCOMES)}", field="label")
     transaction = transaction_of(runtime, body.transaction, "transaction")
-    traced = await runtime.in_thread(
-        lambda: runtime.learner.record_trace_sync(
+    traced = await runtime.in_thread(lambda: _traced(runtime, transaction, body, caller))
+    if not traced.already_known:
+        DECISIONS.labels(str(traced.decision.verdict)).inc()
+    outcome: Literal["received", "known"] | None = None
+    if body.label is not None:
+        truth = Outcome(transaction_id=transaction.id, is_fraud=body.label == "fraud", id=f"trace:{traced.decision.id}")
+        (received,) = await runtime.receive([truth], caller.name)
+        outcome = "known" if received.already_known else "received"
+        if not received.already_known:
+            OUTCOMES.labels(body.label).inc()
+    request.scope["state"]["about"]["decision_id"] = traced.decision.id
+    wanted = DecisionFilter(ids=[traced.decision.id])
+    words = RuleWords.ever(runtime.playbook, in_clear=caller.may(Scope.CURATE))
+
+    def told() -> DecisionBody:
+        (event,) = runtime.playbook.ledger.find_decisions(wanted, limit=1)
+        return DecisionBody.of(traced.decision, event.at, words)
+
+    decision = await runtime.in_thread(told)
+    return TracedBody(decision=decision, status="known" if traced.already_known else "recorded", outcome=outcome)
+
+
+def _traced(runtime: Runtime, transaction: Transaction, body: TraceBody, caller: Caller) -> Traced:
+    try:
+        return runtime.learner.record_trace_sync(
             transaction,
             body.verdict,
             probability=body.probability,
@@ -140,14 +167,7 @@ async def trace(
             reasons=body.reasoning,
             who=caller.name,
         )
-    )
-    outcome: Literal["received", "known"] | None = None
-    if body.label is not None:
-        truth = Outcome(transaction_id=transaction.id, is_fraud=body.label == "fraud", id=f"trace:{traced.decision.id}")
-        (received,) = await runtime.receive([truth], caller.name)
-        outcome = "known" if received.already_known else "received"
-    request.scope["state"]["about"]["decision_id"] = traced.decision.id
-    wanted = DecisionFilter(ids=[traced.decision.id])
-    (event,) = await runtime.in_thread(lambda: runtime.playbook.ledger.find_decisions(wanted, limit=1))
-    decision = DecisionBody.of(traced.decision, event.at)
-    return TracedBody(decision=decision, status="known" if traced.already_known else "recorded", outcome=outcome)
+    except InputError as problem:
+        if problem.field == "cited":
+            problem.field = "bullet_ids"
+        raise

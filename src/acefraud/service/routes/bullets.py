@@ -13,7 +13,7 @@ from acefraud.core.scope import Scope
 from acefraud.errors import InputError
 from acefraud.learning.rule_admission import Admitted, admit_rule, edit_rule
 from acefraud.service.access import Caller, requires
-from acefraud.service.bodies import ListedDecisionBody
+from acefraud.service.bodies import ListedDecisionBody, Page
 from acefraud.service.bullet_bodies import (
     AdmittedBody,
     BulletBody,
@@ -23,6 +23,8 @@ from acefraud.service.bullet_bodies import (
     WholeBulletBody,
 )
 from acefraud.service.change_bodies import ChangeBody
+from acefraud.service.masking import RuleWords
+from acefraud.service.paging import Cursor, Limit, read_cursor, write_cursor
 from acefraud.service.preview_bodies import BOUNDS
 from acefraud.service.problems import Refused, naming
 from acefraud.service.routes.decisions import Serving
@@ -64,7 +66,7 @@ async def add(body: NewBulletBody, runtime: Serving, caller: Annotated[Caller, r
     """Add a rule."""
 
     def admitted() -> Admitted:
-        with naming("content"), runtime.curating:
+        with naming("content"):
             return admit_rule(
                 runtime.learner,
                 body.content,
@@ -72,10 +74,10 @@ async def add(body: NewBulletBody, runtime: Serving, caller: Annotated[Caller, r
                 policy=body.policy(),
                 as_note=body.as_note,
                 who=caller.name,
-                why=body.why,
+                why=body.reason,
             )
 
-    return AdmittedBody.of(await runtime.in_thread(admitted))
+    return AdmittedBody.of(await runtime.curating.run(admitted))
 
 
 @router.get("/bullets/{bullet_id}", summary="Look at a bullet")
@@ -87,15 +89,40 @@ async def look_at(
 
     def found() -> WholeBulletBody:
         bullet = bullet_or_404(runtime, bullet_id)
-        events = runtime.playbook.ledger.find_events(
-            BULLET_HISTORY_KINDS, subject=bullet_id, limit=MOST_HISTORY, newest_first=True
-        )
-        history = [ChangeBody.of(change_of(event), in_clear=in_clear) for event in events]
+        history = _history(runtime, bullet_id, None, MOST_HISTORY, in_clear=in_clear)
         fired = last_firings(runtime.playbook.ledger, bullet_id, MOST_FIRINGS).events
         firings = [ListedDecisionBody.of(event) for event in fired]
         return WholeBulletBody.with_history(bullet, history, firings, in_clear=in_clear)
 
     return await runtime.in_thread(found)
+
+
+@router.get("/bullets/{bullet_id}/history", summary="List what happened to a bullet")
+async def list_history(
+    bullet_id: BulletId,
+    runtime: Serving,
+    caller: Annotated[Caller, requires(Scope.READ)],
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Page[ChangeBody]:
+    """What happened to a bullet, newest first: by whom, why, and the revision after it."""
+    before, in_clear = read_cursor(f"history {bullet_id}", cursor), caller.may(Scope.CURATE)
+
+    def found() -> Page[ChangeBody]:
+        bullet_or_404(runtime, bullet_id)
+        return _history(runtime, bullet_id, before, limit, in_clear=in_clear)
+
+    return await runtime.in_thread(found)
+
+
+def _history(runtime: Runtime, bullet_id: str, before: int | None, limit: int, *, in_clear: bool) -> Page[ChangeBody]:
+    events = runtime.playbook.ledger.find_events(
+        BULLET_HISTORY_KINDS, subject=bullet_id, before=before, limit=limit + 1, newest_first=True
+    )
+    shown = events[:limit]
+    more = write_cursor(f"history {bullet_id}", shown[-1].seq) if len(events) > limit else None
+    words = RuleWords.ever(runtime.playbook, in_clear=in_clear)
+    return Page(items=[ChangeBody.of(change_of(event), words) for event in shown], next=more)
 
 
 @router.patch("/bullets/{bullet_id}", summary="Edit, pin, retire or revive a bullet")
@@ -110,7 +137,7 @@ async def change(
     Words are read, previewed and measured as those of a new rule are; the counters stay.
     """
     _check_change(body)
-    return await runtime.in_thread(lambda: _changed(runtime, bullet_id, body, caller))
+    return await runtime.curating.run(lambda: _changed(runtime, bullet_id, body, caller))
 
 
 def _check_change(body: BulletChangeBody) -> None:
@@ -140,7 +167,7 @@ def _changed(runtime: Runtime, bullet_id: str, body: BulletChangeBody, caller: C
             playbook.set_status(bullet_id, body.status, who=caller.name, why=body.reason)
         return edited
 
-    with naming("content"), runtime.curating:
+    with naming("content"):
         edited = playbook.run_unit_of_work(work, who=caller.name, why=body.reason)
     bullet = BulletBody.of(bullet_or_404(runtime, bullet_id), in_clear=True)
     if edited is None:

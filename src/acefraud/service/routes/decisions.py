@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from pydantic import AfterValidator
 
 from acefraud.core.decision import Decision
-from acefraud.core.events import DecisionMade, Event
+from acefraud.core.events import DecisionMade, Event, OutcomeHeard
 from acefraud.core.ledger import DecisionFilter
 from acefraud.core.scope import Scope
-from acefraud.core.transaction import Transaction, Verdict
+from acefraud.core.transaction import Transaction
 from acefraud.errors import CannotExplain, InputError
 from acefraud.learning.decision_recorder import DecisionRequest
-from acefraud.service.access import Caller, requires, runtime_of
+from acefraud.learning.decision_requests import Answer, Result
+from acefraud.service.access import Caller, charge, requires, runtime_of
 from acefraud.service.bodies import (
+    AnyCaseVerdict,
     BatchAnswerBody,
     BatchBody,
     DecisionBody,
@@ -29,7 +32,7 @@ from acefraud.service.bodies import (
     Time,
     TransactionBody,
 )
-from acefraud.service.masking import rule_text
+from acefraud.service.masking import RuleWords
 from acefraud.service.metrics import DECISIONS
 from acefraud.service.paging import Cursor, Limit, read_cursor, write_cursor
 from acefraud.service.problems import Refused
@@ -38,14 +41,23 @@ from acefraud.storage.citing_decisions import decisions_citing
 
 router = APIRouter(prefix="/v1", tags=["decisions"])
 Serving = Annotated[Runtime, Depends(runtime_of)]
+
+
+def _printable(key: str) -> str:
+    if not all("!" <= char <= "~" for char in key):
+        raise ValueError("expected printable ASCII characters without spaces")
+    return key
+
+
 IdempotencyKey = Annotated[
     str,
     Header(
         alias="Idempotency-Key",
         max_length=200,
-        pattern=r"^[\x21-\x7e]*$",
+        json_schema_extra={"pattern": r"^[\x21-\x7e]*$"},
         description="Names the request: a repeat with the same key and body gets the first answer.",
     ),
+    AfterValidator(_printable),
 ]
 
 
@@ -54,8 +66,8 @@ def transaction_of(runtime: Runtime, body: TransactionBody, place: str = "") -> 
     try:
         return runtime.read(body.record())
     except InputError as problem:
-        field = ".".join(part for part in (place, problem.field or "") if part)
-        raise InputError(problem.message, field=field or None) from problem
+        field = ".".join(part for part in (place, problem.field or "facts") if part)
+        raise InputError(problem.message, field=field) from problem
 
 
 @router.post("/decisions", summary="Decide a transaction", response_model=DecisionBody)
@@ -69,37 +81,51 @@ async def decide(
     """Decide one transaction and record the decision.
 
     Once this answers, the decision is durable. The same transaction again gets the first answer; its id, or the same
-    Idempotency-Key, with another body is a 409. A new Idempotency-Key allows to decide a transaction again.
+    Idempotency-Key, with another body is a 409. With a new Idempotency-Key, a transaction is decided again with other
+    facts.
     """
     transaction = transaction_of(runtime, body)
     answer = await runtime.decide(DecisionRequest(transaction, idempotency_key, caller.name))
     if not answer.repeated:
         DECISIONS.labels(str(answer.decision.verdict)).inc()
     request.scope["state"]["about"]["decision_id"] = answer.decision.id
-    content = DecisionBody.answer(answer).model_dump_json()
-    return Response(content, media_type="application/json")
+    if answer.repeated:
+        (told,) = await runtime.in_thread(lambda: _told(runtime, caller, [answer]))
+    else:
+        (told,) = _told(runtime, caller, [answer])
+    return Response(told.model_dump_json(), media_type="application/json")
 
 
-@router.post("/decisions:batch", summary="Decide many transactions")
+@router.post("/decisions:batch", summary="Decide many transactions", response_model=BatchAnswerBody)
 async def decide_batch(
     body: BatchBody,
     runtime: Serving,
     caller: Annotated[Caller, requires(Scope.DECIDE)],
     idempotency_key: IdempotencyKey = "",
-) -> BatchAnswerBody:
+) -> Response:
     """Decide up to 1,000 transactions and record the decisions. An error means that some may not have been decided.
 
-    Each transaction is answered as by `POST /v1/decisions`, so the whole batch can be sent again after an error.
+    Each transaction is answered as by `POST /v1/decisions`, so the whole batch can be sent again after an error. For
+    the rate limit it counts as many requests as it has transactions.
     """
-    requests = [
+    charge(runtime, caller, len(body.transactions))
+    # So many bodies take a while to read and to write: other requests go on meanwhile.
+    requests = await runtime.in_thread(lambda: _requests(runtime, body, caller, idempotency_key))
+    answers = await runtime.decide_all(requests)
+    return Response(await runtime.in_thread(lambda: _answered(runtime, caller, answers)), media_type="application/json")
+
+
+def _requests(runtime: Runtime, body: BatchBody, caller: Caller, key: str) -> list[DecisionRequest]:
+    return [
         DecisionRequest(
-            transaction_of(runtime, one, f"transactions.{place}"),
-            f"{idempotency_key}#{place}" if idempotency_key else "",
-            caller.name,
+            transaction_of(runtime, one, f"transactions.{place}"), f"{key}#{place}" if key else "", caller.name
         )
         for place, one in enumerate(body.transactions)
     ]
-    answers = await runtime.decide_all(requests)
+
+
+def _answered(runtime: Runtime, caller: Caller, answers: Sequence[Result]) -> str:
+    """The answers as JSON, once they are counted. Raises InputError for the first that is wrong."""
     for place, result in enumerate(answers):
         if isinstance(result, InputError):
             raise type(result)(result.message, field=f"transactions.{place}")
@@ -107,14 +133,25 @@ async def decide_batch(
     for answer in made:
         if not answer.repeated:
             DECISIONS.labels(str(answer.decision.verdict)).inc()
-    return BatchAnswerBody(decisions=[DecisionBody.answer(one) for one in made])
+    return BatchAnswerBody(decisions=_told(runtime, caller, made)).model_dump_json()
+
+
+def _told(runtime: Runtime, caller: Caller, answers: Sequence[Answer]) -> list[DecisionBody]:
+    """Answers as a caller may see them. A repeated one may rest on rules that have other words by now."""
+    in_clear = caller.may(Scope.CURATE)
+    ever = not in_clear and any(answer.repeated for answer in answers)
+    words = (RuleWords.ever if ever else RuleWords.now)(runtime.playbook, in_clear=in_clear)
+    return [DecisionBody.answer(answer, words) for answer in answers]
 
 
 @router.post("/score", summary="Decide without recording")
-async def score(body: TransactionBody, runtime: Serving, _: Annotated[Caller, requires(Scope.DECIDE)]) -> DecisionBody:
+async def score(
+    body: TransactionBody, runtime: Serving, caller: Annotated[Caller, requires(Scope.DECIDE)]
+) -> DecisionBody:
     """The decision that `POST /v1/decisions` would make now. Nothing is recorded."""
     decision = await runtime.score(transaction_of(runtime, body))
-    return DecisionBody.of(decision, runtime.playbook.clock())
+    words = RuleWords.now(runtime.playbook, in_clear=caller.may(Scope.CURATE))
+    return DecisionBody.of(decision, runtime.playbook.clock(), words)
 
 
 @router.get("/decisions/{decision_id}", summary="Explain a decision")
@@ -131,12 +168,8 @@ async def explain(
         decision = await runtime.explain(decision)
     except CannotExplain:
         explained = False
-    outcome = await runtime.in_thread(lambda: _outcome(runtime, decision.transaction.id))
-    body = _explained(runtime, decision, event.at, explained=explained, outcome=outcome)
-    if not caller.may(Scope.CURATE):
-        for reason in body.reasons:
-            reason.content = rule_text(reason.content, in_clear=False)
-    return body
+    words = RuleWords.ever(runtime.playbook, in_clear=caller.may(Scope.CURATE))
+    return await runtime.in_thread(lambda: _explained(runtime, decision, event.at, words, explained=explained))
 
 
 def _recorded(runtime: Runtime, decision_id: str) -> Event:
@@ -146,22 +179,23 @@ def _recorded(runtime: Runtime, decision_id: str) -> Event:
     return found[0]
 
 
-def _outcome(runtime: Runtime, transaction_id: str) -> Any:
+def _outcome(runtime: Runtime, transaction_id: str) -> OutcomeHeard | None:
     heard = runtime.playbook.ledger.transaction_events([transaction_id])[transaction_id].outcomes
-    if not heard:
-        return None
-    return "fraud" if heard[-1].outcome.is_fraud else "legitimate"
+    return next((one for one in reversed(heard) if not one.outcome.is_opinion), None)
 
 
 def _explained(
-    runtime: Runtime, decision: Decision, at: datetime, *, explained: bool, outcome: Any
+    runtime: Runtime, decision: Decision, at: datetime, words: RuleWords, *, explained: bool
 ) -> ExplainedDecisionBody:
+    heard = _outcome(runtime, decision.transaction.id)
+    outcome = None if heard is None else heard.outcome
+    judgement = heard.judgement if heard is not None and heard.decision_id == decision.id else None
     return ExplainedDecisionBody(
         decision_id=decision.id,
         transaction_id=decision.transaction.id,
         verdict=decision.verdict,
         probability=decision.probability,
-        reasons=[ReasonBody.of(reason) for reason in decision.reasons],
+        reasons=[ReasonBody.of(reason, words) for reason in decision.reasons],
         playbook_revision=decision.revision,
         time=at,
         threshold=decision.threshold,
@@ -174,7 +208,10 @@ def _explained(
         probability_from=decision.probability_from,
         fallback=decision.fallback,
         explained=explained,
-        outcome=outcome,
+        outcome=None if outcome is None else "fraud" if outcome.is_fraud else "legitimate",
+        outcome_source=None if outcome is None else outcome.source,
+        outcome_time=None if outcome is None else outcome.at,
+        correct=None if judgement is None else judgement.is_correct,
     )
 
 
@@ -184,7 +221,7 @@ async def list_decisions(
     _: Annotated[Caller, requires(Scope.READ)],
     since: Annotated[Time | None, Query(description="Made at this time or later.")] = None,
     until: Annotated[Time | None, Query(description="Made before this time.")] = None,
-    verdict: Verdict | None = None,
+    verdict: AnyCaseVerdict | None = None,
     bullet: Annotated[str | None, Query(max_length=100, description="Rests on this bullet.")] = None,
     transaction_id: Annotated[Id | None, Query()] = None,
     least_probability: Annotated[float | None, Query(ge=0, le=1)] = None,
@@ -204,7 +241,7 @@ async def list_decisions(
         least_probability=least_probability,
         most_probability=most_probability,
     )
-    before = read_cursor(cursor)
+    before = read_cursor("decisions", cursor)
     return await runtime.in_thread(lambda: _listed(runtime, wanted, bullet, before, limit))
 
 
@@ -219,4 +256,4 @@ def _listed(
         page = decisions_citing(ledger, wanted, bullet, before=before, limit=limit)
         found, more = page.events, page.next_before
     items = [ListedDecisionBody.of(event) for event in found]
-    return Page(items=items, next=None if more is None else write_cursor(more))
+    return Page(items=items, next=None if more is None else write_cursor("decisions", more))

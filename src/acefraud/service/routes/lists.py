@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Path
+from pydantic import AfterValidator
 
 from acefraud.core.scope import Scope
 from acefraud.core.value_list import NAME, ListItem, ValueList
@@ -24,9 +25,22 @@ from acefraud.service.routes.decisions import Serving
 from acefraud.service.runtime import Runtime
 
 router = APIRouter(prefix="/v1", tags=["lists"])
+
+
+def _list_name(name: str) -> str:
+    if not NAME.fullmatch(name):
+        raise ValueError("expected up to 64 lower-case letters, digits and `_`, starting with a letter")
+    return name
+
+
 ListName = Annotated[
     str,
-    Path(pattern=f"^{NAME.pattern}$", description="Lower-case letters, digits and `_`.", examples=["blocked_cards"]),
+    Path(
+        json_schema_extra={"pattern": f"^{NAME.pattern}$"},
+        description="Lower-case letters, digits and `_`.",
+        examples=["blocked_cards"],
+    ),
+    AfterValidator(_list_name),
 ]
 
 
@@ -43,11 +57,11 @@ async def list_lists(
     runtime: Serving, caller: Annotated[Caller, requires(Scope.READ)], limit: Limit = 50, cursor: Cursor = None
 ) -> Page[ListBody]:
     """All lists without their values, in the order in which they were created."""
-    start = read_cursor(cursor) or 0
+    start = read_cursor("lists", cursor) or 0
 
     def listed() -> Page[ListBody]:
         runtime.playbook.refresh()
-        found, more = page_of(list(runtime.playbook.snapshot().lists.values()), start, limit)
+        found, more = page_of("lists", list(runtime.playbook.snapshot().lists.values()), start, limit)
         return Page(items=[ListBody.of(one, in_clear=caller.may(Scope.CURATE)) for one in found], next=more)
 
     return await runtime.in_thread(listed)
@@ -65,11 +79,12 @@ async def look_at(
 
     A page starts at a place on the list: if values are removed between two pages, the next one skips as many.
     """
-    start, in_clear = read_cursor(cursor) or 0, caller.may(Scope.CURATE)
+    kind, in_clear = f"list {name}", caller.may(Scope.CURATE)
+    start = read_cursor(kind, cursor) or 0
 
     def listed() -> ListPageBody:
         one = _list_or_404(runtime, name)
-        found, more = page_of(list(one.items.values()), start, limit)
+        found, more = page_of(kind, list(one.items.values()), start, limit)
         items = [ListItemBody.of(item, in_clear=in_clear) for item in found]
         return ListPageBody(list=ListBody.of(one, in_clear=in_clear), items=items, next=more)
 

@@ -8,8 +8,17 @@ from fastapi import APIRouter, Query
 
 from acefraud.core.ledger import DecisionFilter
 from acefraud.core.scope import Scope
-from acefraud.service.access import Caller, requires
-from acefraud.service.bodies import ListedDecisionBody, OutcomeBody, OutcomesBody, Page, ReceiptBody, ReceiptsBody, Time
+from acefraud.errors import OutcomeConflict
+from acefraud.service.access import Caller, charge, requires
+from acefraud.service.bodies import (
+    ListedDecisionBody,
+    OneOrManyOutcomes,
+    OutcomesBody,
+    Page,
+    ReceiptBody,
+    ReceiptsBody,
+    Time,
+)
 from acefraud.service.metrics import OUTCOMES
 from acefraud.service.paging import Cursor, Limit, read_cursor, write_cursor
 from acefraud.service.routes.decisions import Serving
@@ -19,7 +28,7 @@ router = APIRouter(prefix="/v1", tags=["outcomes"])
 
 @router.post("/outcomes", summary="Report outcomes", status_code=202)
 async def report(
-    body: OutcomeBody | OutcomesBody,
+    body: OneOrManyOutcomes,
     runtime: Serving,
     caller: Annotated[Caller, requires(Scope.OUTCOMES)],
 ) -> ReceiptsBody:
@@ -27,10 +36,17 @@ async def report(
 
     Once this answers, they are durable; they are judged and learnt from in the background, in the order in which they
     were received. An outcome may come before its decision, or months after. The same id again changes nothing, and with
-    other content is a 409. A later outcome with another id revises an earlier one: every counter follows.
+    other content is a 409. A later outcome with another id revises an earlier one: every counter follows. For the rate
+    limit each outcome counts as a request.
     """
     outcomes = [one.outcome() for one in (body.outcomes if isinstance(body, OutcomesBody) else [body])]
-    received = await runtime.receive(outcomes, caller.name)
+    charge(runtime, caller, len(outcomes))
+    try:
+        received = await runtime.receive(outcomes, caller.name)
+    except OutcomeConflict as problem:
+        if isinstance(body, OutcomesBody):
+            problem.field = f"outcomes.{problem.place}.id"
+        raise
     for outcome, one in zip(outcomes, received, strict=True):
         if not one.already_known:
             OUTCOMES.labels("fraud" if outcome.is_fraud else "legitimate").inc()
@@ -52,9 +68,9 @@ async def pending(
 ) -> Page[ListedDecisionBody]:
     """Decisions whose outcome is not known yet, the oldest first. Pending is not negative: nothing is counted."""
     wanted = DecisionFilter(until=before, without_outcome=True)
-    after = read_cursor(cursor) or 0
+    after = read_cursor("pending", cursor) or 0
     found = await runtime.in_thread(
         lambda: runtime.playbook.ledger.find_decisions(wanted, after=after, limit=limit, newest_first=False)
     )
-    more = write_cursor(found[-1].seq) if len(found) == limit else None
+    more = write_cursor("pending", found[-1].seq) if len(found) == limit else None
     return Page(items=[ListedDecisionBody.of(event) for event in found], next=more)

@@ -15,6 +15,7 @@ from acefraud.service.access import Caller, requires
 from acefraud.service.bodies import Page
 from acefraud.service.bullet_bodies import BulletBody
 from acefraud.service.change_bodies import ChangeBody, RollbackBody, RolledBackBody
+from acefraud.service.masking import RuleWords
 from acefraud.service.paging import Cursor, Limit, page_of, read_cursor, write_cursor
 from acefraud.service.preview_bodies import BOUNDS, PreviewBody
 from acefraud.service.problems import Refused
@@ -46,7 +47,7 @@ async def list_bullets(
     cursor: Cursor = None,
 ) -> PlaybookPageBody:
     """The bullets in the order in which they were added, with what was measured of them."""
-    in_clear, start = caller.may(Scope.CURATE), read_cursor(cursor) or 0
+    in_clear, start = caller.may(Scope.CURATE), read_cursor("bullets", cursor) or 0
 
     def wanted(bullet: Bullet) -> bool:
         return (
@@ -58,7 +59,7 @@ async def list_bullets(
 
     def listed() -> PlaybookPageBody:
         snapshot = _newest(runtime)
-        found, more = page_of(snapshot.table.bullets, start, limit, wanted)
+        found, more = page_of("bullets", snapshot.table.bullets, start, limit, wanted)
         return PlaybookPageBody(
             items=[BulletBody.of(one, in_clear=in_clear) for one in found],
             next=more,
@@ -79,10 +80,14 @@ async def changes(
     runtime: Serving, caller: Annotated[Caller, requires(Scope.READ)], limit: Limit = 50, cursor: Cursor = None
 ) -> Page[ChangeBody]:
     """What changed the playbook, newest first: by whom, why, and the revision after it."""
-    before, in_clear = read_cursor(cursor), caller.may(Scope.CURATE)
-    found = await runtime.in_thread(lambda: playbook_changes(runtime.playbook.ledger, before=before, limit=limit))
-    more = write_cursor(found[-1].seq) if len(found) == limit else None
-    return Page(items=[ChangeBody.of(one, in_clear=in_clear) for one in found], next=more)
+    before, words = read_cursor("changes", cursor), RuleWords.ever(runtime.playbook, in_clear=caller.may(Scope.CURATE))
+
+    def listed() -> Page[ChangeBody]:
+        found = playbook_changes(runtime.playbook.ledger, before=before, limit=limit)
+        more = write_cursor("changes", found[-1].seq) if len(found) == limit else None
+        return Page(items=[ChangeBody.of(one, words) for one in found], next=more)
+
+    return await runtime.in_thread(listed)
 
 
 @router.post(
@@ -106,7 +111,7 @@ async def roll_back(
         change = plan_rollback(runtime.playbook, body.revision, body.reason)
         return RolledBackBody.of(change.result, PreviewBody.of(runtime.learner.preview_change(change.payloads)))
 
-    return await runtime.in_thread(done)
+    return await runtime.previewing.run(done)
 
 
 @router.get("/threshold", summary="Look at the threshold")
@@ -122,18 +127,18 @@ async def set_threshold(
 ) -> CalibrationBody:
     """Set from which probability of fraud on transactions are declined, and which go to a person.
 
-    Before anything was learnt there is no threshold to set, which is a 422. A band of reviews has to hold the
-    threshold.
+    What is not given stays as it is; `review` as null removes the review rule. Before anything was learnt there is no
+    threshold to set, which is a 422. A band of reviews has to hold the threshold.
     """
     review, node = _review(body), runtime.learner.options.node
 
     def done() -> CalibrationBody:
         try:
             runtime.playbook.set_threshold(
-                body.threshold, review, node, no_review=review is None, who=caller.name, why=body.reason
+                body.threshold, review, node, no_review=body.no_review, who=caller.name, why=body.reason
             )
         except InputError as problem:
-            field = "review.between" if problem.field == "review-between" else "threshold"
+            field = "review.between" if problem.field == "review-between" and review else "threshold"
             raise InputError(problem.message, field=field) from problem
         return CalibrationBody.of(_newest(runtime), node)
 

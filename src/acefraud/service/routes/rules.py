@@ -6,19 +6,48 @@ from typing import Annotated
 
 from fastapi import APIRouter
 
+from acefraud.core.fact_catalog import FactProfile
 from acefraud.core.scope import Scope
+from acefraud.core.transaction import FactValue
 from acefraud.errors import RuleNotUnderstood
 from acefraud.learning.rule_admission import Previewed, preview_edit, preview_rule, preview_status, read_rule
 from acefraud.service.access import Caller, requires
+from acefraud.service.bodies import Page
 from acefraud.service.bullet_bodies import BulletBody
+from acefraud.service.paging import Cursor, Limit, page_of, read_cursor
 from acefraud.service.preview_bodies import BOUNDS, PreviewBody
 from acefraud.service.problems import Refused, naming
 from acefraud.service.routes.bullets import bullet_or_404
 from acefraud.service.routes.decisions import Serving
-from acefraud.service.rule_bodies import PreviewedBody, PreviewRequestBody, ReadBody, ReadingBody
+from acefraud.service.rule_bodies import KnownFactBody, PreviewedBody, PreviewRequestBody, ReadBody, ReadingBody
 from acefraud.service.runtime import Runtime
+from acefraud.storage.facts_at_hand import facts_at_hand
 
 router = APIRouter(prefix="/v1", tags=["rules"])
+
+
+@router.get("/facts", summary="List the facts that rules can be about")
+async def list_facts(
+    runtime: Serving, _: Annotated[Caller, requires(Scope.READ)], limit: Limit = 50, cursor: Cursor = None
+) -> Page[KnownFactBody]:
+    """The facts of the latest cases that the playbook remembers, with type, range, examples and coverage.
+
+    There are none before the first training or outcome: rules are then read with the facts that the engine knows by
+    name.
+    """
+    start = read_cursor("facts", cursor) or 0
+
+    def listed() -> Page[KnownFactBody]:
+        found, more = page_of("facts", list(facts_at_hand(runtime.playbook).values()), start, limit)
+        return Page(items=[KnownFactBody.of(one, hide_values=_is_masked(runtime, one)) for one in found], next=more)
+
+    return await runtime.in_thread(listed)
+
+
+def _is_masked(runtime: Runtime, fact: FactProfile) -> bool:
+    """Whether a value of a fact would be masked in a decision."""
+    known: list[FactValue] = [*fact.examples, *(one for one in (fact.low, fact.high) if one is not None)]
+    return any(runtime.masked({fact.name: value}) != {fact.name: value} for value in known)
 
 
 @router.post("/rules:read", summary="Read a rule")
@@ -47,7 +76,7 @@ async def preview(
 ) -> PreviewedBody:
     """Preview a change."""
     _check(body)
-    return await runtime.in_thread(lambda: _answer(runtime, body, caller))
+    return await runtime.previewing.run(lambda: _answer(runtime, body, caller))
 
 
 def _check(body: PreviewRequestBody) -> None:

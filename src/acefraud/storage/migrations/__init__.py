@@ -7,6 +7,7 @@ add a dump of a file with the new schema to `tests/storage/released`.
 from __future__ import annotations
 
 import threading
+from functools import cache
 from pathlib import Path
 
 from alembic.operations import Operations
@@ -25,14 +26,14 @@ def known_versions() -> frozenset[str]:
 
 def upgrade(connection: Connection, version: str | None, target: str = "head") -> None:
     """Run the migrations from a version to the target on a connection. The caller commits."""
-    scripts = _scripts()
-    steps = reversed(list(scripts.iterate_revisions(target, version or "base")))
     context = MigrationContext.configure(connection, opts={"transactional_ddl": True})
     with _ONE_AT_A_TIME, Operations.context(context):
-        for step in steps:
+        scripts = _scripts()
+        for step in reversed(list(scripts.iterate_revisions(target, version or "base"))):
             step.module.upgrade()
-            context.stamp(scripts, step.revision)
+        context.stamp(scripts, target)
 
 
+@cache
 def _scripts() -> ScriptDirectory:
     return ScriptDirectory(str(Path(__file__).parent))

@@ -35,3 +35,7 @@ def upgrade() -> None:
         sa.Column("revoked_at", sa.Text),
         sa.Column("revoked_by", sa.Text),
     )
+    live = sa.text("revoked_at IS NULL")
+    op.create_index(
+        "api_keys_by_live_name", "api_keys", ["name"], unique=True, sqlite_where=live, postgresql_where=live
+    )
