@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.postgres import database_for
 
 from acefraud.core.scope import Scope
 from acefraud.storage import open_playbook
@@ -60,6 +62,15 @@ def test_what_cannot_be_done_is_an_error_of_one_line(started: Any) -> None:
     assert "all" in started.on_book("keys", "create", "till", "--scope", "all", code=2).err
     assert "there is no key 'till'" in started.on_book("keys", "revoke", "till", code=2).err
     assert len(started.on_book("keys", "list", "--json").json) == 1
+
+
+def test_the_first_key_of_a_database_creates_its_tables(shell: Any, tmp_path: Path) -> None:
+    where = ("--database", database_for(tmp_path))
+    missing = shell("keys", "list", *where, code=2).err
+    assert "there is no schema" in missing
+    assert "`acefraud train`, `acefraud serve` and other commands that write start a playbook there" in missing
+    made = shell("keys", "create", "till", "--scope", "read", *where, "--json").json
+    assert [key["id"] for key in shell("keys", "list", *where, "--json").json] == [made["id"]]
 
 
 def test_a_mistyped_playbook_gets_no_key(shell: Any) -> None:

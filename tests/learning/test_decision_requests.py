@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -16,10 +16,9 @@ from acefraud.learning.decision_recorder import DecisionRequest
 from acefraud.learning.decision_requests import Answer, decide_requests, with_reasons
 from acefraud.learning.learner import Learner
 from acefraud.llm.synchronous import run_sync
-from acefraud.storage import open_playbook
 from acefraud.storage.archive import archive_decisions
 from acefraud.storage.playbook import BulletPlaybook
-from acefraud.storage.sqlite import SqliteLedger
+from acefraud.storage.sql_ledger import SqlLedger
 
 
 @pytest.fixture(params=STORES)
@@ -99,15 +98,21 @@ def test_keys_of_callers_are_apart(learner: Learner) -> None:
     assert one.decision.id != other.decision.id
 
 
-def test_a_repeat_of_an_archived_decision_is_refused_and_the_others_are_answered(tmp_path: Path) -> None:
-    long_ago = datetime(2020, 1, 1, tzinfo=UTC)
-    ledger = SqliteLedger.open(tmp_path / "book.db")
-    with BulletPlaybook(ledger, clock=lambda: long_ago) as playbook:
-        decide_requests(Learner(playbook), [order()])
-        archive_decisions(ledger, long_ago + timedelta(days=1), tmp_path / "old", with_pending=True, who="ana")
-    with open_playbook(tmp_path / "book.db") as playbook:
-        old, new = decide_requests(Learner(playbook), [order(), order("t2")])
+def test_an_archived_transaction_is_decided_anew_whatever_its_content(learner: Learner, tmp_path: Path) -> None:
+    ledger = learner.playbook.ledger
+    if not isinstance(ledger, SqlLedger):
+        pytest.skip("decisions in memory are not archived")
+    decided = [order(), order("t2"), order("t3", key="k"), order("t4")]
+    decide_requests(learner, decided[:3])
+    soon = learner.playbook.clock() + timedelta(days=1)
+    archive_decisions(ledger, soon, tmp_path / "old", with_pending=True, who="ana")
+    (kept,) = answers(decide_requests(learner, decided[3:]))
+    same, other, other_of_key, again = answers(
+        decide_requests(learner, [order(), order("t2", 11), order("t3", 11, key="k"), order("t4")])
+    )
 
-    assert isinstance(old, InputError)
-    assert "archived" in str(old)
-    assert isinstance(new, Answer)
+    assert [one.repeated for one in (same, other, other_of_key, again)] == [False, False, False, True]
+    assert again.decision.id == kept.decision.id
+    assert [one.repeated for one in answers(decide_requests(learner, [order("t2", 11)]))] == [True]
+    made = learner.playbook.ledger.transaction_events(["t1", "t2", "t3", "t4"])
+    assert [len(one.records) for one in made.values()] == [1, 1, 1, 1]

@@ -11,6 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 from tests.service.conftest import Serving
 
+from acefraud.core.scope import Scope
 from acefraud.core.transaction import Transaction
 from acefraud.learning.decision_requests import Answer
 from acefraud.service.bodies import DecisionBody
@@ -84,6 +85,14 @@ def test_no_route_waits_on_the_event_loop(admin: TestClient, waits: list[str]) -
         admin.get(probe)
 
     assert {status // 100 for status in statuses} == {2}, statuses
+    assert waits == []
+
+
+def test_masking_the_words_of_rules_does_not_wait_on_the_event_loop(serving: Serving, waits: list[str]) -> None:
+    order = {"id": "t1", "facts": {"amount": 900, "vpn": True, "new_device": True}}
+    for path in ("/v1/decisions", "/v1/decisions", "/v1/score", "/v1/context"):
+        assert serving.anonymous.post(path, json=order, headers=serving.headers(Scope.DECIDE)).status_code == 200
+
     assert waits == []
 
 

@@ -10,7 +10,7 @@ import typer
 from acefraud.cli import SUMMARIES
 from acefraud.cli.console import line, note, print_json, print_result
 from acefraud.cli.options import JsonOption, PlaybookOption, WhoOption
-from acefraud.cli.workspace import author, existing_ledger
+from acefraud.cli.workspace import author, existing_ledger, ledger_to_fill
 from acefraud.core.scope import Scope
 from acefraud.storage.api_keys import ApiKey, KeyStore
 
@@ -31,9 +31,11 @@ def create(
 ) -> None:
     """Create an API key and print its secret, which cannot be shown again: only its hash is kept.
 
+    A database without a playbook gets its tables. A file must be there.
+
     acefraud keys create checkout --scope decide --scope outcomes --playbook book.db
     """
-    with existing_ledger(playbook, read_only=False) as ledger:
+    with ledger_to_fill(playbook) as ledger:
         key, secret = KeyStore(ledger).create(name, scope, who=author(who), now=datetime.now(UTC))
     if not json:
         note(f"key {key.id} for {key.name}: {_scopes(key)}. Keep the secret: it is not shown again")

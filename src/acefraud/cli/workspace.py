@@ -76,6 +76,11 @@ def existing_ledger(given: Path | None, *, read_only: bool = True) -> SqlLedger:
     return open_ledger(_existing(given), create=False, read_only=read_only, durability=durability)
 
 
+def ledger_to_fill(given: Path | None) -> SqlLedger:
+    """Open the ledger of a playbook to write to it. A database gets its tables if it has none; a file must be there."""
+    return open_ledger(_existing(given), durability=Settings.from_environment().durability)
+
+
 def any_ledger(given: Path | None) -> SqlLedger:
     """Open a ledger, or start it if there is none."""
     return open_ledger(place_of(given), durability=Settings.from_environment().durability)

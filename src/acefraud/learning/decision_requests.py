@@ -111,7 +111,9 @@ def _known(learner: Learner, requests: dict[int, DecisionRequest]) -> dict[int, 
     if new_keys:
         learner.playbook.record([], requests=list(new_keys.values()))
     answers = _recorded_answers(learner, {kept.decision_id for kept in repeats.values()})
-    return results | {place: answers.get(kept.decision_id, _archived(kept)) for place, kept in repeats.items()}
+    # A decision that is archived at this moment takes its requests along: they are new ones from then on.
+    told = {place: answers[kept.decision_id] for place, kept in repeats.items() if kept.decision_id in answers}
+    return results | told
 
 
 def _conflict(request: DecisionRequest, kept: KeptRequest) -> RequestReused:
@@ -123,10 +125,6 @@ def _conflict(request: DecisionRequest, kept: KeptRequest) -> RequestReused:
         f"transaction {decided} was decided with other content; send what you sent before, or a new Idempotency-Key "
         f"(`idempotency_key` in Python) to decide it again with this content"
     )
-
-
-def _archived(kept: KeptRequest) -> InputError:
-    return InputError(f"transaction {quoted(kept.transaction_id)} was decided, and the decision has been archived")
 
 
 def _recorded_answers(learner: Learner, decision_ids: Collection[str]) -> dict[str, Answer]:

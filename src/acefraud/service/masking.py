@@ -90,8 +90,9 @@ class RuleWords:
 
     @classmethod
     def now(cls, playbook: BulletPlaybook, *, in_clear: bool) -> RuleWords:
-        """For rules as they are now, without a look into the store."""
-        return cls(in_clear, lambda bullet_id: hidden_in(playbook.get_bullet(bullet_id)))
+        """For rules as they were when the last decision was made. It never waits."""
+        bullets = playbook.last_snapshot.bullets
+        return cls(in_clear, cache(lambda bullet_id: hidden_in(bullets.get(bullet_id))))
 
     @classmethod
     def ever(cls, playbook: BulletPlaybook, *, in_clear: bool) -> RuleWords:

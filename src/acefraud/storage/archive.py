@@ -27,7 +27,7 @@ from acefraud.errors import StoreError
 from acefraud.storage.backup import sync
 from acefraud.storage.file_errors import translated
 from acefraud.storage.playbook import system_clock
-from acefraud.storage.schema import common, decisions, events
+from acefraud.storage.schema import common, decisions, events, requests
 from acefraud.storage.sql_ledger import SqlLedger
 from acefraud.storage.sql_reading import has_outcome
 from acefraud.storage.sqlite import SqliteLedger
@@ -37,6 +37,7 @@ DECISIONS_PER_FILE = 100_000
 _ROWS_PER_QUERY: Final = 10_000
 _ROWS_PER_DELETE = 500
 _PAGES_PER_STEP: Final = 1_024
+_DELETED_BY: Final = ["seq", "id", "transaction_id"]
 _COLUMNS: Final = {
     "seq": pl.Int64,
     "id": pl.String,
@@ -185,7 +186,7 @@ def _complete_the_last_run(ledger: SqlLedger) -> int:
     if not archives:
         return 0
     try:
-        archived = pl.read_parquet(archives[-1][1].file, columns=["seq", "id"])
+        archived = pl.read_parquet(archives[-1][1].file, columns=_DELETED_BY)
     except (OSError, pl.exceptions.PolarsError):
         return 0
     return _delete(ledger, archived)
@@ -203,18 +204,25 @@ def _archives(ledger: SqlLedger) -> list[tuple[datetime, DecisionsArchived]]:
 
 
 def _delete(ledger: SqlLedger, archived: pl.DataFrame) -> int:
-    """Delete decisions a few at a time. What they have in common with others stays: writers rely on finding it."""
+    """Delete decisions a few at a time, with the requests that they answered: a repeat is a new request from then on.
+
+    What decisions have in common with others stays: writers rely on finding it.
+    """
     deleted = 0
-    for some in archived.select("seq", "id").iter_slices(_ROWS_PER_DELETE):
+    for some in archived.select(_DELETED_BY).iter_slices(_ROWS_PER_DELETE):
         with _taking_turns():
             deleted += _delete_some(ledger, some.rows())
     return deleted
 
 
-def _delete_some(ledger: SqlLedger, rows: Sequence[tuple[int, str]]) -> int:
+def _delete_some(ledger: SqlLedger, rows: Sequence[tuple[int, str, str]]) -> int:
+    answered = f"DELETE FROM {requests.name} WHERE transaction_id = ? AND decision_id = ?"
+    made = f"DELETE FROM {decisions.name} WHERE seq = ? AND id = ?"
     with ledger.writing() as connection:
-        statement = ledger.dialect.sql(f"DELETE FROM {decisions.name} WHERE seq = ? AND id = ?")
-        return connection.exec_driver_sql(statement, list(rows)).rowcount
+        about = [(transaction_id, decision_id) for _, decision_id, transaction_id in rows]
+        connection.exec_driver_sql(ledger.dialect.sql(answered), about)
+        numbered = [(seq, decision_id) for seq, decision_id, _ in rows]
+        return connection.exec_driver_sql(ledger.dialect.sql(made), numbered).rowcount
 
 
 def _give_room_back(ledger: SqliteLedger) -> int:

@@ -113,6 +113,7 @@ class BulletPlaybook:
         self._units: dict[Owner, UnitOfWork] = {}
         self._vocabulary: tuple[object, Vocabulary] | None = None
         self._state = PlaybookState(self.ledger.checkpoint())
+        self._last = Snapshot()
         self._earlier = EarlierRevisions(self.ledger)
         self._saved_at = self._state.applied
         last = self.ledger.last_seq()
@@ -134,7 +135,15 @@ class BulletPlaybook:
         if (latest := state.latest) is not None:
             return latest
         with self._lock:
-            return state.snapshot()
+            made = state.snapshot()
+            if state is self._state:
+                self._last = made
+            return made
+
+    @property
+    def last_snapshot(self) -> Snapshot:
+        """The latest snapshot that anybody has asked for: no older than the last decision. It never waits."""
+        return self._last
 
     def snapshot_with(self, payloads: Sequence[EventPayload]) -> Snapshot:
         """The playbook as it would be after some events. Nothing is written."""

@@ -20,6 +20,7 @@ from acefraud.storage.schema import NEWEST, FileState, check_known, meta, metada
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 """Without a handler the driver writes to standard error what is raised anyway."""
 
+_STARTED_BY: Final = "`acefraud train`, `acefraud serve` and other commands that write start a playbook there"
 _DEFAULTS: Final[dict[str, Any]] = {
     "application_name": "acefraud",
     "connect_timeout": 10,
@@ -99,8 +100,12 @@ def find_server(address: str, *, create: bool, read_only: bool, durability: Dura
 def _create_schema(connection: psycopg.Connection[Any], place: str, *, create: bool) -> str:
     row = connection.execute("SELECT trim(split_part(current_setting('search_path'), ',', 1), ' \"')").fetchone()
     name = str(row[0]) if row else ""
-    if not create or not name or name.startswith("$"):
-        raise StoreError(f"there is no schema {name or 'at all'} in {place}; create it first, or name another one")
+    if not name or name.startswith("$"):
+        raise StoreError(
+            f"there is no schema {name or 'at all'} in {place}; name one with ?options=-csearch_path%3DNAME"
+        )
+    if not create:
+        raise StoreError(f"there is no schema {name} in {place}; check the address. {_STARTED_BY}")
     connection.execute(psycopg.sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(psycopg.sql.Identifier(name)))
     return name
 
@@ -156,7 +161,7 @@ def _bring_up(engine: Engine, server: Server, found: FileState, *, create: bool,
 
     check_known(server.place, found)
     if found.version is None and (read_only or not create):
-        raise StoreError(f"there is no playbook in {server.place}; check the address, or create one there first")
+        raise StoreError(f"there is no playbook in {server.place}; check the address. {_STARTED_BY}")
     if read_only:
         raise StoreSchema(
             f"{server.place} has schema {found.version} and needs {NEWEST}; open it once for writing to bring it there"

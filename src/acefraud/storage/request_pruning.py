@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, delete, or_, select
+from sqlalchemy import ColumnElement, Connection, delete, select
 
 from acefraud.core.arguments import check_whole
 from acefraud.core.timestamps import micros_of
@@ -21,9 +21,8 @@ BETWEEN_PASSES: Final = timedelta(days=1)
 class RequestPruner:
     """Deletes expired requests, a few at a time, in passes over all of them.
 
-    Each request is kept for some days. After that the first on a transaction stays as long as its decision is in the
-    ledger, so that a repeat gets its answer. Others go: those whose decision was archived, and keys with which a
-    transaction was decided again.
+    Each request is kept for some days. After that the first on a transaction stays, so that a repeat gets its answer,
+    until its decision is archived. Others go: keys with which a transaction was decided again.
     """
 
     def __init__(
@@ -78,12 +77,7 @@ class RequestPruner:
 
 
 def _dispensable() -> ColumnElement[bool]:
-    """No repeat can be answered with it: its decision is archived, or an earlier request answers repeats."""
-    its_own = select(1).where(decisions.c.id == requests.c.decision_id)
+    """An earlier request on the same transaction answers repeats."""
     first = requests.alias("first")
-    earlier = (
-        select(1)
-        .select_from(first.join(decisions, decisions.c.id == first.c.decision_id))
-        .where(first.c.transaction_id == requests.c.transaction_id, first.c.seq < requests.c.seq)
-    )
-    return or_(~its_own.correlate(requests).exists(), earlier.correlate(requests).exists())
+    earlier = select(1).where(first.c.transaction_id == requests.c.transaction_id, first.c.seq < requests.c.seq)
+    return earlier.correlate(requests).exists()
