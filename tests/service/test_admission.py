@@ -29,7 +29,7 @@ def client(request: pytest.FixtureRequest, store: Path, monkeypatch: pytest.Monk
     if request.param == "a model decides":
         monkeypatch.setattr(Learner, "waits", property(lambda _: True))
         object.__setattr__(runtime, "off_loop", OnAnotherLoop())
-    with TestClient(build_app(runtime)) as client:
+    with TestClient(build_app(runtime), base_url="http://localhost") as client:
         yield client
 
 

@@ -48,13 +48,16 @@ def client(store: Path, go_on: threading.Event, monkeypatch: pytest.MonkeyPatch)
             go_on.set()
 
 
-def test_a_probe_says_soon_that_the_store_is_silent(client: TestClient, go_on: threading.Event) -> None:
+def test_a_probe_says_soon_that_the_store_is_silent(
+    client: TestClient, go_on: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for _ in range(3):
         answer = client.get("/readyz")
         assert answer.status_code == 503
         assert answer.headers["Retry-After"]
     go_on.set()
 
+    monkeypatch.setattr(operations, "STORE_SECONDS", 20.0)
     assert client.get("/readyz").status_code == 200
 
 
