@@ -7,7 +7,7 @@ import sqlite3
 import numpy as np
 import pytest
 
-from acefraud import BulletPlaybook, FactTable, Learner, SchemaMapping, load_dataset
+from acefraud import BulletPlaybook, Condition, FactTable, Learner, SchemaMapping, Verdict, load_dataset
 from acefraud.datasets.world import WorldOptions
 from acefraud.errors import ConfigurationError
 from acefraud.learning import additive_score
@@ -44,7 +44,8 @@ def test_it_is_the_sum_of_its_terms(learner: Learner) -> None:
 def test_many_terms_are_not_too_deep_for_a_database() -> None:
     playbook = BulletPlaybook()
     for number in range(2_500):
-        playbook.add_bullet(f"Amount above {number + 1}: decline", weight=0.001)
+        condition = Condition.parse(f"amount > {number + 1}")
+        playbook.add_bullet(f"Rule {number}", condition=condition, argues=Verdict.DECLINE, weight=0.001)
     learner = Learner(playbook)
     connection = sqlite3.connect(":memory:")
     connection.execute('CREATE TABLE facts ("amount")')

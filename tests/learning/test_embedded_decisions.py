@@ -25,7 +25,7 @@ from acefraud.roles.embedded.agent import weigh
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.playbook import BulletPlaybook
 
-WORLD = list(load_dataset("complex_fraud_detection", seed=3, options=WorldOptions(transactions=560)))
+WORLD = list(load_dataset("complex_fraud_detection", seed=3, options=WorldOptions(transactions=1_000)))
 LEARNT, LATER = WORLD[:500], WORLD[500:560]
 
 

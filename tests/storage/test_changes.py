@@ -17,8 +17,10 @@ from tests.storage.replaying import matches_replay
 
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, NewBullet, Status
 from acefraud.core.calibration import Calibration
+from acefraud.core.condition import Condition
 from acefraud.core.events import Recalibrated
 from acefraud.core.ledger import Ledger, Precondition
+from acefraud.core.transaction import Verdict
 from acefraud.curation.curator import Curator
 from acefraud.errors import InputError, StoreConflict
 from acefraud.storage import open_playbook
@@ -324,11 +326,21 @@ def test_threads_that_merge_the_same_bullets_add_each_once(tmp_path: Path) -> No
         assert matches_replay(playbook)
 
 
+def test_words_beside_a_condition_and_a_verdict_are_read_only_for_their_claim(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("acefraud.storage.changes.read_bullet_with")
+    playbook, condition = BulletPlaybook(), Condition.parse("vpn is true")
+    added = playbook.add_bullet("VPN is 95% fraud", condition=condition, argues=Verdict.APPROVE)
+    bullet = playbook.snapshot().bullets[added]
+    assert (bullet.condition, bullet.argues) == (condition, Verdict.APPROVE)
+    assert bullet.claim is not None
+    assert bullet.claim.fraud_share == 0.95
+
+
 def test_readers_see_only_complete_units_of_work() -> None:
     playbook, done = BulletPlaybook(), threading.Event()
 
     def write() -> None:
-        for n in range(150):
+        for n in range(40):
             with playbook.unit_of_work():
                 for part in range(4):
                     playbook.add_bullet(f"{n} of {part}")
@@ -347,4 +359,4 @@ def test_readers_see_only_complete_units_of_work() -> None:
         looks = [threads.submit(read) for _ in range(2)]
         threads.submit(write).result(timeout=120)
         assert all(each.result(timeout=60) > 0 for each in looks)
-    assert len(playbook) == 600
+    assert len(playbook) == 160

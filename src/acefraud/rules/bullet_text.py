@@ -78,6 +78,12 @@ def read_bullet_with(content: str, vocabulary: Vocabulary) -> Reading:
     return Reading(rule, rule.argues if understood else _read_verdict(content, claim, base_rate), claim)
 
 
+def read_claim(content: str) -> Claim | None:
+    """The fraud share that a bullet claims."""
+    claim, _ = _read_claim(content)
+    return claim
+
+
 def _measured(content: str) -> re.Match[str] | None:
     """Where the measured record is. One between quotes is part of a category that only looks like a record."""
     return _MEASURED.search(_IN_QUOTES.sub(lambda quote: " " * len(quote[0]), content))

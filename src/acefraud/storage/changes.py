@@ -36,7 +36,7 @@ from acefraud.core.validation_words import first_fault
 from acefraud.core.value_list import NAME, Feed, ListItem, ValueList
 from acefraud.display.short_repr import quoted
 from acefraud.errors import AlreadyAnswered, InputError, StoreConflict
-from acefraud.rules.bullet_text import read_bullet_with
+from acefraud.rules.bullet_text import read_bullet_with, read_claim
 
 if TYPE_CHECKING:
     from acefraud.storage.playbook import BulletPlaybook
@@ -248,8 +248,8 @@ def _read(new: NewBullet, playbook: BulletPlaybook) -> tuple[Condition | None, V
     if new.policy is not None and new.argues is None and new.policy.verdict is not Verdict.REVIEW:
         new = replace(new, argues=new.policy.verdict)
     measured = new.evidence is not None and new.evidence.in_words() in new.content
-    if new.condition is not None and new.argues is not None and measured:
-        return new.condition, new.argues, None
+    if new.condition is not None and new.argues is not None:
+        return new.condition, new.argues, None if measured else read_claim(new.content)
     reading = read_bullet_with(new.content, playbook.vocabulary())
     return new.condition or reading.condition, new.argues or reading.argues, None if measured else reading.claim
 
