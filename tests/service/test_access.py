@@ -26,7 +26,15 @@ from acefraud.service.runtime import FAILURES_AT_ONCE, FAILURES_PER_SECOND, Runt
 from acefraud.storage.api_keys import KeyStore
 from acefraud.storage.sqlite import SqliteLedger
 
-PUBLIC = {"/healthz", "/readyz", "/metrics", "/docs", "/docs/oauth2-redirect", "/openapi.json"}
+PUBLIC = {
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "/docs",
+    "/docs/swagger-ui-bundle.js",
+    "/docs/swagger-ui.css",
+    "/openapi.json",
+}
 PROBLEM = "application/problem+json"
 HERE = "http://127.0.0.1:8000"
 

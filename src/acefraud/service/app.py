@@ -9,6 +9,7 @@ from typing import Any
 from fastapi import Depends, FastAPI
 
 from acefraud import __version__
+from acefraud.service import api_page
 from acefraud.service.limits import BodyLimit, Deadline
 from acefraud.service.loopback import LoopbackOnly
 from acefraud.service.metrics import RequestMetrics
@@ -40,11 +41,18 @@ def build_app(runtime: Runtime, *, on_start: Callable[[], None] = lambda: None) 
         await runtime.close()
 
     app = _Service(
-        title="acefraud", version=__version__, description=_ABOUT, lifespan=lifespan, responses=PROBLEMS, redoc_url=None
+        title="acefraud",
+        version=__version__,
+        description=_ABOUT,
+        lifespan=lifespan,
+        responses=PROBLEMS,
+        docs_url=None,
+        redoc_url=None,
     )
     app.state.runtime = runtime
     for module in (decisions, agents, outcomes, playbook, bullets, rules, lists):
         app.include_router(module.router, dependencies=[Depends(refuse_unknown_parameters)])
+    app.include_router(api_page.router)
     app.include_router(operations.router)  # load balancers and scrapers may send parameters of their own
     add_problem_handlers(app)
     app.add_middleware(Crashes)
