@@ -28,7 +28,7 @@ SUMMARIES = {
     "reread": "Read the texts of remembered cases again, with the reader of this version.",
     "doctor": "Show which model plays which role, where that was set, and whether it answers.",
     "ledger": "Show what is recorded and how much room it takes, and archive old decisions.",
-    "backup": "Copy a playbook with everything in it, while others go on using it.",
+    "backup": "Copy a playbook with everything in it but the API keys, while others go on using it.",
     "restore": "Make a playbook from a backup, with everything in it.",
     "playbook": "Read, write, approve, pin, snooze and retire rules.",
     "threshold": "Show, preview and set from which probability on to decline, and what goes to a person.",

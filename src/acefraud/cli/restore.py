@@ -21,7 +21,9 @@ def restore(
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Make a playbook from a backup. API keys that it had before stay as they are; others are not added.
+    """Make a playbook from a backup, with everything in it.
+
+    API keys that were there before stay as they are; others are not added.
 
     The backup is checked first, and the playbook gets its name only when it is complete and on the disk. With --force
     it replaces a playbook that nobody uses. A database must be empty, or have no playbook yet; this is how a playbook
