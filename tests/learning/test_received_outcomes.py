@@ -103,7 +103,8 @@ def test_the_same_id_with_another_content_is_refused_and_nothing_is_written(
     if how == "judged":
         learner.take_in_sync()
     before = learner.playbook.ledger.last_seq()
-    with pytest.raises(OutcomeConflict, match="'o1' was received before"):
+    said = "'o1' is given twice" if how == "in one call" else "'o1' was received before"
+    with pytest.raises(OutcomeConflict, match=said):
         receive(learner, outcome("t9"), *(first if how == "in one call" else ()), other)
     assert learner.playbook.ledger.last_seq() == before
 
