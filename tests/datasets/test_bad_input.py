@@ -179,12 +179,12 @@ def test_json_rows_that_do_not_fit(tmp_path: Path) -> None:
     ]
     assert [(bad.row, bad.field, bad.message) for bad in dataset.bad_rows] == [
         (3, None, "broken JSON at column 23: Expecting value"),
-        (4, "amount", "expected a finite number, got 'nan'"),
+        (4, "amount", "expected a finite number or an empty cell, got 'nan'"),
         (5, "amount", "expected a number, a flag or text, got an object"),
         (6, None, "expected an object, got a list"),
         (7, "metadata", "expected an object, got a number"),
         (8, None, "expected text that is valid Unicode, got half of a two-part character"),
-        (9, "amount", f"expected a finite number, got '{'9' * 60}'"),
+        (9, "amount", f"expected a finite number or an empty cell, got '{'9' * 60}'"),
         (12, "amount", "expected a number, a flag or text, got a list"),
     ]
 

@@ -293,7 +293,7 @@ def _read_number(value: str | bool | float, text: str) -> float | None:
         written = text.lower() if isinstance(value, bool) else text  # a flag as files write it
         raise ValueError(f"{_NUMBER}, got {written[:60]!r}")
     if not math.isfinite(parsed):
-        raise ValueError(f"expected a finite number, got {text[:60]!r}")
+        raise ValueError(f"{_FINITE}, got {text[:60]!r}")
     return parsed
 
 
