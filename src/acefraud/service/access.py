@@ -66,7 +66,7 @@ def _check(scope: Scope) -> Callable[..., Awaitable[Caller]]:
         request: Request, bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
     ) -> Caller:
         runtime: Runtime = request.app.state.runtime
-        found = await _caller(runtime, bearer, _network(request))
+        found = await _caller(request, bearer)
         request.scope.setdefault("state", {}).setdefault("about", {})["caller"] = found.name
         if runtime.rates is not None:
             _let_pass(runtime.rates.take(found.name), _TOO_MANY)
@@ -85,33 +85,36 @@ def lacks(name: str, scope: Scope) -> str:
     )
 
 
-async def _caller(runtime: Runtime, bearer: HTTPAuthorizationCredentials | None, network: str) -> Caller:
+async def _caller(request: Request, bearer: HTTPAuthorizationCredentials | None) -> Caller:
+    runtime: Runtime = request.app.state.runtime
     if bearer is None:
         if runtime.options.insecure_local:
             return Caller(ANONYMOUS, frozenset({Scope.ADMIN}))
-        raise _failure(runtime, network, _NO_KEY)
-    key = await _key(runtime, bearer.credentials, network)
+        raise _failure(request, _NO_KEY)
+    key = await _key(request, bearer.credentials)
     if key is None:
-        raise _failure(runtime, network, "the key is unknown or was revoked")
+        raise _failure(request, "the key is unknown or was revoked")
     return Caller(key.name, key.scopes)
 
 
-async def _key(runtime: Runtime, secret: str, network: str) -> ApiKey | None:
+async def _key(request: Request, secret: str) -> ApiKey | None:
     """The key with this secret. Who has sent too many wrong ones learns nothing about further ones.
 
     Secrets that have worked go on working, since other callers may share the address.
     """
+    runtime: Runtime = request.app.state.runtime
     remembered = runtime.keys.remembered(secret)
     if remembered is not None:
         return remembered.key
     if not runtime.keys.has_worked(secret):
-        _let_pass(runtime.failures.wait(network), _TOO_MANY_FAILURES)
+        _let_pass(runtime.failures.wait(_network(request)), _TOO_MANY_FAILURES)
     return await runtime.look_up_key(secret)
 
 
-def _failure(runtime: Runtime, network: str, detail: str) -> Refused:
+def _failure(request: Request, detail: str) -> Refused:
     """What a caller without a valid key is told. It counts against the address."""
-    _let_pass(runtime.failures.take(network), _TOO_MANY_FAILURES)
+    runtime: Runtime = request.app.state.runtime
+    _let_pass(runtime.failures.take(_network(request)), _TOO_MANY_FAILURES)
     return Refused(401, detail, headers=_CHALLENGE)
 
 

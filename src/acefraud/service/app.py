@@ -21,7 +21,7 @@ from acefraud.service.runtime import Runtime
 
 _ABOUT = """Decide transactions with a playbook that learns in plain English.
 
-Errors are problems as RFC 9457 has them. Lists come in pages: pass `next` of one as `cursor` of the following.
+Errors are problems in the format of RFC 9457. Lists come in pages: pass `next` of one as `cursor` of the following.
 """
 
 

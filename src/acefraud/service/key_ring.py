@@ -64,7 +64,7 @@ class Found(NamedTuple):
 
 
 class _Recent:
-    """What was found in the last seconds, by hash; at most so many, of which the oldest goes first."""
+    """What was found in the last seconds, by hash. It is bounded: the oldest entry is evicted first."""
 
     def __init__(self, seconds: float, most: int) -> None:
         self._seconds = seconds

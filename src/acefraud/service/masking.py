@@ -21,7 +21,7 @@ _MOST_WORDINGS: Final = 1_000
 
 
 def masked_facts(facts: Mapping[str, FactValue], sensitive: Collection[str] = ()) -> dict[str, FactValue]:
-    """The facts with the values masked that are sensitive or personal, as they are for a language model.
+    """The facts with sensitive and personal values masked, as they are for a language model.
 
     `sensitive` are the facts that a mapping declares as such: `SchemaMapping.sensitive_facts`. A number that is a card
     number is masked whatever its name.

@@ -1,4 +1,4 @@
-"""Errors as RFC 9457 has them: `application/problem+json`, with what was expected."""
+"""Errors in the format of RFC 9457: `application/problem+json`, with what was expected."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _faults(problem: Exception) -> list[Fault]:
 
 
 def _detail(problem: Exception) -> str:
-    """What a caller is told. Servers of models and databases may quote what was sent, and files are nobody's business.
+    """What a caller is told. Models and databases may quote what was sent, and the paths of files are private.
 
     The words of a rule are told to who wrote it.
     """
@@ -195,7 +195,7 @@ def _loggable(problem: Exception) -> dict[str, str]:
 
 @contextmanager
 def naming(field: str) -> Iterator[None]:
-    """Say that this field of a request is meant by an error that names none."""
+    """Attribute an InputError that names no field to this one."""
     try:
         yield
     except InputError as problem:
@@ -278,7 +278,7 @@ def _methods(request: Request) -> list[str]:
 
 
 class Crashes:
-    """Answers errors that nobody expected, inside what logs and counts requests, so that these know of it."""
+    """Answers unexpected errors. It stands inside the logging and the metrics, so that both see the status."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
