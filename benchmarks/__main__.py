@@ -10,12 +10,15 @@ from acefraud.errors import AcefraudError
 from benchmarks.book_size import bullets
 from benchmarks.change import change
 from benchmarks.estimator import estimator
+from benchmarks.feeds import feeds
 from benchmarks.footprint import footprint
 from benchmarks.growth import growth
 from benchmarks.hearing import hearing
 from benchmarks.ledger import ledger
+from benchmarks.odd_inputs import odd_inputs
 from benchmarks.preview import preview
 from benchmarks.quality.command import quality
+from benchmarks.reviews import reviews
 from benchmarks.service.command import service
 from benchmarks.small import small
 from benchmarks.speed.command import speed
@@ -35,6 +38,7 @@ app = typer.Typer(
 app.command()(quality)
 app.command()(tuned)
 app.command()(change)
+app.command()(feeds)
 app.command()(speed)
 app.command()(train)
 app.command()(hearing)
@@ -43,11 +47,13 @@ app.command()(ledger)
 app.command()(writers)
 app.command()(growth)
 app.command()(preview)
+app.command("odd-inputs")(odd_inputs)
 app.command()(estimator)
 app.command()(service)
 app.command()(footprint)
 app.command()(bullets)
 app.command()(small)
+app.command()(reviews)
 
 
 def main() -> None:

@@ -39,7 +39,7 @@ GROUPS = {
     "Estimators": "AceFraudClassifier StreamClassifier",
     "The service": "Client AsyncClient",
     "Data": "load_dataset load_transactions Dataset SchemaMapping Case Cases Transactions FactTable Columns "
-    "NaiveTimeWarning ShippedDatasetWarning",
+    "InputWarning NaiveTimeWarning ShippedDatasetWarning",
     "The roles": "HybridSelector BulletScore SimpleFraudAgent SimpleJudge LLMJudge Judgement Reflector Curator "
     "Roles build_roles",
     "Evaluation and modes": "compare Comparison backtest Backtest TrainingPipeline Mode ModeRun label_stream known_by",
@@ -76,7 +76,7 @@ def api() -> str:
     """Every public name: signature, what it is, fields, methods, and examples."""
     groups = {title: [getattr(acefraud, name) for name in names] for title, names in grouped().items()}
     groups["Errors"] = [
-        one for one in vars(errors).values() if inspect.isclass(one) and one.__module__ == "acefraud.errors"
+        one for one in vars(errors).values() if inspect.isclass(one) and issubclass(one, errors.AcefraudError)
     ]
     links = Links([one for members in groups.values() for one in members])
     lines = [
@@ -423,11 +423,12 @@ def _types_in_signatures(members: Iterable[Any]) -> set[type]:
             [member] if inspect.isfunction(member) else [vars(member).get("__init__"), *methods_of(member).values()]
         )
         words = " ".join(one.type for one in _fields(member)) if inspect.isclass(member) else ""
+        names = dict(vars(sys.modules[member.__module__]))
         for one in functions:
             plain = getattr(one, "fget", None) or getattr(one, "__func__", one)
             if inspect.isfunction(plain):
                 words += " ".join(["", *(_type(str(kind)) for kind in plain.__annotations__.values())])
-        names = vars(sys.modules[member.__module__])
+                names |= vars(sys.modules[plain.__module__])
         for word in set(re.findall(r"\w+", words)):
             thing = names.get(word)
             if inspect.isclass(thing) and thing.__module__.startswith("acefraud.") and thing not in listed:

@@ -30,7 +30,7 @@ settings.load_profile("few")
 # By default a whole history is searched six times. Ordinary tests in these folders are about what goes on around the
 # search, so that one is enough for them; whoever passes options of their own gets what they say.
 ONE_SEARCH_IN = (
-    *("benchmarks", "cli", "client", "datasets", "estimator"),
+    *("benchmarks", "cli", "client", "datasets", "desk", "estimator"),
     *("evaluation", "learning", "llm", "service", "storage"),
 )
 ONE_SEARCH = ReflectorOptions(induction=InductionOptions(searches=1))

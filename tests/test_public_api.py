@@ -20,7 +20,7 @@ from acefraud import errors
 from acefraud.settings import ROLES, Settings
 
 NAMES = """AceFraudClassifier AsyncClient Backtest Bullet BulletPlaybook BulletScore Case Cases Cast Client Columns
-    Comparison Condition Curator Dataset Decision Evidence FactTable HybridSelector Judgement Learner
+    Comparison Condition Curator Dataset Decision Evidence FactTable HybridSelector InputWarning Judgement Learner
     LearnerOptions LLMJudge Mode ModelSettings ModeRun NaiveTimeWarning Outcome Policy Reason Record
     ReflectionPolicy Reflector Roles SchemaMapping ShippedDatasetWarning SimpleFraudAgent SimpleJudge
     Source Status StreamClassifier TrainingPipeline Transaction Transactions Verdict backtest

@@ -10,8 +10,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from acefraud.client.async_client import AsyncClient
-    from acefraud.client.client import Client
+    from acefraud.client.client import AsyncClient, Client
     from acefraud.core.bullet import Bullet, Source, Status
     from acefraud.core.condition import Condition
     from acefraud.core.decision import BulletScore, Decision, Reason
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from acefraud.core.transactions import Cases, Transactions
     from acefraud.curation.curator import Curator
     from acefraud.datasets import Dataset, SchemaMapping, ShippedDatasetWarning, load_dataset, load_transactions
+    from acefraud.errors import InputWarning
     from acefraud.estimator.classifier import AceFraudClassifier
     from acefraud.estimator.stream_classifier import StreamClassifier
     from acefraud.evaluation.backtest import Backtest, backtest
@@ -67,6 +67,7 @@ __all__ = [
     "Evidence",
     "FactTable",
     "HybridSelector",
+    "InputWarning",
     "Judgement",
     "LLMJudge",
     "Learner",
@@ -105,8 +106,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "acefraud.client.async_client": "AsyncClient",
-    "acefraud.client.client": "Client",
+    "acefraud.client.client": "AsyncClient Client",
     "acefraud.core.bullet": "Bullet Source Status",
     "acefraud.core.condition": "Condition",
     "acefraud.core.decision": "BulletScore Decision Reason",
@@ -119,6 +119,7 @@ _MODULES = {
     "acefraud.core.transactions": "Cases Transactions",
     "acefraud.curation.curator": "Curator",
     "acefraud.datasets": "Dataset SchemaMapping ShippedDatasetWarning load_dataset load_transactions",
+    "acefraud.errors": "InputWarning",
     "acefraud.estimator.classifier": "AceFraudClassifier",
     "acefraud.estimator.stream_classifier": "StreamClassifier",
     "acefraud.evaluation.backtest": "Backtest backtest",

@@ -23,10 +23,14 @@ AcefraudError
 └── ServiceError          a decision service refused a request, or its answer cannot be read
     ├── ServiceConflict   the request contradicts an earlier one
     └── ServiceUnavailable  the service could not be reached, or asked to come back later
+
+InputWarning is no error: something in the input is unusual, and was taken all the same.
 """
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -42,6 +46,28 @@ class AcefraudError(Exception):
     ...     print(problem)
     orders.csv: there is no such file, and the shipped datasets are: complex_fraud_detection
     """
+
+
+class InputWarning(UserWarning):
+    """Something in the input is unusual; it was taken all the same.
+
+    >>> import warnings
+    >>> from acefraud import BulletPlaybook, Learner
+    >>> learner = Learner(BulletPlaybook())
+    >>> with warnings.catch_warnings(record=True, action="always") as told:
+    ...     decision = learner.decide_sync({"amout": 900, "vpn": True})
+    >>> print(told[0].message)
+    `amout` is not a fact this playbook knows; did you mean `amount`?
+    """
+
+
+def point_out(*remarks: object) -> None:
+    """Warn of something unusual in the input, at the line outside acefraud that it comes from."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("acefraud."):
+        level, frame = level + 1, frame.f_back
+    for remark in remarks:
+        warnings.warn(str(remark), InputWarning, stacklevel=level)
 
 
 class InputError(AcefraudError, ValueError):

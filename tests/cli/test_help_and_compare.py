@@ -61,8 +61,11 @@ def test_the_commands_are_those_that_were_promised() -> None:
         "serve",
     )
     expected: set[tuple[str, ...]] = {(name,) for name in names}
-    expected |= {("playbook", name) for name in playbook} | {("ledger", name) for name in ("show", "stats", "archive")}
+    expected |= {("playbook", name) for name in playbook} | {
+        ("ledger", name) for name in ("show", "stats", "archive", "waiting")
+    }
     expected |= {("threshold", name) for name in ("show", "preview", "set")}
+    expected |= {("feed", name) for name in ("show", "set", "accept", "reset")}
     expected |= {("lists", name) for name in ("create", "add", "remove", "show", "import")}
     expected |= {("keys", name) for name in ("create", "list", "revoke")}
     assert set(COMMANDS) == expected

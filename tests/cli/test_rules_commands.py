@@ -189,24 +189,26 @@ def test_the_threshold_is_shown_previewed_and_set(trained: Any) -> None:
     trained.on_book("threshold", "set", "--threshold", "0.4", "--review-between", "0.2", "0.6", "--who", "ana")
     assert "review from a fraud probability of 0.2 up to 0.6" in trained.on_book("threshold", "show").out
     costs = trained.on_book("threshold", "set", "--costs", "false_decline=20,review=5,per_day=9", "--json").json
-    assert costs["review"]["costs"] == {"fraud_loss": 1.0, "false_decline": 20.0, "review": 5.0, "per_day": 9}
+    told = {"false_decline": 20.0, "missed_fraud": 0.0, "fraud_loss": 1.0, "review": 5.0, "per_day": 9}
+    assert costs["review"]["costs"] == told
     assert costs["threshold"] == 0.4
     assert "at most 9 a day" in trained.on_book("threshold", "show").out
     assert trained.on_book("threshold", "set", "--threshold", "0.3", "--json").json["review"] == costs["review"]
-    assert trained.on_book("threshold", "set", "--no-review", "--json").json == {"threshold": 0.3, "review": None}
+    plain = trained.on_book("threshold", "set", "--no-review", "--json").json
+    assert (plain["threshold"], plain["review"], plain["reviews_today"]) == (0.3, None, None)
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--costs", "cheap"], "there is no 'cheap'"),
-        (["--costs", "review=-1,false_decline=2"], "expected a number, 0 or more, got '-1'"),
+        (["--costs", "false_decline=1,cheap=2"], "cheap: there is no such field"),
+        (["--costs", "review=-1,false_decline=2"], "review: expected a number of at least 0"),
         (["--costs", "review=1,false_decline=2", "--review-between", "0.2", "0.6"], "exclude each other"),
         (["--review-between", "0.9", "0.6"], "the lower one first"),
         (["--threshold", "7"], "between 0 and 1"),
         ([], "nothing was changed"),
         (["--no-review", "--review-between", "0.2", "0.6"], "choose one"),
-        (["--costs", "review=1"], "'false_decline' is missing"),
+        (["--costs", "review=1"], "false_decline: this field is missing"),
         (["--costs", "review=1,false_decline=2,per_day=1.5"], "a whole number"),
     ],
 )

@@ -320,6 +320,15 @@ def test_changes_and_going_back(console: Any, kind: str) -> None:
     assert [one.kind for one in console.history(added.id)] == ["status_changed", "bullet_added"]
 
 
+def test_the_feed(console: Any) -> None:
+    assert console.feed().silence_days is None
+    declared = console.set_feed("fraud_only", silence_days=60, declines_pass=False, reason="chargebacks only")
+    assert (declared.kind, declared.declared, declared.silence_days) == ("fraud_only", True, 60)
+    with pytest.raises(ServiceError, match="no step of the level is held"):
+        console.set_feed(level="accept", reason="a try")
+    assert console.set_feed("unknown", silence_days=0, reason="a try is over").silence_days is None
+
+
 def test_the_threshold(console: Any) -> None:
     known = console.threshold()
     assert (known.cases, known.review) == (0, None)

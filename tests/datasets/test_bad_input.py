@@ -110,9 +110,10 @@ def test_a_text_beyond_the_limit(tmp_path: Path) -> None:
             "expected a list of objects, or an object that holds one list; this holds several",
         ),
         (
-            "a.txt",
+            "a.doc",
             "x",
-            "unknown kind of file '.txt': expected one of .json, .jsonl, .ndjson, .csv, .tsv, .parquet",
+            "unknown kind of file '.doc': expected one of .json, .jsonl, .ndjson, .csv, .tsv, .txt, .parquet, .xlsx, "
+            ".xlsm, .xls",
         ),
         ("a.csv", "id,amount,label\n1,2,\n", "none of the 1 rows has a label"),
         (
@@ -130,10 +131,10 @@ def test_unusable_files_are_refused_with_the_reason(tmp_path: Path, name: str, c
 
 
 def test_invalid_utf8_names_byte_and_row(tmp_path: Path) -> None:
-    path = write(tmp_path, "tx.csv", b"id,amount,label\n1,2,0\n2,\xff,1\n")
+    path = write(tmp_path, "tx.csv", "id,amount,label\n1,éé,0\n".encode() + b"2,\xff,1\n")
     with pytest.raises(InputError) as raised:
         load_dataset(path)
-    assert str(raised.value) == f"{path}, row 2: not valid UTF-8 at byte 24 (line 3)"
+    assert str(raised.value) == f"{path}, row 2: not valid UTF-8 at byte 27 (line 3); save it as UTF-8"
 
 
 def test_an_open_quote(tmp_path: Path) -> None:

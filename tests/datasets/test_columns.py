@@ -180,7 +180,7 @@ def test_a_time_made_of_parts(tmp_path: Path, last: str | None) -> None:
     path = tmp_path / "parts.csv"
     path.write_text(
         "Year,Month,n,x,label\n1995,Feb,5,1,0\n1994,12,1,2,1\n1994,september,2,3,0\n1994,Sept.,1,4,0\n"
-        "1994,Okt,1,5,0\n94,1,1,6,0\n1996,2,0,7,0\n1996,13,1,8,1\n"
+        "1994,Octember,1,5,0\n94,1,1,6,0\n1996,2,0,7,0\n1996,13,1,8,1\n"
     )
     parts = {"year": "Year", "month": "Month"} | ({last: "n"} if last else {})
     dataset = read(path, SchemaMapping(time_parts=TimeParts(**parts), ignore=("Year",), categories=("Month",)))
@@ -191,7 +191,7 @@ def test_a_time_made_of_parts(tmp_path: Path, last: str | None) -> None:
     }
     assert [f"{case.transaction.time:%m-%d}" for case in dataset] == expected[last]
     said = {bad.row: str(bad) for bad in dataset.bad_rows}
-    assert said[5].endswith("field 'Month': expected a month as 1 to 12 or by its English name, got 'Okt'")
+    assert said[5].endswith("field 'Month': expected a month as 1 to 12 or by its name, got 'Octember'")
     assert said[6].endswith("field 'Year': expected a year from 1900 to 2100, got '94'")
     assert (7 in said) == (last is not None)
 

@@ -153,6 +153,7 @@ PUBLIC = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:.*likely leak:acefraud.errors.InputWarning")
 @pytest.mark.parametrize("public", PUBLIC, ids=lambda public: public.file)
 def test_public_datasets_load_without_a_mapping(public: Public) -> None:
     path = DATA / public.file

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from acefraud import BulletPlaybook, Learner
+from acefraud import BulletPlaybook, InputWarning, Learner
 from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import Case, Transaction
 from acefraud.datasets import SchemaMapping, load_dataset
@@ -70,7 +70,9 @@ def test_days_since_a_date_before_the_transaction(tmp_path: Path) -> None:
     rows = [
         f"{n},2025-03-{n % 28 + 1:02}T12:00:00,2025-01-{n % 9 + 1:02},2025-05-{n % 9 + 1:02},{n % 2}" for n in range(30)
     ]
-    data = load_dataset(write(tmp_path, "id,time,opened,settled,label", *rows), mapping=SchemaMapping(time_facts=()))
+    path = write(tmp_path, "id,time,opened,settled,label", *rows)
+    with pytest.warns(InputWarning, match="`settled` is a likely leak"):
+        data = load_dataset(path, mapping=SchemaMapping(time_facts=()))
     assert dict(data.mapping.days_between) == {"days_since_opened": ("opened", "time")}
     assert data[0].transaction.facts == {"days_since_opened": 59.5}
 

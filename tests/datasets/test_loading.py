@@ -185,15 +185,17 @@ def test_outcomes(tmp_path: Path) -> None:
     path = tmp_path / "o.csv"
     path.write_text("transaction_id,label,source,id,at\n1,1,Chargeback,o1,2025-01-01\n1,0,,,\n3,1,bank,,\n4,,,,\n")
     loaded = read_outcomes(path)
-    first, second = (row.outcome for row in loaded.rows)
+    first, second, third = (row.outcome for row in loaded.rows)
     assert (first.transaction_id, first.is_fraud, first.source, first.id) == ("1", True, OutcomeSource.CHARGEBACK, "o1")
     assert first.at == datetime(2025, 1, 1, tzinfo=UTC)
     assert (second.transaction_id, second.is_fraud, second.source, second.id) == ("1", False, OutcomeSource.LABEL, "")
-    assert [row.transaction for row in loaded.rows] == [None, None]
+    assert [row.transaction for row in loaded.rows] == [None, None, None]
     assert loaded.unlabelled == 1
-    assert [str(bad) for bad in loaded.bad_rows] == [
-        f"{path}, row 3, field 'source': expected one of label, chargeback, analyst, judge, got 'bank'"
-    ]
+    assert (third.source, third.author) == (OutcomeSource.ANALYST, "bank")
+    assert loaded.remarks == (
+        "row 3, field 'source': 'bank' is none of label, chargeback, analyst, judge; it is taken as the author, "
+        "an analyst",
+    )
 
 
 def test_outcomes_come_with_their_transaction_if_the_row_describes_it() -> None:

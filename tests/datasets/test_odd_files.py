@@ -60,7 +60,7 @@ def wide(columns: int) -> str:
 
 
 def coded(n: int) -> str:
-    return f"t{n},{n % 4 * 3},{n},{fraud(n)}"
+    return f"t{n},{n % 5 * 3},{n},{fraud(n)}"
 
 
 def nested(n: int) -> dict[str, Any]:

@@ -178,6 +178,7 @@ def test_a_batch_counts_within_itself(book: BulletPlaybook) -> None:
     assert [more_facts(*both) for both in zip(decisions, cases, strict=True)] == history_of(cases)
 
 
+@pytest.mark.filterwarnings("ignore::acefraud.InputWarning")  # some payments have no shop
 def test_deciding_goes_on_where_training_ended() -> None:
     cases = sorted(
         {case.transaction.id: case for case in payments(240)}.values(), key=lambda c: str(c.transaction.time)

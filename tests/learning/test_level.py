@@ -135,6 +135,7 @@ def attacked(book: BulletPlaybook) -> Learner:
     return learner
 
 
+@pytest.mark.filterwarnings("ignore::acefraud.errors.InputWarning")
 def test_decisions_during_an_attack_can_be_replayed_from_the_file(tmp_path: Path) -> None:
     with open_playbook(tmp_path / "book.db") as book:
         learner = attacked(book)

@@ -174,7 +174,7 @@ def test_an_outcome_before_its_decision_is_learnt_from(toy: Any) -> None:
     assert decision.verdict is Verdict.DECLINE
     judged = run(learner.hear(outcome("t1", True)))
     assert judged.judgement.ruling is Ruling.CORRECT, "the decision can be judged now"
-    assert not judged.already_known
+    assert judged.already_known, "what was heard before the decision counts first"
     assert {counts[2] for counts in toy.counters(learner.playbook).values()} == {0, 1}
     assert run(learner.hear(outcome("t1", True))).already_known
 

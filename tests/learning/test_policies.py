@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.effort import rounds
 
-from acefraud import BulletPlaybook, Learner, Outcome, Transaction, Verdict, open_playbook
+from acefraud import BulletPlaybook, Learner, LearnerOptions, Outcome, Transaction, Verdict, open_playbook
 from acefraud.core.bullet import Status
 from acefraud.core.condition import Condition
 from acefraud.core.decision import ReasonKind
@@ -206,7 +206,7 @@ def test_outcomes_feed_a_list_and_a_revised_one_takes_its_value_off() -> None:
     rule = book.add_bullet(
         "burnt cards", condition=Condition.parse("card in list burnt"), policy=Policy(verdict=Verdict.DECLINE)
     )
-    learner = Learner(book)
+    learner = Learner(book, options=LearnerOptions(days_ahead=None))
 
     def decided_by(name: str, at: datetime) -> str | None:
         one = Transaction(id=name, time=at, facts={"amount": 5.0}, entities={"card": "c1"})

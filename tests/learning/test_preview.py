@@ -5,20 +5,25 @@ from __future__ import annotations
 import asyncio
 import random
 import shutil
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.effort import rounds
 
-from acefraud import Bullet, Case, Learner, Transaction, Verdict, open_playbook
-from acefraud.core.bullet import NewBullet, Status
+from acefraud import Bullet, Case, HybridSelector, Learner, Transaction, Verdict, open_playbook
+from acefraud.core.bullet import BulletDetails, NewBullet, Status
+from acefraud.core.comparison import Op, Test
 from acefraud.core.condition import Condition
+from acefraud.core.context_facts import list_fact
 from acefraud.core.events import EventPayload
 from acefraud.core.policy import Policy
+from acefraud.core.value_list import ListItem
 from acefraud.facts.extraction import KnownFacts
 from acefraud.learning.embedded_decisions import decide_embedded
 from acefraud.learning.preview import Preview
-from acefraud.storage.changes import plan_edit, plan_status_change
+from acefraud.storage.changes import Change, plan_addition, plan_edit, plan_list_change, plan_status_change
 
 
 def transaction(dice: random.Random, name: str) -> Transaction:
@@ -137,3 +142,93 @@ def test_retiring_and_editing_flip_exactly_what_the_preview_says(trained: Path, 
     assert expected
     released = sum(flip.before is Verdict.DECLINE for flip in found.flips)
     assert (found.money.released_rightly + found.money.released_wrongly > 0) <= (released > 0)
+
+
+def on_list(key: str, name: str) -> Condition:
+    return Condition.of(Test(list_fact(key, name), Op.IS, True))
+
+
+RULES: tuple[BulletDetails, ...] = (
+    {"condition": on_list("merchant", "watched"), "policy": Policy(verdict=Verdict.DECLINE)},
+    {"condition": on_list("card", "trusted"), "policy": Policy(verdict=Verdict.APPROVE)},
+    {"condition": Condition.parse("night is true"), "policy": Policy(verdict=Verdict.DECLINE)},
+    {"condition": Condition.parse("amount > 500"), "policy": Policy(verdict=Verdict.APPROVE)},
+)
+
+
+def seen(dice: random.Random, name: str) -> Transaction:
+    """A transaction with a time, a merchant among its facts and a card among its entities."""
+    facts = {**transaction(dice, name).facts, "merchant": f"m{dice.randrange(9)}"}
+    time = datetime(2025, 3, 1, tzinfo=UTC) + timedelta(minutes=dice.randrange(60 * 24 * 20))
+    return Transaction(id=name, time=time, facts=facts, entities={"card": f"c{dice.randrange(9)}"})
+
+
+def items(dice: random.Random) -> list[ListItem]:
+    """Merchants and cards for a list, some of which expire between the transactions."""
+    ends = [None, datetime(2025, 3, 10, tzinfo=UTC)]
+    values = dice.sample([f"{kind}{number}" for kind in "mc" for number in range(9)], 6)
+    return [ListItem(value=value, until=dice.choice(ends)) for value in values]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_previews_of_lists_and_policies_agree_with_deciding_again(tmp_path: Path, seed: int) -> None:
+    dice = random.Random(seed)
+    history = [seen(dice, f"c{number}") for number in range(150)]
+    given = [seen(dice, f"d{number}") for number in range(150)]
+    with open_playbook(tmp_path / "book.db") as book:
+        learner = Learner(book, selector=HybridSelector(explore=False))
+        learner.study([Case(transaction=one, is_fraud=is_fraud(one, dice)) for one in history])
+        for name in ("watched", "trusted"):
+            book.create_list(name)
+            book.change_list(name, added=items(dice))
+        early, late = dice.sample(RULES, 2)
+        kept = book.add_bullet("the first", **early)
+        learner.decide_all_sync(given)
+        book.change_list("watched", added=items(dice))  # what was recorded of the list is no longer true
+        on_it = list(book.get_list("watched").items)
+        for what in ("put on", "take off", "retire", "add"):
+            if what == "add":
+                new = NewBullet("the second", **late)
+                change: Change[Any] = plan_addition(book, new, learner.options.node, who="ana")
+            elif what == "retire":
+                change = plan_status_change(book, kept, Status.RETIRED, "")
+            else:
+                added, removed = (items(dice), ()) if what == "put on" else ((), on_it)
+                change = plan_list_change(book, "trusted" if added else "watched", added, removed, "")
+            rule = book.snapshot_with(change.payloads).bullets.get(change.payloads[0].subject)
+            found = learner.preview_change(change.payloads, rule)
+            before = learner.score_sync([*history, *given])
+            book.record(change.payloads)
+            after = learner.score_sync([*history, *given])
+            pairs = zip(before, after, strict=True)
+            expected = {was.transaction.id for was, becomes in pairs if was.verdict is not becomes.verdict}
+            assert {flip.transaction_id for flip in found.flips} == expected, what
+
+
+def test_the_preview_of_an_approving_list_finds_what_it_would_approve(tmp_path: Path) -> None:
+    with open_playbook(tmp_path / "book.db") as book:
+        learner = Learner(book)
+        book.create_list("trusted")
+        book.change_list("trusted", added=[ListItem(value="c1")])
+        orders = [
+            Transaction(id=f"t{number}", facts={"emulator": True}, entities={"card": f"c{number % 4}"})
+            for number in range(40)
+        ]
+        assert {one.verdict for one in learner.decide_all_sync(orders)} == {Verdict.DECLINE}
+        found = learner.preview("trusted cards", **RULES[1])
+        assert (len(found.flips), found.fires_on_decisions) == (10, 10)
+        book.add_bullet("trusted cards", **RULES[1])
+        assert [one.verdict for one in learner.score_sync(orders)].count(Verdict.APPROVE) == 10
+
+
+def test_a_preview_leaves_no_trace_in_the_lists_that_decide(tmp_path: Path) -> None:
+    with open_playbook(tmp_path / "book.db") as book:
+        book.create_list("watched")
+        learner = Learner(book)
+        book.add_bullet("watched merchants", **RULES[0])
+        order = {"id": "t1", "facts": {"merchant": "m1"}}
+        learner.decide_sync(order)
+        change = plan_list_change(book, "watched", [ListItem(value="m1")], (), "")
+        assert [flip.after for flip in learner.preview_change(change.payloads).flips] == [Verdict.DECLINE]
+        book.change_list("watched", added=[ListItem(value="m2")])
+        assert learner.score_sync(order).verdict is Verdict.APPROVE

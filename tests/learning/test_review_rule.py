@@ -68,14 +68,16 @@ def test_costs_and_a_limit_a_day_are_counted_by_the_ledger_and_replayed(kept: st
                     Verdict.REVIEW: 12.0,
                     Verdict.DECLINE: (1 - one.probability) * 60,
                 }
-                if reviews >= 25:
-                    del costs[Verdict.REVIEW]
+                if one.verdict is not Verdict.REVIEW:
+                    kept_for_others = costs.pop(Verdict.REVIEW) < min(costs.values())
+                    assert (learner.ruling(one).rule == "capacity") is kept_for_others
                 assert one.verdict is min(costs, key=lambda verdict: costs[verdict])
                 reviews += one.verdict is Verdict.REVIEW
-            assert reviews == 25
+            assert 15 <= reviews <= 25
         for one in made[::7]:
             recorded = book.ledger.decisions([one.id])[one.id]
-            assert asyncio.run(learner.explain(recorded)).verdict is one.verdict
+            explained = asyncio.run(learner.explain(recorded))
+            assert (explained.verdict, explained.reasons) == (one.verdict, one.reasons)
 
 
 def test_rules_that_make_no_sense_are_refused() -> None:
@@ -86,7 +88,7 @@ def test_rules_that_make_no_sense_are_refused() -> None:
         book.set_threshold(None, ReviewRule(between=(0.6, 0.9)))
     with pytest.raises(InputError, match="between 0 and 1"):
         book.set_threshold(1.5)
-    with pytest.raises(ValueError, match="either a band"):
+    with pytest.raises(ValueError, match="expected a band"):
         ReviewRule()
     with pytest.raises(ValueError, match="the lower one first"):
         ReviewRule(between=(0.7, 0.3))

@@ -128,7 +128,7 @@ def test_rules_are_read_from_words(words: str, aim: Aim, figure: float) -> None:
     ],
 )
 def test_nonsense_is_refused_with_what_would_do(words: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"accuracy, f1, fpr=0\.01 or cost=5:100"):
+    with pytest.raises(ConfigurationError, match=r"accuracy, f1, fpr=0\.01, cost=5:100 or costs"):
         ThresholdRule.parse(words)
 
 

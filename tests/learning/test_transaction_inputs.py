@@ -238,6 +238,7 @@ def test_scores_of_one_name_the_method_for_one(learner: Learner) -> None:
         learner.score_sync({})
 
 
+@pytest.mark.filterwarnings("ignore::acefraud.errors.InputWarning")
 def test_records_are_read_with_the_mapping_of_the_latest_training(learner: Learner, toy: Any) -> None:
     record = {"nr": 5, "when": "2024-03-01T12:00:00Z", "sum": 5, "code": 7, "bad": 1}
     assert learner.score_sync(record).transaction.id != "5"

@@ -156,7 +156,7 @@ def test_failures_that_wait_for_others_are_reflected_on_at_the_end(shell: Shell,
 def test_what_a_mapping_calls_sensitive_is_not_on_the_wire(shell: Shell, loopback: Loopback) -> None:
     """Also where the playbook was trained before the mapping said so, and in the bullets that are embedded."""
     rows = ["id,amount,segment,label"] + [
-        f"t{n},{n * 7 % 900},{'zircon' if n % 3 else 'quartz'},{int(n % 3 == 0)}" for n in range(200)
+        f"t{n},{n * 7 % 900},{'zircon' if n % 3 else 'quartz'},{int(n % 3 == 0 and n % 7 > 0)}" for n in range(200)
     ]
     (shell.folder / "history.csv").write_text("\n".join(rows))
     (shell.folder / "today.csv").write_text("\n".join(row.rpartition(",")[0] for row in rows[:4]))

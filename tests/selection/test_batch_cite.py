@@ -14,7 +14,7 @@ from acefraud.core.evidence import Evidence, Record
 from acefraud.core.playbook import Snapshot
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue, Transaction, Verdict
-from acefraud.selection.batch_cite import cited_in
+from acefraud.learning.batch_scoring import cited_in
 from acefraud.selection.hybrid import HybridSelector
 
 NODE = "fraud_detection"

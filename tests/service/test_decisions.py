@@ -27,6 +27,10 @@ def test_a_decision_has_a_verdict_and_reasons(admin: TestClient) -> None:
         "reasons",
         "playbook_revision",
         "time",
+        "familiarity",
+        "unfamiliar",
+        "unfamiliar_facts",
+        "warnings",
     }
     assert (body["transaction_id"], body["verdict"], body["playbook_revision"]) == ("t1", "DECLINE", 1)
     assert {"VPN and a new device: decline [unverified]"} <= {reason["content"] for reason in body["reasons"]}

@@ -13,9 +13,7 @@ from tests.service.conftest import Serving
 
 from acefraud.core.scope import Scope
 from acefraud.core.transaction import Transaction
-from acefraud.learning.decision_requests import Answer
 from acefraud.service.bodies import DecisionBody
-from acefraud.service.masking import RuleWords
 from acefraud.service.runtime import Runtime
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.storage.sql_ledger import SqlLedger
@@ -101,18 +99,18 @@ def test_the_transactions_of_a_batch_are_read_and_its_answers_written_in_a_threa
 ) -> None:
     assert admin.portal is not None
     threads = {"loop": admin.portal.call(threading.get_ident)}
-    read, answer = Runtime.read, DecisionBody.answer
+    read, answer = Runtime.read, DecisionBody.of
 
     def noted_read(runtime: Runtime, record: Mapping[str, object]) -> Transaction:
         threads["read"] = threading.get_ident()
         return read(runtime, record)
 
-    def noted_answer(one: Answer, words: RuleWords) -> DecisionBody:
+    def noted_answer(*given: Any) -> DecisionBody:
         threads["answer"] = threading.get_ident()
-        return answer(one, words)
+        return answer(*given)
 
     monkeypatch.setattr(Runtime, "read", noted_read)
-    monkeypatch.setattr(DecisionBody, "answer", noted_answer)
+    monkeypatch.setattr(DecisionBody, "of", noted_answer)
     answered = admin.post("/v1/decisions:batch", json={"transactions": [{"id": "t1", "facts": {"amount": 3}}]})
 
     assert answered.json()["decisions"][0]["transaction_id"] == "t1"

@@ -32,7 +32,10 @@ def test_an_outcome_is_kept_first_and_judged_later(serving: Serving, admin: Test
     admin.post("/v1/decisions", json=ORDER)
     answer = admin.post("/v1/outcomes", json=FRAUD)
 
-    assert (answer.status_code, answer.json()) == (202, {"outcomes": [{"id": "o1", "status": "received"}]})
+    assert (answer.status_code, answer.json()) == (
+        202,
+        {"outcomes": [{"id": "o1", "status": "received"}], "warnings": []},
+    )
     assert (events(serving, OutcomeReceived), counters(serving)) == (1, (0, 0, 0))
     serving.runtime.learner.take_in_sync()
     assert counters(serving) == (1, 0, 1)
@@ -53,7 +56,7 @@ def test_the_same_outcome_again_changes_nothing(serving: Serving, admin: TestCli
         answer = admin.post("/v1/outcomes", json=FRAUD)
         serving.runtime.learner.take_in_sync()
 
-    assert answer.json() == {"outcomes": [{"id": "o1", "status": "known"}]}
+    assert answer.json()["outcomes"] == [{"id": "o1", "status": "known"}]
     assert (events(serving, OutcomeReceived), counters(serving)) == (1, (1, 0, 1))
 
 
@@ -164,3 +167,17 @@ def test_decisions_without_an_outcome_are_pending(admin: TestClient) -> None:
     assert [one["transaction_id"] for one in first["items"] + rest["items"]] == ["t0", "t1", "t3", "t4", "t5"]
     assert rest["next"] is None
     assert admin.get("/v1/outcomes/pending?before=2020-01-01T00:00:00Z").json()["items"] == []
+
+
+def test_what_a_report_says_beside_the_truth_is_kept_and_shown_masked(serving: Serving, admin: TestClient) -> None:
+    made = admin.post("/v1/decisions", json={**ORDER, "time": "2026-03-01T02:14:00Z"}).json()["decision_id"]
+    words = {"author": "maria", "note": "mail from ann@example.org", "details": {"ticket": "t-17", "email": "a@b.org"}}
+    answer = admin.post("/v1/outcomes", json={**FRAUD, "time": "2026-01-01T00:00:00Z", **words}).json()
+    assert "is before the transaction" in answer["warnings"][0]
+    serving.runtime.learner.take_in_sync()
+    shown = admin.get(f"/v1/decisions/{made}").json()
+    assert (shown["outcome_author"], shown["outcome_note"]) == ("maria", "mail from [email]")
+    assert shown["outcome_details"] == {"ticket": "t-17", "email": "[masked]"}
+    near = admin.post("/v1/outcomes", json={**FRAUD, "id": "o2", "transaction_id": ORDER["id"].upper()}).json()
+    assert f"but on '{ORDER['id']}'" in near["warnings"][0]
+    assert admin.post("/v1/outcomes", json={**FRAUD, "id": "o3", "note": "x" * 2_001}).status_code == 422

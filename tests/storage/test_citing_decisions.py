@@ -101,6 +101,7 @@ def test_a_bullet_that_is_not_there_is_cited_by_nothing(playbook: BulletPlaybook
     assert last_firings(playbook.ledger, "b-none", 5) == citing_decisions.CitingPage((), None, 0)
 
 
+@pytest.mark.filterwarnings("ignore::acefraud.errors.InputWarning")
 def test_an_id_inside_a_text_is_no_citation(playbook: BulletPlaybook) -> None:
     vpn = playbook.add_bullet("VPN: decline")
     decision = asyncio.run(Learner(playbook).decide(Transaction(id="t1", text=f'the note says "{vpn}"')))

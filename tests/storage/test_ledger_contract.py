@@ -30,6 +30,8 @@ from acefraud.core.events import (
     DecisionMade,
     DecisionsArchived,
     EventPayload,
+    FeedSet,
+    LevelHeld,
     LevelMoved,
     ListChanged,
     ListCreated,
@@ -42,6 +44,7 @@ from acefraud.core.events import (
     Reread,
     Reviewed,
     RolledBack,
+    SilenceMatured,
     StatusChanged,
     ThresholdSet,
     Trained,
@@ -57,6 +60,7 @@ from acefraud.core.ledger import (
     TransactionEvents,
 )
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling
+from acefraud.core.outcome_feed import FeedKind
 from acefraud.core.playbook import CaseCount, Checkpoint, CheckpointHeader, LearningState, PlaybookState
 from acefraud.core.policy import Snooze
 from acefraud.core.row_store import RowStore
@@ -139,6 +143,9 @@ def that_count(sample: Any) -> list[EventPayload]:
         sample.outcome("t1", is_fraud=False, revised=True),
         BulletCredited(credit=Credit(bullet_id="b1", helpful=1)),
         LevelMoved(node="fraud_detection", recent=None),
+        LevelHeld(node="fraud_detection", held=None),
+        FeedSet(node="fraud_detection", feed=FeedKind.COMPLETE, declared=False),
+        SilenceMatured(node="fraud_detection", until=AT, through=1, silent=1, frauds=0, cases=1),
         ListCreated(name="watched"),
         ListChanged(name="watched", added=(ListItem(value="ACME"),)),
         DecisionsArchived(before=AT, count=9, file="decisions.parquet"),

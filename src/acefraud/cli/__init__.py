@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from functools import cached_property
 from importlib import import_module
 from typing import Annotated, Any
@@ -15,7 +16,7 @@ import typer
 from typer.core import TyperCommand
 
 from acefraud import __version__
-from acefraud.errors import AcefraudError
+from acefraud.errors import AcefraudError, InputWarning
 
 SUMMARIES = {
     "compare": "Compare **vanilla**, **online only** and **offline + online** on the same cases, beside **LightGBM**.",
@@ -32,6 +33,7 @@ SUMMARIES = {
     "restore": "Make a playbook from a backup, with everything in it.",
     "playbook": "Read, write, approve, pin, snooze and retire rules.",
     "threshold": "Show, preview and set from which probability on to decline, and what goes to a person.",
+    "feed": "Say how outcomes arrive, what silence means, and settle the level of fraud.",
     "facts": "List the facts that rules can be about.",
     "lists": "Keep lists of values that rules can refer to.",
     "serve": "Serve a playbook over HTTP: decisions, outcomes and rules.",
@@ -82,11 +84,12 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001  # its callback acts
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """A fraud-decision engine that learns in plain English."""
+    warnings.simplefilter("ignore", InputWarning)  # the commands print what is unusual as notes
 
 
 def main() -> None:
@@ -96,9 +99,10 @@ def main() -> None:
     except AcefraudError as problem:
         print(f"acefraud: {problem}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("acefraud: interrupted; what was not acknowledged was not written", file=sys.stderr)
-        sys.exit(130)
+    except SystemExit as left:
+        if isinstance(getattr(left.__context__, "__cause__", None), KeyboardInterrupt):  # typer ends without a word
+            print("acefraud: stopped; what was not acknowledged was not written", file=sys.stderr)
+        raise
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone, so there is nobody left to tell
         sys.exit(0)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from acefraud.cli.console import line, note_bad_rows, print_json, print_result
+from acefraud.cli.interrupts import nothing_written, stoppable
 from acefraud.cli.options import JsonOption, MappingOption, PlaybookOption, StrictOption
 from acefraud.cli.train import note_label_delay
 from acefraud.cli.workspace import embedded_learner, existing_playbook, trained_mapping
@@ -27,6 +28,7 @@ from acefraud.rules.reader import Vocabulary, read_rule
 from acefraud.storage import BulletPlaybook
 
 
+@stoppable(nothing_written)
 def backtest(
     source: Annotated[str, typer.Argument(metavar="FILE", help="Labelled history.")],
     condition: Annotated[

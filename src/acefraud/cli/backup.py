@@ -9,10 +9,8 @@ import typer
 
 from acefraud.cli.console import print_result
 from acefraud.cli.options import ForceOption, JsonOption, PlaybookOption
-from acefraud.cli.workspace import existing_ledger, place_of
-from acefraud.storage.backup import copy_playbook
+from acefraud.cli.workspace import copy_to_file, place_of
 from acefraud.storage.database_address import shown_place
-from acefraud.storage.transfer import write_to_file
 
 
 def backup(
@@ -31,11 +29,6 @@ def backup(
         acefraud backup monday.db --database postgresql://ana@db.example/fraud
     """
     place = place_of(playbook)
-    if isinstance(place, Path):
-        size = copy_playbook(place, file, force=force)
-    else:
-        with existing_ledger(playbook) as ledger:
-            size = write_to_file(ledger, file, force=force)
-    shown = shown_place(place)
+    size, shown = copy_to_file(playbook, file, force=force), shown_place(place)
     content = {"playbook": shown, "backup": str(file), "bytes": size}
     print_result(content, f"{shown} copied to {file}: {size:,} bytes", json=json)

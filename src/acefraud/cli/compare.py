@@ -9,12 +9,13 @@ import typer
 from rich.table import Table
 
 from acefraud.cli.console import line, note, note_bad_rows, out, print_json, progress
+from acefraud.cli.interrupts import nothing_written, stoppable
 from acefraud.cli.options import JsonOption, MappingOption, StrictOption, with_model_options
 from acefraud.cli.train import note_guessed_mapping, note_label_delay
 from acefraud.cli.workspace import note_usage, roles_for
 from acefraud.datasets import SHIPPED, Dataset, load_dataset
 from acefraud.evaluation.compare import compare_parts
-from acefraud.evaluation.comparison import LIGHTGBM, NAMES, NO_LABEL_FACTS, NO_REASONS, Comparison, ModelFigures
+from acefraud.evaluation.comparison import LIGHTGBM, NAMES, Comparison, ModelFigures, mode_rows
 from acefraud.evaluation.metrics import METRICS, Interval, in_percent
 from acefraud.evaluation.parts import Part, limited, parts_of_data, parts_of_worlds
 from acefraud.evaluation.report import write_report
@@ -22,6 +23,7 @@ from acefraud.settings import ModelSettings
 
 
 @with_model_options
+@stoppable(nothing_written)
 def compare(
     source: Annotated[
         str, typer.Argument(metavar="[FILE]", help="Labelled transactions, or the name of the shipped synthetic world.")
@@ -62,8 +64,7 @@ def compare(
         acefraud compare tx.csv --json         # your own labelled history, for a script
     """
     data = load_dataset(source, mapping=mapping, strict=strict)
-    if mapping is None:
-        note_guessed_mapping(data, source)
+    note_guessed_mapping(data, source, mapping)
     note_label_delay(data, mapping)
     independent = bool(data.test)
     if independent:
@@ -113,13 +114,8 @@ def modes_table(result: Comparison) -> Table:
     what = "three modes and LightGBM" if LIGHTGBM in result.modes else "three modes"
     headings = ("mode", "accuracy", "fraud caught", "false declines", "PR-AUC", "bullets", "cited", "secs")
     table = _table(f"{result.dataset}: {what}, {result.seeds} seed{'s' if result.seeds > 1 else ''}", headings)
-    for mode, got in result.modes.items():
-        name, used = NAMES[mode], (f"{got.bullets:.0f}", f"{got.cited:.1f}")
-        if mode == LIGHTGBM:
-            name, used = f"{name} ({NO_REASONS})", ("–", "–")
-        table.add_row(name, *(_cell(got.figures[metric]) for metric in METRICS), *used, f"{got.seconds:.1f}")
-        if figures := got.without_label_facts:
-            table.add_row(f"- {NO_LABEL_FACTS}", *(_cell(figures[metric]) for metric in METRICS))
+    for row in mode_rows(result, _cell):
+        table.add_row(*row)
     return table
 
 

@@ -6,9 +6,12 @@ import json as jsonlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+
+from acefraud.errors import InputError
 
 if TYPE_CHECKING:
     from acefraud.datasets import BadRow
@@ -54,6 +57,16 @@ def note_bad_rows(bad_rows: Sequence[BadRow], unlabelled: int = 0, remarks: Sequ
         note(f"{unlabelled:,} rows have no label yet and were skipped")
     for remark in remarks:
         note(remark)
+
+
+def read_text(source: Path) -> str:
+    """The text of a file. Raises InputError if it cannot be read."""
+    try:
+        return source.read_text("utf-8")
+    except OSError as problem:
+        raise InputError(f"cannot be read: {problem.strerror}", file=str(source)) from None
+    except UnicodeDecodeError as problem:
+        raise InputError(f"not valid UTF-8 at byte {problem.start}", file=str(source)) from None
 
 
 @contextmanager

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import json as jsonlib
+import sys
 from collections.abc import Sequence
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
+from rapidfuzz import fuzz, process
 
 from acefraud.cli.console import line, note, note_bad_rows, print_json, progress
-from acefraud.cli.options import JsonOption, MappingOption, PlaybookOption, StrictOption, with_model_options
+from acefraud.cli.interrupts import nothing_written, stoppable
+from acefraud.cli.options import DaysAheadOption, JsonOption, MappingOption, PlaybookOption, with_model_options
 from acefraud.cli.stream import BatchOption, Stream, StreamOptions, as_line, one_line
 from acefraud.cli.workspace import existing_playbook, is_there, learner_with, place_of, roles_for, trained_mapping
-from acefraud.core.context_facts import snoozed_in
+from acefraud.core.context_facts import UNFAMILIAR, snoozed_in
 from acefraud.core.decision import Decision, ProbabilityFrom
+from acefraud.core.ledger import DecisionFilter
 from acefraud.core.transaction import Transaction, Verdict
 from acefraud.core.transaction_text import from_text, id_from
 from acefraud.errors import BudgetExceeded, InputError, ModelError
 from acefraud.learning.build_roles import Roles
+from acefraud.learning.familiarity import unfamiliar_remarks
+from acefraud.learning.learner import remarks_on
 from acefraud.settings import ModelSettings
 from acefraud.storage import BulletPlaybook
 
@@ -41,9 +48,15 @@ _STATED = {
     ProbabilityFrom.ODDS: " (the model's odds, not calibrated)",
 }
 _JSON_IF_ANY = ("usage", "fallback", "selection_fallback")
-_JSON_FIELDS = {"verdict", "probability", "threshold", "reasons", "unread", "revision", "model", "probability_from"}
+_JSON_FIELDS = {
+    *("verdict", "probability", "threshold", "reasons", "unread", "revision", "model", "probability_from"),
+    "familiarity",
+}
 _FILE_ENDINGS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 _PATH_STARTS = ("/", "./", "../", "~")
+LONGEST_PATH = 255
+LIKE_THE_NAME, NEARLY_THE_NAME = 65.0, 88.0
+"""Of 100: how much like that of a file a name has to be, to be suggested and to be taken for it."""
 
 
 @with_model_options
@@ -56,7 +69,11 @@ def decide(
     ] = "-",
     playbook: PlaybookOption = None,
     mapping: MappingOption = None,
-    strict: StrictOption = False,
+    strict: Annotated[
+        bool,
+        typer.Option("--strict", help="Refuse what cannot be read, unknown facts and times that cannot be."),
+    ] = False,
+    days_ahead: DaysAheadOption = 1.0,
     json: JsonOption = False,
     batch_ms: BatchOption = 0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Decide exactly so, but record nothing.")] = False,
@@ -70,6 +87,9 @@ def decide(
 
     Standard input is a stream: every line is a transaction, as JSON or as text, and is answered by one line as soon as
     it is decided. A bad line is answered by an error and makes the exit code 1. Lines that wait are decided together.
+
+    Facts that the playbook does not know are pointed out on standard error, each once, with the nearest one that it
+    does; so are facts that it relies on and that are missing, and times that cannot be.
 
         acefraud decide 'User (account age: 3 days) attempts $2,500 purchase at 3:15 AM through a VPN'
         acefraud decide today.csv --playbook book.db --dry-run
@@ -87,30 +107,46 @@ def decide(
     with book:
         remembered = trained_mapping(book)
         roles = roles_for(settings, remembered, mapping)
+        options = {"strict": strict, "days_ahead": days_ahead}
         if what == "-":
             from acefraud.datasets.records import RecordReader  # noqa: PLC0415  # imports polars
 
             reader = RecordReader(mapping=mapping, remembered=remembered)
             how = StreamOptions(json=json, strict=strict, batch_ms=batch_ms)
-            asyncio.run(_decide_stream(roles, book, reader, how, kept=kept, dry_run=dry_run)).exit_if_bad()
+            stream = _decide_stream(roles, book, reader, how, kept=kept, dry_run=dry_run, **options)
+            asyncio.run(stream).exit_if_bad()
         else:
-            transactions = _transactions(what, remembered, mapping, strict)
-            asyncio.run(_decide_all(roles, book, transactions, json=json, dry_run=dry_run))
+            with stoppable(partial(_kept, book, book.seq)):
+                transactions = _transactions(what, remembered, mapping, strict)
+                asyncio.run(_decide_all(roles, book, transactions, json=json, dry_run=dry_run, **options))
+
+
+def _kept(book: BulletPlaybook, seq: int) -> str:
+    """What is kept of a file that was stopped."""
+    made = len(book.ledger.find_decisions(DecisionFilter(), after=seq, limit=sys.maxsize))
+    return f"{made:,} decisions were recorded and are kept" if made else nothing_written()
 
 
 async def _decide_stream(
-    roles: Roles, book: BulletPlaybook, reader: RecordReader, how: StreamOptions, *, kept: bool, dry_run: bool
+    roles: Roles, book: BulletPlaybook, reader: RecordReader, how: StreamOptions, *, kept: bool, **options: Any
 ) -> Stream[Transaction]:
+    told: set[str] = set()
+    dry_run = options.pop("dry_run")
+
     def read(line: str, _: int) -> Transaction:
         return reader.transaction(line) if line.startswith("{") else from_text(line)
 
-    async with learner_with(roles, book) as learner:
+    async with learner_with(roles, book, **options) as learner:
 
         async def record(transactions: Sequence[Transaction]) -> list[str]:
             # A playbook in memory keeps every decision, and a stream may go on forever: each batch gets a new one.
-            deciding = learner if kept else roles.learner(BulletPlaybook())
-            decide_or_score = deciding.score if dry_run else deciding.decide_all
-            decisions = await decide_or_score(transactions)
+            deciding = learner if kept else roles.learner(BulletPlaybook(), **options)
+            checked = deciding.check(transactions)
+            decisions = await (deciding.score if dry_run else deciding.decide_all)(checked.transactions)
+            for remark in (*checked.remarks, *remarks_on(decisions)):
+                if remark.words not in told:
+                    told.add(remark.words)
+                    note(remark.words)
             return [as_line(as_json(one)) if how.json else _in_short(one) for one in decisions]
 
         most = BATCH_IN_STREAM if roles.agent is None else BATCH_WITH_MODEL
@@ -120,26 +156,36 @@ async def _decide_stream(
 
 
 async def _decide_all(
-    roles: Roles, book: BulletPlaybook, transactions: list[Transaction], *, json: bool, dry_run: bool
+    roles: Roles, book: BulletPlaybook, given: list[Transaction], *, json: bool, dry_run: bool, **options: Any
 ) -> None:
     size = BATCH if roles.agent is None else BATCH_WITH_MODEL
-    if dry_run:  # nothing is recorded, so a second batch would not know of the first
-        size = max(1, len(transactions))
-    async with learner_with(roles, book) as learner:
+    facts, verdicts = [], []
+    async with learner_with(roles, book, **options) as learner:
+        # A second batch of a dry run would not know of the first, and a day's reviews go to the best of a whole file.
+        if dry_run or (roles.agent is None and learner.reviews_left() is not None):
+            size = max(1, len(given))
+        checked = learner.check(given)
+        transactions = checked.transactions
+        for remark in checked.remarks:
+            note(str(remark))
         with progress("deciding") as done:
             for start in range(0, len(transactions), size):
+                batch = transactions[start : start + size]
                 try:
-                    batch = transactions[start : start + size]
                     decisions = await (learner.score(batch) if dry_run else learner.decide_all(batch))
                 except (ModelError, BudgetExceeded) as failure:
                     kind = BudgetExceeded if isinstance(failure, BudgetExceeded) else ModelError
                     raise kind(f"{failure}; {_undecided(transactions, start)}") from failure
                 for decision in decisions:
+                    facts.append(decision.facts)
+                    verdicts.append(decision.verdict)
                     if json:
                         print_json(as_json(decision))
                     else:
                         _print(decision)
                 done(min(1.0, (start + size) / len(transactions)))
+        for remark in unfamiliar_remarks(facts, verdicts):
+            note(str(remark))
 
 
 def _undecided(transactions: Sequence[Transaction], start: int) -> str:
@@ -152,23 +198,32 @@ def _transactions(what: str, remembered: SchemaMapping | None, mapping: Path | N
     if what.lstrip().startswith("{"):
         return _read(StringIO(_one_line(what)), remembered, mapping, True, name="the argument")
     if _is_path(what):
+        if not Path(what).exists():
+            like = _file_like(Path(what), LIKE_THE_NAME)
+            meant = f"; did you mean {Path(what).with_name(like)}?" if like else ""
+            raise InputError(f"there is no such file{meant}; a text has more than one word", file=what)
         return _read(Path(what), remembered, mapping, strict)
     return [from_text(what)]
 
 
 def _is_path(what: str) -> bool:
-    """Whether this is a file, or means to be one: a text may end with the name of a file too."""
-    if "\n" not in what and what.lower().endswith(_FILE_ENDINGS) and (" " not in what or what.startswith(_PATH_STARTS)):
-        return True
-    return len(what) < 255 and Path(what).is_file()
+    """Whether this is a file, or means to be one. One word is never the text of a transaction."""
+    if "\n" in what or len(what) > LONGEST_PATH or not what.strip():
+        return False
+    named = what.lower().endswith(_FILE_ENDINGS) and what.startswith(_PATH_STARTS)
+    return named or len(what.split()) == 1 or bool(_file_like(Path(what), NEARLY_THE_NAME))
+
+
+def _file_like(path: Path, least: float) -> str:
+    """The file of the same folder whose name, with or without its ending, is most like this one; empty if none is."""
+    names = [one.name for one in path.parent.iterdir() if one.is_file()] if path.parent.is_dir() else []
+    called = {name: name for name in names} | {Path(name).stem: name for name in names}
+    found = process.extractOne(path.name, list(called), scorer=fuzz.ratio, score_cutoff=least)
+    return called[found[0]] if found else ""
 
 
 def _read(
-    source: Path | TextIO,
-    remembered: SchemaMapping | None,
-    mapping: Path | None,
-    strict: bool,
-    name: str | None = None,
+    source: Path | TextIO, remembered: SchemaMapping | None, mapping: Path | None, strict: bool, name: str | None = None
 ) -> list[Transaction]:
     """Files and JSON go through the same reader, so that a label never passes for a fact."""
     from acefraud.datasets.rows import read_transactions  # noqa: PLC0415  # imports polars, which a text does not need
@@ -198,14 +253,16 @@ def _print(decision: Decision) -> None:
     line(f"{decision.verdict}  {share}  {decision.transaction.id}  {decision.id}", _STYLES[decision.verdict])
     for reason in decision.reasons[:REASONS_SHOWN]:
         line(f"  {reason.amount}  {reason.text}  ({reason.bullet_id or reason.kind})")
-    if decision.facts and not decision.reasons:
+    if decision.unfamiliar:
+        line("  unfamiliar: none of the facts that the playbook relies on is known", "yellow")
+    elif decision.facts and not decision.reasons:
         line("  no bullet applies: the probability is that of an ordinary case", "dim")
     more = len(decision.reasons) - REASONS_SHOWN
     if more > 0:
         line(f"  ... and {more} more: acefraud explain {decision.id}", "dim")
     for policy in snoozed_in(decision.facts):
         line(f"  the policy {policy} is snoozed for this transaction", "yellow")
-    if not decision.facts:
+    if not decision.facts.keys() - {UNFAMILIAR}:
         line("  nothing could be read from this: the verdict is the one for an unknown case", "yellow")
     if decision.selection_fallback:
         line(f"  bullets found by {decision.selection.embedder}: {decision.selection_fallback}", "yellow")
@@ -217,7 +274,10 @@ def _in_short(decision: Decision) -> str:
     """A decision on one line: what, how likely fraud is, about which transaction, and the first reason."""
     share = f"{100 * decision.probability:.1f}% fraud{_STATED.get(decision.probability_from, '')}"
     why = decision.reasons[0].text if decision.reasons else "no reason applies"
-    why = why if decision.facts else "nothing could be read from this"
+    if not decision.facts.keys() - {UNFAMILIAR}:
+        why = "nothing could be read from this"
+    elif decision.unfamiliar:
+        why = "none of the facts that the playbook relies on is known"
     return one_line(f"{decision.transaction.id}: {decision.verdict}, {share}: {why}")
 
 
@@ -229,4 +289,7 @@ def as_json(decision: Decision) -> dict[str, Any]:
             reason["contribution"] = round(reason["contribution"], 6)
     more = {name: value for name in _JSON_IF_ANY if (value := content.pop(name))}
     named = {"transaction_id": decision.transaction.id, "decision_id": decision.id}
-    return {**named, **content, "probability": round(decision.probability, 6), **more}
+    if decision.familiarity is not None:
+        content["familiarity"] = round(decision.familiarity, 4)
+    content |= {"probability": round(decision.probability, 6), "unfamiliar": decision.unfamiliar}
+    return {**named, **content, **more}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -13,10 +14,14 @@ import typer
 from rich.table import Table
 
 from acefraud.cli.console import line, out, print_json
-from acefraud.cli.options import JsonOption, with_model_options
+from acefraud.cli.options import JsonOption, PlaybookOption, with_model_options
+from acefraud.cli.workspace import existing_playbook, is_there, place_of
+from acefraud.core.bullet import DEFAULT_NODE
 from acefraud.core.transaction import Transaction, Verdict
+from acefraud.display.short_repr import shown_text
 from acefraud.errors import AcefraudError
 from acefraud.facts.extraction import facts_of
+from acefraud.learning.fact_changes import FactChanges, fact_changes
 from acefraud.roles.agent import SimpleFraudAgent
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER, embedder_named
 from acefraud.roles.embedded.judge import SimpleJudge
@@ -65,6 +70,7 @@ class Trial:
 
 @with_model_options
 def doctor(
+    playbook: PlaybookOption = None,
     offline: Annotated[bool, typer.Option("--offline", help="Show the settings only; call nothing.")] = False,
     json: JsonOption = False,
     *,
@@ -75,19 +81,41 @@ def doctor(
     Each role is asked one question about an invented transaction: none of your data is sent. Of an API key, only
     whether its usual variable is set is shown. The exit code is 1 if a role fails.
 
+    If there is a playbook, the facts of its latest day of decisions are compared with those it learnt from: which are
+    missing, which are new, and which have shifted (another unit, other words, another share).
+
         acefraud doctor                         # what is in force, each role tried once
+        acefraud doctor --playbook book.db      # and whether the facts are still those it learnt from
         acefraud doctor --models openai         # would it work?
         acefraud doctor --offline               # nothing is sent
     """
     trials = {} if offline else asyncio.run(try_roles(settings))
     rows = [_row(role, settings, trials.get(role)) for role in ROLES]
     costs = {role: trials[role].cost_per_thousand for role in DECIDING} if trials else None
+    facts = _facts(playbook)
     if json:
-        print_json({"roles": rows, "usd_per_thousand_decisions": costs})
+        print_json({"roles": rows, "usd_per_thousand_decisions": costs, "facts": facts and asdict(facts)})
     else:
         _print(rows, settings, costs)
+        if facts is not None:
+            _print_facts(facts)
     if any(row["answered"] is False for row in rows):
         raise typer.Exit(1)
+
+
+def _facts(playbook: Path | None) -> FactChanges | None:
+    """What changed about the facts; None if no playbook is named and none is at the usual place."""
+    if playbook is None and not is_there(place_of(playbook)):
+        return None
+    with existing_playbook(playbook, read_only=True) as book:
+        return fact_changes(book, DEFAULT_NODE)
+
+
+def _print_facts(facts: FactChanges) -> None:
+    differ = f"{len(facts.changes):,} differ" if facts.are_known else "too few to compare"
+    line(f"Facts of {facts.decisions:,} decisions of the latest day, beside {facts.cases:,} cases: {differ}")
+    for change in facts.changes:
+        line(f"  {change.change}: {shown_text(change.name)}: {change.words}", "yellow")
 
 
 async def try_roles(settings: ModelSettings) -> dict[str, Trial]:

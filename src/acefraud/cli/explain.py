@@ -14,10 +14,14 @@ from rich.table import Table
 from acefraud.cli.console import line, out, print_json
 from acefraud.cli.options import JsonOption, PlaybookOption, with_model_options
 from acefraud.cli.workspace import existing_playbook, not_recorded, roles_for, trained_mapping
-from acefraud.core.decision import Decision, ProbabilityFrom
+from acefraud.core.decision import Decision, ProbabilityFrom, ReasonKind
+from acefraud.core.review_rule import DecidingRule
+from acefraud.display.visible_text import visible
 from acefraud.errors import BudgetExceeded, CannotExplain, ModelError
 from acefraud.learning.agent_fallback import Fallback, failing_as
 from acefraud.learning.learner import Learner
+from acefraud.learning.policies import ruling_of
+from acefraud.learning.silence import with_silence
 from acefraud.roles.embedded.embedder import key_of
 from acefraud.roles.model.prompts import Style
 from acefraud.rules.english import say_clause
@@ -47,20 +51,27 @@ def explain(
         found = _find(book, decision_id)
         decision, unknown = asyncio.run(_explained(book, found, settings))
         same = asyncio.run(_replayed_the_same(book, found, settings)) if replay else None
+        ruling = ruling_of(decision, book.snapshot_at(decision.revision))
         transaction_id = decision.transaction.id
-        outcomes = book.ledger.transaction_events([transaction_id])[transaction_id].outcomes
+        heard_of = book.ledger.transaction_events([transaction_id])[transaction_id].outcomes
+        outcomes = with_silence(book, {transaction_id: heard_of}, decision.node)[transaction_id]
         if json:
             content = decision.model_dump(mode="json")
             content["outcomes"] = [heard.model_dump(mode="json") for heard in outcomes]
-            content["read"] = _clauses(decision, book)
+            content |= {"read": _clauses(decision, book), "unfamiliar": decision.unfamiliar}
+            content["decided_by"] = ruling.model_dump(mode="json")
             print_json({**content, "not_explained": unknown, "replayed_the_same": same})
         else:
-            _print(decision, book)
+            _print(decision, book, ruling)
             if unknown:
                 line(f"Its stages and scores cannot be shown: {unknown}.", "yellow")
             for heard in outcomes:
                 outcome = heard.outcome
-                line(f"Outcome ({outcome.source}): {outcome.truth}; the verdict was {heard.judgement.ruling}")
+                by = f" by {visible(outcome.author)}" if outcome.author else ""
+                line(f"Outcome ({outcome.source}{by}): {outcome.truth}; the verdict was {heard.judgement.ruling}")
+                for name, text in (("note", outcome.note), *outcome.details.items()):
+                    if text:
+                        line(f"         {visible(name)}: {visible(text)}", "dim")
             if same is not None:
                 line("Replayed from the ledger: the same decision." if same else "Replayed: NOT the same decision.")
     if same is False:
@@ -142,11 +153,9 @@ def _clauses(decision: Decision, book: BulletPlaybook) -> dict[str, str]:
     return {bullet_id: clause for bullet_id, clause in said.items() if clause}
 
 
-def _print(decision: Decision, book: BulletPlaybook) -> None:
-    share, threshold = 100 * decision.probability, 100 * decision.threshold
-    by_threshold = decision.probability_from in (ProbabilityFrom.FITTED, ProbabilityFrom.CALIBRATED)
-    where = f" (declined from {threshold:.0f}%)" if by_threshold else " (the verdict is the model's own)"
-    line(f"{decision.verdict}  {share:.1f}% fraud{where}", "bold")
+def _print(decision: Decision, book: BulletPlaybook, ruling: DecidingRule) -> None:
+    line(f"{decision.verdict}  {100 * decision.probability:.1f}% fraud", "bold")
+    line(f"Decided by {ruling.rule}: {ruling.words}")
     line(f"{decision.id} on {decision.transaction.id}, playbook revision {decision.revision}, {decision.model}", "dim")
     if decision.transaction.text:
         out.print(decision.transaction.text, style="italic", markup=False, highlight=False)
@@ -168,12 +177,22 @@ def _print(decision: Decision, book: BulletPlaybook) -> None:
         line(f"\nReasons; the probability is {_FROM[decision.probability_from]} ({decision.prompt}):")
     clauses = _clauses(decision, book)
     for reason in decision.reasons:
+        if reason.kind is ReasonKind.RULE:  # said above
+            continue
         line(f"  {reason.amount}  {reason.text}  ({reason.bullet_id or reason.kind})")
         if clause := clauses.get(reason.bullet_id or ""):
             line(f"         read: {clause}", "dim")
     line("\nFacts: " + ", ".join(f"{name}={value}" for name, value in sorted(decision.facts.items())))
+    _print_familiarity(decision)
     for piece in decision.unread:
         line(f"Not understood: {piece}", "yellow")
+
+
+def _print_familiarity(decision: Decision) -> None:
+    if decision.familiarity is not None:
+        line(f"Known of what the playbook relies on: {100 * decision.familiarity:.0f}%")
+    if decision.unfamiliar:
+        line("Unfamiliar: none of the facts that the playbook relies on was known", "yellow")
 
 
 _FROM = {

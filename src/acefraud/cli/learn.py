@@ -3,33 +3,42 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from acefraud.cli.console import note, note_bad_rows, print_result, progress
+from acefraud.cli.console import BAD_ROWS_SHOWN, note, note_bad_rows, print_result, progress
+from acefraud.cli.interrupts import stoppable
 from acefraud.cli.options import JsonOption, MappingOption, PlaybookOption, StrictOption, with_model_options
-from acefraud.cli.stream import NAME, Answer, BatchOption, Stream, StreamOptions, as_line, one_line
+from acefraud.cli.stream import Answer, BatchOption, Stream, StreamOptions, as_line, one_line
 from acefraud.cli.workspace import (
+    embedded_learner,
     existing_playbook,
     exit_if_over_budget,
     learner_with,
     model_report,
+    playbook_copy,
     roles_for,
     trained_mapping,
 )
 from acefraud.core.outcome import Ruling
-from acefraud.datasets import BadRow
+from acefraud.core.outcome_feed import FeedKind
+from acefraud.core.transaction import Verdict
 from acefraud.datasets.records import RecordReader
 from acefraud.datasets.rows import ReportedOutcome, read_outcomes
+from acefraud.errors import InputError, InputWarning
 from acefraud.learning.build_roles import Roles
 from acefraud.learning.learner import Heard, Learner
 from acefraud.settings import ModelSettings
 from acefraud.storage import BulletPlaybook
 
+PREVIEWED = 1_000
+"""The latest decisions that a preview makes again."""
 BATCH = 50
 """Outcomes that are written and acknowledged together."""
 _PAUSE = 0.1
@@ -39,7 +48,10 @@ _RULINGS = {
     Ruling.INCORRECT: "the decision was wrong",
     Ruling.UNJUDGED: "not judged",
 }
-_KNOWN = "known already"
+_WAITING = (
+    "{:,} outcomes are about transactions not decided yet; they are kept and count once these are decided "
+    "(`acefraud ledger waiting` lists them)"
+)
 
 
 @with_model_options
@@ -50,6 +62,9 @@ def learn(
     strict: StrictOption = False,
     json: JsonOption = False,
     batch_ms: BatchOption = 0,
+    preview: Annotated[
+        bool, typer.Option("--preview", help="Only show what a file of outcomes would change. Nothing is stored.")
+    ] = False,
     *,
     settings: ModelSettings,
 ) -> None:
@@ -57,17 +72,25 @@ def learn(
 
     Each row names a transaction and its label. Labels may come late, twice or revised: the same outcome twice changes
     nothing, and a revised one takes back what the first one counted. A row that brings the transaction itself (facts
-    or text) is learnt from even if it was never decided here.
+    or text) is learnt from even if it was never decided here. An outcome that comes before its decision is kept, and
+    counts once the transaction is decided.
+
+    Columns that the history knows as facts describe the transaction. Author, note and all other columns are kept with
+    the outcome as they are, and `acefraud explain` shows them.
 
     Standard input is a stream of JSON lines: every line is answered by one line as soon as its outcome is recorded. A
     bad line is answered by an error and makes the exit code 1. Lines that wait are taken in together.
 
         acefraud learn outcomes.csv --playbook book.db
+        acefraud learn chargebacks.csv --preview --playbook book.db
         echo '{"transaction_id": "t1", "label": "fraud"}' | acefraud learn - --playbook book.db
     """
-    with existing_playbook(playbook) as book:
+    if preview and source == "-":
+        raise InputError("--preview goes with a file of outcomes")
+    with playbook_copy(playbook) if preview else existing_playbook(playbook) as book:
         remembered = trained_mapping(book)
         roles = roles_for(settings, remembered, mapping)
+        before = _verdicts(book) if preview else []
         if source == "-":
             reader = RecordReader(mapping=mapping, remembered=remembered)
             how = StreamOptions(json=json, strict=strict, batch_ms=batch_ms)
@@ -75,15 +98,53 @@ def learn(
             exit_if_over_budget(learner)
             stream.exit_if_bad()
             return
-        loaded = read_outcomes(Path(source), mapping=mapping, remembered=remembered, strict=strict)
-        learner, counts, unknown = asyncio.run(_hear_all(roles, book, loaded.rows, strict, source))
-    note_bad_rows([*loaded.bad_rows, *unknown], loaded.unlabelled, loaded.remarks)
-    counts["bad_rows"] = len(loaded.bad_rows) + len(unknown)
+        with stoppable(partial(_kept, book, book.outcomes)):
+            loaded = read_outcomes(Path(source), mapping=mapping, remembered=remembered, strict=strict)
+            note_bad_rows(loaded.bad_rows, loaded.unlabelled, loaded.remarks)
+            learner, counts = asyncio.run(_hear_all(roles, book, loaded.rows))
+        after, advice = _verdicts(book) if preview else [], _advice(book)
+    _note_odd(counts)
+    if advice:
+        note(advice)
+    counts["bad_rows"] = len(loaded.bad_rows)
     counts["unlabelled"] = loaded.unlabelled
     if loaded.unreadable:
         counts["rows.unreadable"] = loaded.unreadable
-    print_result({**counts, **model_report(roles, learner)}, _in_words(counts), json=json)
+    content, words = {**counts, **model_report(roles, learner)}, _in_words(counts)
+    if preview:
+        flips = sum(one != other for one, other in zip(before, after, strict=True))
+        declines = [some.count(Verdict.DECLINE) for some in (before, after)]
+        content |= {"preview": True, "decisions": len(before), "flips": flips, "declines": declines}
+        words = (
+            f"Nothing was stored. {words}\n{flips:,} of the latest {len(before):,} decisions would be decided "
+            f"differently; {declines[0]:,} of them are declined now, {declines[1]:,} would be"
+        )
+    print_result(content, words, json=json)
     exit_if_over_budget(learner)
+
+
+def _verdicts(book: BulletPlaybook) -> list[Verdict]:
+    """What the playbook would decide now on the transactions of the latest decisions."""
+    made = [record.decision.transaction for record in book.ledger.latest_decisions(PREVIEWED)]
+    with warnings.catch_warnings(action="ignore", category=InputWarning):  # they were pointed out when it decided
+        return [one.verdict for one in embedded_learner(book).score_sync(made)] if made else []
+
+
+def _advice(book: BulletPlaybook) -> str:
+    """What to say about the feed, if nothing can be learnt from it as it is."""
+    feed = book.feed()
+    if feed.kind is not FeedKind.FRAUD_ONLY or feed.silence_days is not None:
+        return ""
+    return (
+        "only frauds are reported, so nothing is learnt from them until you say after how many days without a report a "
+        "decision counts as legitimate: acefraud feed set --silence-days 60"
+    )
+
+
+def _kept(book: BulletPlaybook, before: int) -> str:
+    """What is kept of a file that was stopped."""
+    book.refresh()
+    return f"{book.outcomes - before:,} outcomes were recorded and are kept; run it again for the others"
 
 
 def _in_words(counts: Counter[str]) -> str:
@@ -97,17 +158,15 @@ def _in_words(counts: Counter[str]) -> str:
 async def _hear_stream(
     roles: Roles, book: BulletPlaybook, reader: RecordReader, how: StreamOptions
 ) -> tuple[Learner, Stream[ReportedOutcome]]:
-    counts = _no_counts()
+    counts, told = _no_counts(), set[str]()
     async with learner_with(roles, book) as learner:
         await _take_in_waiting(learner)
 
         async def record(rows: Sequence[ReportedOutcome]) -> list[Answer]:
-            unknown = _unknown(book, rows, NAME)
-            known = [row for row in rows if row.row not in unknown]
-            heard = iter(await _hear(learner, known, counts) if known else ())
-            return [
-                bad.error if (bad := unknown.get(row.row)) else _answer(row, next(heard), json=how.json) for row in rows
-            ]
+            heard = await _hear(learner, rows, counts, told)
+            for remark in (remark for row in rows for remark in row.remarks):
+                _note_once(remark, told)
+            return [_answer(row, one, json=how.json) for row, one in zip(rows, heard, strict=True)]
 
         stream = Stream(reader.outcome, record, BATCH, how)
         try:
@@ -115,6 +174,7 @@ async def _hear_stream(
             counts["bullets_added"] += len(await learner.finish_lessons())
         finally:
             note(_in_words(counts))
+            _note_odd(counts)
     return learner, stream
 
 
@@ -127,30 +187,28 @@ def _answer(row: ReportedOutcome, heard: Heard, *, json: bool) -> str:
             "is_fraud": outcome.is_fraud,
             "ruling": ruling,
             "already_known": heard.already_known,
+            "waiting": heard.is_waiting,
             "bullets_added": added,
         }
         return as_line(content)
-    said = _KNOWN if heard.already_known else _RULINGS[heard.judgement.ruling]
+    said = "known already" if heard.already_known else _RULINGS[heard.judgement.ruling]
+    said = "kept until its transaction is decided" if heard.is_waiting else said
     learnt = f"; {len(added):,} bullets learnt" if added else ""
     return one_line(f"{outcome.transaction_id}: {'fraud' if outcome.is_fraud else 'legitimate'}, {said}{learnt}")
 
 
 async def _hear_all(
-    roles: Roles, book: BulletPlaybook, rows: tuple[ReportedOutcome, ...], strict: bool, name: str
-) -> tuple[Learner, Counter[str], list[BadRow]]:
-    counts = _no_counts()
+    roles: Roles, book: BulletPlaybook, rows: tuple[ReportedOutcome, ...]
+) -> tuple[Learner, Counter[str]]:
+    counts, told = _no_counts(), set[str]()
     async with learner_with(roles, book) as learner:
-        unknown = _unknown(book, rows, name)
-        if strict and unknown:  # before any outcome is written: a run that stops must not take in half of its rows
-            raise next(iter(unknown.values())).error
         await _take_in_waiting(learner)
-        known = [row for row in rows if row.row not in unknown]
         with progress("learning from outcomes") as done:
-            for start in range(0, len(known), BATCH):
-                await _hear(learner, known[start : start + BATCH], counts)
-                done(min(1.0, (start + BATCH) / len(known)))
+            for start in range(0, len(rows), BATCH):
+                await _hear(learner, rows[start : start + BATCH], counts, told)
+                done(min(1.0, (start + BATCH) / len(rows)))
         counts["bullets_added"] += len(await learner.finish_lessons())
-    return learner, counts, list(unknown.values())
+    return learner, counts
 
 
 async def _take_in_waiting(learner: Learner) -> None:
@@ -165,36 +223,44 @@ async def _take_in_waiting(learner: Learner) -> None:
         note(f"{count:,} outcomes that were received before were taken in first")
 
 
+def _note_once(remark: str, told: set[str]) -> None:
+    """Say what is odd about an outcome that was taken all the same, the first few times."""
+    if remark not in told and len(told) < BAD_ROWS_SHOWN:
+        note(remark)
+    told.add(remark)
+
+
+def _note_odd(counts: Counter[str]) -> None:
+    if counts["remarks"] > BAD_ROWS_SHOWN:
+        note(f"... {counts['remarks']:,} outcomes in all have such a time or id; they were taken all the same")
+    if counts["waiting"]:
+        note(_WAITING.format(counts["waiting"]))
+
+
 def _no_counts() -> Counter[str]:
-    return Counter(heard=0, correct=0, incorrect=0, unjudged=0, already_known=0, bullets_added=0)
+    return Counter(heard=0, correct=0, incorrect=0, unjudged=0, already_known=0, bullets_added=0, waiting=0, remarks=0)
 
 
-async def _hear(learner: Learner, rows: Sequence[ReportedOutcome], counts: Counter[str]) -> Sequence[Heard]:
-    all_heard = await learner.hear_all([row.outcome for row in rows], [row.transaction for row in rows])
-    for heard in all_heard:
+async def _hear(
+    learner: Learner, rows: Sequence[ReportedOutcome], counts: Counter[str], told: set[str]
+) -> Sequence[Heard]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)  # said here with its row
+        all_heard = await learner.hear_all([row.outcome for row in rows], [row.transaction for row in rows])
+    for row, heard in zip(rows, all_heard, strict=True):
+        if heard.remark:
+            counts["remarks"] += 1
+            _note_once(f"row {row.row:,}, {heard.remark}", told)
+        counts["waiting"] += heard.is_waiting
         if heard.already_known:
             counts["already_known"] += 1
         else:
             counts["heard"] += 1
             counts[str(heard.judgement.ruling)] += 1
+        for change in heard.announced:
+            note(change)
         if heard.review is not None:
             counts["bullets_added"] += len(heard.review.added)
             if heard.review.declined:
                 note(f"nothing was learnt at this point: {heard.review.declined}")
     return all_heard
-
-
-def _unknown(book: BulletPlaybook, rows: Sequence[ReportedOutcome], name: str) -> dict[int, BadRow]:
-    """Rows about a transaction that was never decided and that no row until then describes, by row number."""
-    bare = {row.outcome.transaction_id for row in rows if row.transaction is None}
-    known = {one for one, past in book.ledger.transaction_events(bare).items() if past.decisions}
-    known.update(book.ledger.known_cases(bare))
-    problem = "no decision was made on '{}', and the row brings neither facts nor text to learn from"
-    unknown: dict[int, BadRow] = {}
-    for row in rows:
-        one = row.outcome.transaction_id
-        if row.transaction is not None:
-            known.add(one)
-        elif one not in known:
-            unknown[row.row] = BadRow(name, row.row, "transaction_id", problem.format(one))
-    return unknown

@@ -21,7 +21,10 @@ from acefraud.core.decision_record import DecisionRecord
 from acefraud.core.events import DecisionMade, Event
 from acefraud.core.ledger import DecisionFilter
 from acefraud.core.transaction import FactValue
+from acefraud.display.visible_text import visible
 from acefraud.errors import InputError
+from acefraud.learning.outcome_remarks import nearly_decided
+from acefraud.learning.received_outcomes import waiting_outcomes
 from acefraud.storage.contents import FileStatistics, file_statistics
 
 app = typer.Typer(help=SUMMARIES["ledger"], no_args_is_help=True, add_completion=False)
@@ -134,6 +137,27 @@ def _decided_on(decided: Decision) -> Iterator[tuple[str, str]]:
 
 def _named(facts: dict[str, FactValue]) -> str:
     return ", ".join(f"{name}={value}" for name, value in sorted(facts.items()))
+
+
+@app.command()
+def waiting(playbook: PlaybookOption = None, json: JsonOption = False) -> None:
+    """List outcomes whose transactions were not decided yet, oldest first. They count once these are decided.
+
+    An id that differs from a decided one only in case, blanks, leading zeros or ".0" is named beside it.
+
+        acefraud ledger waiting --playbook book.db
+    """
+    with existing_ledger(playbook) as ledger:
+        found = waiting_outcomes(ledger)
+        near = nearly_decided([one.transaction_id for one in found], ledger)
+    for one in found:
+        if json:
+            print_json({**one.model_dump(mode="json"), "nearly": near.get(one.transaction_id)})
+            continue
+        hint = f"; '{near[one.transaction_id]}' was decided" if one.transaction_id in near else ""
+        line(visible(f"{one.transaction_id}  {'fraud' if one.is_fraud else 'legitimate'} ({one.source}){hint}"))
+    if not found and not json:
+        line("No outcome waits for its transaction to be decided")
 
 
 @app.command()

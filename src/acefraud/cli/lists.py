@@ -11,7 +11,7 @@ import typer
 
 from acefraud.cli import SUMMARIES
 from acefraud.cli.checks import later, unseen_key
-from acefraud.cli.console import line, print_json, print_result
+from acefraud.cli.console import line, print_json, print_result, read_text
 from acefraud.cli.options import JsonOption, PlaybookOption, WhoOption, WhyOption
 from acefraud.cli.workspace import any_playbook, author, existing_playbook
 from acefraud.core.value_list import MAX_VALUE, Feed, ListItem, ValueList
@@ -154,13 +154,7 @@ def _add_all(
 
 
 def _lines(source: Path) -> Iterator[str]:
-    try:
-        text = source.read_text("utf-8")
-    except OSError as problem:
-        raise InputError(f"cannot be read: {problem.strerror}", file=str(source)) from None
-    except UnicodeDecodeError as problem:
-        raise InputError(f"not valid UTF-8 at byte {problem.start}", file=str(source)) from None
-    for row, written in enumerate(text.splitlines(), 1):
+    for row, written in enumerate(read_text(source).splitlines(), 1):
         if written.strip():
             yield _value(written.strip(), file=str(source), row=row)
 

@@ -34,6 +34,12 @@ MappingOption = Annotated[
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="Stop at the first row that cannot be read, instead of skipping it.")
 ]
+DaysAheadOption = Annotated[
+    float,
+    typer.Option(
+        "--days-ahead", min=0, help="How far after now a transaction may be dated; a later time counts in no history."
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
 WhoOption = Annotated[str | None, typer.Option("--who", help="Your name. Default: $ACEFRAUD_WHO, else your user name.")]

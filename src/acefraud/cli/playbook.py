@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from acefraud.cli import SUMMARIES
-from acefraud.cli.console import line, note, print_json, print_result
+from acefraud.cli.console import line, note, print_json, print_result, read_text
 from acefraud.cli.options import JsonOption, PlaybookOption, WhoOption, WhyOption
 from acefraud.cli.revisions import changes, history, roll_back
 from acefraud.cli.rules import BulletArgument, add, edit, preview, read, snooze
@@ -256,12 +256,7 @@ def import_bullets(
 
         acefraud playbook import book.md --playbook copy.db
     """
-    try:
-        text = source.read_text("utf-8")
-    except OSError as problem:
-        raise InputError(f"cannot be read: {problem.strerror}", file=str(source)) from None
-    except UnicodeDecodeError as problem:
-        raise InputError(f"not valid UTF-8 at byte {problem.start}", file=str(source)) from None
+    text = read_text(source)
     read = from_json if text.lstrip().startswith("{") else from_markdown
     exported = read(text, file=str(source))
     with any_playbook(playbook) as book:

@@ -139,14 +139,7 @@ def add(
             _show(preview_rule(learner, rule, node=node, policy=policy, as_note=as_note, who=author(who)), json=json)
             return
         added = admit_rule(
-            learner,
-            rule,
-            node=node,
-            policy=policy,
-            as_note=as_note,
-            with_preview=False,
-            who=author(who),
-            why=why,
+            learner, rule, node=node, policy=policy, as_note=as_note, with_preview=False, who=author(who), why=why
         )
     _show_admitted("added", added, json=json)
 

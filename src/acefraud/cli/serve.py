@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from acefraud.cli.console import line
-from acefraud.cli.options import PlaybookOption, with_model_options
+from acefraud.cli.options import DaysAheadOption, PlaybookOption, with_model_options
 from acefraud.cli.workspace import place_of
 from acefraud.errors import ConfigurationError
 from acefraud.settings import ModelSettings, Settings
@@ -33,6 +33,10 @@ def serve(
     deadline: Annotated[
         int, typer.Option("--deadline", min=1, help="Seconds after which a request is told to try again.")
     ] = 30,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse facts that the playbook does not know and times that cannot be.")
+    ] = False,
+    days_ahead: DaysAheadOption = 1.0,
     grace: Annotated[int, typer.Option("--grace", min=0, help="Seconds to finish what was accepted.")] = 30,
     *,
     settings: ModelSettings,
@@ -61,6 +65,8 @@ def serve(
         idempotency_days=idempotency_days,
         deadline=deadline,
         grace=grace,
+        strict=strict,
+        days_ahead=days_ahead,
         durability=Settings.from_environment().durability,
         models=settings,
     )

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from acefraud.cli.console import line, note, note_bad_rows, print_json, progress
+from acefraud.cli.interrupts import stoppable
 from acefraud.cli.options import JsonOption, MappingOption, PlaybookOption, StrictOption, with_model_options
-from acefraud.cli.workspace import (
-    any_playbook,
-    exit_if_over_budget,
-    learner_with,
-    model_report,
-    place_of,
-    roles_for,
-)
+from acefraud.cli.threshold import CostsOption
+from acefraud.cli.workspace import any_playbook, exit_if_over_budget, learner_with, model_report, place_of, roles_for
 from acefraud.datasets import SHIPPED, Dataset, load_dataset, load_mapping
 from acefraud.errors import BudgetExceeded, InputError, ModelError
 from acefraud.learning.build_roles import Roles
@@ -31,9 +27,11 @@ from acefraud.storage import BulletPlaybook
 from acefraud.storage.database_address import shown_place
 
 BULLETS_SHOWN = 5
+_AS_IT_WAS = "the playbook is as it was"
 
 
 @with_model_options
+@stoppable(lambda: _AS_IT_WAS)
 def train(
     source: Annotated[str, typer.Argument(metavar="FILE", help="Labelled transactions: JSON, JSONL, CSV or Parquet.")],
     playbook: PlaybookOption = None,
@@ -45,6 +43,7 @@ def train(
             help=f"The fraud probability to decline from: {RULES}. Default: that of the playbook, 0.5 at first.",
         ),
     ] = None,
+    costs: CostsOption = None,
     most_bullets: Annotated[
         int | None,
         typer.Option(
@@ -65,24 +64,28 @@ def train(
 
     The threshold can be chosen on the latest cases: for the most correct decisions (accuracy), for the balance of
     precision and recall (f1), or to catch as much fraud as possible while declining at most a share of the honest
-    cases (fpr=0.01). With cost=5:100, declining an honest case costs 5 and approving a fraud 100. Later learning keeps
-    the threshold.
+    cases (fpr=0.01). With cost=5:100, declining an honest case costs 5 and approving a fraud 100. --costs takes what
+    `acefraud threshold set` does: the cost of a review too, and how many there may be a day. Later learning keeps the
+    threshold and the costs.
 
         acefraud train history.csv --playbook book.db
-        acefraud train history.csv --playbook book.db --threshold cost=5:100
+        acefraud train history.csv --playbook book.db --threshold f1
+        acefraud train history.csv --playbook book.db --costs false_decline=15,missed_fraud=200,review=5,per_day=50
         acefraud train history.csv --playbook book.db --most-bullets 20
     """
-    rule = None if threshold is None else ThresholdRule.parse(threshold)
+    if threshold is not None and costs is not None:
+        raise InputError("--threshold and --costs exclude each other")
+    said = threshold if costs is None else costs
+    rule = None if said is None else ThresholdRule.parse(said)
     data = load_dataset(source, mapping=mapping, strict=strict)
     note_bad_rows(data.bad_rows, data.unlabelled, data.remarks)
-    if mapping is None:
-        note_guessed_mapping(data, source)
+    note_guessed_mapping(data, source, mapping)
     note_label_delay(data, mapping)
     if data.frauds in (0, len(data)):
         raise InputError("all rows have the same label; expected both fraud and honest rows", file=source)
     place = shown_place(place_of(playbook))
     roles = roles_for(settings, data.mapping)
-    with any_playbook(playbook) as book:
+    with any_playbook(playbook) as book, stoppable(partial(_kept, book, book.seq)):
         learner, added, unfitted = asyncio.run(_train(roles, book, data, rule, most_bullets))
         memory, node = learner.memory(), learner.options.node
         bullets = book.get_bullets_for_node(node)
@@ -128,6 +131,12 @@ def train(
     exit_if_over_budget(learner, unfitted)
 
 
+def _kept(book: BulletPlaybook, seq: int) -> str:
+    """What is kept of a training that was stopped: it is written at once, and only the odds are fitted after that."""
+    book.refresh()
+    return _AS_IT_WAS if book.seq == seq else "what was learnt until then is kept"
+
+
 async def _train(
     roles: Roles, book: BulletPlaybook, data: Dataset, rule: ThresholdRule | None, most_bullets: int | None
 ) -> tuple[Learner, list[str], str]:
@@ -161,11 +170,13 @@ async def _fit_odds(roles: Roles, learner: Learner, data: Dataset) -> str:
     return ""
 
 
-def note_guessed_mapping(data: Dataset, source: str) -> None:
-    """Say on standard error how the columns of a file were read."""
-    if source not in SHIPPED:
-        note("# The columns were read like this. To correct it, save it to a file and pass that with --mapping:")
-        note(data.mapping.describe().rstrip())
+def note_guessed_mapping(data: Dataset, source: str, mapping: Path | None) -> None:
+    """Say on standard error how the columns of a file were read, as far as the mapping does not say it."""
+    if source in SHIPPED:
+        return
+    head = "# The columns were read like this. To correct it, save it to a file and pass that with --mapping:"
+    note(f"# What {mapping} leaves open was read like this:" if mapping else head)
+    note(data.mapping.describe(beside=load_mapping(mapping) if mapping else None).rstrip())
 
 
 def note_label_delay(data: Dataset, mapping: Path | None) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -96,6 +97,28 @@ def _existing(given: Path | None) -> Path | str:
     return path
 
 
+def copy_to_file(given: Path | None, file: Path, *, force: bool = False) -> int:
+    """Copy a playbook to a file. Returns the size of the copy in bytes."""
+    from acefraud.storage.backup import copy_playbook  # noqa: PLC0415  # most commands copy nothing
+    from acefraud.storage.transfer import write_to_file  # noqa: PLC0415
+
+    place = place_of(given)
+    if isinstance(place, Path):
+        return copy_playbook(place, file, force=force)
+    with existing_ledger(given) as ledger:
+        return write_to_file(ledger, file, force=force)
+
+
+@contextmanager
+def playbook_copy(given: Path | None) -> Iterator[BulletPlaybook]:
+    """A copy of a playbook to try something on. It is gone afterwards."""
+    _existing(given)
+    with TemporaryDirectory(prefix="acefraud-") as folder:
+        copy_to_file(given, Path(folder) / "copy.db")
+        with open_playbook(Path(folder) / "copy.db") as book:
+            yield book
+
+
 def any_playbook(given: Path | None) -> BulletPlaybook:
     """Open a playbook, or start it if there is none."""
     return open_playbook(place_of(given), durability=Settings.from_environment().durability)
@@ -134,11 +157,12 @@ def embedded_learner(playbook: BulletPlaybook) -> Learner:
 
 
 @asynccontextmanager
-async def learner_with(
-    roles: Roles, playbook: BulletPlaybook, *, most_bullets: int | None = None
-) -> AsyncIterator[Learner]:
-    """A learner on the playbook. Afterwards, connections are closed and model usage goes to standard error."""
-    learner = roles.learner(playbook, most_bullets=most_bullets)
+async def learner_with(roles: Roles, playbook: BulletPlaybook, **options: Any) -> AsyncIterator[Learner]:
+    """A learner on the playbook, with these options.
+
+    Afterwards, connections are closed and model usage goes to standard error.
+    """
+    learner = roles.learner(playbook, **options)
     try:
         yield learner
     finally:

@@ -1,7 +1,7 @@
 """Clients of the decision service, one that blocks and one to await. May import core, settings, display and errors.
 
 `calls` and `playbook_calls` say what is sent, `answers` and `playbook_answers` what comes back, `exchange` when to send
-something again; the two clients only send.
+something again; `client` has the two clients, which only send.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from acefraud.client.answers import (
     StageAnswer,
     TraceAnswer,
 )
-from acefraud.client.async_client import AsyncClient
-from acefraud.client.client import Client
+from acefraud.client.client import AsyncClient, Client
 from acefraud.client.exchange import Retries
 from acefraud.client.playbook_answers import (
     AdmittedRule,
@@ -36,6 +35,7 @@ from acefraud.client.playbook_answers import (
     ListAnswer,
     ListValue,
     MoneyAnswer,
+    OutcomeFeedAnswer,
     PreviewAnswer,
     PreviewedRule,
     RollbackAnswer,
@@ -67,6 +67,7 @@ __all__ = [
     "ListValue",
     "ListedDecision",
     "MoneyAnswer",
+    "OutcomeFeedAnswer",
     "PreviewAnswer",
     "PreviewedRule",
     "ReasonAnswer",

@@ -8,10 +8,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Generic, Literal, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from acefraud.core.decision import BulletScore
 from acefraud.core.outcome import OutcomeSource
+from acefraud.core.review_rule import DecidingRule
 from acefraud.core.transaction import Fact, Verdict
 from acefraud.display.short_repr import ShortRepr
 
@@ -40,6 +41,14 @@ class ReasonAnswer(Answer):
     """What it adds to the log-odds of fraud, if that is known."""
 
 
+class UnfamiliarFactAnswer(Answer):
+    """A fact or an entity that the playbook does not know."""
+
+    name: str
+    nearest: str | None
+    """The known name that is written most like it, if any is."""
+
+
 class ListedDecision(Answer):
     """A recorded decision as lists show it: without its reasons."""
 
@@ -53,7 +62,21 @@ class ListedDecision(Answer):
     """When it was decided."""
 
 
-class DecisionAnswer(ListedDecision):
+class _Decided(Answer):
+    """What is told of a decision when it is made."""
+
+    reasons: tuple[ReasonAnswer, ...]
+    familiarity: float | None = None
+    """The share of what the playbook relies on that is known of the transaction; None if nothing was learnt."""
+    unfamiliar: bool = False
+    """Whether none of the facts that the playbook relies on is known."""
+    unfamiliar_facts: tuple[UnfamiliarFactAnswer, ...] = ()
+    """The facts and entities that the playbook does not know."""
+    warnings: tuple[str, ...] = ()
+    """What is unusual about the request, in words."""
+
+
+class DecisionAnswer(_Decided, ListedDecision):
     """A decision that was made and recorded.
 
     >>> answer = {"decision_id": "d-1", "transaction_id": "t1", "verdict": "DECLINE", "probability": 0.91,
@@ -63,17 +86,14 @@ class DecisionAnswer(ListedDecision):
     (True, 'embedded')
     """
 
-    reasons: tuple[ReasonAnswer, ...]
 
-
-class ScoreAnswer(Answer):
+class ScoreAnswer(_Decided):
     """How a transaction would be decided now. Nothing was recorded."""
 
     transaction_id: str
     verdict: Verdict
     probability: float
     """The probability of fraud."""
-    reasons: tuple[ReasonAnswer, ...]
     playbook_revision: int
     time: datetime
 
@@ -118,6 +138,14 @@ class ExplainedDecision(DecisionAnswer):
     """When it became known, if that was reported."""
     correct: bool | None
     """Whether the verdict was right; None if it was not judged."""
+    outcome_author: str = ""
+    """The person or system that found out, masked."""
+    outcome_note: str = ""
+    """What they noted about it, masked."""
+    outcome_details: dict[str, str] = Field(default_factory=dict)
+    """What else the report said, masked."""
+    decided_by: DecidingRule | None = None
+    """Which rule gave the verdict, with its figures; None if the service is older than this client."""
 
 
 class Receipt(Answer):

@@ -1,4 +1,7 @@
-"""The requests about decisions and outcomes, and how their answers are read. `playbook_calls` has the others."""
+"""The requests about decisions and outcomes, and how their answers are read. `playbook_calls` has the others.
+
+Each function is a method of both clients, which take its name, its parameters and its docstring.
+"""
 
 from __future__ import annotations
 
@@ -69,8 +72,12 @@ def posting(path: str, kind: type[M], body: Any) -> Call[M]:
     return Call(method="POST", path=path, read=kind.model_validate, body=body)
 
 
-def decide(transaction: TransactionInput, idempotency_key: str | None) -> Call[DecisionAnswer]:
-    """Decide and record a transaction."""
+def decide(transaction: TransactionInput, *, idempotency_key: str | None = None) -> Call[DecisionAnswer]:
+    """Decide a transaction and record the decision.
+
+    The same transaction again gets the first answer. The same id with other facts is a ServiceConflict, unless you
+    give an ``idempotency_key`` of its own: then the transaction is decided again.
+    """
     call = posting("/v1/decisions", DecisionAnswer, transaction_json(transaction))
     if idempotency_key is None:  # the id of the transaction makes it repeatable
         return call
@@ -78,32 +85,38 @@ def decide(transaction: TransactionInput, idempotency_key: str | None) -> Call[D
 
 
 def decide_batch(transactions: Iterable[TransactionInput]) -> Call[tuple[DecisionAnswer, ...]]:
-    """Decide and record many transactions. Their ids make it repeatable."""
+    """Decide up to 1,000 transactions in one request, in their order.
+
+    One with the id of an earlier transaction and other facts is a ServiceConflict.
+    """
     body = {"transactions": transactions_json(transactions)}
     return Call(method="POST", path="/v1/decisions:batch", read=_many(DecisionAnswer, "decisions"), body=body)
 
 
 def score(transaction: TransactionInput) -> Call[ScoreAnswer]:
-    """Decide a transaction and record nothing."""
+    """How a transaction would be decided. Records nothing."""
     return posting("/v1/score", ScoreAnswer, transaction_json(transaction))
 
 
 def decision(decision_id: str) -> Call[ExplainedDecision]:
-    """A recorded decision with everything that explains it."""
+    """A recorded decision with its stages, scores and reasons, and its outcome as far as it is known."""
     return getting(f"/v1/decisions/{segment('decision_id', decision_id)}", ExplainedDecision)
 
 
 def decisions(
     *,
-    since: datetime | None,
-    until: datetime | None,
-    verdict: Verdict | str | None,
-    bullet: str | None,
-    transaction_id: str | None,
-    least_probability: float | None,
-    most_probability: float | None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    verdict: Verdict | str | None = None,
+    bullet: str | None = None,
+    transaction_id: str | None = None,
+    least_probability: float | None = None,
+    most_probability: float | None = None,
 ) -> Call[Page[ListedDecision]]:
-    """The recorded decisions that pass the filters."""
+    """The recorded decisions that pass the filters, the latest first, fetched page by page.
+
+    ``bullet`` is the id of one that they rest on.
+    """
     return getting(
         "/v1/decisions",
         Page[ListedDecision],
@@ -118,13 +131,17 @@ def decisions(
 
 
 def report(outcomes: OutcomeInput | Iterable[OutcomeInput]) -> Call[tuple[Receipt, ...]]:
-    """Report outcomes. Their ids make it repeatable."""
+    """Report what one or up to 5,000 transactions turned out to be. Reporting the same id twice changes nothing.
+
+    An outcome without an id gets one made from its content, or a new one in every call if it has no time. The same
+    id with other content is a ServiceConflict; another id revises what was reported before.
+    """
     body = {"outcomes": outcomes_json(outcomes)}
     return Call(method="POST", path="/v1/outcomes", read=_many(Receipt, "outcomes"), body=body)
 
 
-def pending(before: datetime | None) -> Call[Page[ListedDecision]]:
-    """The decisions without an outcome."""
+def pending(*, before: datetime | None = None) -> Call[Page[ListedDecision]]:
+    """The decisions without an outcome, the oldest first, fetched page by page."""
     return getting("/v1/outcomes/pending", Page[ListedDecision], before=time_text(before))
 
 
@@ -133,8 +150,8 @@ def _many(kind: type[M], name: str) -> Callable[[Any], tuple[M, ...]]:
     return lambda content: Page[kind].model_validate({"items": content[name]}).items  # type: ignore[valid-type]
 
 
-def context(transaction: TransactionInput, n_bullets: int | None) -> Call[ContextAnswer]:
-    """The bullets that matter for a transaction."""
+def context(transaction: TransactionInput, *, n_bullets: int | None = None) -> Call[ContextAnswer]:
+    """The bullets that matter for a transaction, for an agent of your own. Records nothing."""
     call = posting("/v1/context", ContextAnswer, transaction_json(transaction))
     return replace(call, params=without_nothing(n_bullets=n_bullets))
 
@@ -143,13 +160,16 @@ def trace(
     transaction: TransactionInput,
     verdict: Verdict | str,
     *,
-    probability: float | None,
-    bullet_ids: Iterable[str],
-    agent: str,
-    reasoning: str,
-    is_fraud: bool | None,
+    probability: float | None = None,
+    bullet_ids: Iterable[str] = (),
+    agent: str = "",
+    reasoning: str = "",
+    is_fraud: bool | None = None,
 ) -> Call[TraceAnswer]:
-    """What another agent decided and, if it is known, the truth. The same trace again changes nothing."""
+    """Record what an agent of your own decided and, if it is known, the truth: the playbook learns from it.
+
+    ``bullet_ids`` are those that it used. The same trace again changes nothing.
+    """
     label = None if is_fraud is None else FRAUD if is_fraud else LEGITIMATE
     more = without_nothing(
         probability=probability, bullet_ids=list(bullet_ids), agent=agent, reasoning=reasoning, label=label

@@ -1,49 +1,68 @@
-"""A client of the decision service that blocks."""
+"""The clients of the decision service: one that blocks, and one to await.
+
+Their methods are the functions of `calls` and `playbook_calls`, sent.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import ssl
 import time
-from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from functools import update_wrapper
 from random import Random
-from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import httpx
 
 from acefraud.client import calls, playbook_calls
-from acefraud.client.answers import (
-    ContextAnswer,
-    DecisionAnswer,
-    ExplainedDecision,
-    ListedDecision,
-    Page,
-    Receipt,
-    ScoreAnswer,
-    TraceAnswer,
-)
+from acefraud.client.answers import Page
+from acefraud.client.calls import Call
 from acefraud.client.exchange import Attempts, Exchange, Retries
-from acefraud.client.inputs import OutcomeInput, TransactionInput
-from acefraud.client.playbook_answers import (
-    AdmittedRule,
-    BulletAnswer,
-    ChangeAnswer,
-    FactAnswer,
-    ListAnswer,
-    ListValue,
-    PreviewedRule,
-    RollbackAnswer,
-    RuleReading,
-    ThresholdAnswer,
-    WholeBullet,
-)
-from acefraud.client.playbook_calls import RuleOptions
-from acefraud.core.bullet import Source, Status
-from acefraud.core.review_rule import ReviewRule
-from acefraud.core.transaction import Verdict
 
+P = ParamSpec("P")
 T = TypeVar("T")
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _described(method: Method, call: Callable[..., Call[Any]], pages: str = "") -> Method:
+    """A method with the name, the parameters and the docstring of the call that it sends."""
+    update_wrapper(method, call)
+    answer = str(call.__annotations__["return"]).removeprefix("Call[").removesuffix("]").replace("Page[", f"{pages}[")
+    method.__annotations__ = {**call.__annotations__, "return": answer}
+    signature, own = inspect.signature(call), inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    signature = signature.replace(parameters=[own, *signature.parameters.values()], return_annotation=answer)
+    setattr(method, "__signature__", signature)  # noqa: B010  # a function does not declare it
+    return method
+
+
+def _sent(call: Callable[P, Call[T]]) -> Callable[Concatenate[Client, P], T]:
+    def method(self: Client, /, *given: P.args, **named: P.kwargs) -> T:
+        return self._send(call(*given, **named))
+
+    return _described(method, call)
+
+
+def _paged(call: Callable[P, Call[Page[T]]]) -> Callable[Concatenate[Client, P], Iterator[T]]:
+    def method(self: Client, /, *given: P.args, **named: P.kwargs) -> Iterator[T]:
+        return self._pages(call(*given, **named))
+
+    return _described(method, call, "Iterator")
+
+
+def _awaited(call: Callable[P, Call[T]]) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
+    async def method(self: AsyncClient, /, *given: P.args, **named: P.kwargs) -> T:
+        return await self._send(call(*given, **named))
+
+    return _described(method, call)
+
+
+def _awaited_pages(call: Callable[P, Call[Page[T]]]) -> Callable[Concatenate[AsyncClient, P], AsyncIterator[T]]:
+    def method(self: AsyncClient, /, *given: P.args, **named: P.kwargs) -> AsyncIterator[T]:
+        return self._pages(call(*given, **named))
+
+    return _described(method, call, "AsyncIterator")
 
 
 class Client:
@@ -90,265 +109,50 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
-    def decide(self, transaction: TransactionInput, *, idempotency_key: str | None = None) -> DecisionAnswer:
-        """Decide a transaction and record the decision.
+    decide = _sent(calls.decide)
+    decide_batch = _sent(calls.decide_batch)
+    score = _sent(calls.score)
+    decision = _sent(calls.decision)
+    decisions = _paged(calls.decisions)
+    report = _sent(calls.report)
+    pending = _paged(calls.pending)
+    playbook = _paged(playbook_calls.playbook)
+    bullet = _sent(playbook_calls.bullet)
+    history = _paged(playbook_calls.history)
+    add_rule = _sent(playbook_calls.add_rule)
+    edit_rule = _sent(playbook_calls.edit_rule)
+    set_status = _sent(playbook_calls.set_status)
+    pin = _sent(playbook_calls.pin)
+    retire = _sent(playbook_calls.retire)
+    snooze = _sent(playbook_calls.snooze)
+    facts = _paged(playbook_calls.facts)
+    read_rule = _sent(playbook_calls.read_rule)
+    preview_rule = _sent(playbook_calls.preview_rule)
+    lists = _paged(playbook_calls.lists)
+    list_values = _paged(playbook_calls.list_values)
+    put_list = _sent(playbook_calls.put_list)
+    change_list = _sent(playbook_calls.change_list)
+    changes = _paged(playbook_calls.changes)
+    rollback = _sent(playbook_calls.rollback)
+    preview_rollback = _sent(playbook_calls.preview_rollback)
+    threshold = _sent(playbook_calls.threshold)
+    set_threshold = _sent(playbook_calls.set_threshold)
+    feed = _sent(playbook_calls.feed)
+    set_feed = _sent(playbook_calls.set_feed)
+    context = _sent(calls.context)
+    trace = _sent(calls.trace)
 
-        The same transaction again gets the first answer. The same id with other facts is a ServiceConflict, unless you
-        give an ``idempotency_key`` of its own: then the transaction is decided again.
-        """
-        return self._send(calls.decide(transaction, idempotency_key))
-
-    def decide_batch(self, transactions: Iterable[TransactionInput]) -> tuple[DecisionAnswer, ...]:
-        """Decide up to 1,000 transactions in one request, in their order.
-
-        One with the id of an earlier transaction and other facts is a ServiceConflict.
-        """
-        return self._send(calls.decide_batch(transactions))
-
-    def score(self, transaction: TransactionInput) -> ScoreAnswer:
-        """How a transaction would be decided. Records nothing."""
-        return self._send(calls.score(transaction))
-
-    def decision(self, decision_id: str) -> ExplainedDecision:
-        """A recorded decision with its stages, scores and reasons, and its outcome as far as it is known."""
-        return self._send(calls.decision(decision_id))
-
-    def decisions(
-        self,
-        *,
-        since: datetime | None = None,
-        until: datetime | None = None,
-        verdict: Verdict | str | None = None,
-        bullet: str | None = None,
-        transaction_id: str | None = None,
-        least_probability: float | None = None,
-        most_probability: float | None = None,
-    ) -> Iterator[ListedDecision]:
-        """The recorded decisions that pass the filters, the latest first, fetched page by page.
-
-        ``bullet`` is the id of one that they rest on.
-        """
-        return self._pages(
-            calls.decisions(
-                since=since,
-                until=until,
-                verdict=verdict,
-                bullet=bullet,
-                transaction_id=transaction_id,
-                least_probability=least_probability,
-                most_probability=most_probability,
-            )
-        )
-
-    def report(self, outcomes: OutcomeInput | Iterable[OutcomeInput]) -> tuple[Receipt, ...]:
-        """Report what one or up to 5,000 transactions turned out to be. Reporting the same id twice changes nothing.
-
-        An outcome without an id gets one made from its content, or a new one in every call if it has no time. The same
-        id with other content is a ServiceConflict; another id revises what was reported before.
-        """
-        return self._send(calls.report(outcomes))
-
-    def pending(self, *, before: datetime | None = None) -> Iterator[ListedDecision]:
-        """The decisions without an outcome, the oldest first, fetched page by page."""
-        return self._pages(calls.pending(before))
-
-    def playbook(
-        self,
-        *,
-        source: Source | str | None = None,
-        status: Status | str | None = None,
-        node: str | None = None,
-        retired: bool = False,
-    ) -> Iterator[BulletAnswer]:
-        """The bullets of the playbook, fetched page by page. Retired ones only if you ask for them."""
-        return self._pages(playbook_calls.playbook(source=source, status=status, node=node, retired=retired))
-
-    def bullet(self, bullet_id: str) -> WholeBullet:
-        """One bullet with its evidence, its counters and the latest of its history."""
-        return self._send(playbook_calls.bullet(bullet_id))
-
-    def history(self, bullet_id: str) -> Iterator[ChangeAnswer]:
-        """What happened to a bullet, the latest first, fetched page by page."""
-        return self._pages(playbook_calls.history(bullet_id))
-
-    def add_rule(
-        self,
-        text: str,
-        *,
-        reason: str = "",
-        node: str | None = None,
-        always: Verdict | str | None = None,
-        priority: int | None = None,
-        final: bool = False,
-        as_note: bool = False,
-    ) -> AdmittedRule:
-        """Add a rule in plain English or in the formal syntax.
-
-        With ``always`` it is a policy, which decides by itself; the highest ``priority`` decides, and nothing overrides
-        one that is ``final``. Words that are not understood are refused, or kept as a note with ``as_note``. A rule
-        that the playbook already says is a ServiceConflict.
-        """
-        options = RuleOptions(always=always, priority=priority, final=final, as_note=as_note)
-        return self._send(playbook_calls.add_rule(text, reason=reason, node=node, options=options))
-
-    def edit_rule(
-        self,
-        bullet_id: str,
-        text: str,
-        *,
-        reason: str,
-        always: Verdict | str | None = None,
-        priority: int | None = None,
-        final: bool = False,
-        as_note: bool = False,
-    ) -> AdmittedRule:
-        """Rewrite a rule. Its counters stay, and a policy stays a policy."""
-        options = RuleOptions(always=always, priority=priority, final=final, as_note=as_note)
-        return self._send(playbook_calls.edit_rule(bullet_id, text, reason=reason, options=options))
-
-    def set_status(self, bullet_id: str, status: Status | str, *, reason: str) -> AdmittedRule:
-        """Approve, pin, retire or revive a rule."""
-        return self._send(playbook_calls.set_status(bullet_id, status, reason))
-
-    def pin(self, bullet_id: str, *, reason: str) -> AdmittedRule:
-        """Pin a rule: learning does not retire it."""
-        return self.set_status(bullet_id, Status.PINNED, reason=reason)
-
-    def retire(self, bullet_id: str, *, reason: str) -> AdmittedRule:
-        """Retire a rule: it is never selected again, unless somebody revives it."""
-        return self.set_status(bullet_id, Status.RETIRED, reason=reason)
-
-    def snooze(self, bullet_id: str, *, key: str, value: str, until: datetime, reason: str) -> BulletAnswer:
-        """Let a policy not apply to one customer, card or other entity until a time.
-
-        ``key`` names the entity or the fact, such as ``card``.
-        """
-        return self._send(playbook_calls.snooze(bullet_id, key, value, until, reason))
-
-    def facts(self) -> Iterator[FactAnswer]:
-        """The facts that rules can be about, with type, range, examples and coverage, fetched page by page."""
-        return self._pages(playbook_calls.facts())
-
-    def read_rule(self, text: str) -> RuleReading:
-        """How a rule is understood. Stores nothing."""
-        return self._send(playbook_calls.read_rule(text))
-
-    def preview_rule(
-        self,
-        text: str | None = None,
-        *,
-        bullet_id: str | None = None,
-        status: Status | str | None = None,
-        always: Verdict | str | None = None,
-        priority: int | None = None,
-        final: bool = False,
-        as_note: bool = False,
-    ) -> PreviewedRule:
-        """What a rule would do to past decisions and labelled cases. Stores nothing.
-
-        With ``bullet_id`` it is what other words, or another status, would do to that rule.
-        """
-        options = RuleOptions(always=always, priority=priority, final=final, as_note=as_note)
-        return self._send(playbook_calls.preview_rule(text, bullet_id=bullet_id, status=status, options=options))
-
-    def lists(self) -> Iterator[ListAnswer]:
-        """The lists that rules can refer to, fetched page by page."""
-        return self._pages(playbook_calls.lists())
-
-    def list_values(self, name: str) -> Iterator[ListValue]:
-        """The values of a list in the order in which they were added, fetched page by page."""
-        return self._pages(playbook_calls.list_values(name))
-
-    def put_list(
-        self, name: str, *, about: str = "", frauds_of: str | None = None, days: float | None = None, reason: str
-    ) -> ListAnswer:
-        """Create a list, or change what it is for and what feeds it. Its values stay.
-
-        With ``frauds_of`` outcomes feed it: the value of that fact or entity of every fraud, for so many ``days``.
-        """
-        return self._send(playbook_calls.put_list(name, about=about, frauds_of=frauds_of, days=days, reason=reason))
-
-    def change_list(
-        self,
-        name: str,
-        *,
-        add: Iterable[str] = (),
-        remove: Iterable[str] = (),
-        until: datetime | None = None,
-        reason: str,
-    ) -> ListAnswer:
-        """Put values on a list, perhaps until a date, and take others off it, all or none."""
-        return self._send(playbook_calls.change_list(name, add, remove, until, reason))
-
-    def changes(self) -> Iterator[ChangeAnswer]:
-        """What changed in the playbook, the latest first, fetched page by page."""
-        return self._pages(playbook_calls.changes())
-
-    def rollback(self, revision: int, *, reason: str) -> RollbackAnswer:
-        """Bring the playbook back to an earlier revision. Nothing is deleted, so this can be undone as well."""
-        return self._send(playbook_calls.rollback(revision, reason))
-
-    def preview_rollback(self, revision: int) -> RollbackAnswer:
-        """What going back to an earlier revision would change. Stores nothing."""
-        return self._send(playbook_calls.preview_rollback(revision))
-
-    def threshold(self) -> ThresholdAnswer:
-        """From which probability of fraud on transactions are declined, and which go to a person."""
-        return self._send(playbook_calls.threshold())
-
-    def set_threshold(
-        self, threshold: float | None = None, *, review: ReviewRule | None = None, no_review: bool = False, reason: str
-    ) -> ThresholdAnswer:
-        """Set from which probability of fraud on transactions are declined, and which go to a person.
-
-        What is not given stays as it is. With ``no_review`` nothing goes to a person any more, except by policies.
-        """
-        return self._send(playbook_calls.set_threshold(threshold, review, no_review=no_review, reason=reason))
-
-    def context(self, transaction: TransactionInput, *, n_bullets: int | None = None) -> ContextAnswer:
-        """The bullets that matter for a transaction, for an agent of your own. Records nothing."""
-        return self._send(calls.context(transaction, n_bullets))
-
-    def trace(
-        self,
-        transaction: TransactionInput,
-        verdict: Verdict | str,
-        *,
-        probability: float | None = None,
-        bullet_ids: Iterable[str] = (),
-        agent: str = "",
-        reasoning: str = "",
-        is_fraud: bool | None = None,
-    ) -> TraceAnswer:
-        """Record what an agent of your own decided and, if it is known, the truth: the playbook learns from it.
-
-        ``bullet_ids`` are those that it used. The same trace again changes nothing.
-        """
-        return self._send(
-            calls.trace(
-                transaction,
-                verdict,
-                probability=probability,
-                bullet_ids=bullet_ids,
-                agent=agent,
-                reasoning=reasoning,
-                is_fraud=is_fraud,
-            )
-        )
-
-    def _pages(self, call: calls.Call[Page[T]]) -> Iterator[T]:
-        wanted: calls.Call[Page[T]] | None = call
+    def _pages(self, call: Call[Page[T]]) -> Iterator[T]:
+        wanted: Call[Page[T]] | None = call
         while wanted is not None:
             page = self._send(wanted)
             yield from page.items
             wanted = calls.next_page(call, page)
 
-    def _send(self, call: calls.Call[T]) -> T:
+    def _send(self, call: Call[T]) -> T:
         """Send a call until there is an answer, and read it."""
         request, attempts = self._exchange.request(call), Attempts(self._exchange, call)
         while True:
@@ -361,3 +165,99 @@ class Client:
             if pause is None:
                 return self._exchange.read(call, response)
             self._sleep(pause)
+
+
+class AsyncClient:
+    """A decision service over HTTP, to be awaited. It has the methods of Client.
+
+    Those that fetch page by page are asynchronous iterators: ``async for decision in client.decisions()``.
+
+    >>> AsyncClient("https://fraud.example.com", api_key="ace_1f_secret")
+    AsyncClient('https://fraud.example.com', with a key)
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        api_key: str | None = None,
+        timeout: float = 10.0,
+        retries: Retries | None = None,
+        verify: ssl.SSLContext | bool = True,
+        proxy: str | None = None,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        random: Random | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._exchange = Exchange.with_service(url, api_key, retries, random, clock)
+        self._http = httpx.AsyncClient(**self._exchange.options(timeout, verify, proxy))
+        self._sleep = sleep
+
+    def __repr__(self) -> str:
+        key = "with a key" if self._exchange.api_key else "without a key"
+        return f"AsyncClient({self._exchange.url!r}, {key})"
+
+    async def close(self) -> None:
+        """Close the connections. Closing twice is harmless."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    decide = _awaited(calls.decide)
+    decide_batch = _awaited(calls.decide_batch)
+    score = _awaited(calls.score)
+    decision = _awaited(calls.decision)
+    decisions = _awaited_pages(calls.decisions)
+    report = _awaited(calls.report)
+    pending = _awaited_pages(calls.pending)
+    playbook = _awaited_pages(playbook_calls.playbook)
+    bullet = _awaited(playbook_calls.bullet)
+    history = _awaited_pages(playbook_calls.history)
+    add_rule = _awaited(playbook_calls.add_rule)
+    edit_rule = _awaited(playbook_calls.edit_rule)
+    set_status = _awaited(playbook_calls.set_status)
+    pin = _awaited(playbook_calls.pin)
+    retire = _awaited(playbook_calls.retire)
+    snooze = _awaited(playbook_calls.snooze)
+    facts = _awaited_pages(playbook_calls.facts)
+    read_rule = _awaited(playbook_calls.read_rule)
+    preview_rule = _awaited(playbook_calls.preview_rule)
+    lists = _awaited_pages(playbook_calls.lists)
+    list_values = _awaited_pages(playbook_calls.list_values)
+    put_list = _awaited(playbook_calls.put_list)
+    change_list = _awaited(playbook_calls.change_list)
+    changes = _awaited_pages(playbook_calls.changes)
+    rollback = _awaited(playbook_calls.rollback)
+    preview_rollback = _awaited(playbook_calls.preview_rollback)
+    threshold = _awaited(playbook_calls.threshold)
+    set_threshold = _awaited(playbook_calls.set_threshold)
+    feed = _awaited(playbook_calls.feed)
+    set_feed = _awaited(playbook_calls.set_feed)
+    context = _awaited(calls.context)
+    trace = _awaited(calls.trace)
+
+    async def _pages(self, call: Call[Page[T]]) -> AsyncIterator[T]:
+        wanted: Call[Page[T]] | None = call
+        while wanted is not None:
+            page = await self._send(wanted)
+            for item in page.items:
+                yield item
+            wanted = calls.next_page(call, page)
+
+    async def _send(self, call: Call[T]) -> T:
+        """Send a call until there is an answer, and read it."""
+        request, attempts = self._exchange.request(call), Attempts(self._exchange, call)
+        while True:
+            try:
+                response = await self._http.request(**request)
+            except httpx.RequestError as error:
+                pause: float | None = attempts.after_failure(error)
+            else:
+                pause = attempts.after_answer(response)
+            if pause is None:
+                return self._exchange.read(call, response)
+            await self._sleep(pause)

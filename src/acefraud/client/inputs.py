@@ -68,7 +68,9 @@ def outcome_json(given: OutcomeInput, name: str = "outcome") -> dict[str, Any]:
         "label": FRAUD if outcome.is_fraud else LEGITIMATE,
         "source": str(outcome.source),
     }
-    return content if outcome.at is None else {**content, "time": outcome.at.isoformat()}
+    more = {"note": outcome.note, "author": outcome.author, "details": outcome.details}
+    time = {} if outcome.at is None else {"time": outcome.at.isoformat()}
+    return content | time | {name: value for name, value in more.items() if value}
 
 
 def outcomes_json(given: OutcomeInput | Iterable[OutcomeInput]) -> list[dict[str, Any]]:

@@ -268,6 +268,22 @@ class RollbackAnswer(Answer):
     """What that would do to the past, if only a preview was asked for."""
 
 
+class OutcomeFeedAnswer(Answer):
+    """How outcomes arrive, what silence means, and where the level of fraud is."""
+
+    kind: str
+    declared: bool
+    silence_days: float | None
+    declines_pass: bool
+    follow_level: bool
+    silent_until: datetime | None
+    level: float
+    """What the latest outcomes add to the log-odds of fraud."""
+    held: str | None
+    """A step of the level that waits for a person, in words."""
+    words: str
+
+
 class ThresholdAnswer(Answer):
     """How probabilities become verdicts at present."""
 
@@ -279,4 +295,8 @@ class ThresholdAnswer(Answer):
     """Labelled cases that it rests on."""
     review: ReviewRule | None
     """Which cases go to a person; None for none, except by policies."""
+    reviews_today: int | None = None
+    """Cases sent to people today, if a day has a limit."""
+    review_cut: float | None = None
+    """What a review has to save now, if a day has a limit."""
     words: str

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel
 
@@ -19,6 +18,7 @@ from acefraud.client.playbook_answers import (
     FactAnswer,
     ListAnswer,
     ListValue,
+    OutcomeFeedAnswer,
     PreviewedRule,
     RollbackAnswer,
     RuleReading,
@@ -27,34 +27,27 @@ from acefraud.client.playbook_answers import (
 )
 from acefraud.core.arguments import check_choice
 from acefraud.core.bullet import Source, Status
-from acefraud.core.review_rule import ReviewRule
+from acefraud.core.review_rule import ReviewRule, SaidReview
 from acefraud.core.transaction import Verdict
 from acefraud.errors import InputError
 
 M = TypeVar("M", bound=BaseModel)
 _ROLLBACK: Final = "/v1/playbook:rollback"
 _THRESHOLD: Final = "/v1/threshold"
+_FEED: Final = "/v1/feed"
 
 
-@dataclass(frozen=True, kw_only=True)
-class RuleOptions:
-    """Whether a rule becomes a policy or a note, if its words do not say so."""
+def _kind_of_rule(
+    always: Verdict | str | None = None, priority: int | None = None, *, final: bool = False, as_note: bool = False
+) -> dict[str, Any]:
+    """Whether a rule becomes a policy or a note, if its words do not say so, for the wire.
 
-    always: Verdict | str | None = None
-    priority: int | None = None
-    final: bool = False
-    as_note: bool = False
-
-    def fields(self) -> dict[str, Any]:
-        """Them for the wire.
-
-        >>> RuleOptions(always="DECLINE", final=True).fields()
-        {'always': 'decline', 'final': True}
-        """
-        always = None if self.always is None else str(self.always).lower()
-        if always is not None:
-            check_choice("always", always.upper(), Verdict)
-        return without_nothing(always=always, priority=self.priority, final=self.final, as_note=self.as_note)
+    >>> _kind_of_rule("DECLINE", final=True)
+    {'always': 'decline', 'final': True}
+    """
+    if always is not None:
+        check_choice("always", str(always).upper(), Verdict)
+    return without_nothing(always=always and str(always).lower(), priority=priority, final=final, as_note=as_note)
 
 
 def _changing(method: str, path: str, kind: type[M], body: Any) -> Call[M]:
@@ -63,9 +56,13 @@ def _changing(method: str, path: str, kind: type[M], body: Any) -> Call[M]:
 
 
 def playbook(
-    *, source: Source | str | None, status: Status | str | None, node: str | None, retired: bool
+    *,
+    source: Source | str | None = None,
+    status: Status | str | None = None,
+    node: str | None = None,
+    retired: bool = False,
 ) -> Call[Page[BulletAnswer]]:
-    """The bullets that pass the filters."""
+    """The bullets of the playbook, fetched page by page. Retired ones only if you ask for them."""
     if source is not None:
         check_choice("source", source, Source)
     return getting(
@@ -86,12 +83,12 @@ def _checked(status: Status | str | None) -> str | None:
 
 
 def bullet(bullet_id: str) -> Call[WholeBullet]:
-    """One bullet with the latest of its history, and its evidence."""
+    """One bullet with its evidence, its counters and the latest of its history."""
     return getting(_bullet(bullet_id), WholeBullet)
 
 
 def history(bullet_id: str) -> Call[Page[ChangeAnswer]]:
-    """What happened to one bullet."""
+    """What happened to a bullet, the latest first, fetched page by page."""
     return getting(f"{_bullet(bullet_id)}/history", Page[ChangeAnswer])
 
 
@@ -99,55 +96,104 @@ def _bullet(bullet_id: str) -> str:
     return f"/v1/bullets/{segment('bullet_id', bullet_id)}"
 
 
-def add_rule(text: str, *, reason: str, node: str | None, options: RuleOptions) -> Call[AdmittedRule]:
-    """Add a rule."""
-    body = {"content": text, **without_nothing(reason=reason, node=node), **options.fields()}
+def add_rule(
+    text: str,
+    *,
+    reason: str = "",
+    node: str | None = None,
+    always: Verdict | str | None = None,
+    priority: int | None = None,
+    final: bool = False,
+    as_note: bool = False,
+) -> Call[AdmittedRule]:
+    """Add a rule in plain English or in the formal syntax.
+
+    With ``always`` it is a policy, which decides by itself; the highest ``priority`` decides, and nothing overrides
+    one that is ``final``. Words that are not understood are refused, or kept as a note with ``as_note``. A rule
+    that the playbook already says is a ServiceConflict.
+    """
+    kind = _kind_of_rule(always, priority, final=final, as_note=as_note)
+    body = {"content": text, **without_nothing(reason=reason, node=node), **kind}
     return _changing("POST", "/v1/bullets", AdmittedRule, body)
 
 
-def edit_rule(bullet_id: str, text: str, *, reason: str, options: RuleOptions) -> Call[AdmittedRule]:
-    """Rewrite a rule."""
-    return _changing("PATCH", _bullet(bullet_id), AdmittedRule, {"content": text, "reason": reason, **options.fields()})
+def edit_rule(
+    bullet_id: str,
+    text: str,
+    *,
+    reason: str,
+    always: Verdict | str | None = None,
+    priority: int | None = None,
+    final: bool = False,
+    as_note: bool = False,
+) -> Call[AdmittedRule]:
+    """Rewrite a rule. Its counters stay, and a policy stays a policy."""
+    kind = _kind_of_rule(always, priority, final=final, as_note=as_note)
+    return _changing("PATCH", _bullet(bullet_id), AdmittedRule, {"content": text, "reason": reason, **kind})
 
 
-def set_status(bullet_id: str, status: Status | str, reason: str) -> Call[AdmittedRule]:
+def set_status(bullet_id: str, status: Status | str, *, reason: str) -> Call[AdmittedRule]:
     """Approve, pin, retire or revive a rule."""
     return _changing("PATCH", _bullet(bullet_id), AdmittedRule, {"status": _checked(status), "reason": reason})
 
 
-def snooze(bullet_id: str, key: str, value: str, until: datetime, reason: str) -> Call[BulletAnswer]:
-    """Let a policy not apply to somebody for a while."""
+def pin(bullet_id: str, *, reason: str) -> Call[AdmittedRule]:
+    """Pin a rule: learning does not retire it."""
+    return set_status(bullet_id, Status.PINNED, reason=reason)
+
+
+def retire(bullet_id: str, *, reason: str) -> Call[AdmittedRule]:
+    """Retire a rule: it is never selected again, unless somebody revives it."""
+    return set_status(bullet_id, Status.RETIRED, reason=reason)
+
+
+def snooze(bullet_id: str, *, key: str, value: str, until: datetime, reason: str) -> Call[BulletAnswer]:
+    """Let a policy not apply to one customer, card or other entity until a time.
+
+    ``key`` names the entity or the fact, such as ``card``.
+    """
     body = {"key": key, "value": value, "until": time_text(until), "reason": reason}
     return _changing("POST", f"{_bullet(bullet_id)}:snooze", BulletAnswer, body)
 
 
 def facts() -> Call[Page[FactAnswer]]:
-    """The facts that rules can be about."""
+    """The facts that rules can be about, with type, range, examples and coverage, fetched page by page."""
     return getting("/v1/facts", Page[FactAnswer])
 
 
 def read_rule(text: str) -> Call[RuleReading]:
-    """How a rule is understood."""
+    """How a rule is understood. Stores nothing."""
     return posting("/v1/rules:read", RuleReading, {"content": text})
 
 
 def preview_rule(
-    text: str | None, *, bullet_id: str | None, status: Status | str | None, options: RuleOptions
+    text: str | None = None,
+    *,
+    bullet_id: str | None = None,
+    status: Status | str | None = None,
+    always: Verdict | str | None = None,
+    priority: int | None = None,
+    final: bool = False,
+    as_note: bool = False,
 ) -> Call[PreviewedRule]:
-    """What a rule, or a change of one, would do."""
+    """What a rule would do to past decisions and labelled cases. Stores nothing.
+
+    With ``bullet_id`` it is what other words, or another status, would do to that rule.
+    """
     if text is None and bullet_id is None:
         raise InputError("expected the text of a rule, the id of one, or both")
-    body = {**without_nothing(content=text, bullet_id=bullet_id, status=_checked(status)), **options.fields()}
+    kind = _kind_of_rule(always, priority, final=final, as_note=as_note)
+    body = {**without_nothing(content=text, bullet_id=bullet_id, status=_checked(status)), **kind}
     return posting("/v1/rules:preview", PreviewedRule, body)
 
 
 def lists() -> Call[Page[ListAnswer]]:
-    """The lists."""
+    """The lists that rules can refer to, fetched page by page."""
     return getting("/v1/lists", Page[ListAnswer])
 
 
 def list_values(name: str) -> Call[Page[ListValue]]:
-    """The values of one list."""
+    """The values of a list in the order in which they were added, fetched page by page."""
     return getting(_list(name), Page[ListValue])
 
 
@@ -155,8 +201,13 @@ def _list(name: str) -> str:
     return f"/v1/lists/{segment('name', name)}"
 
 
-def put_list(name: str, *, about: str, frauds_of: str | None, days: float | None, reason: str) -> Call[ListAnswer]:
-    """Create a list, or describe it anew."""
+def put_list(
+    name: str, *, about: str = "", frauds_of: str | None = None, days: float | None = None, reason: str
+) -> Call[ListAnswer]:
+    """Create a list, or change what it is for and what feeds it. Its values stay.
+
+    With ``frauds_of`` outcomes feed it: the value of that fact or entity of every fraud, for so many ``days``.
+    """
     if days is not None and frauds_of is None:
         raise InputError("days: goes with frauds_of")
     feed = None if frauds_of is None else without_nothing(key=frauds_of, days=days)
@@ -164,9 +215,9 @@ def put_list(name: str, *, about: str, frauds_of: str | None, days: float | None
 
 
 def change_list(
-    name: str, add: Iterable[str], remove: Iterable[str], until: datetime | None, reason: str
+    name: str, *, add: Iterable[str] = (), remove: Iterable[str] = (), until: datetime | None = None, reason: str
 ) -> Call[ListAnswer]:
-    """Put values on a list and take others off it."""
+    """Put values on a list, perhaps until a date, and take others off it, all or none."""
     for argument, values in (("add", add), ("remove", remove)):
         if isinstance(values, str):
             raise InputError(f"{argument}: expected many values, got one text")
@@ -176,32 +227,60 @@ def change_list(
 
 
 def changes() -> Call[Page[ChangeAnswer]]:
-    """What changed in the playbook."""
+    """What changed in the playbook, the latest first, fetched page by page."""
     return getting("/v1/playbook/changes", Page[ChangeAnswer])
 
 
-def rollback(revision: int, reason: str) -> Call[RollbackAnswer]:
-    """Go back to an earlier revision."""
+def rollback(revision: int, *, reason: str) -> Call[RollbackAnswer]:
+    """Bring the playbook back to an earlier revision. Nothing is deleted, so this can be undone as well."""
     return _changing("POST", _ROLLBACK, RollbackAnswer, {"revision": revision, "reason": reason})
 
 
 def preview_rollback(revision: int) -> Call[RollbackAnswer]:
-    """What going back would change."""
+    """What going back to an earlier revision would change. Stores nothing."""
     return posting(_ROLLBACK, RollbackAnswer, {"revision": revision, "preview": True})
 
 
 def threshold() -> Call[ThresholdAnswer]:
-    """How probabilities become verdicts."""
+    """From which probability of fraud on transactions are declined, and which go to a person."""
     return getting(_THRESHOLD, ThresholdAnswer)
 
 
 def set_threshold(
-    threshold: float | None, review: ReviewRule | None, *, no_review: bool, reason: str
+    threshold: float | None = None, *, review: SaidReview | None = None, no_review: bool = False, reason: str
 ) -> Call[ThresholdAnswer]:
-    """Set how probabilities become verdicts. What is not given stays as it is."""
+    """Set from which probability of fraud on transactions are declined, and which go to a person.
+
+    ``review`` may be costs as text: "false_decline=15,missed_fraud=200,review=5,per_day=50". What is not
+    given stays as it is. With ``no_review`` nothing goes to a person any more, except by policies.
+    """
     if no_review and review is not None:
         raise InputError("some cases are to go to a person, and none: choose one")
-    rule = None if review is None else review.model_dump(mode="json", exclude_none=True)
+    rule = None if review is None else ReviewRule.of(review).model_dump(mode="json", exclude_none=True)
     given = {"review": None} if no_review else without_nothing(review=rule)
     body = {**without_nothing(threshold=threshold), **given, "reason": reason}
     return _changing("PUT", _THRESHOLD, ThresholdAnswer, body)
+
+
+def feed() -> Call[OutcomeFeedAnswer]:
+    """Which decisions get an outcome, what silence means, and where the level of fraud is."""
+    return getting(_FEED, OutcomeFeedAnswer)
+
+
+def set_feed(
+    kind: str | None = None,
+    *,
+    silence_days: float | None = None,
+    declines_pass: bool | None = None,
+    follow_level: bool | None = None,
+    level: Literal["accept", "reset"] | None = None,
+    reason: str,
+) -> Call[OutcomeFeedAnswer]:
+    """Say how outcomes arrive. What is not given stays as it is; ``silence_days=0`` lets silence say nothing.
+
+    ``level="accept"`` agrees to a step of the level of fraud that is held, "reset" puts the level back to what was
+    calibrated.
+    """
+    given = {"kind": kind, "silence_days": silence_days, "declines_pass": declines_pass, "follow_level": follow_level}
+    said = {name: value for name, value in {**given, "level": level}.items() if value is not None}
+    return _changing("PUT", _FEED, OutcomeFeedAnswer, {**said, "reason": reason})

@@ -199,8 +199,7 @@ class BulletTable(Mapping[str, Bullet]):
         """The rows without a condition that are candidates: no language model sees them before they are approved."""
         candidate = STATUSES.index(Status.CANDIDATE)
         return self.cached(
-            "unapproved notes",
-            lambda: RowSet((self.columns["status"] == candidate) & ~self.columns["conditioned"]),
+            "unapproved notes", lambda: RowSet((self.columns["status"] == candidate) & ~self.columns["conditioned"])
         )
 
     def cached(self, key: object, compute: Callable[[], T]) -> T:

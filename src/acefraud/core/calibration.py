@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
@@ -17,6 +18,11 @@ class RecentLevel(BaseModel, frozen=True, extra="forbid"):
     frauds: int
     expected: float
     """The frauds among them that the calibration alone would expect."""
+    among: Literal["outcomes", "decisions", "review"] = "outcomes"
+    """Whether these are outcomes, or decisions of which only frauds are reported, and `expected` is what would be
+    reported by now. "review" keeps the level of before a review until a person agrees to the new one."""
+    outcomes: int = 0
+    """All outcomes heard by then: the same outcomes move it once."""
 
     @property
     def in_words(self) -> str:
@@ -25,12 +31,36 @@ class RecentLevel(BaseModel, frozen=True, extra="forbid"):
         >>> RecentLevel(shift=3.1, cases=100, frauds=38, expected=3.6).in_words
         'fraud is more common lately: 38 of the latest 100 outcomes, where 4 would be usual'
         """
+        if self.among == "review":
+            return "what was calibrated last waits for a person; until then the level stays as it was"
         more = "more" if self.shift > 0 else "less"
         usual = f"{self.expected:.0f}" if self.expected >= 0.5 else "none"
         return (
-            f"fraud is {more} common lately: {self.frauds:,} of the latest {self.cases:,} outcomes, "
+            f"fraud is {more} common lately: {self.frauds:,} of the latest {self.cases:,} {self.among}, "
             f"where {usual} would be usual"
         )
+
+
+class HeldLevel(BaseModel, frozen=True, extra="forbid"):
+    """A step of the level that waits for a person, because it would change many verdicts."""
+
+    recent: RecentLevel | None
+    """Where the outcomes have the level; None if the calibration is right as it is."""
+    declines: float
+    """The share of the latest decisions that is declined now..."""
+    would_decline: float
+    """...and that would be."""
+
+    @property
+    def in_words(self) -> str:
+        """What is held, and why.
+
+        >>> HeldLevel(recent=None, declines=0.046, would_decline=0.31).in_words
+        'the calibration is right as it is; following this would decline 31.0% of the latest decisions, not 4.6%'
+        """
+        why = "the calibration is right as it is" if self.recent is None else self.recent.in_words
+        change = f"decline {self.would_decline:.1%} of the latest decisions, not {self.declines:.1%}"
+        return f"{why}; following this would {change}"
 
 
 class Calibration(BaseModel, frozen=True, extra="forbid"):
@@ -48,6 +78,10 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
     """The fitted points of the scorecard by line. A line that is not listed keeps its own."""
     recent: RecentLevel | None = None
     """What outcomes since then have shown, if the share of fraud has changed."""
+    anchor_shift: float = 0.0
+    """The shift that steps are measured from: what a person agreed to last, or what a review left in place."""
+    held: HeldLevel | None = None
+    """A step of the level that waits for a person."""
 
     @property
     def level(self) -> float:

@@ -300,8 +300,7 @@ class Condition:
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         """In JSON a condition is its text form."""
         return core_schema.no_info_plain_validator_function(
-            cls._validate,
-            serialization=core_schema.plain_serializer_function_ser_schema(str),
+            cls._validate, serialization=core_schema.plain_serializer_function_ser_schema(str)
         )
 
 

@@ -1,8 +1,8 @@
 """Flags that whoever decides adds to the facts of a transaction, because rules ask for them.
 
-They say whether a value is on a list of the playbook, whether a policy is snoozed, and how many cases the day has sent
-to people so far. They are recorded with the other facts, so a decision can be made again when the list has changed. The
-learner never proposes rules about them.
+They say whether a value is on a list of the playbook, whether a policy is snoozed, what is left of the day's reviews,
+and that nothing relevant is known. They are recorded with the other facts, so a decision can be made again when the
+list has changed. The learner never proposes rules about them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,10 @@ from collections.abc import Iterable
 
 REVIEWS_TODAY = "reviews today"
 """How many reviews a day had before a decision, if they are limited."""
+REVIEW_CUT = "review cut"
+"""What a review had to save at least when a case was decided, if reviews are limited."""
+UNFAMILIAR = "unfamiliar: left to a person"
+"""Only where nothing relevant is known of a transaction: whether it goes to a person for that reason."""
 _IN_LIST = " in list "
 _SNOOZED = "snooze of "
 
@@ -49,5 +53,5 @@ def snoozed_in(names: Iterable[str]) -> list[str]:
 
 
 def is_context_fact(name: str) -> bool:
-    """Whether a fact says something of lists or snoozes."""
-    return name == REVIEWS_TODAY or name.startswith(_SNOOZED) or list_of(name) is not None
+    """Whether a fact is one of these."""
+    return name in (REVIEWS_TODAY, REVIEW_CUT, UNFAMILIAR) or name.startswith(_SNOOZED) or list_of(name) is not None

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from acefraud.core.bullet import DEFAULT_NODE
+from acefraud.core.context_facts import UNFAMILIAR
 from acefraud.core.transaction import Fact, Transaction, Verdict
 from acefraud.display.html_tables import block, line, table
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, quoted, shown_text
@@ -20,6 +21,7 @@ class ReasonKind(StrEnum):
 
     BULLET = "bullet"
     POLICY = "policy"
+    RULE = "rule"
     KNOWLEDGE = "general knowledge"
     RECENT = "recent outcomes"
     MODEL = "the model's words"
@@ -189,6 +191,9 @@ class Decision(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_
     """The version of the embedded engine, if it decided and the decision can be computed again."""
     digest: str = ""
     """Of the trace and the reasons. The ledger keeps it in their place."""
+    familiarity: float | None = None
+    """The share of what the playbook relies on that was known of the transaction; None if nothing was learnt. Like the
+    trace, it is not recorded with decisions of the embedded engine: `Learner.explain` computes it again."""
 
     def __repr_args__(self) -> ReprArgs:
         yield None, Plain(self.verdict)
@@ -241,19 +246,24 @@ class Decision(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_
         return next((reason.bullet_id for reason in self.reasons if reason.kind is ReasonKind.POLICY), None)
 
     @property
+    def unfamiliar(self) -> bool:
+        """Whether none of the facts that the playbook relies on was known of the transaction."""
+        return UNFAMILIAR in self.facts
+
+    @property
     def has_trace(self) -> bool:
         """Whether the stages of its selection are at hand. In a recorded decision they may have to be computed."""
         return bool(self.selection.stages)
 
     def same_as(self, other: Decision) -> bool:
-        """Whether the other is the same decision, apart from usage and fallback of the embedder.
+        """Whether the other is the same decision, apart from usage, fallback of the embedder and familiarity.
 
         Of two decisions that can be computed again, the digests are compared in place of trace and reasons.
         """
         if self.digest or other.digest:
             mine = self.verdict, self.probability, self.digest
             return mine == (other.verdict, other.probability, other.digest)
-        ignored: dict[str, Any] = {"usage": None, "selection_fallback": ""}
+        ignored: dict[str, Any] = {"usage": None, "selection_fallback": "", "familiarity": None}
         return self.model_copy(update=ignored) == other.model_copy(update=ignored)
 
 

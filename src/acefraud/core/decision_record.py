@@ -70,12 +70,7 @@ class DecisionRecord(NamedTuple):
         body = decision.model_dump_json()
         _parsed(body, f"decision {decision.id} on {decision.transaction.id} cannot be kept, nothing was written")
         return cls(
-            decision.id,
-            decision.transaction.id,
-            str(decision.verdict),
-            decision.probability,
-            decision.revision,
-            body,
+            decision.id, decision.transaction.id, str(decision.verdict), decision.probability, decision.revision, body
         )
 
     @property
@@ -157,6 +152,7 @@ class DecisionRecord(NamedTuple):
             selection_fallback="",
             engine=setup["engine"],
             digest=kept["digest"],
+            familiarity=None,
         )
 
 

@@ -13,12 +13,13 @@ from typing import Annotated, ClassVar, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from acefraud.core.bullet import DEFAULT_NODE, MAX_CONTENT, Bullet, Claim, Status
-from acefraud.core.calibration import Calibration, OddsScale, RecentLevel
+from acefraud.core.calibration import Calibration, HeldLevel, OddsScale, RecentLevel
 from acefraud.core.condition import Condition
 from acefraud.core.decision import Decision
 from acefraud.core.decision_record import DecisionRecord
 from acefraud.core.evidence import Evidence
 from acefraud.core.outcome import Judgement, Outcome
+from acefraud.core.outcome_feed import FeedKind
 from acefraud.core.policy import Policy, Snooze
 from acefraud.core.review_rule import ReviewRule
 from acefraud.core.timestamps import Timestamp
@@ -144,6 +145,52 @@ class LevelMoved(_NodePayload):
     kind: Literal["level_moved"] = "level_moved"
     recent: RecentLevel | None
     """None if the calibration is right again as it is."""
+    anchors: bool = False
+    """Whether later steps are measured from here, as after a person agreed to it."""
+    declines: tuple[float, float] | None = None
+    """The share of the latest decisions that were declined before, and that would be from now on."""
+
+
+class LevelHeld(_NodePayload):
+    """A step of the level that would change many verdicts, or its end. It waits until a person agrees."""
+
+    kind: Literal["level_held"] = "level_held"
+    held: HeldLevel | None
+    """None if the outcomes no longer ask for it."""
+
+
+class FeedSet(_NodePayload):
+    """How outcomes arrive was declared by a person or a mapping, or recognised."""
+
+    kind: Literal["feed_set"] = "feed_set"
+    feed: FeedKind
+    declared: bool
+    silence_days: float | None = None
+    declines_pass: bool = False
+    follow_level: bool = True
+    reports: int = 0
+    """What a recognised kind rests on: the latest outcomes..."""
+    frauds: int = 0
+    covered: float | None = None
+    """...and the share of older decisions that have one."""
+
+
+class SilenceMatured(_NodePayload):
+    """Decisions had no report for so long that they count as legitimate, and reports on others of their time count."""
+
+    kind: Literal["silence_matured"] = "silence_matured"
+    until: Timestamp
+    """They were made before this time..."""
+    through: int
+    """...and up to this event, after those of the event before."""
+    silent: int
+    """How many had no report."""
+    frauds: int
+    """How many had been reported as fraud."""
+    cases: int
+    """How many of all are kept to learn from."""
+    credits: tuple[Credit, ...] = ()
+    """What they add to the counters of bullets, in all."""
 
 
 class ThresholdSet(_NodePayload):
@@ -208,6 +255,8 @@ class OutcomeHeard(_Payload):
     credits: tuple[Credit, ...] = ()
     remembered: bool = False
     """Whether the case is kept to learn from."""
+    deferred: bool = False
+    """Whether it counts only with the silence around it (`SilenceMatured`)."""
 
     about: ClassVar[str] = "outcome.transaction_id"
 
@@ -339,6 +388,9 @@ _Written = (
     | BulletCredited
     | Recalibrated
     | LevelMoved
+    | LevelHeld
+    | FeedSet
+    | SilenceMatured
     | ThresholdSet
     | OddsScaled
     | Trained
@@ -367,12 +419,15 @@ BULLET_HISTORY_KINDS = BULLET_KINDS | {"bullet_credited"}
 """Events whose subject is a bullet."""
 OUTCOME_KINDS = frozenset({"outcome_heard", "outcome_revised"})
 LIST_KINDS = frozenset({"list_created", "list_changed"})
-OUTCOME_RECEIVED, OUTCOMES_TAKEN_IN = "outcome_received", "outcomes_taken_in"
+OUTCOME_RECEIVED, OUTCOMES_TAKEN_IN, SILENCE_MATURED = "outcome_received", "outcomes_taken_in", "silence_matured"
+FEED_KINDS = frozenset({"level_moved", "level_held", "feed_set", SILENCE_MATURED})
+"""What outcomes, or their absence, have shown."""
 EDIT_KINDS = frozenset(
     KINDS
     - OUTCOME_KINDS
     - LIST_KINDS
-    - {DECISION_MADE, OUTCOME_RECEIVED, OUTCOMES_TAKEN_IN, "decisions_archived", "bullet_credited", "level_moved"}
+    - FEED_KINDS
+    - {DECISION_MADE, OUTCOME_RECEIVED, OUTCOMES_TAKEN_IN, "decisions_archived", "bullet_credited"}
 )
 """Changes of the playbook. The others only add to counters, or to nothing, so they stay true whatever comes before. A
 level that moved is forgotten by the next calibration, so no learning depends on it."""

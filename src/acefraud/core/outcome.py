@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Annotated
 
 from pydantic import BaseModel, Field
 
@@ -11,6 +12,11 @@ from acefraud.core.plain_values import IdText, PlainFlag
 from acefraud.core.timestamps import OptionalTimestamp
 from acefraud.core.transaction import Verdict
 from acefraud.display.short_repr import ShortRepr
+
+MAX_NOTE, MAX_AUTHOR = 2_000, 200
+MAX_DETAILS, MAX_DETAIL = 50, 500
+"""How many details an outcome may have, and how long the name and the text of each may be."""
+DetailText = Annotated[str, Field(max_length=MAX_DETAIL)]
 
 
 class OutcomeSource(StrEnum):
@@ -20,6 +26,8 @@ class OutcomeSource(StrEnum):
     CHARGEBACK = "chargeback"
     ANALYST = "analyst"
     JUDGE = "judge"
+    SILENCE = "silence"
+    """Nobody reported anything for long enough. Only the engine says so, never a report."""
 
 
 class Outcome(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_errors=True):
@@ -40,11 +48,22 @@ class Outcome(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_e
     """Yours, if outcomes have ids: two with the same id are one."""
     at: OptionalTimestamp = None
     """When it became known."""
+    note: str = Field(default="", max_length=MAX_NOTE)
+    """What they noted about it."""
+    author: str = Field(default="", max_length=MAX_AUTHOR)
+    """The person or system that found out."""
+    details: dict[DetailText, DetailText] = Field(default_factory=dict, max_length=MAX_DETAILS)
+    """What else the report says, by column. These are never facts."""
 
     @property
     def key(self) -> str:
         """Two outcomes with the same key are the same outcome."""
         return self.id or f"{self.transaction_id}:{self.source}:{self.truth}:{self.at.isoformat() if self.at else ''}"
+
+    @property
+    def words(self) -> tuple[str, str, dict[str, str]]:
+        """What was said about it: nothing is counted by these, and none is lost."""
+        return self.author, self.note, self.details
 
     @property
     def is_opinion(self) -> bool:
@@ -60,15 +79,23 @@ class Outcome(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_e
 def is_known(outcome: Outcome, before: Sequence[Outcome]) -> bool:
     """Whether an outcome was reported before; without id and time, whether the latest of its transaction says the same.
 
+    One without an id that brings another author, note or details is not known, so that these are kept.
+
     >>> fraud, legitimate = (Outcome(transaction_id="t1", is_fraud=truth) for truth in (True, False))
     >>> is_known(fraud, [legitimate, fraud]), is_known(fraud, [fraud, legitimate])
     (True, False)
     """
     if not before:
         return False
-    if outcome.id or outcome.at:
+    if outcome.id:
         return any(one.key == outcome.key for one in before)
-    return (before[-1].is_fraud, before[-1].source) == (outcome.is_fraud, outcome.source)
+    if outcome.at:
+        same = [one for one in before if one.key == outcome.key]
+    elif (before[-1].is_fraud, before[-1].source) == (outcome.is_fraud, outcome.source):
+        same = [one for one in before if (one.is_fraud, one.source) == (outcome.is_fraud, outcome.source)]
+    else:
+        return False
+    return bool(same) and (not any(outcome.words) or any(one.words == outcome.words for one in same))
 
 
 class Ruling(StrEnum):

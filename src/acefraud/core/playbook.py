@@ -12,34 +12,13 @@ from types import MappingProxyType
 import numpy as np
 from pydantic import BaseModel
 
+from acefraud.core import events
 from acefraud.core.bullet import Bullet, Source, Status
 from acefraud.core.bullet_table import BulletTable
 from acefraud.core.calibration import Calibration, OddsScale
 from acefraud.core.construct import construct_unchecked
-from acefraud.core.events import (
-    BulletAdded,
-    BulletCredited,
-    BulletEdited,
-    Credit,
-    DecisionMade,
-    Event,
-    EventPayload,
-    LevelMoved,
-    ListChanged,
-    ListCreated,
-    OddsScaled,
-    OutcomeHeard,
-    OutcomesTakenIn,
-    PolicySnoozed,
-    Recalibrated,
-    Reread,
-    Reviewed,
-    RolledBack,
-    StatusChanged,
-    ThresholdSet,
-    Trained,
-)
 from acefraud.core.evidence import Record
+from acefraud.core.outcome_feed import OutcomeFeed
 from acefraud.core.policy import Snooze, in_order
 from acefraud.core.review_rule import ReviewRule
 from acefraud.core.value_list import ValueList
@@ -98,6 +77,7 @@ class Snapshot(ShortRepr):
 FOLD = 3
 """The version of the state. Raise it when events come to mean something else: older checkpoints are then ignored."""
 NO_RECORD = Record(support=0, frauds=0)
+_UNKNOWN_FEED = OutcomeFeed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +101,11 @@ class LearningState:
     reviews: int = 0
     rereads: int = 0
 
-    def with_case(self, is_fraud: bool) -> LearningState:
-        """The state after one more case was heard."""
-        new = CaseCount(self.unreviewed.cases + 1, self.unreviewed.frauds + is_fraud)
+    def with_cases(self, cases: int, frauds: int) -> LearningState:
+        """The state after more cases became known."""
+        new = CaseCount(self.unreviewed.cases + cases, self.unreviewed.frauds + frauds)
         # Spelled out, since `replace` is slow and every outcome comes here.
-        return LearningState(self.remembered, new, self.unwatched + 1, self.reviews, self.rereads)
+        return LearningState(self.remembered, new, self.unwatched + cases, self.reviews, self.rereads)
 
 
 class CheckpointHeader(BaseModel, frozen=True):
@@ -143,6 +123,7 @@ class CheckpointHeader(BaseModel, frozen=True):
     lists: dict[str, ValueList] = {}
     reviews: dict[str, ReviewRule] = {}
     taken_in: dict[str, int] = {}
+    feeds: dict[str, OutcomeFeed] = {}
 
 
 @dataclass(frozen=True)
@@ -182,6 +163,7 @@ class PlaybookState:
         self._lists = dict(header.lists)
         self._reviews = dict(header.reviews)
         self._taken_in = dict(header.taken_in)
+        self._feeds = dict(header.feeds)
         self._uncounted: dict[str, tuple[int, ...]] = {}
         """Credits not applied to bullets yet: many outcomes change the same few."""
         self.latest: Snapshot | None = None
@@ -193,15 +175,15 @@ class PlaybookState:
         branch._restore(self.header, self.table)
         return branch
 
-    def apply(self, event: Event) -> None:
+    def apply(self, event: events.Event) -> None:
         """Apply the next event. Events that were applied before are ignored."""
         if event.seq <= self.seq:
             return
         self.seq = event.seq
-        if isinstance(event.payload, DecisionMade):
+        if isinstance(event.payload, events.DecisionMade):
             return
         self.applied += 1
-        if isinstance(event.payload, OutcomeHeard):
+        if isinstance(event.payload, events.OutcomeHeard):
             self.outcomes += 1
         self._update_learning(event.payload)
         if self._update_bullets(event):
@@ -216,71 +198,91 @@ class PlaybookState:
         """What the learner has seen and reviewed at a node."""
         return self._learning.get(node) or LearningState()
 
+    def feed(self, node: str) -> OutcomeFeed:
+        """How outcomes reach a node."""
+        return self._feeds.get(node, _UNKNOWN_FEED)
+
     def taken_in(self, node: str) -> int:
         """The number of the last event of a received outcome that was judged at a node; 0 if none was."""
         return self._taken_in.get(node, 0)
 
-    def _update_learning(self, payload: EventPayload) -> None:
+    def _update_learning(self, payload: events.EventPayload) -> None:
         match payload:
-            case OutcomesTakenIn(node=node, until=until):
+            case events.OutcomesTakenIn(node=node, until=until):
                 self._taken_in[node] = until
                 return
-            case OutcomeHeard(node=node, remembered=True, outcome=outcome):
-                now = self.learning(node).with_case(outcome.is_fraud)
-            case Trained(node=node):
+            case events.FeedSet(node=node) as said:
+                kept = {name: value for name, value in said if name in OutcomeFeed.model_fields}
+                self._feeds[node] = self.feed(node).model_copy(update={**kept, "kind": said.feed})
+                return
+            case events.OutcomeHeard(node=node, remembered=True, outcome=outcome):
+                now = self.learning(node).with_cases(1, int(outcome.is_fraud))
+            case events.SilenceMatured(node=node, cases=cases, frauds=frauds):
+                now = self.learning(node).with_cases(cases, frauds)
+            case events.Trained(node=node):
                 reviewed = CaseCount(payload.remembered, payload.remembered_frauds)
                 now = replace(self.learning(node), remembered=reviewed, unreviewed=CaseCount(), unwatched=0)
-            case Reviewed(node=node, whole=True):
+            case events.Reviewed(node=node, whole=True):
                 before, reviewed = self.learning(node), CaseCount(payload.cases, payload.frauds)
                 now = LearningState(reviewed, reviews=before.reviews + 1, rereads=before.rereads)
-            case Reviewed(node=node):
+            case events.Reviewed(node=node):
                 now = replace(self.learning(node), unwatched=0)
-            case Reread(node=node):
+            case events.Reread(node=node):
                 now = replace(self.learning(node), rereads=self.learning(node).rereads + 1)
             case _:
                 return
         self._learning[node] = now
 
-    def _update_bullets(self, event: Event) -> bool:
+    def _update_bullets(self, event: events.Event) -> bool:
         """Apply an event to bullets and lists. Returns whether it changed anything that a snapshot shows."""
         match event.payload:
-            case BulletAdded(bullet=bullet):
+            case events.BulletAdded(bullet=bullet):
                 self._count()  # earlier credits are not its own
                 self._changed[bullet.id] = bullet
-            case BulletEdited() as edit:
+            case events.BulletEdited() as edit:
                 self._edit(edit)
-            case StatusChanged(bullet_id=bullet_id, status=status):
+            case events.StatusChanged(bullet_id=bullet_id, status=status):
                 self._move(bullet_id, status, event.who)
-            case BulletCredited(credit=credit):
+            case events.BulletCredited(credit=credit):
                 self._credit(credit)
-            case OutcomeHeard(credits=credits):
+            case events.OutcomeHeard(credits=credits):
                 for credit in credits:
                     self._credit(credit)
                 return bool(credits)
-            case PolicySnoozed(bullet_id=bullet_id, snooze=snooze):
+            case events.SilenceMatured(node=node) as matured:
+                for credit in matured.credits:
+                    self._credit(credit)
+                reached = {"silent_until": matured.until, "silent_through": matured.through}
+                self._feeds[node] = self.feed(node).model_copy(update=reached)
+                return bool(matured.credits)
+            case events.PolicySnoozed(bullet_id=bullet_id, snooze=snooze):
                 self._snooze(bullet_id, snooze)
-            case ListCreated() | ListChanged() as change:
+            case events.ListCreated() | events.ListChanged() as change:
                 self._change_list(change)
             case _:
                 return self._update_frame(event.payload)
         return True
 
-    def _update_frame(self, payload: EventPayload) -> bool:
+    def _update_frame(self, payload: events.EventPayload) -> bool:
         """Apply an event to calibrations, scales and the mapping. Returns whether it changed any."""
         match payload:
-            case Recalibrated() as fitted:
+            case events.Recalibrated() as fitted:
                 self._calibrations[fitted.node] = fitted.calibration
                 for bullet_id, weight in fitted.weights.items():
                     self._replace(bullet_id, weight=weight)
-            case LevelMoved(node=node, recent=recent) if node in self._calibrations:
-                self._calibrations[node] = self._calibrations[node].model_copy(update={"recent": recent})
-            case ThresholdSet() as change:
+            case events.LevelMoved(node=node, recent=recent, anchors=anchors) if node in self._calibrations:
+                anchor = {"anchor_shift": recent.shift if recent else 0.0} if anchors else {}
+                changes = {"recent": recent, "held": None, **anchor}
+                self._calibrations[node] = self._calibrations[node].model_copy(update=changes)
+            case events.LevelHeld(node=node, held=held) if node in self._calibrations:
+                self._calibrations[node] = self._calibrations[node].model_copy(update={"held": held})
+            case events.ThresholdSet() as change:
                 self._set_threshold(change)
-            case OddsScaled(node=node, model=model, scale=scale):
+            case events.OddsScaled(node=node, model=model, scale=scale):
                 self._scales[_scale_key(node, model)] = scale
-            case Trained(mapping=mapping):
+            case events.Trained(mapping=mapping):
                 self.mapping = mapping
-            case RolledBack() as back:
+            case events.RolledBack() as back:
                 self._calibrations, self._reviews = dict(back.calibrations), dict(back.reviews)
                 self._scales, self.mapping = dict(back.scales), back.mapping
                 for bullet_id, former in back.weights.items():
@@ -318,6 +320,7 @@ class PlaybookState:
             lists=dict(self._lists),
             reviews=dict(self._reviews),
             taken_in=dict(self._taken_in),
+            feeds=dict(self._feeds),
         )
 
     def checkpoint(self) -> Checkpoint:
@@ -359,7 +362,7 @@ class PlaybookState:
         back = self._known(bullet_id).status is Status.RETIRED
         self._replace(bullet_id, status=status, status_by=who, **({"record": NO_RECORD} if back else {}))
 
-    def _set_threshold(self, change: ThresholdSet) -> None:
+    def _set_threshold(self, change: events.ThresholdSet) -> None:
         calibration = self._calibrations.get(change.node)
         if change.threshold is not None and calibration is not None:
             self._calibrations[change.node] = calibration.model_copy(update={"threshold": change.threshold})
@@ -367,9 +370,9 @@ class PlaybookState:
         if change.review is not None:
             self._reviews[change.node] = change.review
 
-    def _change_list(self, change: ListCreated | ListChanged) -> None:
+    def _change_list(self, change: events.ListCreated | events.ListChanged) -> None:
         before = self._lists.get(change.name, ValueList(name=change.name))
-        if isinstance(change, ListCreated):
+        if isinstance(change, events.ListCreated):
             self._lists[change.name] = before.model_copy(update={"about": change.text, "feed": change.feed})
         else:
             added = {item.value: item for item in change.added}
@@ -379,12 +382,12 @@ class PlaybookState:
         others = [one for one in self._known(bullet_id).snoozes if (one.key, one.value) != (snooze.key, snooze.value)]
         self._replace(bullet_id, snoozes=(*others, snooze))
 
-    def _edit(self, edit: BulletEdited) -> None:
+    def _edit(self, edit: events.BulletEdited) -> None:
         same = self._known(edit.bullet_id).condition == edit.condition
         said = {name: value for name, value in edit if name in Bullet.model_fields}
         self._replace(edit.bullet_id, weight=None, **said, **({} if same else {"record": NO_RECORD}))
 
-    def _credit(self, credit: Credit) -> None:
+    def _credit(self, credit: events.Credit) -> None:
         """Add up credits for later, except those that might hit the bounds of a counter: these are applied in order."""
         counts = credit.counts
         bounded = min(counts) < 0 or credit.fired_frauds > credit.fired

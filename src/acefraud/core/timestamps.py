@@ -6,6 +6,8 @@ import warnings
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
+import numpy as np
+import numpy.typing as npt
 from pydantic import AfterValidator, BeforeValidator
 
 from acefraud.core.plain_values import plain_value
@@ -15,6 +17,35 @@ UNKNOWN = -(2**63)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+
+
+A_YEAR = timedelta(days=365)
+"""How much later a lonely time has to be at least."""
+
+
+def last_plausible(times: npt.NDArray[np.int64]) -> int:
+    """The time before a few lonely ones that are far later than all others; `UNKNOWN` if there are none.
+
+    They are at most 1 % of the times, or one, and come more than a year later, and later than twice the span between
+    the middle time and the last one before them. A clock that runs wrong gives such times.
+
+    >>> year = 365 * 86_400_000_000
+    >>> last_plausible(np.array([3, 1, 2, 80 * year])), last_plausible(np.array([3, 1, 2]))
+    (3, -9223372036854775808)
+    """
+    known = np.sort(times[times != UNKNOWN])
+    if len(known) < 3:  # neither of two times is the lonely one
+        return UNKNOWN
+    first = max(1, len(known) - max(1, len(known) // 100) - 1)
+    before, after = known[first:-1], known[first + 1 :]
+    lonely = np.flatnonzero(after - before > np.maximum(A_YEAR // _MICROSECOND, 2 * (before - known[len(known) // 2])))
+    return int(before[lonely[0]]) if len(lonely) else UNKNOWN
+
+
+def plausible(times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The times, `UNKNOWN` in place of lonely ones that are far later than all others."""
+    last = last_plausible(times)
+    return times if last == UNKNOWN else np.where(times > last, UNKNOWN, times)
 
 
 class NaiveTimeWarning(UserWarning):

@@ -174,6 +174,12 @@ class Transactions(_RowSequence[Transaction]):
         """The same transactions with other facts."""
         return Transactions(self.ids, facts, times=self.times, texts=self.texts, entities=self.entities)
 
+    def with_times(self, times: IntArray) -> Transactions:
+        """The same transactions with other times."""
+        if times is self.times:
+            return self
+        return Transactions(self.ids, self.facts, times=times, texts=self.texts, entities=self.entities)
+
     @property
     def timed(self) -> bool:
         """Whether every transaction has a time."""

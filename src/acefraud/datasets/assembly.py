@@ -5,7 +5,7 @@ All readers share this path; they differ in what they make of the rows at the en
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,22 +14,26 @@ import polars as pl
 from acefraud.core.arrays import BoolArray, IntArray
 from acefraud.core.fact_names import Kind
 from acefraud.core.table import Categories, Columns, FactTable, Flags
-from acefraud.core.timestamps import UNKNOWN
+from acefraud.core.timestamps import UNKNOWN, time_of
 from acefraud.core.transaction import MAX_TEXT
 from acefraud.core.transactions import Cases, Ids, Transactions
-from acefraud.datasets.cells import compact, find_kind, join_columns, read_fact, read_words
-from acefraud.datasets.columns import BadCells, plain_text, plain_texts, unknown_words
+from acefraud.datasets.cells import FLAGS, compact, find_kind, join_columns, read_fact, read_words
+from acefraud.datasets.columns import BadCells, folded, plain_text, plain_texts, unknown_words
 from acefraud.datasets.content_ids import content_ids, hashed_ids
 from acefraud.datasets.labels import LabelReader, read_labels
 from acefraud.datasets.mapping import SchemaMapping, declared_kind, fact_names
 from acefraud.datasets.table import BadRow, Column, Table
-from acefraud.datasets.times import Times, read_elapsed, read_time_parts, read_times
+from acefraud.datasets.times import Times, read_elapsed, read_time_parts, read_times, shared_format
 from acefraud.errors import InputError
 from acefraud.facts.time_facts import with_time_facts
 
 NO_CONTENT = "expected at least one fact or a text"
 _MAX_ID = 200
 _SHOWN = 5
+_WORDS_LOOKED_AT = 50
+_PLAIN_WORDS = frozenset(
+    {"0", "1", "0.0", "1.0", "true", "false", "yes", "no", "y", "n", "fraud", "legit", "legitimate"}
+)
 
 
 @dataclass(slots=True)
@@ -90,12 +94,13 @@ class Assembly:
 
     def all_remarks(self) -> tuple[str, ...]:
         """Everything a person should know about how the file was read."""
+        remarks = (*self.table.remarks, *self.remarks)
         if not self.unknown_words:
-            return tuple(self.remarks)
+            return remarks
         counts = [f"{column} {int(rows.sum()):,}" for column, rows in self.unknown_words.items()]
         listed = ", ".join(counts[:_SHOWN]) + (", ..." if len(counts) > _SHOWN else "")
         told = f"rows with NA, null, - or the like in place of a number or flag: {self.unreadable:,} ({listed})"
-        return (*self.remarks, f"{told}, read as unknown")
+        return (*remarks, f"{told}, read as unknown")
 
     def mark_empty_rows(self) -> None:
         """Rows without a fact or a text are bad."""
@@ -136,14 +141,18 @@ def assemble(
     unique_ids: bool = True,
     make_ids: bool = True,
     skip: Collection[str] = (),
+    like: str = "",
 ) -> Assembly:
-    """Read all columns to which a complete mapping gives a role, except those in ``skip``."""
+    """Read all columns to which a complete mapping gives a role, except those in ``skip``.
+
+    ``like`` is the format of other times, whose order of day and month counts for those that the mapping gives none.
+    """
     assembly = Assembly(table, mapping)
     if make_ids:
         _read_ids(assembly, unique=unique_ids)
     else:
         assembly.ids = np.full(table.height, "", dtype=object)
-    _read_times(assembly)
+    _read_times(assembly, like)
     _read_texts(assembly)
     _read_labels(assembly)
     _read_facts(assembly, skip)
@@ -190,11 +199,13 @@ def wrong_id(one: str | None) -> str | None:
     return None if len(one) <= _MAX_ID else f"expected an id of at most {_MAX_ID} characters, got {len(one):,}"
 
 
-def _read_times(assembly: Assembly) -> None:
+def _read_times(assembly: Assembly, like: str) -> None:
     table = assembly.table
     assembly.times = assembly.known_at = np.full(table.height, UNKNOWN, dtype=np.int64)
+    if clock := assembly.mapping.clock:
+        assembly.mark_bad(clock, list(table.unfit.get(clock, ())))
     if (found := _column(assembly, "time")) is not None:
-        times = read_times(found[1], assembly.mapping.time_format)
+        times = read_times(found[1], assembly.mapping.time_format, like=like or assembly.mapping.day_order)
         assembly.times = times.values
         assembly.mapping = assembly.mapping.model_copy(update={"time_format": times.format})
         _mark_times(assembly, found[0], times)
@@ -203,7 +214,8 @@ def _read_times(assembly: Assembly) -> None:
         for column, cells in wrong:
             assembly.mark_bad(column, cells)
     if (found := _column(assembly, "known_at")) is not None:
-        times = read_times(found[1])
+        same = shared_format(found[1], assembly.mapping.time_format)
+        times = read_times(found[1], same, like=like or assembly.mapping.day_order)
         assembly.known_at = times.values
         _mark_times(assembly, found[0], times)
 
@@ -213,8 +225,12 @@ def _mark_times(assembly: Assembly, column: str, times: Times) -> None:
     if times.mixed:
         row, told = times.mixed
         raise InputError(told, file=assembly.table.name, row=assembly.table.rows[row], field=column)
-    remark = f"{column}: {times.unsure}; `time_format` in a mapping decides"
-    if times.unsure and remark not in assembly.remarks:
+    remark = f"{column}: {times.unsure}; `time_format` in a mapping decides" if times.unsure else ""
+    if not remark and times.format.startswith("%") and (times.values != UNKNOWN).any():
+        row = int(np.flatnonzero(times.values != UNKNOWN)[0])
+        written, time = assembly.table.columns[column][row], time_of(times.values[row])
+        remark = f"`{column}` is read as a time: {written!r} is {time:%Y-%m-%d %H:%M}"
+    if remark and remark not in assembly.remarks:
         assembly.remarks.append(remark)
     assembly.mark_bad(column, times.bad)
 
@@ -244,6 +260,21 @@ def _read_labels(assembly: Assembly) -> None:
         reader = LabelReader(assembly.mapping.fraud_values, assembly.mapping.legit_values)
         assembly.labels, bad = read_labels(found[1], reader)
         assembly.mark_bad(found[0], bad)
+        _say_how(assembly, found[0], "the label", reader, ("legitimate", "fraud"))
+
+
+def _say_how(
+    assembly: Assembly, column: str, what: str, read: Callable[[str], bool | None], meanings: tuple[str, str]
+) -> None:
+    """Tell what words are taken for, unless they go without saying."""
+    cells = assembly.table.columns[column]
+    if isinstance(cells, list) or cells.dtype != pl.String:
+        return
+    texts = sorted(cells.drop_nulls().str.strip_chars().unique(maintain_order=True).head(_WORDS_LOOKED_AT))
+    examples = {meanings[means]: text for text in ["", *reversed(texts)] if (means := read(text)) is not None}
+    if any(folded(text) not in _PLAIN_WORDS for text in examples.values()):
+        told = ", ".join(f"{text!r} is {meaning}" for meaning, text in sorted(examples.items()))
+        assembly.remarks.append(f"`{column}` is read as {what}: {told}")
 
 
 def _read_facts(assembly: Assembly, skip: Collection[str]) -> None:
@@ -259,7 +290,9 @@ def _read_facts(assembly: Assembly, skip: Collection[str]) -> None:
         cells = table.columns[column]
         read, bad = read_fact(fact, cells, kind, typed=table.typed, nan_is_unknown=table.is_frame)
         parts.append(read)
-        assembly.mark_bad(column, bad)
+        assembly.mark_bad(column, [*(table.unfit.get(column, ()) if kind == "number" else ()), *bad])
+        if kind == "flag":
+            _say_how(assembly, column, "yes or no", lambda text: FLAGS.get(folded(text)), ("no", "yes"))
         if kind in ("number", "flag") and (unknown := unknown_words(cells)).any():
             assembly.unknown_words[column] = unknown.to_numpy()
         if kind is not None and column not in columns[kind]:

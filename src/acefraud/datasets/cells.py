@@ -23,21 +23,24 @@ from acefraud.datasets.columns import (
     BadCells,
     distinct_cells,
     distinct_values,
+    folded,
     is_null_word,
     plain_text,
     spread,
 )
+from acefraud.datasets.labels import USUAL_WORDS
 from acefraud.datasets.table import Column
+from acefraud.datasets.written_numbers import parse_numbers
 
 _FEW = 20
 """With fewer rows than this, the name of a column decides its kind rather than its cells."""
 _MOSTLY = 0.95
 """Share of the non-empty cells that settles what a column holds."""
 
-_WORDED_FLAGS = {"true": True, "yes": True, "false": False, "no": False}
-_LETTERED_FLAGS = {"t": True, "y": True, "f": False, "n": False}
-_FLAGS = _WORDED_FLAGS | _LETTERED_FLAGS | {"1": True, "0": False, "1.0": True, "0.0": False}
-_MONEY = r"^[-+]?[$€£]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?$"
+_WORDED_FLAGS = {folded(word): key == "yes" for key in ("yes", "no") for word in USUAL_WORDS["flags"][key]}
+_LETTERS = USUAL_WORDS["flags"]["letters"]
+FLAGS = {pair[0]: True for pair in _LETTERS} | {pair[1]: False for pair in _LETTERS} | _WORDED_FLAGS
+FLAGS |= {"1": True, "0": False, "1.0": True, "0.0": False}
 _SURELY_UNKNOWN = UNKNOWN_WORDS - {"none"}
 """Words that are no answer; "none" is more often one ("past claims: none"), but "None" is Python's empty cell."""
 
@@ -66,11 +69,12 @@ def find_kind(column: Column, fact: str, *, typed: bool) -> Kind | None:
         return _kind_of_mixed(column)
     if column.dtype.is_nested():
         return None
-    if column.dtype.is_numeric():
-        return "number"
-    if column.dtype == pl.Boolean:
-        return "flag"
-    return "category" if typed else _kind_of_texts(column)
+    if column.dtype.is_numeric() or column.dtype == pl.Boolean:
+        return "flag" if column.dtype == pl.Boolean else "number"
+    if not typed:
+        return _kind_of_texts(column)
+    texts = column.cast(pl.String).drop_nulls()
+    return "flag" if texts.n_unique() > 1 and holds_flags(texts) else "category"  # one word alone says little
 
 
 def suits(column: Column, kind: Kind) -> bool:
@@ -92,15 +96,21 @@ def _kind_of_texts(column: pl.Series) -> Kind:
     cells = text.filter(text.is_not_null() & ~unknown)
     if cells.is_empty():
         return "category"
-    words = set(cells.head(10_000).str.to_lowercase().unique().to_list())
-    if words <= _LETTERED_FLAGS.keys() and len(words) > 1:  # a lone "F" is as likely a sex as a flag
+    if holds_flags(cells):
         return "flag"
-    if cells.str.to_lowercase().is_in(list(_WORDED_FLAGS)).sum() >= _MOSTLY * len(cells):
-        return "flag"
-    numbers = _as_floats(cells)
+    numbers = cells.cast(pl.Float64, strict=False)  # `written_numbers` has made them plain
     if numbers.is_finite().sum() and numbers.is_not_null().sum() >= _MOSTLY * len(cells):
         return "number"
     return "category"
+
+
+def holds_flags(cells: pl.Series) -> bool:
+    """Whether cells say yes and no in one of the languages that are known."""
+    words = set(map(folded, cells.head(10_000).unique().to_list()))
+    if len(words) > 1 and any(words <= set(pair) for pair in _LETTERS):  # a lone "F" is as likely a sex as a flag
+        return True
+    flags = [word for word in cells.unique() if folded(word) in _WORDED_FLAGS] if words & _WORDED_FLAGS.keys() else []
+    return bool(flags) and int(cells.is_in(flags).sum()) >= _MOSTLY * len(cells)
 
 
 def _kind_of_mixed(column: list[Any]) -> Kind | None:
@@ -191,9 +201,7 @@ def _as_floats(text: pl.Series) -> pl.Series:
     numbers = text.cast(pl.Float64, strict=False)
     if numbers.null_count() == text.null_count():
         return numbers
-    money = text.str.contains(_MONEY) & numbers.is_null()
-    stripped = text.set(~money.fill_null(False), None).str.replace_all(r"[$€£,]", "").cast(pl.Float64, strict=False)
-    return pl.select(pl.coalesce(numbers, stripped)).to_series()
+    return numbers.zip_with(numbers.is_not_null(), parse_numbers(text))
 
 
 def _finite(numbers: pl.Series, column: pl.Series, *, nan_is_unknown: bool = False) -> tuple[pl.Series, BadCells]:
@@ -221,7 +229,7 @@ def _read_flags(column: pl.Series) -> _Cells:
     if column.dtype.is_float():
         column = column.fill_nan(None)
     texts = _without_null_words(column).to_list()
-    values = [None if text is None else _FLAGS.get(text.lower()) for text in texts]
+    values = [None if text is None else FLAGS.get(folded(text)) for text in texts]
     bad = [
         (row, f"{_FLAG}, got {text[:60]!r}")
         for row, (text, value) in enumerate(zip(texts, values, strict=True))
@@ -273,9 +281,9 @@ def read_cell(value: Any, kind: Kind | None) -> FactValue | None:
     if kind == "flag":
         if isinstance(value, str) and is_null_word(text):
             return None
-        if text.lower() not in _FLAGS:
+        if folded(text) not in FLAGS:
             raise ValueError(f"{_FLAG}, got {text[:60]!r}")
-        return _FLAGS[text.lower()]
+        return FLAGS[folded(text)]
     if kind == "category":
         return text.lower() if isinstance(value, bool) else re.sub(r"\.0$", "", text)
     return text if isinstance(value, str) else bool(value)

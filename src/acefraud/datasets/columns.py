@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -16,8 +17,22 @@ BadCells = list[tuple[int, str]]
 
 T = TypeVar("T")
 
-UNKNOWN_WORDS = frozenset({"na", "n/a", "null", "-", "?", "none"})
+UNKNOWN_WORDS = frozenset({"na", "n/a", "n.a.", "#n/a", "#nv", "null", "-", "--", "–", "—", "?", "none"}) | frozenset(
+    # of German, Spanish, French and Italian exports
+    {"k.a.", "k. a.", "n.v.", "n. v.", "s/d", "n/d", "n.d.", "n. d.", "nc"}
+)
 """What people and programs write, in any case, where there is no value."""
+
+
+def folded(text: str) -> str:
+    """A text without case and accents, so that ``SÍ`` and ``si`` are the same word.
+
+    >>> folded("Rückbuchung"), folded("Não"), folded("Straße")
+    ('ruckbuchung', 'nao', 'strasse')
+    """
+    if text.isascii():
+        return text.lower()
+    return "".join(one for one in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(one))
 
 
 def plain_texts(column: Column) -> list[str | None]:
@@ -97,11 +112,11 @@ def distinct_values(column: pl.Series) -> tuple[pl.Series, IntArray]:
 
 
 def read_distinct(
-    column: Column, read: Callable[[str], T | None], expected: Callable[[str], str]
+    column: Column, read: Callable[[str | None], T | None], expected: Callable[[str], str]
 ) -> tuple[list[T | None], IntArray, BadCells]:
     """What ``read`` makes of each distinct text, for each row the place of its own, and the cells it cannot read."""
     texts, places = distinct_values(plain_text(column))
-    found = [None if is_null_word(text) else read(text) for text in texts]
+    found = [read(text) for text in texts]
     bad = [
         (place, expected(text))
         for place, (text, value) in enumerate(zip(texts, found, strict=True))

@@ -43,7 +43,7 @@ def _numbered(ids: Ids) -> Ids:
 
 def _content_hashes(table: Table) -> Iterator[str]:
     for start in range(0, table.height, _BLOCK):
-        blocks = [list(column[start : start + _BLOCK]) for column in table.columns.values()]
+        blocks = [list(column[start : start + _BLOCK]) for _, column in table.content]
         for cells in zip(*blocks, strict=True):
             yield content_id(cells)
 
@@ -60,7 +60,7 @@ def hashed_ids(table: Table) -> Ids:
     ['tx-f2a770ab53fc', 'tx-912bcdbd48f2', 'tx-f2a770ab53fc-2']
     """
     found = np.full(table.height, _NOTHING)
-    for name, column in table.columns.items():
+    for name, column in table.content:
         found = _mixed(found ^ _mixed(_hashes(column) + _hash_of(name)))
     return _numbered(np.array([f"tx-{one:012x}" for one in (found >> np.uint64(16)).tolist()], dtype=object))
 

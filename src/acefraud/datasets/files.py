@@ -1,8 +1,7 @@
-"""Files and streams as tables: CSV, TSV, JSON, JSON lines and Parquet. Problems with the whole file are raised here."""
+"""Files and streams as tables: CSV, Excel, JSON, JSON lines, Parquet. Problems with the whole file are raised here."""
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import json
@@ -10,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -18,9 +18,15 @@ from typing import Any, TextIO
 import polars as pl
 
 from acefraud.datasets.table import FACTS, BadRow, Column, Table
+from acefraud.datasets.text_encoding import decode_text
 from acefraud.errors import InputError
 
 _BLANK = re.compile(rb"[\xef\xbb\xbf \t\r\n]*")
+_EXCEL = b"PK\x03\x04"
+"""How a workbook begins, also one that was named ``.csv``."""
+_SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
+_MOST_ABOVE = 8
+"""Lines above a header, which are looked for only in files of at least twice as many lines."""
 _BLOCK = 50_000
 """Rows of a CSV file that are held as Python objects at once."""
 _DEEPEST = 10
@@ -43,15 +49,17 @@ def read_table(source: Path | TextIO, *, name: str | None = None) -> Table:
     else:
         label = name or getattr(source, "name", None) or "input"
         ending = "jsonl"
-    if ending not in _READERS:
-        known = ", ".join(f".{one}" for one in _READERS)
+    if ending not in _READERS and ending not in _BINARY:
+        known = ", ".join(f".{one}" for one in (*_READERS, *_BINARY))
         raise InputError(f"unknown kind of file '.{ending}': expected one of {known}", file=label)
     data = _file_bytes(source, label) if isinstance(source, Path) else _stream_bytes(source)
     if _BLANK.fullmatch(data):
         raise InputError("the file is empty", file=label)
-    if ending != "parquet":
-        _require_utf8(data, label, header=ending in ("csv", "tsv"), by_line=ending != "json")
-    return _READERS[ending](data, label)
+    if ending in _BINARY or data.startswith(_EXCEL):
+        return _BINARY.get(ending, _read_excel)(data, label)
+    text, assumed = decode_text(data, label, header="json" not in ending, by_line=ending != "json")
+    table = _READERS[ending](text, label)
+    return replace(table, remarks=(assumed, *table.remarks)) if assumed else table
 
 
 def _file_bytes(path: Path, label: str) -> bytes:
@@ -68,37 +76,46 @@ def _stream_bytes(stream: TextIO) -> bytes:
     return content.encode("utf-8", "surrogatepass") if isinstance(content, str) else bytes(content)
 
 
-def _require_utf8(data: bytes, label: str, *, header: bool, by_line: bool) -> None:
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError as problem:
-        line = data.count(b"\n", 0, problem.start) + 1
-        raise InputError(
-            f"not valid UTF-8 at byte {problem.start} (line {line})",
-            file=label,
-            row=line - header if by_line else None,
-        ) from None
-
-
-def _read_csv(data: bytes, name: str, separators: str) -> Table:
+def _read_csv(text: str, name: str, separators: str) -> Table:
     """Every cell as text: with polars if the file is regular, row by row if it is not.
 
     Of the possible separators, the one counts that gives the header most fields; the first of them if there is a tie.
+    A first line such as ``sep=;`` says it outright, and lines above the header, such as the title of a statement, are
+    passed over.
 
     Polars fills a short row with nulls, which would turn a cut-off line into a row without a label. So the lengths of
     all rows are checked first.
     """
-    data = data.removeprefix(codecs.BOM_UTF8)
+    if told := _SEPARATOR_LINE.match(text):
+        separators, text = told[1], text[told.end() :]
+    remarks: tuple[str, ...] = ()
     with _long_cells_allowed():
-        separator = max(separators, key=lambda one: len(next(_csv_rows(data, name, one), [])))
+        if len(separators) > 1 and (title := _title_lines(text, separators)):
+            remarks = (f"lines above the header that are passed over: {title}",)
+            text = text.split("\n", title)[title]
+        data = text.encode()
+        separator = max(separators, key=lambda one: len(next(_csv_rows(data, name, one, strict=False), [])))
         header = _csv_header(data, name, separator)
         widths = [len(row) for row in _csv_rows(data, name, separator)]
-        if set(widths) == {len(header)}:
-            frame = _regular_csv(data, header, len(widths) - 1, separator)
-            if frame is not None:
-                rows = range(1, frame.height + 1)
-                return Table(name, dict(frame.to_dict()), rows, typed=False, semicolons=separator == ";")
-        return _irregular_csv(data, name, header, separator)
+        regular = set(widths) == {len(header)}
+        frame = _regular_csv(data, header, len(widths) - 1, separator) if regular else None
+        if frame is None:
+            table = _irregular_csv(data, name, header, separator)
+        else:
+            table = Table(name, dict(frame.to_dict()), range(1, frame.height + 1), typed=False)
+    return replace(table, semicolons=separator == ";", remarks=remarks)
+
+
+def _title_lines(text: str, separators: str) -> int:
+    """How many lines stand above the header: those before the first line with names for as many fields as rows have."""
+    lines = [line.replace("\r", "") for line in text.split("\n", 60)[:60]]
+    cells = {one: [next(csv.reader([line], delimiter=one), []) for line in lines] for one in separators}
+    widths = {one: sorted(map(len, rows))[len(lines) // 2] for one, rows in cells.items()}
+    separator = max(separators, key=lambda one: widths[one])
+    first = next((at for at, row in enumerate(cells[separator]) if len(row) == widths[separator]), 0)
+    names = [cell.strip() for cell in cells[separator][first]]
+    are_names = all(name and not name[0].isdigit() for name in names) and len(set(names)) == len(names)
+    return first if are_names and widths[separator] > 2 and first <= _MOST_ABOVE <= len(lines) // 2 else 0
 
 
 def _csv_header(data: bytes, name: str, separator: str) -> list[str]:
@@ -140,15 +157,14 @@ def _irregular_csv(data: bytes, name: str, header: list[str], separator: str) ->
     frame = pl.DataFrame(schema=schema)
     while block := list(islice(rows, _BLOCK)):
         frame.vstack(pl.DataFrame(block, schema=schema, orient="row"), in_place=True)
-    columns = dict[str, Column](frame.rechunk().to_dict())
-    return Table(name, columns, numbers, typed=False, bad=tuple(bad), semicolons=separator == ";")
+    return Table(name, dict[str, Column](frame.rechunk().to_dict()), numbers, typed=False, bad=tuple(bad))
 
 
-def _csv_rows(data: bytes, name: str, separator: str) -> Iterator[list[str]]:
+def _csv_rows(data: bytes, name: str, separator: str, *, strict: bool = True) -> Iterator[list[str]]:
     lines = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="")
     number = 0
     try:
-        for row in csv.reader(lines, delimiter=separator, strict=True):
+        for row in csv.reader(lines, delimiter=separator, strict=strict):
             yield row
             number += 1
     except csv.Error as problem:
@@ -166,9 +182,8 @@ def _long_cells_allowed() -> Iterator[None]:
         csv.field_size_limit(before)
 
 
-def _read_json(data: bytes, name: str) -> Table:
+def _read_json(text: str, name: str) -> Table:
     """A list of objects, an object that holds one such list, or one object alone."""
-    text = data.decode("utf-8-sig")
     try:
         content = json.loads(text)
     except json.JSONDecodeError as broken:
@@ -179,11 +194,10 @@ def _read_json(data: bytes, name: str) -> Table:
     return _json_table(enumerate(_json_records(content, name), start=1), name, text, [])
 
 
-def _read_json_lines(data: bytes, name: str) -> Table:
+def _read_json_lines(text: str, name: str) -> Table:
     """One object per line. A broken line is a bad row, and empty lines are skipped."""
     bad: list[BadRow] = []
     rows: list[tuple[int, object]] = []
-    text = data.decode("utf-8-sig")
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
@@ -330,6 +344,33 @@ def _read_parquet(data: bytes, name: str) -> Table:
     return Table(name, columns, range(1, frame.height + 1), typed=True, metadata=metadata)
 
 
+def _read_excel(data: bytes, name: str) -> Table:
+    """The first sheet of a workbook. Its texts are read as those of a CSV file."""
+    try:
+        import fastexcel  # noqa: PLC0415  # an extra
+    except ImportError:
+        how = "pip install 'acefraud[xlsx]', or save it as CSV (UTF-8)"
+        raise InputError(f"a workbook of Excel needs fastexcel: {how}", file=name) from None
+    try:
+        book = fastexcel.read_excel(data)
+        frame = book.load_sheet(0, schema_sample_rows=None).to_polars()
+    except fastexcel.FastExcelError as problem:
+        raise InputError(f"not readable as a workbook of Excel: {str(problem).splitlines()[0]}", file=name) from problem
+    used, *others = book.sheet_names
+    remarks = (f"only the first sheet is read, {used!r}; the others are: {', '.join(others)}",) if others else ()
+    columns, _ = typed_columns({column.strip(): whole_numbers(cells) for column, cells in frame.to_dict().items()})
+    return Table(name, columns, range(1, frame.height + 1), typed=False, remarks=remarks)
+
+
+def whole_numbers(series: pl.Series) -> pl.Series:
+    """A column of floats as whole numbers where all are: Excel knows no others, and pandas none with empty cells."""
+    if not series.dtype.is_float():
+        return series
+    known = series.fill_nan(None)
+    is_whole = bool((known == known.round()).all()) and float(known.abs().max() or 0) < 2**53  # type: ignore[arg-type]
+    return known.cast(pl.Int64) if is_whole else series
+
+
 def typed_columns(given: Mapping[str, Column]) -> tuple[dict[str, Column], list[dict[str, Any]]]:
     """Columns that keep their types, and the metadata of each row.
 
@@ -367,12 +408,14 @@ def _simple_type(series: pl.Series) -> pl.Series:
     return series.dt.total_seconds() if series.dtype == pl.Duration else series
 
 
-_READERS: dict[str, Callable[[bytes, str], Table]] = {
+_READERS: dict[str, Callable[[str, str], Table]] = {
     "json": _read_json,
     "jsonl": _read_json_lines,
     "ndjson": _read_json_lines,
     "csv": partial(_read_csv, separators=",;\t|"),
     "tsv": partial(_read_csv, separators="\t"),
-    "parquet": _read_parquet,
+    "txt": partial(_read_csv, separators=",;\t|"),
 }
-"""How each kind of file is read, by its ending."""
+"""How each kind of text is read, by the ending of its file."""
+_BINARY = {"parquet": _read_parquet, "xlsx": _read_excel, "xlsm": _read_excel, "xls": _read_excel}
+"""How other files are read."""

@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from acefraud.datasets.files import json_column, typed_columns
+from acefraud.datasets.files import json_column, typed_columns, whole_numbers
 from acefraud.datasets.table import Column, Table
 from acefraud.errors import InputError
 
@@ -58,11 +58,7 @@ def _from_numpy(cells: Any) -> pl.Series:
     if cells.dtype.kind in "Mm":
         return pl.Series(cells.astype(f"{cells.dtype.kind}8[us]"))
     series = pl.Series(cells)
-    if cells.dtype.kind == "f" and series.is_nan().any():  # pandas turns whole numbers with empty cells into these
-        known = series.fill_nan(None)
-        if bool((known == known.round()).all()) and float(known.abs().max() or 0) < 2**53:  # type: ignore[arg-type]
-            return known.cast(pl.Int64)
-    return series
+    return whole_numbers(series) if cells.dtype.kind == "f" and series.is_nan().any() else series
 
 
 def _from_extension(column: nw.Series[Any]) -> Column:

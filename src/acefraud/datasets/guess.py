@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,12 +12,15 @@ import polars as pl
 from acefraud.core.arrays import IntArray
 from acefraud.core.fact_names import NAMED_FACTS, words_for
 from acefraud.core.timestamps import UNKNOWN
-from acefraud.datasets.columns import plain_texts
-from acefraud.datasets.labels import USUAL_WORDS, LabelReader
+from acefraud.datasets.columns import plain_text, plain_texts, unknown_words
+from acefraud.datasets.labels import USUAL_WORDS, LabelReader, read_labels
+from acefraud.datasets.leaks import FEWEST_EACH, LEAK, likely_leaks, names_what_comes_after
 from acefraud.datasets.mapping import SchemaMapping
+from acefraud.datasets.names import names_an_entity, names_an_id, plain_name
 from acefraud.datasets.table import FACTS, Column
 from acefraud.datasets.times import look_like_times, read_time_parts, read_times
-from acefraud.facts.history.plan import HOUR, HistoryPlan, entity_name, read_duration
+from acefraud.datasets.whole_cells import MARKS, holds_clocks, holds_days, holds_marks
+from acefraud.facts.history.plan import DAY, HOUR, HistoryPlan, entity_name, read_duration
 
 _HEAD = 2000
 """Rows to look at where a sample is enough."""
@@ -24,26 +28,18 @@ _REPEATS = 0.05
 """Share of rows with an id that other rows have too, from which the id counts as an entity. A few frequent entities are
 enough; a mean of rows per id would miss them."""
 _MOST_ENTITIES = 4
+_FEWEST_IDS = 10
+_MANY_VALUES = 50
 _MOST_DELAY = 0.1
 """The longest delay of labels that is guessed, as a share of the time that the file spans."""
+AN_ID = "an id: a rule about it would not generalise"
 ANOTHER_TIME = "another time"
 """Why a date beside the time of the transaction is no fact itself."""
 
-_ENTITY = re.compile(
-    r"(?:^|_)(?:id|uuid|guid|iban|e_?mail|ip|ip_address)$"
-    r"|(?:^|_)(?:card|cc|account|acct|policy|phone|iban|passport|ssn)_?(?:number|num|no|nr|hash)$"
-)
-_LEAK = re.compile(r"fraud|label|chargeback|chargedback|cbk")
+_FRAUD = re.compile("fraud|betrug|frode|estafa|missbrauch")
+_LABEL = re.compile(r"fraud|betrug|frode|estafa|label|chargeback|chargedback|cbk")
+_LATER = "by its name it comes after the fact, and its dates are not before the transaction"
 _SUM = re.compile(r"^(?:amount|amt|value)_|_(?:amount|amt)$")
-
-
-def plain_name(column: str) -> str:
-    """A name without case and punctuation, so that ``isFraud`` and ``is_fraud`` are the same.
-
-    >>> plain_name("TX_Fraud"), plain_name("FraudFound_P")
-    ('txfraud', 'fraudfoundp')
-    """
-    return re.sub(r"[^0-9a-z]+", "", column.lower())
 
 
 _USUAL_NAMES = {role: tuple(map(plain_name, names)) for role, names in USUAL_WORDS["roles"].items()}
@@ -55,6 +51,7 @@ def guess_mapping(
     *,
     given: SchemaMapping | None = None,
     need_label: bool = True,
+    labels_apart: bool = False,
 ) -> SchemaMapping:
     """Complete a mapping by the usual names and, given a sample, by what the columns hold.
 
@@ -70,17 +67,58 @@ def guess_mapping(
     given = given or SchemaMapping()
     sample = sample or {}
     found = given.model_copy(update=_guess_roles(columns, sample, given, need_label=need_label))
+    labels, _ = read_labels(sample.get(found.label or "", []), LabelReader(found.fraud_values, found.legit_values))
+    unsettled = _unsettled(sample, found)
+    later = {column: _LATER for column, cells in unsettled.items() if _comes_after(column, cells, sample, found)}
+    leaks = {column: LEAK + why for column, why in (later | likely_leaks(unsettled, labels)).items()}
+    free = [column for column in columns if column not in leaks]
     if given.history is None:
-        found = found.model_copy(update={"history": _guess_history(columns, sample, found)})
+        found = found.model_copy(update={"history": _guess_history(free, sample, found)})
     entities = [column for column in found.entities if column in columns and column not in found.categories]
+    kept = _listed(found)
     if given.ignore is not None:
-        return found.model_copy(update={"ignore": tuple(dict.fromkeys([*given.ignore, *entities]))})
-    why = dict(_ignored(columns, sample, found))
+        leaving = [*given.ignore, *entities, *(column for column in leaks if column not in kept)]
+        return found.model_copy(update={"ignore": tuple(dict.fromkeys(leaving)), "why": {**given.why, **leaks}})
+    judged = labels_apart or min(int((labels == 0).sum()), int((labels == 1).sum())) >= FEWEST_EACH
+    why = {**leaks, **dict(_ignored(free, sample, found, judged=judged))}
     for column in entities:
         name = found.history.name_of(column) if found.history else column
         why[column] = f"an id that repeats: the history of each {name} becomes facts"
-    ignore = tuple(column for column in columns if column in why)
+    ignore = tuple(column for column in columns if column in why and column not in kept)
     return found.model_copy(update={"ignore": ignore, "why": {**given.why, **why}})
+
+
+def guess_remarks(found: SchemaMapping, given: SchemaMapping, columns: Container[str]) -> Iterator[str]:
+    """What a person should know of a guess: likely leaks, and what was taken as an entity."""
+    for column, why in found.why.items():
+        if why.startswith(LEAK) and column in columns:
+            left = column in (found.ignore or ())
+            done = "left out; give its kind in a mapping to keep it" if left else "kept, because the mapping names it"
+            yield f"`{column}` is {why}; {done}"
+    if found.known_at and not given.known_at:
+        yield f"`{found.known_at}` is taken as the time at which the label became known; it is no fact"
+    if given.history is None and found.entities:
+        yield f"taken as entities, whose history becomes facts: {', '.join(found.entities)}"
+    ids = [column for column, why in found.why.items() if why == AN_ID and column in columns]
+    if ids and not found.has_time:
+        yield f"no history of {', '.join(ids)}: no column with the time of a transaction was found"
+
+
+def _unsettled(sample: Mapping[str, Column], found: SchemaMapping) -> dict[str, Column]:
+    """The columns that may become facts. What a row's own ``facts`` object holds is meant to."""
+    settled = {column for _, column in (*found.roles(), *found.named_times())}
+    settled |= {*(found.ignore or ()), *(found.entities if found.history else ())}
+    return {name: cells for name, cells in sample.items() if name not in settled and not name.startswith(FACTS)}
+
+
+def _comes_after(column: str, cells: Column, sample: Mapping[str, Column], found: SchemaMapping) -> bool:
+    """Whether a column holds dates that are after the fact, by its name and because most are not before the day."""
+    if not found.label or not names_what_comes_after(column) or not _holds_times(cells):
+        return False
+    times, dates = _times(sample, found), read_times(thinned(cells), like=found.day_order).values
+    if len(times) != len(dates) or not (both := (times != UNKNOWN) & (dates != UNKNOWN)).any():
+        return False
+    return bool((dates[both] // DAY >= times[both] // DAY).mean() > 0.5)
 
 
 def _guess_history(columns: Sequence[str], sample: Mapping[str, Column], found: SchemaMapping) -> HistoryPlan | None:
@@ -89,7 +127,8 @@ def _guess_history(columns: Sequence[str], sample: Mapping[str, Column], found: 
         return None
     entities: dict[str, str] = {}
     for column in _free_columns(columns, found):
-        if names_an_entity(column) and not names_a_label(column) and _repeats(sample.get(column)):
+        cells = sample.get(column)
+        if holds_ids(column, cells) and not names_a_label(column) and _repeats(cells):
             entities.setdefault(entity_name(column), column)
     if not entities:
         return None
@@ -130,6 +169,24 @@ def _repeats(column: Column | None) -> bool:
     return present.n_unique() > 1 and int(present.is_duplicated().sum()) >= _REPEATS * len(present)
 
 
+def holds_ids(column: str, cells: Column | None) -> bool:
+    """Whether a column names entities, by its name; a name such as ``Card`` only if it holds more than kinds of cards.
+
+    >>> holds_ids("card_id", None), holds_ids("Card", pl.Series(["Visa", "Mastercard"])), holds_ids("Card", None)
+    (True, False, False)
+    """
+    if names_an_id(column):
+        return True
+    if cells is None or not names_an_entity(column):
+        return False
+    values = plain_text(thinned(cells)).drop_nulls().unique()
+    numbers = values.cast(pl.Float64, strict=False)
+    if (numbers != numbers.round()).any():
+        return False
+    coded = int(values.str.contains(r"\d|@").sum()) >= 0.9 * len(values)
+    return len(values) >= (_FEWEST_IDS if coded else _MANY_VALUES)
+
+
 def _listed(mapping: SchemaMapping) -> set[str]:
     """Columns that the mapping names as facts."""
     return {*mapping.known, *mapping.numbers, *mapping.flags, *mapping.categories, *mapping.rename}
@@ -143,10 +200,10 @@ def _free_columns(columns: Sequence[str], mapping: SchemaMapping) -> list[str]:
 
 def _guess_roles(
     columns: Sequence[str], sample: Mapping[str, Column], given: SchemaMapping, *, need_label: bool
-) -> dict[str, str]:
+) -> dict[str, Any]:
     taken = {column for _, column in given.roles()} | _listed(given) | set(given.ignore or ())
     times = {column for _, column in given.named_times()}
-    roles: dict[str, str] = {}
+    roles: dict[str, Any] = {}
     for role, names in _USUAL_NAMES.items():
         if getattr(given, role) is not None:
             continue
@@ -156,17 +213,19 @@ def _guess_roles(
         others = taken if role == "time" else taken | times | (set(given.sensitive) if role == "text" else set())
         free = [column for column in columns if column not in others and not column.startswith(FACTS)]
         named = sorted((c for c in free if plain_name(c) in names), key=lambda c: names.index(plain_name(c)))
-        fitting = [column for column in named if column not in sample or _fits(role, sample[column])]
+        fitting = [column for column in named if column not in sample or _fits(role, column, sample[column])]
         if role == "label" and need_label:
-            fitting = (
-                fitting
-                or named
-                or [c for c in free if "fraud" in plain_name(c) and c in sample and _share_of_labels(sample[c]) == 1.0]
-            )
+            fitting = fitting or named or _label_columns({c: sample[c] for c in free if c in sample})
+            if fitting and fitting[0] in sample and holds_marks(sample[fitting[0]]) and not given.fraud_values:
+                roles |= {"fraud_values": MARKS, "legit_values": ("",)}
         if role == "time":
-            fitting = fitting or [c for c in free if c in sample and _holds_times(sample[c])]
+            free = [c for c in free if c in sample and not names_what_comes_after(c)]
+            fitting = fitting or [c for c in free if _holds_times(sample[c])]
+            clocks = [c for c in free if fitting and holds_clocks(sample[c])]
+            if given.clock is None and len(clocks) == 1 and holds_days(thinned(sample[fitting[0]])):
+                taken.add(roles.setdefault("clock", clocks[0]))
         if role == "amount":
-            fitting = fitting or [c for c in free if names_an_amount(c)]
+            fitting = fitting or [c for c in free if names_an_amount(c) and not names_what_comes_after(c)]
         if role == "difficulty" and not roles.get("text"):
             fitting = []
         roles[role] = fitting[0] if fitting else ""
@@ -174,12 +233,27 @@ def _guess_roles(
     return roles
 
 
-def _fits(role: str, column: Column) -> bool:
+def _label_columns(sample: Mapping[str, Column]) -> list[str]:
+    """Columns whose name speaks of fraud and whose cells are labels, else the only one whose cells say fraud or not."""
+    named = {column: cells for column, cells in sample.items() if _FRAUD.search(plain_name(column))}
+    found = [column for column, cells in named.items() if holds_marks(cells) or _share_of_labels(cells) == 1.0]
+    saying = [column for column, cells in sample.items() if not found and _says_fraud(cells)]
+    return found or (saying if len(saying) == 1 else [])
+
+
+def _says_fraud(column: Column) -> bool:
+    words = {text for text in plain_texts(column[:_HEAD]) if text is not None}
+    return any(map(_FRAUD.search, map(plain_name, words))) and set(map(LabelReader(), words)) == {True, False}
+
+
+def _fits(role: str, name: str, column: Column) -> bool:
     match role:
         case "label":
             return _share_of_labels(column) >= 0.5
         case "time" | "known_at":
             return look_like_times(column, at_least=0.5)
+        case "id":  # few rows have the number of an investigation
+            return not names_what_comes_after(name) or 2 * plain_text(column).null_count() <= len(column)
         case "text" | "difficulty":
             return isinstance(column, list) or column.dtype == pl.String
     return True
@@ -198,30 +272,37 @@ def _share_of_labels(column: Column) -> float:
     return sum(reader(text) is not None for text in texts) / len(texts) if texts else 1.0
 
 
-def _ignored(columns: Sequence[str], sample: Mapping[str, Column], found: SchemaMapping) -> Iterator[tuple[str, str]]:
-    """The columns that should not become facts, each with the reason."""
+def _ignored(
+    columns: Sequence[str], sample: Mapping[str, Column], found: SchemaMapping, *, judged: bool
+) -> Iterator[tuple[str, str]]:
+    """The columns that should not become facts, each with the reason.
+
+    A name alone makes a leak only if labels are too few to have ``judged`` the column by what it holds.
+    """
     order = _time_order(sample, found)
     for column in _free_columns(columns, found):
         cells = sample.get(column)
         if plain_name(column) == "metadata":
             yield column, "metadata never becomes facts"
-        elif found.label and names_a_label(column):
+        elif found.label and not judged and names_a_label(column):
             yield column, "looks like another name for the label: it would leak the answer"
-        elif names_an_entity(column):
-            yield column, "an id: a rule about it would not generalise"
+        elif holds_ids(column, cells):
+            yield column, AN_ID
         elif not isinstance(cells, pl.Series) or cells.dtype.is_nested():
             continue
         elif cells.dtype.is_temporal() or (cells.dtype == pl.String and _is_worded_time(cells)):
             yield column, ANOTHER_TIME
         elif _one_value_per_row(cells):
             yield column, "a different value in nearly every row"
+        elif _hardly_repeats(cells):
+            yield column, "its many values hardly repeat: a rule about them would not generalise"
         elif order is not None and _grows_with_time(cells, order):
             yield column, "grows with time: a rule about it would be about the calendar"
 
 
 def _one_value_per_row(cells: pl.Series) -> bool:
     """Measurements differ in every row too, so of numbers only whole ones count, and only with at least 100 rows."""
-    present = cells.drop_nulls()
+    present = cells.filter(~unknown_words(cells)).drop_nulls()
     if len(present) < 20 or present.dtype.is_float():
         return False
     distinct = present.n_unique()
@@ -230,6 +311,14 @@ def _one_value_per_row(cells: pl.Series) -> bool:
     if present.dtype.is_integer():
         return len(present) >= 100 and not present.has_nulls() and distinct == len(present)
     return present.dtype == pl.String and distinct >= 0.9 * len(present)
+
+
+def _hardly_repeats(cells: pl.Series) -> bool:
+    """Whether words are so many that rules would only memorise who or what they name."""
+    if cells.dtype != pl.String or cells.n_unique() <= max(_MANY_VALUES, len(cells) // 3):
+        return False
+    known = plain_text(cells.filter(~unknown_words(cells))).drop_nulls()
+    return known.cast(pl.Float64, strict=False).null_count() > 0.05 * len(known)
 
 
 def _is_worded_time(cells: pl.Series) -> bool:
@@ -279,16 +368,6 @@ def _step(column: Column) -> int:
     return max(1, len(column) // _HEAD)
 
 
-def names_an_entity(column: str) -> bool:
-    """Whether the name of a column says that it holds ids of entities.
-
-    >>> names_an_entity("customer_id"), names_an_entity("CustomerID"), names_an_entity("paid")
-    (True, True, False)
-    """
-    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", column)
-    return _ENTITY.search(re.sub(r"[\s.-]+", "_", snake).lower()) is not None
-
-
 def names_an_amount(column: str) -> bool:
     """Whether the name of a column says that it is an amount.
 
@@ -304,4 +383,4 @@ def names_a_label(column: str) -> bool:
     >>> names_a_label("TX_FRAUD_SCENARIO"), names_a_label("fraud_reports")
     (True, False)
     """
-    return column.lower() not in NAMED_FACTS and _LEAK.search(plain_name(column)) is not None
+    return column.lower() not in NAMED_FACTS and _LABEL.search(plain_name(column)) is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -13,11 +12,13 @@ from acefraud.core.fact_names import NAMED_FACTS, words_for
 from acefraud.core.timestamps import UNKNOWN
 from acefraud.datasets.cells import suits
 from acefraud.datasets.columns import plain_text, unknown_words
-from acefraud.datasets.guess import ANOTHER_TIME, names_a_label, plain_name, thinned
+from acefraud.datasets.guess import ANOTHER_TIME, names_a_label, thinned
 from acefraud.datasets.labels import USUAL_WORDS
 from acefraud.datasets.mapping import SchemaMapping, fact_names
+from acefraud.datasets.names import name_parts, plain_name
 from acefraud.datasets.table import FACTS, Column
 from acefraud.datasets.times import read_times, shared_format
+from acefraud.datasets.whole_cells import holds_marks
 from acefraud.facts.time_facts import CLOCK_FACTS, DAY, DAY_FACTS
 
 _WORDS = {key: frozenset(words) for key, words in USUAL_WORDS["name_parts"].items()}
@@ -35,21 +36,13 @@ def guess_facts(columns: Mapping[str, Column], found: SchemaMapping) -> SchemaMa
     """Complete a mapping by what its columns mean as facts. What is given stays."""
     found = found.model_copy(update={"rename": {**found.rename, **dict(_known_names(columns, found))}})
     found = found.model_copy(update={"categories": (*found.categories, *_codes(columns, found))})
+    marked = (name for name in fact_names(found, list(columns)) if holds_marks(columns[name]))
+    found = found.model_copy(update={"marked": (*found.marked, *marked)})
     if not found.days_between:
         found = found.model_copy(update={"days_between": dict(_days_between(columns, found))})
     if found.time_facts is None and found.has_time:
         found = found.model_copy(update={"time_facts": tuple(_time_facts(columns, found))})
     return found
-
-
-def name_parts(column: str) -> list[str]:
-    """The words that a name is made of.
-
-    >>> name_parts("customer.ageOfAccount_days")
-    ['customer', 'age', 'of', 'account', 'days']
-    """
-    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", column.removeprefix(FACTS))
-    return [part for part in re.split(r"[^0-9a-z]+", snake.lower()) if part]
 
 
 # --- known facts under other names

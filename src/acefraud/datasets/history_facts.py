@@ -8,7 +8,7 @@ import numpy as np
 
 from acefraud.core.arrays import FloatArray, IntArray
 from acefraud.core.table import Categories, Codes, Columns, FactTable, Flags
-from acefraud.core.timestamps import UNKNOWN
+from acefraud.core.timestamps import UNKNOWN, plausible
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets.mapping import SchemaMapping, fact_names
 from acefraud.facts.history.columns import history_columns
@@ -94,7 +94,7 @@ def _events(
     facts = fact_columns(mapping, plan)
     unknown: Categories = (np.full(len(rows), -1, dtype=np.int32), ())
     return HistoryEvents(
-        time=rows.times,
+        time=plausible(rows.times),
         entities={column: rows.entities.get(column, unknown)[0] for column in plan.entities},
         ids=rows.ids,
         amount=rows.facts.numbers("amount") if has_amounts(mapping) else None,

@@ -18,10 +18,11 @@ from acefraud.core.arrays import FloatArray
 from acefraud.core.transactions import Transactions
 from acefraud.datasets.dataset import Dataset
 from acefraud.datasets.mapping import SchemaMapping
+from acefraud.datasets.table import Table
 from acefraud.datasets.world import WorldOptions, generate
 from acefraud.display.frames import is_frame
 from acefraud.display.short_repr import given
-from acefraud.errors import ConfigurationError, InputError
+from acefraud.errors import ConfigurationError, InputError, point_out
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
@@ -56,6 +57,7 @@ def load_dataset(
     name: str | None = None,
     weights: npt.ArrayLike | None = None,
     ids: bool = True,
+    labels_apart: bool = False,
 ) -> Dataset:
     """A shipped dataset by its name, or labelled transactions from a file or a data frame.
 
@@ -63,13 +65,15 @@ def load_dataset(
     and guessed as those of a file; NaN is an unknown number. ``mapping`` is a `SchemaMapping`, its fields as a dict, or
     the path of a TOML file. ``name`` is what messages call the data: by default the file or "frame". ``weights``, one
     for each row of a data frame, say how much it counts when bullets are weighed. Without ``ids``, rows of a data frame
-    that bring none are numbered, not named by their content, which is faster, and ids may repeat.
+    that bring none are numbered, not named by their content, which is faster, and ids may repeat. ``labels_apart`` says
+    that the label was put beside a data frame, so that no other column is the label by its name alone.
 
     If there is no such file, a path that ends in the name of a shipped dataset and ``.json`` stands for that one, with
     a `ShippedDatasetWarning`: so ``load_dataset("agents/complex_fraud_detection.json")`` works anywhere. The shipped
     dataset is generated from ``seed`` and ``options``, and comes split by time. A file comes whole, as rows to learn
-    from; `Dataset.split` splits it. With ``strict`` the first bad row raises, otherwise bad rows are collected and the
-    rest is used.
+    from; `Dataset.split` splits it. A column that is likely to leak the label is left out with an `InputWarning`,
+    unless the mapping names it; `Dataset.remarks` says what else is worth knowing. With ``strict`` the first bad row
+    raises, otherwise bad rows are collected and the rest is used.
 
     >>> import polars as pl
     >>> data = load_dataset(pl.DataFrame({"amount": [5.0, 900.0], "is_fraud": [0, 1]}))
@@ -94,7 +98,11 @@ def load_dataset(
     if is_frame(source):
         if options is not None:
             raise ConfigurationError(f"options shape a shipped dataset ({', '.join(SHIPPED)}); this is a data frame")
-        return _read_frame(source, name, weights, mapping=mapping, remembered=remembered, strict=strict, ids=ids)
+        from acefraud.datasets.rows import read_dataset  # noqa: PLC0415
+
+        table = replace(_frame_table(source, name, weights), labels_apart=labels_apart)
+        data = read_dataset(table, table.name, mapping=mapping, remembered=remembered, strict=strict, ids=ids)
+        return _warned(data)
     if weights is not None:
         raise ConfigurationError("weights belong to the rows of a data frame; the source is none")
     path = _path_of(source, "the path of a file, the name of a shipped dataset")
@@ -116,7 +124,17 @@ def load_dataset(
     from acefraud.datasets.rows import read_dataset  # noqa: PLC0415
 
     table = read_table(path, name=name)
-    return read_dataset(table, name or path.stem, mapping=mapping, remembered=remembered, strict=strict)
+    return _warned(read_dataset(table, name or path.stem, mapping=mapping, remembered=remembered, strict=strict))
+
+
+def _warned(data: Dataset) -> Dataset:
+    """The dataset, with a warning for each column that is likely to leak the label."""
+    from acefraud.datasets.leaks import LEAK  # noqa: PLC0415
+
+    for remark in data.remarks:
+        if LEAK in remark:
+            point_out(f"{data.name}: {remark}")
+    return data
 
 
 def load_transactions(
@@ -160,23 +178,11 @@ def _path_of(source: object, others: str) -> Path:
     return Path(source)
 
 
-def _read_frame(
-    frame: Any,
-    name: str | None,
-    weights: npt.ArrayLike | None,
-    *,
-    mapping: SchemaMapping | Path | None,
-    remembered: SchemaMapping | None,
-    strict: bool,
-    ids: bool,
-) -> Dataset:
+def _frame_table(frame: Any, name: str | None, weights: npt.ArrayLike | None) -> Table:
     from acefraud.datasets.frames import FRAME, frame_table  # noqa: PLC0415
-    from acefraud.datasets.rows import read_dataset  # noqa: PLC0415
 
     table = frame_table(frame, name or FRAME)
-    if weights is not None:
-        table = replace(table, weights=_checked_weights(weights, table.height))
-    return read_dataset(table, table.name, mapping=mapping, remembered=remembered, strict=strict, ids=ids)
+    return table if weights is None else replace(table, weights=_checked_weights(weights, table.height))
 
 
 def _checked_weights(weights: npt.ArrayLike, rows: int) -> FloatArray:

@@ -11,13 +11,14 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from acefraud.core.fact_names import Kind, words_for
+from acefraud.core.outcome_feed import MOST_SILENCE_DAYS, FeedKind
 from acefraud.datasets.table import FACTS
 from acefraud.display.short_repr import ShortRepr
 from acefraud.errors import ConfigurationError
 from acefraud.facts.history.plan import HistoryPlan
 
-ROLES = ("id", "time", "label", "amount", "text", "known_at", "difficulty")
-_LISTS = ("known", "ignore", "numbers", "flags", "categories")
+ROLES = ("id", "time", "clock", "label", "amount", "text", "known_at", "difficulty")
+_LISTS = ("decimal_commas", "known", "ignore", "numbers", "flags", "marked", "categories")
 _DISJOINT = (
     ("known", "ignore", "column"),
     ("rising", "falling", "fact"),
@@ -50,7 +51,7 @@ class TimeParts(BaseModel):
 
     year: str
     month: str
-    """As a number or by its English name."""
+    """As a number or by its name."""
     week: str = ""
     """Week of the month."""
     day: str = ""
@@ -99,6 +100,8 @@ class SchemaMapping(ShortRepr, BaseModel):
     """Column with the id of a transaction; "" makes ids from the content."""
     time: str | None = None
     """Column with the time of a transaction."""
+    clock: str | None = None
+    """Column with the time of day, if the one with the time holds only the day."""
     time_format: str | None = None
     """One of "iso", "epoch" and "epoch_ms", or a pattern like "%d/%m/%Y %H:%M"."""
     label: str | None = None
@@ -113,6 +116,8 @@ class SchemaMapping(ShortRepr, BaseModel):
     """Column with free text."""
     decimal: Literal[".", ","] | None = None
     """Decimal sign of numbers in text cells; without it, a point."""
+    decimal_commas: tuple[str, ...] = ()
+    """Columns with a decimal comma, in a file where others have a point."""
     known_at: str | None = None
     """Column with the time at which the label became known."""
     difficulty: str | None = None
@@ -125,6 +130,8 @@ class SchemaMapping(ShortRepr, BaseModel):
     """Columns that hold numbers."""
     flags: tuple[str, ...] = ()
     """Columns that hold true or false."""
+    marked: tuple[str, ...] = ()
+    """Columns with a mark such as "x" for true and an empty cell for false."""
     categories: tuple[str, ...] = ()
     """Columns that hold categories, even if they look like numbers."""
     time_facts: tuple[Literal["hour", "night", "weekday", "weekend"], ...] | None = None
@@ -145,8 +152,12 @@ class SchemaMapping(ShortRepr, BaseModel):
     """The same in days."""
     history: HistoryPlan | None = None
     """Entities whose past becomes facts; no entities: no history."""
+    feed: FeedKind | None = None
+    """How outcomes arrive: "complete", "fraud_only" or "reviewed_only"; left out, it is recognised."""
+    silence_days: float | None = Field(default=None, gt=0, le=MOST_SILENCE_DAYS)
+    """Days without a report after which a decision counts as legitimate; left out, silence says nothing."""
     why: Mapping[str, str] = Field(default_factory=dict)
-    """Why the guess ignores a column; only for you to read."""
+    """Why the guess ignores a column, or what it has against one that you keep; only for you to read."""
 
     @model_validator(mode="after")
     def _check(self) -> SchemaMapping:
@@ -202,6 +213,11 @@ class SchemaMapping(ShortRepr, BaseModel):
         """Whether it names the time of a transaction."""
         return bool(self.time or self.time_parts)
 
+    @property
+    def day_order(self) -> str:
+        """A format whose order of day and month counts in doubt: that of the time, or the day first with commas."""
+        return self.time_format or ("%d" if self.decimal == "," or self.decimal_commas else "")
+
     @classmethod
     def load(cls, path: str | Path) -> SchemaMapping:
         """The mapping in a TOML file."""
@@ -235,6 +251,11 @@ class SchemaMapping(ShortRepr, BaseModel):
         renamed = {**self.rename, **({self.amount: "amount"} if self.amount else {})}
         facts = (renamed.get(column, column.removeprefix(FACTS)) for column in self.sensitive)
         return tuple(dict.fromkeys([*self.sensitive, *facts]))
+
+    @property
+    def names_facts(self) -> bool:
+        """Whether it says which columns are facts, as the mapping of a history that was read does."""
+        return bool(self.known or self.numbers or self.flags or self.categories or self.amount or self.text)
 
     @property
     def entities(self) -> tuple[str, ...]:
@@ -305,8 +326,10 @@ class SchemaMapping(ShortRepr, BaseModel):
             changes["time_format"] = None
         return self.model_copy(update=changes)
 
-    def describe(self) -> str:
+    def describe(self, *, beside: SchemaMapping | None = None) -> str:
         """The mapping as TOML with a comment on every key, to save, correct and pass back.
+
+        ``beside`` another one, only what that leaves open.
 
         >>> print(*SchemaMapping(label="chargeback", fraud_values=("yes",)).describe().splitlines()[:4], sep="\\n")
         # Column with the label: what turned out to be true.
@@ -317,16 +340,18 @@ class SchemaMapping(ShortRepr, BaseModel):
         >>> parse_mapping(SchemaMapping(label="class").describe()).label
         'class'
         """
-        keys, tables = _as_toml(self)
+        keys, tables = _as_toml(self, beside=beside)
         return "".join(keys + tables)
 
 
-def _as_toml(model: BaseModel, path: str = "") -> tuple[list[str], list[str]]:
+def _as_toml(model: BaseModel, path: str = "", *, beside: BaseModel | None = None) -> tuple[list[str], list[str]]:
     """The keys of a model as TOML, and its tables, which have to follow them."""
     keys: list[str] = []
     tables: list[str] = []
     for key, field in type(model).model_fields.items():
         value = getattr(model, key)
+        if beside is not None and value == getattr(beside, key):
+            continue
         comment = f"# {field.description}\n" if field.description else ""
         if isinstance(value, BaseModel):
             inner, below = _as_toml(value, f"{path}{key}.")

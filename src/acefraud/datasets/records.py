@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from acefraud.core.construct import construct_unchecked
-from acefraud.core.outcome import Outcome, OutcomeSource
 from acefraud.core.timestamps import UNKNOWN, micros_of, time_of
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.datasets.assembly import NO_CONTENT, wrong_id, wrong_text
 from acefraud.datasets.cells import kind_of_cell, read_cell, too_long
 from acefraud.datasets.columns import is_null_word, plain_cell
 from acefraud.datasets.content_ids import content_id
-from acefraud.datasets.decimal_commas import with_decimal_points
 from acefraud.datasets.files import fields_of, json_column, read_record
 from acefraud.datasets.labels import LabelReader
 from acefraud.datasets.lists import with_lists_as_facts
 from acefraud.datasets.mapping import SchemaMapping, declared_kind, fact_names, load_mapping
-from acefraud.datasets.rows import LABEL_KEYS, ReportedOutcome, prepare, with_outcome_columns, wrong_source
+from acefraud.datasets.outcome_columns import OutcomeColumns
+from acefraud.datasets.rows import LABEL_KEYS, ReportedOutcome, prepare
 from acefraud.datasets.table import FACTS, Table
 from acefraud.datasets.times import ISO, from_iso, read_elapsed, read_time_parts, read_times
+from acefraud.datasets.whole_cells import with_whole_cells
+from acefraud.datasets.written_numbers import with_plain_numbers
 from acefraud.errors import InputError
 from acefraud.facts.time_facts import with_own_time_facts
 
+_WRITTEN_OUT = re.compile(r"[-+(]?\s*(?:[^\W\d_]{3}|[^\w\s.,'-])?\s*\d[\d.,'’\s]*(?:[^\W\d_]{3}|[^\w\s.,'])?\)?-?")
+"""A number that may be written as people do, such as $1,200.50."""
 _MOST_LAYOUTS = 500
 """Sets of fields for which the guessed mapping is kept."""
 
@@ -54,11 +58,11 @@ class RecordReader:
 
     def transaction(self, record: JsonObject) -> Transaction:
         """The transaction in a line. A label is not read and never becomes a fact."""
-        fields, mapping = self._read(record, need_label=False)
+        fields, mapping, written = self._read(record, need_label=False)
         hidden = (mapping.label, mapping.known_at)
         fields = {column: cell for column, cell in fields.items() if column not in hidden}
         facts = fact_names(mapping, list(fields))
-        name = _id(fields, mapping) if mapping.id in fields else content_id([*fields.values()])
+        name = _id(fields, mapping) if mapping.id in fields else content_id([written[column] for column in fields])
         one = _transaction(name, fields, mapping, facts)
         if one is None:
             raise InputError(NO_CONTENT)
@@ -66,39 +70,43 @@ class RecordReader:
 
     def outcome(self, record: JsonObject, number: int) -> ReportedOutcome:
         """The outcome in a line, with its transaction if the line describes it too."""
-        fields, mapping = self._read(record, need_label=True)
-        mapping, own = with_outcome_columns(mapping, list(fields))
+        given, history = _fields(record), self._given or self._remembered
+        own = OutcomeColumns.of(history, list(given))
+        fields, mapping, _ = self._read(
+            {column: cell for column, cell in given.items() if column not in own.all}, need_label=True
+        )
+        own, mapping = own.completed(history, mapping, list(fields))
         for role, what in (("label", "label"), ("id", "transaction_id")):
             if getattr(mapping, role) not in fields:
                 raise InputError(f"expected a {what}, got the fields {', '.join(fields) or 'of an empty object'}")
-        facts = fact_names(mapping, [column for column in fields if column not in own])
+        facts = fact_names(mapping, [column for column in fields if column not in own.all])
         transaction_id = _id(fields, mapping)
-        known_at = _time(fields, mapping.known_at, None)
+        known_at = _time(fields, mapping.known_at, None, like=history.day_order if history else "")
         is_fraud = _label(fields, mapping)
         transaction = _transaction(transaction_id, fields, mapping, facts)
-        own_texts = {column: plain_cell(fields[column]) for column in own}
-        source = (own_texts.get("source") or OutcomeSource.LABEL).lower()
-        if problem := wrong_source(source):
-            raise InputError(problem, field="source")
-        outcome = Outcome(
-            transaction_id=transaction_id,
+        outcome, remarks = own.outcome(
+            transaction_id,
             is_fraud=is_fraud,
-            source=OutcomeSource(source),
-            id=own_texts.get("outcome_id" if "outcome_id" in own else "id") or "",
             at=time_of(known_at),
+            texts={column: plain_cell({**fields, **given}[column]) for column in own.all},
         )
-        return ReportedOutcome(outcome, number, transaction)
+        return ReportedOutcome(outcome, number, transaction, tuple(remarks))
 
-    def _read(self, record: JsonObject, *, need_label: bool) -> tuple[Fields, SchemaMapping]:
-        """The fields of a line in plain form, and the mapping completed for them."""
+    def _read(self, record: JsonObject, *, need_label: bool) -> tuple[Fields, SchemaMapping, Fields]:
+        """The fields of a line in plain form, the mapping completed for them, and the fields as they are written."""
         given = self._given or self._remembered or SchemaMapping()
-        fields: Fields = read_record(record) if isinstance(record, str) else fields_of(record)
+        fields = _fields(record)
         if any(isinstance(cell, list) for cell in fields.values()):
             fields = _row_of(with_lists_as_facts(_table({key: [cell] for key, cell in fields.items()}), given))
-        mapping = self._mapping_for(fields, need_label=need_label)
-        if mapping.decimal == ",":
-            fields = _row_of(with_decimal_points(_typed_table(fields), given))
-        return fields, mapping
+        mapping, written = self._mapping_for(fields, need_label=need_label), fields
+        if mapping.clock or mapping.marked:
+            fields = _row_of(with_whole_cells(_typed_table(fields), mapping))
+        written_out = any(isinstance(cell, str) and _WRITTEN_OUT.fullmatch(cell) for cell in fields.values())
+        if mapping.decimal == "," or mapping.decimal_commas or written_out:
+            plain, _ = with_plain_numbers(_typed_table(fields), given)
+            _raise_first((column, message) for column, cells in plain.unfit.items() for _, message in cells)
+            fields = _row_of(plain)
+        return fields, mapping, written
 
     def _mapping_for(self, fields: Fields, *, need_label: bool) -> SchemaMapping:
         key = need_label, frozenset(map(_guessed_by, fields))
@@ -113,6 +121,10 @@ class RecordReader:
                     self._layouts.pop(next(iter(self._layouts)))
                 found = self._layouts.setdefault(key, found)
         return found
+
+
+def _fields(record: JsonObject) -> Fields:
+    return read_record(record) if isinstance(record, str) else fields_of(record)
 
 
 def _guessed_by(column: str) -> str:
@@ -141,12 +153,10 @@ def _id(fields: Fields, mapping: SchemaMapping) -> str:
 
 def _label(fields: Fields, mapping: SchemaMapping) -> bool:
     text = plain_cell(fields[mapping.label or ""])
-    if text is None or is_null_word(text):
-        raise InputError("there is no label yet", field=mapping.label)
     reader = LabelReader(mapping.fraud_values, mapping.legit_values)
     is_fraud = reader(text)
     if is_fraud is None:
-        raise InputError(reader.expected(text), field=mapping.label)
+        raise InputError("there is no label yet" if is_null_word(text) else reader.expected(text), field=mapping.label)
     return is_fraud
 
 
@@ -154,7 +164,7 @@ def _transaction(
     transaction_id: str, fields: Fields, mapping: SchemaMapping, names: Mapping[str, str]
 ) -> Transaction | None:
     """The transaction that a row describes, its facts named by ``names``; None if it has neither a fact nor a text."""
-    time = _time(fields, mapping.time, mapping.time_format)
+    time = _time(fields, mapping.time, mapping.time_format, like=mapping.day_order)
     if (parts := mapping.time_parts) and parts.are_in(fields):
         times, wrong = read_time_parts({column: [cell] for column, cell in fields.items()}, parts)
         _raise_first((column, message) for column, cells in wrong for _, message in cells)
@@ -175,13 +185,13 @@ def _transaction(
     return made.model_copy(update={"facts": dict(sorted(made.facts.items()))})
 
 
-def _time(fields: Fields, column: str | None, time_format: str | None) -> int:
+def _time(fields: Fields, column: str | None, time_format: str | None, *, like: str = "") -> int:
     text = plain_cell(fields.get(column or ""))
     if text is None:
         return UNKNOWN
     if time_format in (None, ISO) and (found := from_iso(text)) is not None:
         return micros_of(found)
-    times = read_times([text], time_format)
+    times = read_times([text], time_format, like=like)
     _raise_first((column, message) for _, message in times.bad)
     return int(times.values[0])
 

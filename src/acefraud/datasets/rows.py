@@ -9,21 +9,23 @@ from typing import Any, Generic, TextIO, TypeVar
 
 import numpy as np
 
-from acefraud.core.outcome import Outcome, OutcomeSource
-from acefraud.core.timestamps import time_of
+from acefraud.core.outcome import Outcome
+from acefraud.core.timestamps import plausible, time_of
 from acefraud.core.transaction import Transaction
 from acefraud.core.transactions import Transactions
 from acefraud.datasets.assembly import Assembly, assemble
 from acefraud.datasets.columns import plain_texts
 from acefraud.datasets.dataset import Dataset
-from acefraud.datasets.decimal_commas import find_decimal_sign, with_decimal_points
 from acefraud.datasets.files import read_table
 from acefraud.datasets.frames import FRAME, frame_table
-from acefraud.datasets.guess import guess_mapping
+from acefraud.datasets.guess import guess_mapping, guess_remarks
 from acefraud.datasets.guess_facts import guess_facts
 from acefraud.datasets.lists import with_lists_as_facts
 from acefraud.datasets.mapping import SchemaMapping, load_mapping
+from acefraud.datasets.outcome_columns import OutcomeColumns
 from acefraud.datasets.table import BadRow, Table
+from acefraud.datasets.whole_cells import with_whole_cells
+from acefraud.datasets.written_numbers import with_plain_numbers
 from acefraud.display.frames import is_frame
 from acefraud.display.short_repr import ShortRepr
 from acefraud.errors import InputError
@@ -31,8 +33,9 @@ from acefraud.facts.history.plan import HistoryPlan
 
 _COLUMNS_SHOWN = 20
 _MANY = 20
+_REMARKS = 5
+"""Odd things about outcomes that are told of a file."""
 LABEL_KEYS = frozenset({"label", "known_at", "difficulty", "ignore"})
-_AT_NAMES = ("at", "outcome_at", "outcome_time")
 
 Rows = TypeVar("Rows", bound=Sequence[object])
 
@@ -59,6 +62,8 @@ class ReportedOutcome(ShortRepr):
     row: int
     """The number of the row in the file."""
     transaction: Transaction | None = None
+    remarks: tuple[str, ...] = ()
+    """What a person should know about how it was read."""
 
 
 def read_dataset(
@@ -77,6 +82,10 @@ def read_dataset(
     assembly.mark_empty_rows()
     rows = assembly.good_rows()
     labelled = assembly.labels[rows] >= 0
+    if late := int((plausible(assembly.times) != assembly.times).sum()):
+        assembly.remarks.append(
+            f"{late:,} of {len(rows):,} times are far later than all others: they count in no history"
+        )
     loaded = _checked(assembly, assembly.cases(rows[labelled]), int(np.sum(~labelled)), strict=strict)
     waiting = rows[~labelled] if loaded.mapping.entities else rows[:0]
     return Dataset(
@@ -128,60 +137,52 @@ def read_outcomes(
     strict: bool = False,
     name: str | None = None,
 ) -> Loaded[tuple[ReportedOutcome, ...]]:
-    """Outcomes, one per row: ``transaction_id`` and a label, optionally ``source``, ``id`` and ``at``.
+    """Outcomes, one per row: ``transaction_id`` and a label; optionally ``source``, ``id``, ``at``, author and note.
 
-    Any other columns are facts or text of the transaction, which is then returned too.
+    Columns that the mapping, or else the ``remembered`` one, knows as facts or text describe the transaction, which is
+    then returned too. The others are details of the outcome. If neither names any fact, all of them describe it.
     """
-    table = _table_of(source, name)
-    table, complete = prepare(table, mapping, remembered, optional=LABEL_KEYS - {"label"})
-    complete, own_columns = with_outcome_columns(complete, list(table.columns))
-    assembly = assemble(table, complete, unique_ids=False, skip=own_columns)
+    whole, history = _table_of(source, name), _loaded(mapping) or remembered
+    own = OutcomeColumns.of(history, list(whole.columns))
+    kept = {column: cells for column, cells in whole.columns.items() if column not in own.all}
+    table, complete = prepare(replace(whole, columns=kept), mapping, remembered, optional=LABEL_KEYS - {"label"})
+    own, complete = own.completed(history, complete, list(table.columns))
+    assembly = assemble(table, complete, unique_ids=False, skip=own.all, like=history.day_order if history else "")
     _require_label(assembly)
     if complete.id not in table.columns and table.height:
         raise InputError(f"no column with a transaction_id; {_columns(table)}", file=table.name)
-    rows, unlabelled = _outcomes(assembly, {one: plain_texts(table.columns[one]) for one in own_columns})
+    texts = {column: plain_texts({**table.columns, **whole.columns}[column]) for column in own.all}
+    rows, unlabelled = _outcomes(assembly, own, texts)
     return _checked(assembly, rows, unlabelled, strict=strict)
 
 
-def with_outcome_columns(mapping: SchemaMapping, columns: Sequence[str]) -> tuple[SchemaMapping, set[str]]:
-    """The mapping with the time of outcomes, and the columns that are about the outcome, not the transaction."""
-    listed = {*mapping.known, *mapping.numbers, *mapping.flags, *mapping.categories}
-    free = [column for column in columns if column not in listed]
-    at = next((one for one in _AT_NAMES if one in free), None)
-    if at is not None and not mapping.known_at:
-        mapping = mapping.model_copy(update={"known_at": at})
-    return mapping, {"source", "id", "outcome_id"}.intersection(free) - {mapping.id}
-
-
-def _outcomes(assembly: Assembly, own_columns: dict[str, list[str | None]]) -> tuple[tuple[ReportedOutcome, ...], int]:
+def _outcomes(
+    assembly: Assembly, own: OutcomeColumns, texts: dict[str, list[str | None]]
+) -> tuple[tuple[ReportedOutcome, ...], int]:
     """The outcomes of the rows with a label, and how many rows have none."""
-    empty: list[str | None] = [None] * assembly.table.height
-    sources = [text and text.lower() for text in own_columns.get("source", empty)]
-    wrong = [(row, problem) for row, one in enumerate(sources) if one and (problem := wrong_source(one))]
-    assembly.mark_bad("source", wrong)
-    ids = own_columns.get("outcome_id") or own_columns.get("id") or empty
     rows = assembly.good_rows()
     labelled = rows[assembly.labels[rows] >= 0]
     described = labelled[assembly.has_content()[labelled]]
     transactions = dict(zip(described.tolist(), assembly.transactions(described), strict=True))
-    reported = []
+    reported, remarks = [], dict[str, int]()
     for row in labelled.tolist():
-        outcome = Outcome(
-            transaction_id=assembly.ids[row],
+        outcome, odd = own.outcome(
+            assembly.ids[row],
             is_fraud=bool(assembly.labels[row]),
-            source=OutcomeSource(sources[row] or OutcomeSource.LABEL),
-            id=ids[row] or "",
             at=time_of(assembly.known_at[row]),
+            texts={column: cells[row] for column, cells in texts.items()},
         )
-        reported.append(ReportedOutcome(outcome, assembly.table.rows[row], transactions.get(row)))
+        for remark in odd:
+            remarks.setdefault(remark, assembly.table.rows[row])
+        reported.append(ReportedOutcome(outcome, assembly.table.rows[row], transactions.get(row), tuple(odd)))
+    told = [f"row {row}, {remark}" for remark, row in remarks.items()]
+    more = [f"... {len(told):,} such remarks in all"] if len(told) > _REMARKS else []
+    assembly.remarks += told[:_REMARKS] + more
     return tuple(reported), len(rows) - len(labelled)
 
 
-def wrong_source(source: str) -> str | None:
-    """What is wrong with the source of an outcome; None if it is one."""
-    if source in {known.value for known in OutcomeSource}:
-        return None
-    return f"expected one of {', '.join(OutcomeSource)}, got {source[:60]!r}"
+def _loaded(mapping: SchemaMapping | Path | None) -> SchemaMapping | None:
+    return load_mapping(mapping) if isinstance(mapping, Path) else mapping
 
 
 def prepare(
@@ -194,18 +195,20 @@ def prepare(
 ) -> tuple[Table, SchemaMapping]:
     """The table with numbers and lists in plain form, and the mapping, checked against it and completed by guesses."""
     place = str(mapping) if isinstance(mapping, Path) else "mapping"
-    given = load_mapping(mapping) if isinstance(mapping, Path) else mapping
+    given = _loaded(mapping)
     earlier = given or remembered or SchemaMapping()
     table = with_lists_as_facts(table, earlier)
-    decimal = earlier.decimal or find_decimal_sign(table)
-    if decimal == ",":
-        table = with_decimal_points(table, earlier)
+    table = with_whole_cells(replace(table, as_written=table.columns), earlier)
+    table, written = with_plain_numbers(table, earlier)
     if given is None and remembered is not None:
         complete = _from_remembered(table, remembered, need_label=need_label)
     else:
         given = given or SchemaMapping()
         complete = _from_given(table, given, remembered, place=place, optional=optional, need_label=need_label)
-    return table, complete.model_copy(update={"decimal": decimal})
+    if remembered is None:
+        table = with_whole_cells(table, complete, done=earlier)
+        table = replace(table, remarks=(*table.remarks, *guess_remarks(complete, earlier, table.columns)))
+    return table, complete.model_copy(update={"decimal": written.decimal, "decimal_commas": written.decimal_commas})
 
 
 def _from_given(
@@ -221,8 +224,9 @@ def _from_given(
     if table.height and not (table.open_ended and optional):
         given.require_columns(columns, file=table.name, place=place, optional=optional)
     if remembered is None:
-        guessed = guess_mapping(columns, table.columns, given=given, need_label=need_label)
-        return guess_facts(table.columns, guessed)
+        apart = table.labels_apart
+        guessed = guess_mapping(columns, table.columns, given=given, need_label=need_label, labels_apart=apart)
+        return guess_facts(with_whole_cells(table, guessed, done=given).columns, guessed)
     # The playbook's facts have to stay what they were.
     kept = {key: getattr(remembered, key) for key in ("history", "time_facts") if getattr(given, key) is None}
     return guess_mapping(columns, table.columns, given=given.model_copy(update=kept), need_label=need_label)

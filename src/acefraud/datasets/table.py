@@ -5,8 +5,8 @@ Every source becomes a table first, and everything after works on the table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from acefraud.core.arrays import FloatArray
@@ -64,8 +64,22 @@ class Table(ShortRepr):
     """True for a data frame: NaN is an unknown number, and ids of rows are hashed column by column."""
     weights: FloatArray | None = None
     """How much each row counts in a fit; None if all count alike."""
+    labels_apart: bool = False
+    """True if the labels were no column of the data, so that no column is another one for them by its name."""
     semicolons: bool = False
     """True if semicolons separate the cells, as they do where numbers have a decimal comma."""
+
+    remarks: tuple[str, ...] = ()
+    """What a person should know about how the file was read."""
+    unfit: Mapping[str, Sequence[tuple[int, str]]] = field(default_factory=dict)
+    """By column, the rows whose number is written otherwise than in the rest of the column, and what is wrong."""
+    as_written: Mapping[str, Column] = field(default_factory=dict)
+    """Columns before their numbers were made plain: ids are made from what a file says."""
+
+    @property
+    def content(self) -> Iterator[tuple[str, Column]]:
+        """The columns as the file has them."""
+        return ((name, self.as_written.get(name, column)) for name, column in self.columns.items())
 
     @property
     def height(self) -> int:

@@ -7,13 +7,15 @@ from calendar import month_name, monthrange
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 
 import numpy as np
 import polars as pl
 
 from acefraud.core.arrays import FloatArray, IntArray
 from acefraud.core.timestamps import UNKNOWN, micros_of
-from acefraud.datasets.columns import BadCells, distinct_values, is_null_word, plain_text, read_distinct, spread
+from acefraud.datasets.columns import BadCells, distinct_values, folded, is_null_word, plain_text, read_distinct, spread
+from acefraud.datasets.labels import USUAL_WORDS
 from acefraud.datasets.mapping import SchemaMapping, TimeParts
 from acefraud.datasets.table import Column
 from acefraud.facts.time_facts import DAY
@@ -25,18 +27,21 @@ ISO = "iso"
 EPOCH = "epoch"
 EPOCH_MS = "epoch_ms"
 
-# Two-digit years come before four-digit ones, since the parser would take "15" for the year 15. Month first comes
-# before day first; if every cell can be read both ways, that is a choice which has to be told.
-_DAYS = ("%m/%d/%y", "%m/%d/%Y", "%d/%m/%y", "%d/%m/%Y", "%Y/%m/%d", "%d.%m.%y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y")
-_NAMED_DAYS = ("%d %b %Y", "%d-%b-%Y", "%b %d, %Y", "%d %B %Y", "%B %d, %Y")
-_CLOCKS = (" %H:%M", " %H:%M:%S", " %H:%M:%S%.f", " %I:%M %p", " %I:%M:%S %p", "")
-_SHAPES = ((r"\d\s*[/.-]\s*[-+]?\d", _DAYS), ("(?i)" + "|".join(name[:3] for name in month_name if name), _NAMED_DAYS))
+_DAYS, _NAMED_DAYS, _CLOCKS, _COMPACT, _FILLERS = USUAL_WORDS["dates"].values()
+_MONTH_NAMES = {name: int(month) for month, names in USUAL_WORDS["months"].items() for name in names}
+_SHAPES = (
+    (r"\d\s*[/.-]\s*[-+]?\d", _DAYS),
+    ("(?i)" + "|".join(sorted({name[:3] for name in _MONTH_NAMES})), _NAMED_DAYS),
+)
 """What is in every cell that these can read. Trying all of them on a column of words takes long."""
 _EARLIEST = micros_of(datetime(1900, 1, 1, tzinfo=UTC))
 _SAMPLE = 1000
 _SLIPS = 0.05
 """Up to this share of cells that need the other order of day and month, they are slips and make bad rows."""
-_MONTHS = {name[:length].lower(): at for at, name in enumerate(month_name) if at for length in range(3, len(name) + 1)}
+_BEGINNINGS = [(folded(name)[:n], month) for name, month in _MONTH_NAMES.items() for n in range(3, len(name) + 1)]
+_MONTHS = {start: month for start, month in _BEGINNINGS if {m for s, m in _BEGINNINGS if s == start} == {month}}
+_HALF_DAY = re.compile(r"\b([ap])\.?\s?m\.?$")
+_ZONE = re.compile(r" ([-+]\d\d:?\d\d)$")
 _MISSING = 0
 _EXPECTED = {
     ISO: "like 2025-01-31T14:05:00",
@@ -58,8 +63,10 @@ class Times:
     """A row and what is wrong, if some cells need the day first and others the month."""
 
 
-def read_times(column: Column, time_format: str | None = None) -> Times:
+def read_times(column: Column, time_format: str | None = None, *, like: str = "") -> Times:
     """Read a column of times in the given format, or in the one that reads most of its cells.
+
+    Where every cell can be read with day and month in either order, the order of the format ``like`` counts.
 
     >>> read_times(pl.Series(["2/24/15 22:55", "soon"])).bad
     [(1, "expected a time like '%m/%d/%y %H:%M', got 'soon'")]
@@ -67,7 +74,7 @@ def read_times(column: Column, time_format: str | None = None) -> Times:
     if isinstance(column, pl.Series) and column.dtype.is_temporal():
         return Times(_stamps(column), [], time_format or ISO)
     texts = plain_text(column)
-    chosen = time_format or find_format(texts) or ISO
+    chosen = time_format or find_format(texts, like=like) or ISO
     distinct, places = distinct_values(texts)
     values = _parse(distinct, chosen)
     shape = _EXPECTED.get(chosen, f"like {chosen!r}")
@@ -77,6 +84,8 @@ def read_times(column: Column, time_format: str | None = None) -> Times:
         if not is_null_word(text := distinct[int(place)])
     ]
     unsure, mixed = ("", None) if time_format else _order_of_days(distinct, values, chosen)
+    if "%d" in like and "%m" in like:  # other times have said it
+        unsure = ""
     if mixed:
         mixed = int(np.flatnonzero(places == mixed[0])[0]), mixed[1]
     return Times(values[places], spread(bad, places), chosen, unsure, mixed)
@@ -101,7 +110,7 @@ def _order_of_days(texts: pl.Series, values: IntArray, chosen: str) -> tuple[str
     return f"{example!r} could be day first or month first; it is read as {words[day]} ({chosen})", None
 
 
-def find_format(texts: pl.Series) -> str | None:
+def find_format(texts: pl.Series, *, like: str = "") -> str | None:
     """The format that reads the most cells of a sample, or None if none reads any.
 
     The sample is spread over the column: in a file sorted by time, the first days of January can be read both ways.
@@ -112,7 +121,8 @@ def find_format(texts: pl.Series) -> str | None:
         return None
     best, best_share = None, 0.0
     numbers = not sample.cast(pl.Float64, strict=False).has_nulls()
-    for time_format in (EPOCH, EPOCH_MS) if numbers else _formats_for(sample):  # there may be thousands of such columns
+    # There may be thousands of columns of numbers.
+    for time_format in (EPOCH, EPOCH_MS, *_COMPACT) if numbers else _formats_for(sample, like):
         share = _count_read(sample, time_format) / len(sample)
         if share > best_share:
             best, best_share = time_format, share
@@ -121,12 +131,13 @@ def find_format(texts: pl.Series) -> str | None:
     return best
 
 
-def _formats_for(texts: pl.Series) -> Iterator[str]:
-    """The formats that may read some of the texts."""
+def _formats_for(texts: pl.Series, like: str) -> Iterator[str]:
+    """The formats that may read some of the texts, first those that begin like another."""
     yield from (EPOCH, EPOCH_MS, ISO)
     for shape, days in _SHAPES:
         if texts.str.contains(shape).any():
-            yield from (day + clock for day in days for clock in _CLOCKS)
+            ordered = sorted(days, key=lambda day: not (like and day.startswith(like[:2])))
+            yield from (day + clock for day in ordered for clock in _CLOCKS)
 
 
 def shared_format(column: Column, time_format: str | None) -> str | None:
@@ -181,9 +192,35 @@ def _parse(texts: pl.Series, time_format: str) -> IntArray:
         return np.array([UNKNOWN if text is None else micros_of(from_iso(text)) for text in texts], dtype=np.int64)
     if time_format in (EPOCH, EPOCH_MS):
         return _from_epoch(texts, 1 if time_format == EPOCH else 1000)
+    stamps = _read_as(texts, time_format)
+    worded = pl.Series(stamps == UNKNOWN) & texts.str.contains(r"\d.*[\pL,]|\pL.*\d").fill_null(False)
+    if worded.any():
+        plain = pl.Series([_in_english(text) for text in texts.filter(worded)], dtype=pl.String)
+        stamps[worded.to_numpy()] = _read_as(plain, _in_english(time_format))
+    return stamps
+
+
+def _read_as(texts: pl.Series, time_format: str) -> IntArray:
     pattern = time_format.replace(".%f", "%.f")
     stamps = _stamps(texts.str.to_datetime(pattern, strict=False, ambiguous="null"))
+    if pattern in _COMPACT:  # the parser takes what is shorter too
+        stamps = np.where((texts.str.len_chars() == len(texts[0] or "")).fill_null(False), stamps, UNKNOWN)
     return np.where(stamps >= _EARLIEST, stamps, UNKNOWN)
+
+
+@lru_cache(maxsize=10_000)
+def _in_english(text: str) -> str:
+    """A time, or its format, with the month in English and without the words and signs around it.
+
+    >>> _in_english("lunes, 3 de junio de 2024, 2:05 p. m."), _in_english("1er févr. 2024"), _in_english("%d. %B %Y")
+    ('3 June 2024 2:05 PM', '1 February 2024', '%d %B %Y')
+    """
+    if "%" in text:
+        return text if "%B" not in text else re.sub(r"[\s,.-]+(?=%[BbdYy])|(?<=%d)\.", " ", text).replace("  ", " ")
+    text = _HALF_DAY.sub(lambda half: f"{half[1]}M".upper(), folded(text))
+    words = re.split(r"[\s,]+|(?<=\d)[.º]?(?=[a-z]{2})|(?<=\d)[-/.](?=[a-z])|(?<=[a-z])[-/.](?=\d|$)|(?<=\d)\.$", text)
+    telling = [word.rstrip(".") for word in words if word and word.rstrip(".") not in _FILLERS]
+    return " ".join(month_name[_MONTHS[word]] if word in _MONTHS else word for word in telling)
 
 
 def from_iso(text: str) -> datetime | None:
@@ -191,7 +228,7 @@ def from_iso(text: str) -> datetime | None:
     if "-" not in text:  # fromisoformat would read "20250131", and many ids, as a date
         return None
     try:
-        value = datetime.fromisoformat(text)
+        value = datetime.fromisoformat(_ZONE.sub(r"\1", text).replace(" UTC", "+00:00"))
     except ValueError:
         return None
     if value.tzinfo is None:
@@ -221,7 +258,7 @@ def read_time_parts(columns: Mapping[str, Column], parts: TimeParts) -> tuple[In
     ['1994-12-15', '1995-02-28', None]
     """
     years, bad_years = _read_part(columns[parts.year], _year, "a year from 1900 to 2100")
-    months, bad_months = _read_part(columns[parts.month], _month, "a month as 1 to 12 or by its English name")
+    months, bad_months = _read_part(columns[parts.month], _month, "a month as 1 to 12 or by its name")
     bad: BadParts = [(parts.year, bad_years), (parts.month, bad_months)]
     days = np.ones(len(years), dtype=np.int64)
     if parts.week:
@@ -252,7 +289,9 @@ def _time(year: int, month: int, day: int, *, clipped: bool) -> datetime | None:
 
 
 def _read_part(column: Column, read: Callable[[str], int | None], expected: str) -> tuple[IntArray, BadCells]:
-    found, places, bad = read_distinct(column, read, lambda text: f"expected {expected}, got {text[:60]!r}")
+    found, places, bad = read_distinct(
+        column, lambda text: read(text or ""), lambda text: f"expected {expected}, got {text[:60]!r}"
+    )
     return np.array([figure or _MISSING for figure in found], dtype=np.int64)[places], bad
 
 
@@ -270,7 +309,7 @@ def _day(text: str) -> int | None:
 
 
 def _month(text: str) -> int | None:
-    return _MONTHS.get(text.removesuffix(".").lower()) or _number(text, range(1, 13))
+    return _MONTHS.get(folded(text.removesuffix("."))) or _number(text, range(1, 13))
 
 
 def _first_of_week(text: str) -> int | None:
@@ -290,7 +329,8 @@ def read_elapsed(
             continue
         for name in pair:
             if name not in read:
-                read[name] = read_times(columns[name], shared_format(columns[name], mapping.time_format))
+                fitting = shared_format(columns[name], mapping.time_format)
+                read[name] = read_times(columns[name], fitting, like=mapping.day_order)
         start, end = (read[name].values for name in pair)
         elapsed = np.where((start == UNKNOWN) | (end == UNKNOWN), np.nan, (end - start) / unit)
         yield fact, elapsed, {name: read[name] for name in pair}

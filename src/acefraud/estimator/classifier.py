@@ -167,6 +167,7 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
         if not hasattr(self, "mapping_"):
             self.mapping_ = self._with_directions(data)
             self.learner_.use_mapping(self.mapping_)
+        self.learner_.playbook.assume_complete_feed()
         rows = data.train.transactions
         ids = [f"heard-{self.heard_ + place}" for place in range(len(rows))]
         numbered = Transactions(

@@ -60,7 +60,7 @@ class ReadsRows:
             labelled, name = with_labels(rows, is_fraud)
             mapping = mapping.model_copy(update={"label": name, "fraud_values": ("1",), "legit_values": ("0",)})
             checked = _checked_weights(weights, frame)
-            data = load_dataset(labelled, mapping=mapping, name="X", weights=checked, ids=False)
+            data = load_dataset(labelled, mapping=mapping, name="X", weights=checked, ids=False, labels_apart=True)
             self.classes_, self._fraud_at = labels.classes, labels.fraud_at
             data = replace(data, mapping=labels.written_to(data.mapping))
         if data.bad_rows:

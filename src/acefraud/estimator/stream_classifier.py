@@ -36,6 +36,7 @@ class StreamClassifier(base.MiniBatchClassifier):
         self._labels: dict[bool, Any] = {False: False, True: True}
         """How the stream writes each label."""
         self._use(BulletPlaybook())
+        self.playbook.assume_complete_feed()
         if mapping is not None:
             self.learner.use_mapping(mapping)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,8 @@ THRESHOLD = 0.5
 """Where LightGBM declines: as the modes do, whose threshold is 0.5 unless a playbook says otherwise."""
 
 Progress = Callable[[float], None]
+_GLANCE = 0.25
+"""Seconds between two looks whether the run was interrupted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +178,20 @@ def _run_all(jobs: Sequence[tuple[Part, str]], roles: Roles, processes: int | No
     if workers <= 1:
         yield from map(run, jobs)
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        yield from pool.map(run, jobs)
+    others = set(active_children())
+    # An interrupt goes to every process of a terminal: this one ends the others.
+    context, ignoring = get_context("spawn"), (signal.SIGINT, signal.SIG_IGN)
+    with ProcessPoolExecutor(workers, context, initializer=signal.signal, initargs=ignoring) as pool:
+        try:
+            # Not `map`, which cancels what is left: a pool whose workers are gone trips over that and never ends.
+            for future in [pool.submit(run, job) for job in jobs]:
+                while not wait([future], timeout=_GLANCE).done:  # an interrupt may come to a thread that is not woken
+                    pass
+                yield future.result()
+        except BaseException:  # leaving the block waits for the workers, so they have to end
+            for worker in set(active_children()) - others:
+                worker.terminate()
+            raise
 
 
 def _run(roles: Roles, job: tuple[Part, str]) -> _Run:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -167,7 +167,7 @@ class Comparison(ShortRepr):
         )
         return block(
             f"{shown_text(self.dataset)}: {len(self)} modes, {self.seeds} seed{'' if self.seeds == 1 else 's'}",
-            table(["mode", *headings, "bullets", "cited", "secs"], self._mode_rows()),
+            table(["mode", *headings, "bullets", "cited", "secs"], mode_rows(self)),
             table(["paired differences, in points", *headings], differences),
             line(shown_text(self.no_lightgbm, 300)),
             line(self.about_labels),
@@ -182,16 +182,6 @@ class Comparison(ShortRepr):
             for metric, one in got.figures.items()
         ]
         return frame_of_rows(rows, backend)
-
-    def _mode_rows(self) -> Iterator[tuple[str, ...]]:
-        for mode, got in self.modes.items():
-            cells = (in_percent(got.figures[metric]) for metric in METRICS)
-            name, used = NAMES[mode], (f"{got.bullets:.0f}", f"{got.cited:.1f}")
-            if mode == LIGHTGBM:
-                name, used = f"{name} ({NO_REASONS})", ("–", "–")
-            yield name, *cells, *used, f"{got.seconds:.1f}"
-            if got.without_label_facts:
-                yield f"- {NO_LABEL_FACTS}", *(in_percent(got.without_label_facts[one]) for one in METRICS), "", "", ""
 
     @property
     def about_labels(self) -> str:
@@ -226,3 +216,14 @@ class Comparison(ShortRepr):
                 "offline_online_vs_lightgbm": as_json(self.differences[WITH_LIGHTGBM]),
             }
         return content
+
+
+def mode_rows(comparison: Comparison, shown: Callable[[Interval], str] = in_percent) -> Iterator[tuple[str, ...]]:
+    """The cells of a table of the modes: name, metrics, bullets, cited bullets and seconds."""
+    for mode, got in comparison.modes.items():
+        name, used = NAMES[mode], (f"{got.bullets:.0f}", f"{got.cited:.1f}")
+        if mode == LIGHTGBM:
+            name, used = f"{name} ({NO_REASONS})", ("–", "–")
+        yield name, *(shown(got.figures[metric]) for metric in METRICS), *used, f"{got.seconds:.1f}"
+        if figures := got.without_label_facts:
+            yield f"- {NO_LABEL_FACTS}", *(shown(figures[metric]) for metric in METRICS), "", "", ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from typing import Any
 
 from acefraud.core.arguments import check_type
 from acefraud.display.short_repr import ShortRepr
@@ -58,14 +59,15 @@ class Roles(ShortRepr):
     fallback: Fallback = Fallback.ERROR
     """What happens if a model fails: an error, a review by a person, or the embedded engine."""
 
-    def learner(self, playbook: BulletPlaybook, *, most_bullets: int | None = None) -> Learner:
-        """A learner on a playbook, with these roles.
+    def learner(self, playbook: BulletPlaybook, **options: Any) -> Learner:
+        """A learner on a playbook, with these roles. The options are those of `LearnerOptions`.
 
         >>> from acefraud import BulletPlaybook
         >>> Roles().learner(BulletPlaybook()).reflector.model
         'embedded'
         """
-        return self.pipeline(most_bullets=most_bullets).learner(playbook)
+        given = LearnerOptions(fallback=self.fallback, **options)
+        return replace(self.pipeline(), options=given).learner(playbook)
 
     def pipeline(self, seed: int = 0, *, most_bullets: int | None = None) -> TrainingPipeline:
         """The three modes with these roles.

@@ -13,8 +13,8 @@ even if the same outcome was heard before the decision was made.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from operator import add
 
@@ -23,9 +23,9 @@ from acefraud.core.construct import construct_unchecked
 from acefraud.core.decision import Decision
 from acefraud.core.events import Credit, OutcomeHeard
 from acefraud.core.ledger import KnownCase
-from acefraud.core.outcome import Judgement, Outcome, is_known
+from acefraud.core.outcome import Judgement, Outcome, Ruling, is_known
 from acefraud.core.playbook import Snapshot
-from acefraud.core.transaction import Case, FactValue, Transaction
+from acefraud.core.transaction import Case, FactValue, Transaction, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,21 +73,55 @@ class CreditedOutcome:
 
 
 def credit_outcomes(
-    outcomes: Sequence[JudgedOutcome], before: Mapping[str, Sequence[OutcomeHeard]], snapshot: Snapshot, node: str
+    outcomes: Sequence[JudgedOutcome],
+    before: Mapping[str, Sequence[OutcomeHeard]],
+    snapshot: Snapshot,
+    node: str,
+    *,
+    defers: Sequence[bool],
 ) -> list[CreditedOutcome]:
     """The events that record outcomes, one after another: later ones in a batch know those before them.
 
-    `before` has the outcomes recorded so far, by transaction id.
+    `before` has the outcomes recorded so far, by transaction id. Where the feed `defers`, the first truth of a decision
+    is only noted; it counts with the silence around it.
     """
     known = {one: [event for event in events if event.node == node] for one, events in before.items()}
     credited = []
-    for judged, fired in zip(outcomes, _fired(snapshot.table, outcomes), strict=True):
+    for judged, fired, defer in zip(outcomes, _fired(snapshot.table, outcomes), defers, strict=True):
         past = known.setdefault(judged.outcome.transaction_id, [])
         one = _credited(judged, past, fired, snapshot.table, node)
+        counted = any(not event.deferred and not event.outcome.is_opinion for event in past)
+        if defer and one.event is not None and judged.decision is not None and not counted and not judged.is_opinion:
+            deferred = {"credits": (), "remembered": False, "deferred": True}
+            one = replace(one, event=one.event.model_copy(update=deferred))
         if one.event is not None:
             past.append(one.event)
         credited.append(one)
     return credited
+
+
+def judged_by_truth(outcome: Outcome, decision: Decision) -> JudgedOutcome:
+    """A decision judged by what turned out to be true."""
+    right = decision.verdict is outcome.truth
+    ruling = Ruling.CORRECT if right else Ruling.INCORRECT
+    if decision.verdict is Verdict.REVIEW:
+        ruling = Ruling.UNJUDGED
+    judgement = Judgement(ruling=ruling, confidence=float(ruling is not Ruling.UNJUDGED))
+    return JudgedOutcome(outcome, decision, decision.transaction, decision.facts, decision.reader or "0", judgement)
+
+
+def credits_of(outcomes: Sequence[JudgedOutcome], table: BulletTable) -> list[Credit]:
+    """What outcomes add to the counters, if each is the first of its transaction."""
+    each = zip(outcomes, _fired(table, outcomes), strict=True)
+    return [credit for judged, fired in each for credit in _credits_for(judged, fired, table)]
+
+
+def summed(credits: Iterable[Credit]) -> list[Credit]:
+    """One credit for each bullet that some add anything to."""
+    counted: dict[str, tuple[int, ...]] = {}
+    for credit in credits:
+        counted[credit.bullet_id] = tuple(map(add, counted.get(credit.bullet_id, (0,) * 5), credit.counts))
+    return [Credit(one, *counts) for one, counts in counted.items() if any(counts)]
 
 
 def _credited(
@@ -115,6 +149,7 @@ def _credited(
         judgement=judged.judgement,
         credits=(*_reversals(before), *credits) if news else (),
         remembered=news and judged.transaction is not None and not judged.is_opinion,
+        deferred=False,
     )
     return CreditedOutcome(judged, event, already_known=not news)
 
@@ -155,7 +190,4 @@ def _fired(table: BulletTable, outcomes: Sequence[JudgedOutcome]) -> list[list[s
 
 def _reversals(before: Sequence[OutcomeHeard]) -> list[Credit]:
     """Credits that undo all that the earlier outcomes of a transaction have counted."""
-    counted: dict[str, tuple[int, ...]] = {}
-    for credit in (credit for event in before for credit in event.credits):
-        counted[credit.bullet_id] = tuple(map(add, counted.get(credit.bullet_id, (0,) * 5), credit.counts))
-    return [Credit(one, *counts).reversed() for one, counts in counted.items() if any(counts)]
+    return [credit.reversed() for credit in summed(credit for event in before for credit in event.credits)]

@@ -18,9 +18,11 @@ from acefraud.facts.extraction import READER, KnownFacts, facts_of
 from acefraud.learning.agent_fallback import Fallback
 from acefraud.learning.decision_frames import DecisionList, DecisionSequence
 from acefraud.learning.embedded_decisions import decide_embedded
+from acefraud.learning.familiarity import ReliedOn
 from acefraud.learning.odds_calibration import calibrated
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.policies import deciding_policies, policy_reason
+from acefraud.learning.review_capacity import ReviewsLeft
 from acefraud.roles.embedded.agent import weigh
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.roles.protocols import Agent, Assessment, Question
@@ -70,20 +72,21 @@ class Decider:
         agent: Agent,
         *,
         known: Sequence[KnownFacts] | None = None,
-        reviews_today: int = 0,
+        reviews: ReviewsLeft | None = None,
     ) -> DecisionSequence:
         """All decisions; those that wait for a model run concurrently. `known` are the facts, if they were read before.
 
-        Those of the embedded engine are computed in columns (`EmbeddedDecisions`). `reviews_today` is how many cases
-        the day has sent to people so far.
+        Those of the embedded engine are computed in columns (`EmbeddedDecisions`). `reviews` is what is left of the
+        day's reviews.
         """
         waits = self.waits(agent)
+        relied_on = ReliedOn.of(snapshot, self._options.node)
         if known is None:
             known = [facts_of(transaction) async for transaction in in_turns(transactions, waits)]
+            if not waits:  # a model may know what no bullet tests
+                known = relied_on.marked(known, self._options)
         if not waits:
-            return decide_embedded(
-                transactions, known, snapshot, self._selector, self._options, reviews_today=reviews_today
-            )
+            return decide_embedded(transactions, known, snapshot, self._selector, self._options, reviews=reviews)
         selector, failure = await self.selector_for(transactions, known, snapshot)
         node, n_bullets = self._options.node, self._options.n_bullets
         calibration = snapshot.calibration(node)
@@ -116,6 +119,7 @@ class Decider:
                 selection_fallback=failure,
                 engine="",
                 digest="",
+                familiarity=relied_on.share(facts.facts),
             )
 
         async def decide_one(transaction: Transaction, facts: KnownFacts, policy: Bullet | None) -> Decision:
@@ -156,7 +160,5 @@ def _reviewed(view: Assessment, facts: KnownFacts, threshold: float, review: Rev
     """A model's view, sent to a person where the rule asks for that. A limit of reviews does not apply to models."""
     if review is None or view.fallback:
         return view
-    amount = facts.facts.get("amount")
-    known = amount if isinstance(amount, float) else None
-    verdict = review.verdict(view.probability, threshold, amount=known)
+    verdict = review.verdict(view.probability, threshold, facts.facts)
     return replace(view, verdict=verdict) if verdict is Verdict.REVIEW else view

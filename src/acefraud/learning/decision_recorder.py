@@ -9,7 +9,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 
 from acefraud.core.decision_record import DecisionRecord
 from acefraud.core.events import THE_ENGINE, DecisionMade
@@ -20,7 +19,7 @@ from acefraud.core.transaction import Transaction
 from acefraud.errors import AlreadyAnswered, StoreConflict
 from acefraud.learning.entity_memory import Drafted, EntityMemory, memory_for
 from acefraud.learning.received_outcomes import reports_to_repeat
-from acefraud.storage.changes import retry_on_conflict
+from acefraud.storage.changes import retried_on_conflict
 from acefraud.storage.playbook import BulletPlaybook
 
 
@@ -32,6 +31,16 @@ class DecisionRequest:
     key: str = ""
     caller: str = ""
     """Keys of different callers are different keys."""
+    arrived: datetime | None = None
+    """When it came: the time of a transaction that brings none. It is no part of what is asked, so a repeat is one."""
+
+    @property
+    def to_decide(self) -> Transaction:
+        """The transaction with its time."""
+        given = self.transaction
+        if given.time is not None or self.arrived is None or not (given.facts or given.entities):
+            return given  # a text says itself when it happened
+        return given.model_copy(update={"time": self.arrived})
 
     @property
     def kept_key(self) -> str:
@@ -79,6 +88,7 @@ class DecisionRecorder:
     playbook: BulletPlaybook
     node: str
 
+    @retried_on_conflict
     def record(
         self,
         records: Sequence[DecisionRecord],
@@ -87,23 +97,13 @@ class DecisionRecorder:
         *,
         since: int | None = None,
         who: str = THE_ENGINE,
-    ) -> tuple[set[str], datetime]:
+    ) -> tuple[set[str], datetime, bool]:
         """Record decisions and the requests they answer, all or none.
 
-        Returns the ids of decisions that were recorded before, and when the others were. Outcomes that came before
-        their first decision are received again with it, so that it is judged. Raises AlreadyAnswered if there are
-        requests, and one of them was answered or its transaction decided ``since`` an event.
+        Returns the ids of decisions that were recorded before, when the others were, and whether there were outcomes
+        before their first decision: these are received again with it, so that it is judged. Raises AlreadyAnswered if
+        there are requests, and one of them was answered or its transaction decided ``since`` an event.
         """
-        return retry_on_conflict(partial(self._record, records, given, requests, since, who))
-
-    def _record(
-        self,
-        records: Sequence[DecisionRecord],
-        given: ToDecide,
-        requests: Sequence[KeptRequest],
-        since: int | None,
-        who: str,
-    ) -> tuple[set[str], datetime]:
         seen = self.playbook.seq if since is None else since
         known = self.playbook.ledger.recorded([record.id for record in records])
         fresh = {
@@ -112,15 +112,13 @@ class DecisionRecorder:
             if record.id not in known
         }
         if not fresh and not requests:
-            return known, self.playbook.clock()
+            return known, self.playbook.clock(), False
         new = [transaction for _, transaction in fresh.values()]
         ids = {one.id for one in new}
+        repeated = reports_to_repeat(self.playbook, ids, self.node)
         try:
             written = self.playbook.record(
-                [
-                    *(DecisionMade(record) for record, _ in fresh.values()),
-                    *reports_to_repeat(self.playbook, ids, self.node),
-                ],
+                [*(DecisionMade(record) for record, _ in fresh.values()), *repeated],
                 who=who,
                 preconditions=[Precondition.no_decisions_since(seen, ids), Precondition.no_reports_since(seen, ids)],
                 rows=given.memory_change(new),
@@ -131,4 +129,4 @@ class DecisionRecorder:
             if requests:  # whoever asked has to look again whether it is a repeat
                 raise AlreadyAnswered(str(conflict)) from conflict
             raise
-        return known, written[0].at if written else self.playbook.clock()
+        return known, written[0].at if written else self.playbook.clock(), bool(repeated)

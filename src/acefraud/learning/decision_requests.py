@@ -17,6 +17,7 @@ from acefraud.core.ledger import DecisionFilter, KeptRequest
 from acefraud.display.short_repr import quoted
 from acefraud.errors import AlreadyAnswered, CannotExplain, InputError, RequestReused, StoreConflict
 from acefraud.learning.decision_recorder import DecisionRequest
+from acefraud.learning.familiarity import CheckedInput
 from acefraud.learning.learner import Learner
 from acefraud.llm.synchronous import run_sync
 
@@ -31,6 +32,8 @@ class Answer:
     decision: Decision
     at: datetime
     repeated: bool = False
+    checked: CheckedInput | None = None
+    """What is unusual about the request; None if it was answered before."""
 
 
 Result = Answer | InputError
@@ -162,6 +165,6 @@ async def _decided(learner: Learner, fresh: dict[int, DecisionRequest], seen: in
         return {place: result for results in alone for place, result in results.items()}
     before = _recorded_answers(learner, made.known)
     return {
-        place: before.get(decision.id, Answer(decision, made.at))
-        for place, decision in zip(fresh, made.decisions, strict=True)
+        place: before.get(decision.id, Answer(decision, made.at, checked=checked))
+        for place, decision, checked in zip(fresh, made.decisions, made.checked, strict=True)
     }

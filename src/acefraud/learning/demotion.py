@@ -43,6 +43,8 @@ class SilenceLimit:
 FOR_BULLETS = SilenceLimit()
 FOR_NEWCOMERS = SilenceLimit(least_expected=5.0, silent=0.2)
 """Stricter for new bullets: otherwise a pattern that just ended would be learnt again from older cases."""
+NEVER = SilenceLimit(least_expected=math.inf)
+"""Silence proves nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,8 @@ class LatestOutcomes:
     """The latest labelled cases, against which bullets are checked."""
 
     facts: LabelledFacts
+    sees_declines: bool = True
+    """Whether declined transactions are among them. If not, a bullet that declines all it fires on looks silent."""
 
     @cached_property
     def _stretches(self) -> list[tuple[int, int, float]]:
@@ -164,9 +168,9 @@ class LatestOutcomes:
         return [(first, len(labels) - first, float(labels[first:].mean())) for first in (0, len(labels) // 2)]
 
     @classmethod
-    def of(cls, cases: LabelledFacts, most: int) -> LatestOutcomes:
+    def of(cls, cases: LabelledFacts, most: int, *, sees_declines: bool = True) -> LatestOutcomes:
         """At most so many, the latest ones."""
-        return cls(cases.take(slice(max(0, len(cases) - most), None)))
+        return cls(cases.take(slice(max(0, len(cases) - most), None)), sees_declines)
 
     def demotions(self, bullets: list[Bullet]) -> Iterator[tuple[str, StatusMove]]:
         """The bullets that these outcomes speak against, by id. Pinned bullets stay as they are."""
@@ -196,6 +200,7 @@ class LatestOutcomes:
     ) -> StatusMove | None:
         """What all of the outcomes mean, or else their later half, where a frequent pattern shows its end sooner."""
         mask, labels = condition.holds_in(self.facts.facts), self.facts.labels
+        limit = limit if self.sees_declines else NEVER
         for first, among, base_rate in self._stretches:
             move = demotion_of(bullet, base_rate, record_of(mask[first:], labels[first:]), among, limit)
             if move is not None:

@@ -17,16 +17,18 @@ from acefraud.core.bullet import Bullet
 from acefraud.core.bullet_table import BulletTable
 from acefraud.core.calibration import Calibration, sigmoid
 from acefraud.core.construct import construct_unchecked
-from acefraud.core.context_facts import REVIEWS_TODAY
-from acefraud.core.decision import Decision, ProbabilityFrom, Reason
+from acefraud.core.context_facts import REVIEW_CUT, REVIEWS_TODAY, UNFAMILIAR
+from acefraud.core.decision import Decision, ProbabilityFrom, Reason, ReasonKind
 from acefraud.core.decision_record import FORMAT, Common, DecisionRecord, compact_record
 from acefraud.core.playbook import Snapshot
-from acefraud.core.review_rule import ReviewRule
+from acefraud.core.review_rule import ReviewCosts, ReviewRule, number_in
 from acefraud.core.transaction import Transaction, Verdict
 from acefraud.facts.extraction import READER, KnownFacts
 from acefraud.learning.decision_frames import DecisionList, DecisionSequence
+from acefraud.learning.familiarity import ReliedOn
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.policies import deciding_policies, policy_reason
+from acefraud.learning.review_capacity import ReviewsLeft
 from acefraud.roles.embedded.agent import largest_first, reason_of, reasons_apart_from_bullets
 from acefraud.rules.scorecard import GENERAL
 from acefraud.selection.bullet_stats import stats_of
@@ -50,12 +52,12 @@ def decide_embedded(
     options: LearnerOptions,
     *,
     drawn_at: Sequence[int] | None = None,
-    reviews_today: int = 0,
+    reviews: ReviewsLeft | None = None,
 ) -> EmbeddedDecisions:
     """Decide transactions with known facts. Each decision is the same alone as among others.
 
-    `drawn_at` are the revisions whose draws to use, if not those of the snapshot. `reviews_today` is how many cases the
-    day has sent to people so far, which matters only if there is a limit.
+    `drawn_at` are the revisions whose draws to use, if not those of the snapshot. `reviews` is what is
+    left of the day's reviews, if there is a limit.
     """
     chosen = selector.select_many(
         transactions,
@@ -78,14 +80,10 @@ def decide_embedded(
     ]
     probabilities = [sigmoid(total) for total in totals]
     policies = deciding_policies(snapshot, options.node, [one.facts for one in known])
-    verdicts, known = _verdicts(
-        probabilities,
-        known,
-        policies,
-        threshold=calibration.threshold,
-        review=snapshot.reviews.get(options.node),
-        reviews_today=reviews_today,
-    )
+    rule = snapshot.reviews.get(options.node)
+    if rule is not None and rule.costs is not None and reviews is not None:
+        known = _with_reviews_left(probabilities, known, policies, rule.costs, reviews)
+    verdicts = _verdicts(probabilities, known, policies, calibration.threshold, rule)
     return EmbeddedDecisions(
         transactions=transactions,
         known=known,
@@ -97,41 +95,52 @@ def decide_embedded(
         probabilities=probabilities,
         policies=policies,
         verdicts=verdicts,
+        rule=rule,
         node=options.node,
+        relied_on=ReliedOn.of(snapshot, options.node),
     )
+
+
+def _with_reviews_left(
+    probabilities: Sequence[float],
+    known: Sequence[KnownFacts],
+    policies: Sequence[Bullet | None],
+    costs: ReviewCosts,
+    reviews: ReviewsLeft,
+) -> Sequence[KnownFacts]:
+    """The facts, with what is left of the day's reviews."""
+    deciding = (policy.policy for policy in policies if policy is not None)
+    by_policy = sum(policy is not None and policy.verdict is Verdict.REVIEW for policy in deciding)
+    reviews = replace(reviews, used=reviews.used + by_policy)
+    savings = [
+        costs.saving(probability, number_in(one.facts, "amount")) if policy is None else None
+        for probability, one, policy in zip(probabilities, known, policies, strict=True)
+    ]
+    return [
+        replace(one, facts={REVIEWS_TODAY: float(reviews.used), REVIEW_CUT: cut, **one.facts})
+        for one, cut in zip(known, reviews.cuts(savings), strict=True)
+    ]
 
 
 def _verdicts(
     probabilities: Sequence[float],
     known: Sequence[KnownFacts],
     policies: Sequence[Bullet | None],
-    *,
     threshold: float,
-    review: ReviewRule | None,
-    reviews_today: int,
-) -> tuple[list[Verdict], Sequence[KnownFacts]]:
-    """The verdict on each, one after another, and the facts it rests on: a limit of reviews is counted down."""
-    limited = review is not None and review.is_limited
-    verdicts, facts = [], []
+    rule: ReviewRule | None,
+) -> list[Verdict]:
+    """The verdict on each: that of a policy, of a rule, or of the threshold."""
+    verdicts = []
     for probability, one, policy in zip(probabilities, known, policies, strict=True):
         if policy is not None and policy.policy is not None:
-            verdict = policy.policy.verdict
-        elif review is None:
-            verdict = Verdict.of(probability >= threshold)
+            verdicts.append(policy.policy.verdict)
+        elif rule is not None and rule.sends_to_people and one.facts.get(UNFAMILIAR) is True:
+            verdicts.append(Verdict.REVIEW)
+        elif rule is not None:
+            verdicts.append(rule.verdict(probability, threshold, one.facts))
         else:
-            if limited and REVIEWS_TODAY not in one.facts:
-                one = replace(one, facts={**one.facts, REVIEWS_TODAY: float(reviews_today)})  # noqa: PLW2901
-            before, amount = one.facts.get(REVIEWS_TODAY), one.facts.get("amount")
-            verdict = review.verdict(
-                probability,
-                threshold,
-                amount=amount if isinstance(amount, float) else None,
-                reviews_today=int(before) if isinstance(before, float) else 0,
-            )
-        reviews_today += verdict is Verdict.REVIEW
-        verdicts.append(verdict)
-        facts.append(one)
-    return verdicts, facts if limited else known
+            verdicts.append(Verdict.of(probability >= threshold))
+    return verdicts
 
 
 def _bullet_columns(chosen: Selections, calibration: Calibration) -> tuple[FloatArray, Keys]:
@@ -192,7 +201,10 @@ class EmbeddedDecisions(DecisionSequence):
     policies: Sequence[Bullet | None]
     """The policy that decides each, if any."""
     verdicts: Sequence[Verdict]
+    rule: ReviewRule | None
+    """What decides beside the threshold, if anything does."""
     node: str
+    relied_on: ReliedOn
 
     def __len__(self) -> int:
         return len(self.transactions)
@@ -280,10 +292,19 @@ class EmbeddedDecisions(DecisionSequence):
             digests.append(hashlib.blake2b(b"".join(parts), digest_size=8).hexdigest())
         return digests
 
+    def _deciding(self, place: int) -> list[Reason]:
+        """The policy or the rule that decided, if it was not the threshold alone."""
+        policy = self.policies[place]
+        if policy is not None:
+            return [policy_reason(policy)]
+        if self.rule is None:
+            return []
+        by = self.rule.ruling(self.probabilities[place], self.calibration.threshold, self.known[place].facts)
+        return [Reason(kind=ReasonKind.RULE, text=by.words, contribution=None)]
+
     def _at(self, place: int) -> Decision:
         record, picked, known = self.records[place], self.chosen[place], self.known[place]
         of_bullets = [reason_of(bullet, self.calibration.base_rate) for bullet in picked.bullets]
-        policy = self.policies[place]
         return construct_unchecked(
             Decision,
             id=record.id,
@@ -294,7 +315,7 @@ class EmbeddedDecisions(DecisionSequence):
             threshold=self.calibration.threshold,
             base=self.calibration.intercept,
             reasons=(
-                *([] if policy is None else [policy_reason(policy)]),
+                *self._deciding(place),
                 *largest_first([*self.apart[place], *(reason for reason in of_bullets if reason.contribution)]),
             ),
             facts=known.facts,
@@ -311,4 +332,5 @@ class EmbeddedDecisions(DecisionSequence):
             selection_fallback="",
             engine=ENGINE,
             digest=self._digests[place],
+            familiarity=self.relied_on.share(known.facts),
         )

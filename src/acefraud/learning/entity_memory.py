@@ -6,9 +6,9 @@ disagree. Nothing is cached between two calls, because other processes write too
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from acefraud.core.arrays import BoolArray, IntArray
 from acefraud.core.ledger import Ledger
 from acefraud.core.outcome import Outcome
 from acefraud.core.row_store import BufferedRows, MemoryRows, RowStore, RowUpdate
-from acefraud.core.timestamps import UNKNOWN, micros_of
+from acefraud.core.timestamps import UNKNOWN, micros_of, plausible
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets import SchemaMapping, parse_mapping
@@ -48,7 +48,7 @@ class _Past:
         is_fraud = np.concatenate([cases.labels, np.zeros(unlabelled, dtype=np.bool_)])
         known_at = np.concatenate([usual_known_at(cases, plan), np.full(unlabelled, UNKNOWN)])
         order = np.argsort(rows.times, kind="stable") if rows.timed else np.arange(len(rows))
-        return cls(rows, is_fraud, known_at, len(cases), order)
+        return cls(rows.with_times(plausible(rows.times)), is_fraud, known_at, len(cases), order)
 
     def within_reach(self, plan: HistoryPlan) -> _Past:
         """Only what the longest window, seen from the end, still reaches."""
@@ -124,14 +124,7 @@ class EntityMemory:
             state = self._state(draft)
             found = [with_history(one, self._add(state, one)) for one in transactions]
             _write(state, draft)
-
-        def change(rows: RowStore) -> None:
-            if rows.get_many([_CHANGES]) == before:
-                draft.write_to(rows)
-            else:
-                self.adding(transactions)(rows)
-
-        return Drafted(found, change)
+        return Drafted(found, _written_unless_changed(draft, before, self.adding(transactions)))
 
     def enriched_outcomes(
         self, outcomes: Sequence[tuple[Outcome, Transaction | None]], ledger: Ledger
@@ -196,14 +189,7 @@ class EntityMemory:
             before = rows.get_many([_CHANGES])
             draft = BufferedRows(rows)
             self._fill(past, draft)
-
-        def change(rows: RowStore) -> None:
-            if rows.get_many([_CHANGES]) == before:
-                draft.write_to(rows)
-            else:
-                self._fill(past, rows)
-
-        return change
+        return _written_unless_changed(draft, before, partial(self._fill, past))
 
     def _fill(self, past: _Past, rows: RowStore) -> None:
         if not self._agrees_with(self._kept_by(rows)):
@@ -311,9 +297,7 @@ def with_history(transaction: Transaction, facts: dict[str, FactValue]) -> Trans
 
 
 def _add_truth(state: HistoryState, outcome: Outcome) -> None:
-    known_at = micros_of(outcome.at) if outcome.at else state.newest
-    if known_at is not None:
-        state.hear(outcome.transaction_id, outcome.is_fraud, known_at)
+    state.hear(outcome.transaction_id, outcome.is_fraud, micros_of(outcome.at) if outcome.at else None)
 
 
 def _hear(state: HistoryState, transaction: Transaction, is_fraud: bool, known_at: int) -> None:
@@ -326,6 +310,18 @@ def _write(state: HistoryState, rows: RowStore) -> None:
     state.flush()
     changes = int(rows.get_many([_CHANGES]).get(_CHANGES, b"0"))
     rows.put_many({_CHANGES: str(changes + 1).encode()})
+
+
+def _written_unless_changed(draft: BufferedRows, before: Mapping[str, bytes], again: RowUpdate) -> RowUpdate:
+    """The change that writes a draft, or does the work `again` if another writer was faster."""
+
+    def change(rows: RowStore) -> None:
+        if rows.get_many([_CHANGES]) == before:
+            draft.write_to(rows)
+        else:
+            again(rows)
+
+    return change
 
 
 def _number(value: FactValue | None) -> float | None:

@@ -18,13 +18,14 @@ from acefraud.core.events import THE_ENGINE, EventPayload, Reread, Reviewed, Tra
 from acefraud.core.evidence import Evidence
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource
 from acefraud.core.playbook import Snapshot
+from acefraud.core.review_rule import DecidingRule
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.curation.curator import Curator
 from acefraud.datasets import SchemaMapping
 from acefraud.display.short_repr import ShortRepr, quoted
-from acefraud.errors import CannotExplain, ConfigurationError, InputError
+from acefraud.errors import CannotExplain, ConfigurationError, InputError, point_out
 from acefraud.facts.extraction import KnownFacts, facts_in
 from acefraud.facts.time_facts import with_time_facts
 from acefraud.learning.additive_score import AdditiveScore
@@ -37,22 +38,27 @@ from acefraud.learning.decision_recorder import DecisionRecorder, DecisionReques
 from acefraud.learning.embedded_decisions import COMPATIBLE, ENGINE, EmbeddedDecisions
 from acefraud.learning.entity_memory import EntityMemory, mapping_of, memory_for, time_facts_of
 from acefraud.learning.external_traces import Trace, decision_from, trace_id, truth_of
+from acefraud.learning.fact_changes import FactChanges, fact_changes
+from acefraud.learning.familiarity import CheckedInput, FamiliarFacts, InputRemark, unfamiliar_remarks
 from acefraud.learning.history_inputs import HistoryInput, as_history
 from acefraud.learning.model_lessons import Proposed
 from acefraud.learning.odds_calibration import FittedOdds
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.outcome_backlog import OutcomeBacklog, TakenIn
-from acefraud.learning.outcome_intake import OutcomeRecorder
+from acefraud.learning.outcome_intake import NOT_DECIDED, OutcomeRecorder
+from acefraud.learning.outcome_remarks import outcome_remarks, warn_of
 from acefraud.learning.planners import Depth, planner_for
+from acefraud.learning.policies import ruling_of
 from acefraud.learning.preview import Preview, preview
 from acefraud.learning.received_outcomes import Received, receive
 from acefraud.learning.reflection_policy import ReflectionPolicy
 from acefraud.learning.remembered_cases import RememberedCases
-from acefraud.learning.review_count import ReviewCount
+from acefraud.learning.review_capacity import ReviewCapacity, ReviewsLeft
 from acefraud.learning.reviewer import Reviewer
 from acefraud.learning.rule_checks import cases_for, rule_remarks
 from acefraud.learning.rule_context import RuleContext
 from acefraud.learning.selected_context import Context, select_context
+from acefraud.learning.silence import mature
 from acefraud.learning.synchronous_learner import SynchronousLearner
 from acefraud.learning.training import Training, TrainingOptions, written_mapping
 from acefraud.learning.transaction_inputs import (
@@ -75,7 +81,7 @@ from acefraud.roles.protocols import Agent, Judge
 from acefraud.roles.reflector import Reflector
 from acefraud.rules.induction.fitting import probabilities
 from acefraud.selection.hybrid import HybridSelector, Setup
-from acefraud.storage.changes import plan_addition
+from acefraud.storage.changes import plan_addition, retry_on_conflict
 from acefraud.storage.playbook import BulletPlaybook
 
 
@@ -89,6 +95,23 @@ class Heard(ShortRepr):
     already_known: bool = False
     review: Reviewed | None = None
     """What the review that followed did, or why it declined. In a batch, the last outcome has it."""
+    is_waiting: bool = False
+    """Whether nothing is known of its transaction. It is kept, and counts once that is decided."""
+    remark: str = ""
+    """What is odd about it, such as a time before its transaction; it was taken all the same."""
+    announced: tuple[str, ...] = ()
+    """What moved many verdicts, or was held for a person, in words. In a batch, the last outcome has it."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Silent(ShortRepr):
+    """What the passing of time did."""
+
+    decisions: int
+    """How many count as legitimate from now on, because nobody reported them."""
+    reviews: tuple[Reviewed, ...] = ()
+    announced: tuple[str, ...] = ()
+    """What moved many verdicts, or was held for a person, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +123,8 @@ class RecordedDecisions:
     """The ids of those that were recorded before."""
     at: datetime
     """When the others were recorded."""
+    checked: Sequence[CheckedInput] = ()
+    """What is unusual about the request of each, if they were made for requests."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -170,14 +195,17 @@ class Learner(SynchronousLearner):
         self.selector = HybridSelector(seed=self.options.seed) if selector is None else selector
         self._decider = Decider(self.selector, self.options)
         self._decision_recorder = DecisionRecorder(playbook, self.options.node)
-        self._review_count = ReviewCount(playbook.ledger)
-        self._recorder = OutcomeRecorder(playbook, self.judge, self.options)
+        self._capacity = ReviewCapacity(playbook.ledger, self.options.node)
         self._cases = RememberedCases(playbook, self.reflector.memory, self.options.node)
         self._odds = FittedOdds(playbook, self.options)
         self._planner = planner_for(self.reflector, self.options, policy)
         self._reviewer = Reviewer(playbook, self._planner, self._cases, self._odds, self.curator, self.options)
+        self._recorder = OutcomeRecorder(playbook, self.judge, self.options, announce=self._reviewer.announce)
         self._backlog = OutcomeBacklog(playbook, self._recorder, self._reviewer, self.options.node)
         self._mapping = RememberedMapping(playbook.snapshot().mapping)
+        self._may_wait = False
+        """Whether a decision of this learner was made on a transaction whose outcome came before it."""
+        self._familiar = FamiliarFacts(playbook, self.options)
 
     def __repr__(self) -> str:
         roles = f"agent={quoted(self.agent.model, 40)}, reflector={quoted(self.reflector.model, 40)}"
@@ -198,7 +226,10 @@ class Learner(SynchronousLearner):
         """
         snapshot = self._newest()
         given = as_transaction(transaction, self._mapping_of(snapshot), for_many="decide_all")
-        return (await self._decide([given], snapshot)).decisions[0]
+        decision = (await self._decide(self._checked([given], snapshot), snapshot)).decisions[0]
+        if decision.unfamiliar:
+            point_out(*unfamiliar_remarks([decision.facts], [decision.verdict]))
+        return decision
 
     async def decide_all(self, transactions: TransactionsInput) -> DecisionSequence:
         """The decisions on many transactions, on the newest revision of the playbook. They are recorded, all or none.
@@ -215,7 +246,9 @@ class Learner(SynchronousLearner):
         """
         snapshot = self._newest()
         given = as_transactions(transactions, self._mapping_of(snapshot), for_one="decide")
-        return (await self._decide(given, snapshot)).decisions
+        decisions = (await self._decide(self._checked(given, snapshot), snapshot)).decisions
+        point_out(*remarks_on(decisions))
+        return decisions
 
     async def decide_for(self, requests: Sequence[DecisionRequest], *, since: int) -> RecordedDecisions:
         """The decisions on transactions that come with the key of a request, recorded with these keys, all or none.
@@ -223,7 +256,41 @@ class Learner(SynchronousLearner):
         Raises AlreadyAnswered, with nothing recorded, if one of the requests was answered, or its transaction decided,
         since an event.
         """
-        return await self._decide([one.transaction for one in requests], self._newest(), requests, since=since)
+        snapshot = self._newest()
+        checked = [self._check([one.to_decide], snapshot) for one in requests]
+        given = [one for found in checked for one in found.transactions]
+        return replace(await self._decide(given, snapshot, requests, since=since), checked=checked)
+
+    def check(self, transactions: TransactionsInput) -> CheckedInput:
+        """What is unusual about transactions, and the transactions as they would be decided. Nothing is decided.
+
+        That is facts and entities that the playbook does not know, with the nearest that it does; facts that it relies
+        on and that are missing; and times that cannot be. Raises InputError if the learner is strict.
+
+        >>> from acefraud import BulletPlaybook
+        >>> [(one.name, one.nearest) for one in Learner(BulletPlaybook()).check([{"amout": 900}]).unfamiliar_facts]
+        [('amout', 'amount')]
+        """
+        snapshot = self.playbook.snapshot()
+        return self._check(as_transactions(transactions, self._mapping_of(snapshot)), snapshot)
+
+    def fact_changes(self) -> FactChanges:
+        """How the facts of the latest day of decisions differ from those of the cases that were learnt from."""
+        self.playbook.refresh()
+        return fact_changes(self.playbook, self.options.node)
+
+    def _checked(self, given: Sequence[Transaction], snapshot: Snapshot) -> Sequence[Transaction]:
+        """Transactions as they are decided, with a warning for all that is unusual about them."""
+        checked = self._check(given, snapshot)
+        if checked.remarks:
+            point_out(*checked.remarks)
+        return checked.transactions
+
+    def _check(self, given: Sequence[Transaction], snapshot: Snapshot) -> CheckedInput:
+        checked = self._familiar.checked(given, snapshot)
+        if self.options.strict:
+            checked.refuse()
+        return checked
 
     async def _decide(
         self,
@@ -234,15 +301,16 @@ class Learner(SynchronousLearner):
         since: int | None = None,
     ) -> RecordedDecisions:
         given = ToDecide.of(self._in_context(transactions, snapshot), snapshot, self.playbook.ledger)
-        reviews_today = self._reviews_today(snapshot)
-        decisions = await self._decider.decide(given.transactions, snapshot, self.agent, reviews_today=reviews_today)
+        reviews = self._capacity.left(snapshot, self.playbook.clock)
+        decisions = await self._decider.decide(given.transactions, snapshot, self.agent, reviews=reviews)
         records = (
             decisions.records
             if isinstance(decisions, EmbeddedDecisions)
             else [DecisionRecord.whole(decision) for decision in decisions]
         )
         kept = [new.kept(record.id) for new, record in zip(requests, records, strict=True)] if requests else []
-        known, at = self._decision_recorder.record(records, given, kept, since=since)
+        known, at, repeated = self._decision_recorder.record(records, given, kept, since=since)
+        self._may_wait |= repeated
         if known and not isinstance(decisions, EmbeddedDecisions):  # what the engine computes again is the same
             recorded = self.playbook.ledger.decisions(known)
             decisions = DecisionList([recorded.get(one.id, one) for one in decisions])
@@ -268,8 +336,10 @@ class Learner(SynchronousLearner):
         mapping, one = self._mapping_of(snapshot), isinstance(transactions, Transaction | Mapping | str)
         if isinstance(transactions, Transaction | Mapping | str):
             transactions = [as_transaction(transactions, mapping, name="transactions")]
-        given = self._with_all_facts(as_transactions(transactions, mapping), snapshot)
-        decisions = await self._decider.decide(given, snapshot, self.agent, reviews_today=self._reviews_today(snapshot))
+        given = self._with_all_facts(self._checked(as_transactions(transactions, mapping), snapshot), snapshot)
+        reviews = self._capacity.left(snapshot, self.playbook.clock)
+        decisions = await self._decider.decide(given, snapshot, self.agent, reviews=reviews)
+        point_out(*remarks_on(decisions))
         return decisions[0] if one else decisions
 
     async def context(self, transaction: TransactionInput, n_bullets: int | None = None) -> Context:
@@ -340,7 +410,8 @@ class Learner(SynchronousLearner):
             return before[decision_id], True
         all_facts = ToDecide.of(self._in_context([given], snapshot), snapshot, self.playbook.ledger)
         decision = decision_from(trace, all_facts.transactions[0], decision_id, snapshot, self.options)
-        known, _ = self._decision_recorder.record([DecisionRecord.whole(decision)], all_facts, who=who)
+        known, _, repeated = self._decision_recorder.record([DecisionRecord.whole(decision)], all_facts, who=who)
+        self._may_wait |= repeated
         return decision, bool(known)
 
     def _with_all_facts(self, transactions: Iterable[Transaction], snapshot: Snapshot) -> list[Transaction]:
@@ -348,10 +419,17 @@ class Learner(SynchronousLearner):
         given, memory = self._in_context(transactions, snapshot), memory_for(snapshot.mapping)
         return given if memory is None else memory.enriched(given, self.playbook.ledger)
 
-    def _reviews_today(self, snapshot: Snapshot) -> int:
-        """How many cases the day has sent to people; not counted unless there is a limit."""
-        rule = snapshot.reviews.get(self.options.node)
-        return self._review_count.today(self.playbook.clock()) if rule is not None and rule.is_limited else 0
+    def reviews_left(self) -> ReviewsLeft | None:
+        """How many cases were sent to people today, and what a review has to save now; None unless there is a limit.
+
+        >>> from acefraud import BulletPlaybook
+        >>> playbook = BulletPlaybook()
+        >>> playbook.set_threshold(review="false_decline=15,missed_fraud=200,review=5,per_day=50")
+        >>> left = Learner(playbook).reviews_left()
+        >>> left.used, left.per_day, left.cut
+        (0, 50, 0.0)
+        """
+        return self._capacity.left(self._newest(), self.playbook.clock)
 
     def _mapping_of(self, snapshot: Snapshot) -> RememberedMapping:
         """The mapping to read records with: the latest training may have brought another."""
@@ -461,6 +539,18 @@ class Learner(SynchronousLearner):
             raise CannotExplain("deciding again gives another trace")
         return again.model_copy(update={"id": decision.id, "reader": decision.reader})
 
+    def ruling(self, decision: Decision) -> DecidingRule:
+        """Which rule gave a decision its verdict: the threshold, a band, costs, the day's limit, a policy or a model.
+
+        >>> from acefraud import BulletPlaybook
+        >>> playbook = BulletPlaybook()
+        >>> playbook.set_threshold(review="false_decline=15,missed_fraud=200")
+        >>> learner = Learner(playbook)
+        >>> learner.ruling(learner.decide_sync({"amount": 12})).words
+        'expected costs: APPROVE 53.79, DECLINE 10.97'
+        """
+        return ruling_of(decision, self.playbook.snapshot_at(decision.revision))
+
     @property
     def waits(self) -> bool:
         """Whether deciding waits for a model."""
@@ -482,8 +572,9 @@ class Learner(SynchronousLearner):
         """Take in the truth of a transaction and learn from it. Returns the judgement and what was learnt.
 
         The same outcome again changes nothing; a different truth takes back what the first one counted. Pass the
-        `transaction` to learn from one that was never decided. A `judgement` by somebody who does not know the truth
-        counts as a use of bullets, but nothing is measured by it or learnt from it.
+        `transaction` to learn from one that was never decided. An outcome that comes before its decision is kept
+        (`Heard.is_waiting`), and judged by the next `hear` or `take_in` after that. A `judgement` by somebody who does
+        not know the truth counts as a use of bullets, but nothing is measured by it or learnt from it.
 
         >>> from acefraud import BulletPlaybook, Outcome, Transaction
         >>> learner = Learner(BulletPlaybook())
@@ -499,7 +590,7 @@ class Learner(SynchronousLearner):
         if transaction is not None:
             about = as_transaction(transaction, mapping, for_many="hear_all")
         _check_same(heard, about)
-        return (await self._hear([heard], [about], judgement))[0]
+        return (await self._hear([heard], self._with_sound_times([about]), judgement))[0]
 
     async def hear_all(
         self, outcomes: OutcomesInput, transactions: OptionalTransactionsInput | None = None
@@ -535,7 +626,10 @@ class Learner(SynchronousLearner):
         (1, 1)
         """
         check_text("who", who, "who reports the outcomes")
-        return receive(self.playbook, *self._read_outcomes(outcomes, transactions), node=self.options.node, who=who)
+        given = self._read_outcomes(outcomes, transactions)
+        received = receive(self.playbook, *given, node=self.options.node, who=who)
+        warn_of([one.remark for one in received])
+        return received
 
     async def take_in(self, limit: int = 1_000) -> TakenIn:
         """Judge received outcomes in the order in which they were received, up to `limit`, and learn from them.
@@ -552,7 +646,8 @@ class Learner(SynchronousLearner):
         [2, 1, 0]
         """
         check_whole("limit", limit, least=1)
-        return await self._backlog.take_in(limit)
+        taken = await self._backlog.take_in(limit)
+        return replace(taken, announced=self._reviewer.take_announced())
 
     def _read_outcomes(
         self, outcomes: OutcomesInput, transactions: OptionalTransactionsInput | None
@@ -569,7 +664,17 @@ class Learner(SynchronousLearner):
             about = [one or described for one, described in zip(named, about, strict=True)]
         for (outcome, _), transaction in zip(given, about, strict=True):
             _check_same(outcome, transaction)
-        return [outcome for outcome, _ in given], about
+            if outcome.source is OutcomeSource.SILENCE:
+                raise InputError("source: silence is no report; `set_feed` says when it counts")
+        return [outcome for outcome, _ in given], self._with_sound_times(about)
+
+    def _with_sound_times(self, about: Sequence[Transaction | None]) -> list[Transaction | None]:
+        """Transactions that come with their outcome, their times and entities as if they had been decided."""
+        if not any(about):
+            return list(about)
+        found = self._familiar.checked([one for one in about if one is not None], self.playbook.snapshot())
+        taken = iter(found.transactions)
+        return [None if one is None else next(taken) for one in about]
 
     async def _hear(
         self,
@@ -577,14 +682,56 @@ class Learner(SynchronousLearner):
         transactions: Sequence[Transaction | None],
         judgement: Judgement | None = None,
     ) -> list[Heard]:
+        if self._may_wait:  # outcomes that came before their decisions are judged first
+            self._may_wait = (await self.take_in()).left
         credited = await self._recorder.record(outcomes, transactions, judgement)
         reviewed = await self._reviewer.learn_if_due(credited)
-        heard = [Heard(one.judged.judgement, already_known=one.already_known) for one in credited]
+        about = [one.judged.transaction for one in credited]
+        remarks = outcome_remarks(outcomes, about, self.playbook.ledger)
+        warn_of(remarks)
+        heard = [
+            Heard(
+                one.judged.judgement,
+                already_known=one.already_known,
+                is_waiting=one.judged.transaction is None and one.judged.judgement == NOT_DECIDED,
+                remark=remark,
+            )
+            for one, remark in zip(credited, remarks, strict=True)
+        ]
         if reviewed is not None:
             last = max(place for place, one in enumerate(credited) if one.event is not None)
             first_added = reviewed.added[0] if reviewed.added else None
             heard[last] = replace(heard[last], new_bullet=first_added, review=reviewed)
+        announced = self._reviewer.take_announced()
+        if self.playbook.feed(self.options.node).silence_days is not None:
+            announced += (await self.hear_silence()).announced
+        if announced:
+            heard[-1] = replace(heard[-1], announced=announced)
         return heard
+
+    async def hear_silence(self, now: datetime | None = None) -> Silent:
+        """Let decisions count as legitimate that nobody has reported for as long as the feed says, and learn from them.
+
+        `now` is the time of the playbook's clock if it is not given. Does nothing unless `BulletPlaybook.set_feed` or a
+        mapping has said how many days of silence mean that a transaction was legitimate.
+
+        >>> from datetime import UTC, datetime, timedelta
+        >>> from acefraud import BulletPlaybook, Transaction
+        >>> january = datetime(2026, 1, 1, tzinfo=UTC)
+        >>> learner = Learner(BulletPlaybook(clock=lambda: january))
+        >>> _ = learner.playbook.set_feed("fraud_only", silence_days=60)
+        >>> _ = learner.decide_sync(Transaction(id="t1", facts={"amount": 12}))
+        >>> learner.hear_silence_sync(january + timedelta(days=59)).decisions
+        0
+        >>> learner.hear_silence_sync(january + timedelta(days=61)).decisions, len(learner.remembered())
+        (1, 1)
+        """
+        at, count, reviews = now or self.playbook.clock(), 0, list[Reviewed]()
+        while matured := retry_on_conflict(partial(mature, self.playbook, self.options.node, at)):
+            count += matured.silent
+            reviewed = await self._reviewer.learn_from_silence(matured)
+            reviews += [reviewed] if reviewed else []
+        return Silent(count, tuple(reviews), self._reviewer.take_announced())
 
     async def judge_pending(self, decision: Decision) -> Judgement:
         """Ask the judge about a decision whose truth is unknown, and take in its opinion if it has one."""
@@ -709,9 +856,8 @@ class Learner(SynchronousLearner):
     def preview_change(self, payloads: Sequence[EventPayload], rule: Bullet | None = None) -> Preview:
         """What any change would do. `rule` is the bullet that the events add, edit or retire."""
         self.playbook.refresh()
-        condition = None if rule is None else rule.condition
-        cases = self.remembered() if condition is None else cases_for(self.remembered(), condition)
-        return preview(self.playbook, payloads, rule, cases=cases, selector=self.selector, options=self.options)
+        cases, selector = self.remembered(), self.selector
+        return preview(self.playbook, payloads, rule, cases=cases, selector=selector, options=self.options)
 
     # --- whole histories ---
 
@@ -770,6 +916,13 @@ class Learner(SynchronousLearner):
         decisions = await self._decider.decide([case.transaction for case in cases], snapshot, model)
         pairs = [(one.odds, case.is_fraud) for one, case in zip(decisions, cases, strict=True) if one.odds is not None]
         self._odds.fit(model.model, pairs, base_rate)
+
+
+def remarks_on(decisions: DecisionSequence) -> list[InputRemark]:
+    """What is unusual about decisions. Those of the embedded engine stay in columns."""
+    if isinstance(decisions, EmbeddedDecisions):
+        return unfamiliar_remarks([one.facts for one in decisions.known], decisions.verdicts)
+    return unfamiliar_remarks([one.facts for one in decisions], [one.verdict for one in decisions])
 
 
 def _check_same(outcome: Outcome, transaction: Transaction | None) -> None:

@@ -58,11 +58,7 @@ class LearningWorker:
     """
 
     def __init__(
-        self,
-        learner: Learner,
-        options: WorkerOptions | None = None,
-        *,
-        upkeep: Callable[[], object] = lambda: None,
+        self, learner: Learner, options: WorkerOptions | None = None, *, upkeep: Callable[[], object] = lambda: None
     ) -> None:
         """`upkeep` is called after every batch, and now and then while there is none. It should take little time."""
         self._learner = learner
@@ -90,7 +86,10 @@ class LearningWorker:
     def take_in(self) -> TakenIn:
         """Take in one batch, and log what was learnt from it."""
         taken = self._learner.take_in_sync(self._options.batch)
-        for review in taken.reviews:
+        silent = self._learner.hear_silence_sync()
+        for told in (*taken.announced, *silent.announced):
+            LOG.warning("%s", told)
+        for review in (*taken.reviews, *silent.reviews):
             if review.declined:
                 LOG.info("nothing was learnt from %d cases: %s", review.cases, review.declined)
             else:

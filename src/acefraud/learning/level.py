@@ -3,18 +3,32 @@
 Weights are fitted from time to time on thousands of cases, but an attack begins and ends within an hour. So the level
 is followed separately. It is a hidden state that usually stays where the calibration has it, may jump at any outcome,
 and is estimated from the outcomes by Bayes' rule. A quiet stream does not move it, while fifty frauds in a row do.
+
+If every decision gets an outcome, the outcomes are a fair sample. If only frauds are reported, what tells is the share
+of decisions that were reported, given how late reports usually are; the share of fraud among reports says nothing.
+A step is bounded. Unless the feed is complete, a step that would change many verdicts waits for a person.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
 import numpy as np
 
 from acefraud.core.arrays import BoolArray, FloatArray
-from acefraud.core.calibration import RecentLevel, log_odds, sigmoid
-from acefraud.core.events import LevelMoved
+from acefraud.core.calibration import Calibration, HeldLevel, RecentLevel, log_odds, sigmoid
+from acefraud.core.events import OUTCOME_KINDS, DecisionMade, Event, LevelHeld, LevelMoved, OutcomeHeard
+from acefraud.core.ledger import DecisionFilter
+from acefraud.core.outcome_feed import FeedKind
 from acefraud.core.playbook import Snapshot
+from acefraud.core.table import FactTable
+from acefraud.core.timestamps import UNKNOWN
+from acefraud.core.transaction import Verdict
 from acefraud.learning.batch_scoring import fired_in
 from acefraud.learning.options import LearnerOptions
+from acefraud.learning.outcome_feeds import arrived_share
 from acefraud.roles.embedded.agent import weights_of
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.rules.induction.fitting import probabilities, strongest
@@ -29,6 +43,20 @@ SHOWN = 100
 """The outcomes that a reason speaks of."""
 LEAST_SHIFT = 0.25
 """A smaller shift counts as none."""
+MOST_STEP = 4.0
+"""The level moves by no more at once."""
+MOST_CHANGE = 0.2
+"""The share of declines may change by this part of itself before a person is asked, unless the feed is complete."""
+LATEST_DECISIONS = 5_000
+"""The decisions on which the level is estimated if only frauds are reported."""
+LEAST_REPORTED, LEAST_ARRIVALS = 30, 3
+"""Reports, and times at which some arrived, below which nothing is known about how late they are."""
+LATEST_REPORTS = 1_000
+"""The reports that tell how late reports are."""
+LEAST_EXPOSURE = 0.5
+"""Decisions too young for this share of reports to have arrived tell nothing."""
+LEAST_DECISIONS = 50
+"""Decisions below which a share of declines says little."""
 JUMP = 1 / 1_000
 """The chance that the level jumps between two outcomes."""
 UNMOVED = 0.98
@@ -41,21 +69,202 @@ FEW_JUMPS = 1.0
 """...and what their log-likelihood is reduced by, for a chance of one."""
 SHIFTS = np.linspace(-8.0, 8.0, 81)
 
+USUAL_REPORTS = 30.0
+"""The latest decisions of which so many would be reported by now tell the level..."""
+CLEAR = 2.5
+"""...if more or fewer were, by so many standard deviations."""
+DAY = 86_400.0
 _LARGEST_EXPONENT = 700.0
 _PRIOR = np.where(SHIFTS == 0, UNMOVED, (1 - UNMOVED) / (len(SHIFTS) - 1))
 _STAYS = (1 - JUMP) ** BLOCK
 
 
-def level_moved(cases: LabelledFacts, snapshot: Snapshot, options: LearnerOptions, lag: int = 0) -> LevelMoved | None:
-    """The event that moves the level to where the latest outcomes have it; None if it is there."""
-    latest = cases.take(slice(max(0, len(cases) - LATEST), None))
-    expected, calibration = log_odds_in(latest, snapshot, options), snapshot.calibration(options.node)
-    if expected is None or calibration is None:
+def level_change(
+    recent: RecentLevel | None,
+    expected: FloatArray,
+    calibration: Calibration,
+    *,
+    fair: bool,
+    node: str,
+    outcomes: int,
+) -> LevelMoved | LevelHeld | None:
+    """What to do about where outcomes have the level: move it, hold the step for a person, or nothing.
+
+    `expected` are the log-odds of the latest decisions apart from any shift, `outcomes` how many were heard so far. If
+    the outcomes are no `fair` sample of the decisions, a step that changes many verdicts is held.
+    """
+    before, held = _shift(calibration.recent), calibration.held
+    if calibration.recent is not None and calibration.recent.outcomes == outcomes:
         return None
-    recent, before = recent_level(expected, latest.labels, lag), calibration.recent
-    if (recent.shift if recent else 0.0) == (before.shift if before else 0.0):
+    wanted = _shift(recent)
+    if recent is None and abs(before) > MOST_STEP and calibration.recent is not None:
+        recent = calibration.recent
+    if abs(wanted - before) > MOST_STEP:
+        wanted = round(before + math.copysign(MOST_STEP, wanted - before), 1)
+    if recent is not None:
+        recent = recent.model_copy(update={"shift": wanted, "outcomes": outcomes})
+    if wanted == before:
+        return LevelHeld(node=node, held=None) if held else None
+    bar = log_odds(calibration.threshold)
+    now, then, anchor = (_share(expected + shift >= bar) for shift in (before, wanted, calibration.anchor_shift))
+    if not fair and changes_much(anchor, then, len(expected)):
+        step = HeldLevel(recent=recent, declines=now, would_decline=then)
+        known = held is not None and _shift(held.recent) == wanted
+        return None if known else LevelHeld(node=node, held=step)
+    return LevelMoved(node=node, recent=recent, declines=(now, then))
+
+
+def changes_much(share: float, other: float, among: int) -> bool:
+    """Whether two shares of declined decisions differ by more than a person should have to find out by himself.
+
+    >>> changes_much(0.05, 0.059, 1000), changes_much(0.05, 0.062, 1000)
+    (False, True)
+    """
+    return abs(other - share) > MOST_CHANGE * share + 1 / max(among, 1)
+
+
+def _share(declined: BoolArray) -> float:
+    return float(declined.mean()) if len(declined) else 0.0
+
+
+def _shift(level: RecentLevel | None) -> float:
+    return 0.0 if level is None else level.shift
+
+
+def held_review(
+    playbook: BulletPlaybook, before: Snapshot, after: Snapshot, remembered: LabelledFacts, options: LearnerOptions
+) -> list[LevelMoved | LevelHeld]:
+    """The events that keep the share of declines as it was before a review, if the review would change it by much.
+
+    None if the cases are a fair sample (the feed is complete, or silence counts), if nothing was learnt before, or if
+    there are no decisions to compare. If only frauds are reported, the `remembered` cases stand in for decisions.
+    """
+    feed, old, new = playbook.feed(options.node), *(one.calibration(options.node) for one in (before, after))
+    if feed.is_complete or feed.silence_days is not None or old is None or new is None or new == old:
+        return []
+    cases, _ = _unlabelled(playbook.ledger.find_decisions(DecisionFilter(), limit=LATEST), options.node)
+    if len(cases) < LEAST_DECISIONS and feed.kind is FeedKind.FRAUD_ONLY:
+        cases = remembered.take(slice(max(0, len(remembered) - LATEST), None))
+    if len(cases) < LEAST_DECISIONS:
+        return []
+    margins = [log_odds_in(cases, one, options) for one in (before, after)]
+    if margins[0] is None or margins[1] is None:
+        return []
+    declined = _share(margins[0] + old.level - old.intercept >= log_odds(old.threshold))
+    would = _share(margins[1] >= log_odds(new.threshold))
+    if not changes_much(declined, would, len(cases)):
+        return []
+    bar = float(np.quantile(margins[1], 1 - declined))
+    shift = round(log_odds(new.threshold) - bar, 1)
+    kept = RecentLevel(shift=shift, cases=len(cases), frauds=0, expected=0.0, among="review")
+    step = HeldLevel(recent=None, declines=declined, would_decline=would)
+    moved = LevelMoved(node=options.node, recent=kept, anchors=True)
+    return [moved, LevelHeld(node=options.node, held=step)]
+
+
+def _unlabelled(events: Sequence[Event], node: str, *, passed: bool = False) -> tuple[LabelledFacts, FloatArray]:
+    """Decisions of a node as cases that are not labelled, oldest first, and when they were made, in seconds since 1970.
+
+    If only those that `passed` count, declined ones are left out.
+    """
+    made = [
+        (event.at, record)
+        for event in sorted(events, key=lambda event: event.seq)
+        if isinstance(event.payload, DecisionMade)
+        and (record := event.payload.record).node == node
+        and not (passed and record.verdict == Verdict.DECLINE)
+    ]
+    cases = LabelledFacts(
+        np.array([record.transaction_id for _, record in made], dtype=object),
+        FactTable([record.basis[0] for _, record in made]),
+        np.zeros(len(made), dtype=np.bool_),
+        np.full(len(made), UNKNOWN),
+        any(record.decision.transaction.text for _, record in made[-1:]),
+    )
+    return cases, np.array([at.timestamp() for at, _ in made])
+
+
+def reported_level(
+    playbook: BulletPlaybook, snapshot: Snapshot, options: LearnerOptions
+) -> tuple[RecentLevel | None, FloatArray] | None:
+    """Where reports of frauds have the level, with the log-odds of the decisions; None if that cannot be told yet.
+
+    What tells is how many of the decisions of each age were reported, beside how many would usually be by now. How late
+    reports are is known once the first decisions are so old that nothing more is to come.
+    """
+    node, feed, ledger = options.node, playbook.feed(options.node), playbook.ledger
+    made_at, arrived = _latest_reports(playbook, node)
+    first = ledger.find_decisions(DecisionFilter(), limit=1, newest_first=False)
+    if len(made_at) < LEAST_REPORTED or len(np.unique(arrived)) < LEAST_ARRIVALS or not first:
         return None
-    return LevelMoved(node=options.node, recent=recent)
+    lags, now = arrived - made_at, float(arrived.max())
+    latest_lag = 2 * float(np.quantile(lags, 0.95)) if feed.silence_days is None else feed.silence_days * DAY
+    if now - first[0].at.timestamp() < latest_lag:
+        return None
+    usual = np.unique(lags)
+    young = usual[arrived_share(lags, now - made_at, usual) < LEAST_EXPOSURE]
+    until = datetime.fromtimestamp(now - (young.max() if len(young) else 0.0), UTC)
+    decided = ledger.find_decisions(DecisionFilter(until=until), limit=LATEST_DECISIONS)
+    cases, times = _unlabelled(decided, node, passed=not feed.declines_pass)
+    expected = log_odds_in(cases, snapshot, options)
+    if expected is None or not len(cases):
+        return None
+    share = arrived_share(lags, now - made_at, now - times)
+    return _told_by_reports(expected, _reported(playbook, cases.ids.tolist(), node), share), expected
+
+
+def _told_by_reports(expected: FloatArray, frauds: BoolArray, share: FloatArray) -> RecentLevel | None:
+    """The level of the latest decisions of which enough reports would be usual by now; None if as many have come.
+
+    `share` is the chance that a fraud among them has been reported by now.
+
+    >>> usual, few = np.full(2000, -3.0), np.arange(2000) % 21 == 0
+    >>> _told_by_reports(usual, few, np.full(2000, 0.7)) is None
+    True
+    >>> _told_by_reports(usual, few | (np.arange(2000) % 7 == 0), np.full(2000, 0.7)).shift
+    1.6
+    """
+    usual = share * probabilities(expected)
+    start = max(0, len(usual) - 1 - int(np.searchsorted(np.cumsum(usual[::-1]), USUAL_REPORTS)))
+    latest = slice(start, None)
+    seen, due = int(frauds[latest].sum()), float(usual[latest].sum())
+    shift = round(_overall(expected[latest], frauds[latest], share[latest]), 1)
+    if abs(seen - due) < CLEAR * math.sqrt(max(due, 1.0)) or abs(shift) < LEAST_SHIFT:
+        return None
+    return RecentLevel(shift=shift, cases=len(usual) - start, frauds=seen, expected=round(due, 2), among="decisions")
+
+
+def _latest_reports(playbook: BulletPlaybook, node: str) -> tuple[FloatArray, FloatArray]:
+    """When the decisions were made that were reported as fraud lately, and when the reports arrived."""
+    events = playbook.ledger.find_events(OUTCOME_KINDS, limit=LATEST_REPORTS, newest_first=True)
+    arrived = {
+        heard.decision_id: event.at.timestamp()
+        for event in events
+        if isinstance(heard := event.payload, OutcomeHeard)
+        and heard.node == node
+        and heard.outcome.is_fraud
+        and not heard.outcome.is_opinion
+    }
+    wanted = DecisionFilter(ids=[one for one in arrived if one])
+    made = playbook.ledger.find_decisions(wanted, limit=LATEST_REPORTS)
+    pairs = [
+        (event.at.timestamp(), arrived[event.payload.record.id])
+        for event in made
+        if isinstance(event.payload, DecisionMade)
+    ]
+    found = np.array(pairs).reshape(-1, 2)
+    return found[:, 0], found[:, 1]
+
+
+def _reported(playbook: BulletPlaybook, ids: list[str], node: str) -> BoolArray:
+    """Whether each transaction was reported as fraud and still counts as one."""
+    frauds = dict.fromkeys(ids, False)
+    for one, events in playbook.ledger.outcome_events(ids).items():
+        for event in events:
+            heard = event.payload
+            if isinstance(heard, OutcomeHeard) and heard.node == node and not heard.outcome.is_opinion:
+                frauds[one] = heard.outcome.is_fraud
+    return np.array([frauds[one] for one in ids], dtype=np.bool_)
 
 
 def lag_of(playbook: BulletPlaybook, cases: LabelledFacts, node: str) -> int:
@@ -143,12 +352,13 @@ def level_at(expected: FloatArray, labels: BoolArray) -> FloatArray:
     return _for_each_outcome(shifts, len(labels))
 
 
-def _overall(expected: FloatArray, labels: BoolArray) -> float:
-    """The one shift with which as many frauds are expected as there were."""
-    shift, frauds = 0.0, min(max(float(labels.sum()), 0.5), len(labels) - 0.5)
+def _overall(expected: FloatArray, labels: BoolArray, share: FloatArray | float = 1.0) -> float:
+    """The one shift with which as many frauds are expected as there were, if a `share` of them is known."""
+    shift, most = 0.0, float(np.broadcast_to(share, labels.shape).sum())
+    frauds = min(max(float(labels.sum()), 0.5), most - 0.5)
     for _ in range(50):
         p = probabilities(expected + shift)
-        step = (frauds - float(p.sum())) / max(float((p * (1 - p)).sum()), 1e-9)
+        step = (frauds - float((share * p).sum())) / max(float((share * p * (1 - p)).sum()), 1e-9)
         shift += min(max(step, -1.0), 1.0)
         if abs(step) < 1e-6:
             break

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from acefraud.core.arguments import check_choice, check_share, check_text, check_whole
 from acefraud.core.bullet import DEFAULT_NODE
 from acefraud.core.calibration import Calibration
-from acefraud.display.short_repr import ShortRepr
+from acefraud.display.short_repr import ShortRepr, given
 from acefraud.errors import ConfigurationError
 from acefraud.learning.agent_fallback import Fallback
 
+LONGEST_AHEAD = 100_000
+"""Days; None is for no bound at all."""
 MOST_BULLETS = 150
 """Learnt bullets that a node may have unless a limit was set."""
 
@@ -54,7 +56,18 @@ class LearnerOptions(ShortRepr):
     """Learnt bullets that a node may have; stronger ones replace the weakest. Those that people wrote or pinned do not
     count. None keeps the limit of the playbook, which is 150 if nobody set one."""
 
+    strict: bool = False
+    """Whether transactions with facts that the playbook does not know, or with times out of bounds, are refused."""
+    days_ahead: float | None = 1.0
+    """How many days after now a transaction may be dated. One dated later is taken as one without a time, so that it
+    counts in no history; so is one that is far later than all others of its batch. None: any time will do."""
+    review_unfamiliar: bool = True
+    """Whether a transaction of which nothing relevant is known goes to a person, if the playbook has a review rule."""
+
     def __post_init__(self) -> None:
+        if self.days_ahead is not None and not 0 <= self.days_ahead <= LONGEST_AHEAD:
+            expected = f"expected a number of days from 0 to {LONGEST_AHEAD:,}"
+            raise ConfigurationError(f"days_ahead: {expected}, got {given(self.days_ahead)}")
         check_text("node", self.node, "the name of a node", ConfigurationError)
         for name in ("review_least", "review_at_last", "watch_every", "recent", "reflect_every", "most_bullets"):
             value = getattr(self, name)

@@ -37,6 +37,8 @@ class TakenIn(ShortRepr):
     """The reviews that were due, each with what it did or why it declined."""
     left: bool = False
     """Whether outcomes may still wait: there were more, or another process is at them."""
+    announced: tuple[str, ...] = ()
+    """What moved many verdicts, or was held for a person, in words."""
 
 
 class OutcomeBacklog:

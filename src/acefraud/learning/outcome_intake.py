@@ -6,13 +6,14 @@ What happens to a label that arrives twice is decided in `acefraud.learning.cred
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from acefraud.core.decision import Decision
-from acefraud.core.events import DecisionMade, EventPayload
+from acefraud.core.events import DecisionMade, EventPayload, FeedSet
 from acefraud.core.ledger import DecisionFilter, Precondition, TransactionEvents
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling
+from acefraud.core.outcome_feed import OutcomeFeed
 from acefraud.core.playbook import Snapshot
 from acefraud.core.row_store import RowUpdate
 from acefraud.core.transaction import FactValue, Transaction, Verdict
@@ -22,7 +23,9 @@ from acefraud.learning.credits import CreditedOutcome, JudgedOutcome, credit_out
 from acefraud.learning.entity_memory import EntityMemory, memory_for, time_facts_of
 from acefraud.learning.list_feeds import fed_lists
 from acefraud.learning.options import LearnerOptions
+from acefraud.learning.outcome_feeds import recognised
 from acefraud.learning.rule_context import RuleContext
+from acefraud.learning.silence import with_silence
 from acefraud.roles.protocols import Judge
 from acefraud.storage.playbook import BulletPlaybook
 
@@ -31,7 +34,7 @@ OUTCOME_ATTEMPTS = 50
 _About = tuple[Transaction | None, Mapping[str, FactValue], str]
 """A transaction, its facts, and the version of the reader that extracted them."""
 _UNKNOWN: _About = None, {}, READER
-_NOT_DECIDED = Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason="no decision was made on it")
+NOT_DECIDED = Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason="no decision was made on it")
 _ARCHIVED = Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason="the decision on it was archived")
 _LEFT_TO_A_PERSON = Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason="it was left to a person to decide")
 
@@ -45,6 +48,8 @@ class Draft:
     snapshot: Snapshot
     memory: EntityMemory | None
     credited: list[CreditedOutcome]
+    feed: tuple[int, FeedSet] | None = None
+    """Which kind of feed they show, if that is news, and before which of them."""
 
     def first(self, count: int) -> Draft:
         """The first of them. Later ones may build on earlier ones, but not the other way round."""
@@ -54,10 +59,18 @@ class Draft:
 class OutcomeRecorder:
     """Judges outcomes and records them, all or none."""
 
-    def __init__(self, playbook: BulletPlaybook, judge: Judge, options: LearnerOptions) -> None:
+    def __init__(
+        self,
+        playbook: BulletPlaybook,
+        judge: Judge,
+        options: LearnerOptions,
+        announce: Callable[[EventPayload], None] = lambda _: None,
+    ) -> None:
+        """`announce` is called with what the outcomes show of their feed, if that is news."""
         self._playbook = playbook
         self._judge = judge
         self._node = options.node
+        self._announce = announce
 
     async def record(
         self,
@@ -100,8 +113,16 @@ class OutcomeRecorder:
         pasts = self._playbook.ledger.transaction_events({outcome.transaction_id for outcome in outcomes})
         decisions = self._decisions(outcomes, pasts, received)
         judged = await self._judged(outcomes, transactions, decisions, pasts, judgement=judgement, memory=memory)
-        before = {one: past.outcomes for one, past in pasts.items()}
-        return Draft(seen, snapshot, memory, credit_outcomes(judged, before, snapshot, self._node))
+        feed = recognised(self._playbook, outcomes, self._node)
+        defers = [self._playbook.feed(self._node).defers] * len(outcomes)
+        if feed is not None:
+            place, said = feed
+            kind = OutcomeFeed(kind=said.feed, silence_days=said.silence_days)
+            defers[place:] = [kind.defers] * (len(outcomes) - place)
+        heard = {one: past.outcomes for one, past in pasts.items()}
+        before = with_silence(self._playbook, heard, self._node)
+        credited = credit_outcomes(judged, before, snapshot, self._node, defers=defers)
+        return Draft(seen, snapshot, memory, credited, feed)
 
     def write(
         self, draft: Draft, *, more: Sequence[EventPayload] = (), preconditions: Sequence[Precondition] = ()
@@ -113,7 +134,9 @@ class OutcomeRecorder:
         credited = draft.credited
         sources = {str(one.judged.outcome.source) for one in credited}
         ids = {one.judged.outcome.transaction_id for one in credited}
-        events = [one.event for one in credited if one.event is not None]
+        place, feed = draft.feed if draft.feed and draft.feed[0] < len(credited) else (0, None)
+        parts = [[one.event for one in some if one.event is not None] for some in (credited[:place], credited[place:])]
+        events: list[EventPayload] = [*parts[0], *([] if feed is None else [feed]), *parts[1]]
         self._playbook.record(
             [*events, *fed_lists(credited, draft.snapshot, self._playbook.clock), *more],
             who=sources.pop() if len(sources) == 1 else str(OutcomeSource.LABEL),
@@ -121,6 +144,8 @@ class OutcomeRecorder:
             cases=[one.judged.known_case() for one in credited if one.teaches],
             rows=_memory_change(draft.memory, credited),
         )
+        if feed is not None:
+            self._announce(feed)
 
     def changes_lists(self, draft: Draft, place: int) -> bool:
         """Whether the outcome at a place of a draft changes a list, on which the facts of later ones may depend."""
@@ -187,7 +212,7 @@ class OutcomeRecorder:
         if decision is None:
             earlier = past.outcomes if past else ()
             was_decided = any(event.node == self._node and event.decision_id for event in earlier)
-            return _ARCHIVED if was_decided else _NOT_DECIDED
+            return _ARCHIVED if was_decided else NOT_DECIDED
         if decision.verdict is Verdict.REVIEW:
             return _LEFT_TO_A_PERSON
         return await self._judge.rule(decision.transaction.text, str(decision.verdict), str(outcome.truth))

@@ -83,12 +83,22 @@ class Planner:
         return ()
 
     def review(
-        self, cases: LabelledFacts, snapshot: Snapshot, admitted: Admissions, *, depth: Depth, turn: int
+        self,
+        cases: LabelledFacts,
+        snapshot: Snapshot,
+        admitted: Admissions,
+        *,
+        depth: Depth,
+        turn: int,
+        sees_declines: bool = True,
     ) -> ReviewPlan:
-        """What should change, given the remembered cases. `turn` numbers the reviews of a playbook."""
+        """What should change, given the remembered cases, and whether declined transactions are among them.
+
+        `turn` numbers the reviews of a playbook.
+        """
         if depth is Depth.PART:
-            return watch(cases, snapshot, self._options)
-        return review(cases, snapshot, self._engine, self._options, turn=turn)
+            return watch(cases, snapshot, self._options, sees_declines=sees_declines)
+        return review(cases, snapshot, self._engine, self._options, turn=turn, sees_declines=sees_declines)
 
     def study(self, training: Training, snapshot: Snapshot, admitted: Admissions) -> ReviewPlan:
         """What should change, given a whole labelled history."""
@@ -137,9 +147,17 @@ class ModelPlanner(Planner):
         return tuple(await self._lessons.study(training, snapshot, selector, self._options))
 
     def review(
-        self, cases: LabelledFacts, snapshot: Snapshot, admitted: Admissions, *, depth: Depth, turn: int
+        self,
+        cases: LabelledFacts,
+        snapshot: Snapshot,
+        admitted: Admissions,
+        *,
+        depth: Depth,
+        turn: int,
+        sees_declines: bool = True,
     ) -> ReviewPlan:
-        return self._planned(watch(cases, snapshot, self._options), snapshot, admitted, cases, Source.ONLINE)
+        watched = watch(cases, snapshot, self._options, sees_declines=sees_declines)
+        return self._planned(watched, snapshot, admitted, cases, Source.ONLINE)
 
     def study(self, training: Training, snapshot: Snapshot, admitted: Admissions) -> ReviewPlan:
         plan = ReviewPlan(len(training.facts), training.facts.frauds)

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from acefraud.core.bullet import Bullet
 from acefraud.core.context_facts import snooze_fact
-from acefraud.core.decision import Reason, ReasonKind
+from acefraud.core.decision import Decision, ProbabilityFrom, Reason, ReasonKind
 from acefraud.core.playbook import Snapshot
-from acefraud.core.transaction import FactValue
+from acefraud.core.review_rule import DecidingRule
+from acefraud.core.transaction import FactValue, Verdict
+from acefraud.settings import EMBEDDED
 
 
 def deciding_policies(
@@ -35,12 +37,26 @@ def _awake(policy: Bullet, facts: Mapping[str, FactValue]) -> bool:
     return not policy.snoozes or facts.get(snooze_fact(policy.id)) is not True
 
 
+def ruling_of(decision: Decision, snapshot: Snapshot) -> DecidingRule:
+    """Which rule gave a decision its verdict, on the snapshot that it was made with."""
+    policy = snapshot.bullets.get(decision.policy or "")
+    if policy is not None and policy.policy is not None:
+        return DecidingRule(rule="policy", words=f"the policy {policy.id}: {policy.policy.words}")
+    if decision.verdict is Verdict.REVIEW and decision.unfamiliar:
+        return DecidingRule(rule="unfamiliar", words="nothing relevant is known of it, so a person decides")
+    rule, by = snapshot.reviews.get(decision.node), DecidingRule.by_threshold(decision.threshold)
+    if rule is not None:
+        by = rule.ruling(decision.probability, decision.threshold, decision.facts)
+    if decision.model == EMBEDDED or (decision.verdict is Verdict.REVIEW and by.rule != "threshold"):
+        return by
+    if decision.probability_from is ProbabilityFrom.CALIBRATED:
+        return DecidingRule.by_threshold(decision.threshold)
+    return DecidingRule(rule="model", words=f"the verdict of {decision.model}")
+
+
 def policy_reason(policy: Bullet) -> Reason:
     """A policy as the reason of a decision."""
     assert policy.policy is not None
     return Reason(
-        kind=ReasonKind.POLICY,
-        text=f"{policy.shown} ({policy.policy.words})",
-        contribution=None,
-        bullet_id=policy.id,
+        kind=ReasonKind.POLICY, text=f"{policy.shown} ({policy.policy.words})", contribution=None, bullet_id=policy.id
     )

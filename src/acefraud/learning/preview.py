@@ -1,27 +1,34 @@
 """What a change of the playbook would do to past decisions and labelled cases, before it is made.
 
 Every decision is made twice, on the playbook as it is and as it would be, with the draws it was made with. So only the
-change shows. Nothing is recorded.
+change shows. What rules ask of lists, snoozes and the clock is looked up anew each time. Nothing is recorded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 from acefraud.core.bullet import Bullet
 from acefraud.core.condition import Condition
 from acefraud.core.construct import construct_unchecked
+from acefraud.core.context_facts import REVIEW_CUT, REVIEWS_TODAY
 from acefraud.core.decision_record import DecisionRecord
 from acefraud.core.events import EventPayload
 from acefraud.core.evidence import Record, record_in_words
+from acefraud.core.ledger import Ledger
 from acefraud.core.playbook import Snapshot
+from acefraud.core.review_rule import number_in
 from acefraud.core.transaction import FactValue, Transaction, Verdict
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr
 from acefraud.facts.extraction import KnownFacts
 from acefraud.learning.embedded_decisions import EmbeddedDecisions, decide_embedded
+from acefraud.learning.entity_memory import time_facts_of
 from acefraud.learning.options import LearnerOptions
+from acefraud.learning.review_capacity import ReviewCapacity, ReviewsLeft
+from acefraud.learning.rule_context import RuleContext, context_of
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.playbook import BulletPlaybook
@@ -110,20 +117,47 @@ class Past(ShortRepr):
     cases: int
 
     @classmethod
-    def of(cls, cases: LabelledFacts, decisions: Sequence[DecisionRecord], revision: int) -> Past:
-        """The past of a playbook at its current revision, which the draws of cases belong to."""
+    def of(
+        cls, cases: LabelledFacts, decisions: Sequence[DecisionRecord], revision: int, ledger: Ledger | None = None
+    ) -> Past:
+        """The past of a playbook at its current revision, which the draws of cases belong to.
+
+        With the `ledger`, transactions have the times, entities and facts that they came with.
+        """
         latest = cases.take(slice(max(0, len(cases) - CASES), None))
         labelled = latest.ids.tolist()
         truth = dict(zip(labelled, latest.labels.tolist(), strict=True))
         ids = [*labelled, *(one.transaction_id for one in decisions)]
         known = [*map(KnownFacts, latest.facts.rows()), *(KnownFacts(*one.basis) for one in decisions)]
+        given = [construct_unchecked(Transaction, id=one, time=None, facts={}, text="", entities={}) for one in ids]
+        if ledger is not None:
+            kept = ledger.known_cases(labelled)
+            given[: len(labelled)] = [
+                kept[one.id].case.transaction if one.id in kept else one for one in given[: len(labelled)]
+            ]
+            given[len(labelled) :] = [one.decision.transaction for one in decisions]
         return cls(
-            [construct_unchecked(Transaction, id=one, time=None, facts={}, text="", entities={}) for one in ids],
+            given,
             known,
             [revision] * len(labelled) + [one.revision for one in decisions],
             [truth.get(one) for one in ids],
             len(labelled),
         )
+
+    def in_context(self, context: RuleContext, recorded: Collection[str], clock: Callable[[], datetime]) -> Past:
+        """The same with what the rules of a revision ask for, looked up now and not as it was `recorded` then."""
+        if not context.needs_rows:
+            return self
+        given = [one.model_copy(update={"facts": _without(one.facts, recorded)}) for one in self.transactions]
+        known = [
+            replace(
+                one,
+                facts=_without(one.facts, recorded)
+                | {name: asked.facts[name] for name in asked.facts if name not in before.facts},
+            )
+            for one, before, asked in zip(self.known, given, context.added_to(given, clock), strict=True)
+        ]
+        return replace(self, transactions=given, known=known)
 
     def only(self, places: Sequence[int]) -> Past:
         """Some of it."""
@@ -135,9 +169,15 @@ class Past(ShortRepr):
             sum(place < self.cases for place in places),
         )
 
-    def decided(self, snapshot: Snapshot, selector: HybridSelector, options: LearnerOptions) -> EmbeddedDecisions:
-        """All of it decided on a snapshot, each with its own draws."""
-        return decide_embedded(self.transactions, self.known, snapshot, selector, options, drawn_at=self.drawn_at)
+    def decided(
+        self, snapshot: Snapshot, selector: HybridSelector, options: LearnerOptions, reviews: ReviewsLeft | None
+    ) -> EmbeddedDecisions:
+        """All of it decided on a snapshot, each with its own draws, and as if these reviews were left."""
+        known = self.known
+        if reviews is not None:
+            left = {REVIEWS_TODAY: float(reviews.used), REVIEW_CUT: reviews.cut}
+            known = [replace(one, facts={**one.facts, **left}) for one in known]
+        return decide_embedded(self.transactions, known, snapshot, selector, options, drawn_at=self.drawn_at)
 
 
 def preview(
@@ -150,14 +190,24 @@ def preview(
     options: LearnerOptions,
 ) -> Preview:
     """What these events would do. `rule` is the bullet that they add, edit or retire, as it is or will be, if any."""
-    before_change, after_change = playbook.snapshot(), playbook.snapshot_with(payloads)
-    past = Past.of(cases, playbook.ledger.latest_decisions(DECISIONS), before_change.revision)
-    touched = past.only(_touched(past, rule, before_change, after_change))
-    before = touched.decided(before_change, selector, options)
-    after = touched.decided(after_change, selector, options)
-    flips = tuple(_flips(touched, before, after))
+    snapshots = playbook.snapshot(), playbook.snapshot_with(payloads)
+    contexts = [context_of(snapshot, time_facts_of(snapshot.mapping)) for snapshot in snapshots]
+    in_rows = any(context.needs_rows for context in contexts)
+    decisions = playbook.ledger.latest_decisions(DECISIONS)
+    past = Past.of(cases, decisions, snapshots[0].revision, playbook.ledger if in_rows else None)
+    recorded = frozenset().union(*(context.flags for context in contexts))
+    pasts = [past.in_context(context, recorded, playbook.clock) for context in contexts]
+    places = _touched(pasts, snapshots, rule)
+    tomorrow = datetime.combine(playbook.clock().date() + timedelta(days=1), time(), UTC)
+    usual = ReviewCapacity(playbook.ledger, options.node)  # what a review has to save when a day begins
+    before, after = (
+        each.only(places).decided(snapshot, selector, options, usual.left(snapshot, lambda: tomorrow))
+        for each, snapshot in zip(pasts, snapshots, strict=True)
+    )
+    flips = tuple(_flips(past.only(places), before, after))
     condition = None if rule is None else rule.condition
-    fires = [condition.truth(one.facts) if condition else None for one in past.known]
+    facts = [{**was.facts, **becomes.facts} for was, becomes in zip(pasts[0].known, pasts[1].known, strict=True)]
+    fires = [condition.truth(each) if condition else None for each in facts]
     labelled = list(zip(fires[: past.cases], past.labels[: past.cases], strict=True))
     return Preview(
         cases=past.cases,
@@ -170,23 +220,23 @@ def preview(
         unknown_on=sum(truth is None for truth, _ in labelled) if condition else 0,
         flips=flips,
         money=_money(flips),
-        overlaps={} if rule is None else _overlaps(rule, before_change, [one.facts for one in past.known]),
+        overlaps={} if rule is None else _overlaps(rule, snapshots[0], facts),
         contradicts=() if rule is None else rule.contradicts,
     )
 
 
-def _touched(past: Past, rule: Bullet | None, before: Snapshot, after: Snapshot) -> Sequence[int]:
+def _touched(pasts: Sequence[Past], snapshots: Sequence[Snapshot], rule: Bullet | None) -> Sequence[int]:
     """The places of the transactions that a change can touch: those that the rule fires on, as it was or as it will be.
 
     A rule that does not fire takes no part in a decision. Without a rule, the change may touch all of them.
     """
     if rule is None:
-        return range(len(past.known))
-    versions = (snapshot.bullets.get(rule.id) for snapshot in (before, after))
-    conditions = {one.condition for one in versions if one is not None and one.condition is not None}
-    return [
-        place for place, one in enumerate(past.known) if any(condition.holds(one.facts) for condition in conditions)
-    ]
+        return range(len(pasts[0].known))
+    versions = [snapshot.bullets.get(rule.id) for snapshot in snapshots]
+    tested = [(one.condition, past.known) for one, past in zip(versions, pasts, strict=True) if one and one.condition]
+    return sorted(
+        {place for condition, known in tested for place, one in enumerate(known) if condition.holds(one.facts)}
+    )
 
 
 def _flips(past: Past, before: EmbeddedDecisions, after: EmbeddedDecisions) -> list[Flip]:
@@ -198,7 +248,7 @@ def _flips(past: Past, before: EmbeddedDecisions, after: EmbeddedDecisions) -> l
             becomes,
             before.probabilities[place],
             after.probabilities[place],
-            _amount(past.known[place].facts),
+            number_in(past.known[place].facts, "amount"),
             past.labels[place],
         )
         for place, (was, becomes) in enumerate(pairs)
@@ -206,9 +256,8 @@ def _flips(past: Past, before: EmbeddedDecisions, after: EmbeddedDecisions) -> l
     ]
 
 
-def _amount(facts: Mapping[str, FactValue]) -> float | None:
-    amount = facts.get("amount")
-    return amount if isinstance(amount, float) else None
+def _without(facts: Mapping[str, FactValue], names: Collection[str]) -> dict[str, FactValue]:
+    return {name: value for name, value in facts.items() if name not in names}
 
 
 def _money(flips: Sequence[Flip]) -> Money:

@@ -7,16 +7,18 @@ together with that decision. So what is learnt follows from the order of events,
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from acefraud.core.events import Event, OutcomeHeard, OutcomeReceived
-from acefraud.core.ledger import Precondition
+from acefraud.core.events import OUTCOME_KINDS, OUTCOME_RECEIVED, Event, OutcomeHeard, OutcomeReceived
+from acefraud.core.ledger import Ledger, Precondition
 from acefraud.core.outcome import Outcome, is_known
 from acefraud.core.transaction import Transaction
 from acefraud.display.short_repr import ShortRepr, quoted
 from acefraud.errors import OutcomeConflict
-from acefraud.storage.changes import retry_on_conflict
+from acefraud.learning.outcome_remarks import outcome_remarks
+from acefraud.storage.changes import retried_on_conflict
 from acefraud.storage.playbook import BulletPlaybook
 
 
@@ -27,8 +29,11 @@ class Received(ShortRepr):
     outcome: Outcome
     already_known: bool
     """Whether it was received or heard before. If so, nothing was written."""
+    remark: str = ""
+    """What is odd about it, such as a time before its transaction; it was taken all the same."""
 
 
+@retried_on_conflict
 def receive(
     playbook: BulletPlaybook,
     outcomes: Sequence[Outcome],
@@ -41,22 +46,13 @@ def receive(
 
     Raises OutcomeConflict, with nothing written, if one has the id of another one.
     """
-    return retry_on_conflict(lambda: _receive(playbook, outcomes, transactions, node, who))
-
-
-def _receive(
-    playbook: BulletPlaybook,
-    outcomes: Sequence[Outcome],
-    transactions: Sequence[Transaction | None],
-    node: str,
-    who: str,
-) -> list[Received]:
     playbook.refresh()
     seen, ids = playbook.seq, {one.transaction_id for one in outcomes}
     earlier = playbook.ledger.received_outcomes({one.key for one in outcomes if one.id})
     with_key = {key: _outcome(event) for key, event in earlier.items()}
     known = {one: [_outcome(event) for event in events] for one, events in _reports(playbook, ids, node).items()}
     found, new = list[Received](), list[OutcomeReceived]()
+    remarks = _remarks(playbook, outcomes, transactions, ids)
     for place, (outcome, transaction) in enumerate(zip(outcomes, transactions, strict=True)):
         if outcome.id and with_key.setdefault(outcome.key, outcome) != outcome:
             raise _conflict(outcome, place, received_before=outcome.key in earlier)
@@ -65,12 +61,22 @@ def _receive(
         if not there:
             before.append(outcome)
             new.append(OutcomeReceived(node=node, outcome=outcome, transaction=transaction))
-        found.append(Received(outcome, there))
+        found.append(Received(outcome, there, remarks[place]))
     if new:
         keys = {one.key for one in outcomes if one.id}
         unchanged = [Precondition.no_reports_since(seen, ids), Precondition.no_reports_with_keys_since(seen, keys)]
         playbook.record(new, who=who, preconditions=unchanged)
     return found
+
+
+def _remarks(
+    playbook: BulletPlaybook, outcomes: Sequence[Outcome], transactions: Sequence[Transaction | None], ids: set[str]
+) -> list[str]:
+    """What is odd about outcomes, given the decisions on their transactions so far."""
+    pasts = playbook.ledger.transaction_events(ids)
+    decided = {one: past.records[-1].decision.transaction for one, past in pasts.items() if past.records}
+    about = [given or decided.get(one.transaction_id) for one, given in zip(outcomes, transactions, strict=True)]
+    return outcome_remarks(outcomes, about, playbook.ledger)
 
 
 def _conflict(outcome: Outcome, place: int, *, received_before: bool) -> OutcomeConflict:
@@ -95,6 +101,20 @@ def reports_to_repeat(playbook: BulletPlaybook, transaction_ids: Collection[str]
         if isinstance(truth, OutcomeHeard | OutcomeReceived)
         and not any(record.node == node for record in pasts[one].records)
     ]
+
+
+def waiting_outcomes(ledger: Ledger) -> list[Outcome]:
+    """The latest outcome of each transaction that was neither decided nor described, in the order of their arrival."""
+    latest: dict[str, Outcome] = {}
+    described: set[str] = set()
+    for event in ledger.find_events(OUTCOME_KINDS | {OUTCOME_RECEIVED}, limit=sys.maxsize):
+        match event.payload:
+            case OutcomeHeard(decision_id=None, remembered=False) | OutcomeReceived(transaction=None):
+                latest[event.payload.subject] = _outcome(event)
+            case OutcomeHeard() | OutcomeReceived():
+                described.add(event.payload.subject)
+    pasts = ledger.transaction_events(latest.keys() - described) if latest.keys() - described else {}
+    return [outcome for one, outcome in latest.items() if one in pasts and not pasts[one].records]
 
 
 def _reports(

@@ -87,9 +87,11 @@ def review_due(state: LearningState, options: LearnerOptions, least_cases: int) 
     return (enough and waited_long_enough) or new.cases >= options.review_at_last
 
 
-def watch(cases: LabelledFacts, snapshot: Snapshot, options: LearnerOptions) -> ReviewPlan:
+def watch(
+    cases: LabelledFacts, snapshot: Snapshot, options: LearnerOptions, *, sees_declines: bool = True
+) -> ReviewPlan:
     """Retire or demote the bullets that the latest outcomes speak against."""
-    latest = LatestOutcomes.of(cases, options.recent)
+    latest = LatestOutcomes.of(cases, options.recent, sees_declines=sees_declines)
     moves = dict(latest.demotions(snapshot.for_node(options.node)))
     return ReviewPlan(len(cases), cases.frauds, moves, whole=False)
 
@@ -101,6 +103,7 @@ def review(
     options: LearnerOptions,
     *,
     turn: int | None = None,
+    sees_declines: bool = True,
     rising: tuple[str, ...] = (),
     falling: tuple[str, ...] = (),
     progress: Callable[[float], None] = lambda _: None,
@@ -111,7 +114,9 @@ def review(
     thoroughly, and nothing is watched.
     """
     history = turn is None
-    plan = ReviewPlan(len(cases), cases.frauds) if history else replace(watch(cases, snapshot, options), whole=True)
+    plan = ReviewPlan(len(cases), cases.frauds)
+    if not history:
+        plan = replace(watch(cases, snapshot, options, sees_declines=sees_declines), whole=True)
     skipped = engine.too_little(cases)
     if skipped:
         return replace(plan, skipped=skipped)
@@ -134,7 +139,7 @@ def review(
         missing = missing_cases(cases.facts, cases.labels)
         found = "nothing was found that holds up beyond chance"
         return replace(plan, skipped=f"{found}; {missing} could change that" if missing else found)
-    latest = None if history else LatestOutcomes.of(cases, options.recent)
+    latest = None if history else LatestOutcomes.of(cases, options.recent, sees_declines=sees_declines)
     source = Source.OFFLINE if history else Source.ONLINE
     return _planned(plan, rules, induced, latest, most=most, source=source)
 
@@ -291,11 +296,7 @@ def _not_retired(bullet: Bullet, moves: Mapping[str, StatusMove]) -> bool:
 
 
 def _within_limit(
-    rules: _Rules,
-    lessons: dict[Condition, Lesson],
-    weights: dict[str, float],
-    moves: dict[str, StatusMove],
-    most: int,
+    rules: _Rules, lessons: dict[Condition, Lesson], weights: dict[str, float], moves: dict[str, StatusMove], most: int
 ) -> tuple[list[Lesson], dict[str, StatusMove]]:
     """The new lessons that there is room for, and the learnt bullets that make room for stronger ones."""
     staying = [

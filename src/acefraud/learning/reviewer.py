@@ -7,26 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
-from acefraud.core.events import LevelMoved, Reviewed
+from acefraud.core.events import EventPayload, LevelHeld, LevelMoved, Reviewed, SilenceMatured
 from acefraud.core.ledger import Precondition
 from acefraud.curation.curator import Curator
 from acefraud.errors import AcefraudError, StoreConflict, StoreError, StoreUnavailable
+from acefraud.learning import level
 from acefraud.learning.apply_review import apply
 from acefraud.learning.credits import CreditedOutcome
-from acefraud.learning.level import LEVEL_EVERY, lag_of, level_moved
 from acefraud.learning.odds_calibration import FittedOdds
 from acefraud.learning.options import LearnerOptions
+from acefraud.learning.outcome_feeds import reaches_most
 from acefraud.learning.planners import Admissions, Depth, Planner
 from acefraud.learning.remembered_cases import RememberedCases
 from acefraud.learning.training import Training
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.selection.hybrid import HybridSelector
+from acefraud.storage.change_log import what_happened
 from acefraud.storage.changes import retry_on_conflict
 from acefraud.storage.playbook import BulletPlaybook
 
+FEWER_REPORTS = 5
+"""Outcomes after which the level is estimated again if only frauds are reported."""
 ATTEMPTS = 5
 """How often learning is tried because somebody else changed the playbook meanwhile."""
 
@@ -41,6 +45,8 @@ class Reviewer:
     odds: FittedOdds
     curator: Curator
     options: LearnerOptions
+    announced: list[str] = field(default_factory=list)
+    """What moved many verdicts, or was held, and was not told yet."""
 
     async def learn_if_due(self, credited: Sequence[CreditedOutcome]) -> Reviewed | None:
         """Learn from outcomes if it is time to. They are recorded by now, so errors are reported, not raised."""
@@ -49,8 +55,23 @@ class Reviewer:
             return None
         new = [one for one in recorded if one.teaches]
         count = self.playbook.outcomes
-        level = count // LEVEL_EVERY > (count - len(recorded)) // LEVEL_EVERY
-        return await self._learn(new, level=level)
+        every = FEWER_REPORTS if self.playbook.feed(self.options.node).defers else level.LEVEL_EVERY
+        follow_level = count // every > (count - len(recorded)) // every
+        return await self._learn(new, follow_level=follow_level)
+
+    async def learn_from_silence(self, matured: SilenceMatured) -> Reviewed | None:
+        """Learn from decisions that count as legitimate by now, if it is time to."""
+        self.announce(matured)
+        return await self._learn((), follow_level=False)
+
+    def announce(self, payload: EventPayload) -> None:
+        """Keep what happened, in words, for whoever brought the outcomes."""
+        self.announced.append(what_happened(payload))
+
+    def take_announced(self) -> tuple[str, ...]:
+        """What happened since this was asked last."""
+        told, self.announced[:] = tuple(self.announced), []
+        return told
 
     async def resume(self) -> Reviewed | None:
         """Learn what is due already, as after a process that ended before it came to it.
@@ -58,12 +79,12 @@ class Reviewer:
         That the level was followed is no event if it stayed. Following it again changes nothing: it is estimated from
         the cases alone.
         """
-        return await self._learn((), level=self.ends_at_a_level)
+        return await self._learn((), follow_level=self.ends_at_a_level)
 
     @property
     def ends_at_a_level(self) -> bool:
         """Whether the level is to be followed after the outcomes so far."""
-        return self.playbook.outcomes > 0 and self.playbook.outcomes % LEVEL_EVERY == 0
+        return self.playbook.outcomes > 0 and self.playbook.outcomes % level.LEVEL_EVERY == 0
 
     @property
     def is_due(self) -> bool:
@@ -73,7 +94,7 @@ class Reviewer:
     @property
     def room(self) -> int:
         """How many outcomes may be recorded, at most, before it is time to learn."""
-        return 1 if self.planner.waits else LEVEL_EVERY - self.playbook.outcomes % LEVEL_EVERY
+        return 1 if self.planner.waits else level.LEVEL_EVERY - self.playbook.outcomes % level.LEVEL_EVERY
 
     def before_due(self, credited: Sequence[CreditedOutcome]) -> int:
         """How many of some outcomes to record before it is time to learn, as if they were heard one by one."""
@@ -81,18 +102,18 @@ class Reviewer:
         for place, one in enumerate(credited, 1):
             if not one.teaches:
                 continue
-            state = state.with_case(one.judged.outcome.is_fraud)
+            state = state.with_cases(1, int(one.judged.outcome.is_fraud))
             has_odds = one.judged.decision is not None and one.judged.decision.odds is not None
             if has_odds or self.planner.due(state) is not None:
                 return place
         return len(credited)
 
-    async def _learn(self, new: Sequence[CreditedOutcome], *, level: bool) -> Reviewed | None:
+    async def _learn(self, new: Sequence[CreditedOutcome], *, follow_level: bool) -> Reviewed | None:
         try:
             self.odds.hear([(one.judged.decision, one.judged.outcome.is_fraud) for one in new])
             self.planner.note([one.judged for one in new])
             depth = self.planner.due(self.playbook.learning(self.options.node))
-            if depth is None and not level:
+            if depth is None and not follow_level:
                 return None
             with self.playbook.ledger.claim(f"learning {self.options.node}") as mine:
                 if not mine:  # somebody else is learning from these outcomes; what is left will be due again
@@ -112,14 +133,34 @@ class Reviewer:
         """Move the level of the calibration if the latest outcomes ask for it."""
         self.playbook.refresh()
         seen = self.playbook.seq
-        moved = self._level_moved(self.cases.catch_up())
-        if moved is not None:
+        step = self._level_step(self.cases.catch_up())
+        if step is not None:
             with suppress(StoreConflict):  # somebody changed the playbook: the level is followed from there
-                self.playbook.record([moved], preconditions=[Precondition.no_edits_since(seen)])
+                self.playbook.record([step], preconditions=[Precondition.no_edits_since(seen)])
+                self.announce(step)
 
-    def _level_moved(self, cases: LabelledFacts) -> LevelMoved | None:
-        lag = lag_of(self.playbook, cases, self.options.node)
-        return level_moved(cases, self.playbook.snapshot(), self.options, lag)
+    def _level_step(self, cases: LabelledFacts) -> LevelMoved | LevelHeld | None:
+        """What to do about the level of fraud; nothing as long as it cannot be told how outcomes arrive."""
+        snapshot, feed = self.playbook.snapshot(), self.playbook.feed(self.options.node)
+        calibration = snapshot.calibration(self.options.node)
+        if calibration is None or not feed.follow_level:
+            return None
+        if feed.is_complete:
+            latest = cases.take(slice(max(0, len(cases) - level.LATEST), None))
+            expected = level.log_odds_in(latest, snapshot, self.options)
+            if expected is None:
+                return None
+            recent = level.recent_level(expected, latest.labels, level.lag_of(self.playbook, cases, self.options.node))
+        elif feed.defers:
+            found = level.reported_level(self.playbook, snapshot, self.options)
+            if found is None:
+                return None
+            recent, expected = found
+        else:
+            return None
+        node = self.options.node
+        fair = feed.is_complete and (recent is None or reaches_most(self.playbook, node))
+        return level.level_change(recent, expected, calibration, fair=fair, node=node, outcomes=self.playbook.outcomes)
 
     async def ask_and_review(self, depth: Depth) -> Reviewed | None:
         """Ask a model, if one reflects, and review the playbook with what it says."""
@@ -145,13 +186,19 @@ class Reviewer:
         if due is None:  # another learner on this playbook was faster
             return None
         seen, snapshot, cases = self.playbook.seq, self.playbook.snapshot(), self.cases.catch_up()
-        plan = self.planner.review(cases, snapshot, admitted, depth=due, turn=state.reviews)
+        feed = self.playbook.feed(self.options.node)
+        sees = feed.declines_pass or not feed.defers
+        plan = self.planner.review(cases, snapshot, admitted, depth=due, turn=state.reviews, sees_declines=sees)
         with self.playbook.unit_of_work(why=f"learnt from the latest {plan.cases:,} outcomes", since=seen):
             reviewed = apply(plan, self.playbook, self.curator, self.options)
-            moved = self._level_moved(cases)
-            if moved is not None:
-                self.playbook.record([moved])
-            self.playbook.record([reviewed])
+            if feed.is_complete:
+                step = self._level_step(cases)
+                steps = [] if step is None else [step]
+            else:
+                steps = level.held_review(self.playbook, snapshot, self.playbook.snapshot(), cases, self.options)
+            self.playbook.record([*steps, reviewed])
+        for one in steps:
+            self.announce(one)
         return reviewed
 
     def study(self, training: Training, admitted: Admissions, selector: HybridSelector) -> list[str]:

@@ -150,6 +150,8 @@ def admit_rule(
         raise DuplicateRule(f"the playbook already says this{where}", bullet_id=existing.id if existing else "")
     bullet = bullet_in(playbook, bullet_id)
     hint = [ASKS_FOR_REVIEW] if bullet.policy is None and reading.rule.asks_for_review else []
+    if node != learner.options.node:
+        hint.append(f"Nothing here decides at the node '{node}': transactions are decided at '{learner.options.node}'.")
     return Admitted(bullet, (*learner.remarks_on(bullet), *hint), preview)
 
 

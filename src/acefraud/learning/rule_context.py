@@ -40,13 +40,18 @@ class RuleContext:
         wanted = tuple(time_facts)
         return snapshot.table.cached(
             ("rule context", snapshot.revision, wanted),  # lists may change where no bullet does
-            lambda: _context(snapshot, wanted),
+            lambda: context_of(snapshot, wanted),
         )
 
     @property
     def needs_rows(self) -> bool:
         """Whether rules ask for more than every transaction gets."""
         return bool(self.more_time_facts or self.lists or self.snoozed)
+
+    @property
+    def flags(self) -> set[str]:
+        """The facts about lists and snoozes."""
+        return {flag for flag, _, _ in self.lists}.union(snooze_fact(policy.id) for policy in self.snoozed)
 
     def added_to(self, transactions: Sequence[Transaction], clock: Callable[[], datetime]) -> list[Transaction]:
         """The transactions with these facts. What a transaction says itself stays."""
@@ -77,7 +82,8 @@ class RuleContext:
         return found
 
 
-def _context(snapshot: Snapshot, time_facts: tuple[str, ...]) -> RuleContext:
+def context_of(snapshot: Snapshot, time_facts: tuple[str, ...]) -> RuleContext:
+    """The context of a snapshot, not kept: one that is only supposed shares its table with the real one."""
     tested = sorted(frozenset().union(*snapshot.table.wording.facts))
     lists = []
     for flag in tested:

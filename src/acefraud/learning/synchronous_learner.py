@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
 from acefraud.core.decision import Decision
@@ -25,7 +26,7 @@ from acefraud.learning.transaction_inputs import (
 from acefraud.llm.synchronous import run_sync
 
 if TYPE_CHECKING:
-    from acefraud.learning.learner import Heard, Learner, RecordedDecisions, Traced
+    from acefraud.learning.learner import Heard, Learner, RecordedDecisions, Silent, Traced
 
 
 class SynchronousLearner:
@@ -124,6 +125,10 @@ class SynchronousLearner:
     def take_in_sync(self, limit: int = 1_000) -> TakenIn:
         """`take_in` for callers that do not await."""
         return run_sync(self._awaited.take_in(limit))
+
+    def hear_silence_sync(self, now: datetime | None = None) -> Silent:
+        """`hear_silence` for callers that do not await."""
+        return run_sync(self._awaited.hear_silence(now))
 
     def judge_pending_sync(self, decision: Decision) -> Judgement:
         """`judge_pending` for callers that do not await."""

@@ -9,10 +9,11 @@ from enum import StrEnum
 import numpy as np
 
 from acefraud.core.arrays import BoolArray, FloatArray, IntArray
+from acefraud.core.review_rule import COSTS, ReviewCosts, ReviewRule
 from acefraud.errors import ConfigurationError, InputError
 from acefraud.roles.embedded.case_memory import LabelledFacts
 
-RULES = "a number such as 0.3, accuracy, f1, fpr=0.01 or cost=5:100"
+RULES = f"a number such as 0.3, accuracy, f1, fpr=0.01, cost=5:100 or costs such as {COSTS}"
 _DIGITS = 9
 """Decimals to which probabilities are compared; further ones depend on the order of summation."""
 _NOISE = 1e-9
@@ -43,10 +44,15 @@ class ThresholdRule:
     aim: Aim
     figure: float = 0.5
     """The false-positive rate that is allowed; for a number or a cost, the threshold itself."""
+    review: ReviewRule | None = None
+    """What each verdict costs, if that was said. It decides, and the threshold where it does not."""
 
     @classmethod
     def parse(cls, words: str) -> ThresholdRule:
         """A rule from text."""
+        if words.partition("=")[0].strip() in ReviewCosts.model_fields:
+            rule = ReviewRule.of(words)
+            return cls(rule.words, Aim.COST, (rule.costs and rule.costs.threshold) or 0.5, rule)
         said = words.strip().lower()
         name, _, rest = said.partition("=")
         if said in (Aim.ACCURACY, Aim.F1):

@@ -8,18 +8,19 @@ from pathlib import Path
 from typing import TypedDict
 
 from acefraud.core.arguments import check_type
-from acefraud.core.events import Recalibrated, Trained
+from acefraud.core.events import Recalibrated, ThresholdSet, Trained
 from acefraud.core.ledger import KnownCase
 from acefraud.core.row_store import RowUpdate
+from acefraud.core.timestamps import UNKNOWN, last_plausible
 from acefraud.core.transaction import Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets import SchemaMapping
 from acefraud.display.short_repr import ShortRepr
-from acefraud.errors import InputError
+from acefraud.errors import InputError, point_out
 from acefraud.facts.extraction import READER
 from acefraud.facts.time_facts import with_time_facts
 from acefraud.learning.batch_scoring import score
-from acefraud.learning.entity_memory import memory_for, time_facts_of
+from acefraud.learning.entity_memory import mapping_of, memory_for, time_facts_of
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.thresholds import ThresholdRule, cases_for, choose
 from acefraud.roles.embedded.case_memory import LabelledFacts
@@ -41,7 +42,7 @@ class TrainingOptions(TypedDict, total=False):
     waiting: Sequence[Transaction]
     """Transactions that are still waiting for their label."""
     threshold: ThresholdRule | str | None
-    """How the threshold is chosen, as a rule or in its words; None leaves it as it is."""
+    """How the threshold is chosen, as a rule or in its words, or what each verdict costs; None leaves it as it is."""
     progress: Progress
     """Called now and then with the share that is done."""
     both_labels: bool
@@ -88,6 +89,11 @@ class Training(ShortRepr):
         if names := time_facts_of(mapping):
             given = given.with_facts(with_time_facts(given.transactions, names).facts)
         memory, unlabelled = memory_for(mapping), Transactions.of(waiting)
+        last = UNKNOWN if memory is None else last_plausible(given.transactions.times)
+        if last != UNKNOWN:
+            wrong = int((given.transactions.times > last).sum())
+            told = f"{wrong:,} of {len(given):,} times are far later than all others: they count in no history"
+            point_out(told)
         studied = given if memory is None else memory.studied(given, unlabelled)
         ordered = studied.in_order()
         facts = LabelledFacts.of(ordered)
@@ -115,11 +121,18 @@ class Training(ShortRepr):
         facts = self.facts.facts.take(last).rows()
         known = [KnownCase(case, each, READER) for case, each in zip(self.cases.take(last), facts, strict=True)]
         playbook.record([self.trained], cases=known, rows=self.memory_change)
+        mapping = mapping_of(self.trained.mapping)
+        if mapping is not None and (mapping.feed or mapping.silence_days):
+            playbook.set_feed(mapping.feed, silence_days=mapping.silence_days, node=self.trained.node)
 
     def set_threshold(self, playbook: BulletPlaybook, selector: HybridSelector, options: LearnerOptions) -> None:
         """Choose the threshold on labelled cases as the playbook scores them now. Without a rule it stays."""
         if self.threshold is None:
             return
+        if (rule := self.threshold.review) is not None:
+            playbook.record([ThresholdSet(node=options.node, review=rule)])
+            if rule.costs is None or rule.costs.threshold is None:
+                return
         snapshot, cases = playbook.snapshot(), self.threshold_cases
         rows = Transactions(cases.ids, cases.facts, times=cases.times)
         scores = score(rows, snapshot, selector.without_draws(), options, known=cases.facts)

@@ -12,7 +12,7 @@ from uuid import UUID
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
-from acefraud.core.outcome import Outcome
+from acefraud.core.outcome import Outcome, OutcomeSource
 from acefraud.core.plain_values import plain_value
 from acefraud.core.transaction import Case, Transaction
 from acefraud.core.transaction_text import from_text, id_from
@@ -21,6 +21,7 @@ from acefraud.core.validation_words import misfit
 from acefraud.datasets import SchemaMapping, parse_mapping
 from acefraud.display.frames import is_frame
 from acefraud.errors import InputError
+from acefraud.learning.outcome_remarks import warn_of
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
@@ -143,11 +144,7 @@ def _from_frame(given: IntoFrame, mapping: RememberedMapping, name: str, *, ids:
 
 
 def as_optional_transactions(
-    given: OptionalTransactionsInput,
-    mapping: RememberedMapping,
-    *,
-    name: str = "transactions",
-    for_one: str = "",
+    given: OptionalTransactionsInput, mapping: RememberedMapping, *, name: str = "transactions", for_one: str = ""
 ) -> Sequence[Transaction | None]:
     """The same, with None where there is none."""
     if isinstance(given, Transactions) or is_frame(given):
@@ -174,12 +171,17 @@ def as_outcome(
         raise InputError(f"expected an Outcome or a dict, got {_type(given)}{hint}", file=name)
     try:
         record = _as_json(given)
-        if {"transaction_id", "is_fraud"} <= record.keys() <= _OUTCOME_FIELDS:
+        if {"transaction_id", "is_fraud"} <= record.keys() <= _OUTCOME_FIELDS and _has_source(record):
             return _checked(Outcome, **{key: value for key, value in record.items() if value is not None}), None
         reported = mapping.reader.outcome(record, 1)
     except InputError as problem:
         raise InputError(problem.message, file=name, field=problem.field) from problem
+    warn_of(reported.remarks)
     return reported.outcome, reported.transaction
+
+
+def _has_source(record: Mapping[str, Any]) -> bool:
+    return record.get("source") in (None, *OutcomeSource)
 
 
 def as_outcomes(
@@ -190,6 +192,7 @@ def as_outcomes(
         from acefraud.datasets.rows import read_outcomes  # noqa: PLC0415  # imports polars, which texts do not need
 
         reported = read_outcomes(given, remembered=mapping.schema, strict=True, name=name).rows
+        warn_of([remark for one in reported for remark in one.remarks])
         return [(one.outcome, one.transaction) for one in reported]
     _require_many(given, "expected many outcomes, each an Outcome or a dict", name, for_one)
     return [

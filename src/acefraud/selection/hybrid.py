@@ -65,12 +65,7 @@ class Selections(Sequence[Selection]):
     """The selections for many transactions, in columns. One is built when you ask for it."""
 
     def __init__(
-        self,
-        table: BulletTable,
-        picks: Picks,
-        left: Sequence[tuple[int, ...]],
-        proven: Sequence[int],
-        setup: Setup,
+        self, table: BulletTable, picks: Picks, left: Sequence[tuple[int, ...]], proven: Sequence[int], setup: Setup
     ) -> None:
         self.table = table
         self.picks = picks
@@ -251,12 +246,7 @@ class HybridSelector:
         return Selections(snapshot.table, picks, left, proven, setup)
 
     def pick_fired(
-        self,
-        table: BulletTable,
-        fired: Sequence[int],
-        base_rate: float,
-        wanted: int,
-        keys: Sequence[np.uint64 | None],
+        self, table: BulletTable, fired: Sequence[int], base_rate: float, wanted: int, keys: Sequence[np.uint64 | None]
     ) -> IntArray:
         """The rows of the bullets to cite for each transaction, from those that fire (a bit set of rows for each).
 
@@ -297,11 +287,7 @@ class HybridSelector:
         return found
 
     def _picks(
-        self,
-        request: Request,
-        good: Sequence[Passed],
-        prose: Sequence[Candidates],
-        keys: Sequence[np.uint64 | None],
+        self, request: Request, good: Sequence[Passed], prose: Sequence[Candidates], keys: Sequence[np.uint64 | None]
     ) -> Picks:
         """Stages 3 to 5. A bullet that is only similar never takes the place of one that is proven to apply."""
         stats = stats_of(request.table, request.base_rate)

@@ -83,10 +83,7 @@ class Ranking:
 
 
 def add_picks(
-    picks: Picks,
-    candidates: Sequence[Candidates],
-    keys: Sequence[np.uint64 | None],
-    ranking: Ranking,
+    picks: Picks, candidates: Sequence[Candidates], keys: Sequence[np.uint64 | None], ranking: Ranking
 ) -> None:
     """Fill the places that are left with the best candidates of each transaction, best first.
 
@@ -124,11 +121,7 @@ def _batches(sizes: Sequence[int], wanted: IntArray) -> Iterator[list[int]]:
 
 
 def _pick_batch(
-    batch: Sequence[Candidates],
-    wanted: IntArray,
-    keys: Sequence[np.uint64 | None],
-    before: IntArray,
-    ranking: Ranking,
+    batch: Sequence[Candidates], wanted: IntArray, keys: Sequence[np.uint64 | None], before: IntArray, ranking: Ranking
 ) -> tuple[IntArray, FloatArray]:
     """As many picks for each transaction as any of them wants."""
     stats = ranking.stats

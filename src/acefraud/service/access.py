@@ -131,3 +131,9 @@ def _network(request: Request) -> str:
     except ValueError:
         return host
     return str(IPv6Network((int(address), 64), strict=False)) if isinstance(address, IPv6Address) else host
+
+
+MayRead = Annotated[Caller, requires(Scope.READ)]
+MayDecide = Annotated[Caller, requires(Scope.DECIDE)]
+MayCurate = Annotated[Caller, requires(Scope.CURATE)]
+"""The caller of a route that asks for this scope."""

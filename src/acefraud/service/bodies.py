@@ -6,14 +6,16 @@ import sys
 from datetime import UTC, datetime
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, Field, Tag
 
 from acefraud.core.decision import Decision, Reason
 from acefraud.core.events import DecisionMade, Event
-from acefraud.core.outcome import Outcome, OutcomeSource
+from acefraud.core.outcome import MAX_AUTHOR, MAX_DETAIL, MAX_DETAILS, MAX_NOTE, Outcome, OutcomeSource
+from acefraud.core.review_rule import DecidingRule
 from acefraud.core.transaction import MAX_TEXT, Verdict
-from acefraud.learning.decision_requests import Answer
+from acefraud.learning.familiarity import CheckedInput, unfamiliar_remarks
 from acefraud.service.masking import RuleWords
+from acefraud.service.strict_bodies import PrivateBody, StrictBody, examples
 
 T = TypeVar("T")
 MAX_WHY = 1_000
@@ -59,6 +61,10 @@ Id = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(storable
 """An id of the caller's."""
 Why = Annotated[str, Field(max_length=MAX_WHY), AfterValidator(storable)]
 """Why somebody changes something, if they say so."""
+Note = Annotated[str, AfterValidator(storable)]
+"""What somebody wrote."""
+Detail = Annotated[str, Field(max_length=MAX_DETAIL), AfterValidator(storable)]
+"""The name or the text of a detail."""
 RequiredWhy = Annotated[str, Field(min_length=1, max_length=MAX_WHY), AfterValidator(storable), AfterValidator(_said)]
 """Why somebody changes something. The ledger keeps it beside their name."""
 
@@ -85,13 +91,15 @@ Share = Annotated[float, AfterValidator(_rounded)]
 """A share that was computed."""
 
 
-class TransactionBody(BaseModel):
+class TransactionBody(PrivateBody):
     """A transaction to decide: facts or text or both."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [ORDER]}, extra="forbid", hide_input_in_errors=True)
+    model_config = examples(ORDER)
 
     id: Id = Field(description="Yours. Outcomes refer to it, and a repeat gets the first answer.")
-    time: Time | None = Field(default=None, description="When it happened. Without a zone it is read as UTC.")
+    time: Time | None = Field(
+        default=None, description="When it happened; now if you leave it out. Without a zone it is read as UTC."
+    )
     facts: dict[str, FactBody] = Field(
         default_factory=dict, max_length=1_000, description="Numbers, flags and categories by name; leave out the rest."
     )
@@ -121,22 +129,29 @@ class ReasonBody(BaseModel):
         return cls.model_construct(bullet_id=reason.bullet_id, content=content, weight=reason.contribution)
 
 
+class UnfamiliarFactBody(BaseModel):
+    """A fact or an entity that the playbook does not know."""
+
+    name: str
+    nearest: str | None = Field(description="The known name that is written most like it; null if none is.")
+
+
 class DecisionBody(BaseModel):
     """A decision on a transaction."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "decision_id": "d-0f3c5e7a9b1d2f40",
-                    "transaction_id": "order-17",
-                    "verdict": "DECLINE",
-                    "probability": 0.91,
-                    "reasons": [{"bullet_id": "b-1f2e3d4c", "content": "VPN and a new device", "weight": 1.3}],
-                    "playbook_revision": 120,
-                    "time": "2026-03-01T02:14:01Z",
-                }
-            ]
+    model_config = examples(
+        {
+            "decision_id": "d-0f3c5e7a9b1d2f40",
+            "transaction_id": "order-17",
+            "verdict": "DECLINE",
+            "probability": 0.91,
+            "reasons": [{"bullet_id": "b-1f2e3d4c", "content": "VPN and a new device", "weight": 1.3}],
+            "playbook_revision": 120,
+            "time": "2026-03-01T02:14:01Z",
+            "familiarity": 0.85,
+            "unfamiliar": False,
+            "unfamiliar_facts": [],
+            "warnings": [],
         }
     )
 
@@ -147,10 +162,23 @@ class DecisionBody(BaseModel):
     reasons: list[ReasonBody]
     playbook_revision: int
     time: datetime = Field(description="When it was decided.")
+    familiarity: float | None = Field(
+        default=None, description="The share of what the playbook relies on that is known; null if nothing was learnt."
+    )
+    unfamiliar: bool = Field(
+        default=False, description="Whether none of the facts that the playbook relies on is known."
+    )
+    unfamiliar_facts: list[UnfamiliarFactBody] = Field(
+        default_factory=list, description="The facts and entities that the playbook does not know."
+    )
+    warnings: list[str] = Field(default_factory=list, description="What is unusual about the request, in words.")
 
     @classmethod
-    def of(cls, decision: Decision, at: datetime, words: RuleWords) -> DecisionBody:
-        """A decision that was made at a time, as a caller may see it."""
+    def of(
+        cls, decision: Decision, at: datetime, words: RuleWords, checked: CheckedInput | None = None
+    ) -> DecisionBody:
+        """A decision that was made at a time, as a caller may see it, with what is unusual about the request."""
+        found = checked.remarks if checked else ()
         return cls.model_construct(
             decision_id=decision.id,
             transaction_id=decision.transaction.id,
@@ -159,12 +187,11 @@ class DecisionBody(BaseModel):
             reasons=[ReasonBody.of(reason, words) for reason in decision.reasons],
             playbook_revision=decision.revision,
             time=at,
+            familiarity=None if decision.familiarity is None else round(decision.familiarity, 4),
+            unfamiliar=decision.unfamiliar,
+            unfamiliar_facts=[UnfamiliarFactBody(name=one.name, nearest=one.nearest) for one in found if one.name],
+            warnings=[str(one) for one in (*found, *unfamiliar_remarks([decision.facts], [decision.verdict]))],
         )
-
-    @classmethod
-    def answer(cls, answer: Answer, words: RuleWords) -> DecisionBody:
-        """The answer to a request."""
-        return cls.of(answer.decision, answer.at, words)
 
 
 class StageBody(BaseModel):
@@ -192,13 +219,17 @@ class ExplainedDecisionBody(DecisionBody):
     )
     outcome_source: OutcomeSource | None = Field(description="Who said so.")
     outcome_time: datetime | None = Field(description="When it became known; null if the report did not say.")
+    outcome_author: str = Field(default="", description="The person or system that found out, masked.")
+    outcome_note: str = Field(default="", description="What they noted about it, masked.")
+    outcome_details: dict[str, str] = Field(default={}, description="What else the report said, masked.")
     correct: bool | None = Field(description="Whether the verdict was right; null if it was not judged.")
+    decided_by: DecidingRule = Field(description="Which rule gave the verdict, and its figures.")
 
 
-class BatchBody(BaseModel):
+class BatchBody(StrictBody):
     """Transactions to decide together."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"transactions": [ORDER]}]}, extra="forbid")
+    model_config = examples({"transactions": [ORDER]})
 
     transactions: list[TransactionBody] = Field(min_length=1, max_length=1_000)
 
@@ -209,23 +240,17 @@ class BatchAnswerBody(BaseModel):
     decisions: list[DecisionBody]
 
 
-class OutcomeBody(BaseModel):
+class OutcomeBody(PrivateBody):
     """What a transaction turned out to be."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "id": "cb-881",
-                    "transaction_id": "order-17",
-                    "label": "fraud",
-                    "source": "chargeback",
-                    "time": "2026-04-02T00:00:00Z",
-                }
-            ]
-        },
-        extra="forbid",
-        hide_input_in_errors=True,
+    model_config = examples(
+        {
+            "id": "cb-881",
+            "transaction_id": "order-17",
+            "label": "fraud",
+            "source": "chargeback",
+            "time": "2026-04-02T00:00:00Z",
+        }
     )
 
     id: Id = Field(description="Yours. Two outcomes with one id are one outcome.")
@@ -233,6 +258,11 @@ class OutcomeBody(BaseModel):
     label: Literal["fraud", "legitimate"]
     source: Literal["label", "chargeback", "analyst"] = "label"
     time: Time | None = Field(default=None, description="When it became known.")
+    note: Note = Field(default="", max_length=MAX_NOTE, description="What they noted about it.")
+    author: Note = Field(default="", max_length=MAX_AUTHOR, description="The person or system that found out.")
+    details: dict[Detail, Detail] = Field(
+        default_factory=dict, max_length=MAX_DETAILS, description="What else the report says. Never a fact."
+    )
 
     def outcome(self) -> Outcome:
         """The outcome."""
@@ -242,10 +272,13 @@ class OutcomeBody(BaseModel):
             source=OutcomeSource(self.source),
             id=self.id,
             at=self.time,
+            note=self.note,
+            author=self.author,
+            details=self.details,
         )
 
 
-class OutcomesBody(BaseModel, extra="forbid"):
+class OutcomesBody(StrictBody):
     """Many outcomes, accepted all or none."""
 
     outcomes: list[OutcomeBody] = Field(min_length=1, max_length=5_000)
@@ -280,6 +313,7 @@ class ReceiptsBody(BaseModel):
     """A receipt for each outcome, in the same order."""
 
     outcomes: list[ReceiptBody]
+    warnings: list[str] = Field(default=[], description="What is odd about them; they are kept all the same.")
 
 
 class ListedDecisionBody(BaseModel):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from acefraud.core.bullet import DEFAULT_NODE, MAX_CONTENT, Bullet, Source, Status
-from acefraud.core.evidence import Evidence, Record
+from acefraud.core.evidence import Evidence
 from acefraud.core.policy import Snooze
 from acefraud.core.transaction import Verdict
 from acefraud.learning.rule_admission import Admitted, PolicyOptions
@@ -17,6 +17,7 @@ from acefraud.service.bodies import Id, ListedDecisionBody, Page, RequiredWhy, S
 from acefraud.service.change_bodies import ChangeBody
 from acefraud.service.masking import hidden_in, rule_text
 from acefraud.service.preview_bodies import PreviewBody
+from acefraud.service.strict_bodies import PrivateBody, examples
 
 Content = Annotated[str, Field(min_length=1, max_length=MAX_CONTENT), AfterValidator(storable)]
 """The words of a rule."""
@@ -94,13 +95,12 @@ class CountersBody(BaseModel):
     @classmethod
     def of(cls, bullet: Bullet) -> CountersBody:
         """The counters of a bullet."""
-        record: Record = bullet.record
         return cls(
             helpful=bullet.helpful_count,
             harmful=bullet.harmful_count,
             selected=bullet.times_selected,
-            fired=record.support,
-            fired_frauds=record.frauds,
+            fired=bullet.record.support,
+            fired_frauds=bullet.record.frauds,
         )
 
 
@@ -115,7 +115,7 @@ class SnoozedBody(BaseModel):
 class BulletBody(BaseModel):
     """A bullet: a rule or a note. Personal data is masked for callers who may not change it."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [BULLET]})
+    model_config = examples(BULLET)
 
     id: str
     content: str
@@ -137,42 +137,35 @@ class BulletBody(BaseModel):
     @classmethod
     def of(cls, bullet: Bullet, *, in_clear: bool) -> BulletBody:
         """A bullet, with personal data if it may be shown in clear."""
-        return cls(**_content(bullet, in_clear=in_clear))
+        hidden, condition, claim = hidden_in(bullet), bullet.condition, bullet.claim
 
+        def shown(text: str) -> str:
+            return rule_text(text, hidden, in_clear=in_clear)
 
-def _content(bullet: Bullet, *, in_clear: bool) -> dict[str, Any]:
-    hidden = hidden_in(bullet)
-
-    def shown(text: str) -> str:
-        return rule_text(text, hidden, in_clear=in_clear)
-
-    condition, claim = bullet.condition, bullet.claim
-    return {
-        "id": bullet.id,
-        "content": shown(bullet.content),
-        "condition": None if condition is None else shown(str(condition)),
-        "english": None if condition is None else shown(say(condition)),
-        "status": bullet.status,
-        "source": bullet.source,
-        "node": bullet.node,
-        "argues": bullet.argues,
-        "weight": bullet.weight,
-        "policy": None if bullet.policy is None else bullet.policy.words,
-        "evidence": None if bullet.evidence is None else EvidenceBody.of(bullet.evidence),
-        "claim": None if claim is None else ClaimBody(fraud_share=claim.fraud_share, words=shown(claim.words)),
-        "counters": CountersBody.of(bullet),
-        "snoozes": [SnoozedBody(key=one.key, value=shown(one.value), until=one.until) for one in bullet.snoozes],
-        "contradicts": list(bullet.contradicts),
-        "added_at": bullet.added_at,
-    }
+        return cls(
+            id=bullet.id,
+            content=shown(bullet.content),
+            condition=None if condition is None else shown(str(condition)),
+            english=None if condition is None else shown(say(condition)),
+            status=bullet.status,
+            source=bullet.source,
+            node=bullet.node,
+            argues=bullet.argues,
+            weight=bullet.weight,
+            policy=None if bullet.policy is None else bullet.policy.words,
+            evidence=None if bullet.evidence is None else EvidenceBody.of(bullet.evidence),
+            claim=None if claim is None else ClaimBody(fraud_share=claim.fraud_share, words=shown(claim.words)),
+            counters=CountersBody.of(bullet),
+            snoozes=[SnoozedBody(key=one.key, value=shown(one.value), until=one.until) for one in bullet.snoozes],
+            contradicts=list(bullet.contradicts),
+            added_at=bullet.added_at,
+        )
 
 
 class WholeBulletBody(BulletBody):
     """A bullet with its history."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{**BULLET, "history": [], "history_next": None, "last_firings": []}]}
-    )
+    model_config = examples({**BULLET, "history": [], "history_next": None, "last_firings": []})
 
     history: list[ChangeBody] = Field(description="What happened to it, newest first; the latest 100 events.")
     history_next: str | None = Field(
@@ -188,15 +181,11 @@ class WholeBulletBody(BulletBody):
         cls, bullet: Bullet, history: Page[ChangeBody], firings: list[ListedDecisionBody], *, in_clear: bool
     ) -> WholeBulletBody:
         """A bullet, what happened to it, and where it fired last."""
-        return cls(
-            **_content(bullet, in_clear=in_clear),
-            history=history.items,
-            history_next=history.next,
-            last_firings=firings,
-        )
+        told = vars(BulletBody.of(bullet, in_clear=in_clear))
+        return cls(**told, history=history.items, history_next=history.next, last_firings=firings)
 
 
-class PolicyFields(BaseModel, extra="forbid", hide_input_in_errors=True):
+class PolicyFields(PrivateBody):
     """Whether a rule becomes a policy or a note, if its words do not say so."""
 
     always: Literal["decline", "approve", "review"] | None = Field(
@@ -227,10 +216,8 @@ class PolicyFields(BaseModel, extra="forbid", hide_input_in_errors=True):
 class NewBulletBody(PolicyFields):
     """A rule to add."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"content": "Amount above 5,000 and an emulator: decline", "reason": "seen twice this week"}]
-        }
+    model_config = examples(
+        {"content": "Amount above 5,000 and an emulator: decline", "reason": "seen twice this week"}
     )
 
     content: Content = Field(description="The rule, in plain English or in the formal syntax.")
@@ -241,13 +228,9 @@ class NewBulletBody(PolicyFields):
 class BulletChangeBody(PolicyFields):
     """Other words for a rule, another status, or both at once."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"content": "Amount above 6,000 and an emulator: decline", "reason": "5,000 was too low"},
-                {"status": "pinned", "reason": "agreed in the weekly review"},
-            ]
-        }
+    model_config = examples(
+        {"content": "Amount above 6,000 and an emulator: decline", "reason": "5,000 was too low"},
+        {"status": "pinned", "reason": "agreed in the weekly review"},
     )
 
     content: Content | None = Field(default=None, description="What it says from now on. A policy stays a policy.")
@@ -255,17 +238,11 @@ class BulletChangeBody(PolicyFields):
     reason: RequiredWhy
 
 
-class SnoozeBody(BaseModel):
+class SnoozeBody(PrivateBody):
     """Whom a policy is not to apply to, and until when."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"key": "card", "value": "card-17", "until": "2036-01-31T00:00:00Z", "reason": "travels until then"}
-            ]
-        },
-        extra="forbid",
-        hide_input_in_errors=True,
+    model_config = examples(
+        {"key": "card", "value": "card-17", "until": "2036-01-31T00:00:00Z", "reason": "travels until then"}
     )
 
     key: Id = Field(description="The entity or the fact, such as `card`.")

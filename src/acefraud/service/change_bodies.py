@@ -4,32 +4,29 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from acefraud.core.events import RolledBack
 from acefraud.service.bodies import Why
 from acefraud.service.masking import RuleWords
 from acefraud.service.preview_bodies import PreviewBody
+from acefraud.service.strict_bodies import StrictBody, examples
 from acefraud.storage.change_log import PlaybookChange
 
 
 class ChangeBody(BaseModel):
     """One change of a playbook, with its author and reason."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "revision": 41,
-                    "at": "2026-03-01T02:14:00Z",
-                    "who": "ana",
-                    "reason": "the pattern has faded",
-                    "kind": "status_changed",
-                    "subject": "b-cd2445bf",
-                    "what": "now retired",
-                    "content": "",
-                }
-            ]
+    model_config = examples(
+        {
+            "revision": 41,
+            "at": "2026-03-01T02:14:00Z",
+            "who": "ana",
+            "reason": "the pattern has faded",
+            "kind": "status_changed",
+            "subject": "b-cd2445bf",
+            "what": "now retired",
+            "content": "",
         }
     )
 
@@ -57,13 +54,10 @@ class ChangeBody(BaseModel):
         )
 
 
-class RollbackBody(BaseModel):
+class RollbackBody(StrictBody):
     """Which revision to go back to."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"revision": 41, "reason": "too many false alarms since Monday"}]},
-        extra="forbid",
-    )
+    model_config = examples({"revision": 41, "reason": "too many false alarms since Monday"})
 
     revision: int = Field(ge=0, le=2**53, description="As `GET /v1/playbook/changes` tells it.")
     reason: Why = Field(default="", description="Needed, except for a preview.")
@@ -85,13 +79,7 @@ class RolledBackBody(BaseModel):
     @classmethod
     def of(cls, done: RolledBack, preview: PreviewBody | None = None) -> RolledBackBody:
         """A rollback that was done or planned."""
+        same = done.model_dump(include={"retired", "edited", "moved", "also"})
         return cls(
-            revision=done.to,
-            retired=list(done.retired),
-            edited=list(done.edited),
-            moved=list(done.moved),
-            weights=len(done.weights),
-            also=list(done.also),
-            changes_nothing=done.changes_nothing,
-            preview=preview,
+            **same, revision=done.to, weights=len(done.weights), changes_nothing=done.changes_nothing, preview=preview
         )

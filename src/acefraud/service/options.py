@@ -43,6 +43,10 @@ class ServiceOptions:
     """Seconds after which a request that has no answer yet is told to try again."""
     grace: int = 30
     """Seconds that a worker gets to finish what it accepted."""
+    strict: bool = False
+    """Whether transactions with facts that the playbook does not know, or with times that cannot be, are refused."""
+    days_ahead: float = 1.0
+    """How many days after now a transaction may be dated. One dated later counts in no history."""
     durability: Durability = Durability.POWER
     models: ModelSettings = field(default_factory=ModelSettings)
 

@@ -10,7 +10,7 @@ from operator import attrgetter
 from acefraud.core.outcome import Outcome
 from acefraud.errors import InputError
 from acefraud.learning.learner import Learner
-from acefraud.learning.received_outcomes import Received
+from acefraud.learning.received_outcomes import Received, receive
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,8 @@ def receive_reports(learner: Learner, reports: Sequence[Report]) -> list[Kept]:
 
 def _received(learner: Learner, reports: Sequence[Report], who: str) -> list[Kept]:
     try:
-        received = iter(learner.receive([one for report in reports for one in report.outcomes], who=who))
+        outcomes, node = [one for report in reports for one in report.outcomes], learner.options.node
+        received = iter(receive(learner.playbook, outcomes, [None] * len(outcomes), node=node, who=who))
     except InputError as problem:
         if len(reports) == 1:
             return [problem]

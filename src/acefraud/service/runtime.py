@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -11,10 +12,12 @@ from acefraud.core.decision import Decision
 from acefraud.core.events import OUTCOME_RECEIVED
 from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import FactValue, Transaction
+from acefraud.errors import InputWarning
 from acefraud.learning.build_roles import Roles, build_roles
 from acefraud.learning.decision_recorder import DecisionRequest
 from acefraud.learning.decision_requests import Answer, Result, answer_requests, decide_requests, with_reasons
 from acefraud.learning.entity_memory import sensitive_facts_of
+from acefraud.learning.familiarity import CheckedInput
 from acefraud.learning.learner import Learner
 from acefraud.learning.received_outcomes import Received
 from acefraud.learning.selected_context import Context
@@ -23,7 +26,7 @@ from acefraud.service.admission import Admission
 from acefraud.service.follower import Follower
 from acefraud.service.key_ring import KeyRing
 from acefraud.service.masking import masked_facts, masked_text
-from acefraud.service.metrics import WAITING
+from acefraud.service.metrics import LEVEL, LEVEL_HELD, WAITING
 from acefraud.service.micro_batches import MicroBatches
 from acefraud.service.off_loop import InThreads, OffLoop, OnAnotherLoop
 from acefraud.service.options import ServiceOptions
@@ -74,13 +77,19 @@ class Runtime:
     @classmethod
     def open(cls, options: ServiceOptions) -> Self:
         """Open the store and get ready to decide."""
+        warnings.simplefilter("ignore", InputWarning)  # answers carry what is unusual about a request
         playbook = open_playbook(options.store, durability=options.durability)
         roles, learner = learner_for(options, playbook)
         if not learner.waits:
             learner.score_sync(_ORDINARY)  # the first decision loads the embedder and the readers
 
         assert isinstance(playbook.ledger, SqlLedger)
-        follower = Follower(playbook, lambda: WAITING.set(outcomes_waiting(learner)))
+
+        def keep_up() -> None:
+            _measure(learner)
+            learner.check([])  # reads what was learnt meanwhile, so that no request has to
+
+        follower = Follower(playbook, keep_up)
         follower.start()
         return cls(
             options,
@@ -125,10 +134,15 @@ class Runtime:
         with self.deciding.admit(len(requests)):
             return await self.off_loop.run(answered)
 
-    async def score(self, transaction: Transaction) -> Decision:
-        """The decision that would be made now. Nothing is recorded."""
+    async def score(self, transaction: Transaction) -> tuple[Decision, CheckedInput]:
+        """The decision that would be made now, and what is unusual about the transaction. Nothing is recorded."""
+
+        async def scored() -> tuple[Decision, CheckedInput]:
+            checked = self.learner.check([transaction])
+            return await self.learner.score(transaction), checked
+
         with self.deciding.admit():
-            return await self.off_loop.run(lambda: self.learner.score(transaction))
+            return await self.off_loop.run(scored)
 
     async def explain(self, decision: Decision) -> Decision:
         """A recorded decision with its stages and reasons. Raises CannotExplain if they cannot be computed again."""
@@ -150,6 +164,11 @@ class Runtime:
     def masked_text(self, text: str, facts: Mapping[str, FactValue]) -> str:
         """A text about a transaction that may be shown: without personal data and without the values masked above."""
         return masked_text(text, facts, self._sensitive)
+
+    def masked_details(self, details: Mapping[str, str]) -> dict[str, str]:
+        """Details of an outcome that may be shown: without personal data and what the mapping calls sensitive."""
+        shown = masked_facts(details, self._sensitive)
+        return {name: masked_text(str(text), details, self._sensitive) for name, text in shown.items()}
 
     @property
     def _sensitive(self) -> Collection[str]:
@@ -200,7 +219,7 @@ def learner_for(options: ServiceOptions, playbook: BulletPlaybook) -> tuple[Role
     Models never see the facts that the mapping of the playbook, at its newest revision, names as sensitive.
     """
     roles = build_roles(options.models, sensitive_now=lambda: sensitive_facts_of(playbook.mapping))
-    return roles, roles.learner(playbook)
+    return roles, roles.learner(playbook, strict=options.strict, days_ahead=options.days_ahead)
 
 
 def upkeep_for(options: ServiceOptions, playbook: BulletPlaybook) -> Callable[[], object]:
@@ -208,3 +227,11 @@ def upkeep_for(options: ServiceOptions, playbook: BulletPlaybook) -> Callable[[]
     assert isinstance(playbook.ledger, SqlLedger)
     days = options.idempotency_days
     return RequestPruner(playbook.ledger, days, clock=playbook.clock).step if days else lambda: None
+
+
+def _measure(learner: Learner) -> None:
+    """Show the metrics of the playbook as it is now."""
+    WAITING.set(outcomes_waiting(learner))
+    calibration = learner.playbook.last_snapshot.calibration(learner.options.node)
+    LEVEL.set(calibration.recent.shift if calibration and calibration.recent else 0.0)
+    LEVEL_HELD.set(bool(calibration and calibration.held))

@@ -179,3 +179,12 @@ def _user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # no such user, as in some containers
         return "analyst"
+
+
+def service_key(environment: Mapping[str, str] | None = None) -> str | None:
+    """The key in ACEFRAUD_API_KEY; None if it is not set or empty. No part of `Settings`: only a client asks for it.
+
+    >>> service_key({"ACEFRAUD_API_KEY": "ace_1_x"}), service_key({})
+    ('ace_1_x', None)
+    """
+    return (os.environ if environment is None else environment).get("ACEFRAUD_API_KEY") or None

@@ -20,11 +20,7 @@ __all__ = ["BulletPlaybook", "MemoryLedger", "open_playbook"]
 
 
 def open_playbook(
-    path: str | Path,
-    *,
-    create: bool = True,
-    read_only: bool = False,
-    durability: Durability | str = Durability.POWER,
+    path: str | Path, *, create: bool = True, read_only: bool = False, durability: Durability | str = Durability.POWER
 ) -> BulletPlaybook:
     """The playbook in a SQLite file or a PostgreSQL database, created if it is missing unless ``create`` is False.
 

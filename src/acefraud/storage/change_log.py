@@ -6,29 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from acefraud.core.events import (
-    EDIT_KINDS,
-    LIST_KINDS,
-    BulletAdded,
-    BulletEdited,
-    Event,
-    EventPayload,
-    ListChanged,
-    ListCreated,
-    OddsScaled,
-    PolicySnoozed,
-    Recalibrated,
-    Reread,
-    Reviewed,
-    RolledBack,
-    StatusChanged,
-    ThresholdSet,
-    Trained,
-)
+from acefraud.core import events
 from acefraud.core.ledger import Ledger
+from acefraud.core.outcome_feed import OutcomeFeed
 from acefraud.display.short_repr import ShortRepr, quoted
 
-CHANGES = EDIT_KINDS | LIST_KINDS
+CHANGES = events.EDIT_KINDS | events.LIST_KINDS | events.FEED_KINDS
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -85,70 +68,95 @@ def playbook_changes(ledger: Ledger, *, before: int | None = None, limit: int) -
     return [change_of(event) for event in found]
 
 
-def change_of(event: Event) -> PlaybookChange:
+def change_of(event: events.Event) -> PlaybookChange:
     """An event that is no decision as a change of the playbook, in words."""
     payload = event.payload
     content = ""
-    if isinstance(payload, BulletAdded):
+    if isinstance(payload, events.BulletAdded):
         content = payload.bullet.content
-    elif isinstance(payload, BulletEdited):
+    elif isinstance(payload, events.BulletEdited):
         content = payload.content
     what = what_happened(payload)
     return PlaybookChange(event.seq, event.at, event.who, why_of(event), payload.kind, payload.subject, what, content)
 
 
-def why_of(event: Event) -> str:
+def why_of(event: events.Event) -> str:
     """Why this was changed, or else why everything that was written with it was."""
     return getattr(event.payload, "reason", "") or event.why
 
 
-def what_happened(payload: EventPayload) -> str:
+def what_happened(payload: events.EventPayload) -> str:
     """What an event did to its subject, in words.
 
-    >>> what_happened(ListChanged(name="blocked_cards", removed=("c1", "c2")))
+    >>> what_happened(events.ListChanged(name="blocked_cards", removed=("c1", "c2")))
     'list changed: 0 added, 2 removed'
     """
     match payload:
-        case BulletAdded():
+        case events.BulletAdded():
             what = "added"
-        case BulletEdited():
+        case events.BulletEdited():
             what = "edited"
-        case PolicySnoozed(snooze=snoozed):
+        case events.PolicySnoozed(snooze=snoozed):
             what = f"snoozed for {snoozed.key} {snoozed.value} until {snoozed.until:%Y-%m-%d}"
-        case StatusChanged(status=status):
+        case events.StatusChanged(status=status):
             what = f"now {status}"
-        case ListCreated():
+        case events.ListCreated():
             what = "list created, or described anew"
-        case ListChanged(added=added, removed=removed):
+        case events.ListChanged(added=added, removed=removed):
             what = f"list changed: {len(added):,} added, {len(removed):,} removed"
-        case RolledBack(to=revision):
+        case events.RolledBack(to=revision):
             what = f"rolled back to revision {revision}"
+        case events.LevelMoved() | events.LevelHeld() | events.FeedSet() | events.SilenceMatured():
+            what = _heard(payload)
         case _:
             what = _learnt(payload)
     return what
 
 
-def _learnt(payload: EventPayload) -> str:
+def _heard(payload: events.LevelMoved | events.LevelHeld | events.FeedSet | events.SilenceMatured) -> str:
+    """What outcomes, or their absence, did to a node, in words."""
+    match payload:
+        case events.LevelMoved(recent=recent, declines=declines):
+            moved = "level of fraud back to what was calibrated"
+            if recent is not None:
+                moved = f"level of fraud moved to {recent.shift:+.1f}: {recent.in_words}"
+            effect = f"; declines {declines[0]:.1%} to {declines[1]:.1%} of the latest decisions" if declines else ""
+            return f"{moved}{effect}"
+        case events.LevelHeld(held=held):
+            return "no step of the level is held any more" if held is None else f"level held: {held.in_words}"
+        case events.FeedSet():
+            feed = OutcomeFeed.model_validate(
+                {**payload.model_dump(include=set(OutcomeFeed.model_fields)), "kind": payload.feed}
+            )
+            seen = f"{payload.frauds:,} frauds among {payload.reports:,} outcomes"
+            if payload.covered is not None:
+                seen += f", on {payload.covered:.0%} of earlier decisions"
+            return f"outcomes: {feed.words}" + (f" ({seen})" if payload.reports else "")
+        case events.SilenceMatured(silent=silent, frauds=frauds, until=until):
+            return f"{silent:,} decisions made until {until:%Y-%m-%d} count as legitimate, {frauds:,} as fraud"
+
+
+def _learnt(payload: events.EventPayload) -> str:
     """What an event did to what was learnt at a node, in words."""
     match payload:
-        case Recalibrated(calibration=calibration, weights=weights):
+        case events.Recalibrated(calibration=calibration, weights=weights):
             what = f"calibrated on {calibration.cases:,} cases, with {len(weights):,} weights"
-        case ThresholdSet(threshold=threshold, review=review):
+        case events.ThresholdSet(threshold=threshold, review=review):
             declines = "threshold as it was" if threshold is None else f"threshold set to {threshold:g}"
             what = f"{declines}; {review.words if review else 'nothing goes to a person, except by policies'}"
-        case OddsScaled(model=model, scale=scale):
+        case events.OddsScaled(model=model, scale=scale):
             what = f"odds of {quoted(model)} scaled on {scale.cases:,} cases"
-        case Trained(rows=0):
+        case events.Trained(rows=0):
             what = "mapping set"
-        case Trained(dataset=dataset, rows=rows, frauds=frauds):
+        case events.Trained(dataset=dataset, rows=rows, frauds=frauds):
             what = f"trained on {quoted(dataset)}: {rows:,} cases, {frauds:,} of them fraud"
-        case Reviewed(declined=declined) if declined:
+        case events.Reviewed(declined=declined) if declined:
             what = f"reviewed, and nothing was learnt ({declined})"
-        case Reviewed(added=added, retired=retired, questioned=questioned, revived=revived):
+        case events.Reviewed(added=added, retired=retired, questioned=questioned, revived=revived):
             counts = (added, "added"), (retired, "retired"), (questioned, "questioned"), (revived, "revived")
             done = ", ".join(f"{len(some):,} {how}" for some, how in counts if some)
             what = f"reviewed: {done}" if done else "reviewed"
-        case Reread(cases=cases, changed=changed):
+        case events.Reread(cases=cases, changed=changed):
             what = f"texts of {cases:,} cases read again, {changed:,} of them differently"
         case _:
             what = "counted"

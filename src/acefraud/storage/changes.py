@@ -6,29 +6,19 @@ import random
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial, wraps
 from itertools import count
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, ParamSpec, TypeVar
 
 from pydantic import ValidationError
 
-from acefraud.core.arguments import check_text, check_type, nearest
+from acefraud.core import events
+from acefraud.core.arguments import check_choice, check_text, check_type, nearest
 from acefraud.core.bullet import MAX_CONTENT, Bullet, Claim, NewBullet, Source, Status, bullet_id
 from acefraud.core.condition import Condition
 from acefraud.core.contradiction import contradicted_in
-from acefraud.core.events import (
-    BulletAdded,
-    BulletCredited,
-    BulletEdited,
-    Credit,
-    Event,
-    EventPayload,
-    ListChanged,
-    ListCreated,
-    PolicySnoozed,
-    StatusChanged,
-    ThresholdSet,
-)
 from acefraud.core.ledger import KeptRequest
+from acefraud.core.outcome_feed import MOST_SILENCE_DAYS, FeedKind
 from acefraud.core.policy import Policy, Snooze
 from acefraud.core.review_rule import ReviewRule
 from acefraud.core.transaction import Verdict
@@ -48,6 +38,7 @@ _JITTER: Final = random.Random()
 """A generator of its own, so that retries leave the global one alone."""
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +46,7 @@ class Change(Generic[T]):
     """Events to write, the bullets they depend on, and the result for the caller once they are written."""
 
     result: T
-    payloads: tuple[EventPayload, ...] = ()
+    payloads: tuple[events.EventPayload, ...] = ()
     depends_on: Collection[str] | None = None
     """Ids of bullets that nobody else may have added, edited or moved meanwhile; None means every bullet."""
 
@@ -85,7 +76,7 @@ def plan_addition(playbook: BulletPlaybook, new: NewBullet, node: str, *, who: s
         )
     except ValidationError as error:
         raise first_fault(error, Bullet) from None
-    return Change(bullet.id, (BulletAdded(bullet=bullet, reason=new.why),), [bullet.id])
+    return Change(bullet.id, (events.BulletAdded(bullet=bullet, reason=new.why),), [bullet.id])
 
 
 def _check_length(new: NewBullet) -> None:
@@ -100,7 +91,7 @@ def plan_edit(playbook: BulletPlaybook, bullet_id: str, new: NewBullet) -> Chang
     node = before.node
     condition, argues, claim = _read(new, playbook)
     against = contradicted_in(playbook.snapshot().table, node, condition, argues)
-    edit = BulletEdited(
+    edit = events.BulletEdited(
         bullet_id=bullet_id,
         content=new.content,
         condition=condition,
@@ -118,15 +109,15 @@ def plan_edit(playbook: BulletPlaybook, bullet_id: str, new: NewBullet) -> Chang
 def plan_status_change(playbook: BulletPlaybook, bullet_id: str, status: Status, why: str) -> Change[None]:
     """Change the status of a bullet; nothing if it has that status already."""
     moved = bullet_in(playbook, bullet_id).status is not status
-    payloads = (StatusChanged(bullet_id=bullet_id, status=status, reason=why),) if moved else ()
+    payloads = (events.StatusChanged(bullet_id=bullet_id, status=status, reason=why),) if moved else ()
     return Change(None, payloads, [bullet_id])
 
 
 def plan_use(playbook: BulletPlaybook, bullet_id: str, *, is_helpful: bool) -> Change[None]:
     """Count one use of a bullet. Counters only add up, so this depends on no bullet."""
     bullet_in(playbook, bullet_id)
-    credit = Credit(bullet_id=bullet_id, helpful=int(is_helpful), harmful=int(not is_helpful), selected=1)
-    return Change(None, (BulletCredited(credit=credit),), ())
+    credit = events.Credit(bullet_id=bullet_id, helpful=int(is_helpful), harmful=int(not is_helpful), selected=1)
+    return Change(None, (events.BulletCredited(credit=credit),), ())
 
 
 def bullet_in(playbook: BulletPlaybook, bullet_id: str) -> Bullet:
@@ -138,7 +129,7 @@ def bullet_in(playbook: BulletPlaybook, bullet_id: str) -> Bullet:
     return bullet
 
 
-def conflict_with(event: Event) -> StoreConflict:
+def conflict_with(event: events.Event) -> StoreConflict:
     """The error for a write that another writer's event got ahead of."""
     what = f"{event.payload.kind} of {event.payload.subject}"
     message = f"{event.who} wrote event {event.seq} meanwhile ({what}) at {event.at:%Y-%m-%d %H:%M:%S %Z}".rstrip()
@@ -163,20 +154,25 @@ def retry_on_conflict(attempt: Callable[[], T], attempts: int = ATTEMPTS) -> T:
     raise AssertionError("the loop returns or raises")
 
 
+def retried_on_conflict(work: Callable[P, T]) -> Callable[P, T]:
+    """A function that is called again after a StoreConflict."""
+
+    @wraps(work)
+    def attempts(*args: P.args, **kwargs: P.kwargs) -> T:
+        return retry_on_conflict(partial(work, *args, **kwargs))
+
+    return attempts
+
+
 def plan_snooze(playbook: BulletPlaybook, bullet_id: str, snooze: Snooze, why: str) -> Change[None]:
     """Let a policy not apply to one entity until a date."""
     if bullet_in(playbook, bullet_id).policy is None:
         raise InputError(f"bullet {bullet_id} is no policy: only a policy can be snoozed")
-    return Change(None, (PolicySnoozed(bullet_id=bullet_id, snooze=snooze, reason=why),), [bullet_id])
+    return Change(None, (events.PolicySnoozed(bullet_id=bullet_id, snooze=snooze, reason=why),), [bullet_id])
 
 
 def plan_threshold(
-    playbook: BulletPlaybook,
-    node: str,
-    threshold: float | None,
-    review: ReviewRule | None,
-    *,
-    no_review: bool = False,
+    playbook: BulletPlaybook, node: str, threshold: float | None, review: ReviewRule | None, *, no_review: bool = False
 ) -> Change[None]:
     """Set the threshold of a node and which cases go to a person. What is not given stays as it is."""
     snapshot = playbook.snapshot()
@@ -197,7 +193,45 @@ def plan_threshold(
             f"the band {review.between[0]:g} to {review.between[1]:g} must hold the threshold, which is {current:g}",
             field="review-between",
         )
-    return Change(None, (ThresholdSet(node=node, threshold=threshold, review=review),), ())
+    return Change(None, (events.ThresholdSet(node=node, threshold=threshold, review=review),), ())
+
+
+def plan_feed(
+    playbook: BulletPlaybook,
+    node: str,
+    kind: FeedKind | str | None,
+    *,
+    silence_days: float | None,
+    declines_pass: bool | None,
+    follow_level: bool | None,
+) -> Change[None]:
+    """Say how outcomes reach a node. What is None stays as it is."""
+    if kind is not None:
+        check_choice("kind", kind, FeedKind)
+    if silence_days is not None and not 0 <= silence_days <= MOST_SILENCE_DAYS:
+        wanted = f"expected up to {MOST_SILENCE_DAYS:,} days, or 0 if silence says nothing"
+        raise InputError(f"{wanted}, got {silence_days:g}", field="silence_days")
+    now = playbook.feed(node)
+    said = events.FeedSet(
+        node=node,
+        feed=now.kind if kind is None else FeedKind(kind),
+        declared=now.declared if kind is None else FeedKind(kind) is not FeedKind.UNKNOWN,
+        silence_days=now.silence_days if silence_days is None else silence_days or None,
+        declines_pass=now.declines_pass if declines_pass is None else declines_pass,
+        follow_level=now.follow_level if follow_level is None else follow_level,
+    )
+    return Change(None, (said,), ())
+
+
+def plan_level(playbook: BulletPlaybook, node: str, *, accept: bool) -> Change[None]:
+    """Let a held step of the level count, or put the level back to what was calibrated."""
+    calibration = playbook.snapshot().calibration(node)
+    if calibration is None or (calibration.held is None if accept else not (calibration.held or calibration.recent)):
+        raise InputError("no step of the level is held" if accept else "the level is where it was calibrated")
+    held = calibration.held
+    recent = held.recent if accept and held else None
+    declines = (held.declines, held.would_decline) if accept and held else None
+    return Change(None, (events.LevelMoved(node=node, recent=recent, anchors=True, declines=declines),), ())
 
 
 def plan_list(name: str, about: str, feed: Feed | None, why: str) -> Change[None]:
@@ -207,7 +241,7 @@ def plan_list(name: str, about: str, feed: Feed | None, why: str) -> Change[None
             f"expected a name of lower-case letters, digits and '_', such as watched_merchants, got '{name}'",
             field="name",
         )
-    return Change(None, (ListCreated(name=name, text=about, feed=feed, reason=why),), ())
+    return Change(None, (events.ListCreated(name=name, text=about, feed=feed, reason=why),), ())
 
 
 def plan_list_change(
@@ -220,7 +254,7 @@ def plan_list_change(
             raise InputError(f"'{value}' is not on the list {name}; nothing was changed", field="value")
     if not added and not removed:
         return Change(None)
-    return Change(None, (ListChanged(name=name, added=tuple(added), removed=tuple(removed), reason=why),), ())
+    return Change(None, (events.ListChanged(name=name, added=tuple(added), removed=tuple(removed), reason=why),), ())
 
 
 def list_in(playbook: BulletPlaybook, name: str) -> ValueList:

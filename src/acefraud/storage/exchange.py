@@ -14,7 +14,9 @@ from acefraud.core.playbook import Snapshot
 from acefraud.errors import InputError
 
 _FORMAT = "acefraud playbook 1"
-_NOT_EXPORTED = {"calibrations": {"__all__": {"recent"}}}
+_FOR_NOW = {"recent", "held", "anchor_shift"}
+"""What a calibration says only of the latest outcomes."""
+_NOT_EXPORTED = {"calibrations": {"__all__": _FOR_NOW}}
 """Elsewhere other outcomes are the latest."""
 _CALIBRATION = "frame "
 """How the line of a node's calibration begins; JSON calls them "frames"."""
@@ -36,9 +38,7 @@ class Exported(BaseModel):
     def of(cls, snapshot: Snapshot) -> Exported:
         """The content of a snapshot."""
         return cls(
-            bullets=tuple(snapshot.bullets.values()),
-            calibrations=dict(snapshot.calibrations),
-            mapping=snapshot.mapping,
+            bullets=tuple(snapshot.bullets.values()), calibrations=dict(snapshot.calibrations), mapping=snapshot.mapping
         )
 
 
@@ -71,7 +71,7 @@ def _markdown_lines(exported: Exported) -> Iterator[str]:
     if exported.mapping:
         yield f"- mapping: {_value(exported.mapping)}"
     for node, calibration in exported.calibrations.items():
-        yield f"- {_CALIBRATION}{_value(node)}: {_value(calibration.model_dump(mode='json', exclude={'recent'}))}"
+        yield f"- {_CALIBRATION}{_value(node)}: {_value(calibration.model_dump(mode='json', exclude=_FOR_NOW))}"
     for bullet in exported.bullets:
         fields = bullet.model_dump(mode="json", exclude_defaults=True)
         yield from ("", f"## {fields.pop('id')}", "", f"> {_one_line(fields.pop('content'))}", "")

@@ -20,9 +20,12 @@ SAMPLE = 5_000
 """Remembered cases that are looked at, the latest."""
 
 
-def facts_at_hand(playbook: BulletPlaybook) -> FactCatalog:
-    """The facts of the latest remembered cases, with those that follow from their times. Empty if there are none."""
-    cases = playbook.ledger.remembered(SAMPLE)
+def facts_at_hand(playbook: BulletPlaybook, sample: int = SAMPLE) -> FactCatalog:
+    """The facts of the latest `sample` of remembered cases, with those that follow from their times.
+
+    Empty if there are none.
+    """
+    cases = playbook.ledger.remembered(sample)
     table = FactTable([case.facts for case in cases])
     times = np.array([case.time for case in cases], dtype=np.int64)
     if len(cases) and (times != UNKNOWN).any():

@@ -283,12 +283,7 @@ class MemoryLedger:
                 last, requests = self._events[-1], list(self._requests.values())
                 other.append(
                     Entry(
-                        [],
-                        last.at,
-                        last.who,
-                        cases=cases,
-                        rows=lambda store: store.put_many(rows),
-                        requests=requests,
+                        [], last.at, last.who, cases=cases, rows=lambda store: store.put_many(rows), requests=requests
                     )
                 )
 

@@ -12,11 +12,7 @@ from acefraud.storage.sqlite import SqliteLedger
 
 
 def open_ledger(
-    place: str | Path,
-    *,
-    create: bool = True,
-    read_only: bool = False,
-    durability: Durability = Durability.POWER,
+    place: str | Path, *, create: bool = True, read_only: bool = False, durability: Durability = Durability.POWER
 ) -> SqlLedger:
     """The ledger in a file, or in the database with an address such as `postgresql://user@host/database`.
 

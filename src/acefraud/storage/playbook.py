@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from threading import Lock, RLock
 from typing import Any, Self, TypeVar, Unpack, overload
@@ -19,13 +20,14 @@ from acefraud.core.arguments import check_choice, check_has, check_type, nearest
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, BulletDetails, NewBullet, Source, Status
 from acefraud.core.callers import Owner, current_owner
 from acefraud.core.condition import Condition
-from acefraud.core.events import THE_ENGINE, Event, EventPayload
+from acefraud.core.events import THE_ENGINE, Event, EventPayload, FeedSet
 from acefraud.core.evidence import Evidence
 from acefraud.core.ledger import Entry, KeptRequest, KnownCase, Ledger, Precondition
 from acefraud.core.measured_text import with_measured_text
+from acefraud.core.outcome_feed import FeedKind, OutcomeFeed
 from acefraud.core.playbook import LearningState, PlaybookState, Snapshot
 from acefraud.core.policy import Policy, Snooze
-from acefraud.core.review_rule import ReviewRule
+from acefraud.core.review_rule import ReviewRule, SaidReview
 from acefraud.core.row_store import RowUpdate
 from acefraud.core.transaction import Verdict
 from acefraud.core.value_list import Feed, ListItem, ValueList
@@ -34,20 +36,9 @@ from acefraud.display.html_tables import block, line, table
 from acefraud.display.short_repr import given, quoted, shown_text
 from acefraud.errors import InputError
 from acefraud.rules.reader import Vocabulary
+from acefraud.storage import changes
 from acefraud.storage.bullet_frame import bullet_columns
-from acefraud.storage.changes import (
-    Change,
-    list_in,
-    plan_addition,
-    plan_edit,
-    plan_list,
-    plan_list_change,
-    plan_snooze,
-    plan_status_change,
-    plan_threshold,
-    plan_use,
-    retry_on_conflict,
-)
+from acefraud.storage.changes import Change
 from acefraud.storage.earlier_revisions import EarlierRevisions
 from acefraud.storage.facts_at_hand import vocabulary_of
 from acefraud.storage.memory import MemoryLedger
@@ -276,6 +267,14 @@ class BulletPlaybook:
         """What the learner has seen and reviewed at a node."""
         return self._visible().learning(node)
 
+    def feed(self, node: str = DEFAULT_NODE) -> OutcomeFeed:
+        """How outcomes reach a node: which decisions get one, and what silence means.
+
+        >>> BulletPlaybook().feed().words
+        'it cannot be told yet which decisions get an outcome; silence says nothing'
+        """
+        return self._visible().feed(node)
+
     def taken_in(self, node: str = DEFAULT_NODE) -> int:
         """The number of the last event of a received outcome that was judged at a node; 0 if none was."""
         return self._visible().taken_in(node)
@@ -341,7 +340,7 @@ class BulletPlaybook:
         True
         """
         new = NewBullet(content, source, why=why, **details)
-        return self.change(lambda: plan_addition(self, new, node, who=who), who=who, why=why)
+        return self.change(lambda: changes.plan_addition(self, new, node, who=who), who=who, why=why)
 
     def edit_bullet(
         self,
@@ -375,11 +374,11 @@ class BulletPlaybook:
             policy=policy,
             why=why,
         )
-        self.change(lambda: plan_edit(self, bullet_id, new), who=who, why=why)
+        self.change(lambda: changes.plan_edit(self, bullet_id, new), who=who, why=why)
 
     def snooze(self, bullet_id: str, snooze: Snooze, *, who: str = THE_ENGINE, why: str = "") -> None:
         """Let a policy not apply to one entity until a date."""
-        self.change(lambda: plan_snooze(self, bullet_id, snooze, why), who=who, why=why)
+        self.change(lambda: changes.plan_snooze(self, bullet_id, snooze, why), who=who, why=why)
 
     def set_status(self, bullet_id: str, status: Status, *, who: str = THE_ENGINE, why: str = "") -> None:
         """Approve, pin, retire or revive a bullet.
@@ -391,12 +390,12 @@ class BulletPlaybook:
         ('pinned', 'ana')
         """
         check_choice("status", status, Status)
-        self.change(lambda: plan_status_change(self, bullet_id, status, why), who=who, why=why)
+        self.change(lambda: changes.plan_status_change(self, bullet_id, status, why), who=who, why=why)
 
     def set_threshold(
         self,
         threshold: float | None = None,
-        review: ReviewRule | None = None,
+        review: SaidReview | None = None,
         node: str = DEFAULT_NODE,
         *,
         no_review: bool = False,
@@ -405,8 +404,9 @@ class BulletPlaybook:
     ) -> None:
         """Set from which fraud probability on transactions are declined, and which go to a person.
 
-        What is not given stays as it is; `no_review` sends nothing to a person any more, except by policies. Raises
-        InputError if nothing was learnt yet.
+        `review` is a band of probabilities such as (0.3, 0.7), or what each verdict costs, as an object or as text:
+        "false_decline=15,missed_fraud=200,review=5,per_day=50". What is not given stays as it is; `no_review` drops the
+        band or the costs. Raises InputError if there is no threshold to set yet.
 
         >>> from acefraud import Case, Learner, Transaction
         >>> from acefraud.core.review_rule import ReviewRule
@@ -416,10 +416,55 @@ class BulletPlaybook:
         >>> playbook.set_threshold(0.7, review=ReviewRule(between=(0.4, 0.7)), who="ana")
         >>> playbook.snapshot().calibration("fraud_detection").threshold
         0.7
+        >>> playbook.set_threshold(review="false_decline=15,missed_fraud=80%+25")
+        >>> playbook.snapshot().reviews["fraud_detection"].words
+        'the verdict that costs least: a missed fraud 25 and 80% of its amount, a false decline 15, no reviews'
         """
+        rule = None if review is None else ReviewRule.of(review)
         if threshold is not None:
             check_type("threshold", threshold, (int, float, np.floating), "a fraud probability between 0 and 1")
-        self.change(lambda: plan_threshold(self, node, threshold, review, no_review=no_review), who=who, why=why)
+        self.change(lambda: changes.plan_threshold(self, node, threshold, rule, no_review=no_review), who=who, why=why)
+
+    def set_feed(
+        self,
+        kind: FeedKind | str | None = None,
+        *,
+        silence_days: float | None = None,
+        declines_pass: bool | None = None,
+        follow_level: bool | None = None,
+        node: str = DEFAULT_NODE,
+        who: str = THE_ENGINE,
+        why: str = "",
+    ) -> OutcomeFeed:
+        """Say how outcomes reach a node. What is not given stays as it is; `silence_days=0` lets silence say nothing.
+
+        >>> playbook = BulletPlaybook()
+        >>> playbook.set_feed("fraud_only", silence_days=60, who="ana").words
+        'only frauds are reported (declared); 60 days without a report count as legitimate'
+        """
+        plan = partial(
+            changes.plan_feed,
+            self,
+            node,
+            kind,
+            silence_days=silence_days,
+            declines_pass=declines_pass,
+            follow_level=follow_level,
+        )
+        self.change(plan, who=who, why=why)
+        return self.feed(node)
+
+    def assume_complete_feed(self, node: str = DEFAULT_NODE) -> None:
+        """Take every transaction to get an outcome until outcomes show otherwise, as a stream of labelled rows does."""
+        if self.feed(node).kind is FeedKind.UNKNOWN:
+            self.record([FeedSet(node=node, feed=FeedKind.COMPLETE, declared=False)])
+
+    def settle_level(self, *, accept: bool, node: str = DEFAULT_NODE, who: str, why: str = "") -> None:
+        """Let a held step of the level of fraud count (`accept`), or put the level back to what was calibrated.
+
+        Raises InputError if no step is held, or the level is where it was calibrated.
+        """
+        self.change(lambda: changes.plan_level(self, node, accept=accept), who=who, why=why)
 
     def create_list(
         self, name: str, *, about: str = "", feed: Feed | None = None, who: str = THE_ENGINE, why: str = ""
@@ -430,7 +475,7 @@ class BulletPlaybook:
         >>> playbook.create_list("blocked_cards", about="reported stolen", who="ana").about
         'reported stolen'
         """
-        self.change(lambda: plan_list(name, about, feed, why), who=who, why=why)
+        self.change(lambda: changes.plan_list(name, about, feed, why), who=who, why=why)
         return self.get_list(name)
 
     def change_list(
@@ -453,7 +498,7 @@ class BulletPlaybook:
         >>> sorted(cards.items)
         ['card-17']
         """
-        self.change(lambda: plan_list_change(self, name, added, removed, why), who=who, why=why)
+        self.change(lambda: changes.plan_list_change(self, name, added, removed, why), who=who, why=why)
         return self.get_list(name)
 
     def get_list(self, name: str) -> ValueList:
@@ -464,7 +509,7 @@ class BulletPlaybook:
         >>> playbook.get_list("blocked_cards").name
         'blocked_cards'
         """
-        return list_in(self, name)
+        return changes.list_in(self, name)
 
     def update_stats(self, bullet_id: str, is_helpful: bool) -> None:
         """Count one use of a bullet: helpful or harmful, and selected.
@@ -476,7 +521,7 @@ class BulletPlaybook:
         1
         """
         check_type("is_helpful", is_helpful, (bool, np.bool_), "True or False")
-        self.change(lambda: plan_use(self, bullet_id, is_helpful=is_helpful))
+        self.change(lambda: changes.plan_use(self, bullet_id, is_helpful=is_helpful))
 
     def change(self, plan: Callable[[], Change[T]], *, who: str = THE_ENGINE, why: str = "") -> T:
         """Plan a change on the newest revision and write it; plan it again if a bullet it depends on has changed.
@@ -500,7 +545,7 @@ class BulletPlaybook:
                     self._append(Entry(change.payloads, self.clock(), who, why, [unedited]))
                 return change.result
 
-        return retry_on_conflict(attempt)
+        return changes.retry_on_conflict(attempt)
 
     def record(
         self,
@@ -583,7 +628,7 @@ class BulletPlaybook:
             with self.unit_of_work(who=who, why=why):
                 return work()
 
-        return attempt() if self._own_unit() is not None else retry_on_conflict(attempt)
+        return attempt() if self._own_unit() is not None else changes.retry_on_conflict(attempt)
 
     one_step, run_step = unit_of_work, run_unit_of_work  # their earlier names
 

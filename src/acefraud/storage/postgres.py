@@ -19,8 +19,7 @@ from acefraud.errors import StoreUnavailable
 from acefraud.settings import Durability
 from acefraud.storage.connection import WAIT_SECONDS
 from acefraud.storage.driver import POSTGRESQL, Driver, DriverConnection
-from acefraud.storage.postgres_connection import Server, find_server, is_alive, open_engine
-from acefraud.storage.postgres_errors import translated
+from acefraud.storage.postgres_connection import Server, find_server, is_alive, open_engine, translated
 from acefraud.storage.sql_ledger import SqlLedger
 from acefraud.storage.sql_reading import LAST_EVENT, LAST_SEQ
 

@@ -5,19 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Connection,
-    Float,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    Table,
-    Text,
-)
+import sqlalchemy as sa
 
 from acefraud.errors import StoreSchema
 
@@ -27,121 +15,117 @@ APPLICATION_ID: Final = 0x41434546
 NEWEST: Final = "0006"
 """The schema this version writes. It stands here so that opening a current file does not import alembic."""
 
-metadata = MetaData()
-_WHOLE: Final = BigInteger().with_variant(Integer, "sqlite")
+metadata = sa.MetaData()
+_WHOLE: Final = sa.BigInteger().with_variant(sa.Integer, "sqlite")
 """A whole number of up to 64 bits: SQLite has them in any column, PostgreSQL only where it is told."""
 
-events = Table(
+events = sa.Table(
     "events",
     metadata,
-    Column("seq", _WHOLE, primary_key=True, autoincrement=False),
-    Column("kind", Text, nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("key", Text),
-    Column("at", Text, nullable=False),
-    Column("who", Text, nullable=False),
-    Column("why", Text, nullable=False),
-    Column("body", Text, nullable=False),
-    Index("events_by_kind_and_subject", "kind", "subject"),
-    Index("events_by_key", "key"),
-    Index("events_by_kind", "kind", "seq"),
+    sa.Column("seq", _WHOLE, primary_key=True, autoincrement=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("subject", sa.Text, nullable=False),
+    sa.Column("key", sa.Text),
+    sa.Column("at", sa.Text, nullable=False),
+    sa.Column("who", sa.Text, nullable=False),
+    sa.Column("why", sa.Text, nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Index("events_by_kind_and_subject", "kind", "subject"),
+    sa.Index("events_by_key", "key"),
+    sa.Index("events_by_kind", "kind", "seq"),
 )
 
-decisions = Table(
+decisions = sa.Table(
     "decisions",
     metadata,
-    Column("seq", _WHOLE, primary_key=True, autoincrement=False),  # numbered together with the events
-    Column("id", Text, nullable=False),
-    Column("transaction_id", Text, nullable=False),
-    Column("at", _WHOLE, nullable=False),  # microseconds since 1970
-    Column("who", Text),  # NULL for the engine
-    Column("why", Text),
-    Column("verdict", Text, nullable=False),
-    Column("probability", Float, nullable=False),
-    Column("revision", _WHOLE, nullable=False),
-    Column("setup", _WHOLE),  # these two name rows of `common`, or are NULL if the body is the whole decision
-    Column("names", _WHOLE),
-    Column("body", Text, nullable=False),
-    Index("decisions_by_id", "id"),
-    Index("decisions_by_transaction", "transaction_id"),
-    Index("decisions_by_time", "at"),
+    sa.Column("seq", _WHOLE, primary_key=True, autoincrement=False),  # numbered together with the events
+    sa.Column("id", sa.Text, nullable=False),
+    sa.Column("transaction_id", sa.Text, nullable=False),
+    sa.Column("at", _WHOLE, nullable=False),  # microseconds since 1970
+    sa.Column("who", sa.Text),  # NULL for the engine
+    sa.Column("why", sa.Text),
+    sa.Column("verdict", sa.Text, nullable=False),
+    sa.Column("probability", sa.Float, nullable=False),
+    sa.Column("revision", _WHOLE, nullable=False),
+    sa.Column("setup", _WHOLE),  # these two name rows of `common`, or are NULL if the body is the whole decision
+    sa.Column("names", _WHOLE),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Index("decisions_by_id", "id"),
+    sa.Index("decisions_by_transaction", "transaction_id"),
+    sa.Index("decisions_by_time", "at"),
 )
 
-requests = Table(
+requests = sa.Table(
     "requests",
     metadata,
-    Column("key", Text, primary_key=True),
-    Column("transaction_id", Text, nullable=False),
-    Column("digest", Text, nullable=False),
-    Column("decision_id", Text, nullable=False),
-    Column("seq", _WHOLE, nullable=False),  # the last event when it was written
-    Index("requests_by_transaction", "transaction_id"),
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("transaction_id", sa.Text, nullable=False),
+    sa.Column("digest", sa.Text, nullable=False),
+    sa.Column("decision_id", sa.Text, nullable=False),
+    sa.Column("seq", _WHOLE, nullable=False),  # the last event when it was written
+    sa.Index("requests_by_transaction", "transaction_id"),
 )
 
-api_keys = Table(
+api_keys = sa.Table(
     "api_keys",
     metadata,
-    Column("id", Text, primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("hash", Text, nullable=False, unique=True),
-    Column("scopes", Text, nullable=False),  # separated by spaces
-    Column("created_at", Text, nullable=False),
-    Column("created_by", Text, nullable=False),
-    Column("revoked_at", Text),
-    Column("revoked_by", Text),
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("hash", sa.Text, nullable=False, unique=True),
+    sa.Column("scopes", sa.Text, nullable=False),  # separated by spaces
+    sa.Column("created_at", sa.Text, nullable=False),
+    sa.Column("created_by", sa.Text, nullable=False),
+    sa.Column("revoked_at", sa.Text),
+    sa.Column("revoked_by", sa.Text),
 )
 _LIVE: Final = api_keys.c.revoked_at.is_(None)
-Index("api_keys_by_live_name", api_keys.c.name, unique=True, sqlite_where=_LIVE, postgresql_where=_LIVE)
+sa.Index("api_keys_by_live_name", api_keys.c.name, unique=True, sqlite_where=_LIVE, postgresql_where=_LIVE)
 
-common = Table(
+common = sa.Table(
     "common",
     metadata,
-    Column("key", _WHOLE, primary_key=True, autoincrement=False),
-    Column("body", Text, nullable=False),
+    sa.Column("key", _WHOLE, primary_key=True, autoincrement=False),
+    sa.Column("body", sa.Text, nullable=False),
 )
 
-cases = Table(
+cases = sa.Table(
     "cases",
     metadata,
-    Column("transaction_id", Text, primary_key=True),
-    Column("seq", _WHOLE, nullable=False, unique=True),
-    Column("is_fraud", Boolean, nullable=False),
-    Column("known_at", Text),
-    Column("body", Text, nullable=False),
-    Column("time", _WHOLE),
-    Column("has_text", Boolean, nullable=False),
-    Column("facts", Text),
-    Column("reader", Text, nullable=False),
+    sa.Column("transaction_id", sa.Text, primary_key=True),
+    sa.Column("seq", _WHOLE, nullable=False, unique=True),
+    sa.Column("is_fraud", sa.Boolean, nullable=False),
+    sa.Column("known_at", sa.Text),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("time", _WHOLE),
+    sa.Column("has_text", sa.Boolean, nullable=False),
+    sa.Column("facts", sa.Text),
+    sa.Column("reader", sa.Text, nullable=False),
 )
 
-checkpoints = Table(
+checkpoints = sa.Table(
     "checkpoints",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("seq", _WHOLE, nullable=False),
-    Column("body", Text, nullable=False),
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("seq", _WHOLE, nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
 )
 
-checkpoint_pages = Table(
+checkpoint_pages = sa.Table(
     "checkpoint_pages",
     metadata,
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("table", LargeBinary, nullable=False),  # empty; files of earlier versions keep the bullets' columns here
-    Column("bullets", LargeBinary, nullable=False),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column(
+        "table", sa.LargeBinary, nullable=False
+    ),  # empty; files of earlier versions keep the bullets' columns here
+    sa.Column("bullets", sa.LargeBinary, nullable=False),
 )
 
-history = Table(
-    "history",
-    metadata,
-    Column("key", Text, primary_key=True),
-    Column("value", LargeBinary, nullable=False),
+history = sa.Table(
+    "history", metadata, sa.Column("key", sa.Text, primary_key=True), sa.Column("value", sa.LargeBinary, nullable=False)
 )
 
-meta = Table(
-    "meta",
-    metadata,
-    Column("name", Text, primary_key=True),
-    Column("value", Text, nullable=False),
+meta = sa.Table(
+    "meta", metadata, sa.Column("name", sa.Text, primary_key=True), sa.Column("value", sa.Text, nullable=False)
 )
 
 
@@ -155,7 +139,7 @@ class FileState:
     """Its schema; None if it has none yet, as after a crash during creation."""
 
 
-def file_state(connection: Connection) -> FileState:
+def file_state(connection: sa.Connection) -> FileState:
     """The state of the file behind a connection. Only reads."""
     tables = set(connection.exec_driver_sql("SELECT name FROM sqlite_master").scalars())
     application_id = connection.exec_driver_sql("PRAGMA application_id").scalar_one()

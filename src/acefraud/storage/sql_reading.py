@@ -31,19 +31,8 @@ from acefraud.core.row_store import RowStore
 from acefraud.core.timestamps import micros_of
 from acefraud.core.transaction import Verdict
 from acefraud.errors import StoreError
+from acefraud.storage import ledger_rows
 from acefraud.storage.driver import Dialect, Driver, DriverConnection, chunked
-from acefraud.storage.ledger_rows import (
-    CASE_COLUMNS,
-    DECISION_COLUMNS,
-    EVENT_COLUMNS,
-    CaseRow,
-    DecisionRow,
-    EventRow,
-    decision_event,
-    event_of,
-    known_case,
-    remembered_case,
-)
 from acefraud.storage.recent_pieces import RecentPieces
 from acefraud.storage.schema import cases as cases_table
 from acefraud.storage.schema import checkpoint_pages, checkpoints, common, events
@@ -62,8 +51,8 @@ LAST_SEQ: Final = (
 LAST_EVENT: Final = f"SELECT coalesce(max(seq), 0) FROM {events.name}"
 _REPORTS: Final = OUTCOME_KINDS | {OUTCOME_RECEIVED}
 """Outcomes, received or heard."""
-_SOME_EVENTS: Final = f"SELECT {EVENT_COLUMNS} FROM {events.name} WHERE"
-_SOME_DECISIONS: Final = f"SELECT {DECISION_COLUMNS} FROM {decisions_table.name} WHERE"
+_SOME_EVENTS: Final = f"SELECT {ledger_rows.EVENT_COLUMNS} FROM {events.name} WHERE"
+_SOME_DECISIONS: Final = f"SELECT {ledger_rows.DECISION_COLUMNS} FROM {decisions_table.name} WHERE"
 _PART: Final = "seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
 REQUEST_COLUMNS: Final = ("key", "transaction_id", "digest", "decision_id")
 
@@ -202,8 +191,8 @@ class SqlReading(ABC):
     def received_outcomes(self, keys: Collection[str]) -> dict[str, Event]:
         """The outcomes received or heard with these keys."""
         query = f"{_SOME_EVENTS} kind IN ({quoted(_REPORTS)}) AND {{about}} ORDER BY seq DESC"
-        rows = [EventRow._make(row) for row in self._look_up_about(query, "key", keys)]
-        return {row.key: event_of(row, self.place) for row in rows if row.key is not None}
+        rows = [ledger_rows.EventRow._make(row) for row in self._look_up_about(query, "key", keys)]
+        return {row.key: ledger_rows.event_of(row, self.place) for row in rows if row.key is not None}
 
     def outcome_events(self, transaction_ids: Collection[str]) -> dict[str, list[Event]]:
         """The events of outcomes of these transactions. Every decision asks, and mostly there are none."""
@@ -214,7 +203,7 @@ class SqlReading(ABC):
         return found
 
     def _events(self, rows: Sequence[Sequence[Any]]) -> list[Event]:
-        return [event_of(EventRow._make(row), self.place) for row in rows]
+        return [ledger_rows.event_of(ledger_rows.EventRow._make(row), self.place) for row in rows]
 
     # --- decisions and outcomes ---
 
@@ -279,9 +268,9 @@ class SqlReading(ABC):
         return _made(self._decision_events(rows))
 
     def _decision_events(self, rows: Sequence[Sequence[Any]]) -> list[Event]:
-        made = [DecisionRow._make(row) for row in rows]
+        made = [ledger_rows.DecisionRow._make(row) for row in rows]
         pieces = self._pieces({key for row in made for key in (row.setup, row.names) if key is not None})
-        return [decision_event(row, pieces) for row in made]
+        return [ledger_rows.decision_event(row, pieces) for row in made]
 
     def _pieces(self, keys: set[int]) -> dict[int, Common]:
         """The pieces with these keys. Those seen before are not read again: a piece never changes."""
@@ -312,15 +301,15 @@ class SqlReading(ABC):
 
     def remembered(self, limit: int, after: int = 0) -> list[RememberedCase]:
         """The latest remembered cases after a position."""
-        query = f"SELECT {CASE_COLUMNS} FROM {cases_table.name} WHERE seq > ? ORDER BY seq DESC LIMIT ?"
+        query = f"SELECT {ledger_rows.CASE_COLUMNS} FROM {cases_table.name} WHERE seq > ? ORDER BY seq DESC LIMIT ?"
         rows = self._look_up(query, (after, max(0, limit)))
-        return [remembered_case(CaseRow._make(row)) for row in reversed(rows)]
+        return [ledger_rows.remembered_case(ledger_rows.CaseRow._make(row)) for row in reversed(rows)]
 
     def known_cases(self, transaction_ids: Collection[str]) -> dict[str, KnownCase]:
         """The remembered cases of these transactions."""
-        query = f"SELECT {CASE_COLUMNS} FROM {cases_table.name} WHERE {{about}}"
-        rows = [CaseRow._make(row) for row in self._look_up_about(query, "transaction_id", transaction_ids)]
-        return {row.transaction_id: known_case(row, self.place) for row in rows}
+        query = f"SELECT {ledger_rows.CASE_COLUMNS} FROM {cases_table.name} WHERE {{about}}"
+        rows = [ledger_rows.CaseRow._make(row) for row in self._look_up_about(query, "transaction_id", transaction_ids)]
+        return {row.transaction_id: ledger_rows.known_case(row, self.place) for row in rows}
 
     @contextmanager
     def rows(self) -> Iterator[RowStore]:

@@ -150,13 +150,18 @@ class HistoryState:
         """The newest time that any transaction had."""
         return self._clock().newest
 
-    def hear(self, transaction_id: str, is_fraud: bool, known_at: int) -> bool:
+    def hear(self, transaction_id: str, is_fraud: bool, known_at: int | None) -> bool:
         """The truth of a transaction and when it became known; a later truth replaces it from then on.
 
+        Without a time it is known from now on: the newest time of all, as long as that is near enough to be of use.
         False if the transaction is unknown or forgotten, or the label is too late to be of use.
         """
         added = self._remembered(transaction_id)
-        if added is None or known_at - added.time >= self._plan.reach:
+        if added is None:
+            return False
+        if known_at is None:
+            known_at = min(self.newest or added.time, added.time + self._plan.reach - 1)
+        if known_at - added.time >= self._plan.reach:
             return False
         if added.is_fraud is is_fraud:
             return True

@@ -10,12 +10,11 @@ from acefraud.core.transaction import FactValue
 
 from .categories import read_categories
 from .document import Document, Statement
-from .fact_patterns import read_theme
+from .fact_patterns import part, read_theme
 from .flags import read_flags
 from .log_lines import read_log_lines
-from .money import read_amount
+from .patterns import search_pattern
 from .places import read_places
-from .time_of_day import is_night, read_clock
 
 _QUOTED = re.compile(r'"([^"\n]{1,300})"')
 _ONE_FIGURE = frozenset({"amount", "hour"})
@@ -27,6 +26,10 @@ _JOINT = re.compile(r"[ ,](?:and|while|with) ")
 """Where one part of a sentence is joined to the next."""
 _NAMES = frozenset({"identifier", "factor"})
 """Kinds of figure that name something rather than count it."""
+_LONE_STOP = search_pattern(part("not_now"))
+_ELSEWHERE = search_pattern(part("other_event"))
+# Two clock times in a row are opening hours or a habit.
+_SPAN_AHEAD, _SPAN_BEHIND = search_pattern(r" ?(?:-|to|and) ?{clock}"), search_pattern(r"{clock} ?(?:-|to|and) ?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +54,9 @@ def read_facts(text: str) -> TextFacts:
     read_log_lines(document)
     for theme in ("merchant", "ages", "multiples", "usual", "counts"):
         read_theme(theme, document)
-    read_amount(document)
+    _read_amount(document)
     read_theme("history", document)
-    for read in (read_clock, read_flags, read_categories, read_places):
+    for read in (_read_clock, read_flags, read_categories, read_places):
         read(document)
     facts, used, disputed = _settle(document.statements)
     _derive(facts, {statement.fact: statement.currency for statement in used})
@@ -90,7 +93,7 @@ def _derive(facts: dict[str, FactValue], currencies: dict[str, str]) -> None:
     """Add facts that follow from others. What the text states itself is kept, except that the hour decides on night."""
     hour, amount = facts.get("hour"), facts.get("amount")
     if isinstance(hour, float):
-        facts["night"] = is_night(hour)
+        facts["night"] = _is_night(hour)
     for usual, ratio in (("usual_amount", "amount_to_usual"), ("usual_amount_max", "amount_to_usual_max")):
         base = facts.get(usual)
         one, other = currencies.get("amount", ""), currencies.get(usual, "")
@@ -152,3 +155,41 @@ def _around(document: Document, place: int, statements: list[tuple[int, int]]) -
         else:
             return start, match.start()
     return start, end
+
+
+def _read_amount(document: Document) -> None:
+    """The amount of this transaction. A single sum that is left over counts if its clause speaks of nothing else.
+
+    The usual amounts are read first and take their sums. The amount is then looked for among the sums that remain, from
+    the most explicit wording to a sum on its own. Sums are not converted between currencies.
+    """
+    read_theme("amount", document)
+    if any(statement.fact == "amount" for statement in document.statements):
+        return
+    left = [
+        index for index, figure in enumerate(document.figures) if figure.kind == "money" and not document.taken[index]
+    ]
+    if len(left) != 1:
+        return
+    place = document.places[left[0]]
+    if _LONE_STOP.regex.search(document.clause_text(place)) is None:
+        figure = document.figures[left[0]]
+        document.add("amount", figure.middle, place, place + 1, tier=2, currency=figure.currency)
+
+
+def _read_clock(document: Document) -> None:
+    """The hour: said of the transaction, or the only clock times that no other pattern took."""
+    read_theme("clock", document)
+    for index, figure in enumerate(document.figures):
+        if figure.kind != "clock" or document.taken[index]:
+            continue
+        place = document.places[index]
+        before, after = document.plain[max(0, place - 6) : place], document.plain[place + 1 : place + 6]
+        part_of_span = _SPAN_AHEAD.regex.match(after) or _SPAN_BEHIND.regex.search(before)
+        if not part_of_span and not _ELSEWHERE.regex.search(document.plain, document.segment_start(place), place):
+            document.add("hour", figure.low, place, place + 1, tier=1)
+
+
+def _is_night(hour: float) -> bool:
+    """Whether an hour is between 11 PM and 6 AM."""
+    return hour >= 23 or hour < 6

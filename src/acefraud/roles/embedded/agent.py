@@ -49,11 +49,7 @@ class EmbeddedAgent:
 
 
 def weigh(
-    facts: Facts,
-    bullets: Sequence[Bullet],
-    calibration: Calibration | None,
-    *,
-    proven: int | None = None,
+    facts: Facts, bullets: Sequence[Bullet], calibration: Calibration | None, *, proven: int | None = None
 ) -> Assessment:
     """Log-odds = level + scale x the scorecard's points + the weights of the bullets that fire.
 
@@ -186,11 +182,7 @@ def _as_bullet(place: int, bullet: str | Bullet) -> Bullet:
     if not isinstance(bullet, MeasuredText):
         reading = read_bullet(bullet)
         return Bullet(
-            id=f"given-{place}",
-            content=bullet,
-            condition=reading.condition,
-            argues=reading.argues,
-            claim=reading.claim,
+            id=f"given-{place}", content=bullet, condition=reading.condition, argues=reading.argues, claim=reading.claim
         )
     measured = bullet.bullet
     return Bullet(

@@ -54,12 +54,7 @@ class Prompt:
 
 
 def agent_prompt(
-    style: Style,
-    text: str,
-    facts: Mapping[str, FactValue],
-    bullets: Sequence[Bullet],
-    *,
-    mask: Masker,
+    style: Style, text: str, facts: Mapping[str, FactValue], bullets: Sequence[Bullet], *, mask: Masker
 ) -> Prompt:
     """The prompt to decide one transaction with these bullets.
 
@@ -72,11 +67,7 @@ def agent_prompt(
     </transaction>
     """
     used = {name for bullet in bullets if bullet.condition for name in bullet.condition.facts}
-    return _render(
-        f"agent_{style}",
-        known=_known(bullets, mask),
-        transaction=_transaction(text, facts, used, mask),
-    )
+    return _render(f"agent_{style}", known=_known(bullets, mask), transaction=_transaction(text, facts, used, mask))
 
 
 def context_prompt(bullets: Sequence[Bullet], *, mask: Masker) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from acefraud.core.ledger import DecisionFilter
 from acefraud.core.outcome import Outcome
@@ -14,13 +14,14 @@ from acefraud.core.transaction import Transaction, Verdict
 from acefraud.errors import InputError
 from acefraud.learning.learner import Traced
 from acefraud.learning.selected_context import Context
-from acefraud.service.access import Caller, lacks, requires
+from acefraud.service.access import Caller, MayDecide, lacks
 from acefraud.service.bodies import ORDER, AnyCaseVerdict, DecisionBody, StageBody, TransactionBody
 from acefraud.service.masking import RuleWords
 from acefraud.service.metrics import DECISIONS, OUTCOMES
 from acefraud.service.problems import Refused
 from acefraud.service.routes.decisions import Serving, transaction_of
 from acefraud.service.runtime import Runtime
+from acefraud.service.strict_bodies import PrivateBody, examples
 
 router = APIRouter(prefix="/v1", tags=["agents"])
 
@@ -50,20 +51,13 @@ class ContextBody(BaseModel):
     @classmethod
     def of(cls, context: Context, words: RuleWords) -> ContextBody:
         """A selected context as a caller may see it."""
+        bullets = [ContextBulletBody.model_validate(bullet, from_attributes=True) for bullet in context.bullets]
+        for bullet in bullets:
+            bullet.content = words.shown(bullet.content, bullet.bullet_id)
+            bullet.claim = words.shown(bullet.claim, bullet.bullet_id)
         return cls(
             transaction_id=context.transaction_id,
-            bullets=[
-                ContextBulletBody(
-                    bullet_id=one.bullet_id,
-                    content=words.shown(one.content, one.bullet_id),
-                    argues=one.argues,
-                    weight=one.weight,
-                    evidence=one.evidence,
-                    claim=words.shown(one.claim, one.bullet_id),
-                    applies=one.applies,
-                )
-                for one in context.bullets
-            ],
+            bullets=bullets,
             policy=context.policy,
             prompt=context.prompt,
             stages=[StageBody(stage=one.stage, left=one.left) for one in context.trace.stages],
@@ -71,25 +65,19 @@ class ContextBody(BaseModel):
         )
 
 
-class TraceBody(BaseModel):
+class TraceBody(PrivateBody):
     """What an agent decided and, if known, the truth."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "transaction": ORDER,
-                    "verdict": "DECLINE",
-                    "probability": 0.8,
-                    "bullet_ids": [],
-                    "agent": "our-agent",
-                    "reasoning": "a VPN and a young account",
-                    "label": "fraud",
-                }
-            ]
-        },
-        extra="forbid",
-        hide_input_in_errors=True,
+    model_config = examples(
+        {
+            "transaction": ORDER,
+            "verdict": "DECLINE",
+            "probability": 0.8,
+            "bullet_ids": [],
+            "agent": "our-agent",
+            "reasoning": "a VPN and a young account",
+            "label": "fraud",
+        }
     )
 
     transaction: TransactionBody
@@ -113,7 +101,7 @@ class TracedBody(BaseModel):
 async def context(
     body: TransactionBody,
     runtime: Serving,
-    caller: Annotated[Caller, requires(Scope.DECIDE)],
+    caller: MayDecide,
     n_bullets: Annotated[int | None, Query(ge=1, le=100, description="Default: as many as a decision cites.")] = None,
 ) -> ContextBody:
     """The bullets that matter for a transaction or a text, and a prompt with them. Nothing is decided or recorded."""
@@ -123,9 +111,7 @@ async def context(
 
 
 @router.post("/traces", summary="Record what your own agent decided", status_code=201)
-async def trace(
-    request: Request, body: TraceBody, runtime: Serving, caller: Annotated[Caller, requires(Scope.DECIDE)]
-) -> TracedBody:
+async def trace(request: Request, body: TraceBody, runtime: Serving, caller: MayDecide) -> TracedBody:
     """Record the decision of an agent of yours, so that the bullets it used are counted when the truth comes.
 
     The truth may come along, or later as an outcome. It is judged, reflected on and learnt from in the background, as

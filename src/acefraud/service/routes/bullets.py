@@ -12,7 +12,7 @@ from acefraud.core.events import BULLET_HISTORY_KINDS
 from acefraud.core.scope import Scope
 from acefraud.errors import InputError
 from acefraud.learning.rule_admission import Admitted, admit_rule, edit_rule
-from acefraud.service.access import Caller, requires
+from acefraud.service.access import Caller, MayCurate, MayRead
 from acefraud.service.bodies import ListedDecisionBody, Page
 from acefraud.service.bullet_bodies import (
     AdmittedBody,
@@ -62,7 +62,7 @@ def check_still_to_come(runtime: Runtime, until: datetime | None, field: str) ->
     "is not understood is a 422 that names the words, unless it may be kept as a note; one that the playbook already "
     "says is a 409 with the `bullet_id`.",
 )
-async def add(body: NewBulletBody, runtime: Serving, caller: Annotated[Caller, requires(Scope.CURATE)]) -> AdmittedBody:
+async def add(body: NewBulletBody, runtime: Serving, caller: MayCurate) -> AdmittedBody:
     """Add a rule."""
 
     def admitted() -> Admitted:
@@ -81,9 +81,7 @@ async def add(body: NewBulletBody, runtime: Serving, caller: Annotated[Caller, r
 
 
 @router.get("/bullets/{bullet_id}", summary="Look at a bullet")
-async def look_at(
-    bullet_id: BulletId, runtime: Serving, caller: Annotated[Caller, requires(Scope.READ)]
-) -> WholeBulletBody:
+async def look_at(bullet_id: BulletId, runtime: Serving, caller: MayRead) -> WholeBulletBody:
     """A bullet, retired or not, with its evidence, its counters, what happened to it and where it fired last."""
     in_clear = caller.may(Scope.CURATE)
 
@@ -99,11 +97,7 @@ async def look_at(
 
 @router.get("/bullets/{bullet_id}/history", summary="List what happened to a bullet")
 async def list_history(
-    bullet_id: BulletId,
-    runtime: Serving,
-    caller: Annotated[Caller, requires(Scope.READ)],
-    limit: Limit = 50,
-    cursor: Cursor = None,
+    bullet_id: BulletId, runtime: Serving, caller: MayRead, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[ChangeBody]:
     """What happened to a bullet, newest first: by whom, why, and the revision after it."""
     before, in_clear = read_cursor(f"history {bullet_id}", cursor), caller.may(Scope.CURATE)
@@ -126,12 +120,7 @@ def _history(runtime: Runtime, bullet_id: str, before: int | None, limit: int, *
 
 
 @router.patch("/bullets/{bullet_id}", summary="Edit, pin, retire or revive a bullet")
-async def change(
-    bullet_id: BulletId,
-    body: BulletChangeBody,
-    runtime: Serving,
-    caller: Annotated[Caller, requires(Scope.CURATE)],
-) -> AdmittedBody:
+async def change(bullet_id: BulletId, body: BulletChangeBody, runtime: Serving, caller: MayCurate) -> AdmittedBody:
     """Change the words of a bullet, its status, or both in one step, with a reason.
 
     Words are read, previewed and measured as those of a new rule are; the counters stay.
@@ -176,12 +165,7 @@ def _changed(runtime: Runtime, bullet_id: str, body: BulletChangeBody, caller: C
 
 
 @router.post("/bullets/{bullet_id}:snooze", summary="Snooze a policy")
-async def snooze(
-    bullet_id: BulletId,
-    body: SnoozeBody,
-    runtime: Serving,
-    caller: Annotated[Caller, requires(Scope.CURATE)],
-) -> BulletBody:
+async def snooze(bullet_id: BulletId, body: SnoozeBody, runtime: Serving, caller: MayCurate) -> BulletBody:
     """Let a policy not apply to one customer, card or other entity until a time. The same one again gets the new time.
 
     A bullet that is no policy is a 422: it is weighed with others, and decides nothing by itself.

@@ -17,7 +17,8 @@ from acefraud.core.transaction import Transaction
 from acefraud.errors import CannotExplain, InputError
 from acefraud.learning.decision_recorder import DecisionRequest
 from acefraud.learning.decision_requests import Answer, Result
-from acefraud.service.access import Caller, charge, requires, runtime_of
+from acefraud.learning.silence import with_silence
+from acefraud.service.access import Caller, MayDecide, MayRead, charge, runtime_of
 from acefraud.service.bodies import (
     AnyCaseVerdict,
     BatchAnswerBody,
@@ -27,13 +28,12 @@ from acefraud.service.bodies import (
     Id,
     ListedDecisionBody,
     Page,
-    ReasonBody,
     StageBody,
     Time,
     TransactionBody,
 )
 from acefraud.service.masking import RuleWords
-from acefraud.service.metrics import DECISIONS
+from acefraud.service.metrics import DECISIONS, UNFAMILIAR
 from acefraud.service.paging import Cursor, Limit, read_cursor, write_cursor
 from acefraud.service.problems import Refused
 from acefraud.service.runtime import Runtime
@@ -72,11 +72,7 @@ def transaction_of(runtime: Runtime, body: TransactionBody, place: str = "") -> 
 
 @router.post("/decisions", summary="Decide a transaction", response_model=DecisionBody)
 async def decide(
-    request: Request,
-    body: TransactionBody,
-    runtime: Serving,
-    caller: Annotated[Caller, requires(Scope.DECIDE)],
-    idempotency_key: IdempotencyKey = "",
+    request: Request, body: TransactionBody, runtime: Serving, caller: MayDecide, idempotency_key: IdempotencyKey = ""
 ) -> Response:
     """Decide one transaction and record the decision.
 
@@ -84,24 +80,20 @@ async def decide(
     Idempotency-Key, with another body is a 409. With a new Idempotency-Key, a transaction is decided again with other
     facts.
     """
-    transaction = transaction_of(runtime, body)
-    answer = await runtime.decide(DecisionRequest(transaction, idempotency_key, caller.name))
-    if not answer.repeated:
-        DECISIONS.labels(str(answer.decision.verdict)).inc()
+    asked = request_of(runtime, transaction_of(runtime, body), idempotency_key, caller)
+    answer = await runtime.decide(asked)
+    count(answer)
     request.scope["state"]["about"]["decision_id"] = answer.decision.id
     if answer.repeated:
-        (told,) = await runtime.in_thread(lambda: _told(runtime, caller, [answer]))
+        (told,) = await runtime.in_thread(lambda: _told(runtime, caller, [answer], [asked]))
     else:
-        (told,) = _told(runtime, caller, [answer])
+        (told,) = _told(runtime, caller, [answer], [asked])
     return Response(told.model_dump_json(), media_type="application/json")
 
 
 @router.post("/decisions:batch", summary="Decide many transactions", response_model=BatchAnswerBody)
 async def decide_batch(
-    body: BatchBody,
-    runtime: Serving,
-    caller: Annotated[Caller, requires(Scope.DECIDE)],
-    idempotency_key: IdempotencyKey = "",
+    body: BatchBody, runtime: Serving, caller: MayDecide, idempotency_key: IdempotencyKey = ""
 ) -> Response:
     """Decide up to 1,000 transactions and record the decisions. An error means that some may not have been decided.
 
@@ -112,53 +104,70 @@ async def decide_batch(
     # So many bodies take a while to read and to write: other requests go on meanwhile.
     requests = await runtime.in_thread(lambda: _requests(runtime, body, caller, idempotency_key))
     answers = await runtime.decide_all(requests)
-    return Response(await runtime.in_thread(lambda: _answered(runtime, caller, answers)), media_type="application/json")
+    told = await runtime.in_thread(lambda: _answered(runtime, caller, answers, requests))
+    return Response(told, media_type="application/json")
+
+
+def request_of(runtime: Runtime, transaction: Transaction, key: str, caller: Caller) -> DecisionRequest:
+    """A transaction that arrives now, to be decided for a caller."""
+    return DecisionRequest(transaction, key, caller.name, runtime.playbook.clock())
+
+
+def count(answer: Answer) -> None:
+    """Count a decision in the metrics, unless it was counted when it was made."""
+    if not answer.repeated:
+        DECISIONS.labels(str(answer.decision.verdict)).inc()
+        if answer.decision.unfamiliar:
+            UNFAMILIAR.inc()
 
 
 def _requests(runtime: Runtime, body: BatchBody, caller: Caller, key: str) -> list[DecisionRequest]:
-    return [
-        DecisionRequest(
-            transaction_of(runtime, one, f"transactions.{place}"), f"{key}#{place}" if key else "", caller.name
-        )
-        for place, one in enumerate(body.transactions)
-    ]
+    read = [transaction_of(runtime, one, f"transactions.{place}") for place, one in enumerate(body.transactions)]
+    return [request_of(runtime, one, f"{key}#{place}" if key else "", caller) for place, one in enumerate(read)]
 
 
-def _answered(runtime: Runtime, caller: Caller, answers: Sequence[Result]) -> str:
+def _answered(runtime: Runtime, caller: Caller, answers: Sequence[Result], asked: Sequence[DecisionRequest]) -> str:
     """The answers as JSON, once they are counted. Raises InputError for the first that is wrong."""
     for place, result in enumerate(answers):
         if isinstance(result, InputError):
             raise type(result)(result.message, field=f"transactions.{place}")
     made = [one for one in answers if not isinstance(one, InputError)]
     for answer in made:
-        if not answer.repeated:
-            DECISIONS.labels(str(answer.decision.verdict)).inc()
-    return BatchAnswerBody(decisions=_told(runtime, caller, made)).model_dump_json()
+        count(answer)
+    return BatchAnswerBody(decisions=_told(runtime, caller, made, asked)).model_dump_json()
 
 
-def _told(runtime: Runtime, caller: Caller, answers: Sequence[Answer]) -> list[DecisionBody]:
+def _told(
+    runtime: Runtime, caller: Caller, answers: Sequence[Answer], asked: Sequence[DecisionRequest]
+) -> list[DecisionBody]:
     """Answers as a caller may see them. A repeated one may rest on rules that have other words by now."""
     in_clear = caller.may(Scope.CURATE)
     ever = not in_clear and any(answer.repeated for answer in answers)
     words = (RuleWords.ever if ever else RuleWords.now)(runtime.playbook, in_clear=in_clear)
-    return [DecisionBody.answer(answer, words) for answer in answers]
+    checked = [
+        runtime.learner.check([one.to_decide]) if answer.checked is None else answer.checked
+        for answer, one in zip(answers, asked, strict=True)
+    ]
+    return [
+        DecisionBody.of(answer.decision, answer.at, words, found)
+        for answer, found in zip(answers, checked, strict=True)
+    ]
 
 
 @router.post("/score", summary="Decide without recording")
-async def score(
-    body: TransactionBody, runtime: Serving, caller: Annotated[Caller, requires(Scope.DECIDE)]
-) -> DecisionBody:
+async def score(body: TransactionBody, runtime: Serving, caller: MayDecide) -> DecisionBody:
     """The decision that `POST /v1/decisions` would make now. Nothing is recorded."""
-    decision = await runtime.score(transaction_of(runtime, body))
+    arriving = request_of(runtime, transaction_of(runtime, body), "", caller).to_decide
+    decision, checked = await runtime.score(arriving)
     words = RuleWords.now(runtime.playbook, in_clear=caller.may(Scope.CURATE))
-    return DecisionBody.of(decision, runtime.playbook.clock(), words)
+    return DecisionBody.of(decision, runtime.playbook.clock(), words, checked)
 
 
 @router.get("/decisions/{decision_id}", summary="Explain a decision")
 async def explain(
     decision_id: Annotated[Id, Path()],
     runtime: Serving,
-    caller: Annotated[Caller, requires(Scope.READ)],
+    caller: MayRead,
 ) -> ExplainedDecisionBody:
     """A recorded decision with its stages, scores and reasons, and the outcome as far as it is known."""
     event = await runtime.in_thread(lambda: _recorded(runtime, decision_id))
@@ -180,8 +189,10 @@ def _recorded(runtime: Runtime, decision_id: str) -> Event:
 
 
 def _outcome(runtime: Runtime, transaction_id: str) -> OutcomeHeard | None:
-    heard = runtime.playbook.ledger.transaction_events([transaction_id])[transaction_id].outcomes
-    return next((one for one in reversed(heard) if not one.outcome.is_opinion), None)
+    playbook, node = runtime.playbook, runtime.learner.options.node
+    heard = playbook.ledger.transaction_events([transaction_id])[transaction_id].outcomes
+    outcomes = with_silence(playbook, {transaction_id: heard}, node)[transaction_id]
+    return next((one for one in reversed(outcomes) if not one.outcome.is_opinion), None)
 
 
 def _explained(
@@ -190,14 +201,9 @@ def _explained(
     heard = _outcome(runtime, decision.transaction.id)
     outcome = None if heard is None else heard.outcome
     judgement = heard.judgement if heard is not None and heard.decision_id == decision.id else None
+    told = DecisionBody.of(decision, at, words).model_copy(update={"warnings": []})  # they are about the request
     return ExplainedDecisionBody(
-        decision_id=decision.id,
-        transaction_id=decision.transaction.id,
-        verdict=decision.verdict,
-        probability=decision.probability,
-        reasons=[ReasonBody.of(reason, words) for reason in decision.reasons],
-        playbook_revision=decision.revision,
-        time=at,
+        **vars(told),
         threshold=decision.threshold,
         base=decision.base,
         facts=runtime.masked(decision.facts),
@@ -211,14 +217,18 @@ def _explained(
         outcome=None if outcome is None else "fraud" if outcome.is_fraud else "legitimate",
         outcome_source=None if outcome is None else outcome.source,
         outcome_time=None if outcome is None else outcome.at,
+        outcome_author="" if outcome is None else runtime.masked_text(outcome.author, decision.facts),
+        outcome_note="" if outcome is None else runtime.masked_text(outcome.note, decision.facts),
+        outcome_details={} if outcome is None else runtime.masked_details(outcome.details),
         correct=None if judgement is None else judgement.is_correct,
+        decided_by=runtime.learner.ruling(decision),
     )
 
 
 @router.get("/decisions", summary="List decisions")
 async def list_decisions(
     runtime: Serving,
-    _: Annotated[Caller, requires(Scope.READ)],
+    _: MayRead,
     since: Annotated[Time | None, Query(description="Made at this time or later.")] = None,
     until: Annotated[Time | None, Query(description="Made before this time.")] = None,
     verdict: AnyCaseVerdict | None = None,

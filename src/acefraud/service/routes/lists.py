@@ -2,29 +2,118 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Path
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BaseModel, Field
 
 from acefraud.core.scope import Scope
-from acefraud.core.value_list import NAME, ListItem, ValueList
-from acefraud.service.access import Caller, requires
-from acefraud.service.bodies import Page
-from acefraud.service.list_bodies import (
-    ListBody,
-    ListChangeBody,
-    ListDescriptionBody,
-    ListItemBody,
-    ListPageBody,
-)
+from acefraud.core.value_list import MAX_VALUE, NAME, Feed, ListItem, ValueList
+from acefraud.service.access import Caller, MayCurate, MayRead
+from acefraud.service.bodies import Id, Page, RequiredWhy, Time, Why, storable
+from acefraud.service.masking import rule_text
 from acefraud.service.paging import Cursor, Limit, page_of, read_cursor
 from acefraud.service.problems import Refused
 from acefraud.service.routes.bullets import check_still_to_come
 from acefraud.service.routes.decisions import Serving
 from acefraud.service.runtime import Runtime
+from acefraud.service.strict_bodies import PrivateBody, StrictBody, examples
 
 router = APIRouter(prefix="/v1", tags=["lists"])
+
+MOST_AT_ONCE = 5_000
+LONGEST_FEED = 36_500
+"""Days."""
+Value = Annotated[str, Field(min_length=1, max_length=MAX_VALUE), AfterValidator(storable)]
+"""A value on a list."""
+
+
+class FeedBody(StrictBody):
+    """Outcomes feed a list: the value of a key of every transaction that turns out to be fraud."""
+
+    key: Id = Field(description="The entity or the fact whose value is listed.")
+    days: float | None = Field(default=None, gt=0, le=LONGEST_FEED, description="For how long; null means for good.")
+
+
+class ListBody(BaseModel):
+    """A list, without its values."""
+
+    name: str
+    about: str = Field(description="What it is for.")
+    feed: FeedBody | None
+    count: int = Field(description="How many values are on it.")
+
+    @classmethod
+    def of(cls, one: ValueList, *, in_clear: bool) -> ListBody:
+        """A list."""
+        feed = None if one.feed is None else FeedBody.model_construct(key=one.feed.key, days=one.feed.days)
+        return cls(name=one.name, about=rule_text(one.about, in_clear=in_clear), feed=feed, count=len(one.items))
+
+
+class ListItemBody(BaseModel):
+    """A value on a list. Personal data is masked for callers who may not change the list."""
+
+    value: str
+    reason: str
+    who: str
+    until: datetime | None = Field(description="Until when it counts; null means for good.")
+    transaction_id: str | None = Field(description="The transaction whose outcome put it there, if one did.")
+
+    @classmethod
+    def of(cls, item: ListItem, *, in_clear: bool) -> ListItemBody:
+        """A value, with personal data if it may be shown in clear."""
+        return cls(
+            value=rule_text(item.value, in_clear=in_clear),
+            reason=rule_text(item.reason, in_clear=in_clear),
+            who=item.who,
+            until=item.until,
+            transaction_id=item.transaction_id or None,
+        )
+
+
+class ListPageBody(Page[ListItemBody]):
+    """A list with a part of its values, in the order in which they were added."""
+
+    list: ListBody
+
+
+class ListDescriptionBody(PrivateBody):
+    """What a list is for, and what feeds it."""
+
+    model_config = examples({"about": "reported stolen", "reason": "asked for by the disputes team"})
+
+    about: Why = ""
+    feed: FeedBody | None = None
+    reason: RequiredWhy
+
+    def fed_by(self) -> Feed | None:
+        """What feeds it."""
+        return None if self.feed is None else Feed(key=self.feed.key, days=self.feed.days)
+
+
+class NewItemBody(PrivateBody):
+    """A value to put on a list. One that is there already gets the new reason and date."""
+
+    value: Value
+    reason: Why = Field(default="", description="Default: the reason of the whole change.")
+    until: Time | None = Field(default=None, description="Without a zone it is read as UTC.")
+
+
+class ListChangeBody(PrivateBody):
+    """Values to put on a list and to take off it, all or none."""
+
+    model_config = examples(
+        {
+            "add": [{"value": "card-17", "until": "2036-01-31T00:00:00Z"}],
+            "remove": ["card-3"],
+            "reason": "call of the bank",
+        }
+    )
+
+    add: list[NewItemBody] = Field(default_factory=list, max_length=MOST_AT_ONCE)
+    remove: list[Value] = Field(default_factory=list, max_length=MOST_AT_ONCE)
+    reason: RequiredWhy
 
 
 def _list_name(name: str) -> str:
@@ -53,9 +142,7 @@ def _list_or_404(runtime: Runtime, name: str) -> ValueList:
 
 
 @router.get("/lists", summary="List the lists")
-async def list_lists(
-    runtime: Serving, caller: Annotated[Caller, requires(Scope.READ)], limit: Limit = 50, cursor: Cursor = None
-) -> Page[ListBody]:
+async def list_lists(runtime: Serving, caller: MayRead, limit: Limit = 50, cursor: Cursor = None) -> Page[ListBody]:
     """All lists without their values, in the order in which they were created."""
     start = read_cursor("lists", cursor) or 0
 
@@ -69,11 +156,7 @@ async def list_lists(
 
 @router.get("/lists/{name}", summary="Look at a list")
 async def look_at(
-    name: ListName,
-    runtime: Serving,
-    caller: Annotated[Caller, requires(Scope.READ)],
-    limit: Limit = 50,
-    cursor: Cursor = None,
+    name: ListName, runtime: Serving, caller: MayRead, limit: Limit = 50, cursor: Cursor = None
 ) -> ListPageBody:
     """A list with its values in pages. Personal data in them is masked, unless the key may change lists.
 
@@ -92,12 +175,7 @@ async def look_at(
 
 
 @router.put("/lists/{name}", summary="Create a list, or describe it anew")
-async def describe(
-    name: ListName,
-    body: ListDescriptionBody,
-    runtime: Serving,
-    caller: Annotated[Caller, requires(Scope.CURATE)],
-) -> ListBody:
+async def describe(name: ListName, body: ListDescriptionBody, runtime: Serving, caller: MayCurate) -> ListBody:
     """Create a list, or change what it is for and what feeds it. Its values stay.
 
     Rules refer to a list by its name: "card in list blocked_cards".
@@ -112,12 +190,7 @@ async def describe(
 
 
 @router.patch("/lists/{name}", summary="Put values on a list, or take them off")
-async def change(
-    name: ListName,
-    body: ListChangeBody,
-    runtime: Serving,
-    caller: Annotated[Caller, requires(Scope.CURATE)],
-) -> ListBody:
+async def change(name: ListName, body: ListChangeBody, runtime: Serving, caller: MayCurate) -> ListBody:
     """Put values on a list and take others off, all or none.
 
     A value that is there already gets the new reason and time. One to take off that is not there is a 422. A value that

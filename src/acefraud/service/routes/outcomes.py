@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from acefraud.core.ledger import DecisionFilter
 from acefraud.core.scope import Scope
 from acefraud.errors import OutcomeConflict
-from acefraud.service.access import Caller, charge, requires
+from acefraud.service.access import Caller, MayRead, charge, requires
 from acefraud.service.bodies import (
     ListedDecisionBody,
     OneOrManyOutcomes,
@@ -54,14 +54,15 @@ async def report(
         outcomes=[
             ReceiptBody(id=outcome.id, status="known" if one.already_known else "received")
             for outcome, one in zip(outcomes, received, strict=True)
-        ]
+        ],
+        warnings=list(dict.fromkeys(one.remark for one in received if one.remark)),
     )
 
 
 @router.get("/outcomes/pending", summary="List decisions without an outcome")
 async def pending(
     runtime: Serving,
-    _: Annotated[Caller, requires(Scope.READ)],
+    _: MayRead,
     before: Annotated[Time | None, Query(description="Decided before this time.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,

@@ -8,10 +8,9 @@ from fastapi import APIRouter, Query
 
 from acefraud.core.bullet import Bullet, Source, Status
 from acefraud.core.playbook import Snapshot
-from acefraud.core.review_rule import ReviewRule
 from acefraud.core.scope import Scope
 from acefraud.errors import InputError
-from acefraud.service.access import Caller, requires
+from acefraud.service.access import MayCurate, MayRead
 from acefraud.service.bodies import Page
 from acefraud.service.bullet_bodies import BulletBody
 from acefraud.service.change_bodies import ChangeBody, RollbackBody, RolledBackBody
@@ -21,7 +20,7 @@ from acefraud.service.preview_bodies import BOUNDS, PreviewBody
 from acefraud.service.problems import Refused
 from acefraud.service.routes.decisions import Serving
 from acefraud.service.runtime import Runtime
-from acefraud.service.threshold_bodies import CalibrationBody, ThresholdBody
+from acefraud.service.threshold_bodies import CalibrationBody, FeedChangeBody, OutcomeFeedBody, ThresholdBody
 from acefraud.storage.change_log import playbook_changes
 from acefraud.storage.rollback import plan_rollback, rollback
 
@@ -38,7 +37,7 @@ class PlaybookPageBody(Page[BulletBody]):
 @router.get("/playbook", summary="List bullets")
 async def list_bullets(
     runtime: Serving,
-    caller: Annotated[Caller, requires(Scope.READ)],
+    caller: MayRead,
     source: Source | None = None,
     status: Status | None = None,
     node: Annotated[str | None, Query(max_length=200, description="Which agent uses them.")] = None,
@@ -64,7 +63,7 @@ async def list_bullets(
             items=[BulletBody.of(one, in_clear=in_clear) for one in found],
             next=more,
             playbook_revision=snapshot.revision,
-            calibration=CalibrationBody.of(snapshot, node or runtime.learner.options.node),
+            calibration=CalibrationBody.of(snapshot, node or runtime.learner.options.node, runtime.learner),
         )
 
     return await runtime.in_thread(listed)
@@ -76,9 +75,7 @@ def _newest(runtime: Runtime) -> Snapshot:
 
 
 @router.get("/playbook/changes", summary="List changes of the playbook")
-async def changes(
-    runtime: Serving, caller: Annotated[Caller, requires(Scope.READ)], limit: Limit = 50, cursor: Cursor = None
-) -> Page[ChangeBody]:
+async def changes(runtime: Serving, caller: MayRead, limit: Limit = 50, cursor: Cursor = None) -> Page[ChangeBody]:
     """What changed the playbook, newest first: by whom, why, and the revision after it."""
     before, words = read_cursor("changes", cursor), RuleWords.ever(runtime.playbook, in_clear=caller.may(Scope.CURATE))
 
@@ -98,9 +95,7 @@ async def changes(
     "review rule and mapping go back. Counters, lists and snoozes stay. Nothing is deleted: a rollback can be rolled "
     f"back. A preview also tells what it would do to the past. {BOUNDS}",
 )
-async def roll_back(
-    body: RollbackBody, runtime: Serving, caller: Annotated[Caller, requires(Scope.CURATE)]
-) -> RolledBackBody:
+async def roll_back(body: RollbackBody, runtime: Serving, caller: MayCurate) -> RolledBackBody:
     """Go back to an earlier revision."""
     if not body.preview and not body.reason.strip():
         raise Refused(422, "expected a reason", field="reason")
@@ -115,41 +110,61 @@ async def roll_back(
 
 
 @router.get("/threshold", summary="Look at the threshold")
-async def threshold(runtime: Serving, _: Annotated[Caller, requires(Scope.READ)]) -> CalibrationBody:
+async def threshold(runtime: Serving, _: MayRead) -> CalibrationBody:
     """From which probability of fraud on transactions are declined, and which go to a person."""
     node = runtime.learner.options.node
-    return await runtime.in_thread(lambda: CalibrationBody.of(_newest(runtime), node))
+    return await runtime.in_thread(lambda: CalibrationBody.of(_newest(runtime), node, runtime.learner))
 
 
 @router.put("/threshold", summary="Set the threshold")
-async def set_threshold(
-    body: ThresholdBody, runtime: Serving, caller: Annotated[Caller, requires(Scope.CURATE)]
-) -> CalibrationBody:
+async def set_threshold(body: ThresholdBody, runtime: Serving, caller: MayCurate) -> CalibrationBody:
     """Set from which probability of fraud on transactions are declined, and which go to a person.
 
     What is not given stays as it is; `review` as null removes the review rule. Before anything was learnt there is no
-    threshold to set, which is a 422. A band of reviews has to hold the threshold.
+    threshold to set, which is a 422. A band of reviews has to hold the threshold. With costs, the cheapest verdict is
+    chosen, and a day's reviews go to the cases where they save most.
     """
-    review, node = _review(body), runtime.learner.options.node
+    node = runtime.learner.options.node
 
     def done() -> CalibrationBody:
         try:
             runtime.playbook.set_threshold(
-                body.threshold, review, node, no_review=body.no_review, who=caller.name, why=body.reason
+                body.threshold, body.review, node, no_review=body.no_review, who=caller.name, why=body.reason
             )
         except InputError as problem:
-            field = "review.between" if problem.field == "review-between" and review else "threshold"
-            raise InputError(problem.message, field=field) from problem
-        return CalibrationBody.of(_newest(runtime), node)
+            places = {"costs": "review.costs", "review-between": "review.between"} if body.review else {}
+            raise InputError(problem.message, field=places.get(problem.field or "", "threshold")) from problem
+        return CalibrationBody.of(_newest(runtime), node, runtime.learner)
 
     return await runtime.in_thread(done)
 
 
-def _review(body: ThresholdBody) -> ReviewRule | None:
-    if body.review is None:
-        return None
-    try:
-        return body.review.rule()
-    except ValueError:
-        expected = "expected a band of two probabilities, the lower one first, or costs, and not both"
-        raise Refused(422, expected, field="review") from None
+@router.get("/feed", summary="Look at how outcomes arrive")
+async def feed(runtime: Serving, _: MayRead) -> OutcomeFeedBody:
+    """Which decisions get an outcome, what silence means, and where the level of fraud is."""
+    return await runtime.in_thread(lambda: _feed(runtime))
+
+
+def _feed(runtime: Runtime) -> OutcomeFeedBody:
+    runtime.playbook.refresh()
+    return OutcomeFeedBody.of(runtime.playbook, runtime.learner.options.node)
+
+
+@router.put("/feed", summary="Say how outcomes arrive")
+async def set_feed(body: FeedChangeBody, runtime: Serving, caller: MayCurate) -> OutcomeFeedBody:
+    """Say which decisions get an outcome and what silence means, or settle a step of the level of fraud that is held.
+
+    With `level` and no step that is held, or a level that has not moved, this is a 422.
+    """
+    given = body.model_dump(include={"silence_days", "declines_pass", "follow_level"})
+    who, why, node = caller.name, body.reason, runtime.learner.options.node
+
+    def done() -> OutcomeFeedBody:
+        with runtime.playbook.unit_of_work(who=who, why=why):
+            if body.level is not None:
+                runtime.playbook.settle_level(accept=body.level == "accept", node=node, who=who, why=why)
+            if body.kind is not None or any(value is not None for value in given.values()):
+                runtime.playbook.set_feed(body.kind, **given, node=node, who=who, why=why)
+        return _feed(runtime)
+
+    return await runtime.in_thread(done)

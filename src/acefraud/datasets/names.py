@@ -1,0 +1,60 @@
+"""The names of columns: compared without case, accents and punctuation, and by the words that they are made of."""
+
+from __future__ import annotations
+
+import re
+
+from acefraud.datasets.columns import folded
+from acefraud.datasets.labels import USUAL_WORDS
+from acefraud.datasets.table import FACTS
+
+_ENTITY = re.compile(
+    r"(?:^|_)(?:id|uuid|guid|iban|e_?mail|ip|ip_address)$"
+    r"|(?:^|_)(?:card|cc|account|acct|policy|phone|iban|passport|ssn)_?(?:number|num|no|nr|hash)$"
+)
+_ENTITIES, _NUMBERS = (frozenset(map(folded, USUAL_WORDS["entities"][key])) for key in ("words", "numbers"))
+_COMPOUND = re.compile(rf"(\w{{3,}})(?:{'|'.join(map(folded, USUAL_WORDS['entities']['endings']))})")
+
+
+def plain_name(column: str) -> str:
+    """A name without case, accents and punctuation, so that ``isFraud`` and ``is_fraud`` are the same.
+
+    >>> plain_name("TX_Fraud"), plain_name("FraudFound_P"), plain_name("Rückbuchung?")
+    ('txfraud', 'fraudfoundp', 'ruckbuchung')
+    """
+    return re.sub(r"[^0-9a-z]+", "", folded(column))
+
+
+def name_parts(column: str) -> list[str]:
+    """The words that a name is made of.
+
+    >>> name_parts("customer.ageOfAccount_days"), name_parts("Geräte-ID")
+    (['customer', 'age', 'of', 'account', 'days'], ['gerate', 'id'])
+    """
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", column.removeprefix(FACTS))
+    return [part for part in re.split(r"[^0-9a-z]+", folded(snake)) if part]
+
+
+def names_an_id(column: str) -> bool:
+    """Whether the name of a column says that it holds ids.
+
+    >>> names_an_id("customer_id"), names_an_id("CustomerID"), names_an_id("Kundennummer"), names_an_id("paid")
+    (True, True, True, False)
+    """
+    parts = name_parts(column)
+    if _ENTITY.search("_".join(parts)) is not None:
+        return True
+    return names_an_entity(column) and bool(_NUMBERS & set(parts) or any(map(_COMPOUND.fullmatch, parts)))
+
+
+def names_an_entity(column: str) -> bool:
+    """Whether a name consists of words for an entity, such as a customer, a card or a device, in a known language.
+
+    >>> [names_an_entity(name) for name in ("Customer", "Kartennummer", "número de tarjeta", "N° client", "Card type")]
+    [True, True, True, True, False]
+    """
+    parts = [part for part in name_parts(column) if part not in _NUMBERS]
+    whole = [
+        compound[1] if part not in _ENTITIES and (compound := _COMPOUND.fullmatch(part)) else part for part in parts
+    ]
+    return bool(whole) and all(part in _ENTITIES for part in whole)

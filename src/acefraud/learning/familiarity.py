@@ -1,0 +1,311 @@
+"""What a playbook knows of a transaction: which of its facts it has seen before, and which of those it relies on."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+
+import numpy as np
+from rapidfuzz import fuzz, process
+
+from acefraud.core.context_facts import UNFAMILIAR, is_context_fact
+from acefraud.core.fact_catalog import FactCatalog
+from acefraud.core.fact_names import NAMED_FACTS, words_for
+from acefraud.core.playbook import Snapshot
+from acefraud.core.timestamps import A_YEAR, last_plausible, micros_of, time_of
+from acefraud.core.transaction import FactValue, Transaction, Verdict
+from acefraud.display.short_repr import shown_text
+from acefraud.errors import InputError
+from acefraud.facts.extraction import KnownFacts
+from acefraud.facts.time_facts import CLOCK_FACTS, DAY_FACTS
+from acefraud.learning.entity_memory import mapping_of, memory_for, time_facts_of
+from acefraud.learning.options import LearnerOptions
+from acefraud.rules.scorecard import GENERAL, scorecard
+from acefraud.selection.bullet_stats import stats_of
+from acefraud.storage.facts_at_hand import facts_at_hand
+from acefraud.storage.playbook import BulletPlaybook
+
+SAMPLE = 1_000
+"""The latest remembered cases whose facts count as known."""
+USUAL = 0.9
+"""A fact that at least this share of them has is missed where it is absent."""
+ALIKE = 80.0
+"""Of 100: how much alike two names have to be written for one to be suggested."""
+_NO_LIMIT = datetime.max.replace(tzinfo=UTC)
+_FROM_TIME = frozenset((*CLOCK_FACTS, *DAY_FACTS))
+_DERIVED = _FROM_TIME | {"amount_to_usual", "amount_to_usual_max"}
+
+
+@dataclass(frozen=True)
+class ReliedOn:
+    """The facts that the rules of one revision test at a node, and how much each carries.
+
+    A bullet in use carries its weight in either direction, a line of general knowledge its points where general
+    knowledge counts, and a policy 1. Each is shared equally by the facts that its condition tests.
+    """
+
+    carried: Mapping[str, float]
+    learnt: bool
+    """Whether anything but general knowledge is among them."""
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, node: str) -> ReliedOn:
+        """What a snapshot relies on, worked out once for its bullets and calibration."""
+        cache, calibration = snapshot.table.cache, snapshot.calibration(node)
+        kept = cache.get(("relied on", node))
+        if kept is None or kept[0] is not calibration:
+            kept = cache["relied on", node] = calibration, cls._worked_out(snapshot, node)
+        found: ReliedOn = kept[1]
+        return found
+
+    @classmethod
+    def _worked_out(cls, snapshot: Snapshot, node: str) -> ReliedOn:
+        table, calibration = snapshot.table, snapshot.calibration(node) or GENERAL
+        weights, number = stats_of(table, calibration.base_rate).weights, table.node(node)
+        policies = table.in_force(number).mask
+        counted = np.flatnonzero(policies | table.in_use(number).mask & (weights != 0)).tolist()
+        rules = [(table.wording.facts[row], 1.0 if policies[row] else float(weights[row])) for row in counted]
+        learnt = bool(rules) or snapshot.calibration(node) is not None
+        if (scale := calibration.knowledge_scale) > 0:
+            fitted = calibration.points
+            rules += [(line.condition.facts, scale * fitted.get(line.line, line.points)) for line in scorecard()]
+        carried: defaultdict[str, float] = defaultdict(float)
+        for facts, weight in rules:
+            for fact in facts:
+                carried[fact] += abs(weight) / len(facts)
+        return cls(dict(carried), learnt)
+
+    @cached_property
+    def _total(self) -> float:
+        return math.fsum(self.carried.values())
+
+    @cached_property
+    def _telling(self) -> frozenset[str]:
+        """Without what follows from the time alone, which every transaction has."""
+        return frozenset(self.carried) - _FROM_TIME
+
+    def share(self, facts: Iterable[str]) -> float | None:
+        """The share that is carried by these facts; None if nothing was learnt."""
+        if not self.learnt or not self._total:
+            return None
+        carried = self.carried
+        there = math.fsum([carried[fact] for fact in facts if fact in carried])  # the same in any order
+        return min(1.0, there / self._total)
+
+    def marked(self, known: Sequence[KnownFacts], options: LearnerOptions) -> Sequence[KnownFacts]:
+        """The facts of transactions; where they are unfamiliar, with a flag for whether a person is to decide.
+
+        They are if something was learnt and none of them, apart from those of the time, carries any of it.
+        """
+        telling, flag = self._telling, {UNFAMILIAR: options.review_unfamiliar}
+        if not self.learnt or not telling:
+            return known
+        return [
+            KnownFacts({**one.facts, **flag}, one.unread) if telling.isdisjoint(one.facts) else one for one in known
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class InputRemark:
+    """Something unusual about transactions."""
+
+    words: str
+    rows: int = 1
+    """In how many of them."""
+    of: int = 1
+    name: str | None = None
+    """The fact or entity, if the playbook does not know it."""
+    nearest: str | None = None
+    """The known name that is written most like it; None if none is."""
+    is_refused: bool = False
+    """Whether a strict learner refuses them."""
+
+    def __str__(self) -> str:
+        return f"{self.words} ({self.rows:,} of {self.of:,} rows)" if self.of > 1 else self.words
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedInput:
+    """Transactions as they are decided, and what is unusual about them."""
+
+    transactions: Sequence[Transaction]
+    remarks: tuple[InputRemark, ...] = ()
+
+    @property
+    def unfamiliar_facts(self) -> tuple[InputRemark, ...]:
+        """The remarks on names that the playbook does not know."""
+        return tuple(remark for remark in self.remarks if remark.name is not None)
+
+    def refuse(self) -> None:
+        """Raise InputError for what a strict learner does not take."""
+        if refused := [remark for remark in self.remarks if remark.is_refused]:
+            raise InputError("; ".join(map(str, refused)), field=refused[0].name or "time")
+
+
+class FamiliarFacts:
+    """What a playbook knows by name, to compare transactions with. It follows what the playbook learns."""
+
+    def __init__(self, playbook: BulletPlaybook, options: LearnerOptions) -> None:
+        self._playbook = playbook
+        self._options = options
+        self._seen: tuple[object, FactCatalog] | None = None
+        self._names: tuple[Snapshot, _Names] | None = None
+        self._surely = self._latest()
+        """A time that is within bounds whatever the clock says by now."""
+
+    def checked(self, given: Sequence[Transaction], snapshot: Snapshot) -> CheckedInput:
+        """Transactions with the names of entities and the times as the playbook takes them, and all remarks."""
+        if self._names is None or self._names[0] is not snapshot:
+            state = self._playbook.learning(self._options.node)
+            reviewed = snapshot.mapping, state.remembered, state.reviews
+            if self._seen is None or self._seen[0] != reviewed:
+                self._seen = reviewed, facts_at_hand(self._playbook, SAMPLE)
+            self._names = snapshot, _Names(snapshot, self._options.node, self._seen[1])
+        names = self._names[1]
+        if len(given) == 1 and names.are_usual(given[0]) and (not given[0].time or given[0].time <= self._surely):
+            return CheckedInput(given)
+        named = [names.with_columns(one) for one in given] if names.columns else given
+        counts = Counter[str]()
+        for layout, rows in Counter(tuple(one.facts) for one in named).items():  # most have the same facts
+            counts.update(dict.fromkeys(layout, rows))
+        remarks = [*names.unknown(counts, named), *names.missing(counts, named)]
+        latest, times = self._latest(), [one.time for one in named if one.time is not None]
+        why = f"more than {self._options.days_ahead} days after now"
+        if times and max(times) - min(times) > A_YEAR:
+            last = time_of(last_plausible(np.array(list(map(micros_of, times)), dtype=np.int64)))
+            if last is not None and last < latest:
+                latest, why = last, "far later than all others"
+        if late := [one for one in named if one.time is not None and one.time > latest]:
+            words = f"the time {late[0].time} is {why}: taken as unknown, so it counts in no history"
+            remarks.append(InputRemark(words, len(late), len(given), is_refused=True))
+            wrong = set(map(id, late))
+            told = {*time_facts_of(snapshot.mapping)}
+            named = [
+                one.model_copy(
+                    update={"time": None, "facts": {name: fact for name, fact in one.facts.items() if name not in told}}
+                )
+                if id(one) in wrong
+                else one
+                for one in named
+            ]
+        return CheckedInput(named, tuple(remarks))
+
+    def _latest(self) -> datetime:
+        """The latest time that a transaction may have now."""
+        days = self._options.days_ahead
+        self._surely = _NO_LIMIT if days is None else self._playbook.clock() + timedelta(days=days)
+        return self._surely
+
+
+class _Names:
+    """The names that one revision knows."""
+
+    def __init__(self, snapshot: Snapshot, node: str, catalog: FactCatalog) -> None:
+        mapping, memory = mapping_of(snapshot.mapping), memory_for(snapshot.mapping)
+        self.columns: AbstractSet[str] = frozenset()
+        self._everything = bool(catalog)
+        self._known = {*NAMED_FACTS, *catalog}.union(*snapshot.table.wording.facts)
+        entities: dict[str, str] = {}
+        memory_facts: AbstractSet[str] = frozenset()
+        if mapping is not None:
+            declared = [*mapping.numbers, *mapping.flags, *mapping.categories, *mapping.known, mapping.amount or ""]
+            facts = mapping.facts_by_column(list(dict.fromkeys(declared)))
+            self._known |= {*facts.values(), *mapping.elapsed, *mapping.days_between, *(mapping.ignore or ())}
+        if memory is not None:
+            self.columns = frozenset(column for _, column in memory.plan.named_columns())
+            entities, memory_facts = {memory.plan.name_of(one): one for one in memory.plan.entities}, {*memory.facts}
+            self._known |= self.columns.difference(memory.plan.entities)
+        relied = {one for one in ReliedOn.of(snapshot, node).carried if one in catalog and not is_context_fact(one)}
+        if (
+            snapshot.calibration(node) or GENERAL
+        ).knowledge_scale > 0:  # texts were learnt from: each says something else
+            relied = set()
+        self._by_plain_name = {_plain(called): one for name, one in entities.items() for called in (name, one)}
+        usual = {one for one in relied if catalog[one].coverage >= USUAL}
+        self._usual = usual - _DERIVED - self.columns - memory_facts
+        self._usual_entities = {
+            column
+            for name, column in entities.items()
+            if any(fact.startswith(f"{name}_") and fact in memory_facts for fact in usual)
+        }
+
+    def are_usual(self, transaction: Transaction) -> bool:
+        """Whether there is nothing to remark about the names of one transaction, as of nearly every one."""
+        names, entities = transaction.facts.keys(), transaction.entities.keys()
+        usual = names <= self._known and (names >= self._usual or bool(transaction.text))
+        if not self.columns:
+            return usual
+        timed = transaction.time is not None or bool(transaction.text)
+        return usual and timed and self._usual_entities <= entities <= self.columns
+
+    @cached_property
+    def _plain_names(self) -> dict[str, str]:
+        return {_plain(name): name for name in sorted({*self._known, *self.columns})}
+
+    def _nearest(self, name: str) -> str | None:
+        plain, names = _plain(name), self._plain_names
+        alike = process.extractOne(plain, list(names), scorer=fuzz.ratio, score_cutoff=ALIKE)
+        return names.get(plain) or (names[alike[0]] if alike else None)
+
+    def with_columns(self, transaction: Transaction) -> Transaction:
+        """A transaction whose entities have the names of their columns, where it is clear which are meant."""
+        given = transaction.entities
+        if not self.columns or given.keys() <= self.columns:
+            return transaction
+        meant = {name: self._by_plain_name.get(_plain(name), name) for name in given}
+        times = Counter(meant.values())
+        entities = {(meant[name] if times[meant[name]] == 1 else name): value for name, value in given.items()}
+        return transaction.model_copy(update={"entities": entities})
+
+    def unknown(self, counts: Counter[str], given: Sequence[Transaction]) -> Iterator[InputRemark]:
+        """The facts that were never seen, and the entities that no history is kept of, if one is kept of any.
+
+        Before the first case, only those that look like another one.
+        """
+        entities = Counter(name for one in given for name in one.entities) if self.columns else Counter[str]()
+        new = [name for name in counts if name not in self._known and name not in entities]  # a column may be both
+        strange = [name for name in entities if name not in self.columns] if self.columns else []
+        for name in (*new, *strange):
+            if is_context_fact(name) or words_for(name):
+                continue
+            nearest = self._nearest(name)
+            meant = f"; did you mean `{shown_text(nearest)}`?" if nearest else ""
+            if nearest == name:
+                meant = "; it is an entity, and belongs among the `entities`"
+            if nearest or self._everything:
+                words = f"`{shown_text(name)}` is not a fact this playbook knows{meant}"
+                yield InputRemark(words, counts[name] or entities[name], len(given), name, nearest, is_refused=True)
+
+    def missing(self, counts: Counter[str], given: Sequence[Transaction]) -> Iterator[InputRemark]:
+        """What the playbook relies on and most cases had, where it is missing from more than half of these."""
+        described = [one for one in given if not one.text]
+        for name in sorted(self._usual | self._usual_entities):
+            there = counts[name] or sum(name in one.entities for one in described)
+            if 2 * there < len(described):
+                words = f"`{shown_text(name)}`, which this playbook relies on, is missing"
+                yield InputRemark(words, len(described) - there, len(described))
+        if self.columns and (untimed := sum(one.time is None and not one.text for one in given)):
+            yield InputRemark("there is no `time`: it counts in no history", untimed, len(given))
+
+
+def unfamiliar_remarks(facts: Collection[Mapping[str, FactValue]], verdicts: Iterable[Verdict]) -> list[InputRemark]:
+    """That nothing relevant was known of some of the transactions that were decided, and what became of them."""
+    found = [verdict for each, verdict in zip(facts, verdicts, strict=True) if UNFAMILIAR in each]
+    then = "left to a person" if Verdict.REVIEW in found else "decided all the same, since nothing sends it to a person"
+    words = f"unfamiliar: none of the facts that this playbook relies on is known; {then}"
+    return [InputRemark(words, len(found), len(facts))] if found else []
+
+
+def _plain(name: str) -> str:
+    """A name without what people write differently.
+
+    >>> _plain("CUSTOMER_ID"), _plain("customerId"), _plain("Customer Id")
+    ('customerid', 'customerid', 'customerid')
+    """
+    return re.sub(r"[\W_]+", "", name).casefold()

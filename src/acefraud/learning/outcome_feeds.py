@@ -1,0 +1,129 @@
+"""Which decisions get an outcome, told by the outcomes so far, and how late reports are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from acefraud.core.arrays import FloatArray
+from acefraud.core.events import OUTCOME_KINDS, DecisionMade, Event, FeedSet, OutcomeHeard
+from acefraud.core.ledger import DecisionFilter
+from acefraud.core.outcome import Outcome
+from acefraud.core.outcome_feed import FeedKind
+from acefraud.storage.playbook import BulletPlaybook
+
+LATEST = 200
+"""Outcomes, and decisions, that a feed is recognised by."""
+LEAST_DECISIONS = 10
+LEAST_REPORTS, MANY_REPORTS = 20, 100
+"""Outcomes from which on a feed can be told to be of frauds only, and of reviewed cases only."""
+MOST_COVERED = 0.6
+"""The share of earlier decisions that a complete feed has reached, at least."""
+FEW_LEGITIMATE = 0.1
+"""Disputes that were won, and corrections, may be among the reports of frauds."""
+OFTEN, SELDOM = 10, 250
+"""Outcomes between two looks at a feed, as long as it is unknown and from then on."""
+
+
+def recognised(playbook: BulletPlaybook, outcomes: Sequence[Outcome], node: str) -> tuple[int, FeedSet] | None:
+    """The event that says which kind of feed brings these outcomes, and before which of them; None if it is no news.
+
+    It is the same whether outcomes are heard together or one by one.
+    """
+    feed, count = playbook.feed(node), playbook.outcomes
+    if feed.declared:
+        return None
+    every = OFTEN if feed.kind is FeedKind.UNKNOWN else SELDOM
+    for place in range(every - 1 - count % every, len(outcomes), every):
+        said = _recognised(playbook, outcomes[: place + 1], node)
+        if said is not None:
+            return place, said
+    return None
+
+
+def _recognised(playbook: BulletPlaybook, outcomes: Sequence[Outcome], node: str) -> FeedSet | None:
+    """Which kind of feed brings these outcomes, if that is news.
+
+    A complete feed reaches nearly all decisions that are older than those it reports on. Others reach few of them.
+    """
+    feed = playbook.feed(node)
+    heard = playbook.ledger.find_events(OUTCOME_KINDS, limit=LATEST, newest_first=True)
+    truths = {one.transaction_id: one.is_fraud for event in reversed(heard) if (one := _truth(event, node))}
+    truths |= {one.transaction_id: one.is_fraud for one in outcomes if not one.is_opinion}
+    latest = dict(list(truths.items())[-LATEST:])
+    wanted = DecisionFilter(transaction_ids=list(latest))
+    made = playbook.ledger.find_decisions(wanted, limit=4 * LATEST) if latest else []
+    reported = sorted({event.payload.subject: event.seq for event in made if _by(event, node)}.values())
+    frauds, covered = sum(latest.values()), None
+    mostly_frauds = frauds >= (1 - FEW_LEGITIMATE) * len(latest)
+    if reported:
+        # Other outcomes of the latest decisions may be still to come. But if a feed that is not known to be complete
+        # brings frauds only, these may have been picked: then all decisions so far count.
+        doubtful = mostly_frauds and not feed.is_complete
+        lasts = [playbook.seq] if doubtful else [reported[-1], reported[len(reported) // 10]]
+        covered = max(_covered(playbook, last, truths, node) for last in lasts)
+    kind = feed.kind
+    if covered is not None and covered >= MOST_COVERED:
+        kind = FeedKind.COMPLETE
+    elif len(latest) >= LEAST_REPORTS and mostly_frauds:
+        kind = FeedKind.FRAUD_ONLY
+    elif len(reported) >= MANY_REPORTS:
+        kind = FeedKind.REVIEWED_ONLY
+    if kind is feed.kind:
+        return None
+    kept = feed.model_dump(include={"silence_days", "declines_pass", "follow_level"})
+    said = FeedSet(node=node, feed=kind, declared=False, **kept, reports=len(latest), frauds=frauds)
+    return said.model_copy(update={"covered": covered})
+
+
+def reaches_most(playbook: BulletPlaybook, node: str) -> bool:
+    """Whether the latest outcomes reach most decisions, as those of a complete feed do; also if few were decided."""
+    heard = playbook.ledger.find_events(OUTCOME_KINDS, limit=LATEST, newest_first=True)
+    truths = {one.transaction_id: one.is_fraud for event in heard if (one := _truth(event, node))}
+    made = playbook.ledger.find_decisions(DecisionFilter(transaction_ids=list(truths)), limit=4 * LATEST)
+    reported = sorted({event.payload.subject: event.seq for event in made if _by(event, node)}.values())
+    if len(reported) < LEAST_DECISIONS:
+        return True
+    lasts = reported[-1], reported[len(reported) // 10]
+    return max(_covered(playbook, last, truths, node) for last in lasts) >= MOST_COVERED
+
+
+def _covered(playbook: BulletPlaybook, last: int, truths: dict[str, bool], node: str) -> float:
+    """The share of the latest decisions up to one that have an outcome; 0 if there are too few to tell."""
+    made = playbook.ledger.find_decisions(DecisionFilter(), before=last + 1, limit=LATEST)
+    ids = {event.payload.subject for event in made if _by(event, node)}
+    if len(ids) < LEAST_DECISIONS:
+        return 0.0
+    known = {one for one, events in playbook.ledger.outcome_events(ids).items() if any(_truth(e, node) for e in events)}
+    return len(ids & (known | truths.keys())) / len(ids)
+
+
+def _by(event: Event, node: str) -> bool:
+    return isinstance(event.payload, DecisionMade) and event.payload.record.node == node
+
+
+def _truth(event: Event, node: str) -> Outcome | None:
+    """The truth that an event tells about a node."""
+    heard = event.payload
+    told = isinstance(heard, OutcomeHeard) and heard.node == node and not heard.outcome.is_opinion
+    return heard.outcome if told and isinstance(heard, OutcomeHeard) else None
+
+
+def arrived_share(lags: FloatArray, ages: FloatArray, at: FloatArray) -> FloatArray:
+    """The share of all reports that has usually arrived at some ages of a decision.
+
+    `lags` are the times that reports took, `ages` how old these decisions are by now: longer lags than that could not
+    be seen yet. This is the estimator of Lynden-Bell for lags that are cut off at the present.
+
+    >>> arrived_share(np.array([1.0, 2.0, 3.0]), np.array([9.0, 9.0, 9.0]), np.array([0.5, 2.0, 9.0])).round(2).tolist()
+    [0.0, 0.67, 1.0]
+    >>> arrived_share(np.array([1.0, 1.0, 3.0]), np.array([2.0, 9.0, 9.0]), np.array([1.0])).round(2).tolist()
+    [0.5]
+    """
+    distinct, counts = np.unique(lags, return_counts=True)
+    at_risk = np.array([((lags <= lag) & (ages >= lag)).sum() for lag in distinct])
+    later = np.append((1 - counts / np.maximum(at_risk, counts))[1:], 1.0)
+    shares = np.append(0.0, np.cumprod(later[::-1])[::-1])
+    found: FloatArray = shares[np.searchsorted(distinct, at, side="right")]
+    return found
