@@ -78,13 +78,13 @@ class Replay:
         times = self.cases.transactions.times
         return int(np.searchsorted(times, times[0] + TRAINED * self.span))
 
-    def learner(self, seed: int) -> tuple[Learner, Clock]:
+    def learner(self, seed: int, threshold: str | None = THRESHOLD) -> tuple[Learner, Clock]:
         """A learner that has studied the first rows, and the clock of its playbook."""
         clock = Clock()
         playbook = BulletPlaybook(clock=clock)
         learner = Learner(playbook, selector=HybridSelector(seed=seed), options=LearnerOptions(seed=seed))
         clock.now = int(self.cases.transactions.times[self.start])
-        learner.study(self.cases.take(slice(0, self.start)), mapping=self.mapping, threshold=THRESHOLD)
+        learner.study(self.cases.take(slice(0, self.start)), mapping=self.mapping, threshold=threshold)
         return learner, clock
 
     def outcomes(self, rows: Places) -> list[Outcome]:
@@ -125,7 +125,7 @@ def feeds(  # noqa: PLR0917  # the signature of a command is its list of options
     with progress("replaying") as done:
         for nth, source in enumerate(found):
             data = load_dataset(source.file, mapping=source.mapping)
-            cases = data.train[-rows:].in_order()
+            cases = data.train.in_order()[-rows:]
             if not cases.transactions.timed:
                 continue
             for seed in range(seeds):
@@ -160,9 +160,10 @@ def measure(cases: Cases, mapping: str, seed: int) -> dict[str, Any]:
 def stream(replay: Replay, seed: int, *, fraud_only: bool, agree: bool = True, until: float = 1.0) -> Streamed:
     """Decide the rows after the training in order; each label is heard when it is due, or never.
 
-    The rows after the share `until` of the span are decided at its end, once all labels have matured.
+    The rows after the share `until` of the span are decided at its end, once all labels have matured. A threshold is
+    chosen only if there are such rows: without them scores are looked at, not verdicts.
     """
-    learner, clock = replay.learner(seed)
+    learner, clock = replay.learner(seed, THRESHOLD if until < 1 else None)
     times, labels = replay.cases.transactions.times, replay.cases.labels
     silence = LATEST * replay.span / _DAY
     if fraud_only:  # the frauds of a dataset are reported whatever was decided
@@ -182,12 +183,15 @@ def stream(replay: Replay, seed: int, *, fraud_only: bool, agree: bool = True, u
             held += _settled(learner, agree=agree)
         waiting = waiting[count:]
         learner.hear_silence_sync()
+        held += _settled(learner, agree=agree)
         if len(ticks) <= nth < len(ticks) + len(waits) - 1:
             continue
         if nth >= len(ticks):
             learner.review()
+            held += _settled(learner, agree=agree)
         first = replay.start + nth * BATCH
         batch = slice(first, min(first + BATCH, end)) if nth < len(ticks) else slice(end, None)
+        clock.now = max(now, int(times[batch][-1]))  # no row of a batch lies ahead of the clock
         decisions = learner.decide_all_sync(replay.cases.transactions.take(batch))
         scores += [decision.probability for decision in decisions]
         declined += [decision.verdict == "DECLINE" for decision in decisions]

@@ -72,6 +72,16 @@ def test_the_latest_decisions_come_oldest_first(decided: Any) -> None:
     assert last == kept[1]
 
 
+def test_the_cases_that_wait_for_a_person(decided: Any) -> None:
+    decided.on_book("threshold", "set", "--review-between", "0.001", "0.999", "--why", "a busy day")
+    for one in ("t3", "t4"):
+        decided.on_book("decide", PAYMENT.replace("t1", one))
+    decided.write("outcomes.csv", "transaction_id,label\nt3,fraud\n")
+    decided.on_book("learn", "outcomes.csv")
+    waiting = decided.on_book("ledger", "show", "--verdict", "REVIEW", "--open", "--json").lines
+    assert [one["transaction_id"] for one in waiting] == ["t4"]
+
+
 def test_a_decision_that_is_kept_whole(trained: Any, sample_decision: Any) -> None:
     with trained.open() as book:
         book.record([sample_decision], who="ana", why="by hand")

@@ -169,10 +169,18 @@ def test_the_learner_takes_outcomes_in(console: Any, kind: str) -> None:
     assert console.bullet(added.id).counters.fired_frauds == 3
     assert not set(names) & {one.transaction_id for one in console.pending()}
 
-    console.report({"id": f"revised-{names[0]}", "transaction_id": names[0], "label": "legitimate"})
+    early = {
+        "id": f"revised-{names[0]}",
+        "transaction_id": names[0],
+        "label": "legitimate",
+        "time": "2020-01-01T00:00:00Z",
+    }
+    (warning,) = console.report(early).warnings
+    assert "is before the transaction" in warning
     wait_until(lambda: console.bullet(added.id).counters.fired_frauds == 2)
     (decided,) = console.decisions(transaction_id=names[0])
     assert console.decision(decided.decision_id).outcome == "legitimate"
+    assert {one.transaction_id for one in console.bullet(added.id).last_firings} == set(names)
     amount = next(one for one in console.facts() if one.name == "amount")
     assert (amount.type, amount.high, amount.examples) == ("number", 99_000, ())
     console.retire(added.id, reason="the other client goes on")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import pickle
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from tests.client.loopback_service import BULLET, KEY, TIME, Failure, LoopbackService
 
 from acefraud import AsyncClient, Client, Outcome, Status, Transaction, Verdict
+from acefraud.client import Receipt
 from acefraud.core.review_rule import ReviewRule
 from acefraud.errors import ConfigurationError, InputError, ServiceConflict, ServiceError
 
@@ -130,6 +132,16 @@ def test_outcomes_are_reported_once(client: Any, service: LoopbackService) -> No
         {"id": fraud.key, "transaction_id": "t1", "label": "fraud", "source": "chargeback", "time": TIME},
         {"id": "o-2", "transaction_id": "t2", "label": "legitimate", "source": "label"},
     ]
+
+
+def test_receipts_carry_the_warnings_of_the_report(client: Any, service: LoopbackService) -> None:
+    fraud, receipt = {"id": "o-1", "transaction_id": "t1", "label": "fraud"}, {"id": "o-1", "status": "received"}
+    assert client.report(fraud).warnings == (), "an older service sends none"
+    service.answer = {"outcomes": [receipt], "warnings": ["its time is before the transaction"]}
+    receipts = client.report(fraud)
+    assert receipts.warnings == ("its time is before the transaction",)
+    assert receipts == (Receipt(id="o-1", status="received"),)
+    assert pickle.loads(pickle.dumps(receipts)).warnings == receipts.warnings
 
 
 def test_an_id_is_made_from_what_an_outcome_says(client: Any, service: LoopbackService) -> None:

@@ -78,7 +78,7 @@ def in_a_file(line: str, remembered: SchemaMapping | None) -> Any:
 
 def alone(line: str, remembered: SchemaMapping | None) -> Any:
     try:
-        return RecordReader(remembered=remembered).transaction(line)
+        return RecordReader(remembered=remembered, strict=True).transaction(line)
     except InputError as problem:
         return problem.field, problem.message
     except ConfigurationError as problem:

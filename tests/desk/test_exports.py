@@ -199,6 +199,32 @@ def test_customers_cards_and_devices_get_a_history(load: Load) -> None:
     assert load(joined(SPANISH, spanish)).mapping.entities == ("Cliente", "Tarjeta", "Dispositivo")
 
 
+@pytest.mark.parametrize(
+    ("name", "cell", "is_id"),
+    [
+        ("Zahlungs-Nr", lambda n: f"ZA-{n:05}", True),
+        ("Auftragsnummer", lambda n: f"{7000 + n}", True),
+        ("Clave de pago", lambda n: f"P{n}", True),
+        ("Riferimento", lambda n: f"R{n}", True),
+        ("Zahlungs-Nr", lambda n: "" if n == 7 else f"ZA-{n:05}", False),
+        ("Zahlungs-Nr", lambda n: f"ZA-{max(n, 1):05}", False),
+        ("Kundennummer", lambda n: f"K{n}", False),
+        ("Ref Datum", lambda n: f"{time_of(n):%Y-%m-%d %H:%M}", False),
+        ("Fall-Nr", lambda n: f"F{n}", False),
+        ("Bezeichnung", lambda n: f"B{n}", False),
+    ],
+)
+def test_a_number_that_differs_in_every_row_is_the_id(
+    load: Load, name: str, cell: Callable[[int], str], is_id: bool
+) -> None:
+    data = load(joined([name, "Betrag", "Betrug"], lambda n: [cell(n), f"{amount_of(n)}", str(int(is_fraud(n)))]))
+    assert (data.mapping.id == name) is is_id
+    assert name not in data.train.facts.names
+    said = [remark for remark in data.remarks if remark.startswith("no column with ids was found")]
+    assert len(said) == (not is_id)
+    assert all('`id = "..."` in a mapping names it' in remark for remark in said)
+
+
 def test_entities_without_a_time_have_no_history_and_it_is_said(load: Load) -> None:
     def row(number: int) -> list[str]:
         return [f"C{number % 40}", f"{amount_of(number)}", str(int(is_fraud(number)))]

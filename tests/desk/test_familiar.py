@@ -319,6 +319,58 @@ def test_a_strict_learner_refuses_a_misspelt_fact(book: Path, tmp_path: Path) ->
         assert learner.playbook.seq == before
 
 
+@pytest.mark.filterwarnings("ignore::acefraud.errors.InputWarning")
+def test_a_few_labelled_cases_do_not_make_a_slip_a_fact(learner: Learner) -> None:
+    for name in ("a", "b", "c"):
+        slips = paid(name, facts={**ORDINARY, "amout": 5000, "Country": "FR", "basket_size": 3})
+        learner.hear_sync(Outcome(transaction_id=name, is_fraud=False), slips)
+    learner.review()
+    told = learner.check([paid("d", facts={**ORDINARY, "amout": 5000, "Country": "FR", "basket_size": 3})])
+    assert [one.name for one in told.unfamiliar_facts] == ["amout", "Country"], "a new fact is known once it was seen"
+    assert str(admit_rule(learner, "amount above 300 and country is FR: decline", who="ana").bullet.condition)
+
+
+def test_a_value_in_another_case_is_pointed_out(learner: Learner) -> None:
+    with pytest.warns(InputWarning, match="`channel` was never `APP`; did you mean `app`"):
+        learner.decide_sync(paid("a", facts={**ORDINARY, "channel": "APP"}))
+
+
+def test_an_entity_among_the_facts_is_an_entity(learner: Learner) -> None:
+    learner.decide_sync(paid("a"))
+    decision = learner.decide_sync(
+        paid("b", 0.1, facts={**ORDINARY, "CUSTOMER_ID": "new"}, entities={"TERMINAL_ID": "t"})
+    )
+    assert decision.facts["customer_count_24h"] == 1.0
+
+
+def test_a_clock_that_was_not_set_counts_in_no_history_and_is_refused_by_a_strict_learner(
+    learner: Learner, book: Path, tmp_path: Path
+) -> None:
+    unset = paid("a", time=datetime(1970, 1, 1, tzinfo=UTC))
+    with pytest.warns(InputWarning, match="before 1980.*taken as unknown"):
+        assert learner.decide_sync(unset).transaction.time is None
+    (tmp_path / "strict").mkdir()
+    for strict in learner_on(book, tmp_path / "strict", strict=True):
+        with pytest.raises(InputError, match="a clock that was not set") as refused:
+            strict.decide_sync(unset)
+        assert "taken as unknown" not in str(refused.value)
+
+
+def test_times_that_count_from_the_start_of_a_history_are_no_unset_clocks() -> None:
+    start = datetime(1970, 1, 1, tzinfo=UTC)
+    moved = [
+        case.model_copy(
+            update={"transaction": case.transaction.model_copy(update={"time": start + timedelta(hours=n)})}
+        )
+        for n, case in enumerate(payments())
+    ]
+    learner = Learner(BulletPlaybook())
+    learner.study(moved, mapping=MAPPING)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert learner.decide_sync(paid("a", time=start + timedelta(days=40))).transaction.time is not None
+
+
 @pytest.mark.parametrize("name", ["customer", "customerId", "Customer ID"])
 def test_names_of_entities_are_matched(learner: Learner, name: str) -> None:
     learner.decide_sync(paid("a"))
@@ -379,6 +431,19 @@ def test_the_service_names_unfamiliar_facts_and_counts_unfamiliar_transactions(c
         ask(client, id="u1", facts={"amout": 5000, "chanell": "app"})["unfamiliar_facts"] == answer["unfamiliar_facts"]
     )
     assert "acefraud_decisions_unfamiliar_total" in client.get("/metrics").text
+    explained = client.get(f"/v1/decisions/{answer['decision_id']}").json()
+    assert [explained[name] for name in ("unfamiliar_facts", "warnings")] == [
+        answer[name] for name in ("unfamiliar_facts", "warnings")
+    ]
+
+
+def test_the_service_says_that_frauds_alone_teach_nothing(client: TestClient) -> None:
+    client.put("/v1/feed", json={"kind": "fraud_only", "reason": "chargebacks only"}).raise_for_status()
+    told = client.post("/v1/outcomes", json={"id": "o1", "transaction_id": "u1", "label": "fraud"}).json()["warnings"]
+    assert any("nothing is learnt from reports" in one for one in told)
+    refused = client.put("/v1/feed", json={"kind": "complete", "silence_days": 30, "reason": "x"})
+    assert refused.status_code == 422
+    assert "silence_days" in refused.text
 
 
 def test_a_missing_time_is_the_time_of_arrival_and_a_repeat_is_the_same_request(client: TestClient) -> None:
@@ -406,9 +471,11 @@ def test_a_strict_service_refuses_unknown_facts_and_times(book: Path, tmp_path: 
         assert "vpnn" in refused.text
         late = {"id": "b", "time": "2099-01-01T00:00:00Z", "facts": ORDINARY}
         assert client.post("/v1/decisions", json=late).status_code == 422
-        batch = client.post("/v1/decisions:batch", json={"transactions": [{"id": "c", "facts": {"vpnn": True}}]})
+        both = [{"id": "c", "facts": ORDINARY}, {"id": "d", "facts": {**ORDINARY, "vpnn": True}}]
+        batch = client.post("/v1/decisions:batch", json={"transactions": both})
         assert batch.status_code == 422
-        assert "transactions.0" in batch.text
+        assert "transactions.1.facts.vpnn" in batch.text
+        assert client.get("/v1/decisions").json()["items"] == [], "none of a refused batch is recorded"
 
 
 def test_over_http_a_rule_for_another_node_is_remarked(client: TestClient) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import signal
 import subprocess
@@ -16,8 +17,8 @@ import pytest
 from tests.cli.conftest import Shell
 from tests.cli.test_processes import COMMAND
 
-from acefraud import Learner, Outcome, Transaction, open_playbook
-from acefraud.errors import InputWarning
+from acefraud import Learner, LearnerOptions, Outcome, Transaction, open_playbook
+from acefraud.errors import InputError, InputWarning
 
 SOON = 2.0
 """Seconds within which Ctrl-C stops a command."""
@@ -137,6 +138,119 @@ def test_a_column_of_a_megabyte_is_cut_and_said_once(trained: Shell) -> None:
     assert ran.err.count("field 'export': the text is cut to 500 characters") == 1
 
 
+# --- exports in other languages: ids, and columns of outcomes ---
+
+
+HEADINGS = ("Zahlungs-Nr", "Buchungszeit", "Karte", "Betrag (EUR)", "Kanal", "Notiz", "Betrug")
+REPORT = "Zahlungs-Nr;Ergebnis;Grund;Meldedatum;Notiz;Bearbeiter\n"
+REPORTED = "ZA-900;Betrug;Konto übernommen;03.06.2024;Kunde bestreitet;Ana\n"
+
+
+def german_row(row: int) -> list[str]:
+    dice = random.Random(row)
+    fraud, day = dice.random() < 0.2, f"{1 + row % 28:02d}.{1 + row // 28:02d}.2024 10:{row % 60:02d}"
+    amount = f"{dice.randrange(20, 90) + 400 * fraud},50"
+    note = ["", "", "VIP", "Rückfrage"][row % 4]
+    return [f"ZA-{row:03d}", day, f"C{row % 30:08d}", amount, ["Web", "App"][row % 2], note, "ja" if fraud else "nein"]
+
+
+@pytest.fixture(scope="module")
+def german_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    shell = Shell(tmp_path_factory.mktemp("german"))
+    lines = [";".join(cells) for cells in (HEADINGS, *map(german_row, range(140)))]
+    shell.on_book("train", shell.write("historie.csv", "\n".join(lines) + "\n"), "--json")
+    return shell.book
+
+
+@pytest.fixture
+def german(german_once: Path, shell: Shell) -> Shell:
+    shell.book.write_bytes(german_once.read_bytes())
+    return shell
+
+
+def payments(*ids: str, heading: str = "Zahlungs-Nr") -> str:
+    rows = [";".join([one, "02.06.2024 10:00", "C00000001", "45,50", "Web", ""]) for one in ids]
+    return "\n".join([";".join([heading, *HEADINGS[1:-1]]), *rows]) + "\n"
+
+
+def test_an_outcome_names_a_payment_by_the_number_that_the_export_has(german: Shell) -> None:
+    made = german.on_book("decide", german.write("heute.csv", payments("ZA-900", "ZA-901")), "--json")
+    assert [one["transaction_id"] for one in made.lines] == ["ZA-900", "ZA-901"]
+    assert german.on_book("learn", german.write("cb.csv", REPORT + REPORTED), "--json").json["waiting"] == 0
+
+
+@pytest.mark.parametrize("mapping", ["", 'id = "Zahlungs-Nr"\nlabel = "Ergebnis"\n'])
+def test_an_early_outcome_with_a_note_waits_and_keeps_all_its_columns(german: Shell, mapping: str) -> None:
+    options = ("--mapping", german.write("cb.toml", mapping)) if mapping else ()
+    ran = german.on_book("learn", german.write("cb.csv", REPORT + REPORTED), "--json", *options)
+    assert (ran.json["heard"], ran.json["waiting"]) == (1, 1)
+    with german.open() as book:
+        assert not book.ledger.known_cases(["ZA-900"])
+    german.on_book("decide", german.write("heute.csv", payments("ZA-900")), "--json")
+    (outcome, *_) = outcomes_of(german, "ZA-900")
+    assert (outcome["author"], outcome["note"], outcome["at"]) == ("Ana", "Kunde bestreitet", "2024-06-03T00:00:00Z")
+    assert outcome["details"] == {"Grund": "Konto übernommen"}
+
+
+def test_a_stream_of_such_outcomes_is_read_in_the_same_way(german: Shell) -> None:
+    said = dict(zip(REPORT.strip().split(";"), REPORTED.strip().split(";"), strict=True))
+    mapping = german.write("cb.toml", 'id = "Zahlungs-Nr"\nlabel = "Ergebnis"\n')
+    for number, options in enumerate([(), ("--mapping", mapping)]):
+        line = json.dumps({**said, "Zahlungs-Nr": f"ZA-91{number}"}) + "\n"
+        assert german.on_book("learn", "-", "--json", *options, stdin=line).lines[0]["waiting"] is True
+
+
+def test_a_note_beside_facts_of_the_history_is_one_of_them(german: Shell) -> None:
+    row = "Zahlungs-Nr;Betrug;Betrag (EUR);Notiz;Bearbeiter\nZA-900;ja;45,50;VIP;Ana\n"
+    mapping = german.write("cb.toml", 'id = "Zahlungs-Nr"\nlabel = "Betrug"\n')
+    ran = german.on_book("learn", german.write("cb.csv", row), "--json", "--mapping", mapping)
+    assert ran.json["waiting"] == 0
+    with german.open() as book:
+        assert dict(book.ledger.known_cases(["ZA-900"])["ZA-900"].facts) == {"amount": 45.5, "Notiz": "VIP"}
+
+
+def test_a_file_of_outcomes_without_an_id_names_the_key_of_the_mapping(german: Shell) -> None:
+    ran = german.on_book("learn", german.write("cb.csv", "Fall;Ergebnis\n7;Betrug\n"), code=2)
+    assert 'no column with a transaction_id; the columns are: Fall, Ergebnis; name it by `id = "..."`' in ran.err
+
+
+def test_a_file_to_train_on_needs_both_labels_under_any_name(shell: Shell) -> None:
+    rows = "".join(f"{row},{row}.5,fraud\n" for row in range(40))
+    assert "no column with a label" in shell.on_book("train", shell.write("t.csv", "id,amount,x\n" + rows), code=2).err
+
+
+def test_payments_without_the_column_of_the_id_are_pointed_out_and_refused_if_strict(german: Shell) -> None:
+    told = "there is no `Zahlungs-Nr`: ids are made from the content, and no later outcome can name them"
+    file = german.write("heute.csv", payments(*(f"ZA-9{row:02d}" for row in range(30)), heading="ZahlungsNr"))
+    assert f"{told}; did you mean ZahlungsNr?" in german.on_book("decide", file, "--dry-run").err
+    before = german.state()
+    assert f"field 'Zahlungs-Nr': {told}" in german.on_book("decide", file, "--strict", code=2).err
+    line = '{"ZahlungsNr": "ZA-900", "Betrag (EUR)": 45.5, "Kanal": "Web"}\n'
+    assert german.on_book("decide", "-", "--strict", stdin=line, code=2).err.count(told) == 1
+    assert german.state() == before
+    assert german.on_book("decide", "-", "--dry-run", stdin=line + line).err.count(told) == 1
+    with german.open() as book:
+        with pytest.warns(InputWarning) as warned:
+            Learner(book).decide_sync({"Betrag (EUR)": 45.5, "Kanal": "Web"})
+        assert any(str(one.message).startswith(told) for one in warned)
+        with pytest.raises(InputError, match="there is no `Zahlungs-Nr`") as refused:
+            Learner(book, options=LearnerOptions(strict=True)).decide_sync({"Betrag (EUR)": 45.5, "Kanal": "Web"})
+        assert refused.value.field == "Zahlungs-Nr"
+
+
+def test_an_entity_may_be_called_by_its_column(german: Shell) -> None:
+    assert "no case so far" not in german.on_book("lists", "create", "cards", "--frauds-of", "Karte").out
+    assert "no case so far has a 'Krate'" in german.on_book("lists", "create", "slip", "--frauds-of", "Krate").out
+
+
+@pytest.mark.parametrize("command", ["train", "learn", "compare"])
+def test_a_slip_in_the_name_of_a_file_is_pointed_out(german: Shell, command: str) -> None:
+    german.write("historie.csv", "a;b\n")
+    slip = german.book.parent / "hisotrie.csv"
+    options = () if command == "compare" else ("--playbook", german.book)
+    assert f"did you mean {slip.with_name('historie.csv')}?" in german.attempt(command, slip, *options).err
+
+
 # --- ids and times ---
 
 
@@ -178,7 +292,7 @@ def test_dates_of_outcomes_are_day_first_if_those_of_the_history_are(shell: Shel
         "learn", shell.write("o.csv", "transaction_id,label,at\np1,1,05/02/2024\np2,1,04/03/2024\n"), "--json"
     )
     assert outcomes_of(shell, "p1")[0]["at"] == "2024-02-05T00:00:00Z"
-    assert "row 2, field 'at': 2024-03-04 00:00 is before the transaction 'p2' of 2024-03-20 09:00" in ran.err
+    assert "row 2, the time 2024-03-04 00:00 is before the transaction 'p2' of 2024-03-20 09:00" in ran.err
     assert "row 1," not in ran.err
     line = '{"transaction_id": "p1", "label": 0, "at": "06/02/2024"}\n'
     shell.on_book("learn", "-", stdin=line)

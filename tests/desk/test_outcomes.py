@@ -10,11 +10,12 @@ import pytest
 from tests.learning.traffic import Traffic, traffic
 from tests.storage.replaying import matches_replay
 
+from acefraud.core.calibration import Calibration
 from acefraud.core.events import LevelMoved, OutcomeHeard, Recalibrated, SilenceMatured
 from acefraud.core.outcome import Outcome
 from acefraud.core.outcome_feed import FeedKind
 from acefraud.core.transaction import Case, Transaction, Verdict
-from acefraud.errors import InputError
+from acefraud.errors import InputError, InputWarning
 from acefraud.learning.learner import Heard, Learner
 from acefraud.storage.change_log import playbook_changes
 from acefraud.storage.playbook import BulletPlaybook
@@ -133,6 +134,42 @@ def test_silence_counts_as_legitimate_only_if_it_is_declared() -> None:
     assert desk.learner.hear_silence_sync(START + timedelta(days=59)).decisions == 0
     silent = desk.learner.hear_silence_sync()
     assert silent.decisions == len(desk.today) - desk.declined, "nobody can report what was declined"
+    assert f"{silent.decisions:,} decisions count as legitimate" in silent.words[0]
+
+
+def test_silence_says_nothing_of_a_decision_that_was_reported_with_nearly_its_id() -> None:
+    desk = Desk.opened(count=300)
+    desk.playbook.set_feed("fraud_only", silence_days=60, declines_pass=True)
+    fraud = desk.frauds[0]
+    with pytest.warns(InputWarning, match=f"but on '{fraud}'"):
+        desk.chargebacks([f"{fraud}.0"])
+    desk.now += timedelta(days=61)
+    assert desk.learner.hear_silence_sync().decisions == 299
+    desk.chargebacks([fraud])
+    assert desk.playbook.ledger.known_cases([fraud])[fraud].case.is_fraud
+    assert matches_replay(desk.playbook)
+
+
+def test_blanks_around_ids_do_not_matter() -> None:
+    desk = Desk.opened(count=300)
+    (heard,) = desk.learner.hear_all_sync([Outcome(transaction_id=f" {desk.frauds[0]} ", is_fraud=True)])
+    assert not heard.is_waiting
+
+
+def test_an_outcome_of_the_future_is_pointed_out() -> None:
+    desk = Desk.opened(count=300)
+    with pytest.warns(InputWarning, match="the time 2099-01-01 00:00 of the outcome is still to come"):
+        desk.learner.hear_sync(Outcome(transaction_id=desk.frauds[0], is_fraud=True, at="2099-01-01T00:00Z"))
+
+
+def test_silence_goes_with_frauds_only() -> None:
+    playbook = BulletPlaybook()
+    for kind in ("complete", "reviewed_only"):
+        with pytest.raises(InputError, match="silence counts only where frauds alone are reported"):
+            playbook.set_feed(kind, silence_days=30)
+    assert "nothing is learnt from reports" in playbook.set_feed("fraud_only").words
+    assert playbook.set_feed(silence_days=30).silence_days == 30
+    assert playbook.set_feed("complete").silence_days is None
 
 
 def test_a_report_counts_with_the_silence_around_it_and_once() -> None:
@@ -216,19 +253,23 @@ def test_a_million_decisions_add_no_million_events() -> None:
     assert desk.playbook.seq - before < 400
 
 
-def test_a_step_that_would_change_many_verdicts_is_held_until_a_person_agrees() -> None:
+def attacked() -> tuple[Desk, Calibration]:
+    """A desk where suddenly one transaction in six is reported as fraud, and its calibration once a step is held."""
     desk = Desk.opened(count=1_000)
     desk.playbook.set_feed("fraud_only", silence_days=10, declines_pass=True)
-    for day in range(1, 30):  # one in six is fraud, whatever it looks like
+    for day in range(1, 30):
         desk.now = START + timedelta(days=day)
         some = traffic(60, 1_000 + day)
         desk.learner.decide_all_sync(some.rows)
         desk.chargebacks(some.rows.ids.tolist()[::6])
         calibration = desk.playbook.snapshot().calibration(NODE)
         if calibration is not None and calibration.held is not None:
-            break
-    assert calibration is not None
-    assert calibration.held is not None
+            return desk, calibration
+    raise AssertionError("no step was held")
+
+
+def test_a_step_that_would_change_many_verdicts_is_held_until_a_person_agrees() -> None:
+    desk, calibration = attacked()
     assert calibration.recent is None
     before = desk.declines
     desk.playbook.settle_level(accept=True, who="ana", why="it is real")
@@ -240,6 +281,17 @@ def test_a_step_that_would_change_many_verdicts_is_held_until_a_person_agrees() 
     assert desk.declines == pytest.approx(before)
     with pytest.raises(InputError, match="no step of the level is held"):
         desk.playbook.settle_level(accept=True, who="ana")
+
+
+def test_a_review_leaves_the_level_where_outcomes_have_it() -> None:
+    desk, _ = attacked()
+    desk.playbook.settle_level(accept=True, who="ana", why="it is real")
+    agreed = desk.declines
+    desk.learner.review()
+    calibration = desk.playbook.snapshot().calibration(NODE)
+    assert calibration is not None
+    assert calibration.recent is not None
+    assert abs(desk.declines - agreed) <= 0.2 * agreed + 0.001
 
 
 def test_the_level_can_be_switched_off() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import numpy as np
 import pytest
 
 from acefraud.core.bullet import Bullet, Status
@@ -11,10 +12,12 @@ from acefraud.core.condition import Condition
 from acefraud.core.events import THE_ENGINE, StatusChanged
 from acefraud.core.evidence import Evidence, Record, percent
 from acefraud.core.outcome import Outcome
+from acefraud.core.table import FactTable
 from acefraud.core.transaction import Transaction, Verdict
 from acefraud.learning.demotion import (
     FOR_NEWCOMERS,
     LEAST_RECORD,
+    LatestOutcomes,
     SilenceLimit,
     StatusMove,
     demotion_of,
@@ -22,6 +25,8 @@ from acefraud.learning.demotion import (
 )
 from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
+from acefraud.roles.embedded.case_memory import LabelledFacts
+from acefraud.rules.induction.induce import Lesson
 from acefraud.storage.playbook import BulletPlaybook
 
 DECLINES = Evidence(learnt=Record(support=50, frauds=47), base_rate=0.1, cases=1000)
@@ -43,6 +48,16 @@ def after(bullet: Bullet, support: int, frauds: int, among: int = 2000) -> Statu
 def test_a_record_as_it_was_learnt_changes_nothing() -> None:
     assert after(declining(), 100, 92) is None
     assert after(approving(), 1000, 5) is None
+
+
+def test_a_rule_over_hundreds_of_values_is_confirmed_like_any_other() -> None:
+    shops = [f"merchant number {number}" for number in range(1_000)]
+    named = ", ".join(f'"{shop}"' for shop in shops[::10])
+    condition = Condition.parse(f"shop in ({named})")
+    table, labels = FactTable([{"shop": shop} for shop in shops]), np.arange(1_000) % 10 == 0
+    cases = LabelledFacts(np.array(shops, dtype=object), table, labels, np.arange(1_000), False)
+    lesson = Lesson(condition, Verdict.DECLINE, DECLINES, 1.0)
+    assert LatestOutcomes.of(cases, 1000).confirm(lesson, 1000, 0.1)
 
 
 def test_a_record_that_left_its_interval_makes_a_candidate_once() -> None:

@@ -74,6 +74,7 @@ def uses(playbook: BulletPlaybook, truths: dict[str, bool]) -> dict[str, tuple[i
     return {one: (helpful[one], harmful[one], helpful[one] + harmful[one]) for one in playbook.snapshot().bullets}
 
 
+@pytest.mark.filterwarnings("ignore::acefraud.errors.InputWarning")  # the clock stands still
 def test_late_and_revised_labels_count_as_one_process_would_have_heard_them(playbook: BulletPlaybook, toy: Any) -> None:
     playbook.add_bullet("VPN: decline", who="ana")
     cases = toy.cases(A_DAY * DAYS)

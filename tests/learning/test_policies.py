@@ -200,6 +200,7 @@ def test_only_a_block_can_be_final() -> None:
         Policy(verdict=Verdict.APPROVE, final=True)
 
 
+@pytest.mark.filterwarnings("ignore::acefraud.errors.InputWarning")  # the clock stands still
 def test_outcomes_feed_a_list_and_a_revised_one_takes_its_value_off() -> None:
     book = BulletPlaybook(clock=lambda: START)
     book.create_list("burnt", feed=Feed(key="card", days=90))

@@ -68,6 +68,7 @@ RECORDS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore::acefraud.errors.InputWarning")  # some have no id
 @pytest.mark.parametrize("mapping", ["", MAPPED], ids=["no mapping", "mapping"])
 @pytest.mark.parametrize("record", RECORDS, ids=str)
 def test_a_dict_is_read_as_the_same_line_of_json(record: dict[str, Any], mapping: str) -> None:

@@ -201,3 +201,8 @@ def test_what_could_be_meant_otherwise_is_refused(text: str) -> None:
 )
 def test_what_is_clear_is_still_read(text: str, condition: str) -> None:
     assert read_rule(text, Vocabulary.general()).condition == Condition.parse(condition)
+
+
+def test_a_fact_whose_name_is_only_signs_does_not_stop_the_reader() -> None:
+    vocabulary = Vocabulary.of(FactCatalog.of(FactTable([{"amount": 50.0, "·": 1.0, " ": 2.0}])))
+    assert str(read_rule("amount above 40: decline", vocabulary).condition) == "amount > 40"

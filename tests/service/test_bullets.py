@@ -13,7 +13,7 @@ from acefraud.core.bullet import Status
 from acefraud.core.context_facts import snooze_fact
 from acefraud.core.evidence import Evidence, Record
 from acefraud.core.scope import Scope
-from acefraud.service.bullet_bodies import EvidenceBody
+from acefraud.service.answers import evidence_answer
 from acefraud.service.routes.bullets import MOST_HISTORY
 
 RULE = "Amount above 5,000 and an emulator: decline"
@@ -187,4 +187,4 @@ def test_curators_do_not_get_in_each_others_way(serving: Serving, admin: TestCli
 def test_an_interval_that_begins_at_nothing_begins_at_zero() -> None:
     never = Evidence(learnt=Record(support=6, frauds=0), base_rate=0.2)
     assert never.interval[0] > 0, "what rounding leaves over"
-    assert EvidenceBody.of(never).low == 0
+    assert evidence_answer(never).low == 0

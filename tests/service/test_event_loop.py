@@ -13,12 +13,14 @@ from tests.service.conftest import Serving
 
 from acefraud.core.scope import Scope
 from acefraud.core.transaction import Transaction
-from acefraud.service.bodies import DecisionBody
+from acefraud.service.answers import decision_answer
+from acefraud.service.routes import decisions
 from acefraud.service.runtime import Runtime
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.storage.sql_ledger import SqlLedger
 from acefraud.storage.sql_reading import SqlReading
 from acefraud.storage.sqlite import SqliteLedger
+from acefraud.wire.decisions import DecisionAnswer
 
 WAIT = {
     BulletPlaybook: ("snapshot", "refresh", "get_bullet", "__len__"),
@@ -99,18 +101,18 @@ def test_the_transactions_of_a_batch_are_read_and_its_answers_written_in_a_threa
 ) -> None:
     assert admin.portal is not None
     threads = {"loop": admin.portal.call(threading.get_ident)}
-    read, answer = Runtime.read, DecisionBody.of
+    read = Runtime.read
 
     def noted_read(runtime: Runtime, record: Mapping[str, object]) -> Transaction:
         threads["read"] = threading.get_ident()
         return read(runtime, record)
 
-    def noted_answer(*given: Any) -> DecisionBody:
+    def noted_answer(*given: Any) -> DecisionAnswer:
         threads["answer"] = threading.get_ident()
-        return answer(*given)
+        return decision_answer(*given)
 
     monkeypatch.setattr(Runtime, "read", noted_read)
-    monkeypatch.setattr(DecisionBody, "of", noted_answer)
+    monkeypatch.setattr(decisions, "decision_answer", noted_answer)
     answered = admin.post("/v1/decisions:batch", json={"transactions": [{"id": "t1", "facts": {"amount": 3}}]})
 
     assert answered.json()["decisions"][0]["transaction_id"] == "t1"

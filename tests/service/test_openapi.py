@@ -58,6 +58,17 @@ def test_every_body_has_an_example(document: dict[str, Any]) -> None:
     assert len(bodies) >= 8
 
 
+def test_answers_are_described_as_they_are_sent(document: dict[str, Any]) -> None:
+    decision = document["components"]["schemas"]["ExplainedDecision"]
+    fields = decision["properties"]
+
+    assert set(decision["required"]) == set(fields), "also those that clients do without"
+    assert "additionalProperties" not in decision
+    assert fields["correct"]["description"].endswith("null if it was not judged.")
+    assert fields["decided_by"]["$ref"].endswith("/DecidingRule")
+    assert not [name for name, field in fields.items() if "default" in field]
+
+
 def test_every_operation_may_answer_with_problems(document: dict[str, Any]) -> None:
     for name, one in _operations(document):
         for status, answer in one["responses"].items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from acefraud.errors import InputError
+from acefraud.learning.rule_context import entity_columns
 from acefraud.rules.reader.suggestions import nearest_facts
 from acefraud.storage import BulletPlaybook
 
@@ -19,8 +20,8 @@ def later(until: datetime) -> datetime:
 
 def unseen_key(playbook: BulletPlaybook, key: str) -> str:
     """What to say of an entity or a fact that no remembered case has; empty if one has it, or if there are none."""
-    vocabulary = playbook.vocabulary()
-    if vocabulary.is_open or key in vocabulary.facts or key in vocabulary.entities.values():
+    vocabulary, columns = playbook.vocabulary(), entity_columns(playbook.mapping)
+    if vocabulary.is_open or key in {*vocabulary.facts, *vocabulary.entities.values(), *columns.values(), *columns}:
         return ""
     known = dict.fromkeys([*vocabulary.entities.values(), *nearest_facts([key], vocabulary)])
     nearest = f"; there is {', '.join(known)}" if known else ""

@@ -111,7 +111,7 @@ def decide(
         if what == "-":
             from acefraud.datasets.records import RecordReader  # noqa: PLC0415  # imports polars
 
-            reader = RecordReader(mapping=mapping, remembered=remembered)
+            reader = RecordReader(mapping=mapping, remembered=remembered, strict=strict)
             how = StreamOptions(json=json, strict=strict, batch_ms=batch_ms)
             stream = _decide_stream(roles, book, reader, how, kept=kept, dry_run=dry_run, **options)
             asyncio.run(stream).exit_if_bad()
@@ -143,10 +143,11 @@ async def _decide_stream(
             deciding = learner if kept else roles.learner(BulletPlaybook(), **options)
             checked = deciding.check(transactions)
             decisions = await (deciding.score if dry_run else deciding.decide_all)(checked.transactions)
-            for remark in (*checked.remarks, *remarks_on(decisions)):
-                if remark.words not in told:
-                    told.add(remark.words)
-                    note(remark.words)
+            odd = (remark.words for remark in (*checked.remarks, *remarks_on(decisions)))
+            for words in (*reader.remarks, *odd):
+                if words not in told:
+                    told.add(words)
+                    note(words)
             return [as_line(as_json(one)) if how.json else _in_short(one) for one in decisions]
 
         most = BATCH_IN_STREAM if roles.agent is None else BATCH_WITH_MODEL

@@ -136,8 +136,8 @@ def _advice(book: BulletPlaybook) -> str:
     if feed.kind is not FeedKind.FRAUD_ONLY or feed.silence_days is not None:
         return ""
     return (
-        "only frauds are reported, so nothing is learnt from them until you say after how many days without a report a "
-        "decision counts as legitimate: acefraud feed set --silence-days 60"
+        "only frauds are reported, so nothing more is learnt from them until you say after how many days without a "
+        "report a decision counts as legitimate: acefraud feed set --silence-days 60"
     )
 
 

@@ -20,7 +20,7 @@ from acefraud.core.decision import Decision
 from acefraud.core.decision_record import DecisionRecord
 from acefraud.core.events import DecisionMade, Event
 from acefraud.core.ledger import DecisionFilter
-from acefraud.core.transaction import FactValue
+from acefraud.core.transaction import FactValue, Verdict
 from acefraud.display.visible_text import visible
 from acefraud.errors import InputError
 from acefraud.learning.outcome_remarks import nearly_decided
@@ -42,6 +42,8 @@ def show(
     last: Annotated[
         int | None, typer.Option("--last", min=1, help=f"So many of the latest decisions. Default: {SHOWN}.")
     ] = None,
+    verdict: Annotated[Verdict | None, typer.Option("--verdict", help="Only decisions with this verdict.")] = None,
+    open_only: Annotated[bool, typer.Option("--open", help="Only decisions without an outcome.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Print recorded decisions as they are kept, oldest first.
@@ -51,6 +53,7 @@ def show(
     each. With --json every record is one line.
 
         acefraud ledger show --last 3 --playbook book.db
+        acefraud ledger show --verdict REVIEW --open --last 50 --playbook book.db
     """
     if sum(given is not None for given in (decision, transaction, last)) > 1:
         raise InputError("expected one of --decision, --transaction and --last")
@@ -59,7 +62,8 @@ def show(
             about = DecisionFilter(ids=decision and [decision], transaction_ids=transaction and [transaction])
             found = ledger.find_decisions(about, limit=sys.maxsize, newest_first=False)
         else:
-            found = ledger.find_decisions(DecisionFilter(), limit=last or SHOWN)[::-1]
+            about = DecisionFilter(verdict=verdict, without_outcome=open_only)
+            found = ledger.find_decisions(about, limit=last or SHOWN)[::-1]
         if not found and (wanted := decision or transaction):
             raise not_recorded(f"there is no recorded decision '{wanted}' in this playbook", wanted, ledger)
     for event in found:

@@ -15,7 +15,7 @@ from acefraud.cli.workspace import author, embedded_learner, existing_playbook
 from acefraud.core.bullet import DEFAULT_NODE
 from acefraud.core.review_rule import COSTS, ReviewRule
 from acefraud.errors import InputError
-from acefraud.service.threshold_bodies import CalibrationBody
+from acefraud.service.answers import threshold_answer
 from acefraud.storage import BulletPlaybook
 from acefraud.storage.changes import plan_threshold
 
@@ -109,7 +109,7 @@ def _review(between: tuple[float, float] | None, costs: str | None) -> ReviewRul
 
 
 def _print(book: BulletPlaybook, *, json: bool) -> None:
-    told = CalibrationBody.of(book.snapshot(), DEFAULT_NODE, embedded_learner(book))
+    told = threshold_answer(book.snapshot(), DEFAULT_NODE, embedded_learner(book))
     level = level_in_words(book)
     words = "\n".join([told.words[0].upper() + told.words[1:], *level])
     print_result({**told.model_dump(mode="json"), "level": level}, words, json=json)

@@ -1,13 +1,16 @@
-"""Clients of the decision service, one that blocks and one to await. May import core, settings, display and errors.
+"""Clients of the decision service, to block or to await. May import wire, core, settings, display and errors.
 
-`calls` and `playbook_calls` say what is sent, `answers` and `playbook_answers` what comes back, `exchange` when to send
-something again; `client` has the two clients, which only send.
+`calls` and `playbook_calls` say what is sent, `exchange` when to send something again; `client` has the two clients,
+which only send. What comes back is in `acefraud.wire`.
 """
 
 from __future__ import annotations
 
-from acefraud.client.answers import (
-    Answer,
+from acefraud.client.calls import Receipts
+from acefraud.client.client import AsyncClient, Client
+from acefraud.client.exchange import Retries
+from acefraud.wire.answer import Answer
+from acefraud.wire.decisions import (
     BulletScoreAnswer,
     ContextAnswer,
     ContextBullet,
@@ -20,9 +23,7 @@ from acefraud.client.answers import (
     StageAnswer,
     TraceAnswer,
 )
-from acefraud.client.client import AsyncClient, Client
-from acefraud.client.exchange import Retries
-from acefraud.client.playbook_answers import (
+from acefraud.wire.playbook import (
     AdmittedRule,
     BulletAnswer,
     ChangeAnswer,
@@ -72,6 +73,7 @@ __all__ = [
     "PreviewedRule",
     "ReasonAnswer",
     "Receipt",
+    "Receipts",
     "Retries",
     "RollbackAnswer",
     "RuleReading",

@@ -8,20 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from pydantic import BaseModel
 
-from acefraud.client.answers import (
-    ContextAnswer,
-    DecisionAnswer,
-    ExplainedDecision,
-    ListedDecision,
-    Page,
-    Receipt,
-    ScoreAnswer,
-    TraceAnswer,
-)
 from acefraud.client.inputs import (
     FRAUD,
     LEGITIMATE,
@@ -37,6 +27,18 @@ from acefraud.client.inputs import (
     without_nothing,
 )
 from acefraud.core.transaction import Verdict
+from acefraud.wire.answer import Page
+from acefraud.wire.decisions import (
+    BatchAnswer,
+    ContextAnswer,
+    DecisionAnswer,
+    ExplainedDecision,
+    ListedDecision,
+    Receipt,
+    ReceiptsAnswer,
+    ScoreAnswer,
+    TraceAnswer,
+)
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -55,6 +57,24 @@ class Call(Generic[T]):
     headers: Mapping[str, str] = field(default_factory=dict)
     repeatable: bool = True
     """Whether sending it twice is the same as sending it once."""
+
+
+class Receipts(tuple[Receipt, ...]):
+    """A `Receipt` for each reported outcome, in the same order, with the warnings of the report.
+
+    >>> receipts = Receipts([Receipt(id="cb-881", status="received")], ["nothing was decided on t1"])
+    >>> len(receipts), receipts[0].status, receipts.warnings
+    (1, 'received', ('nothing was decided on t1',))
+    """
+
+    warnings: tuple[str, ...]
+    """What is odd about the outcomes, in words; they are kept all the same."""
+
+    def __new__(cls, receipts: Iterable[Receipt] = (), warnings: Iterable[str] = ()) -> Self:
+        """Receipts with the warnings of the same report."""
+        made = super().__new__(cls, receipts)
+        made.warnings = tuple(warnings)
+        return made
 
 
 def next_page(call: Call[Page[T]], page: Page[T]) -> Call[Page[T]] | None:
@@ -90,7 +110,11 @@ def decide_batch(transactions: Iterable[TransactionInput]) -> Call[tuple[Decisio
     One with the id of an earlier transaction and other facts is a ServiceConflict.
     """
     body = {"transactions": transactions_json(transactions)}
-    return Call(method="POST", path="/v1/decisions:batch", read=_many(DecisionAnswer, "decisions"), body=body)
+    return Call(method="POST", path="/v1/decisions:batch", read=_decisions, body=body)
+
+
+def _decisions(content: Any) -> tuple[DecisionAnswer, ...]:
+    return BatchAnswer.model_validate(content).decisions
 
 
 def score(transaction: TransactionInput) -> Call[ScoreAnswer]:
@@ -130,24 +154,25 @@ def decisions(
     )
 
 
-def report(outcomes: OutcomeInput | Iterable[OutcomeInput]) -> Call[tuple[Receipt, ...]]:
+def report(outcomes: OutcomeInput | Iterable[OutcomeInput]) -> Call[Receipts]:
     """Report what one or up to 5,000 transactions turned out to be. Reporting the same id twice changes nothing.
 
     An outcome without an id gets one made from its content, or a new one in every call if it has no time. The same
-    id with other content is a ServiceConflict; another id revises what was reported before.
+    id with other content is a ServiceConflict; another id revises what was reported before. The receipts are a tuple;
+    its ``warnings`` say what is odd about the outcomes.
     """
     body = {"outcomes": outcomes_json(outcomes)}
-    return Call(method="POST", path="/v1/outcomes", read=_many(Receipt, "outcomes"), body=body)
+    return Call(method="POST", path="/v1/outcomes", read=_receipts, body=body)
+
+
+def _receipts(content: Any) -> Receipts:
+    answer = ReceiptsAnswer.model_validate(content)
+    return Receipts(answer.outcomes, answer.warnings)
 
 
 def pending(*, before: datetime | None = None) -> Call[Page[ListedDecision]]:
     """The decisions without an outcome, the oldest first, fetched page by page."""
     return getting("/v1/outcomes/pending", Page[ListedDecision], before=time_text(before))
-
-
-def _many(kind: type[M], name: str) -> Callable[[Any], tuple[M, ...]]:
-    """Reads many answers that stand in an object under a name."""
-    return lambda content: Page[kind].model_validate({"items": content[name]}).items  # type: ignore[valid-type]
 
 
 def context(transaction: TransactionInput, *, n_bullets: int | None = None) -> Call[ContextAnswer]:

@@ -9,20 +9,21 @@ import asyncio
 import inspect
 import ssl
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from functools import update_wrapper
 from random import Random
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 import httpx
 
 from acefraud.client import calls, playbook_calls
-from acefraud.client.answers import Page
 from acefraud.client.calls import Call
 from acefraud.client.exchange import Attempts, Exchange, Retries
+from acefraud.wire.answer import Page
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Transport = TypeVar("Transport", httpx.Client, httpx.AsyncClient)
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -65,7 +66,35 @@ def _awaited_pages(call: Callable[P, Call[Page[T]]]) -> Callable[Concatenate[Asy
     return _described(method, call, "AsyncIterator")
 
 
-class Client:
+class _Service(Generic[Transport]):
+    """What both clients are made from."""
+
+    _transport: type[Transport]
+    _waits: staticmethod[[float], Any]
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        api_key: str | None = None,
+        timeout: float = 10.0,
+        retries: Retries | None = None,
+        verify: ssl.SSLContext | bool = True,
+        proxy: str | None = None,
+        sleep: Callable[[float], Any] | None = None,
+        random: Random | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._exchange = Exchange.with_service(url, api_key, retries, random, clock)
+        self._http: Transport = self._transport(**self._exchange.options(timeout, verify, proxy))
+        self._sleep = sleep or self._waits
+
+    def __repr__(self) -> str:
+        key = "with a key" if self._exchange.api_key else "without a key"
+        return f"{type(self).__name__}({self._exchange.url!r}, {key})"
+
+
+class Client(_Service[httpx.Client]):
     """A decision service over HTTP. It can be shared between threads.
 
     The key is sent to ``url`` and nowhere else. Without ``api_key`` it is the one in ACEFRAUD_API_KEY, if that is set;
@@ -81,26 +110,7 @@ class Client:
     probability and reasons.
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        api_key: str | None = None,
-        timeout: float = 10.0,
-        retries: Retries | None = None,
-        verify: ssl.SSLContext | bool = True,
-        proxy: str | None = None,
-        sleep: Callable[[float], object] = time.sleep,
-        random: Random | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._exchange = Exchange.with_service(url, api_key, retries, random, clock)
-        self._http = httpx.Client(**self._exchange.options(timeout, verify, proxy))
-        self._sleep = sleep
-
-    def __repr__(self) -> str:
-        key = "with a key" if self._exchange.api_key else "without a key"
-        return f"Client({self._exchange.url!r}, {key})"
+    _transport, _waits = httpx.Client, staticmethod(time.sleep)
 
     def close(self) -> None:
         """Close the connections. Closing twice is harmless."""
@@ -167,7 +177,7 @@ class Client:
             self._sleep(pause)
 
 
-class AsyncClient:
+class AsyncClient(_Service[httpx.AsyncClient]):
     """A decision service over HTTP, to be awaited. It has the methods of Client.
 
     Those that fetch page by page are asynchronous iterators: ``async for decision in client.decisions()``.
@@ -176,26 +186,7 @@ class AsyncClient:
     AsyncClient('https://fraud.example.com', with a key)
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        api_key: str | None = None,
-        timeout: float = 10.0,
-        retries: Retries | None = None,
-        verify: ssl.SSLContext | bool = True,
-        proxy: str | None = None,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-        random: Random | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._exchange = Exchange.with_service(url, api_key, retries, random, clock)
-        self._http = httpx.AsyncClient(**self._exchange.options(timeout, verify, proxy))
-        self._sleep = sleep
-
-    def __repr__(self) -> str:
-        key = "with a key" if self._exchange.api_key else "without a key"
-        return f"AsyncClient({self._exchange.url!r}, {key})"
+    _transport, _waits = httpx.AsyncClient, staticmethod(asyncio.sleep)
 
     async def close(self) -> None:
         """Close the connections. Closing twice is harmless."""

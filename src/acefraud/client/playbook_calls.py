@@ -8,10 +8,15 @@ from typing import Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel
 
-from acefraud.client.answers import Page
 from acefraud.client.calls import Call, getting, posting
 from acefraud.client.inputs import segment, time_text, without_nothing
-from acefraud.client.playbook_answers import (
+from acefraud.core.arguments import check_choice
+from acefraud.core.bullet import Source, Status
+from acefraud.core.review_rule import ReviewRule, SaidReview
+from acefraud.core.transaction import Verdict
+from acefraud.errors import InputError
+from acefraud.wire.answer import Page
+from acefraud.wire.playbook import (
     AdmittedRule,
     BulletAnswer,
     ChangeAnswer,
@@ -25,11 +30,6 @@ from acefraud.client.playbook_answers import (
     ThresholdAnswer,
     WholeBullet,
 )
-from acefraud.core.arguments import check_choice
-from acefraud.core.bullet import Source, Status
-from acefraud.core.review_rule import ReviewRule, SaidReview
-from acefraud.core.transaction import Verdict
-from acefraud.errors import InputError
 
 M = TypeVar("M", bound=BaseModel)
 _ROLLBACK: Final = "/v1/playbook:rollback"

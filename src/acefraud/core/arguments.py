@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from enum import StrEnum
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, TypeVar
 
 from acefraud.display.short_repr import given, shown_text
@@ -90,6 +91,13 @@ def rows_of(name: str, rows: Iterable[Any], kind: type[R], expected: str) -> lis
         if not isinstance(row, kind):
             raise InputError(f"{name}: expected {expected}, got {given(row)} at position {place}")
     return found
+
+
+def nearest_file(path: Path) -> str:
+    """The end of a message about a file that is not there: the one of its folder with a name like it, if any."""
+    names = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
+    alike = get_close_matches(path.name, names, n=1, cutoff=0.7)
+    return f"; did you mean {path.with_name(alike[0])}?" if alike else ""
 
 
 def nearest(wanted: str, known: Iterable[str]) -> str:

@@ -81,7 +81,7 @@ class CallUsage(ShortRepr, BaseModel, frozen=True, extra="forbid"):
     """Whether the reply came from the cache."""
 
 
-class BulletScore(ShortRepr, BaseModel, frozen=True, extra="forbid"):
+class BulletScore(ShortRepr, BaseModel, frozen=True, extra="forbid", use_attribute_docstrings=True):
     """Every component of a selected bullet's score, including the random draw.
 
     >>> from acefraud import BulletPlaybook, HybridSelector

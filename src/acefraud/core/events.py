@@ -191,6 +191,8 @@ class SilenceMatured(_NodePayload):
     """How many of all are kept to learn from."""
     credits: tuple[Credit, ...] = ()
     """What they add to the counters of bullets, in all."""
+    unclear: tuple[str, ...] = ()
+    """Transactions that count as nothing, because a report with nearly the same id may be about them."""
 
 
 class ThresholdSet(_NodePayload):

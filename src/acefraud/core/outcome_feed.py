@@ -59,7 +59,7 @@ class OutcomeFeed(BaseModel, frozen=True, extra="forbid"):
     def words(self) -> str:
         """The feed in words."""
         how = "" if self.kind is FeedKind.UNKNOWN else " (declared)" if self.declared else " (recognised)"
-        silence = "silence says nothing"
+        silence = "silence says nothing" + (", so nothing is learnt from reports" if self.defers else "")
         if self.silence_days is not None:
             silence = f"{self.silence_days:g} days without a report count as legitimate"
             silence += ", also of declined transactions" if self.declines_pass else ""

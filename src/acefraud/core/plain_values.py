@@ -35,11 +35,13 @@ def plain_values(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def id_text(value: Any) -> Any:
-    """A whole number as text; anything else is returned in plain Python.
+    """A whole number as text, a text without blanks around it; anything else is returned in plain Python.
 
-    >>> id_text(np.int64(42)), id_text("t1")
+    >>> id_text(np.int64(42)), id_text(" t1")
     ('42', 't1')
     """
+    if isinstance(value, str):
+        return value.strip()
     plain = plain_value(value)
     return str(plain) if isinstance(plain, int) and not isinstance(plain, bool) else plain
 

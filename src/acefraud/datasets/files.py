@@ -17,6 +17,7 @@ from typing import Any, TextIO
 
 import polars as pl
 
+from acefraud.core.arguments import nearest_file
 from acefraud.datasets.table import FACTS, BadRow, Column, Table
 from acefraud.datasets.text_encoding import decode_text
 from acefraud.errors import InputError
@@ -66,7 +67,7 @@ def _file_bytes(path: Path, label: str) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise InputError("there is no such file", file=label) from None
+        raise InputError(f"there is no such file{nearest_file(path)}", file=label) from None
     except OSError as problem:
         raise InputError(f"cannot be read: {problem.strerror or problem}", file=label) from problem
 

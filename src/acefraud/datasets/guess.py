@@ -16,8 +16,8 @@ from acefraud.datasets.columns import plain_text, plain_texts, unknown_words
 from acefraud.datasets.labels import USUAL_WORDS, LabelReader, read_labels
 from acefraud.datasets.leaks import FEWEST_EACH, LEAK, likely_leaks, names_what_comes_after
 from acefraud.datasets.mapping import SchemaMapping
-from acefraud.datasets.names import names_an_entity, names_an_id, plain_name
-from acefraud.datasets.table import FACTS, Column
+from acefraud.datasets.names import names_a_transaction, names_an_entity, names_an_id, plain_name
+from acefraud.datasets.table import FACTS, Column, Purpose
 from acefraud.datasets.times import look_like_times, read_time_parts, read_times
 from acefraud.datasets.whole_cells import MARKS, holds_clocks, holds_days, holds_marks
 from acefraud.facts.history.plan import DAY, HOUR, HistoryPlan, entity_name, read_duration
@@ -32,6 +32,7 @@ _FEWEST_IDS = 10
 _MANY_VALUES = 50
 _MOST_DELAY = 0.1
 """The longest delay of labels that is guessed, as a share of the time that the file spans."""
+NO_IDS = "ids are made from the content, and no later outcome can name them"
 AN_ID = "an id: a rule about it would not generalise"
 ANOTHER_TIME = "another time"
 """Why a date beside the time of the transaction is no fact itself."""
@@ -50,7 +51,7 @@ def guess_mapping(
     sample: Mapping[str, Column] | None = None,
     *,
     given: SchemaMapping | None = None,
-    need_label: bool = True,
+    purpose: Purpose = "train",
     labels_apart: bool = False,
 ) -> SchemaMapping:
     """Complete a mapping by the usual names and, given a sample, by what the columns hold.
@@ -66,7 +67,7 @@ def guess_mapping(
     """
     given = given or SchemaMapping()
     sample = sample or {}
-    found = given.model_copy(update=_guess_roles(columns, sample, given, need_label=need_label))
+    found = given.model_copy(update=_guess_roles(columns, sample, given, purpose))
     labels, _ = read_labels(sample.get(found.label or "", []), LabelReader(found.fraud_values, found.legit_values))
     unsettled = _unsettled(sample, found)
     later = {column: _LATER for column, cells in unsettled.items() if _comes_after(column, cells, sample, found)}
@@ -90,6 +91,8 @@ def guess_mapping(
 
 def guess_remarks(found: SchemaMapping, given: SchemaMapping, columns: Container[str]) -> Iterator[str]:
     """What a person should know of a guess: likely leaks, and what was taken as an entity."""
+    if given.id is None and not found.id:
+        yield f'no column with ids was found: {NO_IDS}; `id = "..."` in a mapping names it'
     for column, why in found.why.items():
         if why.startswith(LEAK) and column in columns:
             left = column in (found.ignore or ())
@@ -199,7 +202,7 @@ def _free_columns(columns: Sequence[str], mapping: SchemaMapping) -> list[str]:
 
 
 def _guess_roles(
-    columns: Sequence[str], sample: Mapping[str, Column], given: SchemaMapping, *, need_label: bool
+    columns: Sequence[str], sample: Mapping[str, Column], given: SchemaMapping, purpose: Purpose
 ) -> dict[str, Any]:
     taken = {column for _, column in given.roles()} | _listed(given) | set(given.ignore or ())
     times = {column for _, column in given.named_times()}
@@ -214,10 +217,12 @@ def _guess_roles(
         free = [column for column in columns if column not in others and not column.startswith(FACTS)]
         named = sorted((c for c in free if plain_name(c) in names), key=lambda c: names.index(plain_name(c)))
         fitting = [column for column in named if column not in sample or _fits(role, column, sample[column])]
-        if role == "label" and need_label:
-            fitting = fitting or named or _label_columns({c: sample[c] for c in free if c in sample})
+        if role == "label" and purpose != "decide":
+            fitting = fitting or named or _label_columns({c: sample[c] for c in free if c in sample}, purpose)
             if fitting and fitting[0] in sample and holds_marks(sample[fitting[0]]) and not given.fraud_values:
                 roles |= {"fraud_values": MARKS, "legit_values": ("",)}
+        if role == "id" and purpose == "train":
+            fitting = fitting or [c for c in free if names_a_transaction(c) and _numbers_rows(c, sample.get(c))]
         if role == "time":
             free = [c for c in free if c in sample and not names_what_comes_after(c)]
             fitting = fitting or [c for c in free if _holds_times(sample[c])]
@@ -233,17 +238,18 @@ def _guess_roles(
     return roles
 
 
-def _label_columns(sample: Mapping[str, Column]) -> list[str]:
+def _label_columns(sample: Mapping[str, Column], purpose: Purpose) -> list[str]:
     """Columns whose name speaks of fraud and whose cells are labels, else the only one whose cells say fraud or not."""
     named = {column: cells for column, cells in sample.items() if _FRAUD.search(plain_name(column))}
     found = [column for column, cells in named.items() if holds_marks(cells) or _share_of_labels(cells) == 1.0]
-    saying = [column for column, cells in sample.items() if not found and _says_fraud(cells)]
+    saying = [column for column, cells in sample.items() if not found and _says_fraud(cells, purpose)]
     return found or (saying if len(saying) == 1 else [])
 
 
-def _says_fraud(column: Column) -> bool:
+def _says_fraud(column: Column, purpose: Purpose) -> bool:
     words = {text for text in plain_texts(column[:_HEAD]) if text is not None}
-    return any(map(_FRAUD.search, map(plain_name, words))) and set(map(LabelReader(), words)) == {True, False}
+    expected = ({True, False}, {True}) if purpose == "learn" else ({True, False},)  # outcomes may all be frauds
+    return any(map(_FRAUD.search, map(plain_name, words))) and set(map(LabelReader(), words)) in expected
 
 
 def _fits(role: str, name: str, column: Column) -> bool:
@@ -298,6 +304,14 @@ def _ignored(
             yield column, "its many values hardly repeat: a rule about them would not generalise"
         elif order is not None and _grows_with_time(cells, order):
             yield column, "grows with time: a rule about it would be about the calendar"
+
+
+def _numbers_rows(column: str, cells: Column | None) -> bool:
+    """Whether no cell is empty or there twice, in a column that is neither a time nor filled later."""
+    if not isinstance(cells, pl.Series) or cells.dtype.is_nested() or names_what_comes_after(column):
+        return False
+    present = plain_text(cells.filter(~unknown_words(cells))).drop_nulls().n_unique()
+    return present == len(cells) and _one_value_per_row(cells) and not _holds_times(cells)
 
 
 def _one_value_per_row(cells: pl.Series) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.arguments import check_type
+from acefraud.core.arguments import check_type, nearest_file
 from acefraud.core.arrays import FloatArray
 from acefraud.core.transactions import Transactions
 from acefraud.datasets.dataset import Dataset
@@ -118,7 +118,8 @@ def load_dataset(
     if options is not None:
         raise ConfigurationError(f"options shape a shipped dataset ({', '.join(SHIPPED)}); {source} is a file")
     if not path.exists():
-        raise InputError(f"there is no such file, and the shipped datasets are: {', '.join(SHIPPED)}", file=str(source))
+        shipped = f"the shipped datasets are: {', '.join(SHIPPED)}{nearest_file(path)}"
+        raise InputError(f"there is no such file, and {shipped}", file=str(source))
     # Reading files needs polars, which is slow to import; the shipped dataset does not.
     from acefraud.datasets.files import read_table  # noqa: PLC0415
     from acefraud.datasets.rows import read_dataset  # noqa: PLC0415

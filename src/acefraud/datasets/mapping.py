@@ -410,6 +410,18 @@ def load_mapping(path: Path) -> SchemaMapping:
     return parse_mapping(text, place=str(path))
 
 
+def with_given(given: SchemaMapping | None, earlier: SchemaMapping | None) -> SchemaMapping | None:
+    """An earlier mapping, with what is given for columns added and put in its place; None if there is neither."""
+    if given is None or earlier is None:
+        return given or earlier
+    own = {key: getattr(given, key) for key in given.model_fields_set}
+    moved = set(given.named_columns()) - set(earlier.named_columns())
+    gone = {column for _, column in moved} | {getattr(earlier, key) for key, _ in moved if key in ROLES}
+    kept = earlier.only([column for _, column in earlier.named_columns() if column not in gone])
+    lists = {key: (*dict.fromkeys([*(getattr(kept, key) or ()), *(own[key] or ())]),) for key in _LISTS if key in own}
+    return kept.model_copy(update=own | lists)
+
+
 def declared_kind(mapping: SchemaMapping, column: str) -> Kind | None:
     """The kind that the mapping gives a column, or None."""
     if column in mapping.categories:

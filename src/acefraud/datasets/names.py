@@ -12,8 +12,12 @@ _ENTITY = re.compile(
     r"(?:^|_)(?:id|uuid|guid|iban|e_?mail|ip|ip_address)$"
     r"|(?:^|_)(?:card|cc|account|acct|policy|phone|iban|passport|ssn)_?(?:number|num|no|nr|hash)$"
 )
-_ENTITIES, _NUMBERS = (frozenset(map(folded, USUAL_WORDS["entities"][key])) for key in ("words", "numbers"))
+_ENTITIES, _NUMBERS, _IDS = (
+    frozenset(map(folded, USUAL_WORDS["entities"][key])) for key in ("words", "numbers", "ids")
+)
 _COMPOUND = re.compile(rf"(\w{{3,}})(?:{'|'.join(map(folded, USUAL_WORDS['entities']['endings']))})")
+
+_NUMBERED = re.compile(r"\w{3,}(?:nummer|nr|id|kennung)")
 
 
 def plain_name(column: str) -> str:
@@ -45,6 +49,16 @@ def names_an_id(column: str) -> bool:
     if _ENTITY.search("_".join(parts)) is not None:
         return True
     return names_an_entity(column) and bool(_NUMBERS & set(parts) or any(map(_COMPOUND.fullmatch, parts)))
+
+
+def names_a_transaction(column: str) -> bool:
+    """Whether a name says that a column holds ids, and not those of an entity.
+
+    >>> [names_a_transaction(name) for name in ("Zahlungs-Nr", "Auftragsnummer", "ref_pago", "Kundennummer", "Betrag")]
+    [True, True, True, False, False]
+    """
+    parts = name_parts(column)
+    return not names_an_entity(column) and any(part in _IDS or _NUMBERED.fullmatch(part) for part in parts)
 
 
 def names_an_entity(column: str) -> bool:

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from acefraud.core.outcome import MAX_AUTHOR, MAX_DETAIL, MAX_DETAILS, MAX_NOTE, Outcome, OutcomeSource
+from acefraud.datasets.labels import USUAL_WORDS
 from acefraud.datasets.mapping import SchemaMapping
+from acefraud.datasets.names import plain_name
 from acefraud.datasets.table import FACTS
 
-_ROLES = {
-    "source": ("source",),
-    "author": ("author", "analyst", "reviewer", "reported_by"),
-    "note": ("note", "notes", "comment", "comments", "remark", "remarks"),
-    "id": ("outcome_id",),
-}
-_AT_NAMES = ("at", "outcome_at", "outcome_time")
+_NAMES = {role: tuple(map(plain_name, names)) for role, names in USUAL_WORDS["outcomes"].items()}
+_ROLES = ("source", "author", "note", "id")
+_REMARKS = {*_NAMES["author"], *_NAMES["note"]}
+_NO_FACTS = frozenset({"id", "time", "clock", "label", "known_at", "difficulty", "ignore", "history.entities"})
 _OF_TRANSACTIONS = ("text", "time")
 """Fields of a transaction under their own names, which no mapping has to know."""
 _SOURCES = {source.value: source for source in OutcomeSource if source is not OutcomeSource.SILENCE}
@@ -33,10 +32,18 @@ class OutcomeColumns:
 
     @classmethod
     def of(cls, history: SchemaMapping | None, columns: Sequence[str]) -> OutcomeColumns:
-        """The columns with a role by their names, except those that the mapping of the history knows."""
-        named = set() if history is None else {column for _, column in history.named_columns()}
-        free = {_plain(column): column for column in reversed(columns) if column not in named}
-        found = {role: next((free[name] for name in names if name in free), None) for role, names in _ROLES.items()}
+        """The columns with a role by their names, except those that the mapping of the history knows.
+
+        If those that it knows as facts are notes and authors by name, they are about the outcome: a note alone
+        describes no transaction, unless the history has nothing else.
+        """
+        named = [] if history is None else [pair for pair in history.named_columns() if pair[0] != "ignore"]
+        facts = {column for key, column in named if key not in _NO_FACTS}
+        there = {column for column in columns if column in facts or column.startswith(FACTS) or column == "text"}
+        lone = all(plain_name(column) in _REMARKS for column in there) and facts > there
+        known = {column for _, column in named} - (there if lone else set())
+        free = {plain_name(column): column for column in reversed(columns) if column not in known}
+        found = {role: next((free[name] for name in _NAMES[role] if name in free), None) for role in _ROLES}
         return cls({role: column for role, column in found.items() if column is not None})
 
     @property
@@ -52,7 +59,7 @@ class OutcomeColumns:
         A column is a fact only if the history knows it as one. Without a history that names facts, every column is,
         unless it has another role or is ignored.
         """
-        at = next((column for column in columns if _plain(column) in _AT_NAMES and column not in mapping.numbers), None)
+        at = next((one for one in columns if plain_name(one) in _NAMES["at"] and one not in mapping.numbers), None)
         if at is not None and not mapping.known_at:
             mapping = mapping.model_copy(update={"known_at": at})
         roles = (
@@ -111,7 +118,3 @@ class OutcomeColumns:
             details=cut,
         )
         return outcome, remarks
-
-
-def _plain(column: str) -> str:
-    return "_".join(column.lower().split())

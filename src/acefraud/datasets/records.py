@@ -18,10 +18,10 @@ from acefraud.datasets.content_ids import content_id
 from acefraud.datasets.files import fields_of, json_column, read_record
 from acefraud.datasets.labels import LabelReader
 from acefraud.datasets.lists import with_lists_as_facts
-from acefraud.datasets.mapping import SchemaMapping, declared_kind, fact_names, load_mapping
+from acefraud.datasets.mapping import SchemaMapping, declared_kind, fact_names, load_mapping, with_given
 from acefraud.datasets.outcome_columns import OutcomeColumns
-from acefraud.datasets.rows import LABEL_KEYS, ReportedOutcome, prepare
-from acefraud.datasets.table import FACTS, Table
+from acefraud.datasets.rows import ReportedOutcome, check_id, prepare
+from acefraud.datasets.table import FACTS, Purpose, Table
 from acefraud.datasets.times import ISO, from_iso, read_elapsed, read_time_parts, read_times
 from acefraud.datasets.whole_cells import with_whole_cells
 from acefraud.datasets.written_numbers import with_plain_numbers
@@ -49,16 +49,21 @@ class RecordReader:
     {'amount': 250.0, 'vpn': True}
     """
 
-    def __init__(self, *, mapping: Path | None = None, remembered: SchemaMapping | None = None) -> None:
-        """``remembered`` is the mapping that the playbook was trained with."""
+    def __init__(
+        self, *, mapping: Path | None = None, remembered: SchemaMapping | None = None, strict: bool = False
+    ) -> None:
+        """``remembered`` is the mapping that the playbook was trained with. ``strict`` refuses rows without its id."""
+        self.remarks: dict[str, None] = {}
+        self._strict = strict
         self._given = None if mapping is None else load_mapping(mapping)
         self._remembered = remembered
-        self._layouts: dict[tuple[bool, frozenset[str]], SchemaMapping] = {}
+        self._history = with_given(self._given, remembered)
+        self._layouts: dict[tuple[Purpose, frozenset[str]], SchemaMapping] = {}
         self._adding = Lock()
 
     def transaction(self, record: JsonObject) -> Transaction:
         """The transaction in a line. A label is not read and never becomes a fact."""
-        fields, mapping, written = self._read(record, need_label=False)
+        fields, mapping, written = self._read(record, "decide")
         hidden = (mapping.label, mapping.known_at)
         fields = {column: cell for column, cell in fields.items() if column not in hidden}
         facts = fact_names(mapping, list(fields))
@@ -66,14 +71,16 @@ class RecordReader:
         one = _transaction(name, fields, mapping, facts)
         if one is None:
             raise InputError(NO_CONTENT)
+        if self._given is None and self._remembered and mapping.id not in fields:
+            self.remarks |= dict.fromkeys(check_id(self._remembered, mapping, fields, strict=self._strict))
         return one
 
     def outcome(self, record: JsonObject, number: int) -> ReportedOutcome:
         """The outcome in a line, with its transaction if the line describes it too."""
-        given, history = _fields(record), self._given or self._remembered
+        given, history = _fields(record), self._history
         own = OutcomeColumns.of(history, list(given))
         fields, mapping, _ = self._read(
-            {column: cell for column, cell in given.items() if column not in own.all}, need_label=True
+            {column: cell for column, cell in given.items() if column not in own.all}, "learn"
         )
         own, mapping = own.completed(history, mapping, list(fields))
         for role, what in (("label", "label"), ("id", "transaction_id")):
@@ -92,13 +99,13 @@ class RecordReader:
         )
         return ReportedOutcome(outcome, number, transaction, tuple(remarks))
 
-    def _read(self, record: JsonObject, *, need_label: bool) -> tuple[Fields, SchemaMapping, Fields]:
+    def _read(self, record: JsonObject, purpose: Purpose) -> tuple[Fields, SchemaMapping, Fields]:
         """The fields of a line in plain form, the mapping completed for them, and the fields as they are written."""
-        given = self._given or self._remembered or SchemaMapping()
+        given = (self._history if purpose == "learn" else self._given or self._remembered) or SchemaMapping()
         fields = _fields(record)
         if any(isinstance(cell, list) for cell in fields.values()):
             fields = _row_of(with_lists_as_facts(_table({key: [cell] for key, cell in fields.items()}), given))
-        mapping, written = self._mapping_for(fields, need_label=need_label), fields
+        mapping, written = self._mapping_for(fields, purpose), fields
         if mapping.clock or mapping.marked:
             fields = _row_of(with_whole_cells(_typed_table(fields), mapping))
         written_out = any(isinstance(cell, str) and _WRITTEN_OUT.fullmatch(cell) for cell in fields.values())
@@ -108,14 +115,13 @@ class RecordReader:
             fields = _row_of(plain)
         return fields, mapping, written
 
-    def _mapping_for(self, fields: Fields, *, need_label: bool) -> SchemaMapping:
-        key = need_label, frozenset(map(_guessed_by, fields))
+    def _mapping_for(self, fields: Fields, purpose: Purpose) -> SchemaMapping:
+        key = purpose, frozenset(map(_guessed_by, fields))
         found = self._layouts.get(key)
         if found is None:
-            optional = LABEL_KEYS - {"label"} if need_label else LABEL_KEYS
-            _, found = prepare(
-                _typed_table(fields), self._given, self._remembered, optional=optional, need_label=need_label
-            )
+            _, found = prepare(_typed_table(fields), self._given, self._remembered, purpose)
+            if purpose == "learn" and not found.label:
+                return found  # the next one may say more
             with self._adding:  # threads may share a reader
                 if len(self._layouts) >= _MOST_LAYOUTS:
                     self._layouts.pop(next(iter(self._layouts)))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TextIO, TypeVar
 
 import numpy as np
 
+from acefraud.core.arguments import nearest
 from acefraud.core.outcome import Outcome
 from acefraud.core.timestamps import plausible, time_of
 from acefraud.core.transaction import Transaction
@@ -18,24 +19,26 @@ from acefraud.datasets.columns import plain_texts
 from acefraud.datasets.dataset import Dataset
 from acefraud.datasets.files import read_table
 from acefraud.datasets.frames import FRAME, frame_table
-from acefraud.datasets.guess import guess_mapping, guess_remarks
+from acefraud.datasets.guess import NO_IDS, guess_mapping, guess_remarks
 from acefraud.datasets.guess_facts import guess_facts
 from acefraud.datasets.lists import with_lists_as_facts
-from acefraud.datasets.mapping import SchemaMapping, load_mapping
+from acefraud.datasets.mapping import SchemaMapping, load_mapping, with_given
 from acefraud.datasets.outcome_columns import OutcomeColumns
-from acefraud.datasets.table import BadRow, Table
+from acefraud.datasets.table import BadRow, Purpose, Table
 from acefraud.datasets.whole_cells import with_whole_cells
 from acefraud.datasets.written_numbers import with_plain_numbers
 from acefraud.display.frames import is_frame
 from acefraud.display.short_repr import ShortRepr
-from acefraud.errors import InputError
+from acefraud.errors import InputError, point_out
 from acefraud.facts.history.plan import HistoryPlan
 
 _COLUMNS_SHOWN = 20
 _MANY = 20
 _REMARKS = 5
 """Odd things about outcomes that are told of a file."""
-LABEL_KEYS = frozenset({"label", "known_at", "difficulty", "ignore"})
+_LABEL_KEYS = frozenset({"label", "known_at", "difficulty", "ignore"})
+_OPTIONAL = {"train": frozenset[str](), "decide": _LABEL_KEYS, "learn": _LABEL_KEYS - {"label"}}
+"""The keys of a mapping whose columns a table may lack."""
 
 Rows = TypeVar("Rows", bound=Sequence[object])
 
@@ -78,7 +81,7 @@ def read_dataset(
     """The labelled rows of a table, all of them to learn from. Without ``ids``, rows that bring none are numbered."""
     table, complete = prepare(table, mapping, remembered)
     assembly = assemble(table, complete, unique_ids=ids)
-    _require_label(assembly)
+    _require(assembly, "label", "a label")
     assembly.mark_empty_rows()
     rows = assembly.good_rows()
     labelled = assembly.labels[rows] >= 0
@@ -116,13 +119,28 @@ def read_transactions(
     score them, and faster.
     """
     table = _table_of(source, name)
-    table, complete = prepare(table, mapping, remembered, optional=LABEL_KEYS, need_label=False)
+    table, complete = prepare(table, mapping, remembered, "decide")
     hidden = (complete.label, complete.known_at)
     kept = {column: cells for column, cells in table.columns.items() if column not in hidden}
     make_ids = ids or bool(complete.entities)
     assembly = assemble(replace(table, columns=kept), complete, unique_ids=ids, make_ids=make_ids)
     assembly.mark_empty_rows()
-    return _checked(assembly, assembly.transactions(assembly.good_rows()), 0, strict=strict)
+    loaded = _checked(assembly, assembly.transactions(assembly.good_rows()), 0, strict=strict)
+    if not ids or mapping is not None or remembered is None:
+        return loaded
+    told = check_id(remembered, complete, table.columns, strict=strict and not table.is_frame)
+    return replace(loaded, remarks=(*loaded.remarks, *told))
+
+
+def check_id(remembered: SchemaMapping, mapping: SchemaMapping, columns: Iterable[str], *, strict: bool) -> list[str]:
+    """A warning of rows without an id, if those that the playbook was trained with had one; an error if ``strict``."""
+    if not remembered.id or mapping.id:
+        return []
+    told = f"there is no `{remembered.id}`: {NO_IDS}{nearest(remembered.id, columns)}"
+    if strict:
+        raise InputError(told, field=remembered.id)
+    point_out(told)
+    return [told]
 
 
 def _table_of(source: Path | TextIO | Any, name: str | None) -> Table:
@@ -139,18 +157,17 @@ def read_outcomes(
 ) -> Loaded[tuple[ReportedOutcome, ...]]:
     """Outcomes, one per row: ``transaction_id`` and a label; optionally ``source``, ``id``, ``at``, author and note.
 
-    Columns that the mapping, or else the ``remembered`` one, knows as facts or text describe the transaction, which is
+    Columns that the ``remembered`` mapping or the given one knows as facts or text describe the transaction, which is
     then returned too. The others are details of the outcome. If neither names any fact, all of them describe it.
     """
-    whole, history = _table_of(source, name), _loaded(mapping) or remembered
+    whole, history = _table_of(source, name), with_given(_loaded(mapping), remembered)
     own = OutcomeColumns.of(history, list(whole.columns))
     kept = {column: cells for column, cells in whole.columns.items() if column not in own.all}
-    table, complete = prepare(replace(whole, columns=kept), mapping, remembered, optional=LABEL_KEYS - {"label"})
+    table, complete = prepare(replace(whole, columns=kept), mapping, remembered, "learn")
     own, complete = own.completed(history, complete, list(table.columns))
     assembly = assemble(table, complete, unique_ids=False, skip=own.all, like=history.day_order if history else "")
-    _require_label(assembly)
-    if complete.id not in table.columns and table.height:
-        raise InputError(f"no column with a transaction_id; {_columns(table)}", file=table.name)
+    _require(assembly, "label", "a label")
+    _require(assembly, "id", "a transaction_id")
     texts = {column: plain_texts({**table.columns, **whole.columns}[column]) for column in own.all}
     rows, unlabelled = _outcomes(assembly, own, texts)
     return _checked(assembly, rows, unlabelled, strict=strict)
@@ -189,22 +206,26 @@ def prepare(
     table: Table,
     mapping: SchemaMapping | Path | None,
     remembered: SchemaMapping | None,
-    *,
-    optional: frozenset[str] = frozenset(),
-    need_label: bool = True,
+    purpose: Purpose = "train",
 ) -> tuple[Table, SchemaMapping]:
-    """The table with numbers and lists in plain form, and the mapping, checked against it and completed by guesses."""
-    place = str(mapping) if isinstance(mapping, Path) else "mapping"
-    given = _loaded(mapping)
+    """The table with numbers and lists in plain form, and the mapping, checked against it and completed by guesses.
+
+    A mapping that is given for outcomes adds to the ``remembered`` one; any other takes its place.
+    """
+    given = asked = _loaded(mapping)
+    if purpose == "learn" and asked and remembered:
+        given, remembered = None, with_given(asked, remembered)
     earlier = given or remembered or SchemaMapping()
     table = with_lists_as_facts(table, earlier)
     table = with_whole_cells(replace(table, as_written=table.columns), earlier)
     table, written = with_plain_numbers(table, earlier)
+    if asked and table.height and not (table.open_ended and purpose != "train"):
+        place = str(mapping) if isinstance(mapping, Path) else "mapping"
+        asked.require_columns(list(table.columns), file=table.name, place=place, optional=_OPTIONAL[purpose])
     if given is None and remembered is not None:
-        complete = _from_remembered(table, remembered, need_label=need_label)
+        complete = _from_remembered(table, remembered, purpose)
     else:
-        given = given or SchemaMapping()
-        complete = _from_given(table, given, remembered, place=place, optional=optional, need_label=need_label)
+        complete = _from_given(table, given or SchemaMapping(), remembered, purpose)
     if remembered is None:
         table = with_whole_cells(table, complete, done=earlier)
         table = replace(table, remarks=(*table.remarks, *guess_remarks(complete, earlier, table.columns)))
@@ -212,44 +233,34 @@ def prepare(
 
 
 def _from_given(
-    table: Table,
-    given: SchemaMapping,
-    remembered: SchemaMapping | None,
-    *,
-    place: str,
-    optional: frozenset[str],
-    need_label: bool,
+    table: Table, given: SchemaMapping, remembered: SchemaMapping | None, purpose: Purpose
 ) -> SchemaMapping:
     columns = list(table.columns)
-    if table.height and not (table.open_ended and optional):
-        given.require_columns(columns, file=table.name, place=place, optional=optional)
     if remembered is None:
         apart = table.labels_apart
-        guessed = guess_mapping(columns, table.columns, given=given, need_label=need_label, labels_apart=apart)
+        guessed = guess_mapping(columns, table.columns, given=given, purpose=purpose, labels_apart=apart)
         return guess_facts(with_whole_cells(table, guessed, done=given).columns, guessed)
     # The playbook's facts have to stay what they were.
     kept = {key: getattr(remembered, key) for key in ("history", "time_facts") if getattr(given, key) is None}
-    return guess_mapping(columns, table.columns, given=given.model_copy(update=kept), need_label=need_label)
+    return guess_mapping(columns, table.columns, given=given.model_copy(update=kept), purpose=purpose)
 
 
-def _from_remembered(table: Table, remembered: SchemaMapping, *, need_label: bool) -> SchemaMapping:
+def _from_remembered(table: Table, remembered: SchemaMapping, purpose: Purpose) -> SchemaMapping:
     """Columns of an earlier file are read as they were then. New ones are guessed: they may leak the label."""
     columns = list(table.columns)
     known = remembered.only(columns)
     given = known.model_copy(update={"ignore": None, "history": remembered.history or HistoryPlan()})
-    guessed = guess_mapping(columns, table.columns, given=given, need_label=need_label)
+    guessed = guess_mapping(columns, table.columns, given=given, purpose=purpose)
     named = {column for _, column in remembered.named_columns()}
     new = [column for column in guessed.ignore or () if column not in named]
     return guessed.model_copy(update={"ignore": (*(known.ignore or ()), *new), "history": remembered.history})
 
 
-def _require_label(assembly: Assembly) -> None:
-    if assembly.mapping.label not in assembly.table.columns and assembly.table.height:
-        how = "SchemaMapping(label=...)" if assembly.table.is_frame else '`label = "..."` in a mapping (--mapping)'
-        raise InputError(
-            f"no column with a label; {_columns(assembly.table)}; name it by {how}",
-            file=assembly.table.name,
-        )
+def _require(assembly: Assembly, role: str, what: str) -> None:
+    table = assembly.table
+    if getattr(assembly.mapping, role) not in table.columns and table.height:
+        how = f"SchemaMapping({role}=...)" if table.is_frame else f'`{role} = "..."` in a mapping (--mapping)'
+        raise InputError(f"no column with {what}; {_columns(table)}; name it by {how}", file=table.name)
 
 
 def _columns(table: Table) -> str:

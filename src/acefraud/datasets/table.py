@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from acefraud.core.arrays import FloatArray
 from acefraud.display.short_repr import ShortRepr
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Column: TypeAlias = "pl.Series | list[Any]"
 """A series if all cells have one type; a plain list if a JSON file mixes types in one column."""
+
+Purpose: TypeAlias = Literal["train", "decide", "learn"]
+"""What a table is read for: labelled cases, transactions to decide, or outcomes."""
 
 FACTS = "facts."
 """Prefix of the columns that come from a row's own ``facts`` object, so that an error can name the place."""

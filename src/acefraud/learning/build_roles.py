@@ -15,7 +15,7 @@ from acefraud.learning.options import LearnerOptions
 from acefraud.learning.pipeline import TrainingPipeline
 from acefraud.llm.call import Caller
 from acefraud.llm.client import ModelClient
-from acefraud.llm.synchronous import run_sync
+from acefraud.llm.synchronous import blocking_twin
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.roles.judge import LLMJudge
 from acefraud.roles.model.build import build_model_roles
@@ -101,9 +101,7 @@ class Roles(ShortRepr):
         if self.client is not None:
             await self.client.close()
 
-    def close_sync(self) -> None:
-        """`close` for callers that do not await."""
-        run_sync(self.close(), waits=self.client is not None)
+    close_sync = blocking_twin(close, lambda self: self.client is not None)
 
 
 def build_roles(

@@ -192,7 +192,7 @@ class LatestOutcomes:
         whole = Record(support=learnt.support + later.support, frauds=learnt.frauds + later.frauds)
         changes = {"learnt": whole, "later": None, "cases": among, "base_rate": base_rate}
         evidence = lesson.evidence.model_copy(update=changes)
-        bullet = Bullet(id="new", content=str(lesson.condition), argues=lesson.argues, evidence=evidence)
+        bullet = Bullet(id="new", content="new", argues=lesson.argues, evidence=evidence)
         return self._demotion_of(bullet, lesson.condition, FOR_NEWCOMERS) is None
 
     def _demotion_of(

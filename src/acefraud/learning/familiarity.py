@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -28,7 +27,7 @@ from acefraud.learning.entity_memory import mapping_of, memory_for, time_facts_o
 from acefraud.learning.options import LearnerOptions
 from acefraud.rules.scorecard import GENERAL, scorecard
 from acefraud.selection.bullet_stats import stats_of
-from acefraud.storage.facts_at_hand import facts_at_hand
+from acefraud.storage.facts_at_hand import facts_at_hand, plain_name
 from acefraud.storage.playbook import BulletPlaybook
 
 SAMPLE = 1_000
@@ -37,7 +36,9 @@ USUAL = 0.9
 """A fact that at least this share of them has is missed where it is absent."""
 ALIKE = 80.0
 """Of 100: how much alike two names have to be written for one to be suggested."""
-_NO_LIMIT = datetime.max.replace(tzinfo=UTC)
+EARLIEST = datetime(1980, 1, 1, tzinfo=UTC)
+"""An earlier time comes from a clock that was not set, unless those of the past are as early."""
+_LONG_AGO, _NO_LIMIT = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
 _FROM_TIME = frozenset((*CLOCK_FACTS, *DAY_FACTS))
 _DERIVED = _FROM_TIME | {"amount_to_usual", "amount_to_usual_max"}
 
@@ -124,10 +125,17 @@ class InputRemark:
     nearest: str | None = None
     """The known name that is written most like it; None if none is."""
     is_refused: bool = False
-    """Whether a strict learner refuses them."""
+    """Whether a strict learner refuses them..."""
+    otherwise: str = ""
+    """...and what becomes of them if none does."""
 
     def __str__(self) -> str:
-        return f"{self.words} ({self.rows:,} of {self.of:,} rows)" if self.of > 1 else self.words
+        return self.words + self.otherwise + self.where
+
+    @property
+    def where(self) -> str:
+        """In how many rows, in words; empty if there is only one."""
+        return f" ({self.rows:,} of {self.of:,} rows)" if self.of > 1 else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +153,8 @@ class CheckedInput:
     def refuse(self) -> None:
         """Raise InputError for what a strict learner does not take."""
         if refused := [remark for remark in self.remarks if remark.is_refused]:
-            raise InputError("; ".join(map(str, refused)), field=refused[0].name or "time")
+            told = "; ".join(remark.words + remark.where for remark in refused)
+            raise InputError(told, field=refused[0].name or "time")
 
 
 class FamiliarFacts:
@@ -156,8 +165,8 @@ class FamiliarFacts:
         self._options = options
         self._seen: tuple[object, FactCatalog] | None = None
         self._names: tuple[Snapshot, _Names] | None = None
-        self._surely = self._latest()
-        """A time that is within bounds whatever the clock says by now."""
+        self._earliest, self._surely = _LONG_AGO, self._latest()
+        """Times that are within bounds whatever the clock says by now."""
 
     def checked(self, given: Sequence[Transaction], snapshot: Snapshot) -> CheckedInput:
         """Transactions with the names of entities and the times as the playbook takes them, and all remarks."""
@@ -166,25 +175,33 @@ class FamiliarFacts:
             reviewed = snapshot.mapping, state.remembered, state.reviews
             if self._seen is None or self._seen[0] != reviewed:
                 self._seen = reviewed, facts_at_hand(self._playbook, SAMPLE)
+                late = any(case.time >= micros_of(EARLIEST) for case in self._playbook.ledger.remembered(1))
+                self._earliest = EARLIEST if late else _LONG_AGO
             self._names = snapshot, _Names(snapshot, self._options.node, self._seen[1])
         names = self._names[1]
-        if len(given) == 1 and names.are_usual(given[0]) and (not given[0].time or given[0].time <= self._surely):
+        if (
+            len(given) == 1
+            and names.are_usual(given[0])
+            and self._earliest <= (given[0].time or EARLIEST) <= self._surely
+        ):
             return CheckedInput(given)
         named = [names.with_columns(one) for one in given] if names.columns else given
         counts = Counter[str]()
         for layout, rows in Counter(tuple(one.facts) for one in named).items():  # most have the same facts
             counts.update(dict.fromkeys(layout, rows))
-        remarks = [*names.unknown(counts, named), *names.missing(counts, named)]
+        remarks = [*names.unknown(counts, named), *names.missing(counts, named), *names.other_case(named)]
         latest, times = self._latest(), [one.time for one in named if one.time is not None]
         why = f"more than {self._options.days_ahead} days after now"
         if times and max(times) - min(times) > A_YEAR:
             last = time_of(last_plausible(np.array(list(map(micros_of, times)), dtype=np.int64)))
             if last is not None and last < latest:
                 latest, why = last, "far later than all others"
-        if late := [one for one in named if one.time is not None and one.time > latest]:
-            words = f"the time {late[0].time} is {why}: taken as unknown, so it counts in no history"
-            remarks.append(InputRemark(words, len(late), len(given), is_refused=True))
-            wrong = set(map(id, late))
+        if odd := [one for one in named if one.time is not None and not self._earliest <= one.time <= latest]:
+            if odd[0].time is not None and odd[0].time < self._earliest:
+                why = f"before {EARLIEST.year}, as of a clock that was not set"
+            words, otherwise = f"the time {odd[0].time} is {why}", ": taken as unknown, so it counts in no history"
+            remarks.append(InputRemark(words, len(odd), len(given), is_refused=True, otherwise=otherwise))
+            wrong = set(map(id, odd))
             told = {*time_facts_of(snapshot.mapping)}
             named = [
                 one.model_copy(
@@ -209,6 +226,7 @@ class _Names:
     def __init__(self, snapshot: Snapshot, node: str, catalog: FactCatalog) -> None:
         mapping, memory = mapping_of(snapshot.mapping), memory_for(snapshot.mapping)
         self.columns: AbstractSet[str] = frozenset()
+        self._entities: AbstractSet[str] = frozenset()
         self._everything = bool(catalog)
         self._known = {*NAMED_FACTS, *catalog}.union(*snapshot.table.wording.facts)
         entities: dict[str, str] = {}
@@ -219,14 +237,18 @@ class _Names:
             self._known |= {*facts.values(), *mapping.elapsed, *mapping.days_between, *(mapping.ignore or ())}
         if memory is not None:
             self.columns = frozenset(column for _, column in memory.plan.named_columns())
+            self._entities = frozenset(memory.plan.entities)
             entities, memory_facts = {memory.plan.name_of(one): one for one in memory.plan.entities}, {*memory.facts}
             self._known |= self.columns.difference(memory.plan.entities)
         relied = {one for one in ReliedOn.of(snapshot, node).carried if one in catalog and not is_context_fact(one)}
-        if (
-            snapshot.calibration(node) or GENERAL
-        ).knowledge_scale > 0:  # texts were learnt from: each says something else
-            relied = set()
-        self._by_plain_name = {_plain(called): one for name, one in entities.items() for called in (name, one)}
+        if (snapshot.calibration(node) or GENERAL).knowledge_scale > 0:
+            relied = set()  # texts were learnt from: each says something else
+        self._by_plain_name = {plain_name(called): one for name, one in entities.items() for called in (name, one)}
+        categories = {one: catalog[one].values for one in relied if catalog[one].kind == "category"}
+        self._values = {
+            one: (frozenset(values), {value.casefold(): value for value in values})
+            for one, values in categories.items()
+        }
         usual = {one for one in relied if catalog[one].coverage >= USUAL}
         self._usual = usual - _DERIVED - self.columns - memory_facts
         self._usual_entities = {
@@ -239,26 +261,45 @@ class _Names:
         """Whether there is nothing to remark about the names of one transaction, as of nearly every one."""
         names, entities = transaction.facts.keys(), transaction.entities.keys()
         usual = names <= self._known and (names >= self._usual or bool(transaction.text))
+        if self._values and any(self._meant(one, transaction.facts.get(one)) for one in self._values):
+            return False
         if not self.columns:
             return usual
         timed = transaction.time is not None or bool(transaction.text)
-        return usual and timed and self._usual_entities <= entities <= self.columns
+        return usual and timed and self._usual_entities | (names & self._entities) <= entities <= self.columns
+
+    def _meant(self, fact: str, value: FactValue | None) -> str | None:
+        """The known value of a category that differs from a new one only in lower and upper case."""
+        seen, by_lower_case = self._values[fact]
+        return by_lower_case.get(value.casefold()) if isinstance(value, str) and value not in seen else None
+
+    def other_case(self, given: Sequence[Transaction]) -> Iterator[InputRemark]:
+        """Values of categories that the playbook relies on and knows in another case only: its rules do not hold."""
+        for fact in self._values:
+            for value, rows in Counter(one.facts.get(fact) for one in given).items():
+                if meant := self._meant(fact, value):
+                    words = f"`{fact}` was never `{shown_text(str(value))}`; did you mean `{shown_text(meant)}`?"
+                    yield InputRemark(words, rows, len(given))
 
     @cached_property
     def _plain_names(self) -> dict[str, str]:
-        return {_plain(name): name for name in sorted({*self._known, *self.columns})}
+        return {plain_name(name): name for name in sorted({*self._known, *self.columns})}
 
     def _nearest(self, name: str) -> str | None:
-        plain, names = _plain(name), self._plain_names
+        plain, names = plain_name(name), self._plain_names
         alike = process.extractOne(plain, list(names), scorer=fuzz.ratio, score_cutoff=ALIKE)
         return names.get(plain) or (names[alike[0]] if alike else None)
 
     def with_columns(self, transaction: Transaction) -> Transaction:
-        """A transaction whose entities have the names of their columns, where it is clear which are meant."""
-        given = transaction.entities
-        if not self.columns or given.keys() <= self.columns:
-            return transaction
-        meant = {name: self._by_plain_name.get(_plain(name), name) for name in given}
+        """A transaction whose entities have the names of their columns, where it is clear which are meant.
+
+        One that is given among the facts is an entity all the same.
+        """
+        among = self._entities & transaction.facts.keys() - transaction.entities.keys()
+        given = {**transaction.entities, **{name: _as_id(transaction.facts[name]) for name in sorted(among)}}
+        if given.keys() <= self.columns:
+            return transaction.model_copy(update={"entities": given}) if among else transaction
+        meant = {name: self._by_plain_name.get(plain_name(name), name) for name in given}
         times = Counter(meant.values())
         entities = {(meant[name] if times[meant[name]] == 1 else name): value for name, value in given.items()}
         return transaction.model_copy(update={"entities": entities})
@@ -279,7 +320,8 @@ class _Names:
             if nearest == name:
                 meant = "; it is an entity, and belongs among the `entities`"
             if nearest or self._everything:
-                words = f"`{shown_text(name)}` is not a fact this playbook knows{meant}"
+                kind = "a fact" if name in counts else "an entity"
+                words = f"`{shown_text(name)}` is not {kind} this playbook knows{meant}"
                 yield InputRemark(words, counts[name] or entities[name], len(given), name, nearest, is_refused=True)
 
     def missing(self, counts: Counter[str], given: Sequence[Transaction]) -> Iterator[InputRemark]:
@@ -294,18 +336,13 @@ class _Names:
             yield InputRemark("there is no `time`: it counts in no history", untimed, len(given))
 
 
+def _as_id(value: FactValue) -> str:
+    return value.strip() if isinstance(value, str) else f"{value:.15g}"
+
+
 def unfamiliar_remarks(facts: Collection[Mapping[str, FactValue]], verdicts: Iterable[Verdict]) -> list[InputRemark]:
     """That nothing relevant was known of some of the transactions that were decided, and what became of them."""
     found = [verdict for each, verdict in zip(facts, verdicts, strict=True) if UNFAMILIAR in each]
     then = "left to a person" if Verdict.REVIEW in found else "decided all the same, since nothing sends it to a person"
     words = f"unfamiliar: none of the facts that this playbook relies on is known; {then}"
     return [InputRemark(words, len(found), len(facts))] if found else []
-
-
-def _plain(name: str) -> str:
-    """A name without what people write differently.
-
-    >>> _plain("CUSTOMER_ID"), _plain("customerId"), _plain("Customer Id")
-    ('customerid', 'customerid', 'customerid')
-    """
-    return re.sub(r"[\W_]+", "", name).casefold()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Unpack, overload
+from typing import Any, Unpack, overload
 
 from acefraud.core.arguments import check_has, check_text, check_type, check_whole
 from acefraud.core.bullet import Bullet, BulletDetails, NewBullet
@@ -59,7 +59,6 @@ from acefraud.learning.rule_checks import cases_for, rule_remarks
 from acefraud.learning.rule_context import RuleContext
 from acefraud.learning.selected_context import Context, select_context
 from acefraud.learning.silence import mature
-from acefraud.learning.synchronous_learner import SynchronousLearner
 from acefraud.learning.training import Training, TrainingOptions, written_mapping
 from acefraud.learning.transaction_inputs import (
     OptionalTransactionsInput,
@@ -74,6 +73,7 @@ from acefraud.learning.transaction_inputs import (
     as_transaction,
     as_transactions,
 )
+from acefraud.llm.synchronous import blocking_twin, run_sync
 from acefraud.roles.agent import SimpleFraudAgent
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.roles.embedded.judge import SimpleJudge
@@ -113,6 +113,14 @@ class Silent(ShortRepr):
     announced: tuple[str, ...] = ()
     """What moved many verdicts, or was held for a person, in words."""
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """It in words; nothing if no time has passed."""
+        added, retired = (sum(len(getattr(one, what)) for one in self.reviews) for what in ("added", "retired"))
+        learnt = f"; reviewed: {added:,} bullets added, {retired:,} retired" if self.reviews else ""
+        told = f"{self.decisions:,} decisions count as legitimate, because nobody reported them{learnt}"
+        return (told,) if self.decisions or self.reviews else ()
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedDecisions:
@@ -138,7 +146,11 @@ class Traced(ShortRepr):
     """What its truth did, if that was given."""
 
 
-class Learner(SynchronousLearner):
+def _waits(learner: Learner) -> bool:
+    return learner.waits
+
+
+class Learner:
     """Decides transactions with a playbook, and turns outcomes into a better one.
 
     A transaction is a `Transaction`, a dict such as {"amount": 250, "country": "FR"}, or a text. Every method that has
@@ -202,7 +214,7 @@ class Learner(SynchronousLearner):
         self._reviewer = Reviewer(playbook, self._planner, self._cases, self._odds, self.curator, self.options)
         self._recorder = OutcomeRecorder(playbook, self.judge, self.options, announce=self._reviewer.announce)
         self._backlog = OutcomeBacklog(playbook, self._recorder, self._reviewer, self.options.node)
-        self._mapping = RememberedMapping(playbook.snapshot().mapping)
+        self._mapping = RememberedMapping(playbook.snapshot().mapping, strict=self.options.strict)
         self._may_wait = False
         """Whether a decision of this learner was made on a transaction whose outcome came before it."""
         self._familiar = FamiliarFacts(playbook, self.options)
@@ -434,7 +446,7 @@ class Learner(SynchronousLearner):
     def _mapping_of(self, snapshot: Snapshot) -> RememberedMapping:
         """The mapping to read records with: the latest training may have brought another."""
         if self._mapping.written != snapshot.mapping:
-            self._mapping = RememberedMapping(snapshot.mapping)
+            self._mapping = RememberedMapping(snapshot.mapping, strict=self.options.strict)
         return self._mapping
 
     def _in_context(self, transactions: Iterable[Transaction], snapshot: Snapshot) -> list[Transaction]:
@@ -687,7 +699,7 @@ class Learner(SynchronousLearner):
         credited = await self._recorder.record(outcomes, transactions, judgement)
         reviewed = await self._reviewer.learn_if_due(credited)
         about = [one.judged.transaction for one in credited]
-        remarks = outcome_remarks(outcomes, about, self.playbook.ledger)
+        remarks = outcome_remarks(outcomes, about, self.playbook.ledger, self.playbook.clock())
         warn_of(remarks)
         heard = [
             Heard(
@@ -704,7 +716,8 @@ class Learner(SynchronousLearner):
             heard[last] = replace(heard[last], new_bullet=first_added, review=reviewed)
         announced = self._reviewer.take_announced()
         if self.playbook.feed(self.options.node).silence_days is not None:
-            announced += (await self.hear_silence()).announced
+            silent = await self.hear_silence()
+            announced += (*silent.words, *silent.announced)
         if announced:
             heard[-1] = replace(heard[-1], announced=announced)
         return heard
@@ -916,6 +929,34 @@ class Learner(SynchronousLearner):
         decisions = await self._decider.decide([case.transaction for case in cases], snapshot, model)
         pairs = [(one.odds, case.is_fraud) for one, case in zip(decisions, cases, strict=True) if one.odds is not None]
         self._odds.fit(model.model, pairs, base_rate)
+
+    @overload
+    def score_sync(self, transactions: TransactionInput) -> Decision: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def score_sync(self, transactions: TransactionsInput) -> DecisionSequence: ...
+
+    def score_sync(self, transactions: TransactionInput | TransactionsInput) -> Decision | DecisionSequence:
+        """`score` for callers that do not await."""
+        scoring: Coroutine[Any, Any, Decision | DecisionSequence] = self.score(transactions)
+        return run_sync(scoring, waits=self.waits)
+
+    decide_sync = blocking_twin(decide, _waits)
+    decide_all_sync = blocking_twin(decide_all, _waits)
+    decide_for_sync = blocking_twin(decide_for, _waits)
+    context_sync = blocking_twin(context)
+    record_trace_sync = blocking_twin(record_trace)
+    decide_on_sync = blocking_twin(decide_on, _waits)
+    replay_sync = blocking_twin(replay, _waits)
+    explain_sync = blocking_twin(explain, _waits)
+    hear_sync = blocking_twin(hear)
+    hear_all_sync = blocking_twin(hear_all)
+    take_in_sync = blocking_twin(take_in)
+    hear_silence_sync = blocking_twin(hear_silence)
+    judge_pending_sync = blocking_twin(judge_pending)
+    finish_lessons_sync = blocking_twin(finish_lessons)
+    train_sync = blocking_twin(train)
+    scale_odds_sync = blocking_twin(scale_odds)
 
 
 def remarks_on(decisions: DecisionSequence) -> list[InputRemark]:

@@ -93,5 +93,6 @@ class LearningWorker:
             if review.declined:
                 LOG.info("nothing was learnt from %d cases: %s", review.cases, review.declined)
             else:
-                LOG.info("learnt from %d cases: %d bullets added", review.cases, len(review.added))
+                added, retired = len(review.added), len(review.retired)
+                LOG.info("learnt from %d cases: %d bullets added, %d retired", review.cases, added, retired)
         return taken

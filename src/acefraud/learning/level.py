@@ -132,15 +132,21 @@ def _shift(level: RecentLevel | None) -> float:
 
 
 def held_review(
-    playbook: BulletPlaybook, before: Snapshot, after: Snapshot, remembered: LabelledFacts, options: LearnerOptions
+    playbook: BulletPlaybook,
+    before: Snapshot,
+    remembered: LabelledFacts,
+    options: LearnerOptions,
+    wanted: RecentLevel | None,
 ) -> list[LevelMoved | LevelHeld]:
-    """The events that keep the share of declines as it was before a review, if the review would change it by much.
+    """The events that bring the level where outcomes have it after a review. If the two together would change the share
+    of declines by much, it stays as it was `before`, and a person is asked.
 
-    None if the cases are a fair sample (the feed is complete, or silence counts), if nothing was learnt before, or if
-    there are no decisions to compare. If only frauds are reported, the `remembered` cases stand in for decisions.
+    None if nothing was learnt before, or if there are no decisions to compare. If only frauds are reported, the
+    `remembered` cases stand in for decisions.
     """
-    feed, old, new = playbook.feed(options.node), *(one.calibration(options.node) for one in (before, after))
-    if feed.is_complete or feed.silence_days is not None or old is None or new is None or new == old:
+    feed, after = playbook.feed(options.node), playbook.snapshot()
+    old, new = (one.calibration(options.node) for one in (before, after))
+    if old is None or new is None:
         return []
     cases, _ = _unlabelled(playbook.ledger.find_decisions(DecisionFilter(), limit=LATEST), options.node)
     if len(cases) < LEAST_DECISIONS and feed.kind is FeedKind.FRAUD_ONLY:
@@ -151,13 +157,13 @@ def held_review(
     if margins[0] is None or margins[1] is None:
         return []
     declined = _share(margins[0] + old.level - old.intercept >= log_odds(old.threshold))
-    would = _share(margins[1] >= log_odds(new.threshold))
+    would = _share(margins[1] + _shift(wanted) >= log_odds(new.threshold))
     if not changes_much(declined, would, len(cases)):
-        return []
+        return [LevelMoved(node=options.node, recent=wanted, declines=(declined, would))] if wanted else []
     bar = float(np.quantile(margins[1], 1 - declined))
     shift = round(log_odds(new.threshold) - bar, 1)
     kept = RecentLevel(shift=shift, cases=len(cases), frauds=0, expected=0.0, among="review")
-    step = HeldLevel(recent=None, declines=declined, would_decline=would)
+    step = HeldLevel(recent=wanted, declines=declined, would_decline=would)
     moved = LevelMoved(node=options.node, recent=kept, anchors=True)
     return [moved, LevelHeld(node=options.node, held=step)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,11 +19,15 @@ LATEST = 200
 LEAST_DECISIONS = 10
 LEAST_REPORTS, MANY_REPORTS = 20, 100
 """Outcomes from which on a feed can be told to be of frauds only, and of reviewed cases only."""
+UNLIKELY = 1e-5
+"""Fewer frauds in a row do, if a complete feed would bring them with this probability at most..."""
+FEW_REPORTED = 0.1
+"""...and no more than this share of the decisions was reported."""
 MOST_COVERED = 0.6
 """The share of earlier decisions that a complete feed has reached, at least."""
 FEW_LEGITIMATE = 0.1
 """Disputes that were won, and corrections, may be among the reports of frauds."""
-OFTEN, SELDOM = 10, 250
+OFTEN, SELDOM = 5, 250
 """Outcomes between two looks at a feed, as long as it is unknown and from then on."""
 
 
@@ -47,16 +52,12 @@ def _recognised(playbook: BulletPlaybook, outcomes: Sequence[Outcome], node: str
 
     A complete feed reaches nearly all decisions that are older than those it reports on. Others reach few of them.
     """
-    feed = playbook.feed(node)
-    heard = playbook.ledger.find_events(OUTCOME_KINDS, limit=LATEST, newest_first=True)
-    truths = {one.transaction_id: one.is_fraud for event in reversed(heard) if (one := _truth(event, node))}
-    truths |= {one.transaction_id: one.is_fraud for one in outcomes if not one.is_opinion}
+    feed, calibration = playbook.feed(node), playbook.snapshot().calibration(node)
+    truths, reported = _latest(playbook, node, outcomes)
     latest = dict(list(truths.items())[-LATEST:])
-    wanted = DecisionFilter(transaction_ids=list(latest))
-    made = playbook.ledger.find_decisions(wanted, limit=4 * LATEST) if latest else []
-    reported = sorted({event.payload.subject: event.seq for event in made if _by(event, node)}.values())
     frauds, covered = sum(latest.values()), None
     mostly_frauds = frauds >= (1 - FEW_LEGITIMATE) * len(latest)
+    in_a_row = calibration is not None and frauds == len(latest) and calibration.base_rate**frauds < UNLIKELY
     if reported:
         # Other outcomes of the latest decisions may be still to come. But if a feed that is not known to be complete
         # brings frauds only, these may have been picked: then all decisions so far count.
@@ -66,7 +67,7 @@ def _recognised(playbook: BulletPlaybook, outcomes: Sequence[Outcome], node: str
     kind = feed.kind
     if covered is not None and covered >= MOST_COVERED:
         kind = FeedKind.COMPLETE
-    elif len(latest) >= LEAST_REPORTS and mostly_frauds:
+    elif mostly_frauds and (len(latest) >= LEAST_REPORTS or (in_a_row and _are_few(playbook, frauds))):
         kind = FeedKind.FRAUD_ONLY
     elif len(reported) >= MANY_REPORTS:
         kind = FeedKind.REVIEWED_ONLY
@@ -79,14 +80,27 @@ def _recognised(playbook: BulletPlaybook, outcomes: Sequence[Outcome], node: str
 
 def reaches_most(playbook: BulletPlaybook, node: str) -> bool:
     """Whether the latest outcomes reach most decisions, as those of a complete feed do; also if few were decided."""
-    heard = playbook.ledger.find_events(OUTCOME_KINDS, limit=LATEST, newest_first=True)
-    truths = {one.transaction_id: one.is_fraud for event in heard if (one := _truth(event, node))}
-    made = playbook.ledger.find_decisions(DecisionFilter(transaction_ids=list(truths)), limit=4 * LATEST)
-    reported = sorted({event.payload.subject: event.seq for event in made if _by(event, node)}.values())
+    truths, reported = _latest(playbook, node)
     if len(reported) < LEAST_DECISIONS:
         return True
     lasts = reported[-1], reported[len(reported) // 10]
     return max(_covered(playbook, last, truths, node) for last in lasts) >= MOST_COVERED
+
+
+def _are_few(playbook: BulletPlaybook, reports: int) -> bool:
+    """Whether so many reports are few beside the decisions so far."""
+    least = math.ceil(reports / FEW_REPORTED)
+    return len(playbook.ledger.find_decisions(DecisionFilter(), limit=least)) == least
+
+
+def _latest(playbook: BulletPlaybook, node: str, new: Sequence[Outcome] = ()) -> tuple[dict[str, bool], list[int]]:
+    """The truths told lately, with new ones, by transaction; and the events of the decisions that they are about."""
+    heard = playbook.ledger.find_events(OUTCOME_KINDS, limit=LATEST, newest_first=True)
+    truths = {one.transaction_id: one.is_fraud for event in reversed(heard) if (one := _truth(event, node))}
+    truths |= {one.transaction_id: one.is_fraud for one in new if not one.is_opinion}
+    wanted = DecisionFilter(transaction_ids=list(truths)[-LATEST:])
+    made = playbook.ledger.find_decisions(wanted, limit=4 * LATEST) if truths else []
+    return truths, sorted({event.payload.subject: event.seq for event in made if _by(event, node)}.values())
 
 
 def _covered(playbook: BulletPlaybook, last: int, truths: dict[str, bool], node: str) -> float:

@@ -25,7 +25,7 @@ from acefraud.learning.list_feeds import fed_lists
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.outcome_feeds import recognised
 from acefraud.learning.rule_context import RuleContext
-from acefraud.learning.silence import with_silence
+from acefraud.learning.silence import left_unclear, with_silence
 from acefraud.roles.protocols import Judge
 from acefraud.storage.playbook import BulletPlaybook
 
@@ -121,6 +121,8 @@ class OutcomeRecorder:
             defers[place:] = [kind.defers] * (len(outcomes) - place)
         heard = {one: past.outcomes for one, past in pasts.items()}
         before = with_silence(self._playbook, heard, self._node)
+        late = left_unclear(self._playbook, self._node)
+        defers = [one and outcome.transaction_id not in late for one, outcome in zip(defers, outcomes, strict=True)]
         credited = credit_outcomes(judged, before, snapshot, self._node, defers=defers)
         return Draft(seen, snapshot, memory, credited, feed)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime, timedelta
 
 from acefraud.core.ledger import Ledger
 from acefraud.core.outcome import Outcome
@@ -16,30 +17,32 @@ _MOST = 1_000
 
 
 def outcome_remarks(
-    outcomes: Sequence[Outcome], transactions: Sequence[Transaction | None], ledger: Ledger
+    outcomes: Sequence[Outcome], transactions: Sequence[Transaction | None], ledger: Ledger, now: datetime
 ) -> list[str]:
     """What is odd about each outcome, empty where nothing is. The transactions are those that they are about, if known.
 
     >>> from acefraud.storage.memory import MemoryLedger
     >>> chargeback = Outcome(transaction_id="t1", is_fraud=True, at="2026-01-02T00:00Z")
     >>> order = Transaction(id="t1", time="2026-02-01T00:00Z", text="$5 coffee")
-    >>> outcome_remarks([chargeback], [order], MemoryLedger())
-    ["field 'at': 2026-01-02 00:00 is before the transaction 't1' of 2026-02-01 00:00"]
+    >>> outcome_remarks([chargeback], [order], MemoryLedger(), datetime.fromisoformat("2026-03-01T00:00Z"))
+    ["the time 2026-01-02 00:00 is before the transaction 't1' of 2026-02-01 00:00"]
     """
     unmatched = [outcome.transaction_id for outcome, known in zip(outcomes, transactions, strict=True) if known is None]
     near = nearly_decided(unmatched[:_MOST], ledger) if unmatched else {}
     return [
-        _remark(outcome, known, near.get(outcome.transaction_id))
+        _remark(outcome, known, near.get(outcome.transaction_id), now)
         for outcome, known in zip(outcomes, transactions, strict=True)
     ]
 
 
-def _remark(outcome: Outcome, known: Transaction | None, near: str | None) -> str:
+def _remark(outcome: Outcome, known: Transaction | None, near: str | None, now: datetime) -> str:
+    at = f"{outcome.at:%Y-%m-%d %H:%M}" if outcome.at else ""
+    if outcome.at and outcome.at > now + timedelta(days=1):
+        return f"the time {at} of the outcome is still to come"
     if known is not None and known.time is not None and outcome.at is not None and outcome.at < known.time:
-        at, time = (f"{one:%Y-%m-%d %H:%M}" for one in (outcome.at, known.time))
-        return f"field 'at': {at} is before the transaction '{known.id}' of {time}"
+        return f"the time {at} is before the transaction '{known.id}' of {known.time:%Y-%m-%d %H:%M}"
     if near is not None:
-        return f"field 'transaction_id': no decision was made on '{outcome.transaction_id}', but on '{near}'"
+        return f"no decision was made on '{outcome.transaction_id}', but on '{near}'"
     return ""
 
 
@@ -53,6 +56,13 @@ def nearly_decided(ids: Collection[str], ledger: Ledger) -> dict[str, str]:
     decided = {form for form, past in pasts.items() if past.records}
     found = {one: next((form for form in some if form in decided), None) for one, some in forms.items()}
     return {one: form for one, form in found.items() if form is not None}
+
+
+def nearly_reported(ids: Collection[str], ledger: Ledger) -> set[str]:
+    """Which of these transactions have no report, although there is one with an id that differs only in that."""
+    forms = {one: {one, *_forms(one)} for one in ids}
+    reported = ledger.outcome_events({form for some in forms.values() for form in some}).keys()
+    return {one for one, some in forms.items() if one not in reported and not some.isdisjoint(reported)}
 
 
 def _forms(one: str) -> Iterator[str]:

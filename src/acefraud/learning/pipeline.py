@@ -29,7 +29,7 @@ from acefraud.learning.learner import Learner
 from acefraud.learning.model_lessons import Proposed
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.reflection_policy import ReflectionPolicy
-from acefraud.llm.synchronous import run_sync
+from acefraud.llm.synchronous import blocking_twin
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.roles.protocols import Agent, Embedder, Judge, Proposer
 from acefraud.roles.reflector import Reflector
@@ -204,18 +204,7 @@ class TrainingPipeline(ShortRepr):
         run = _summed_up(mode, decisions, after, learner, time.perf_counter() - started)
         return replace(run, without_label_facts=np.concatenate(without)) if without else run
 
-    def run_sync(
-        self,
-        mode: Mode,
-        train: Sequence[Case],
-        test: Sequence[Case],
-        *,
-        playbook: BulletPlaybook | None = None,
-        mapping: str = "",
-        progress: Callable[[float], None] = _not_shown,
-    ) -> ModeRun:
-        """`run` for callers that do not await."""
-        return run_sync(self.run(mode, train, test, playbook=playbook, mapping=mapping, progress=progress))
+    run_sync = blocking_twin(run)
 
 
 async def stream(

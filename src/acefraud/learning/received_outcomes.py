@@ -76,7 +76,7 @@ def _remarks(
     pasts = playbook.ledger.transaction_events(ids)
     decided = {one: past.records[-1].decision.transaction for one, past in pasts.items() if past.records}
     about = [given or decided.get(one.transaction_id) for one, given in zip(outcomes, transactions, strict=True)]
-    return outcome_remarks(outcomes, about, playbook.ledger)
+    return outcome_remarks(outcomes, about, playbook.ledger, playbook.clock())
 
 
 def _conflict(outcome: Outcome, place: int, *, received_before: bool) -> OutcomeConflict:

@@ -10,6 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
+from acefraud.core.arrays import FloatArray
+from acefraud.core.calibration import RecentLevel
 from acefraud.core.events import EventPayload, LevelHeld, LevelMoved, Reviewed, SilenceMatured
 from acefraud.core.ledger import Precondition
 from acefraud.curation.curator import Curator
@@ -141,26 +143,32 @@ class Reviewer:
 
     def _level_step(self, cases: LabelledFacts) -> LevelMoved | LevelHeld | None:
         """What to do about the level of fraud; nothing as long as it cannot be told how outcomes arrive."""
-        snapshot, feed = self.playbook.snapshot(), self.playbook.feed(self.options.node)
-        calibration = snapshot.calibration(self.options.node)
-        if calibration is None or not feed.follow_level:
+        node, found = self.options.node, self._level(cases)
+        calibration = self.playbook.snapshot().calibration(node)
+        if found is None or calibration is None:
             return None
-        if feed.is_complete:
-            latest = cases.take(slice(max(0, len(cases) - level.LATEST), None))
-            expected = level.log_odds_in(latest, snapshot, self.options)
-            if expected is None:
-                return None
-            recent = level.recent_level(expected, latest.labels, level.lag_of(self.playbook, cases, self.options.node))
-        elif feed.defers:
-            found = level.reported_level(self.playbook, snapshot, self.options)
-            if found is None:
-                return None
-            recent, expected = found
-        else:
-            return None
-        node = self.options.node
-        fair = feed.is_complete and (recent is None or reaches_most(self.playbook, node))
+        recent, expected = found
+        fair = self.playbook.feed(node).is_complete and (recent is None or reaches_most(self.playbook, node))
         return level.level_change(recent, expected, calibration, fair=fair, node=node, outcomes=self.playbook.outcomes)
+
+    def _level(self, cases: LabelledFacts) -> tuple[RecentLevel | None, FloatArray] | None:
+        """Where outcomes have the level, and the log-odds that it is added to; None if that cannot be told.
+
+        Labelled cases tell it where every decision gets an outcome, also by silence. Reports on decisions that are too
+        young for that come first, if they tell anything.
+        """
+        snapshot, feed = self.playbook.snapshot(), self.playbook.feed(self.options.node)
+        if snapshot.calibration(self.options.node) is None or not feed.follow_level:
+            return None
+        told = level.reported_level(self.playbook, snapshot, self.options) if feed.defers else None
+        if (told and told[0]) or not (feed.is_complete or feed.silence_days):
+            return told
+        latest = cases.take(slice(max(0, len(cases) - level.LATEST), None))
+        expected = level.log_odds_in(latest, snapshot, self.options)
+        if expected is None:
+            return None
+        lag = level.lag_of(self.playbook, cases, self.options.node)
+        return level.recent_level(expected, latest.labels, lag), expected
 
     async def ask_and_review(self, depth: Depth) -> Reviewed | None:
         """Ask a model, if one reflects, and review the playbook with what it says."""
@@ -195,7 +203,8 @@ class Reviewer:
                 step = self._level_step(cases)
                 steps = [] if step is None else [step]
             else:
-                steps = level.held_review(self.playbook, snapshot, self.playbook.snapshot(), cases, self.options)
+                told = self._level(cases) if feed.silence_days else None
+                steps = level.held_review(self.playbook, snapshot, cases, self.options, told[0] if told else None)
             self.playbook.record([*steps, reviewed])
         for one in steps:
             self.announce(one)

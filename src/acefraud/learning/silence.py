@@ -20,6 +20,7 @@ from acefraud.core.outcome_feed import OutcomeFeed
 from acefraud.core.transaction import Verdict
 from acefraud.learning.credits import JudgedOutcome, credits_of, judged_by_truth, summed
 from acefraud.learning.entity_memory import memory_for
+from acefraud.learning.outcome_remarks import nearly_reported
 from acefraud.storage.playbook import BulletPlaybook
 
 AT_ONCE = 5_000
@@ -47,7 +48,8 @@ def mature(playbook: BulletPlaybook, node: str, now: datetime) -> SilenceMatured
     if not events:
         return None
     latest = {event.payload.subject: event for event in events if _is_by(event, node)}
-    judged = _judged(playbook, latest.values(), feed, node)
+    unclear = nearly_reported(latest, playbook.ledger)
+    judged = _judged(playbook, [event for one, event in latest.items() if one not in unclear], feed, node)
     snapshot = playbook.snapshot()
     cases = [one.known_case() for one in judged]
     matured = SilenceMatured(
@@ -58,6 +60,7 @@ def mature(playbook: BulletPlaybook, node: str, now: datetime) -> SilenceMatured
         frauds=sum(one.outcome.is_fraud for one in judged),
         cases=len(cases),
         credits=tuple(summed(credits_of(judged, snapshot.table))),
+        unclear=tuple(sorted(unclear)),
     )
     silent = [one for one in judged if one.outcome.source is OutcomeSource.SILENCE]
     memory = memory_for(snapshot.mapping)
@@ -113,7 +116,7 @@ def with_silence(
             decided.setdefault(event.payload.subject, []).append(event)
     for one, decisions in decided.items():
         matured = _matured_after(playbook, decisions[0].seq, node)
-        if matured is None or not isinstance(matured.payload, SilenceMatured):
+        if matured is None or not isinstance(matured.payload, SilenceMatured) or one in matured.payload.unclear:
             continue
         decision = [event.payload for event in decisions if event.seq <= matured.payload.through][-1]
         heard = [event for event in events.get(one, ()) if isinstance(event.payload, OutcomeHeard)]
@@ -125,6 +128,14 @@ def with_silence(
         if judged is not None:
             found[one].insert(len(before), _heard_alone(playbook, judged, matured.payload, node))
     return found
+
+
+def left_unclear(playbook: BulletPlaybook, node: str) -> set[str]:
+    """Transactions whose silence has passed without counting, because it was not clear whether they were reported."""
+    if not playbook.feed(node).silent_through:
+        return set()
+    events = playbook.ledger.find_events({SILENCE_MATURED}, subject=node, limit=2 * STEPS, newest_first=True)
+    return {one for event in events if isinstance(event.payload, SilenceMatured) for one in event.payload.unclear}
 
 
 def _heard_alone(playbook: BulletPlaybook, judged: JudgedOutcome, matured: SilenceMatured, node: str) -> OutcomeHeard:

@@ -54,8 +54,9 @@ class RememberedMapping:
     What it does not say is guessed from the first record with the same fields, and kept for those that follow.
     """
 
-    def __init__(self, written: str = "") -> None:
+    def __init__(self, written: str = "", *, strict: bool = False) -> None:
         self.written = written
+        self._strict = strict
 
     @cached_property
     def schema(self) -> SchemaMapping | None:
@@ -67,7 +68,7 @@ class RememberedMapping:
         """Reads records with this mapping."""
         from acefraud.datasets.records import RecordReader  # noqa: PLC0415  # imports polars, which texts do not need
 
-        return RecordReader(remembered=self.schema)
+        return RecordReader(remembered=self.schema, strict=self._strict)
 
 
 def as_transaction(

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from acefraud.core.callers import blocking
 
+P = ParamSpec("P")
 T = TypeVar("T")
+Owner = TypeVar("Owner")
 
 
 def run_sync(work: Coroutine[Any, Any, T], *, waits: bool = True) -> T:
@@ -35,6 +38,32 @@ def run_sync(work: Coroutine[Any, Any, T], *, waits: bool = True) -> T:
         return _run_in_thread(work)
 
 
+def blocking_twin(
+    method: Callable[Concatenate[Owner, P], Coroutine[Any, Any, T]], waits: Callable[[Owner], bool] = lambda _: True
+) -> Callable[Concatenate[Owner, P], T]:
+    """The twin of a method that has to be awaited, for callers that do not: scripts, notebooks and threads.
+
+    `waits` tells of an object whether the method waits for anything.
+
+    >>> class Clerk:
+    ...     async def greet(self, name: str) -> str:
+    ...         return f"Hello, {name}"
+    ...
+    ...     greet_sync = blocking_twin(greet)
+    >>> Clerk().greet_sync("Ada")
+    'Hello, Ada'
+    """
+
+    @wraps(method)
+    def twin(self: Owner, /, *given: P.args, **named: P.kwargs) -> T:
+        work: Coroutine[Any, Any, T] = getattr(self, method.__name__)(*given, **named)
+        return run_sync(work, waits=waits(self))
+
+    twin.__name__, twin.__qualname__ = f"{method.__name__}_sync", f"{method.__qualname__}_sync"
+    twin.__doc__ = f"`{method.__name__}` for callers that do not await."
+    return twin
+
+
 def _run_directly(work: Coroutine[Any, Any, T]) -> T:
     try:
         work.send(None)
@@ -48,9 +77,8 @@ def _run_directly(work: Coroutine[Any, Any, T]) -> T:
 def _run_on_new_loop(work: Coroutine[Any, Any, T]) -> T:
     results: list[T] = []
 
-    async def run() -> (
-        None
-    ):  # the runner puts the handler of SIGINT back, for which Python writes the task's result out
+    # The task returns nothing: the runner puts the handler of SIGINT back, for which Python writes its result out.
+    async def run() -> None:
         results.append(await work)
 
     # Given a factory, the runner leaves the thread's current event loop alone; `asyncio.run` would unset it.

@@ -12,7 +12,7 @@ from acefraud.display.short_repr import given, quoted
 from acefraud.errors import ConfigurationError
 from acefraud.facts.extraction import facts_of
 from acefraud.llm.client import ModelClient
-from acefraud.llm.synchronous import run_sync
+from acefraud.llm.synchronous import blocking_twin, run_sync
 from acefraud.roles.embedded.agent import EmbeddedAgent, as_bullets, calibration_of
 from acefraud.roles.model.build import build_model_roles
 from acefraud.roles.protocols import Agent, Assessment, Question
@@ -93,6 +93,4 @@ class SimpleFraudAgent:
         """The same for a question: a transaction with the bullets that a selector picked for it."""
         return await self._agent.assess(question)
 
-    def assess_sync(self, question: Question) -> Assessment:
-        """`assess` for callers that do not await."""
-        return run_sync(self.assess(question), waits=self.waits)
+    assess_sync = blocking_twin(assess, lambda self: self.waits)

@@ -12,7 +12,7 @@ from acefraud.core.transaction import Case, Transaction
 from acefraud.display.short_repr import quoted
 from acefraud.errors import ConfigurationError
 from acefraud.llm.client import ModelClient
-from acefraud.llm.synchronous import run_sync
+from acefraud.llm.synchronous import blocking_twin
 from acefraud.roles.embedded.reflector import EmbeddedReflector, ReflectorOptions
 from acefraud.roles.model.build import build_model_roles
 from acefraud.roles.proposals import Proposals
@@ -123,14 +123,4 @@ class Reflector:
             "learnt_from": "failure" if found.example.missed else "success",
         }
 
-    def reflect_sync(
-        self,
-        query: str | Transaction,
-        predicted: str,
-        correct: str,
-        node: str = DEFAULT_NODE,
-        agent_reasoning: str = "",
-    ) -> dict[str, Any] | None:
-        """`reflect` for callers that do not await."""
-        proposal = self.reflect(query, predicted, correct, node, agent_reasoning)
-        return run_sync(proposal, waits=self.proposals is not None)
+    reflect_sync = blocking_twin(reflect, lambda self: self.proposals is not None)

@@ -205,18 +205,23 @@ def plan_feed(
     declines_pass: bool | None,
     follow_level: bool | None,
 ) -> Change[None]:
-    """Say how outcomes reach a node. What is None stays as it is."""
+    """Say how outcomes reach a node. What is None stays as it is; silence ends where the kind leaves it no meaning."""
     if kind is not None:
         check_choice("kind", kind, FeedKind)
     if silence_days is not None and not 0 <= silence_days <= MOST_SILENCE_DAYS:
         wanted = f"expected up to {MOST_SILENCE_DAYS:,} days, or 0 if silence says nothing"
         raise InputError(f"{wanted}, got {silence_days:g}", field="silence_days")
     now = playbook.feed(node)
+    feed = now.kind if kind is None else FeedKind(kind)
+    means_something = feed in (FeedKind.FRAUD_ONLY, FeedKind.UNKNOWN)
+    if silence_days and not means_something:
+        raise InputError(f"silence counts only where frauds alone are reported, not if {feed=!s}", field="silence_days")
+    kept = now.silence_days if means_something else None
     said = events.FeedSet(
         node=node,
-        feed=now.kind if kind is None else FeedKind(kind),
-        declared=now.declared if kind is None else FeedKind(kind) is not FeedKind.UNKNOWN,
-        silence_days=now.silence_days if silence_days is None else silence_days or None,
+        feed=feed,
+        declared=now.declared if kind is None else feed is not FeedKind.UNKNOWN,
+        silence_days=kept if silence_days is None else silence_days or None,
         declines_pass=now.declines_pass if declines_pass is None else declines_pass,
         follow_level=now.follow_level if follow_level is None else follow_level,
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
+from rapidfuzz import fuzz, process
 
 from acefraud.core.fact_catalog import FactCatalog
 from acefraud.core.fact_names import NAMED_FACTS
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
 
 SAMPLE = 5_000
 """Remembered cases that are looked at, the latest."""
+MANY_TIMES = 50
+"""A name that another one outnumbers by so much..."""
+MISWRITTEN = 85.0
+"""...and that is so much like it, of 100, is a slip in a few cases, and no fact of its own."""
 
 
 def facts_at_hand(playbook: BulletPlaybook, sample: int = SAMPLE) -> FactCatalog:
@@ -32,7 +38,26 @@ def facts_at_hand(playbook: BulletPlaybook, sample: int = SAMPLE) -> FactCatalog
         wanted = DAY_FACTS if any(case.has_text for case in cases) else (*CLOCK_FACTS, *DAY_FACTS)
         missing = [name for name in wanted if name not in table.names]
         table = table.beside(time_facts(times, missing))
-    return FactCatalog.of(table)
+    catalog = FactCatalog.of(table)
+    return FactCatalog({name: catalog[name] for name in catalog if not _is_slip(name, catalog)}, catalog.rows)
+
+
+def plain_name(name: str) -> str:
+    """A name without what people write differently.
+
+    >>> plain_name("CUSTOMER_ID"), plain_name("customerId"), plain_name("Customer Id")
+    ('customerid', 'customerid', 'customerid')
+    """
+    return re.sub(r"[\W_]+", "", name).casefold()
+
+
+def _is_slip(name: str, catalog: FactCatalog) -> bool:
+    least = MANY_TIMES * catalog[name].coverage
+    if least > 1 or name in NAMED_FACTS:
+        return False
+    digits, others = re.sub(r"\D", "", name), (one for one in catalog if catalog[one].coverage >= least and one != name)
+    usual = [plain_name(one) for one in others if re.sub(r"\D", "", one) == digits]
+    return process.extractOne(plain_name(name), usual, scorer=fuzz.ratio, score_cutoff=MISWRITTEN) is not None
 
 
 def vocabulary_of(playbook: BulletPlaybook) -> Vocabulary:

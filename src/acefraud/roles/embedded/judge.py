@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from acefraud.core.arguments import check_type
 from acefraud.core.outcome import Judgement, Ruling
 from acefraud.core.transaction import FactValue
-from acefraud.llm.synchronous import run_sync
+from acefraud.llm.synchronous import blocking_twin
 from acefraud.rules.english import say_facts
 
 
@@ -33,9 +33,7 @@ class SimpleJudge:
         judgement = await self.rule(input_text, output, ground_truth)
         return judgement.is_correct, judgement.confidence
 
-    def judge_sync(self, input_text: str, output: str, ground_truth: str | None = None) -> tuple[bool | None, float]:
-        """`judge` for callers that do not await."""
-        return run_sync(self.judge(input_text, output, ground_truth))
+    judge_sync = blocking_twin(judge)
 
     def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
         """The text unchanged, or the facts in words: this judge sends nothing."""
@@ -59,9 +57,7 @@ class SimpleJudge:
             reason=f"decided {output.strip()}, truth is {ground_truth.strip()}",
         )
 
-    def rule_sync(self, input_text: str, output: str, ground_truth: str | None = None) -> Judgement:
-        """`rule` for callers that do not await."""
-        return run_sync(self.rule(input_text, output, ground_truth))
+    rule_sync = blocking_twin(rule)
 
     async def _without_truth(self, input_text: str, output: str) -> Judgement:  # noqa: ARG002
         return Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason="no ground truth and no model to judge without")

@@ -66,6 +66,8 @@ def without_determiners(words: Words) -> Words:
 def names_of(fact: Fact) -> Iterator[Words]:
     """What a fact is called: the words of its name, and its noun in English."""
     words = split_name(fact.name)
+    if not words:  # a name of signs alone cannot be said
+        return
     yield words
     if len(words) > 1 and fact.name.isalnum():
         yield (tokens_of(fact.name)[0].text,)  # "BasePolicy" in one word

@@ -13,24 +13,17 @@ from acefraud.core.scope import Scope
 from acefraud.errors import InputError
 from acefraud.learning.rule_admission import Admitted, admit_rule, edit_rule
 from acefraud.service.access import Caller, MayCurate, MayRead
-from acefraud.service.bodies import ListedDecisionBody, Page
-from acefraud.service.bullet_bodies import (
-    AdmittedBody,
-    BulletBody,
-    BulletChangeBody,
-    NewBulletBody,
-    SnoozeBody,
-    WholeBulletBody,
-)
-from acefraud.service.change_bodies import ChangeBody
+from acefraud.service.answers import BOUNDS, admitted_rule, bullet_answer, change_answer, listed_decision
 from acefraud.service.masking import RuleWords
 from acefraud.service.paging import Cursor, Limit, read_cursor, write_cursor
-from acefraud.service.preview_bodies import BOUNDS
+from acefraud.service.playbook_bodies import BulletChangeBody, NewBulletBody, SnoozeBody
 from acefraud.service.problems import Refused, naming
 from acefraud.service.routes.decisions import Serving
 from acefraud.service.runtime import Runtime
 from acefraud.storage.change_log import change_of
 from acefraud.storage.citing_decisions import last_firings
+from acefraud.wire.answer import Page
+from acefraud.wire.playbook import AdmittedRule, BulletAnswer, ChangeAnswer, WholeBullet
 
 router = APIRouter(prefix="/v1", tags=["playbook"])
 BulletId = Annotated[str, Path(max_length=100, description="Id of the bullet, as `GET /v1/playbook` tells it.")]
@@ -62,7 +55,7 @@ def check_still_to_come(runtime: Runtime, until: datetime | None, field: str) ->
     "is not understood is a 422 that names the words, unless it may be kept as a note; one that the playbook already "
     "says is a 409 with the `bullet_id`.",
 )
-async def add(body: NewBulletBody, runtime: Serving, caller: MayCurate) -> AdmittedBody:
+async def add(body: NewBulletBody, runtime: Serving, caller: MayCurate) -> AdmittedRule:
     """Add a rule."""
 
     def admitted() -> Admitted:
@@ -77,20 +70,24 @@ async def add(body: NewBulletBody, runtime: Serving, caller: MayCurate) -> Admit
                 why=body.reason,
             )
 
-    return AdmittedBody.of(await runtime.curating.run(admitted))
+    return admitted_rule(await runtime.curating.run(admitted))
 
 
 @router.get("/bullets/{bullet_id}", summary="Look at a bullet")
-async def look_at(bullet_id: BulletId, runtime: Serving, caller: MayRead) -> WholeBulletBody:
+async def look_at(bullet_id: BulletId, runtime: Serving, caller: MayRead) -> WholeBullet:
     """A bullet, retired or not, with its evidence, its counters, what happened to it and where it fired last."""
     in_clear = caller.may(Scope.CURATE)
 
-    def found() -> WholeBulletBody:
+    def found() -> WholeBullet:
         bullet = bullet_or_404(runtime, bullet_id)
         history = _history(runtime, bullet_id, None, MOST_HISTORY, in_clear=in_clear)
         fired = last_firings(runtime.playbook.ledger, bullet_id, MOST_FIRINGS).events
-        firings = [ListedDecisionBody.of(event) for event in fired]
-        return WholeBulletBody.with_history(bullet, history, firings, in_clear=in_clear)
+        return WholeBullet(
+            **vars(bullet_answer(bullet, in_clear=in_clear)),
+            history=history.items,
+            history_next=history.next,
+            last_firings=[listed_decision(event) for event in fired],
+        )
 
     return await runtime.in_thread(found)
 
@@ -98,29 +95,29 @@ async def look_at(bullet_id: BulletId, runtime: Serving, caller: MayRead) -> Who
 @router.get("/bullets/{bullet_id}/history", summary="List what happened to a bullet")
 async def list_history(
     bullet_id: BulletId, runtime: Serving, caller: MayRead, limit: Limit = 50, cursor: Cursor = None
-) -> Page[ChangeBody]:
+) -> Page[ChangeAnswer]:
     """What happened to a bullet, newest first: by whom, why, and the revision after it."""
     before, in_clear = read_cursor(f"history {bullet_id}", cursor), caller.may(Scope.CURATE)
 
-    def found() -> Page[ChangeBody]:
+    def found() -> Page[ChangeAnswer]:
         bullet_or_404(runtime, bullet_id)
         return _history(runtime, bullet_id, before, limit, in_clear=in_clear)
 
     return await runtime.in_thread(found)
 
 
-def _history(runtime: Runtime, bullet_id: str, before: int | None, limit: int, *, in_clear: bool) -> Page[ChangeBody]:
+def _history(runtime: Runtime, bullet_id: str, before: int | None, limit: int, *, in_clear: bool) -> Page[ChangeAnswer]:
     events = runtime.playbook.ledger.find_events(
         BULLET_HISTORY_KINDS, subject=bullet_id, before=before, limit=limit + 1, newest_first=True
     )
     shown = events[:limit]
     more = write_cursor(f"history {bullet_id}", shown[-1].seq) if len(events) > limit else None
     words = RuleWords.ever(runtime.playbook, in_clear=in_clear)
-    return Page(items=[ChangeBody.of(change_of(event), words) for event in shown], next=more)
+    return Page(items=[change_answer(change_of(event), words) for event in shown], next=more)
 
 
 @router.patch("/bullets/{bullet_id}", summary="Edit, pin, retire or revive a bullet")
-async def change(bullet_id: BulletId, body: BulletChangeBody, runtime: Serving, caller: MayCurate) -> AdmittedBody:
+async def change(bullet_id: BulletId, body: BulletChangeBody, runtime: Serving, caller: MayCurate) -> AdmittedRule:
     """Change the words of a bullet, its status, or both in one step, with a reason.
 
     Words are read, previewed and measured as those of a new rule are; the counters stay.
@@ -136,7 +133,7 @@ def _check_change(body: BulletChangeBody) -> None:
         raise Refused(422, "always, priority, final and as_note go with other words", field="content")
 
 
-def _changed(runtime: Runtime, bullet_id: str, body: BulletChangeBody, caller: Caller) -> AdmittedBody:
+def _changed(runtime: Runtime, bullet_id: str, body: BulletChangeBody, caller: Caller) -> AdmittedRule:
     bullet_or_404(runtime, bullet_id)
     playbook = runtime.playbook
 
@@ -158,24 +155,24 @@ def _changed(runtime: Runtime, bullet_id: str, body: BulletChangeBody, caller: C
 
     with naming("content"):
         edited = playbook.run_unit_of_work(work, who=caller.name, why=body.reason)
-    bullet = BulletBody.of(bullet_or_404(runtime, bullet_id), in_clear=True)
+    bullet = bullet_answer(bullet_or_404(runtime, bullet_id), in_clear=True)
     if edited is None:
-        return AdmittedBody(bullet=bullet, remarks=[], preview=None)
-    return AdmittedBody.of(edited).model_copy(update={"bullet": bullet})
+        return AdmittedRule(bullet=bullet, remarks=(), preview=None)
+    return admitted_rule(edited).model_copy(update={"bullet": bullet})
 
 
 @router.post("/bullets/{bullet_id}:snooze", summary="Snooze a policy")
-async def snooze(bullet_id: BulletId, body: SnoozeBody, runtime: Serving, caller: MayCurate) -> BulletBody:
+async def snooze(bullet_id: BulletId, body: SnoozeBody, runtime: Serving, caller: MayCurate) -> BulletAnswer:
     """Let a policy not apply to one customer, card or other entity until a time. The same one again gets the new time.
 
     A bullet that is no policy is a 422: it is weighed with others, and decides nothing by itself.
     """
 
-    def snoozed() -> BulletBody:
+    def snoozed() -> BulletAnswer:
         check_still_to_come(runtime, body.until, "until")
         bullet_or_404(runtime, bullet_id)
         with naming("bullet_id"):
             runtime.playbook.snooze(bullet_id, body.snooze(), who=caller.name, why=body.reason)
-        return BulletBody.of(bullet_or_404(runtime, bullet_id), in_clear=True)
+        return bullet_answer(bullet_or_404(runtime, bullet_id), in_clear=True)
 
     return await runtime.in_thread(snoozed)

@@ -19,25 +19,16 @@ from acefraud.learning.decision_recorder import DecisionRequest
 from acefraud.learning.decision_requests import Answer, Result
 from acefraud.learning.silence import with_silence
 from acefraud.service.access import Caller, MayDecide, MayRead, charge, runtime_of
-from acefraud.service.bodies import (
-    AnyCaseVerdict,
-    BatchAnswerBody,
-    BatchBody,
-    DecisionBody,
-    ExplainedDecisionBody,
-    Id,
-    ListedDecisionBody,
-    Page,
-    StageBody,
-    Time,
-    TransactionBody,
-)
+from acefraud.service.answers import decision_answer, listed_decision, stage_answers
+from acefraud.service.bodies import AnyCaseVerdict, BatchBody, Id, Time, TransactionBody
 from acefraud.service.masking import RuleWords
 from acefraud.service.metrics import DECISIONS, UNFAMILIAR
 from acefraud.service.paging import Cursor, Limit, read_cursor, write_cursor
 from acefraud.service.problems import Refused
 from acefraud.service.runtime import Runtime
 from acefraud.storage.citing_decisions import decisions_citing
+from acefraud.wire.answer import Page
+from acefraud.wire.decisions import BatchAnswer, DecisionAnswer, ExplainedDecision, ListedDecision, ScoreAnswer
 
 router = APIRouter(prefix="/v1", tags=["decisions"])
 Serving = Annotated[Runtime, Depends(runtime_of)]
@@ -70,7 +61,7 @@ def transaction_of(runtime: Runtime, body: TransactionBody, place: str = "") -> 
         raise InputError(problem.message, field=field) from problem
 
 
-@router.post("/decisions", summary="Decide a transaction", response_model=DecisionBody)
+@router.post("/decisions", summary="Decide a transaction", response_model=DecisionAnswer)
 async def decide(
     request: Request, body: TransactionBody, runtime: Serving, caller: MayDecide, idempotency_key: IdempotencyKey = ""
 ) -> Response:
@@ -91,7 +82,7 @@ async def decide(
     return Response(told.model_dump_json(), media_type="application/json")
 
 
-@router.post("/decisions:batch", summary="Decide many transactions", response_model=BatchAnswerBody)
+@router.post("/decisions:batch", summary="Decide many transactions", response_model=BatchAnswer)
 async def decide_batch(
     body: BatchBody, runtime: Serving, caller: MayDecide, idempotency_key: IdempotencyKey = ""
 ) -> Response:
@@ -108,9 +99,19 @@ async def decide_batch(
     return Response(told, media_type="application/json")
 
 
-def request_of(runtime: Runtime, transaction: Transaction, key: str, caller: Caller) -> DecisionRequest:
-    """A transaction that arrives now, to be decided for a caller."""
-    return DecisionRequest(transaction, key, caller.name, runtime.playbook.clock())
+def request_of(
+    runtime: Runtime, transaction: Transaction, key: str, caller: Caller, place: str = ""
+) -> DecisionRequest:
+    """A transaction that arrives now, to be decided for a caller. A strict service refuses what it does not know."""
+    asked = DecisionRequest(transaction, key, caller.name, runtime.playbook.clock())
+    if runtime.learner.options.strict:
+        try:
+            runtime.learner.check([asked.to_decide]).refuse()
+        except InputError as problem:
+            within = {**dict.fromkeys(transaction.entities, "entities"), **dict.fromkeys(transaction.facts, "facts")}
+            parts = (place, within.get(problem.field or ""), problem.field)
+            raise InputError(problem.message, field=".".join(part for part in parts if part)) from problem
+    return asked
 
 
 def count(answer: Answer) -> None:
@@ -123,7 +124,10 @@ def count(answer: Answer) -> None:
 
 def _requests(runtime: Runtime, body: BatchBody, caller: Caller, key: str) -> list[DecisionRequest]:
     read = [transaction_of(runtime, one, f"transactions.{place}") for place, one in enumerate(body.transactions)]
-    return [request_of(runtime, one, f"{key}#{place}" if key else "", caller) for place, one in enumerate(read)]
+    return [
+        request_of(runtime, one, f"{key}#{place}" if key else "", caller, f"transactions.{place}")
+        for place, one in enumerate(read)
+    ]
 
 
 def _answered(runtime: Runtime, caller: Caller, answers: Sequence[Result], asked: Sequence[DecisionRequest]) -> str:
@@ -134,12 +138,12 @@ def _answered(runtime: Runtime, caller: Caller, answers: Sequence[Result], asked
     made = [one for one in answers if not isinstance(one, InputError)]
     for answer in made:
         count(answer)
-    return BatchAnswerBody(decisions=_told(runtime, caller, made, asked)).model_dump_json()
+    return BatchAnswer(decisions=_told(runtime, caller, made, asked)).model_dump_json()
 
 
 def _told(
     runtime: Runtime, caller: Caller, answers: Sequence[Answer], asked: Sequence[DecisionRequest]
-) -> list[DecisionBody]:
+) -> list[DecisionAnswer]:
     """Answers as a caller may see them. A repeated one may rest on rules that have other words by now."""
     in_clear = caller.may(Scope.CURATE)
     ever = not in_clear and any(answer.repeated for answer in answers)
@@ -149,18 +153,18 @@ def _told(
         for answer, one in zip(answers, asked, strict=True)
     ]
     return [
-        DecisionBody.of(answer.decision, answer.at, words, found)
+        decision_answer(answer.decision, answer.at, words, found)
         for answer, found in zip(answers, checked, strict=True)
     ]
 
 
 @router.post("/score", summary="Decide without recording")
-async def score(body: TransactionBody, runtime: Serving, caller: MayDecide) -> DecisionBody:
+async def score(body: TransactionBody, runtime: Serving, caller: MayDecide) -> ScoreAnswer:
     """The decision that `POST /v1/decisions` would make now. Nothing is recorded."""
     arriving = request_of(runtime, transaction_of(runtime, body), "", caller).to_decide
     decision, checked = await runtime.score(arriving)
     words = RuleWords.now(runtime.playbook, in_clear=caller.may(Scope.CURATE))
-    return DecisionBody.of(decision, runtime.playbook.clock(), words, checked)
+    return ScoreAnswer(**vars(decision_answer(decision, runtime.playbook.clock(), words, checked)))
 
 
 @router.get("/decisions/{decision_id}", summary="Explain a decision")
@@ -168,7 +172,7 @@ async def explain(
     decision_id: Annotated[Id, Path()],
     runtime: Serving,
     caller: MayRead,
-) -> ExplainedDecisionBody:
+) -> ExplainedDecision:
     """A recorded decision with its stages, scores and reasons, and the outcome as far as it is known."""
     event = await runtime.in_thread(lambda: _recorded(runtime, decision_id))
     assert isinstance(event.payload, DecisionMade)
@@ -197,19 +201,19 @@ def _outcome(runtime: Runtime, transaction_id: str) -> OutcomeHeard | None:
 
 def _explained(
     runtime: Runtime, decision: Decision, at: datetime, words: RuleWords, *, explained: bool
-) -> ExplainedDecisionBody:
+) -> ExplainedDecision:
     heard = _outcome(runtime, decision.transaction.id)
     outcome = None if heard is None else heard.outcome
     judgement = heard.judgement if heard is not None and heard.decision_id == decision.id else None
-    told = DecisionBody.of(decision, at, words).model_copy(update={"warnings": []})  # they are about the request
-    return ExplainedDecisionBody(
-        **vars(told),
+    told = decision_answer(decision, at, words, runtime.learner.check([decision.transaction]))
+    return ExplainedDecision(
+        **{**vars(told), "warnings": [runtime.masked_text(one, decision.facts) for one in told.warnings]},
         threshold=decision.threshold,
         base=decision.base,
         facts=runtime.masked(decision.facts),
         unread=[runtime.masked_text(text, decision.facts) for text in decision.unread],
-        stages=[StageBody(stage=one.stage, left=one.left) for one in decision.selection.stages],
-        scores=[one.model_dump(mode="json") for one in decision.selection.scores],
+        stages=stage_answers(decision.selection),
+        scores=[score.model_dump() for score in decision.selection.scores],
         model=decision.model,
         probability_from=decision.probability_from,
         fallback=decision.fallback,
@@ -238,7 +242,7 @@ async def list_decisions(
     most_probability: Annotated[float | None, Query(ge=0, le=1)] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
-) -> Page[ListedDecisionBody]:
+) -> Page[ListedDecision]:
     """Recorded decisions, the latest first.
 
     With `bullet` a page looks at up to 10,000 decisions, so it may hold fewer than `limit` although `next` goes on.
@@ -257,7 +261,7 @@ async def list_decisions(
 
 def _listed(
     runtime: Runtime, wanted: DecisionFilter, bullet: str | None, before: int | None, limit: int
-) -> Page[ListedDecisionBody]:
+) -> Page[ListedDecision]:
     ledger = runtime.playbook.ledger
     if bullet is None:
         found: Sequence[Event] = ledger.find_decisions(wanted, before=before, limit=limit)
@@ -265,5 +269,5 @@ def _listed(
     else:
         page = decisions_citing(ledger, wanted, bullet, before=before, limit=limit)
         found, more = page.events, page.next_before
-    items = [ListedDecisionBody.of(event) for event in found]
+    items = [listed_decision(event) for event in found]
     return Page(items=items, next=None if more is None else write_cursor("decisions", more))

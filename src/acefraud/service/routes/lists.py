@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Path
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, Field
 
 from acefraud.core.scope import Scope
 from acefraud.core.value_list import MAX_VALUE, NAME, Feed, ListItem, ValueList
 from acefraud.service.access import Caller, MayCurate, MayRead
-from acefraud.service.bodies import Id, Page, RequiredWhy, Time, Why, storable
+from acefraud.service.bodies import Id, PrivateBody, RequiredWhy, StrictBody, Time, Why, storable
 from acefraud.service.masking import rule_text
 from acefraud.service.paging import Cursor, Limit, page_of, read_cursor
 from acefraud.service.problems import Refused
 from acefraud.service.routes.bullets import check_still_to_come
 from acefraud.service.routes.decisions import Serving
 from acefraud.service.runtime import Runtime
-from acefraud.service.strict_bodies import PrivateBody, StrictBody, examples
+from acefraud.wire.answer import Page, examples
+from acefraud.wire.playbook import FeedAnswer, ListAnswer, ListPage, ListValue
 
 router = APIRouter(prefix="/v1", tags=["lists"])
 
@@ -34,48 +34,6 @@ class FeedBody(StrictBody):
 
     key: Id = Field(description="The entity or the fact whose value is listed.")
     days: float | None = Field(default=None, gt=0, le=LONGEST_FEED, description="For how long; null means for good.")
-
-
-class ListBody(BaseModel):
-    """A list, without its values."""
-
-    name: str
-    about: str = Field(description="What it is for.")
-    feed: FeedBody | None
-    count: int = Field(description="How many values are on it.")
-
-    @classmethod
-    def of(cls, one: ValueList, *, in_clear: bool) -> ListBody:
-        """A list."""
-        feed = None if one.feed is None else FeedBody.model_construct(key=one.feed.key, days=one.feed.days)
-        return cls(name=one.name, about=rule_text(one.about, in_clear=in_clear), feed=feed, count=len(one.items))
-
-
-class ListItemBody(BaseModel):
-    """A value on a list. Personal data is masked for callers who may not change the list."""
-
-    value: str
-    reason: str
-    who: str
-    until: datetime | None = Field(description="Until when it counts; null means for good.")
-    transaction_id: str | None = Field(description="The transaction whose outcome put it there, if one did.")
-
-    @classmethod
-    def of(cls, item: ListItem, *, in_clear: bool) -> ListItemBody:
-        """A value, with personal data if it may be shown in clear."""
-        return cls(
-            value=rule_text(item.value, in_clear=in_clear),
-            reason=rule_text(item.reason, in_clear=in_clear),
-            who=item.who,
-            until=item.until,
-            transaction_id=item.transaction_id or None,
-        )
-
-
-class ListPageBody(Page[ListItemBody]):
-    """A list with a part of its values, in the order in which they were added."""
-
-    list: ListBody
 
 
 class ListDescriptionBody(PrivateBody):
@@ -141,15 +99,31 @@ def _list_or_404(runtime: Runtime, name: str) -> ValueList:
     return found
 
 
+def _list_answer(values: ValueList, *, in_clear: bool) -> ListAnswer:
+    feed = None if values.feed is None else FeedAnswer(key=values.feed.key, days=values.feed.days)
+    about = rule_text(values.about, in_clear=in_clear)
+    return ListAnswer(name=values.name, about=about, feed=feed, count=len(values.items))
+
+
+def _list_value(item: ListItem, *, in_clear: bool) -> ListValue:
+    return ListValue(
+        value=rule_text(item.value, in_clear=in_clear),
+        reason=rule_text(item.reason, in_clear=in_clear),
+        who=item.who,
+        until=item.until,
+        transaction_id=item.transaction_id or None,
+    )
+
+
 @router.get("/lists", summary="List the lists")
-async def list_lists(runtime: Serving, caller: MayRead, limit: Limit = 50, cursor: Cursor = None) -> Page[ListBody]:
+async def list_lists(runtime: Serving, caller: MayRead, limit: Limit = 50, cursor: Cursor = None) -> Page[ListAnswer]:
     """All lists without their values, in the order in which they were created."""
     start = read_cursor("lists", cursor) or 0
 
-    def listed() -> Page[ListBody]:
+    def listed() -> Page[ListAnswer]:
         runtime.playbook.refresh()
         found, more = page_of("lists", list(runtime.playbook.snapshot().lists.values()), start, limit)
-        return Page(items=[ListBody.of(one, in_clear=caller.may(Scope.CURATE)) for one in found], next=more)
+        return Page(items=[_list_answer(one, in_clear=caller.may(Scope.CURATE)) for one in found], next=more)
 
     return await runtime.in_thread(listed)
 
@@ -157,7 +131,7 @@ async def list_lists(runtime: Serving, caller: MayRead, limit: Limit = 50, curso
 @router.get("/lists/{name}", summary="Look at a list")
 async def look_at(
     name: ListName, runtime: Serving, caller: MayRead, limit: Limit = 50, cursor: Cursor = None
-) -> ListPageBody:
+) -> ListPage:
     """A list with its values in pages. Personal data in them is masked, unless the key may change lists.
 
     A page starts at a place on the list: if values are removed between two pages, the next one skips as many.
@@ -165,17 +139,17 @@ async def look_at(
     kind, in_clear = f"list {name}", caller.may(Scope.CURATE)
     start = read_cursor(kind, cursor) or 0
 
-    def listed() -> ListPageBody:
+    def listed() -> ListPage:
         one = _list_or_404(runtime, name)
         found, more = page_of(kind, list(one.items.values()), start, limit)
-        items = [ListItemBody.of(item, in_clear=in_clear) for item in found]
-        return ListPageBody(list=ListBody.of(one, in_clear=in_clear), items=items, next=more)
+        items = [_list_value(item, in_clear=in_clear) for item in found]
+        return ListPage(list=_list_answer(one, in_clear=in_clear), items=items, next=more)
 
     return await runtime.in_thread(listed)
 
 
 @router.put("/lists/{name}", summary="Create a list, or describe it anew")
-async def describe(name: ListName, body: ListDescriptionBody, runtime: Serving, caller: MayCurate) -> ListBody:
+async def describe(name: ListName, body: ListDescriptionBody, runtime: Serving, caller: MayCurate) -> ListAnswer:
     """Create a list, or change what it is for and what feeds it. Its values stay.
 
     Rules refer to a list by its name: "card in list blocked_cards".
@@ -186,11 +160,11 @@ async def describe(name: ListName, body: ListDescriptionBody, runtime: Serving, 
             name, about=body.about, feed=body.fed_by(), who=caller.name, why=body.reason
         )
 
-    return ListBody.of(await runtime.in_thread(made), in_clear=True)
+    return _list_answer(await runtime.in_thread(made), in_clear=True)
 
 
 @router.patch("/lists/{name}", summary="Put values on a list, or take them off")
-async def change(name: ListName, body: ListChangeBody, runtime: Serving, caller: MayCurate) -> ListBody:
+async def change(name: ListName, body: ListChangeBody, runtime: Serving, caller: MayCurate) -> ListAnswer:
     """Put values on a list and take others off, all or none.
 
     A value that is there already gets the new reason and time. One to take off that is not there is a 422. A value that
@@ -198,7 +172,7 @@ async def change(name: ListName, body: ListChangeBody, runtime: Serving, caller:
     """
     if not body.add and not body.remove:
         raise Refused(422, "expected values to add or to remove", field="add")
-    return ListBody.of(await runtime.in_thread(lambda: _changed(runtime, name, body, caller)), in_clear=True)
+    return _list_answer(await runtime.in_thread(lambda: _changed(runtime, name, body, caller)), in_clear=True)
 
 
 def _changed(runtime: Runtime, name: str, body: ListChangeBody, caller: Caller) -> ValueList:

@@ -10,18 +10,13 @@ from acefraud.core.ledger import DecisionFilter
 from acefraud.core.scope import Scope
 from acefraud.errors import OutcomeConflict
 from acefraud.service.access import Caller, MayRead, charge, requires
-from acefraud.service.bodies import (
-    ListedDecisionBody,
-    OneOrManyOutcomes,
-    OutcomesBody,
-    Page,
-    ReceiptBody,
-    ReceiptsBody,
-    Time,
-)
+from acefraud.service.answers import listed_decision
+from acefraud.service.bodies import OneOrManyOutcomes, OutcomesBody, Time
 from acefraud.service.metrics import OUTCOMES
 from acefraud.service.paging import Cursor, Limit, read_cursor, write_cursor
 from acefraud.service.routes.decisions import Serving
+from acefraud.wire.answer import Page
+from acefraud.wire.decisions import ListedDecision, Receipt, ReceiptsAnswer
 
 router = APIRouter(prefix="/v1", tags=["outcomes"])
 
@@ -31,7 +26,7 @@ async def report(
     body: OneOrManyOutcomes,
     runtime: Serving,
     caller: Annotated[Caller, requires(Scope.OUTCOMES)],
-) -> ReceiptsBody:
+) -> ReceiptsAnswer:
     """Report one outcome, or many at once.
 
     Once this answers, they are durable; they are judged and learnt from in the background, in the order in which they
@@ -50,12 +45,14 @@ async def report(
     for outcome, one in zip(outcomes, received, strict=True):
         if not one.already_known:
             OUTCOMES.labels("fraud" if outcome.is_fraud else "legitimate").inc()
-    return ReceiptsBody(
+    feed = runtime.playbook.feed(runtime.learner.options.node)
+    unheard = [feed.words] if feed.defers and feed.silence_days is None else []
+    return ReceiptsAnswer(
         outcomes=[
-            ReceiptBody(id=outcome.id, status="known" if one.already_known else "received")
+            Receipt(id=outcome.id, status="known" if one.already_known else "received")
             for outcome, one in zip(outcomes, received, strict=True)
         ],
-        warnings=list(dict.fromkeys(one.remark for one in received if one.remark)),
+        warnings=[*dict.fromkeys(one.remark for one in received if one.remark), *unheard],
     )
 
 
@@ -66,7 +63,7 @@ async def pending(
     before: Annotated[Time | None, Query(description="Decided before this time.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
-) -> Page[ListedDecisionBody]:
+) -> Page[ListedDecision]:
     """Decisions whose outcome is not known yet, the oldest first. Pending is not negative: nothing is counted."""
     wanted = DecisionFilter(until=before, without_outcome=True)
     after = read_cursor("pending", cursor) or 0
@@ -74,4 +71,4 @@ async def pending(
         lambda: runtime.playbook.ledger.find_decisions(wanted, after=after, limit=limit, newest_first=False)
     )
     more = write_cursor("pending", found[-1].seq) if len(found) == limit else None
-    return Page(items=[ListedDecisionBody.of(event) for event in found], next=more)
+    return Page(items=[listed_decision(event) for event in found], next=more)

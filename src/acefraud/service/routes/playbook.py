@@ -11,27 +11,26 @@ from acefraud.core.playbook import Snapshot
 from acefraud.core.scope import Scope
 from acefraud.errors import InputError
 from acefraud.service.access import MayCurate, MayRead
-from acefraud.service.bodies import Page
-from acefraud.service.bullet_bodies import BulletBody
-from acefraud.service.change_bodies import ChangeBody, RollbackBody, RolledBackBody
+from acefraud.service.answers import (
+    BOUNDS,
+    bullet_answer,
+    change_answer,
+    outcome_feed_answer,
+    rollback_answer,
+    threshold_answer,
+)
 from acefraud.service.masking import RuleWords
 from acefraud.service.paging import Cursor, Limit, page_of, read_cursor, write_cursor
-from acefraud.service.preview_bodies import BOUNDS, PreviewBody
+from acefraud.service.playbook_bodies import FeedChangeBody, RollbackBody, ThresholdBody
 from acefraud.service.problems import Refused
 from acefraud.service.routes.decisions import Serving
 from acefraud.service.runtime import Runtime
-from acefraud.service.threshold_bodies import CalibrationBody, FeedChangeBody, OutcomeFeedBody, ThresholdBody
 from acefraud.storage.change_log import playbook_changes
 from acefraud.storage.rollback import plan_rollback, rollback
+from acefraud.wire.answer import Page
+from acefraud.wire.playbook import ChangeAnswer, OutcomeFeedAnswer, PlaybookPage, RollbackAnswer, ThresholdAnswer
 
 router = APIRouter(prefix="/v1", tags=["playbook"])
-
-
-class PlaybookPageBody(Page[BulletBody]):
-    """A part of the playbook."""
-
-    playbook_revision: int
-    calibration: CalibrationBody
 
 
 @router.get("/playbook", summary="List bullets")
@@ -44,7 +43,7 @@ async def list_bullets(
     retired: Annotated[bool, Query(description="Whether to list retired ones too.")] = False,
     limit: Limit = 50,
     cursor: Cursor = None,
-) -> PlaybookPageBody:
+) -> PlaybookPage:
     """The bullets in the order in which they were added, with what was measured of them."""
     in_clear, start = caller.may(Scope.CURATE), read_cursor("bullets", cursor) or 0
 
@@ -56,14 +55,14 @@ async def list_bullets(
             and (bullet.status is not Status.RETIRED or retired or status is Status.RETIRED)
         )
 
-    def listed() -> PlaybookPageBody:
+    def listed() -> PlaybookPage:
         snapshot = _newest(runtime)
         found, more = page_of("bullets", snapshot.table.bullets, start, limit, wanted)
-        return PlaybookPageBody(
-            items=[BulletBody.of(one, in_clear=in_clear) for one in found],
+        return PlaybookPage(
+            items=[bullet_answer(bullet, in_clear=in_clear) for bullet in found],
             next=more,
             playbook_revision=snapshot.revision,
-            calibration=CalibrationBody.of(snapshot, node or runtime.learner.options.node, runtime.learner),
+            calibration=threshold_answer(snapshot, node or runtime.learner.options.node, runtime.learner),
         )
 
     return await runtime.in_thread(listed)
@@ -75,14 +74,14 @@ def _newest(runtime: Runtime) -> Snapshot:
 
 
 @router.get("/playbook/changes", summary="List changes of the playbook")
-async def changes(runtime: Serving, caller: MayRead, limit: Limit = 50, cursor: Cursor = None) -> Page[ChangeBody]:
+async def changes(runtime: Serving, caller: MayRead, limit: Limit = 50, cursor: Cursor = None) -> Page[ChangeAnswer]:
     """What changed the playbook, newest first: by whom, why, and the revision after it."""
     before, words = read_cursor("changes", cursor), RuleWords.ever(runtime.playbook, in_clear=caller.may(Scope.CURATE))
 
-    def listed() -> Page[ChangeBody]:
+    def listed() -> Page[ChangeAnswer]:
         found = playbook_changes(runtime.playbook.ledger, before=before, limit=limit)
         more = write_cursor("changes", found[-1].seq) if len(found) == limit else None
-        return Page(items=[ChangeBody.of(one, words) for one in found], next=more)
+        return Page(items=[change_answer(change, words) for change in found], next=more)
 
     return await runtime.in_thread(listed)
 
@@ -92,32 +91,32 @@ async def changes(runtime: Serving, caller: MayRead, limit: Limit = 50, cursor: 
     summary="Go back to an earlier revision",
     description="Bring the playbook back to an earlier revision, or only tell what that would change.\n\n"
     "Bullets get their words, status and weight of then, and those added since are retired; calibration, threshold, "
-    "review rule and mapping go back. Counters, lists and snoozes stay. Nothing is deleted: a rollback can be rolled "
-    f"back. A preview also tells what it would do to the past. {BOUNDS}",
+    "review rule and mapping go back. Counters, lists, snoozes and the feed of outcomes stay. Nothing is deleted: a "
+    f"rollback can be rolled back. A preview also tells what it would do to the past. {BOUNDS}",
 )
-async def roll_back(body: RollbackBody, runtime: Serving, caller: MayCurate) -> RolledBackBody:
+async def roll_back(body: RollbackBody, runtime: Serving, caller: MayCurate) -> RollbackAnswer:
     """Go back to an earlier revision."""
     if not body.preview and not body.reason.strip():
         raise Refused(422, "expected a reason", field="reason")
 
-    def done() -> RolledBackBody:
+    def done() -> RollbackAnswer:
         if not body.preview:
-            return RolledBackBody.of(rollback(runtime.playbook, body.revision, who=caller.name, why=body.reason))
+            return rollback_answer(rollback(runtime.playbook, body.revision, who=caller.name, why=body.reason))
         change = plan_rollback(runtime.playbook, body.revision, body.reason)
-        return RolledBackBody.of(change.result, PreviewBody.of(runtime.learner.preview_change(change.payloads)))
+        return rollback_answer(change.result, runtime.learner.preview_change(change.payloads))
 
     return await runtime.previewing.run(done)
 
 
 @router.get("/threshold", summary="Look at the threshold")
-async def threshold(runtime: Serving, _: MayRead) -> CalibrationBody:
+async def threshold(runtime: Serving, _: MayRead) -> ThresholdAnswer:
     """From which probability of fraud on transactions are declined, and which go to a person."""
     node = runtime.learner.options.node
-    return await runtime.in_thread(lambda: CalibrationBody.of(_newest(runtime), node, runtime.learner))
+    return await runtime.in_thread(lambda: threshold_answer(_newest(runtime), node, runtime.learner))
 
 
 @router.put("/threshold", summary="Set the threshold")
-async def set_threshold(body: ThresholdBody, runtime: Serving, caller: MayCurate) -> CalibrationBody:
+async def set_threshold(body: ThresholdBody, runtime: Serving, caller: MayCurate) -> ThresholdAnswer:
     """Set from which probability of fraud on transactions are declined, and which go to a person.
 
     What is not given stays as it is; `review` as null removes the review rule. Before anything was learnt there is no
@@ -126,7 +125,7 @@ async def set_threshold(body: ThresholdBody, runtime: Serving, caller: MayCurate
     """
     node = runtime.learner.options.node
 
-    def done() -> CalibrationBody:
+    def done() -> ThresholdAnswer:
         try:
             runtime.playbook.set_threshold(
                 body.threshold, body.review, node, no_review=body.no_review, who=caller.name, why=body.reason
@@ -134,24 +133,24 @@ async def set_threshold(body: ThresholdBody, runtime: Serving, caller: MayCurate
         except InputError as problem:
             places = {"costs": "review.costs", "review-between": "review.between"} if body.review else {}
             raise InputError(problem.message, field=places.get(problem.field or "", "threshold")) from problem
-        return CalibrationBody.of(_newest(runtime), node, runtime.learner)
+        return threshold_answer(_newest(runtime), node, runtime.learner)
 
     return await runtime.in_thread(done)
 
 
 @router.get("/feed", summary="Look at how outcomes arrive")
-async def feed(runtime: Serving, _: MayRead) -> OutcomeFeedBody:
+async def feed(runtime: Serving, _: MayRead) -> OutcomeFeedAnswer:
     """Which decisions get an outcome, what silence means, and where the level of fraud is."""
     return await runtime.in_thread(lambda: _feed(runtime))
 
 
-def _feed(runtime: Runtime) -> OutcomeFeedBody:
+def _feed(runtime: Runtime) -> OutcomeFeedAnswer:
     runtime.playbook.refresh()
-    return OutcomeFeedBody.of(runtime.playbook, runtime.learner.options.node)
+    return outcome_feed_answer(runtime.playbook, runtime.learner.options.node)
 
 
 @router.put("/feed", summary="Say how outcomes arrive")
-async def set_feed(body: FeedChangeBody, runtime: Serving, caller: MayCurate) -> OutcomeFeedBody:
+async def set_feed(body: FeedChangeBody, runtime: Serving, caller: MayCurate) -> OutcomeFeedAnswer:
     """Say which decisions get an outcome and what silence means, or settle a step of the level of fraud that is held.
 
     With `level` and no step that is held, or a level that has not moved, this is a 422.
@@ -159,7 +158,7 @@ async def set_feed(body: FeedChangeBody, runtime: Serving, caller: MayCurate) ->
     given = body.model_dump(include={"silence_days", "declines_pass", "follow_level"})
     who, why, node = caller.name, body.reason, runtime.learner.options.node
 
-    def done() -> OutcomeFeedBody:
+    def done() -> OutcomeFeedAnswer:
         with runtime.playbook.unit_of_work(who=who, why=why):
             if body.level is not None:
                 runtime.playbook.settle_level(accept=body.level == "accept", node=node, who=who, why=why)

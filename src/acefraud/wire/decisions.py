@@ -1,44 +1,29 @@
-"""What the service answers about decisions and outcomes. `playbook_answers` has the rest.
-
-Fields that this version does not know are kept, and can be read like the others.
-"""
+"""Answers about decisions, outcomes, and agents of the caller's own."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Generic, Literal, TypeVar
+from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from acefraud.core.decision import BulletScore
 from acefraud.core.outcome import OutcomeSource
 from acefraud.core.review_rule import DecidingRule
 from acefraud.core.transaction import Fact, Verdict
-from acefraud.display.short_repr import ShortRepr
-
-T = TypeVar("T")
-
-
-class Answer(ShortRepr, BaseModel, frozen=True, extra="allow", hide_input_in_errors=True):
-    """Anything that the service answers."""
-
-
-class Page(Answer, Generic[T]):
-    """Part of a list, and where the next part begins."""
-
-    items: tuple[T, ...]
-    next: str | None = None
+from acefraud.wire.answer import Answer, examples
 
 
 class ReasonAnswer(Answer):
     """One reason for a decision."""
 
+    bullet_id: str | None
+    """The bullet; None for general knowledge and for what a model said."""
     content: str
     """The bullet, or what else it rests on."""
-    bullet_id: str | None
-    """The bullet that it is, if it is one."""
     weight: float | None
-    """What it adds to the log-odds of fraud, if that is known."""
+    """What it adds to the log-odds of fraud; None if that is not known."""
 
 
 class UnfamiliarFactAnswer(Answer):
@@ -46,7 +31,7 @@ class UnfamiliarFactAnswer(Answer):
 
     name: str
     nearest: str | None
-    """The known name that is written most like it, if any is."""
+    """The known name that is written most like it; None if none is."""
 
 
 class ListedDecision(Answer):
@@ -55,7 +40,7 @@ class ListedDecision(Answer):
     decision_id: str
     transaction_id: str
     verdict: Verdict
-    probability: float
+    probability: float = Field(ge=0, le=1)
     """The probability of fraud."""
     playbook_revision: int
     time: datetime
@@ -65,7 +50,15 @@ class ListedDecision(Answer):
 class _Decided(Answer):
     """What is told of a decision when it is made."""
 
+    decision_id: str
+    transaction_id: str
+    verdict: Verdict
+    probability: float = Field(ge=0, le=1)
+    """The probability of fraud."""
     reasons: tuple[ReasonAnswer, ...]
+    playbook_revision: int
+    time: datetime
+    """When it was decided."""
     familiarity: float | None = None
     """The share of what the playbook relies on that is known of the transaction; None if nothing was learnt."""
     unfamiliar: bool = False
@@ -76,26 +69,37 @@ class _Decided(Answer):
     """What is unusual about the request, in words."""
 
 
-class DecisionAnswer(_Decided, ListedDecision):
-    """A decision that was made and recorded.
+class DecisionAnswer(ListedDecision, _Decided):
+    """A decision that was made and recorded."""
 
-    >>> answer = {"decision_id": "d-1", "transaction_id": "t1", "verdict": "DECLINE", "probability": 0.91,
-    ...     "reasons": [], "playbook_revision": 7, "time": "2026-03-01T02:14:01Z", "model": "embedded"}
-    >>> decision = DecisionAnswer.model_validate(answer)
-    >>> decision.verdict == "DECLINE", decision.model
-    (True, 'embedded')
-    """
+    model_config = examples(
+        {
+            "decision_id": "d-0f3c5e7a9b1d2f40",
+            "transaction_id": "order-17",
+            "verdict": "DECLINE",
+            "probability": 0.91,
+            "reasons": [{"bullet_id": "b-1f2e3d4c", "content": "VPN and a new device", "weight": 1.3}],
+            "playbook_revision": 120,
+            "time": "2026-03-01T02:14:01Z",
+            "familiarity": 0.85,
+            "unfamiliar": False,
+            "unfamiliar_facts": [],
+            "warnings": [],
+        }
+    )
 
 
 class ScoreAnswer(_Decided):
     """How a transaction would be decided now. Nothing was recorded."""
 
-    transaction_id: str
-    verdict: Verdict
-    probability: float
-    """The probability of fraud."""
-    playbook_revision: int
-    time: datetime
+    decision_id: str = ""
+    """No recorded decision has this id."""
+
+
+class BatchAnswer(Answer):
+    """The decisions on a batch, in the same order."""
+
+    decisions: tuple[DecisionAnswer, ...]
 
 
 class StageAnswer(Answer):
@@ -105,7 +109,7 @@ class StageAnswer(Answer):
     left: int
 
 
-class BulletScoreAnswer(BulletScore, frozen=True, extra="allow"):
+class BulletScoreAnswer(BulletScore, Answer):
     """Every component of a selected bullet's score, including the random draw."""
 
 
@@ -131,28 +135,37 @@ class ExplainedDecision(DecisionAnswer):
     explained: bool
     """Whether stages and reasons could be computed again on that revision."""
     outcome: Literal["fraud", "legitimate"] | None
-    """What it turned out to be, as known so far."""
+    """What it turned out to be, as known so far. A judge's opinion is not an outcome."""
     outcome_source: OutcomeSource | None
     """Who said so."""
     outcome_time: datetime | None
-    """When it became known, if that was reported."""
-    correct: bool | None
-    """Whether the verdict was right; None if it was not judged."""
+    """When it became known; None if the report did not say."""
     outcome_author: str = ""
     """The person or system that found out, masked."""
     outcome_note: str = ""
     """What they noted about it, masked."""
     outcome_details: dict[str, str] = Field(default_factory=dict)
     """What else the report said, masked."""
-    decided_by: DecidingRule | None = None
-    """Which rule gave the verdict, with its figures; None if the service is older than this client."""
+    correct: bool | None
+    """Whether the verdict was right; None if it was not judged."""
+    decided_by: DecidingRule | SkipJsonSchema[None] = None
+    """Which rule gave the verdict, with its figures. Older services do not tell."""
 
 
 class Receipt(Answer):
-    """That an outcome is kept. `known` means that it had been reported before."""
+    """That an outcome is kept, and will be learnt from."""
 
     id: str
     status: Literal["received", "known"]
+    """`known` if the same outcome was received before."""
+
+
+class ReceiptsAnswer(Answer):
+    """A receipt for each outcome, in the same order."""
+
+    outcomes: tuple[Receipt, ...]
+    warnings: tuple[str, ...] = ()
+    """What is odd about them; they are kept all the same."""
 
 
 class ContextBullet(Answer):
@@ -177,9 +190,9 @@ class ContextAnswer(Answer):
     transaction_id: str
     bullets: tuple[ContextBullet, ...]
     policy: str | None
-    """The policy that would decide it whatever the bullets say, if there is one."""
+    """The policy that would decide it whatever the bullets say; None if there is none."""
     prompt: str
-    """A text for the prompt of your agent."""
+    """A text for the prompt of your agent. Words of bullets stand in it as data."""
     stages: tuple[StageAnswer, ...]
     playbook_revision: int
 
@@ -191,4 +204,4 @@ class TraceAnswer(Answer):
     status: Literal["recorded", "known"]
     """`known` if the same trace was recorded before."""
     outcome: Literal["received", "known"] | None
-    """What became of the truth, if it was given."""
+    """What became of the truth; None if it was not given."""

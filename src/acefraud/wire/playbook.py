@@ -1,14 +1,54 @@
-"""What the service answers about the playbook: bullets, rules, lists, changes and the threshold."""
+"""Answers about the playbook: bullets, rules, lists, changes and the threshold."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Any, Final, Literal
 
-from acefraud.client.answers import Answer
-from acefraud.core.bullet import Source, Status
+from pydantic import AfterValidator
+
+from acefraud.core.bullet import DEFAULT_NODE, Source, Status
+from acefraud.core.outcome_feed import FeedKind
 from acefraud.core.review_rule import ReviewRule
 from acefraud.core.transaction import Verdict
+from acefraud.wire.answer import Answer, Page, examples
+from acefraud.wire.decisions import ListedDecision
+
+_BULLET: Final[dict[str, Any]] = {
+    "id": "b-cd2445bf",
+    "content": "VPN: decline",
+    "condition": "vpn is true",
+    "english": "VPN",
+    "status": "active",
+    "source": "manual",
+    "node": DEFAULT_NODE,
+    "argues": "DECLINE",
+    "weight": 1.3,
+    "policy": None,
+    "evidence": {
+        "support": 50,
+        "frauds": 47,
+        "precision": 0.94,
+        "low": 0.84,
+        "high": 0.98,
+        "base_rate": 0.2,
+        "words": "47 of 50 past cases were fraud (94%, 84-98%)",
+    },
+    "claim": None,
+    "counters": {"helpful": 12, "harmful": 1, "selected": 13, "fired": 13, "fired_frauds": 12},
+    "snoozes": [],
+    "contradicts": [],
+    "added_at": "2026-03-01T02:14:00Z",
+}
+
+
+def _rounded(share: float) -> float:
+    """Without what is only left over from computing, such as 2.8e-17 in place of 0."""
+    return round(share, 12)
+
+
+Share = Annotated[float, AfterValidator(_rounded)]
+"""A share that was computed."""
 
 
 class EvidenceAnswer(Answer):
@@ -19,9 +59,9 @@ class EvidenceAnswer(Answer):
     frauds: int
     precision: float | None
     """The share of fraud among them; None if it never held."""
-    low: float
+    low: Share
     """Where the share of fraud in as many future cases lies with 95 % probability: from here to `high`."""
-    high: float
+    high: Share
     base_rate: float
     """The share of fraud among all cases of that time."""
     words: str
@@ -32,6 +72,7 @@ class ClaimAnswer(Answer):
 
     fraud_share: float
     words: str
+    measured: Literal[False] = False
 
 
 class CountersAnswer(Answer):
@@ -59,6 +100,8 @@ class SnoozeAnswer(Answer):
 class BulletAnswer(Answer):
     """A bullet of the playbook: a rule or a note. Personal data is masked if your key may not change it."""
 
+    model_config = examples(_BULLET)
+
     id: str
     content: str
     condition: str | None
@@ -83,10 +126,23 @@ class BulletAnswer(Answer):
 
 
 class ChangeAnswer(Answer):
-    """A change of the playbook."""
+    """A change of the playbook, with its author and reason."""
+
+    model_config = examples(
+        {
+            "revision": 41,
+            "at": "2026-03-01T02:14:00Z",
+            "who": "ana",
+            "reason": "the pattern has faded",
+            "kind": "status_changed",
+            "subject": "b-cd2445bf",
+            "what": "now retired",
+            "content": "",
+        }
+    )
 
     revision: int
-    """The revision after it, which `rollback` takes."""
+    """The revision after it, to which a rollback can go back."""
     at: datetime
     who: str
     """The name of the key, or the person at the command line."""
@@ -101,12 +157,16 @@ class ChangeAnswer(Answer):
 
 
 class WholeBullet(BulletAnswer):
-    """A bullet with what happened to it, newest first."""
+    """A bullet with what happened to it, and where it fired last."""
+
+    model_config = examples({**_BULLET, "history": [], "history_next": None, "last_firings": []})
 
     history: tuple[ChangeAnswer, ...]
-    """The latest 100 changes; `history` of the client has all."""
+    """What happened to it, newest first: the latest 100 events."""
     history_next: str | None = None
-    """None if that is all."""
+    """The cursor of its history for what happened before these; None if that is all."""
+    last_firings: tuple[ListedDecision, ...] = ()
+    """The latest decisions that rest on it, among the latest 10,000. The list of decisions has more."""
 
 
 class FlipAnswer(Answer):
@@ -132,24 +192,24 @@ class MoneyAnswer(Answer):
 
 
 class PreviewAnswer(Answer):
-    """What a change would do to labelled cases and past decisions."""
+    """What a change would do to labelled cases and past decisions. Each is decided twice, with the same draws."""
 
     cases: int
-    """Labelled cases that were looked at."""
+    """Labelled cases that were looked at, the latest."""
     decisions: int
-    """Decisions that were looked at."""
+    """Decisions that were looked at, the latest."""
     fires_on_cases: int
     frauds_among_them: int
     fraud_share: float | None
-    low: float
-    high: float
+    low: Share
+    high: Share
     unknown_on_cases: int
     """Labelled cases on which an unknown fact leaves the rule open."""
     fires_on_decisions: int
     flips: int
-    """How many transactions would be decided differently."""
+    """How many cases and decisions would be decided differently."""
     sample: tuple[FlipAnswer, ...]
-    """Some of them."""
+    """The first of them."""
     money: MoneyAnswer
     overlaps: dict[str, float]
     """The share of what it fires on that other bullets fire on too, by their ids, the largest first."""
@@ -164,8 +224,7 @@ class RuleReading(Answer):
     """In the formal syntax; None if a part is not understood."""
     english: str | None
     argues: Verdict | None
-    action: str
-    """`note`, `evidence`, `always decline`, `always approve` or `always review`."""
+    action: Literal["note", "evidence", "always decline", "always approve", "always review"]
     not_understood: tuple[str, ...]
     did_you_mean: tuple[str, ...]
     """The facts nearest to the words that are not understood."""
@@ -179,20 +238,35 @@ class RuleReading(Answer):
 class FactAnswer(Answer):
     """A fact that rules can be about. Personal and sensitive values are left out."""
 
+    model_config = examples(
+        {
+            "name": "amount",
+            "english": "amount",
+            "type": "number",
+            "low": 1.5,
+            "middle": 60,
+            "high": 9800,
+            "true_share": None,
+            "examples": [],
+            "values": None,
+            "coverage": 1,
+        }
+    )
+
     name: str
     english: str
     type: Literal["number", "flag", "category"]
-    low: float | None
+    low: float | None = None
     """Of a number: the least value."""
-    middle: float | None
+    middle: float | None = None
     """Of a number: half of the values are below it."""
-    high: float | None
+    high: float | None = None
     """Of a number: the greatest value."""
-    true_share: float | None
+    true_share: float | None = None
     """Of a flag: how often it is true."""
-    examples: tuple[str, ...]
+    examples: tuple[str, ...] = ()
     """Of a category: the most frequent values."""
-    values: int | None
+    values: int | None = None
     """Of a category: how many different values there are."""
     coverage: float
     """The share of the cases that know it."""
@@ -222,6 +296,7 @@ class FeedAnswer(Answer):
     """Outcomes feed a list: the value of a key of every transaction that turns out to be fraud."""
 
     key: str
+    """The entity or the fact whose value is listed."""
     days: float | None
     """For how long; None means for good."""
 
@@ -231,6 +306,7 @@ class ListAnswer(Answer):
 
     name: str
     about: str
+    """What it is for."""
     feed: FeedAnswer | None
     count: int
     """How many values are on it."""
@@ -245,7 +321,13 @@ class ListValue(Answer):
     until: datetime | None
     """Until when it counts; None means for good."""
     transaction_id: str | None
-    """The transaction whose outcome put it there, if one did."""
+    """The transaction whose outcome put it there; None if a person did."""
+
+
+class ListPage(Page[ListValue]):
+    """A list with a part of its values, in the order in which they were added."""
+
+    list: ListAnswer
 
 
 class RollbackAnswer(Answer):
@@ -265,22 +347,27 @@ class RollbackAnswer(Answer):
     """What else went back, such as the calibration."""
     changes_nothing: bool
     preview: PreviewAnswer | None
-    """What that would do to the past, if only a preview was asked for."""
+    """What that would do to the past; None unless only a preview was asked for."""
 
 
 class OutcomeFeedAnswer(Answer):
     """How outcomes arrive, what silence means, and where the level of fraud is."""
 
-    kind: str
+    kind: FeedKind
     declared: bool
+    """Whether somebody said so; otherwise it was recognised."""
     silence_days: float | None
+    """Days without a report that count as legitimate; None for never."""
     declines_pass: bool
+    """Whether declined transactions go through all the same."""
     follow_level: bool
+    """Whether the level of fraud follows the outcomes."""
     silent_until: datetime | None
+    """Silence counts for decisions made until then."""
     level: float
     """What the latest outcomes add to the log-odds of fraud."""
     held: str | None
-    """A step of the level that waits for a person, in words."""
+    """A step of the level that waits for a person, in words; None if there is none."""
     words: str
 
 
@@ -292,11 +379,18 @@ class ThresholdAnswer(Answer):
     base_rate: float | None
     """The share of fraud that was learnt from; None before anything was."""
     cases: int
-    """Labelled cases that it rests on."""
+    """Labelled cases that it rests on; 0 for general knowledge alone."""
     review: ReviewRule | None
-    """Which cases go to a person; None for none, except by policies."""
+    """Which cases go to a person, by a band or by costs; None for none, except by policies."""
     reviews_today: int | None = None
-    """Cases sent to people today, if a day has a limit."""
+    """Cases sent to people today (UTC); None unless a day has a limit."""
     review_cut: float | None = None
-    """What a review has to save now, if a day has a limit."""
+    """What a review has to save now; None unless a day has a limit."""
     words: str
+
+
+class PlaybookPage(Page[BulletAnswer]):
+    """A part of the playbook."""
+
+    playbook_revision: int
+    calibration: ThresholdAnswer
