@@ -15,6 +15,7 @@ from benchmarks.footprint import footprint
 from benchmarks.growth import growth
 from benchmarks.hearing import hearing
 from benchmarks.ledger import ledger
+from benchmarks.lessons import lessons
 from benchmarks.odd_inputs import odd_inputs
 from benchmarks.preview import preview
 from benchmarks.quality.command import quality
@@ -37,6 +38,7 @@ app = typer.Typer(
 )
 app.command()(quality)
 app.command()(tuned)
+app.command()(lessons)
 app.command()(change)
 app.command()(feeds)
 app.command()(speed)

@@ -36,10 +36,10 @@ BEGIN, END = "<!-- transcript: made by `make docs` -->", "<!-- end of transcript
 GROUPS = {
     "Decide and learn": "Learner Transaction Decision Reason Verdict Outcome",
     "Playbook and bullets": "BulletPlaybook open_playbook Bullet Policy Source Status Condition Evidence Record",
-    "Estimators": "AceFraudClassifier StreamClassifier",
+    "Estimators": "AceFraudClassifier backtest_scorer StreamClassifier",
     "The service": "Client AsyncClient",
-    "Data": "load_dataset load_transactions Dataset SchemaMapping Case Cases Transactions FactTable Columns "
-    "InputWarning NaiveTimeWarning ShippedDatasetWarning",
+    "Data": "load_dataset load_transactions Dataset ReadingReport SchemaMapping Case Cases Transactions FactTable "
+    "Columns InputWarning NaiveTimeWarning ShippedDatasetWarning",
     "The roles": "HybridSelector BulletScore SimpleFraudAgent SimpleJudge LLMJudge Judgement Reflector Curator "
     "Roles build_roles",
     "Evaluation and modes": "compare Comparison backtest Backtest TrainingPipeline Mode ModeRun label_stream known_by",

@@ -121,6 +121,14 @@ def test_the_flow_is_ten_points_above_vanilla_on_the_whole_test_part(
     assert learnt >= with_bullets - 0.02, (vanilla, with_bullets, learnt)
 
 
+def test_what_looks_like_fraud_to_an_analyst_is_declined_for_these_signs(studied: BulletPlaybook) -> None:
+    words = "User 'john' attempts $2500 purchase at 3:15 AM through a VPN, account opened 2 days ago"
+    decision = Learner(studied).decide_sync(words)
+    assert decision.verdict == "DECLINE"
+    signs = {reason.text: reason.contribution or 0.0 for reason in decision.reasons}
+    assert all(signs[sign] > 0 for sign in ("a VPN or proxy", "between 11 PM and 6 AM", "account younger than 7 days"))
+
+
 def test_a_mistake_teaches_as_in_the_third_example(
     world: Dataset, playbook: BulletPlaybook, reflector: Reflector
 ) -> None:

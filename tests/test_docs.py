@@ -101,7 +101,7 @@ def test_the_examples_in_the_readme_run_one_after_another(tmp_path: Path, monkey
 
     monkeypatch.setattr("acefraud.load_dataset", smaller)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     names: dict[str, Any] = {}
     run(blocks[0], names)
     playbook = names["playbook"]
@@ -113,13 +113,17 @@ def test_the_examples_in_the_readme_run_one_after_another(tmp_path: Path, monkey
     run(blocks[1], names)
     assert 0 < len(names["bullets"]) == len(names["scores"]) <= 5
     assert {bullet.source for bullet in names["bullets"]} == {Source.OFFLINE}
-    assert names["decision"] in set(Verdict)
+    assert names["decision"] == Verdict.DECLINE, "at night, through a VPN, on an account of two days"
+    before = len(names["reflector"])
     run(blocks[2], names)
-    assert (names["is_correct"], names["confidence"]) == (names["decision"] == "APPROVE", 1.0)
+    assert len(names["reflector"]) > before, "it reflects on mistakes"
     run(blocks[3], names)
     assert names["decision"].reasons
     assert (tmp_path / "team.db").exists()
     run(blocks[4], names)
+    assert (names["decision"].verdict, names["decision"].model) == (Verdict.DECLINE, "Cautious")
+    assert names["own"].playbook.get_bullets_for_node("fraud_detection")
+    run(blocks[5], names)
     assert len(names["model"].rules_)
 
 

@@ -21,10 +21,10 @@ from acefraud.settings import ROLES, Settings
 
 NAMES = """AceFraudClassifier AsyncClient Backtest Bullet BulletPlaybook BulletScore Case Cases Cast Client Columns
     Comparison Condition Curator Dataset Decision Evidence FactTable HybridSelector InputWarning Judgement Learner
-    LearnerOptions LLMJudge Mode ModelSettings ModeRun NaiveTimeWarning Outcome Policy Reason Record
+    LearnerOptions LLMJudge Mode ModelSettings ModeRun NaiveTimeWarning Outcome Policy ReadingReport Reason Record
     ReflectionPolicy Reflector Roles SchemaMapping ShippedDatasetWarning SimpleFraudAgent SimpleJudge
     Source Status StreamClassifier TrainingPipeline Transaction Transactions Verdict backtest
-    build_roles cast compare known_by label_stream load_dataset load_transactions open_playbook"""
+    backtest_scorer build_roles cast compare known_by label_stream load_dataset load_transactions open_playbook"""
 KEYS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "HF_TOKEN", "AZURE_OPENAI_API_KEY")
 TRANSACTION = "Transaction: User 'john' (3 days old) attempts $2500 purchase at 3:15 AM through a VPN on an emulator"
 

@@ -161,7 +161,7 @@ def things() -> Iterator[Any]:
         CASES[:3],
         mapping=mapping,
         bad_rows=(BadRow(MAIL, 1, "amount", f"expected a number, got '{CARD}'"),),
-        remarks=(TEXT,),
+        report=(TEXT,),
         unlabelled=2,
     )
     yield from (book, *book, book.snapshot(), book.get_list("watched"), *list(book.ledger.read(0, book.seq))[:90])
@@ -308,7 +308,7 @@ def test_a_dataset_shows_what_is_in_it_and_hides_sensitive_facts_and_words_that_
         for n in range(4)
     ]
     cases = [Case(transaction=row, is_fraud=n == 0) for n, row in enumerate(rows)]
-    data = Dataset("cards", cases, mapping=SchemaMapping(sensitive=("income",)), unlabelled=3, remarks=("by hand",))
+    data = Dataset("cards", cases, mapping=SchemaMapping(sensitive=("income",)), unlabelled=3, report=("by hand",))
     shown = words(data._repr_html_())
     for part in ("rows to learn from 4", "1 (25%)", "2025-01-01 to 2025-01-01", "rows without a label 3", "by hand"):
         assert part in shown
@@ -336,7 +336,8 @@ def test_a_backtest_shows_its_figures() -> None:
         "Backtest on 1,000 rows accuracy fraud caught false declines PR-AUC playbook 86.1% (85.0 to"
     )
     assert "without facts from labels" in shown
-    assert shown.endswith("200 bullets were measured; to_frame() has them.")
+    assert "200 bullets were measured; to_frame() has them." in shown
+    assert shown.endswith("Here what the selector picks counts for a case.")
 
 
 # --- iteration, `in` and slicing ------------------------------------------------------------------------------------

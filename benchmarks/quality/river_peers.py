@@ -51,3 +51,15 @@ class AdaptiveForest(_OfRiver):
 
     def __init__(self, seed: int) -> None:
         super().__init__(needed("river.forest").ARFClassifier(n_models=10, seed=seed))
+
+
+class OnlineLogistic(_OfRiver):
+    """A logistic regression by stochastic gradient descent: numbers and flags are standardised, words are one-hot."""
+
+    settings = f"river StandardScaler, OneHotEncoder, LogisticRegression, defaults; {_WORDS}"
+
+    def __init__(self, seed: int) -> None:  # noqa: ARG002  # nothing is drawn
+        compose, preprocessing = needed("river.compose"), needed("river.preprocessing")
+        numbers = compose.SelectType((int, float, bool)) | preprocessing.StandardScaler()
+        words = compose.SelectType(str) | preprocessing.OneHotEncoder()
+        super().__init__((numbers + words) | needed("river.linear_model").LogisticRegression())

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from acefraud.core.transactions import Cases, Transactions
     from acefraud.curation.curator import Curator
     from acefraud.datasets import Dataset, SchemaMapping, ShippedDatasetWarning, load_dataset, load_transactions
+    from acefraud.datasets.reading_report import ReadingReport
     from acefraud.errors import InputWarning
+    from acefraud.estimator.backtest_scorer import backtest_scorer
     from acefraud.estimator.classifier import AceFraudClassifier
     from acefraud.estimator.stream_classifier import StreamClassifier
     from acefraud.evaluation.backtest import Backtest, backtest
@@ -78,6 +80,7 @@ __all__ = [
     "NaiveTimeWarning",
     "Outcome",
     "Policy",
+    "ReadingReport",
     "Reason",
     "Record",
     "ReflectionPolicy",
@@ -95,6 +98,7 @@ __all__ = [
     "Transactions",
     "Verdict",
     "backtest",
+    "backtest_scorer",
     "build_roles",
     "cast",
     "compare",
@@ -119,7 +123,9 @@ _MODULES = {
     "acefraud.core.transactions": "Cases Transactions",
     "acefraud.curation.curator": "Curator",
     "acefraud.datasets": "Dataset SchemaMapping ShippedDatasetWarning load_dataset load_transactions",
+    "acefraud.datasets.reading_report": "ReadingReport",
     "acefraud.errors": "InputWarning",
+    "acefraud.estimator.backtest_scorer": "backtest_scorer",
     "acefraud.estimator.classifier": "AceFraudClassifier",
     "acefraud.estimator.stream_classifier": "StreamClassifier",
     "acefraud.evaluation.backtest": "Backtest backtest",
@@ -148,6 +154,7 @@ _EXTRAS = {
     "AsyncClient": ("client", "httpx", "httpx"),
     "Client": ("client", "httpx", "httpx"),
     "StreamClassifier": ("river", "river", "river"),
+    "backtest_scorer": ("sklearn", "sklearn", "scikit-learn"),
 }
 """Names that need an extra, the module that it brings, and the package that has the module."""
 

@@ -29,6 +29,19 @@ def test_streams_jump_where_they_say() -> None:
     assert not planted.labels[planted.jumps["runs"] :][200:1000].any()
 
 
+def test_patterns_change_where_they_say(bench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(change, "AFTER", 200)
+    cases = change.changing_cases(change.PATTERNS["swapped"], np.random.default_rng(0))
+    far, large = (np.log(cases.facts.numbers(name)) for name in ("distance_km", "amount"))
+    before, after = cases.labels[:200], cases.labels[200:]
+    assert large[:200][before].mean() > 4 > far[:200][before].mean()
+    assert far[200:][after].mean() > 4 > large[200:][after].mean()
+    got = json.loads(bench("change", "--streams", "pattern", "--seeds", "1", "--json").out)["patterns"]
+    assert [one["learner"] for one in got] == ["acefraud", "river_arf", "river_logistic"]
+    assert all(0 < one["after"][0] <= 1 for one in got)
+    assert "river_arf" in bench("change", "--streams", "unchanged", "--seeds", "1").out
+
+
 def test_labels_arrive_after_so_many_cases() -> None:
     cases = cases_of(np.array([True, False, True]), 2, np.random.default_rng(0))
     assert cases[0].known_at == cases[2].transaction.time

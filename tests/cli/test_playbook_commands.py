@@ -133,6 +133,12 @@ def test_show_tells_what_was_learnt_and_what_came_later(trained: Any) -> None:
     assert "log-odds of fraud" in shown
 
 
+@pytest.mark.long  # a whole history is searched several times
+def test_show_tells_how_many_searches_found_a_bullet(shell: Any) -> None:
+    shell.on_book("train", "history.csv")
+    assert "% of the searches" in shell.on_book("playbook", "show", ids(shell)[0]).out
+
+
 def test_edit_reads_the_condition_anew_and_keeps_the_counters(trained: Any) -> None:
     bullet_id = ids(trained)[0]
     with trained.open() as book:

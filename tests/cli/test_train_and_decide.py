@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from tests.storage.replaying import cases_of
 
+from acefraud import Learner
+
 RISKY = {"id": "t1", "facts": {"amount": 2900, "vpn": True, "account_age_days": 3}}
 HARMLESS = {"id": "t2", "facts": {"amount": 20, "vpn": False, "account_age_days": 800}}
 
@@ -44,14 +46,22 @@ def test_train_on_csv_reports_what_it_did(shell: Any) -> None:
 
 def test_train_tells_how_columns_were_taken_and_a_mapping_overrides_it(shell: Any) -> None:
     assert 'label = "label"' in shell.on_book("train", "history.csv").err
-    mapping = shell.write("map.toml", 'id = "id"\nlabel = "label"\nignore = ["vpn"]\n')
+    mapping = shell.write("map.toml", 'id = "id"\nlabel = "label"\nignore = ["amount"]\n')
     shell.book.unlink()
     shell.on_book("train", "history.csv", "--mapping", mapping)
     with shell.open() as book:
         facts = {test.fact for bullet in book.snapshot().bullets.values() for test in bullet.condition.tests}
-        assert 'ignore = ["vpn"]' in book.snapshot().mapping
+        assert 'ignore = ["amount"]' in book.snapshot().mapping
     assert facts
-    assert "vpn" not in facts
+    assert "amount" not in facts
+
+
+def test_short_bullets_only_are_asked_for_once(shell: Any) -> None:
+    shell.on_book("train", "history.csv", "--plain")
+    with shell.open() as book:
+        assert book.snapshot().calibration("fraud_detection").plain
+        Learner(book).refit()
+        assert book.snapshot().calibration("fraud_detection").plain
 
 
 def test_train_on_a_json_list_of_queries_and_answers(shell: Any) -> None:
@@ -208,5 +218,5 @@ def test_a_threshold_that_makes_no_sense_is_refused_and_nothing_is_written(shell
 def test_train_on_a_handful_says_what_is_missing(shell: Any) -> None:
     (shell.folder / "few.json").write_text(json.dumps(texts(12)))
     said = shell.on_book("train", "few.json").out
-    assert "Too few cases to show anything" in said
-    assert "What is missing: 12 labelled cases, 40 are needed" in said
+    assert "No bullet was learnt: 12 labelled cases, 40 are needed" in said
+    assert "; general knowledge decides." in said

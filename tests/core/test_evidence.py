@@ -45,7 +45,7 @@ def test_a_record_cannot_hold_counts_that_do_not_fit(support: int, frauds: int) 
     [
         (47, 50, "47 of 50 past cases were fraud (94%, 84-98%)"),
         (3, 400, "3 of 400 past cases were fraud (0.8%, 0.3-2.2%)"),
-        (1200, 1200, "1,200 of 1,200 past cases were fraud (100%, 100-100%)"),
+        (1200, 1200, "1,200 of 1,200 past cases were fraud (100.0%, 99.7-100.0%)"),
         (0, 20, "0 of 20 past cases were fraud (0.0%, 0.0-16.1%)"),
         (0, 0, "no past case"),
     ],
@@ -95,7 +95,7 @@ def test_a_spread_widens_the_interval_and_the_words_show_it(figures: tuple[int, 
     evidence = Evidence(learnt=learnt, base_rate=0.1, spread=spread)
     assert evidence.interval[0] <= learnt.interval[0] + 1e-12
     assert evidence.interval[1] >= learnt.interval[1] - 1e-12
-    assert evidence.in_words() == record_in_words(learnt, spread)
+    assert evidence.in_words() == record_in_words(learnt, spread, 0.1)
     assert Evidence(learnt=learnt, base_rate=0.1).interval == learnt.interval
 
 
@@ -109,4 +109,4 @@ def test_what_is_shown_comes_from_other_cases_than_it_was_found_in_where_there_a
     learnt, later = Record(support=50, frauds=47), Record(support=support, frauds=support // 10)
     evidence = Evidence(learnt=learnt, base_rate=0.1, later=later)
     assert evidence.shown == (later if support >= 10 else learnt)
-    assert evidence.in_words() == record_in_words(evidence.shown)
+    assert evidence.in_words() == record_in_words(evidence.shown, 1.0, 0.1)

@@ -160,7 +160,7 @@ def test_a_guessed_delay_of_labels_is_said() -> None:
         Learner(BulletPlaybook()).study(POLARS)
 
 
-@pytest.mark.filterwarnings("ignore:label_delay")
+@pytest.mark.filterwarnings("ignore:label_delay", "ignore:unfamiliar")
 @pytest.mark.parametrize("library", MAKERS)
 def test_the_learner_takes_frames(library: str) -> None:
     frame = MAKERS[library]()

@@ -71,7 +71,7 @@ def test_days_since_a_date_before_the_transaction(tmp_path: Path) -> None:
         f"{n},2025-03-{n % 28 + 1:02}T12:00:00,2025-01-{n % 9 + 1:02},2025-05-{n % 9 + 1:02},{n % 2}" for n in range(30)
     ]
     path = write(tmp_path, "id,time,opened,settled,label", *rows)
-    with pytest.warns(InputWarning, match="`settled` is a likely leak"):
+    with pytest.warns(InputWarning, match="`settled` is left out: a likely leak"):
         data = load_dataset(path, mapping=SchemaMapping(time_facts=()))
     assert dict(data.mapping.days_between) == {"days_since_opened": ("opened", "time")}
     assert data[0].transaction.facts == {"days_since_opened": 59.5}

@@ -192,7 +192,7 @@ def test_outcomes(tmp_path: Path) -> None:
     assert [row.transaction for row in loaded.rows] == [None, None, None]
     assert loaded.unlabelled == 1
     assert (third.source, third.author) == (OutcomeSource.ANALYST, "bank")
-    assert loaded.remarks == (
+    assert loaded.report.remarks == (
         "row 3, field 'source': 'bank' is none of label, chargeback, analyst, judge; it is taken as the author, "
         "an analyst",
     )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from acefraud.datasets import SchemaMapping, load_dataset, parse_mapping
 from acefraud.datasets.guess import guess_label_delay, guess_mapping
 from acefraud.datasets.mapping import TimeParts, fact_names
-from acefraud.errors import ConfigurationError
+from acefraud.errors import ConfigurationError, InputWarning
 from acefraud.facts.history import HistoryPlan
 from acefraud.facts.history.plan import DAY, HOUR
 
@@ -112,7 +112,8 @@ def test_contents_correct_the_names(tmp_path: Path) -> None:
     )
     path = tmp_path / "tx.csv"
     path.write_text(f"Time,date,day,serial,token,V1,Class\n{rows}")
-    mapping = load_dataset(path).mapping
+    with pytest.warns(InputWarning, match="`serial` is left out"):
+        mapping = load_dataset(path).mapping
     assert (mapping.time, mapping.label) == ("date", "Class")
     assert {column: reason.split(":")[0] for column, reason in mapping.why.items()} == {
         "Time": "a different value in nearly every row",

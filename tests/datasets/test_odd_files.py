@@ -223,7 +223,7 @@ def told(odd: Odd, folder: Path) -> tuple[str, Sequence[Transaction]]:
         rows, loaded = read(path, odd)
     except InputError as problem:
         return f"error: {str(problem).replace(str(path), odd.name)}", []
-    said = [f"{len(rows)} rows{' to decide' if odd.trained else ''}", *loaded.remarks]
+    said = [f"{len(rows)} rows{' to decide' if odd.trained else ''}", *loaded.report.remarks]
     said += [f"skipped {str(bad).replace(f'{path}, ', '')}" for bad in loaded.bad_rows[:2]]
     if isinstance(loaded, Dataset) and loaded.frauds in (0, len(loaded)):
         said.append("`train` refuses it: all rows have the same label")

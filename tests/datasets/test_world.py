@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -294,3 +295,21 @@ def test_an_age_in_words_is_the_age_of_the_facts(days: float, seed: int) -> None
     lengths = {"minute": 1 / 1440, "hour": 1 / 24, "day": 1, "week": 7, "month": 30, "year": 365}
     assert float(figure) * lengths[unit.removesuffix("s")] == pytest.approx(rounded, abs=1e-3)
     assert round_age(rounded) == rounded
+
+
+@pytest.mark.usefixtures("wordless")
+def test_what_an_analyst_would_suspect_is_riskier_than_the_rest() -> None:
+    cases = generate(WorldOptions(transactions=6000), 31)
+
+    def share(holds: Callable[[dict[str, Any]], bool]) -> float:
+        labels = [case.is_fraud for case in cases if holds(dict(case.transaction.facts))]
+        return sum(labels) / len(labels)
+
+    def flagged(flag: str, value: bool) -> float:
+        return share(lambda facts: facts.get(flag) is value)
+
+    for flag in ("night", "vpn", "new_device", "kyc_missing", "high_risk_country", "velocity"):
+        assert flagged(flag, True) > flagged(flag, False) + 0.03, flag
+    base = share(lambda _: True)
+    assert share(lambda facts: facts.get("account_age_days", 365.0) < 7) > base + 0.3
+    assert share(lambda facts: facts.get("account_age_days", 365.0) < 30) > base + 0.15

@@ -182,7 +182,7 @@ def _outcome(
 ) -> str:
     mapping, when = data.mapping, case.transaction.time
     if column == mapping.time:
-        said = ambiguous and any(remark.startswith(f"{column}: ") for remark in data.remarks)
+        said = ambiguous and any(remark.startswith(f"`{column}` is read as a time: ") for remark in data.remarks)
         return RIGHT if _same_time(when, value, kind, either_order=said) else WRONG
     if column == getattr(mapping, "clock", None):
         return RIGHT if when and value and when.time() == time.fromisoformat(value) else WRONG

@@ -478,6 +478,16 @@ def test_a_strict_service_refuses_unknown_facts_and_times(book: Path, tmp_path: 
         assert client.get("/v1/decisions").json()["items"] == [], "none of a refused batch is recorded"
 
 
+def test_a_strict_service_explains_what_was_decided_before_it_was_strict(book: Path, tmp_path: Path) -> None:
+    for learner in learner_on(book, tmp_path):
+        with pytest.warns(InputWarning, match="vpnn"):
+            decision = learner.decide_sync(paid("a", facts={**ORDINARY, "vpnn": True}))
+    for client in client_on(tmp_path / "book.db", tmp_path, strict=True):
+        explained = client.get(f"/v1/decisions/{decision.id}")
+        assert explained.status_code == 200
+        assert [one["name"] for one in explained.json()["unfamiliar_facts"]] == ["vpnn"]
+
+
 def test_over_http_a_rule_for_another_node_is_remarked(client: TestClient) -> None:
     rule = {"content": "amount above 900: always decline", "node": "elsewhere", "reason": "x"}
     assert any("elsewhere" in one for one in client.post("/v1/bullets", json=rule).json()["remarks"])

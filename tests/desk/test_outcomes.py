@@ -17,6 +17,7 @@ from acefraud.core.outcome_feed import FeedKind
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.errors import InputError, InputWarning
 from acefraud.learning.learner import Heard, Learner
+from acefraud.learning.planners import Depth
 from acefraud.storage.change_log import playbook_changes
 from acefraud.storage.playbook import BulletPlaybook
 
@@ -134,7 +135,7 @@ def test_silence_counts_as_legitimate_only_if_it_is_declared() -> None:
     assert desk.learner.hear_silence_sync(START + timedelta(days=59)).decisions == 0
     silent = desk.learner.hear_silence_sync()
     assert silent.decisions == len(desk.today) - desk.declined, "nobody can report what was declined"
-    assert f"{silent.decisions:,} decisions count as legitimate" in silent.words[0]
+    assert f"{silent.decisions:,} decisions made until" in silent.announced[0]
 
 
 def test_silence_says_nothing_of_a_decision_that_was_reported_with_nearly_its_id() -> None:
@@ -292,6 +293,27 @@ def test_a_review_leaves_the_level_where_outcomes_have_it() -> None:
     assert calibration is not None
     assert calibration.recent is not None
     assert abs(desk.declines - agreed) <= 0.2 * agreed + 0.001
+
+
+def test_a_look_at_recent_records_leaves_the_level_alone() -> None:
+    desk, _ = attacked()
+    desk.playbook.settle_level(accept=True, who="ana", why="it is real")
+    before = desk.playbook.snapshot().calibration(NODE)
+    reviewer = desk.learner._reviewer
+    reviewer.review(Depth.PART, forced=True)
+    assert desk.playbook.snapshot().calibration(NODE) == before
+
+
+def test_frauds_that_are_reported_first_do_not_make_a_complete_feed_one_of_frauds_for_long() -> None:
+    desk = Desk.opened(count=200)
+    count = int(desk.today.labels.sum())
+    desk.chargebacks(desk.frauds[:count], batch=1)
+    assert desk.playbook.feed(NODE).kind is FeedKind.FRAUD_ONLY
+    honest = [Outcome(transaction_id=one, is_fraud=False) for one in desk.frauds[count:]]
+    for start in range(0, len(honest), 10):
+        desk.learner.hear_all_sync(honest[start : start + 10])
+    assert desk.playbook.feed(NODE).kind is FeedKind.COMPLETE
+    assert len(desk.playbook.ledger.known_cases([one.transaction_id for one in honest])) > 0.9 * len(honest)
 
 
 def test_the_level_can_be_switched_off() -> None:

@@ -43,6 +43,7 @@ def frame_and_mapping(name: str) -> tuple[Any, Path | None]:
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore:no bullet was learnt")  # of the 83 texts
+@pytest.mark.filterwarnings("ignore::acefraud.errors.InputWarning")
 @pytest.mark.parametrize("name", SETS)
 def test_it_learns_and_scores_as_the_command_line_and_the_learner_do(name: str, tmp_path: Path) -> None:
     frame, mapping = frame_and_mapping(name)

@@ -49,8 +49,9 @@ def test_it_learns_along_the_stream(delay: int | None) -> None:
     always_the_same = -np.mean(np.where(Y == 1, np.log(Y.mean()), np.log(1 - Y.mean())))
     assert found.get() < 2 * always_the_same  # general knowledge decides until something is learnt
     assert model.playbook.outcomes == len(Y)
-    later, truth = payments(1_000, seed=1)
-    assert roc_auc_score(truth, model.predict_proba_many(later)[True]) > 0.7
+    (more, labels), (later, truth) = payments(seed=10), payments(4_000, seed=11)
+    model.learn_many(more, labels)
+    assert roc_auc_score(truth, model.predict_proba_many(later).to_numpy()[:, 1]) > 0.7
 
 
 def test_it_works_behind_a_transformer() -> None:

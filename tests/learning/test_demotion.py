@@ -125,7 +125,7 @@ def test_a_revival_says_what_was_measured_and_who_had_retired_it() -> None:
 
 
 def test_shares_are_spoken_of_plainly() -> None:
-    assert [percent(share) for share in (0.0, 0.034, 0.1, 0.999)] == ["0.0%", "3.4%", "10%", "100%"]
+    assert [percent(share) for share in (0.0, 0.034, 0.1, 0.999)] == ["0%", "3.4%", "10%", "100%"]
 
 
 # --- watched on a stream ------------------------------------------------------------------------------------------

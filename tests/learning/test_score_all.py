@@ -6,6 +6,7 @@ import asyncio
 import random
 import shutil
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,9 @@ import pytest
 from tests.learning.traffic import traffic, transactions_of
 
 from acefraud.core.bullet import Status
+from acefraud.core.condition import Condition
 from acefraud.core.table import Columns, FactTable
-from acefraud.core.transaction import Transaction
+from acefraud.core.transaction import Case, Transaction
 from acefraud.core.transactions import Cases
 from acefraud.datasets import load_dataset
 from acefraud.datasets.world import WorldOptions
@@ -106,11 +108,23 @@ def test_scores_are_what_deciding_comes_to(made: Made, explore: bool, prose: boo
 
 def test_scores_with_every_bullet_leave_none_out(made: Made) -> None:
     playbook, rows = made
-    few, all_ = (Learner(playbook, options=LearnerOptions(n_bullets=n)) for n in (2, 10_000))
+    few, all_ = (Learner(playbook, options=LearnerOptions(n_bullets=n)) for n in (1, 10_000))
     every = few.score_all(rows, every_bullet=True)
     np.testing.assert_allclose(every.probabilities, all_.score_all(rows).probabilities, atol=1e-9)
-    assert every.cited.max() > 2
+    assert every.cited.max() > 1
 
 
 def test_nothing_to_score_is_no_score() -> None:
     assert len(Learner(BulletPlaybook()).score_all([]).probabilities) == 0
+
+
+def test_a_backtest_knows_what_rules_ask_for() -> None:
+    """The hour is no fact of these cases: it is worked out because a rule asks for it."""
+    playbook = BulletPlaybook()
+    playbook.add_bullet("hour is at least 22: decline", condition=Condition.parse("hour >= 22"))
+    times = [datetime(2025, 3, 1, hour, tzinfo=UTC) for hour in range(24)]
+    rows = [Transaction(id=f"t{time.hour}", time=time, facts={"amount": 20.0}) for time in times]
+    learner = Learner(playbook)
+    found = learner.backtest_scores([Case(transaction=row, is_fraud=False) for row in rows])
+    assert found.scores.probabilities.tolist() == learner.score_all(rows).probabilities.tolist()
+    assert found.bullets[0].evidence.learnt.support == 2

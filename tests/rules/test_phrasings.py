@@ -138,12 +138,16 @@ def _consistent(row: dict[str, FactValue], catalog: FactCatalog) -> dict[str, Fa
         if any(one not in row for one in kept):
             for gone in [one for one in row if entity and one.startswith(f"{entity[1]}_")]:
                 del row[gone]
-    usual, amount = row.get("usual_amount"), row.get("amount")
-    if isinstance(usual, float) and isinstance(amount, float) and usual > 0:
-        row["amount_to_usual"] = amount / usual
-    else:
-        row.pop("amount_to_usual", None)
+    _compare_with_usual(row)
     return row
+
+
+def _compare_with_usual(row: dict[str, Any]) -> None:
+    for end in ("", "_max"):
+        usual, amount = row.get(f"usual_amount{end}"), row.get("amount")
+        row.pop(f"amount_to_usual{end}", None)
+        if isinstance(usual, float) and isinstance(amount, float) and usual > 0:
+            row[f"amount_to_usual{end}"] = amount / usual
 
 
 def tally(table: str, *worlds: str) -> Counter[str]:

@@ -144,6 +144,7 @@ EDITS: list[Edit] = [add, add, edit, edit, move, move, set_threshold, fit, scale
 def test_after_any_edits_the_playbook_decides_as_it_did_at_any_revision(seed: int) -> None:
     dice, playbook = random.Random(seed), BulletPlaybook()
     Learner(playbook).study(history(80, seed))
+    add(playbook, dice)
     first = playbook.snapshot().revision
     for _ in range(30):
         dice.choice(EDITS)(playbook, dice)

@@ -85,7 +85,7 @@ def _print(found: Backtest, book: BulletPlaybook) -> None:
         late = f"{found.label_delay} after their transaction (label_delay)"
         line(f"Labels without a time of their own arrive {late}. With facts that depend on labels unknown:")
         _print_figures(found.without_label_facts)
-    line(f"{len(found.bullets)} bullets on {found.rows:,} cases", "bold")
+    line(f"{len(found.bullets)} bullets on {found.rows:,} cases; {found.counted}", "bold")
     for one in found.bullets:
         bullet = book.get_bullet(one.id)
         words = say(bullet.condition) if bullet and bullet.condition else one.content

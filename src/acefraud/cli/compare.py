@@ -11,7 +11,7 @@ from rich.table import Table
 from acefraud.cli.console import line, note, note_bad_rows, out, print_json, progress
 from acefraud.cli.interrupts import nothing_written, stoppable
 from acefraud.cli.options import JsonOption, MappingOption, StrictOption, with_model_options
-from acefraud.cli.train import note_guessed_mapping, note_label_delay
+from acefraud.cli.train import note_label_delay, note_reading
 from acefraud.cli.workspace import note_usage, roles_for
 from acefraud.datasets import SHIPPED, Dataset, load_dataset
 from acefraud.evaluation.compare import compare_parts
@@ -64,7 +64,7 @@ def compare(
         acefraud compare tx.csv --json         # your own labelled history, for a script
     """
     data = load_dataset(source, mapping=mapping, strict=strict)
-    note_guessed_mapping(data, source, mapping)
+    note_reading(data, source, mapping)
     note_label_delay(data, mapping)
     independent = bool(data.test)
     if independent:
@@ -101,7 +101,7 @@ def compare(
 
 
 def _parts_of_data(data: Dataset, seeds: int, folds: int | None, test_share: float) -> list[Part]:
-    note_bad_rows(data.bad_rows, data.unlabelled, data.remarks)
+    note_bad_rows(data.bad_rows, data.unlabelled)
     if not data.has_time:
         data = data.without_duplicates()
         if data.dropped:

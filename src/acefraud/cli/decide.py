@@ -166,6 +166,8 @@ async def _decide_all(
         if dry_run or (roles.agent is None and learner.reviews_left() is not None):
             size = max(1, len(given))
         checked = learner.check(given)
+        if learner.options.strict:
+            checked.refuse()
         transactions = checked.transactions
         for remark in checked.remarks:
             note(str(remark))
@@ -230,7 +232,7 @@ def _read(
     from acefraud.datasets.rows import read_transactions  # noqa: PLC0415  # imports polars, which a text does not need
 
     found = read_transactions(source, mapping=mapping, remembered=remembered, strict=strict, name=name)
-    note_bad_rows(found.bad_rows, remarks=found.remarks)
+    note_bad_rows(found.bad_rows, remarks=found.report.remarks)
     return list(found.rows)
 
 

@@ -100,7 +100,7 @@ def learn(
             return
         with stoppable(partial(_kept, book, book.outcomes)):
             loaded = read_outcomes(Path(source), mapping=mapping, remembered=remembered, strict=strict)
-            note_bad_rows(loaded.bad_rows, loaded.unlabelled, loaded.remarks)
+            note_bad_rows(loaded.bad_rows, loaded.unlabelled, loaded.report.remarks)
             learner, counts = asyncio.run(_hear_all(roles, book, loaded.rows))
         after, advice = _verdicts(book) if preview else [], _advice(book)
     _note_odd(counts)

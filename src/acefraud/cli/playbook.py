@@ -18,7 +18,7 @@ from acefraud.cli.rules import BulletArgument, add, edit, preview, read, snooze
 from acefraud.cli.workspace import any_playbook, author, embedded_learner, existing_playbook
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source, Status
 from acefraud.core.events import BulletAdded, Event, EventPayload, Recalibrated, StatusChanged, Trained
-from acefraud.core.evidence import record_in_words
+from acefraud.core.evidence import percent, record_in_words
 from acefraud.errors import InputError
 from acefraud.rules.english import say
 from acefraud.storage import BulletPlaybook
@@ -136,6 +136,8 @@ def _details(bullet: Bullet) -> Iterator[tuple[str, str]]:
         yield "learnt with", record_in_words(bullet.evidence.learnt)
         if bullet.evidence.later is not None:
             yield "on later cases", record_in_words(bullet.evidence.later)
+        if bullet.evidence.found_again is not None:
+            yield "found again", f"by {percent(bullet.evidence.found_again)} of the searches"
         if bullet.evidence.first_seen and bullet.evidence.last_seen:
             yield "seen", f"{bullet.evidence.first_seen:%Y-%m-%d} to {bullet.evidence.last_seen:%Y-%m-%d}"
     if bullet.claim is not None:

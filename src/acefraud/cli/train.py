@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -51,6 +51,10 @@ def train(
             help="Learn at most this many bullets, now and later. Default: the limit of the playbook, 150 at first.",
         ),
     ] = None,
+    plain: Annotated[
+        bool,
+        typer.Option("--plain", help="Learn short bullets only, now and later: two tests, lists of three values."),
+    ] = False,
     strict: StrictOption = False,
     json: JsonOption = False,
     *,
@@ -78,20 +82,20 @@ def train(
     said = threshold if costs is None else costs
     rule = None if said is None else ThresholdRule.parse(said)
     data = load_dataset(source, mapping=mapping, strict=strict)
-    note_bad_rows(data.bad_rows, data.unlabelled, data.remarks)
-    note_guessed_mapping(data, source, mapping)
+    note_bad_rows(data.bad_rows, data.unlabelled)
+    note_reading(data, source, mapping)
     note_label_delay(data, mapping)
     if data.frauds in (0, len(data)):
         raise InputError("all rows have the same label; expected both fraud and honest rows", file=source)
     place = shown_place(place_of(playbook))
     roles = roles_for(settings, data.mapping)
     with any_playbook(playbook) as book, stoppable(partial(_kept, book, book.seq)):
-        learner, added, unfitted = asyncio.run(_train(roles, book, data, rule, most_bullets))
+        learner, added, unfitted = asyncio.run(_train(roles, book, data, rule, most_bullets=most_bullets, plain=plain))
         memory, node = learner.memory(), learner.options.node
         bullets = book.get_bullets_for_node(node)
         kept = [bullet for bullet in bullets if bullet.id in set(added)]
         cases = learner.remembered()
-        needed = learner.reflector.engine.too_little(cases) or missing_cases(cases.facts, cases.labels)
+        nothing, missing = learner.nothing_learnt(), missing_cases(cases.facts, cases.labels)
         declines_from = (book.snapshot().calibration(node) or GENERAL).threshold
     if unfitted:
         note(f"the odds of the agent's words were not fitted: {unfitted}. What was learnt until then is kept")
@@ -125,9 +129,9 @@ def train(
         if not kept and bullets:
             line(f"Nothing new: the playbook's {len(bullets)} bullets already say what these cases teach.")
         elif not kept:
-            line("Too few cases to show anything; general knowledge decides until more arrive.")
-            if needed:
-                line(f"What is missing: {needed}")
+            line(f"No bullet was learnt: {nothing}.")
+            if missing:
+                line(f"What is missing: {missing}")
     exit_if_over_budget(learner, unfitted)
 
 
@@ -138,10 +142,10 @@ def _kept(book: BulletPlaybook, seq: int) -> str:
 
 
 async def _train(
-    roles: Roles, book: BulletPlaybook, data: Dataset, rule: ThresholdRule | None, most_bullets: int | None
+    roles: Roles, book: BulletPlaybook, data: Dataset, rule: ThresholdRule | None, **limits: Any
 ) -> tuple[Learner, list[str], str]:
     """The learner, the ids of the bullets added, and why the odds were not fitted if a budget ran out."""
-    async with learner_with(roles, book, most_bullets=most_bullets) as learner:
+    async with learner_with(roles, book, **limits) as learner:
         with progress("learning") as done:
             added = await learner.train(
                 data.train,
@@ -170,13 +174,16 @@ async def _fit_odds(roles: Roles, learner: Learner, data: Dataset) -> str:
     return ""
 
 
-def note_guessed_mapping(data: Dataset, source: str, mapping: Path | None) -> None:
+def note_reading(data: Dataset, source: str, mapping: Path | None) -> None:
     """Say on standard error how the columns of a file were read, as far as the mapping does not say it."""
     if source in SHIPPED:
         return
+    for remark in data.report:
+        note(f"{'warning: ' if remark.weight == 'warning' else ''}{remark}")
     head = "# The columns were read like this. To correct it, save it to a file and pass that with --mapping:"
     note(f"# What {mapping} leaves open was read like this:" if mapping else head)
-    note(data.mapping.describe(beside=load_mapping(mapping) if mapping else None).rstrip())
+    told = data.mapping.model_copy(update={"why": {}})  # the report has said it
+    note(told.describe(beside=load_mapping(mapping) if mapping else None).rstrip())
 
 
 def note_label_delay(data: Dataset, mapping: Path | None) -> None:

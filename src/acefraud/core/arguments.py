@@ -71,9 +71,15 @@ def check_choice(name: str, value: object, choices: type[StrEnum], error: type[A
         raise error(f"{name}: expected {', '.join(names[:-1])} or {names[-1]}, got {given(value)}")
 
 
-def check_has(name: str, value: object, method: str, expected: str) -> None:
-    """Raise ConfigurationError if an argument lacks the method that its protocol asks for."""
-    if not hasattr(value, method):
+def check_has(name: str, value: object, expected: str, *methods: str) -> None:
+    """Raise ConfigurationError if an argument has none of these methods, of which its role needs one.
+
+    >>> check_has("agent", 5, "an agent", "assess", "analyze")
+    Traceback (most recent call last):
+    acefraud.errors.ConfigurationError: agent: expected an agent, with a method assess or analyze, got the int 5
+    """
+    if not any(callable(getattr(value, method, None)) for method in methods):
+        expected += f", with a method {' or '.join(methods)}"
         raise ConfigurationError(f"{name}: expected {expected}, got {given(value)}")
 
 

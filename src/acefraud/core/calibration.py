@@ -74,6 +74,8 @@ class Calibration(BaseModel, frozen=True, extra="forbid"):
     """How many labelled cases it was fitted on; 0 for general knowledge alone."""
     most_bullets: int | None = Field(default=None, ge=1)
     """The limit on learnt bullets, if one was set."""
+    plain: bool = False
+    """Whether only short bullets are learnt."""
     points: dict[str, float] = Field(default_factory=dict)
     """The fitted points of the scorecard by line. A line that is not listed keeps its own."""
     recent: RecentLevel | None = None

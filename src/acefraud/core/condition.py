@@ -242,6 +242,18 @@ class Condition:
                 found.append(part)
         return tuple(found)
 
+    @property
+    def effort(self) -> float:
+        """What it takes to read it: a step for each further test, word of a list, or word for what something is not.
+
+        >>> [Condition.parse(text).effort for text in ("a > 1", "a > 1 and b is not 'x'", "c in ('u', 'v', 'w')")]
+        [0.0, 1.5, 1.0]
+        """
+        lists = [test for test in self.leaves if isinstance(test, Test) and test.op in (Op.IN, Op.NOT_IN, Op.IS_NOT)]
+        words = sum(len(test.value) - 1 for test in lists if isinstance(test.value, tuple))
+        denied = sum(test.op is not Op.IN for test in lists)
+        return len(self.leaves) - 1 + (words + denied) / 2
+
     def holds_in(self, table: FactTable) -> BoolArray:
         """For each row of a table, whether it holds.
 

@@ -159,6 +159,24 @@ class LevelHeld(_NodePayload):
     """None if the outcomes no longer ask for it."""
 
 
+class PatternsChanged(_NodePayload):
+    """The latest outcomes show that fraud looks different. From then on only they and later ones teach."""
+
+    kind: Literal["patterns_changed"] = "patterns_changed"
+    cases: int
+    """The outcomes since the change."""
+    frauds: int
+    fact: str = ""
+    """The fact that tells more, less or the opposite since then; empty if it is the playbook as a whole."""
+
+    @property
+    def in_words(self) -> str:
+        """What was noticed."""
+        what = quoted(self.fact) if self.fact else "the playbook"
+        latest = f"in the latest {self.cases:,} outcomes, {self.frauds:,} of them fraud"
+        return f"{latest}, {what} no longer tells fraud as it did"
+
+
 class FeedSet(_NodePayload):
     """How outcomes arrive was declared by a person or a mapping, or recognised."""
 
@@ -391,6 +409,7 @@ _Written = (
     | Recalibrated
     | LevelMoved
     | LevelHeld
+    | PatternsChanged
     | FeedSet
     | SilenceMatured
     | ThresholdSet
@@ -422,7 +441,7 @@ BULLET_HISTORY_KINDS = BULLET_KINDS | {"bullet_credited"}
 OUTCOME_KINDS = frozenset({"outcome_heard", "outcome_revised"})
 LIST_KINDS = frozenset({"list_created", "list_changed"})
 OUTCOME_RECEIVED, OUTCOMES_TAKEN_IN, SILENCE_MATURED = "outcome_received", "outcomes_taken_in", "silence_matured"
-FEED_KINDS = frozenset({"level_moved", "level_held", "feed_set", SILENCE_MATURED})
+FEED_KINDS = frozenset({"level_moved", "level_held", "patterns_changed", "feed_set", SILENCE_MATURED})
 """What outcomes, or their absence, have shown."""
 EDIT_KINDS = frozenset(
     KINDS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -35,13 +36,20 @@ def wilson(successes: int, trials: int, z: float = Z95) -> tuple[float, float]:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def percent(share: float) -> str:
-    """A share in percent, with a decimal below 10 %.
+def percent(share: float, decimals: int = 0) -> str:
+    """A share in percent, with two significant digits below 10 %, and with ``decimals`` above.
 
-    >>> percent(0.4), percent(0.008)
-    ('40%', '0.8%')
+    >>> percent(0.4), percent(0.0083), percent(0.00045), percent(0.4123, 1)
+    ('40%', '0.83%', '0.045%', '41.2%')
     """
-    return f"{100 * share:.{1 if share < 0.1 else 0}f}%"
+    return f"{100 * share:.{decimals}f}%" if share >= 0.1 else f"{100 * share:.2g}%"
+
+
+def _decimals(shares: Iterable[float], fewest: int) -> int:
+    """How many decimals tell these shares from each other, up to four."""
+    distinct = {round(share, 7) for share in shares}
+    enough = (n for n in range(fewest, 4) if len({f"{100 * share:.{n}f}" for share in distinct}) == len(distinct))
+    return next(enough, 4)
 
 
 class Record(ShortRepr, BaseModel, frozen=True, extra="forbid"):
@@ -112,6 +120,9 @@ class Evidence(ShortRepr, BaseModel, frozen=True, extra="forbid"):
     """How many cases the shown record was measured on, whether the condition held or not; 0 if unknown."""
     spread: float = 1.0
     """Widens the interval beyond chance, for the bias of searching and for drift."""
+    found_again: float | None = None
+    """The share of several searches, each on cases of its own draw, that found it or a condition that holds on nearly
+    the same cases; None if there was one search."""
     first_seen: datetime | None = None
     """The time of the first case on which it held."""
     last_seen: datetime | None = None
@@ -144,11 +155,20 @@ class Evidence(ShortRepr, BaseModel, frozen=True, extra="forbid"):
         >>> Evidence(learnt=Record(support=0, frauds=0), base_rate=0.2).in_words()
         'no past case'
         """
-        return record_in_words(self.shown, self.spread)
+        return record_in_words(self.shown, self.spread, self.base_rate)
+
+    def against_base_rate(self) -> str:
+        """The shown record and the share of fraud among all cases, with enough digits to tell them apart.
+
+        >>> Evidence(learnt=Record(support=27_628, frauds=10), base_rate=0.00045).against_base_rate()
+        '10 of 27,628 past cases were fraud (0.036%, 0.020-0.067%), against 0.045% of all'
+        """
+        decimals = _decimals((self.shown.precision or 0.0, self.base_rate), 0)
+        return f"{self.in_words()}, against {percent(self.base_rate, decimals)} of all"
 
 
-def record_in_words(record: Record, spread: float = 1.0) -> str:
-    """A record as text, with its interval.
+def record_in_words(record: Record, spread: float = 1.0, *beside: float) -> str:
+    """A record as text, with its interval, in digits that tell its figures from each other and from those ``beside``.
 
     >>> record_in_words(Record(support=400, frauds=3))
     '3 of 400 past cases were fraud (0.8%, 0.3-2.2%)'
@@ -156,7 +176,7 @@ def record_in_words(record: Record, spread: float = 1.0) -> str:
     if record.precision is None:
         return "no past case"
     low, high = wilson(record.frauds, record.support, Z95 * spread)
-    digits = 1 if record.precision < 0.1 else 0
+    digits = _decimals((low, record.precision, high, *beside), 1 if record.precision < 0.1 else 0)
     return (
         f"{record.frauds:,} of {record.support:,} past cases were fraud "
         f"({100 * record.precision:.{digits}f}%, {100 * low:.{digits}f}-{100 * high:.{digits}f}%)"

@@ -98,7 +98,7 @@ NAMED_FACTS = {words.name: words for words in _WORDS if "{" not in words.name}
 HISTORY_FACTS = tuple(words for words in _WORDS if "{" in words.name)
 """Facts from the history of an entity ``{e}``, perhaps together with another ``{o}``, over a window ``{w}``."""
 
-_PARTS = {"e": r"(?P<e>(?!(?:is|has|was)_)\w+?)", "o": r"(?P<o>\w+?)", "w": r"(?P<w>[1-9]\d*[hd])"}
+_PARTS = {"e": r"(?P<e>(?!(?:is|has|was)_)(?!\w*__)\w+?)", "o": r"(?P<o>\w+?)", "w": r"(?P<w>[1-9]\d*[hd])"}
 _HISTORY_NAMES = tuple((re.compile(words.name.format_map(_PARTS)), words) for words in HISTORY_FACTS)
 
 

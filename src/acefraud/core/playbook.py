@@ -100,12 +100,15 @@ class LearningState:
     """Outcomes since the records of the bullets were last checked."""
     reviews: int = 0
     rereads: int = 0
+    since_change: int | None = None
+    """The cases since fraud began to look different, if it did. Older ones no longer teach."""
 
     def with_cases(self, cases: int, frauds: int) -> LearningState:
         """The state after more cases became known."""
         new = CaseCount(self.unreviewed.cases + cases, self.unreviewed.frauds + frauds)
         # Spelled out, since `replace` is slow and every outcome comes here.
-        return LearningState(self.remembered, new, self.unwatched + cases, self.reviews, self.rereads)
+        since = None if self.since_change is None else self.since_change + cases
+        return LearningState(self.remembered, new, self.unwatched + cases, self.reviews, self.rereads, since)
 
 
 class CheckpointHeader(BaseModel, frozen=True):
@@ -221,10 +224,16 @@ class PlaybookState:
                 now = self.learning(node).with_cases(cases, frauds)
             case events.Trained(node=node):
                 reviewed = CaseCount(payload.remembered, payload.remembered_frauds)
-                now = replace(self.learning(node), remembered=reviewed, unreviewed=CaseCount(), unwatched=0)
+                was = self.learning(node)
+                now = LearningState(reviewed, reviews=was.reviews, rereads=was.rereads)
             case events.Reviewed(node=node, whole=True):
-                before, reviewed = self.learning(node), CaseCount(payload.cases, payload.frauds)
-                now = LearningState(reviewed, reviews=before.reviews + 1, rereads=before.rereads)
+                was, reviewed = self.learning(node), CaseCount(payload.cases, payload.frauds)
+                now = LearningState(
+                    reviewed, reviews=was.reviews + 1, rereads=was.rereads, since_change=was.since_change
+                )
+            case events.PatternsChanged(node=node, cases=cases, frauds=frauds):
+                was, new = self.learning(node), CaseCount(cases, frauds)
+                now = replace(was, remembered=CaseCount(), unreviewed=new, since_change=cases)
             case events.Reviewed(node=node):
                 now = replace(self.learning(node), unwatched=0)
             case events.Reread(node=node):

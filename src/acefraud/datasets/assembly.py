@@ -6,7 +6,7 @@ All readers share this path; they differ in what they make of the rows at the en
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import polars as pl
@@ -22,6 +22,7 @@ from acefraud.datasets.columns import BadCells, folded, plain_text, plain_texts,
 from acefraud.datasets.content_ids import content_ids, hashed_ids
 from acefraud.datasets.labels import LabelReader, read_labels
 from acefraud.datasets.mapping import SchemaMapping, declared_kind, fact_names
+from acefraud.datasets.reading_report import ReadingReport, Remark
 from acefraud.datasets.table import BadRow, Column, Table
 from acefraud.datasets.times import Times, read_elapsed, read_time_parts, read_times, shared_format
 from acefraud.errors import InputError
@@ -92,15 +93,15 @@ class Assembly:
         """How many rows hold a word such as ``NA`` in place of a number or a flag."""
         return int(np.any(list(self.unknown_words.values()), axis=0).sum()) if self.unknown_words else 0
 
-    def all_remarks(self) -> tuple[str, ...]:
-        """Everything a person should know about how the file was read."""
+    def report(self) -> ReadingReport:
+        """How the file was read."""
         remarks = (*self.table.remarks, *self.remarks)
         if not self.unknown_words:
-            return remarks
+            return ReadingReport(remarks)
         counts = [f"{column} {int(rows.sum()):,}" for column, rows in self.unknown_words.items()]
         listed = ", ".join(counts[:_SHOWN]) + (", ..." if len(counts) > _SHOWN else "")
         told = f"rows with NA, null, - or the like in place of a number or flag: {self.unreadable:,} ({listed})"
-        return (*remarks, f"{told}, read as unknown")
+        return ReadingReport((*remarks, f"{told}, read as unknown"))
 
     def mark_empty_rows(self) -> None:
         """Rows without a fact or a text are bad."""
@@ -173,6 +174,10 @@ def _read_ids(assembly: Assembly, *, unique: bool) -> None:
         assembly.mark_bad(found[0], _bad_ids(texts, table, unique=unique))
     elif unique and table.columns:
         assembly.ids = hashed_ids(table) if table.is_frame else content_ids(table)
+    elif assembly.mapping.entities and table.is_frame:  # a history tells rows apart by ids, labelled or not
+        told = (assembly.mapping.label, assembly.mapping.known_at)
+        kept = {name: column for name, column in table.columns.items() if name not in told}
+        assembly.ids = hashed_ids(replace(table, columns=kept))
     else:
         assembly.ids = np.array([f"row-{row}" for row in table.rows], dtype=object)
 
@@ -225,11 +230,12 @@ def _mark_times(assembly: Assembly, column: str, times: Times) -> None:
     if times.mixed:
         row, told = times.mixed
         raise InputError(told, file=assembly.table.name, row=assembly.table.rows[row], field=column)
-    remark = f"{column}: {times.unsure}; `time_format` in a mapping decides" if times.unsure else ""
+    change = 'time_format = "..."'
+    remark = Remark(column, "is read as a time", times.unsure, change) if times.unsure else None
     if not remark and times.format.startswith("%") and (times.values != UNKNOWN).any():
         row = int(np.flatnonzero(times.values != UNKNOWN)[0])
         written, time = assembly.table.columns[column][row], time_of(times.values[row])
-        remark = f"`{column}` is read as a time: {written!r} is {time:%Y-%m-%d %H:%M}"
+        remark = Remark(column, "is read as a time", f"{written!r} is {time:%Y-%m-%d %H:%M}", change)
     if remark and remark not in assembly.remarks:
         assembly.remarks.append(remark)
     assembly.mark_bad(column, times.bad)
@@ -274,7 +280,8 @@ def _say_how(
     examples = {meanings[means]: text for text in ["", *reversed(texts)] if (means := read(text)) is not None}
     if any(folded(text) not in _PLAIN_WORDS for text in examples.values()):
         told = ", ".join(f"{text!r} is {meaning}" for meaning, text in sorted(examples.items()))
-        assembly.remarks.append(f"`{column}` is read as {what}: {told}")
+        change = 'fraud_values = ["..."]' if what == "the label" else f'categories = ["{column}"]'
+        assembly.remarks.append(Remark(column, f"is read as {what}", told, change))
 
 
 def _read_facts(assembly: Assembly, skip: Collection[str]) -> None:

@@ -18,6 +18,7 @@ from acefraud.core.timestamps import UNKNOWN
 from acefraud.core.transaction import Case, FactValue, Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets.mapping import SchemaMapping
+from acefraud.datasets.reading_report import ReadingReport, Remark
 from acefraud.datasets.table import BadRow
 from acefraud.display.html_tables import MOST_ROWS, block, summary, table
 from acefraud.display.personal_data import MASKED, is_personal
@@ -57,8 +58,8 @@ class Dataset(Sequence[Case]):
     """Those rows, if there is a history: they happened, and count for the rows after them."""
     unreadable: int
     """Rows with a word such as ``NA`` in place of a number or flag, which is read as unknown."""
-    remarks: tuple[str, ...]
-    """What a person should know about how the file was read."""
+    report: ReadingReport
+    """How the file was read: everything that was guessed, left out or read in a special way, and what changes it."""
     dropped: int
     """Rows that `without_duplicates` left out."""
 
@@ -73,7 +74,7 @@ class Dataset(Sequence[Case]):
         unlabelled: int = 0,
         waiting: Sequence[Transaction] = (),
         unreadable: int = 0,
-        remarks: tuple[str, ...] = (),
+        report: Sequence[str] = (),
         dropped: int = 0,
     ) -> None:
         self.__dict__.update(
@@ -85,9 +86,14 @@ class Dataset(Sequence[Case]):
             unlabelled=unlabelled,
             waiting=Transactions.of(waiting),
             unreadable=unreadable,
-            remarks=remarks,
+            report=ReadingReport(report),
             dropped=dropped,
         )
+
+    @property
+    def remarks(self) -> tuple[Remark, ...]:
+        """What a person should know of the report."""
+        return self.report.remarks
 
     def __repr__(self) -> str:
         rows = f"train={len(self.train):,}, test={len(self.test):,}, frauds={self.frauds:,}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,12 @@ import polars as pl
 from acefraud.core.arrays import IntArray
 from acefraud.core.fact_names import NAMED_FACTS, words_for
 from acefraud.core.timestamps import UNKNOWN
-from acefraud.datasets.columns import plain_text, plain_texts, unknown_words
+from acefraud.datasets.columns import folded, plain_text, plain_texts, unknown_words
+from acefraud.datasets.free_text import holds_sentences, states_facts
 from acefraud.datasets.labels import USUAL_WORDS, LabelReader, read_labels
 from acefraud.datasets.leaks import FEWEST_EACH, LEAK, likely_leaks, names_what_comes_after
 from acefraud.datasets.mapping import SchemaMapping
-from acefraud.datasets.names import names_a_transaction, names_an_entity, names_an_id, plain_name
+from acefraud.datasets.names import name_parts, names_a_transaction, names_an_entity, names_an_id, plain_name
 from acefraud.datasets.table import FACTS, Column, Purpose
 from acefraud.datasets.times import look_like_times, read_time_parts, read_times
 from acefraud.datasets.whole_cells import MARKS, holds_clocks, holds_days, holds_marks
@@ -32,10 +33,17 @@ _FEWEST_IDS = 10
 _MANY_VALUES = 50
 _MOST_DELAY = 0.1
 """The longest delay of labels that is guessed, as a share of the time that the file spans."""
+_FEWEST_IN_ORDER, _SORTED = 20, 0.99
+_OTHER_DAYS, _LAST_DAYS = (frozenset(map(folded, USUAL_WORDS["other_days"][key])) for key in ("words", "last"))
 NO_IDS = "ids are made from the content, and no later outcome can name them"
 AN_ID = "an id: a rule about it would not generalise"
 ANOTHER_TIME = "another time"
 """Why a date beside the time of the transaction is no fact itself."""
+ANOTHER_LABEL = "looks like another name for the label: it would leak the answer"
+ONE_VALUE = "no row has a value, or all have the same"
+SENTENCES = "free text"
+ONE_EACH = "a different value in nearly every row"
+HARDLY_REPEATS = "its many values hardly repeat: a rule about them would not generalise"
 
 _FRAUD = re.compile("fraud|betrug|frode|estafa|missbrauch")
 _LABEL = re.compile(r"fraud|betrug|frode|estafa|label|chargeback|chargedback|cbk")
@@ -70,41 +78,31 @@ def guess_mapping(
     found = given.model_copy(update=_guess_roles(columns, sample, given, purpose))
     labels, _ = read_labels(sample.get(found.label or "", []), LabelReader(found.fraud_values, found.legit_values))
     unsettled = _unsettled(sample, found)
-    later = {column: _LATER for column, cells in unsettled.items() if _comes_after(column, cells, sample, found)}
-    leaks = {column: LEAK + why for column, why in (later | likely_leaks(unsettled, labels)).items()}
-    free = [column for column in columns if column not in leaks]
+    leaks = likely_leaks(unsettled, labels, by_name=not labels_apart)
+    if labels_apart:
+        sure = likely_leaks({name: sample[name] for name in leaks}, labels, flawless=True)
+    else:
+        later = {name: _LATER for name, cells in unsettled.items() if _comes_after(name, cells, sample, found)}
+        sure = leaks = later | leaks
+    leaks = {column: LEAK + why for column, why in leaks.items()}
+    if given.text is None and not found.text and purpose == "train":
+        texts = (column for column in unsettled if column not in {*leaks, *_listed(found), *found.sensitive})
+        found = found.model_copy(update={"text": next((one for one in texts if states_facts(sample[one])), "")})
+    free = [column for column in columns if column not in sure]
     if given.history is None:
         found = found.model_copy(update={"history": _guess_history(free, sample, found)})
     entities = [column for column in found.entities if column in columns and column not in found.categories]
     kept = _listed(found)
     if given.ignore is not None:
-        leaving = [*given.ignore, *entities, *(column for column in leaks if column not in kept)]
+        leaving = [*given.ignore, *entities, *(column for column in sure if column not in kept)]
         return found.model_copy(update={"ignore": tuple(dict.fromkeys(leaving)), "why": {**given.why, **leaks}})
     judged = labels_apart or min(int((labels == 0).sum()), int((labels == 1).sum())) >= FEWEST_EACH
-    why = {**leaks, **dict(_ignored(free, sample, found, judged=judged))}
+    why = {**{column: leaks[column] for column in sure}, **dict(_ignored(free, sample, found, judged=judged))}
     for column in entities:
         name = found.history.name_of(column) if found.history else column
         why[column] = f"an id that repeats: the history of each {name} becomes facts"
     ignore = tuple(column for column in columns if column in why and column not in kept)
-    return found.model_copy(update={"ignore": ignore, "why": {**given.why, **why}})
-
-
-def guess_remarks(found: SchemaMapping, given: SchemaMapping, columns: Container[str]) -> Iterator[str]:
-    """What a person should know of a guess: likely leaks, and what was taken as an entity."""
-    if given.id is None and not found.id:
-        yield f'no column with ids was found: {NO_IDS}; `id = "..."` in a mapping names it'
-    for column, why in found.why.items():
-        if why.startswith(LEAK) and column in columns:
-            left = column in (found.ignore or ())
-            done = "left out; give its kind in a mapping to keep it" if left else "kept, because the mapping names it"
-            yield f"`{column}` is {why}; {done}"
-    if found.known_at and not given.known_at:
-        yield f"`{found.known_at}` is taken as the time at which the label became known; it is no fact"
-    if given.history is None and found.entities:
-        yield f"taken as entities, whose history becomes facts: {', '.join(found.entities)}"
-    ids = [column for column, why in found.why.items() if why == AN_ID and column in columns]
-    if ids and not found.has_time:
-        yield f"no history of {', '.join(ids)}: no column with the time of a transaction was found"
+    return found.model_copy(update={"ignore": ignore, "why": {**given.why, **leaks, **why}})
 
 
 def _unsettled(sample: Mapping[str, Column], found: SchemaMapping) -> dict[str, Column]:
@@ -224,8 +222,10 @@ def _guess_roles(
         if role == "id" and purpose == "train":
             fitting = fitting or [c for c in free if names_a_transaction(c) and _numbers_rows(c, sample.get(c))]
         if role == "time":
-            free = [c for c in free if c in sample and not names_what_comes_after(c)]
-            fitting = fitting or [c for c in free if _holds_times(sample[c])]
+            free = [c for c in free if c in sample and (c in fitting or not _names_another_day(c))]
+            dated = [c for c in free if c not in fitting and _holds_times(sample[c], surely=bool(fitting))]
+            likely = _likely_times(fitting, dated, sample) if purpose == "train" else [*fitting, *dated]
+            fitting = likely or [c for c in fitting if c not in sample]
             clocks = [c for c in free if fitting and holds_clocks(sample[c])]
             if given.clock is None and len(clocks) == 1 and holds_days(thinned(sample[fitting[0]])):
                 taken.add(roles.setdefault("clock", clocks[0]))
@@ -236,6 +236,34 @@ def _guess_roles(
         roles[role] = fitting[0] if fitting else ""
         taken.add(roles[role])
     return roles
+
+
+def _likely_times(named: Sequence[str], others: Sequence[str], sample: Mapping[str, Column]) -> list[str]:
+    """Columns of times, the likeliest time of a case first. Empty and constant ones are none.
+
+    A usual name counts most, then being later than the rest in most rows, which says nothing against a usual name, then
+    being in the order of the file. The latter two together outweigh a usual name out of order.
+    """
+    read = {name: read_times(thinned(sample[name])).values for name in (*named, *others) if name in sample}
+    known = {name: times[times != UNKNOWN] for name, times in read.items()}
+    read = {name: read[name] for name, times in known.items() if len(times) == 1 or len(np.unique(times)) > 1}
+    scores = {name: 4 * (name in named) + 2 * _in_order(times) for name, times in read.items()}
+    for name in set(others) & read.keys():
+        rest = [(read[name], times, times != UNKNOWN) for other, times in read.items() if other != name]
+        is_later = all(2 * (own >= times)[known].sum() > known.sum() for own, times, known in rest)
+        scores[name] += -3 if _LAST_DAYS & set(name_parts(name)) else 3 * (bool(rest) and is_later)
+    return sorted(scores, key=lambda name: -scores[name])
+
+
+def _in_order(times: IntArray) -> bool:
+    """Whether a file is sorted by these times, the first or the last of them on top."""
+    steps = np.diff(times[times != UNKNOWN])
+    return len(steps) >= _FEWEST_IN_ORDER and max((steps >= 0).mean(), (steps <= 0).mean()) > _SORTED
+
+
+def _names_another_day(column: str) -> bool:
+    """Whether a name says that a date is not that of the transaction: one of birth, of expiry, or after the fact."""
+    return names_what_comes_after(column) or bool(_OTHER_DAYS & set(name_parts(column)))
 
 
 def _label_columns(sample: Mapping[str, Column], purpose: Purpose) -> list[str]:
@@ -265,11 +293,11 @@ def _fits(role: str, name: str, column: Column) -> bool:
     return True
 
 
-def _holds_times(column: Column) -> bool:
-    """Whether a column of any name holds dates and times. Numbers do not count: they may be anything."""
+def _holds_times(column: Column, *, surely: bool = False) -> bool:
+    """Whether a column of any name holds dates and times. Numbers do not count, ``surely`` not even as texts."""
     if isinstance(column, list) or not (column.dtype == pl.String or column.dtype.is_temporal()):
         return False
-    return look_like_times(column)
+    return (not surely or _writes_times(column)) and look_like_times(column)
 
 
 def _share_of_labels(column: Column) -> float:
@@ -291,17 +319,17 @@ def _ignored(
         if plain_name(column) == "metadata":
             yield column, "metadata never becomes facts"
         elif found.label and not judged and names_a_label(column):
-            yield column, "looks like another name for the label: it would leak the answer"
+            yield column, ANOTHER_LABEL
         elif holds_ids(column, cells):
             yield column, AN_ID
         elif not isinstance(cells, pl.Series) or cells.dtype.is_nested():
             continue
-        elif cells.dtype.is_temporal() or (cells.dtype == pl.String and _is_worded_time(cells)):
-            yield column, ANOTHER_TIME
+        elif _writes_times(cells):
+            yield column, ANOTHER_TIME if len(cells) == 1 or cells.drop_nulls().n_unique() > 1 else ONE_VALUE
         elif _one_value_per_row(cells):
-            yield column, "a different value in nearly every row"
+            yield column, SENTENCES if holds_sentences(cells) else ONE_EACH
         elif _hardly_repeats(cells):
-            yield column, "its many values hardly repeat: a rule about them would not generalise"
+            yield column, SENTENCES if holds_sentences(cells) else HARDLY_REPEATS
         elif order is not None and _grows_with_time(cells, order):
             yield column, "grows with time: a rule about it would be about the calendar"
 
@@ -335,7 +363,10 @@ def _hardly_repeats(cells: pl.Series) -> bool:
     return known.cast(pl.Float64, strict=False).null_count() > 0.05 * len(known)
 
 
-def _is_worded_time(cells: pl.Series) -> bool:
+def _writes_times(cells: pl.Series) -> bool:
+    """Whether cells are times by their type, or texts that are times and no numbers."""
+    if cells.dtype != pl.String:
+        return cells.dtype.is_temporal()
     head = cells.drop_nulls().head(50)
     if not head.str.contains(r"\d.*\d").all():
         return False

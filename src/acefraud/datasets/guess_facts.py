@@ -15,8 +15,8 @@ from acefraud.datasets.columns import plain_text, unknown_words
 from acefraud.datasets.guess import ANOTHER_TIME, names_a_label, thinned
 from acefraud.datasets.labels import USUAL_WORDS
 from acefraud.datasets.mapping import SchemaMapping, fact_names
-from acefraud.datasets.names import name_parts, plain_name
-from acefraud.datasets.table import FACTS, Column
+from acefraud.datasets.names import name_parts, names_a_flag, plain_name
+from acefraud.datasets.table import FACTS, Column, Purpose
 from acefraud.datasets.times import read_times, shared_format
 from acefraud.datasets.whole_cells import holds_marks
 from acefraud.facts.time_facts import CLOCK_FACTS, DAY, DAY_FACTS
@@ -28,14 +28,18 @@ _BEFORE = 0.95
 _FEWEST_ROWS = 200
 _MOST_CODES = 50
 _MOST_NAMED_CODES = 300
+UNTOUCHED = "remainder__"
+"""How the names of columns begin that scikit-learn's ``ColumnTransformer`` has passed on as they are."""
 _ROUGH = 1.75
 _ROUND = 5
 
 
-def guess_facts(columns: Mapping[str, Column], found: SchemaMapping) -> SchemaMapping:
+def guess_facts(columns: Mapping[str, Column], found: SchemaMapping, purpose: Purpose = "train") -> SchemaMapping:
     """Complete a mapping by what its columns mean as facts. What is given stays."""
     found = found.model_copy(update={"rename": {**found.rename, **dict(_known_names(columns, found))}})
     found = found.model_copy(update={"categories": (*found.categories, *_codes(columns, found))})
+    if purpose == "train":  # bullets without a mapping know these as numbers
+        found = found.model_copy(update={"flags": (*found.flags, *_answers(columns, found))})
     marked = (name for name in fact_names(found, list(columns)) if holds_marks(columns[name]))
     found = found.model_copy(update={"marked": (*found.marked, *marked)})
     if not found.days_between:
@@ -51,9 +55,13 @@ def guess_facts(columns: Mapping[str, Column], found: SchemaMapping) -> SchemaMa
 def known_fact(column: str) -> str | None:
     """The known fact that a dotted name means: it must have all its words, with the unit, and no other that matters.
 
+    A column that scikit-learn's ``ColumnTransformer`` has passed on as it is means what its name says after the prefix.
+
     >>> known_fact("customer.age_of_account_days"), known_fact("device.is_new"), known_fact("customer.account_age")
     ('account_age_days', 'new_device', None)
     """
+    if column.startswith(UNTOUCHED):
+        return column.removeprefix(UNTOUCHED)
     if "." not in column.removeprefix(FACTS) or names_a_label(column):
         return None
     words = frozenset(name_parts(column)) - _WORDS["filler"]
@@ -70,7 +78,7 @@ def _known_names(columns: Mapping[str, Column], found: SchemaMapping) -> Iterato
     for column, fact in meant.items():
         if fact is None or fact in names.values() or list(meant.values()).count(fact) > 1:
             continue
-        if suits(columns[column], NAMED_FACTS[fact].kind):
+        if fact not in NAMED_FACTS or suits(columns[column], NAMED_FACTS[fact].kind):
             yield column, fact
 
 
@@ -81,6 +89,15 @@ def _codes(columns: Mapping[str, Column], found: SchemaMapping) -> Iterator[str]
     listed = {*found.numbers, *found.flags, *found.categories, found.amount}
     for column, fact in fact_names(found, list(columns)).items():
         if column not in listed and words_for(fact) is None and holds_codes(column, columns[column]):
+            yield column
+
+
+def _answers(columns: Mapping[str, Column], found: SchemaMapping) -> Iterator[str]:
+    """Columns whose names ask for yes or no, with nothing but 1 and 0. What has a direction stays a number."""
+    others = {*found.numbers, *found.flags, *found.categories, *found.rising, *found.falling, found.amount}
+    for column, fact in fact_names(found, list(columns)).items():
+        asked = names_a_flag(fact) and not {column, fact} & others
+        if asked and set(plain_text(columns[column]).drop_nulls().unique()) in ({"0"}, {"1"}, {"0", "1"}):
             yield column
 
 

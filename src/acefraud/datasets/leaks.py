@@ -67,8 +67,12 @@ class _Share:
         return lifted and self.frauds >= max(_FEWEST_NAMED, 0.2 * self.all_frauds) and self.surprise >= _SURE
 
 
-def likely_leaks(columns: Mapping[str, Column], labels: Flags) -> dict[str, str]:
+def likely_leaks(
+    columns: Mapping[str, Column], labels: Flags, *, by_name: bool = True, flawless: bool = False
+) -> dict[str, str]:
     """The columns that look like leaks of the labels (1 fraud, 0 legitimate, -1 unknown), each with what shows it.
+
+    Not ``by_name``, only what they hold counts. The ``flawless`` ones tell the label of every row without a mistake.
 
     >>> import numpy as np
     >>> labels = np.repeat(np.array([1, 0], dtype=np.int8), [30, 300])
@@ -79,11 +83,16 @@ def likely_leaks(columns: Mapping[str, Column], labels: Flags) -> dict[str, str]
     frauds = pl.Series(labels == 1).filter(known)
     if not 0 < int(frauds.sum()) < len(frauds):
         return {}
-    reasons = {name: next(_reasons(name, column, known, frauds), "") for name, column in columns.items()}
+    reasons = {
+        name: next(_reasons(name, column, known, frauds, by_name=by_name, flawless=flawless), "")
+        for name, column in columns.items()
+    }
     return {name: reason for name, reason in reasons.items() if reason}
 
 
-def _reasons(name: str, column: Column, known: pl.Series, frauds: pl.Series) -> Iterator[str]:
+def _reasons(
+    name: str, column: Column, known: pl.Series, frauds: pl.Series, *, by_name: bool, flawless: bool
+) -> Iterator[str]:
     """What speaks for a leak, the plainest first."""
     if isinstance(column, pl.Series) and column.dtype.is_nested():
         return
@@ -92,19 +101,19 @@ def _reasons(name: str, column: Column, known: pl.Series, frauds: pl.Series) -> 
     values = rows.group_by("cell").agg(pl.len().alias("rows"), pl.col("fraud").sum())
     filled, telling = _filled(values["cell"])
     has, tells = _share(values, filled), _share(values, telling)
-    named = names_what_comes_after(name)
+    named = by_name and names_what_comes_after(name)
     fewest, sure = (_FEWEST_NAMED, _SURE_NAMED) if named else (_FEWEST, _SURE)
     several = int(filled.sum()) > 1 or has.frauds >= 0.95 * has.all_frauds  # one value may be a flag of few frauds
     for share, counts in ((has, named or several), (tells, named)):
-        if counts and share.is_only_fraud(fewest=fewest, sure=sure):
+        if counts and not flawless and share.is_only_fraud(fewest=fewest, sure=sure):
             yield f"it has values in {share.rows:,} rows, {share.frauds:,} of them fraud"
     least = min(has.all_frauds, has.all_rows - has.all_frauds)
     if least >= FEWEST_EACH and words_for(name.removeprefix(FACTS).lower()) is None:
         by_value = values.select(pl.min_horizontal("fraud", pl.col("rows") - pl.col("fraud")).sum()).item()
         mistakes = min(has.mistakes, tells.mistakes, by_value if values.height <= _MOST_VALUES else least)
-        if mistakes <= 0.005 * least:
+        if mistakes <= (0 if flawless else 0.005 * least):
             yield f"it tells fraud from legitimate with {mistakes:,} mistakes in {has.all_rows:,} rows"
-    if not named:
+    if not named or flawless:
         return
     some = values["cell"].filter(telling) if values.height <= _MOST_VALUES else ()
     for share in (has, tells, *(_share(values, values["cell"] == cell) for cell in some)):

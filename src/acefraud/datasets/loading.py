@@ -92,7 +92,7 @@ def load_dataset(
     >>> from acefraud.datasets.world import WorldOptions
     >>> shipped = load_dataset("complex_fraud_detection", options=WorldOptions(transactions=50))
     >>> len(shipped.train), len(shipped.test)
-    (29, 21)
+    (27, 23)
     """
     mapping = _mapping_of(mapping)
     if is_frame(source):
@@ -129,11 +129,9 @@ def load_dataset(
 
 
 def _warned(data: Dataset) -> Dataset:
-    """The dataset, with a warning for each column that is likely to leak the label."""
-    from acefraud.datasets.leaks import LEAK  # noqa: PLC0415
-
-    for remark in data.remarks:
-        if LEAK in remark:
+    """The dataset, with a warning of each guess that may cost something."""
+    for remark in data.report:
+        if remark.weight == "warning":
             point_out(f"{data.name}: {remark}")
     return data
 

@@ -241,6 +241,26 @@ class SchemaMapping(ShortRepr, BaseModel):
         """
         return fact_names(self, columns)
 
+    def columns_of(self, fact: str, columns: Sequence[str]) -> list[str]:
+        """Those of the columns that a fact is made from, also one that is derived from a time, a text or a history.
+
+        >>> mapping = SchemaMapping(time="when", amount="sum", history={"entities": ("card_id",)})
+        >>> columns = ["when", "sum", "card_id"]
+        >>> [mapping.columns_of(fact, columns) for fact in ("amount", "night", "card_count_24h")]
+        [['sum'], ['when'], ['card_id']]
+        """
+        own = [column for column, name in self.facts_by_column(columns).items() if name == fact]
+        if own or (not self.text and fact.startswith("amount_to_usual")):
+            usual = fact.replace("amount_to_usual", "usual_amount")
+            return own or [*self.columns_of("amount", columns), *self.columns_of(usual, columns)]
+        names = {self.history.name_of(column): column for column in self.entities} if self.history else {}
+        if entities := [name for name in names if fact.startswith(f"{name}_")]:
+            return [names[max(entities, key=len)]]
+        parts = [column for role, column in self.named_times() if role.startswith("time_parts")]
+        times = dict.fromkeys(("hour", "night", "weekday", "weekend"), (self.time, self.clock, *parts))
+        made = {**(times if self.has_time else {}), **self.elapsed, **self.days_between}.get(fact, (self.text,))
+        return [column for column in columns if column in made]
+
     @property
     def sensitive_facts(self) -> tuple[str, ...]:
         """The sensitive columns, and the facts that they become.

@@ -17,6 +17,7 @@ _ENTITIES, _NUMBERS, _IDS = (
 )
 _COMPOUND = re.compile(rf"(\w{{3,}})(?:{'|'.join(map(folded, USUAL_WORDS['entities']['endings']))})")
 
+_ASKING, _ANSWERED = frozenset({"is", "has", "was"}), frozenset({"flag", "indicator", "yn", "bool"})
 _NUMBERED = re.compile(r"\w{3,}(?:nummer|nr|id|kennung)")
 
 
@@ -47,8 +48,18 @@ def names_an_id(column: str) -> bool:
     """
     parts = name_parts(column)
     if _ENTITY.search("_".join(parts)) is not None:
-        return True
+        return not names_a_flag(column)
     return names_an_entity(column) and bool(_NUMBERS & set(parts) or any(map(_COMPOUND.fullmatch, parts)))
+
+
+def names_a_flag(column: str) -> bool:
+    """Whether a name asks a question that has the answer yes or no.
+
+    >>> names_a_flag("is_overnight"), names_a_flag("has_ip"), names_a_flag("issuer_flag"), names_a_flag("items")
+    (True, True, True, False)
+    """
+    parts = name_parts(column) or [""]
+    return parts[0] in _ASKING or parts[-1] in _ANSWERED
 
 
 def names_a_transaction(column: str) -> bool:

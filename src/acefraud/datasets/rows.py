@@ -19,11 +19,13 @@ from acefraud.datasets.columns import plain_texts
 from acefraud.datasets.dataset import Dataset
 from acefraud.datasets.files import read_table
 from acefraud.datasets.frames import FRAME, frame_table
-from acefraud.datasets.guess import NO_IDS, guess_mapping, guess_remarks
+from acefraud.datasets.guess import NO_IDS, guess_mapping
 from acefraud.datasets.guess_facts import guess_facts
+from acefraud.datasets.guess_remarks import guess_remarks
 from acefraud.datasets.lists import with_lists_as_facts
 from acefraud.datasets.mapping import SchemaMapping, load_mapping, with_given
 from acefraud.datasets.outcome_columns import OutcomeColumns
+from acefraud.datasets.reading_report import ReadingReport
 from acefraud.datasets.table import BadRow, Purpose, Table
 from acefraud.datasets.whole_cells import with_whole_cells
 from acefraud.datasets.written_numbers import with_plain_numbers
@@ -53,8 +55,8 @@ class Loaded(ShortRepr, Generic[Rows]):
     mapping: SchemaMapping = field(default_factory=SchemaMapping)
     unreadable: int = 0
     """Rows with a word such as ``NA`` in place of a number or flag, which is read as unknown."""
-    remarks: tuple[str, ...] = ()
-    """What a person should know about how the file was read."""
+    report: ReadingReport = field(default_factory=ReadingReport)
+    """How the file was read: everything that was guessed, left out or read in a special way."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -99,7 +101,7 @@ def read_dataset(
         unlabelled=loaded.unlabelled,
         waiting=assembly.transactions(waiting),
         unreadable=loaded.unreadable,
-        remarks=loaded.remarks,
+        report=loaded.report,
     )
 
 
@@ -129,7 +131,7 @@ def read_transactions(
     if not ids or mapping is not None or remembered is None:
         return loaded
     told = check_id(remembered, complete, table.columns, strict=strict and not table.is_frame)
-    return replace(loaded, remarks=(*loaded.remarks, *told))
+    return replace(loaded, report=ReadingReport((*loaded.report, *told)))
 
 
 def check_id(remembered: SchemaMapping, mapping: SchemaMapping, columns: Iterable[str], *, strict: bool) -> list[str]:
@@ -228,7 +230,7 @@ def prepare(
         complete = _from_given(table, given or SchemaMapping(), remembered, purpose)
     if remembered is None:
         table = with_whole_cells(table, complete, done=earlier)
-        table = replace(table, remarks=(*table.remarks, *guess_remarks(complete, earlier, table.columns)))
+        table = replace(table, remarks=(*table.remarks, *guess_remarks(complete, earlier, table, purpose)))
     return table, complete.model_copy(update={"decimal": written.decimal, "decimal_commas": written.decimal_commas})
 
 
@@ -239,7 +241,7 @@ def _from_given(
     if remembered is None:
         apart = table.labels_apart
         guessed = guess_mapping(columns, table.columns, given=given, purpose=purpose, labels_apart=apart)
-        return guess_facts(with_whole_cells(table, guessed, done=given).columns, guessed)
+        return guess_facts(with_whole_cells(table, guessed, done=given).columns, guessed, purpose)
     # The playbook's facts have to stay what they were.
     kept = {key: getattr(remembered, key) for key in ("history", "time_facts") if getattr(given, key) is None}
     return guess_mapping(columns, table.columns, given=given.model_copy(update=kept), purpose=purpose)
@@ -285,4 +287,4 @@ def _checked(assembly: Assembly, rows: Rows, unlabelled: int, *, strict: bool) -
         raise InputError(f"no usable rows: {len(bad):,} bad{without}; the first bad one is {first}", file=file)
     if len(bad) >= _MANY and len(bad) > len(rows) + unlabelled:  # the file is read in the wrong way
         raise InputError(f"{len(bad):,} of its rows cannot be read; the first is {first}", file=file)
-    return Loaded(rows, bad, unlabelled, assembly.mapping, assembly.unreadable, assembly.all_remarks())
+    return Loaded(rows, bad, unlabelled, assembly.mapping, assembly.unreadable, assembly.report())

@@ -9,6 +9,7 @@ import polars as pl
 from acefraud.core.timestamps import UNKNOWN
 from acefraud.datasets.columns import plain_text, unknown_words
 from acefraud.datasets.mapping import SchemaMapping
+from acefraud.datasets.reading_report import Remark
 from acefraud.datasets.table import Column, Table
 from acefraud.datasets.times import read_times
 from acefraud.facts.time_facts import DAY
@@ -55,7 +56,8 @@ def with_whole_cells(table: Table, mapping: SchemaMapping, *, done: SchemaMappin
     for name in (one for one in mapping.marked if one in columns and one not in done.marked):
         cells = plain_text(columns[name])
         columns[name] = cells.str.replace(f"(?i)^(?:{'|'.join(MARKS)})$", "yes").fill_null("no")
-        remarks.append(f"`{name}` is read as yes or no: {cells.drop_nulls().first()!r} is yes, an empty cell is no")
+        example = f"{cells.drop_nulls().first()!r} is yes, an empty cell is no"
+        remarks.append(Remark(name, "is read as yes or no", example, f'categories = ["{name}"]'))
     if mapping.clock and mapping.time and not done.clock and {mapping.clock, mapping.time} <= columns.keys():
         clocks = (texts := plain_text(columns[mapping.clock])).set(unknown_words(texts), None)
         wrong = (~clocks.str.contains(_CLOCK)).fill_null(False).arg_true().to_list()

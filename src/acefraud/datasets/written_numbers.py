@@ -15,6 +15,7 @@ import polars as pl
 from acefraud.datasets.columns import BadCells, distinct_values, is_null_word, plain_text, spread, unknown_words
 from acefraud.datasets.labels import USUAL_WORDS
 from acefraud.datasets.mapping import SchemaMapping
+from acefraud.datasets.reading_report import Remark
 from acefraud.datasets.table import Table
 
 Sign = Literal[",", "."]
@@ -72,7 +73,7 @@ def with_plain_numbers(table: Table, mapping: SchemaMapping) -> tuple[Table, Sch
 
     >>> table = Table("a.csv", {"Betrag": pl.Series(["1.222,52 €", "3 €"])}, range(1, 3), typed=False)
     >>> plain, mapping = with_plain_numbers(table, SchemaMapping())
-    >>> plain.columns["Betrag"].to_list(), mapping.decimal, *plain.remarks
+    >>> plain.columns["Betrag"].to_list(), mapping.decimal, str(plain.remarks[0]).split(";")[0]
     (['1222.52', '3'], ',', "`Betrag` is read as a number: '1.222,52 €' is 1222.52")
     """
     listed = {*mapping.numbers, mapping.amount}
@@ -173,11 +174,12 @@ def _plain(column: Any, sign: Sign) -> tuple[pl.Series, BadCells, tuple[str, str
     return plain.gather(places).alias(column.name), spread(wrong, places), example
 
 
-def _remarks(name: str, written: _Written, example: tuple[str, str] | None, *, assumed: str) -> Iterator[str]:
+def _remarks(name: str, written: _Written, example: tuple[str, str] | None, *, assumed: str) -> Iterator[Remark]:
     if example:
-        yield f"`{name}` is read as a number: {' '.join(example[0].split())!r} is {example[1]}"
+        told = f"{' '.join(example[0].split())!r} is {example[1]}"
+        yield Remark(name, "is read as a number", told, f'categories = ["{name}"]')
     if written.unsure and assumed:
         told = f"{written.unsure!r} could be read both ways; {assumed!r} is taken as its decimal sign"
-        yield f"`{name}`: {told}; `decimal` in a mapping decides"
+        yield Remark(name, "is read as a number", told, f'decimal = "{"," if assumed == "." else "."}"')
     if len(written.currencies) > 1:
-        yield f"`{name}` is in several currencies ({', '.join(written.currencies[:5])}); only the number is read"
+        yield Remark(name, "is read as a number", f"the currencies are several: {', '.join(written.currencies[:5])}")

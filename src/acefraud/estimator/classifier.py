@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from acefraud import (
+    Backtest,
     BulletPlaybook,
     Dataset,
     FactTable,
@@ -21,13 +22,14 @@ from acefraud import (
     Outcome,
     SchemaMapping,
     Transactions,
+    backtest,
     load_transactions,
     open_playbook,
 )
-from acefraud.estimator.inputs import Column, ReadsRows
+from acefraud.estimator import plots
+from acefraud.estimator.inputs import Column, ReadsRows, point_out_times
 from acefraud.estimator.labels import Labels
-from acefraud.estimator.plots import plot_learning, plot_rules
-from acefraud.estimator.reports import reason_columns, score_query
+from acefraud.estimator.reports import importances, reason_columns, score_query
 from acefraud.estimator.tables import ARRAY, backend_for, eager, fact_columns, library_of, result_frame
 
 
@@ -46,6 +48,8 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
         How the columns of X are read. It may name the column with the label, so that `fit` needs no y.
     most_bullets : int, optional
         The most bullets to learn; 150 by default.
+    plain : bool, default False
+        Whether only short bullets are learnt: at most two tests, and lists of at most three values.
     threshold : float or str, default 0.5
         The probability from which `predict` says fraud, or a rule by which `fit` chooses it on the latest cases, as
         `acefraud train` does: "accuracy", "f1", "fpr=0.01" or "cost=5:100".
@@ -70,6 +74,8 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
         The bullets with what was measured of them.
     mapping_ : SchemaMapping
         How the columns were read.
+    report_ : ReadingReport
+        What was guessed, left out or read in a special way, with the line of a mapping that changes it.
 
     Examples
     --------
@@ -89,6 +95,7 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
         *,
         mapping: SchemaMapping | Mapping[str, Any] | str | Path | None = None,
         most_bullets: int | None = None,
+        plain: bool = False,
         threshold: float | str = 0.5,
         class_weight: Mapping[Any, float] | str | None = None,
         monotonic_cst: Mapping[str, int] | Sequence[int] | None = None,
@@ -97,6 +104,7 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
     ) -> None:
         self.mapping = mapping
         self.most_bullets = most_bullets
+        self.plain = plain
         self.threshold = threshold
         self.class_weight = class_weight
         self.monotonic_cst = monotonic_cst
@@ -141,7 +149,8 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
         self.learner_ = self._new_learner()
 
     def _new_learner(self) -> Learner:
-        return Learner(self.playbook_, options=LearnerOptions(seed=self.seed_, most_bullets=self.most_bullets))
+        options = LearnerOptions(seed=self.seed_, most_bullets=self.most_bullets, plain=bool(self.plain))
+        return Learner(self.playbook_, options=options)
 
     def _study(self, data: Dataset) -> None:
         self.mapping_ = self._with_directions(data)
@@ -159,8 +168,7 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
             threshold=None if self.threshold == 0.5 else str(self.threshold),
         )
         if not learnt:
-            why = self.learner_.too_little() or "nothing holds up beyond chance"
-            warnings.warn(f"no bullet was learnt: {why}; general knowledge decides", UserWarning, stacklevel=3)
+            warnings.warn(f"no bullet was learnt: {self.learner_.nothing_learnt()}", UserWarning, stacklevel=3)
         self._name_facts()
 
     def _hear(self, data: Dataset) -> None:
@@ -189,24 +197,26 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
     def _facts(self, X: Any) -> FactTable:  # noqa: N803
         check_is_fitted(self)
         frame = self._frame(X, self.mapping_, reset=False)
-        return self.learner_.facts_of(load_transactions(frame, remembered=self.mapping_, name="X", ids=False))
+        rows = load_transactions(frame, remembered=self.mapping_, name="X", ids=False)
+        point_out_times(self.learner_, rows)
+        return self.learner_.facts_of(rows)
 
     # --- deciding ---
 
     def decision_function(self, X: Any) -> Column:  # noqa: N803
         """The log-odds of `classes_[1]`: those of fraud, or their negative if fraud is `classes_[0]`."""
-        odds, _ = self._score(X)
+        odds: Column = self._score(X).log_odds
         return odds if self._fraud_at == 1 else -odds
 
     def predict_proba(self, X: Any) -> Column:  # noqa: N803
         """The probability of each class, in the order of `classes_`."""
-        _, fraud = self._score(X)
+        fraud = self._score(X).probabilities
         columns = (1 - fraud, fraud) if self._fraud_at == 1 else (fraud, 1 - fraud)
         return np.column_stack(columns)
 
     def predict(self, X: Any) -> Column:  # noqa: N803
         """The label of each row: fraud from the threshold on."""
-        _, fraud = self._score(X)
+        fraud = self._score(X).probabilities
         return self.classes_[np.where(fraud >= self.threshold_, self._fraud_at, 1 - self._fraud_at)]
 
     @property
@@ -215,10 +225,28 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
         check_is_fitted(self)
         return self.learner_.threshold
 
-    def _score(self, X: Any) -> tuple[Column, Column]:  # noqa: N803
+    def _score(self, X: Any) -> Any:  # noqa: N803
         facts = self._facts(X)
-        scores = self.learner_.score_facts(facts)
-        return scores.log_odds, scores.probabilities
+        return self.learner_.score_facts(facts)
+
+    # --- measuring ---
+
+    def backtest(self, X: Any, y: Any = None) -> Backtest:  # noqa: N803
+        """The figures of `predict` and `predict_proba` on labelled rows, and what they say of each bullet.
+
+        Pass later rows than those that it was fitted on. If the mapping declares a history, each row sees the labels
+        that would have arrived by then, and never its own; `predict_proba`, which is given no labels, lacks them.
+        """
+        check_is_fitted(self)
+        return backtest(self.learner_, self._measured(X, y, self.mapping_), every_bullet=True)
+
+    def _backtested(self, X: Any, y: Any) -> Any:  # noqa: N803
+        """The facts, labels and scores of labelled rows; without rows, the facts and labels that are remembered."""
+        check_is_fitted(self)
+        if X is None:
+            return self.learner_.remembered()
+        data = self._measured(X, y, self.mapping_)
+        return self.learner_.backtest_scores(data.train, data.waiting, every_bullet=True)
 
     # --- reading what was learnt ---
 
@@ -227,6 +255,17 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
         """The bullets as a data frame, the heaviest first: English, SQL, what was measured, and the weight."""
         check_is_fitted(self)
         return self.playbook_.to_frame(backend_for(self._backend))
+
+    @property
+    def feature_importances_(self) -> Column:
+        """How much of the score comes from each column of X. They sum to one, or are all zero if nothing was learnt.
+
+        A rule's weight is shared equally by the facts that it tests, and a fact belongs to the columns that it is made
+        from: the hour to the time, a count of past payments to the entity. The importance of a fact is the mean
+        distance of what it adds to the log-odds of a case from its mean, on the cases that the playbook remembers.
+        """
+        check_is_fitted(self)
+        return importances(self.learner_, self.mapping_, self._feature_names())
 
     def explain(self, X: Any, rows: Any = None) -> Any:  # noqa: N803
         """One row for each reason of each row of X. The contributions of a row add up to its log-odds of fraud.
@@ -280,19 +319,38 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
     def plot_rules(self, most: int = 20, ax: Any = None) -> Any:
         """What was measured of the heaviest bullets, with intervals. Returns the axes; needs matplotlib."""
         check_is_fitted(self)
-        return plot_rules(self.playbook_.get_bullets_for_node(self.learner_.options.node), most, ax)
+        return plots.plot_rules(self.playbook_.get_bullets_for_node(self.learner_.options.node), most, ax)
 
     def plot_learning(self, X: Any = None, y: Any = None, ax: Any = None) -> Any:  # noqa: N803
         """How well fraud is told apart as bullets are added, the heaviest first. Returns the axes; needs matplotlib.
 
-        Without X and y it shows the cases that the playbook remembers, which it has learnt from.
+        Without X and y it shows the cases that the playbook remembers, which it has learnt from. With a history, each
+        row of X sees the labels that would have arrived; so in the other plots.
         """
-        check_is_fitted(self)
-        if X is None:
-            cases = self.learner_.remembered()
-            return plot_learning(self.learner_, cases.facts, cases.labels, ax, seen=True)
-        is_fraud = Labels(self.classes_, self._fraud_at).are_fraud(y)
-        return plot_learning(self.learner_, self._facts(X), is_fraud, ax)
+        shown = self._backtested(X, y)
+        return plots.plot_learning(self.learner_, shown.facts, shown.labels, ax, seen=X is None)
+
+    def plot_coverage(self, X: Any = None, y: Any = None, most: int = 20, ax: Any = None) -> Any:  # noqa: N803
+        """On which share of frauds and of honest cases the heaviest bullets hold. Returns the axes."""
+        shown = self._backtested(X, y)
+        return plots.plot_coverage(self.learner_, shown.facts, shown.labels, most, ax)
+
+    def plot_shape(self, fact: str, X: Any = None, y: Any = None, ax: Any = None) -> Any:  # noqa: N803
+        """What a fact adds to the log-odds of fraud, by its value. Returns the axes.
+
+        A rule's weight is shared equally by the facts that it tests, so the band shows how far other facts matter.
+        """
+        return plots.plot_shape(self.learner_, self._backtested(X, y).facts, fact, ax)
+
+    def plot_calibration(self, X: Any, y: Any = None, ax: Any = None) -> Any:  # noqa: N803
+        """The share of fraud where the probability is about the same, in ten equal groups. Returns the axes."""
+        scores = self._backtested(X, y)
+        return plots.plot_calibration(scores.scores.probabilities, scores.labels, ax)
+
+    def plot_precision_recall(self, X: Any, y: Any = None, ax: Any = None) -> Any:  # noqa: N803
+        """Precision by the share of frauds caught, with a dot where `predict` stands. Returns the axes."""
+        scores = self._backtested(X, y)
+        return plots.plot_precision_recall(scores.scores.probabilities, scores.labels, self.threshold_, ax)
 
     # --- files ---
 
@@ -302,14 +360,14 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
         self.playbook_.save(path)
 
     @classmethod
-    def load(cls, path: str | Path, **parameters: Any) -> Self:
-        """A classifier on the playbook in a file. `partial_fit` goes on learning there.
+    def load(cls, path: str | Path, *, read_only: bool = False, **parameters: Any) -> Self:
+        """A classifier on the playbook in a file. `partial_fit` goes on learning there, unless it is `read_only`.
 
         Its labels are those that the playbook was trained with. It reads the columns of data frames by their names, and
         is pickled as the path of its file.
         """
         model = cls(**parameters)
-        model._start(open_playbook(path, create=False))
+        model._start(open_playbook(path, create=False, read_only=read_only))
         model.mapping_ = model.learner_.mapping or SchemaMapping()
         labels = Labels.from_mapping(model.mapping_)
         model.classes_, model._fraud_at, model._backend = labels.classes, labels.fraud_at, ARRAY

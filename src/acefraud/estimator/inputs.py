@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import numpy.typing as npt
 from sklearn.utils import compute_class_weight
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
-from acefraud import Dataset, SchemaMapping, load_dataset
+from acefraud import Dataset, Learner, ReadingReport, SchemaMapping, Transactions, load_dataset
+from acefraud.errors import point_out
 from acefraud.estimator.labels import Labels
 from acefraud.estimator.tables import (
     ARRAY,
@@ -40,6 +42,7 @@ class ReadsRows:
     classes_: Column
     n_features_in_: int
     feature_names_in_: Column
+    report_: ReadingReport
     _fraud_at: int
     """The place of the label that means fraud among the classes."""
     _backend: str
@@ -53,6 +56,10 @@ class ReadsRows:
             frame = self._frame(X, mapping, reset=reset)
             if not has_names(X):
                 mapping = mapping.model_copy(update=ROLELESS | {"numbers": _number_columns(frame)})
+            else:  # a direction needs an order, which flags have not
+                directions = self._directions()
+                ordered = (name for name in _number_columns(frame) if directions.get(name))
+                mapping = mapping.model_copy(update={"numbers": (*mapping.numbers, *ordered)})
             labels = Labels.of(y, mapping, self.pos_label, classes)
             is_fraud = labels.are_fraud(y)
             check_consistent_length(frame, is_fraud)
@@ -63,11 +70,15 @@ class ReadsRows:
             data = load_dataset(labelled, mapping=mapping, name="X", weights=checked, ids=False, labels_apart=True)
             self.classes_, self._fraud_at = labels.classes, labels.fraud_at
             data = replace(data, mapping=labels.written_to(data.mapping))
+        remarks = []
         if data.bad_rows:
             more = f", and {len(data.bad_rows) - 1:,} more" if len(data.bad_rows) > 1 else ""
-            warnings.warn(f"rows that cannot be read are left out: {data.bad_rows[0]}{more}", UserWarning, stacklevel=3)
+            remarks.append(f"rows that cannot be read are left out: {data.bad_rows[0]}{more}")
         if reset and (remark := data.delay_remark(given)):
+            remarks.append(remark)
+        for remark in remarks:
             warnings.warn(remark, UserWarning, stacklevel=3)
+        self.report_ = ReadingReport((*data.report, *remarks))
         return self._with_class_weights(data)
 
     def _labelled_by_column(self, X: Any, weights: Any, mapping: SchemaMapping, *, reset: bool) -> Dataset:  # noqa: N803
@@ -77,6 +88,17 @@ class ReadsRows:
         self._frame(X, data.mapping, reset=reset)
         self.classes_, self._fraud_at = np.array([0, 1]), 1
         return data
+
+    def _measured(self, X: Any, y: Any, mapping: SchemaMapping) -> Dataset:  # noqa: N803
+        """Labelled rows to measure what was learnt with, read as those to predict are."""
+        frame = self._frame(X, mapping, reset=False)
+        rows = X if has_names(X) else frame  # with when labels became known
+        if y is not None:
+            check_consistent_length(frame, y)
+            is_fraud = Labels(self.classes_, self._fraud_at).are_fraud(y)
+            rows, name = with_labels(without_columns(rows, (mapping.label,)), is_fraud)
+            mapping = mapping.model_copy(update={"label": name, "fraud_values": ("1",), "legit_values": ("0",)})
+        return load_dataset(rows, remembered=mapping, name="X", strict=True, ids=False, labels_apart=y is not None)
 
     def _with_class_weights(self, data: Dataset) -> Dataset:
         if self.class_weight is None:
@@ -96,15 +118,9 @@ class ReadsRows:
 
     def _with_directions(self, data: Dataset) -> SchemaMapping:
         """The mapping with the directions of `monotonic_cst`, by the names of the facts that features become."""
-        given, names = self.monotonic_cst, self._feature_names()
-        if given is None:
+        if not (given := self._directions()):
             return data.mapping
-        if not isinstance(given, Mapping):
-            if len(given) != len(names):
-                raise ValueError(
-                    f"monotonic_cst must have {len(names)} directions, one for each feature, got {len(given)}"
-                )
-            given = dict(zip(names, given, strict=True))
+        names = self._feature_names()
         for name, direction in given.items():
             if name not in names:
                 raise ValueError(f"monotonic_cst names {name!r}, and the features of X are: {', '.join(names[:20])}")
@@ -114,6 +130,16 @@ class ReadsRows:
         rising, falling = (tuple(facts.get(n, n) for n, to in given.items() if to == side) for side in (1, -1))
         directions = {"rising": (*data.mapping.rising, *rising), "falling": (*data.mapping.falling, *falling)}
         return data.mapping.model_copy(update=directions)
+
+    def _directions(self) -> Mapping[str, int]:
+        """`monotonic_cst` by the names of features."""
+        given = self.monotonic_cst
+        if given is None or isinstance(given, Mapping):
+            return given or {}
+        names = self._feature_names()
+        if len(given) != len(names):
+            raise ValueError(f"monotonic_cst must have {len(names)} directions, one for each feature, got {len(given)}")
+        return dict(zip(names, given, strict=True))
 
     def _feature_names(self) -> list[str]:
         if hasattr(self, "feature_names_in_"):
@@ -135,6 +161,30 @@ class ReadsRows:
         if reset:
             self._backend = ARRAY
         return array_frame(cells, self._feature_names())
+
+
+def point_out_times(learner: Learner, rows: Transactions) -> None:
+    """Warn if the history of rows to score lacks what it would have in production."""
+    memory = learner.memory()
+    if memory is None:
+        return
+    newest, known = memory.past(rows, learner.playbook.ledger)
+    span = rows.take(~known).span
+    if newest is None or span is None:
+        return
+    first, last = span
+    if first < newest:
+        point_out(
+            f"X begins at {first}, before the latest row in the history of this model ({newest}): its rows get a past "
+            "that they did not have. Score later rows; split with TimeSeriesSplit in the order of time, not by chance"
+        )
+    uses_labels = learner.additive_score().facts.intersection(memory.plan.label_facts)
+    if uses_labels and last - newest > timedelta(microseconds=memory.plan.delay):
+        point_out(
+            f"X reaches {last - newest} past the latest row in the history of this model, and labels take "
+            f"{memory.plan.label_delay} (label_delay): those that would have arrived are unknown here, so known frauds "
+            "are missing. backtest(X, y) and scoring=acefraud.backtest_scorer() count them; partial_fit(X, y) adds them"
+        )
 
 
 def _require_columns(frame: Any, mapping: SchemaMapping) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from acefraud import FactTable, Learner
+from acefraud import FactTable, Learner, SchemaMapping
 
 LEVEL = "level"
 """The kind of the first reason of every row: the log-odds before any bullet fires."""
@@ -37,6 +39,26 @@ def reason_columns(learner: Learner, facts: FactTable) -> dict[str, Any]:
         "reason": np.array(words, dtype=object)[reason].tolist(),
         "contribution": np.array(weights)[reason],
     }
+
+
+def fact_contributions(learner: Learner, facts: FactTable) -> dict[str, npt.NDArray[np.float64]]:
+    """What each fact adds to the log-odds of each row. A rule's weight is shared equally by the facts that it tests."""
+    found: dict[str, npt.NDArray[np.float64]] = {}
+    for term, mask in learner.additive_score().holding(facts):
+        for name in (tested := sorted(term.condition.facts)):
+            found.setdefault(name, np.zeros(len(facts)))[mask] += term.weight / len(tested)
+    return found
+
+
+def importances(learner: Learner, mapping: SchemaMapping, columns: Sequence[str]) -> npt.NDArray[np.float64]:
+    """The share of each column in how far the remembered cases are apart from their mean; zeros if nothing tells."""
+    total = dict.fromkeys(columns, 0.0)
+    for fact, added in fact_contributions(learner, learner.remembered().facts).items():
+        made_from = mapping.columns_of(fact, columns)
+        for column in made_from:
+            total[column] += float(np.abs(added - added.mean()).mean()) / len(made_from)
+    found = np.array([total[column] for column in columns])
+    return found / found.sum() if found.any() else found
 
 
 def score_query(learner: Learner, table: str) -> str:

@@ -59,6 +59,13 @@ class Backtest(ShortRepr):
     """The figures if the facts that depend on labels are unknown; None if there is no history."""
     label_delay: str = ""
     """How long labels take to arrive, by the mapping; empty if there is no history."""
+    every_bullet: bool = False
+    """Whether every bullet that fires counts for a case, or those that the selector picks."""
+
+    @property
+    def counted(self) -> str:
+        """Which bullets count for a case, in words."""
+        return f"{'every bullet that fires' if self.every_bullet else 'what the selector picks'} counts for a case"
 
     def __repr_args__(self) -> ReprArgs:
         yield None, Plain(f"{self.rows:,} rows")
@@ -75,12 +82,12 @@ class Backtest(ShortRepr):
                 ["", *(HEADINGS[metric] for metric in METRICS)],
                 [[name, *(in_percent(found[metric]) for metric in METRICS)] for name, found in rows if found],
             ),
-            line(f"{len(self.bullets):,} bullets were measured; to_frame() has them."),
+            line(f"{len(self.bullets):,} bullets were measured; to_frame() has them. Here {self.counted}."),
         )
 
     def as_json(self) -> dict[str, Any]:
         """For scripts."""
-        content = {"rows": self.rows, **as_json(self.figures)}
+        content = {"rows": self.rows, "every_bullet": self.every_bullet, **as_json(self.figures)}
         if self.without_label_facts is not None:
             content |= {"label_delay": self.label_delay, "without_label_facts": as_json(self.without_label_facts)}
         return {**content, "bullets": [bullet.as_json() for bullet in self.bullets]}
@@ -106,11 +113,14 @@ def backtest(
     history: Dataset | str | Path | IntoFrame,
     *,
     mapping: SchemaMapping | Path | None = None,
+    every_bullet: bool = False,
 ) -> Backtest:
     """Measure a playbook on labelled history: a `Dataset`, a file or a data frame. Nothing is learnt or recorded.
 
     On the history that the playbook was trained on, its figures look better than they are: use later cases. A case sees
-    only labels that had arrived by then.
+    only labels that had arrived by then. That is what differs from the probabilities of `Learner.score_all`, which is
+    given no labels; without a history, equal ids give equal probabilities. With `every_bullet` all bullets that fire
+    count, as in a classifier, and not only those that the selector picks.
 
     >>> playbook = BulletPlaybook()
     >>> _ = playbook.add_bullet("Amount above $500: decline")
@@ -123,7 +133,9 @@ def backtest(
     learner = playbook if isinstance(playbook, Learner) else Learner(playbook)
     if not isinstance(history, Dataset):
         history = load_dataset(history, mapping=mapping, remembered=learner.mapping)
-    scores = learner.backtest_scores(Cases.stacked([history.train, history.test]), history.waiting)
+    scores = learner.backtest_scores(
+        Cases.stacked([history.train, history.test]), history.waiting, every_bullet=every_bullet
+    )
 
     def figures(probabilities: Any) -> dict[str, Interval]:
         return bootstrap_metrics(Scored(probabilities >= scores.threshold, probabilities, scores.labels))
@@ -131,13 +143,14 @@ def backtest(
     without = scores.without_label_facts
     return Backtest(
         len(scores.labels),
-        figures(scores.probabilities),
+        figures(scores.scores.probabilities),
         tuple(
             MeasuredBullet(bullet.id, bullet.content, str(bullet.argues or ""), evidence, bullet.evidence)
             for bullet, evidence in ((one.bullet, one.evidence) for one in scores.bullets)
         ),
         None if without is None else figures(without),
         scores.label_delay,
+        every_bullet,
     )
 
 

@@ -20,7 +20,7 @@ class Fallback(StrEnum):
     EMBEDDED = "embedded"
 
 
-class _Wrapper:
+class WrappedAgent:
     """Base of the agents that wrap another one."""
 
     adds_up = False
@@ -31,7 +31,7 @@ class _Wrapper:
         self.waits = agent.waits
 
 
-class WithFallback(_Wrapper):
+class WithFallback(WrappedAgent):
     """Leaves the case to a person or to the embedded engine if the model fails, and records that in the decision."""
 
     def __init__(self, agent: Agent, fallback: Fallback) -> None:
@@ -89,7 +89,7 @@ def failing_as(decision: Decision) -> WithFallback:
     return WithFallback(_Failed(model, decision.fallback), Fallback.REVIEW if review else Fallback.EMBEDDED)
 
 
-class Tiered(_Wrapper):
+class Tiered(WrappedAgent):
     """Decides the cases that measured bullets make clear, and leaves the rest to the model.
 
     A clear case needs a calibration fitted on labelled cases and a measured bullet that argues for the verdict; without

@@ -94,10 +94,11 @@ def refit(
 def recalibrate(
     playbook: BulletPlaybook, calibration: Calibration, weights: dict[str, float], options: LearnerOptions
 ) -> None:
-    """Record new weights and their calibration. The threshold stays, and so does the limit unless a new one is set."""
+    """Record new weights and their calibration. The threshold stays, and so do the limits unless new ones are set."""
     before = playbook.snapshot().calibration(options.node)
     kept = {
         "threshold": before.threshold if before else options.threshold,
         "most_bullets": options.most_bullets or (before.most_bullets if before else None),
+        "plain": options.is_plain(before),
     }
     playbook.record([Recalibrated(node=options.node, calibration=calibration.model_copy(update=kept), weights=weights)])

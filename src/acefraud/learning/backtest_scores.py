@@ -12,7 +12,7 @@ from acefraud.core.condition import Condition
 from acefraud.core.evidence import Evidence
 from acefraud.core.table import FactTable
 from acefraud.core.transactions import Cases, Transactions
-from acefraud.learning.batch_scoring import score
+from acefraud.learning.batch_scoring import Scores, score
 from acefraud.learning.entity_memory import memory_for
 from acefraud.learning.options import LearnerOptions
 from acefraud.roles.embedded.case_memory import LabelledFacts
@@ -34,8 +34,10 @@ class BulletOnHistory:
 class BacktestScores:
     """The scores of a playbook on labelled history. Nothing is learnt from it and nothing is recorded."""
 
+    facts: FactTable
+    """What each case would have been decided on."""
     labels: npt.NDArray[np.bool_]
-    probabilities: npt.NDArray[np.float64]
+    scores: Scores
     threshold: float
     bullets: tuple[BulletOnHistory, ...]
     without_label_facts: npt.NDArray[np.float64] | None = None
@@ -45,29 +47,33 @@ class BacktestScores:
 
 
 def backtest_scores(
-    playbook: BulletPlaybook, cases: Cases, waiting: Transactions, selector: HybridSelector, options: LearnerOptions
+    book: BulletPlaybook, cases: Cases, waiting: Transactions, selector: HybridSelector | None, options: LearnerOptions
 ) -> BacktestScores:
-    """Score labelled cases as they would have been decided. Their history continues what the playbook remembers."""
-    snapshot = playbook.snapshot()
+    """Score labelled cases as they would have been decided; without a selector, every bullet that fires counts.
+
+    Their history continues what the playbook remembers.
+    """
+    snapshot = book.snapshot()
     memory = memory_for(snapshot.mapping)
     if memory is not None:
-        cases = memory.backtested(cases, waiting, playbook.ledger)
+        cases = memory.backtested(cases, waiting, book.ledger)
     known = LabelledFacts.of(cases)
 
-    def scored(facts: FactTable) -> npt.NDArray[np.float64]:
-        return score(cases.transactions, snapshot, selector, options, known=facts).probabilities
+    def scored(facts: FactTable) -> Scores:
+        return score(cases.transactions, snapshot, selector, options, known=facts)
 
     measured = [
         BulletOnHistory(bullet, measured_on(bullet.condition, known))
-        for bullet in playbook.get_bullets_for_node(options.node)
+        for bullet in book.get_bullets_for_node(options.node)
         if bullet.condition is not None
     ]
     return BacktestScores(
+        known.facts,
         known.labels,
         scored(known.facts),
         (snapshot.calibration(options.node) or GENERAL).threshold,
         tuple(measured),
-        None if memory is None else scored(known.facts.without(memory.plan.label_facts)),
+        None if memory is None else scored(known.facts.without(memory.plan.label_facts)).probabilities,
         "" if memory is None else memory.plan.label_delay,
     )
 

@@ -21,7 +21,7 @@ from acefraud.roles.judge import LLMJudge
 from acefraud.roles.model.build import build_model_roles
 from acefraud.roles.model.masking import Masker
 from acefraud.roles.model.prompts import Style
-from acefraud.roles.protocols import Agent, Embedder, Judge, Proposer
+from acefraud.roles.protocols import Agent, Embedder, Judge, OwnRole, Proposer
 from acefraud.settings import EMBEDDERS, ModelSettings
 from acefraud.storage.playbook import BulletPlaybook
 
@@ -42,13 +42,13 @@ class Roles(ShortRepr):
     ('embedded', 40)
     """
 
-    agent: Agent | None = None
+    agent: Agent | OwnRole | None = None
     """Decides."""
-    judge: Judge | None = None
+    judge: Judge | OwnRole | None = None
     """Says whether a decision was right."""
-    proposer: Proposer | None = None
+    proposer: Proposer | OwnRole | None = None
     """The model that reflects."""
-    embedder: str | Embedder = DEFAULT_EMBEDDER
+    embedder: str | Embedder | OwnRole = DEFAULT_EMBEDDER
     """Finds bullets by their words."""
     tier: Tiered | None = None
     """The agent again, if it has a first tier."""

@@ -7,15 +7,17 @@ from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from acefraud.core.arguments import check_choice
 from acefraud.core.bullet import Bullet
+from acefraud.core.calibration import log_odds
 from acefraud.core.construct import construct_unchecked
 from acefraud.core.decision import Decision, decision_id
 from acefraud.core.playbook import Snapshot
 from acefraud.core.review_rule import ReviewRule
 from acefraud.core.transaction import Transaction, Verdict
-from acefraud.errors import ModelError
+from acefraud.errors import ConfigurationError, ModelError
 from acefraud.facts.extraction import READER, KnownFacts, facts_of
-from acefraud.learning.agent_fallback import Fallback
+from acefraud.learning.agent_fallback import Fallback, WrappedAgent
 from acefraud.learning.decision_frames import DecisionList, DecisionSequence
 from acefraud.learning.embedded_decisions import decide_embedded
 from acefraud.learning.familiarity import ReliedOn
@@ -25,8 +27,10 @@ from acefraud.learning.policies import deciding_policies, policy_reason
 from acefraud.learning.review_capacity import ReviewsLeft
 from acefraud.roles.embedded.agent import weigh
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
-from acefraud.roles.protocols import Agent, Assessment, Question
+from acefraud.roles.protocols import Agent, Assessment, Question, answer_of, name_of
+from acefraud.rules.english import say_facts
 from acefraud.selection.hybrid import HybridSelector, Selection
+from acefraud.settings import EMBEDDED
 
 T = TypeVar("T")
 IN_ONE_TURN = 4
@@ -63,7 +67,7 @@ class Decider:
 
     def waits(self, agent: Agent) -> bool:
         """Whether deciding needs an event loop: the embedded engine alone computes in columns and waits for nothing."""
-        return agent.waits or self._selector.embedder.fetches_ahead or not agent.adds_up
+        return self._selector.embedder.fetches_ahead or not getattr(agent, "adds_up", False) or agent.waits
 
     async def decide(
         self,
@@ -130,7 +134,7 @@ class Decider:
                 return decision(
                     transaction, facts, replace(view, verdict=policy.policy.verdict, reasons=reasons), chosen
                 )
-            view = await agent.assess(Question(transaction.text, facts.facts, chosen.bullets, calibration))
+            view = await _view(agent, Question(transaction.text, facts.facts, chosen.bullets, calibration))
             scaled = calibrated(view, snapshot.scale(node, view.model), threshold)
             return decision(transaction, facts, _reviewed(scaled, facts, threshold, snapshot.reviews.get(node)), chosen)
 
@@ -154,6 +158,19 @@ class Decider:
                 raise
             return self._selector.with_embedder(DEFAULT_EMBEDDER), str(failure)
         return self._selector, ""
+
+
+async def _view(agent: Agent, question: Question) -> Assessment:
+    """An agent's view, under its own name. One that gives a verdict only gets the probability of the engine."""
+    shown = question if hasattr(agent, "assess") else question.text or say_facts(question.facts)
+    method = "assess" if shown is question else "analyze"
+    view = await answer_of(agent, method, shown)
+    if not isinstance(view, Assessment):
+        check_choice(f"{name_of(agent)}.{method}", view, Verdict, ConfigurationError)
+        weighed = weigh(question.facts, question.bullets, question.calibration)
+        view = replace(weighed, verdict=Verdict(view), reasons=(), base=log_odds(weighed.probability))
+    borrowed = view.model == EMBEDDED and not isinstance(agent, WrappedAgent)
+    return replace(view, model=name_of(agent)) if borrowed or not view.model else view
 
 
 def _reviewed(view: Assessment, facts: KnownFacts, threshold: float, review: ReviewRule | None) -> Assessment:

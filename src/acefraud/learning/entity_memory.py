@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property, lru_cache, partial
 
 import numpy as np
@@ -16,7 +17,7 @@ from acefraud.core.arrays import BoolArray, IntArray
 from acefraud.core.ledger import Ledger
 from acefraud.core.outcome import Outcome
 from acefraud.core.row_store import BufferedRows, MemoryRows, RowStore, RowUpdate
-from acefraud.core.timestamps import UNKNOWN, micros_of, plausible
+from acefraud.core.timestamps import UNKNOWN, micros_of, plausible, time_of
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets import SchemaMapping, parse_mapping
@@ -105,6 +106,13 @@ class EntityMemory:
         with ledger.rows() as rows:
             state = self._read(rows)
             return [with_history(one, self._add(state, one)) for one in transactions]
+
+    def past(self, transactions: Transactions, ledger: Ledger) -> tuple[datetime | None, BoolArray]:
+        """The newest time that is remembered, and which transactions are, so that they get the facts they had."""
+        with ledger.rows() as rows:
+            state = self._read(rows)
+            known = [state.remembers(one) for one in transactions.ids.tolist()]
+            return time_of(UNKNOWN if state.newest is None else state.newest), np.array(known, dtype=np.bool_)
 
     def adding(self, transactions: Sequence[Transaction]) -> RowUpdate:
         """The change that adds transactions to the memory."""

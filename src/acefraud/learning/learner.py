@@ -11,6 +11,7 @@ from typing import Any, Unpack, overload
 
 from acefraud.core.arguments import check_has, check_text, check_type, check_whole
 from acefraud.core.bullet import Bullet, BulletDetails, NewBullet
+from acefraud.core.calibration import sigmoid
 from acefraud.core.condition import Condition
 from acefraud.core.decision import Decision
 from acefraud.core.decision_record import DecisionRecord
@@ -76,11 +77,12 @@ from acefraud.learning.transaction_inputs import (
 from acefraud.llm.synchronous import blocking_twin, run_sync
 from acefraud.roles.agent import SimpleFraudAgent
 from acefraud.roles.embedded.case_memory import LabelledFacts
-from acefraud.roles.embedded.judge import SimpleJudge
-from acefraud.roles.protocols import Agent, Judge
+from acefraud.roles.embedded.judge import SimpleJudge, ruled
+from acefraud.roles.protocols import Agent, Judge, OwnRole, name_of
 from acefraud.roles.reflector import Reflector
 from acefraud.rules.induction.fitting import probabilities
 from acefraud.selection.hybrid import HybridSelector, Setup
+from acefraud.storage.change_log import what_happened
 from acefraud.storage.changes import plan_addition, retry_on_conflict
 from acefraud.storage.playbook import BulletPlaybook
 
@@ -112,14 +114,6 @@ class Silent(ShortRepr):
     reviews: tuple[Reviewed, ...] = ()
     announced: tuple[str, ...] = ()
     """What moved many verdicts, or was held for a person, in words."""
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """It in words; nothing if no time has passed."""
-        added, retired = (sum(len(getattr(one, what)) for one in self.reviews) for what in ("added", "retired"))
-        learnt = f"; reviewed: {added:,} bullets added, {retired:,} retired" if self.reviews else ""
-        told = f"{self.decisions:,} decisions count as legitimate, because nobody reported them{learnt}"
-        return (told,) if self.decisions or self.reviews else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +170,9 @@ class Learner:
         self,
         playbook: BulletPlaybook,
         *,
-        agent: Agent | None = None,
-        judge: Judge | None = None,
-        reflector: Reflector | None = None,
+        agent: Agent | OwnRole | None = None,
+        judge: Judge | OwnRole | None = None,
+        reflector: Reflector | OwnRole | None = None,
         curator: Curator | None = None,
         selector: HybridSelector | None = None,
         policy: ReflectionPolicy | None = None,
@@ -187,7 +181,6 @@ class Learner:
         """`policy` says which outcomes are worth a call, if the reflector is on a model."""
         check_type("playbook", playbook, BulletPlaybook, "a BulletPlaybook, such as open_playbook(path)")
         for name, value, kind in (
-            ("reflector", reflector, Reflector),
             ("curator", curator, Curator),
             ("selector", selector, HybridSelector),
             ("policy", policy, ReflectionPolicy),
@@ -195,14 +188,15 @@ class Learner:
         ):
             if value is not None:
                 check_type(name, value, kind, f"a {kind.__name__}", ConfigurationError)
-        for name, role, method in (("agent", agent, "assess"), ("judge", judge, "rule")):
-            if role is not None:
-                check_has(name, role, method, f"an object that plays the {name}, such as build_roles(settings).{name}")
         self.playbook = playbook
         self.options = options or LearnerOptions()
         self.agent: Agent = SimpleFraudAgent() if agent is None else agent
         self.judge: Judge = SimpleJudge() if judge is None else judge
-        self.reflector = Reflector(seed=self.options.seed) if reflector is None else reflector
+        own = Reflector(seed=self.options.seed) if reflector is None else reflector
+        check_has("agent", self.agent, "an object that plays the agent", "assess", "analyze")
+        check_has("judge", self.judge, "an object that plays the judge", "rule", "judge")
+        check_has("reflector", own, "a Reflector", "reflect")
+        self.reflector = own if hasattr(own, "proposals") else Reflector(model=own, seed=self.options.seed)
         self.curator = Curator() if curator is None else curator
         self.selector = HybridSelector(seed=self.options.seed) if selector is None else selector
         self._decider = Decider(self.selector, self.options)
@@ -220,7 +214,7 @@ class Learner:
         self._familiar = FamiliarFacts(playbook, self.options)
 
     def __repr__(self) -> str:
-        roles = f"agent={quoted(self.agent.model, 40)}, reflector={quoted(self.reflector.model, 40)}"
+        roles = f"agent={quoted(name_of(self.agent), 40)}, reflector={quoted(self.reflector.model, 40)}"
         return f"Learner({self.playbook!r}, {roles})"
 
     # --- deciding ---
@@ -277,14 +271,15 @@ class Learner:
         """What is unusual about transactions, and the transactions as they would be decided. Nothing is decided.
 
         That is facts and entities that the playbook does not know, with the nearest that it does; facts that it relies
-        on and that are missing; and times that cannot be. Raises InputError if the learner is strict.
+        on and that are missing; and times that cannot be. `refuse` of the answer raises for what a strict learner does
+        not take.
 
         >>> from acefraud import BulletPlaybook
         >>> [(one.name, one.nearest) for one in Learner(BulletPlaybook()).check([{"amout": 900}]).unfamiliar_facts]
         [('amout', 'amount')]
         """
         snapshot = self.playbook.snapshot()
-        return self._check(as_transactions(transactions, self._mapping_of(snapshot)), snapshot)
+        return self._familiar.checked(as_transactions(transactions, self._mapping_of(snapshot)), snapshot)
 
     def fact_changes(self) -> FactChanges:
         """How the facts of the latest day of decisions differ from those of the cases that were learnt from."""
@@ -457,7 +452,9 @@ class Learner:
     def score_all(self, transactions: TransactionsInput, *, every_bullet: bool = False) -> Scores:
         """The probabilities of `decide_all` with the embedded engine, as columns. Nothing is recorded.
 
-        With `every_bullet` all bullets that fire count, not only those that the selector picks.
+        With `every_bullet` all bullets that fire count, not only those that the selector picks. If a history is kept,
+        rows take their turn in the order of time, where `decide_all` takes them as they come, and none has a label yet;
+        `acefraud.backtest` scores labelled rows, each with the labels that had arrived by then.
 
         >>> from acefraud import BulletPlaybook, Transaction
         >>> orders = [Transaction(id="t1", facts={"amount": 12}), Transaction(id="t2", facts={"emulator": True})]
@@ -502,13 +499,17 @@ class Learner:
 
     def _rows_in_context(self, transactions: Iterable[Transaction], snapshot: Snapshot) -> Transactions:
         """The same in columns, with the facts of the history if one is kept."""
+        rows, memory = self._columns_in_context(transactions, snapshot), memory_for(snapshot.mapping)
+        if memory is None:
+            return rows
+        order = rows.times.argsort(kind="stable")
+        return Transactions.of(memory.enriched(rows.take(order), self.playbook.ledger)).take(order.argsort())
+
+    def _columns_in_context(self, transactions: Iterable[Transaction], snapshot: Snapshot) -> Transactions:
         context = RuleContext.of(snapshot, time_facts_of(snapshot.mapping))
         if context.needs_rows:
-            rows = Transactions.of(context.added_to(list(transactions), self.playbook.clock))
-        else:
-            rows = with_time_facts(Transactions.of(transactions), context.time_facts)
-        memory = memory_for(snapshot.mapping)
-        return rows if memory is None else Transactions.of(memory.enriched(rows, self.playbook.ledger))
+            return Transactions.of(context.added_to(list(transactions), self.playbook.clock))
+        return with_time_facts(Transactions.of(transactions), context.time_facts)
 
     async def decide_on(self, transaction: TransactionInput, snapshot: Snapshot) -> Decision:
         """The decision on a given revision. Nothing is recorded."""
@@ -717,7 +718,7 @@ class Learner:
         announced = self._reviewer.take_announced()
         if self.playbook.feed(self.options.node).silence_days is not None:
             silent = await self.hear_silence()
-            announced += (*silent.words, *silent.announced)
+            announced += (*silent.announced, *map(what_happened, silent.reviews))
         if announced:
             heard[-1] = replace(heard[-1], announced=announced)
         return heard
@@ -748,8 +749,9 @@ class Learner:
 
     async def judge_pending(self, decision: Decision) -> Judgement:
         """Ask the judge about a decision whose truth is unknown, and take in its opinion if it has one."""
-        text = self.judge.presentable(decision.transaction.text, decision.facts)
-        judgement = await self.judge.rule(text, str(decision.verdict), None)
+        shown = getattr(self.judge, "presentable", SimpleJudge().presentable)
+        text = shown(decision.transaction.text, decision.facts)
+        judgement = await ruled(self.judge, text, str(decision.verdict), None)
         if judgement.is_correct is None or decision.verdict is Verdict.REVIEW:
             return judgement
         fraud = (decision.verdict is Verdict.DECLINE) == judgement.is_correct
@@ -777,7 +779,7 @@ class Learner:
 
     def refit(self) -> None:
         """Fit the weights of bullets with a condition, and the calibration, on the remembered cases."""
-        fit = partial(refit, self.playbook, self.reflector.engine, self.remembered(), self.options)
+        fit = partial(refit, self.playbook, self.reflector.engine, self._cases.since_change(), self.options)
         self.playbook.run_unit_of_work(fit, why="weights fitted anew")
 
     # --- what is remembered ---
@@ -811,6 +813,13 @@ class Learner:
     def too_little(self) -> str:
         """Why nothing can be learnt from the remembered cases yet; empty if something can."""
         return self.reflector.engine.too_little(self.remembered())
+
+    def nothing_learnt(self) -> str:
+        """Why a training found no bullet, and what decides in their place."""
+        why, score = self.too_little() or "nothing was found that holds beyond chance", self.additive_score()
+        if score.terms:
+            return f"{why}; general knowledge decides"
+        return f"{why}: every row gets the base rate, {100 * sigmoid(score.calibration.level):.3g} %"
 
     def remembered(self) -> LabelledFacts:
         """The labelled cases that learning looks back on, including what other learners heard."""
@@ -874,10 +883,14 @@ class Learner:
 
     # --- whole histories ---
 
-    def backtest_scores(self, cases: Sequence[Case], waiting: Sequence[Transaction] = ()) -> BacktestScores:
+    def backtest_scores(
+        self, cases: Sequence[Case], waiting: Sequence[Transaction] = (), *, every_bullet: bool = False
+    ) -> BacktestScores:
         """What the playbook would have decided on labelled history. `acefraud.backtest` makes figures of it."""
-        self.playbook.refresh()
-        return backtest_scores(self.playbook, Cases.of(cases), Transactions.of(waiting), self.selector, self.options)
+        given = Cases.of(cases)
+        given = given.with_facts(self._columns_in_context(given.transactions, self._newest()).facts)
+        selector = None if every_bullet else self.selector
+        return backtest_scores(self.playbook, given, Transactions.of(waiting), selector, self.options)
 
     def study(self, cases: HistoryInput, **options: Unpack[TrainingOptions]) -> list[str]:
         """Learn from a whole labelled history at once. Returns the ids of the new bullets.
@@ -925,10 +938,10 @@ class Learner:
         If the cases were drawn by their label, `base_rate` says how common fraud really is.
         """
         snapshot = self.playbook.snapshot()
-        model = self.agent.without_tier
+        model = getattr(self.agent, "without_tier", self.agent)
         decisions = await self._decider.decide([case.transaction for case in cases], snapshot, model)
         pairs = [(one.odds, case.is_fraud) for one, case in zip(decisions, cases, strict=True) if one.odds is not None]
-        self._odds.fit(model.model, pairs, base_rate)
+        self._odds.fit(name_of(model), pairs, base_rate)
 
     @overload
     def score_sync(self, transactions: TransactionInput) -> Decision: ...  # type: ignore[overload-overlap]

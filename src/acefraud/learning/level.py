@@ -96,13 +96,10 @@ def level_change(
     before, held = _shift(calibration.recent), calibration.held
     if calibration.recent is not None and calibration.recent.outcomes == outcomes:
         return None
+    recent = _bounded(recent, calibration)
     wanted = _shift(recent)
-    if recent is None and abs(before) > MOST_STEP and calibration.recent is not None:
-        recent = calibration.recent
-    if abs(wanted - before) > MOST_STEP:
-        wanted = round(before + math.copysign(MOST_STEP, wanted - before), 1)
     if recent is not None:
-        recent = recent.model_copy(update={"shift": wanted, "outcomes": outcomes})
+        recent = recent.model_copy(update={"outcomes": outcomes})
     if wanted == before:
         return LevelHeld(node=node, held=None) if held else None
     bar = log_odds(calibration.threshold)
@@ -131,18 +128,18 @@ def _shift(level: RecentLevel | None) -> float:
     return 0.0 if level is None else level.shift
 
 
-def held_review(
+def after_review(
     playbook: BulletPlaybook,
     before: Snapshot,
     remembered: LabelledFacts,
     options: LearnerOptions,
-    wanted: RecentLevel | None,
+    told: tuple[RecentLevel | None, FloatArray] | None,
 ) -> list[LevelMoved | LevelHeld]:
-    """The events that bring the level where outcomes have it after a review. If the two together would change the share
-    of declines by much, it stays as it was `before`, and a person is asked.
+    """The events that bring the level where outcomes have it after a review, if they have `told` that.
 
-    None if nothing was learnt before, or if there are no decisions to compare. If only frauds are reported, the
-    `remembered` cases stand in for decisions.
+    If review and level together would change the share of declines by much, it stays as it was `before`, and a person
+    is asked. There are no events if nothing was learnt before, or if there are no decisions to compare. If only frauds
+    are reported, the `remembered` cases stand in for decisions.
     """
     feed, after = playbook.feed(options.node), playbook.snapshot()
     old, new = (one.calibration(options.node) for one in (before, after))
@@ -151,21 +148,33 @@ def held_review(
     cases, _ = _unlabelled(playbook.ledger.find_decisions(DecisionFilter(), limit=LATEST), options.node)
     if len(cases) < LEAST_DECISIONS and feed.kind is FeedKind.FRAUD_ONLY:
         cases = remembered.take(slice(max(0, len(remembered) - LATEST), None))
-    if len(cases) < LEAST_DECISIONS:
-        return []
     margins = [log_odds_in(cases, one, options) for one in (before, after)]
-    if margins[0] is None or margins[1] is None:
+    if len(cases) < LEAST_DECISIONS or margins[0] is None or margins[1] is None:
         return []
-    declined = _share(margins[0] + old.level - old.intercept >= log_odds(old.threshold))
+    wanted = _bounded(told[0], old) if told else new.recent
+    declined = _share(margins[0] + _shift(old.recent) >= log_odds(old.threshold))
     would = _share(margins[1] + _shift(wanted) >= log_odds(new.threshold))
     if not changes_much(declined, would, len(cases)):
-        return [LevelMoved(node=options.node, recent=wanted, declines=(declined, would))] if wanted else []
+        moves = _shift(wanted) != _shift(new.recent)
+        return [LevelMoved(node=options.node, recent=wanted, declines=(declined, would))] if moves else []
     bar = float(np.quantile(margins[1], 1 - declined))
     shift = round(log_odds(new.threshold) - bar, 1)
+    if new.held is not None and (_shift(new.recent), _shift(new.held.recent)) == (shift, _shift(wanted)):
+        return []  # a person was asked before
     kept = RecentLevel(shift=shift, cases=len(cases), frauds=0, expected=0.0, among="review")
     step = HeldLevel(recent=wanted, declines=declined, would_decline=would)
     moved = LevelMoved(node=options.node, recent=kept, anchors=True)
     return [moved, LevelHeld(node=options.node, held=step)]
+
+
+def _bounded(recent: RecentLevel | None, calibration: Calibration) -> RecentLevel | None:
+    """A level that is no more than one step away from the present one."""
+    before, wanted = _shift(calibration.recent), _shift(recent)
+    if abs(wanted - before) <= MOST_STEP:
+        return recent
+    shift = round(before + math.copysign(MOST_STEP, wanted - before), 1)
+    from_there = recent or calibration.recent
+    return from_there and from_there.model_copy(update={"shift": shift})
 
 
 def _unlabelled(events: Sequence[Event], node: str, *, passed: bool = False) -> tuple[LabelledFacts, FloatArray]:
@@ -234,7 +243,7 @@ def _told_by_reports(expected: FloatArray, frauds: BoolArray, share: FloatArray)
     start = max(0, len(usual) - 1 - int(np.searchsorted(np.cumsum(usual[::-1]), USUAL_REPORTS)))
     latest = slice(start, None)
     seen, due = int(frauds[latest].sum()), float(usual[latest].sum())
-    shift = round(_overall(expected[latest], frauds[latest], share[latest]), 1)
+    shift = round(level_of_all(expected[latest], frauds[latest], share[latest]), 1)
     if abs(seen - due) < CLEAR * math.sqrt(max(due, 1.0)) or abs(shift) < LEAST_SHIFT:
         return None
     return RecentLevel(shift=shift, cases=len(usual) - start, frauds=seen, expected=round(due, 2), among="decisions")
@@ -315,7 +324,7 @@ def recent_level(expected: FloatArray, labels: BoolArray, lag: int = 0) -> Recen
     if (np.abs(levels) < LEAST_SHIFT).all():
         return None
     at_each = _for_each_outcome(levels, len(labels))
-    usual = _overall(expected, labels)
+    usual = level_of_all(expected, labels)
     jumped = _chance_of_a_jump(expected, labels, at_each, usual, max(lag, BLOCK))
     shown = slice(max(0, len(labels) - SHOWN), None)
     typical = float(np.median(expected[shown]))
@@ -349,7 +358,7 @@ def _chance_of_a_jump(expected: FloatArray, labels: BoolArray, levels: FloatArra
 
 def level_at(expected: FloatArray, labels: BoolArray) -> FloatArray:
     """The level at the time of each outcome, given those before and after it, beside that of all of them."""
-    likelihoods = _likelihoods(expected + _overall(expected, labels), labels)
+    likelihoods = _likelihoods(expected + level_of_all(expected, labels), labels)
     forward, backward = _filtered(likelihoods), _looking_back(likelihoods)
     together = forward * backward
     together /= together.sum(axis=1, keepdims=True)
@@ -358,7 +367,7 @@ def level_at(expected: FloatArray, labels: BoolArray) -> FloatArray:
     return _for_each_outcome(shifts, len(labels))
 
 
-def _overall(expected: FloatArray, labels: BoolArray, share: FloatArray | float = 1.0) -> float:
+def level_of_all(expected: FloatArray, labels: BoolArray, share: FloatArray | float = 1.0) -> float:
     """The one shift with which as many frauds are expected as there were, if a `share` of them is known."""
     shift, most = 0.0, float(np.broadcast_to(share, labels.shape).sum())
     frauds = min(max(float(labels.sum()), 0.5), most - 0.5)

@@ -55,6 +55,8 @@ class LearnerOptions(ShortRepr):
     most_bullets: int | None = None
     """Learnt bullets that a node may have; stronger ones replace the weakest. Those that people wrote or pinned do not
     count. None keeps the limit of the playbook, which is 150 if nobody set one."""
+    plain: bool = False
+    """Whether only short bullets are learnt, now and later: at most two tests, and lists of at most three values."""
 
     strict: bool = False
     """Whether transactions with facts that the playbook does not know, or with times out of bounds, are refused."""
@@ -78,6 +80,10 @@ class LearnerOptions(ShortRepr):
         check_share("review_share", self.review_share, above_zero=True)
         check_share("threshold", self.threshold)
         check_choice("fallback", self.fallback, Fallback, ConfigurationError)
+
+    def is_plain(self, calibration: Calibration | None) -> bool:
+        """Whether a node with this calibration learns short bullets only."""
+        return self.plain or (calibration is not None and calibration.plain)
 
     def bullet_limit(self, calibration: Calibration | None) -> int:
         """How many learnt bullets a node with this calibration may have."""

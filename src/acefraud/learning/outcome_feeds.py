@@ -28,7 +28,7 @@ MOST_COVERED = 0.6
 FEW_LEGITIMATE = 0.1
 """Disputes that were won, and corrections, may be among the reports of frauds."""
 OFTEN, SELDOM = 5, 250
-"""Outcomes between two looks at a feed, as long as it is unknown and from then on."""
+"""Outcomes between two looks at a feed: as long as it is unknown or seems to bring frauds only, and otherwise."""
 
 
 def recognised(playbook: BulletPlaybook, outcomes: Sequence[Outcome], node: str) -> tuple[int, FeedSet] | None:
@@ -39,7 +39,7 @@ def recognised(playbook: BulletPlaybook, outcomes: Sequence[Outcome], node: str)
     feed, count = playbook.feed(node), playbook.outcomes
     if feed.declared:
         return None
-    every = OFTEN if feed.kind is FeedKind.UNKNOWN else SELDOM
+    every = OFTEN if feed.kind in (FeedKind.UNKNOWN, FeedKind.FRAUD_ONLY) else SELDOM
     for place in range(every - 1 - count % every, len(outcomes), every):
         said = _recognised(playbook, outcomes[: place + 1], node)
         if said is not None:
@@ -71,6 +71,8 @@ def _recognised(playbook: BulletPlaybook, outcomes: Sequence[Outcome], node: str
         kind = FeedKind.FRAUD_ONLY
     elif len(reported) >= MANY_REPORTS:
         kind = FeedKind.REVIEWED_ONLY
+    elif kind is FeedKind.FRAUD_ONLY and not mostly_frauds:
+        kind = FeedKind.UNKNOWN
     if kind is feed.kind:
         return None
     kept = feed.model_dump(include={"silence_days", "declines_pass", "follow_level"})

@@ -26,6 +26,7 @@ from acefraud.learning.options import LearnerOptions
 from acefraud.learning.outcome_feeds import recognised
 from acefraud.learning.rule_context import RuleContext
 from acefraud.learning.silence import left_unclear, with_silence
+from acefraud.roles.embedded.judge import ruled
 from acefraud.roles.protocols import Judge
 from acefraud.storage.playbook import BulletPlaybook
 
@@ -217,7 +218,7 @@ class OutcomeRecorder:
             return _ARCHIVED if was_decided else NOT_DECIDED
         if decision.verdict is Verdict.REVIEW:
             return _LEFT_TO_A_PERSON
-        return await self._judge.rule(decision.transaction.text, str(decision.verdict), str(outcome.truth))
+        return await ruled(self._judge, decision.transaction.text, str(decision.verdict), str(outcome.truth))
 
 
 def _memory_change(memory: EntityMemory | None, credited: Sequence[CreditedOutcome]) -> RowUpdate | None:

@@ -31,7 +31,7 @@ from acefraud.learning.options import LearnerOptions
 from acefraud.learning.reflection_policy import ReflectionPolicy
 from acefraud.llm.synchronous import blocking_twin
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
-from acefraud.roles.protocols import Agent, Embedder, Judge, Proposer
+from acefraud.roles.protocols import Agent, Embedder, Judge, OwnRole, Proposer, name_of
 from acefraud.roles.reflector import Reflector
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.settings import EMBEDDED
@@ -117,20 +117,20 @@ class TrainingPipeline(ShortRepr):
     >>> data = load_dataset("complex_fraud_detection", options=WorldOptions(transactions=50))
     >>> run = TrainingPipeline().run_sync(Mode.VANILLA, data.train, data.test)
     >>> len(run.declined), run.bullets
-    (21, 0)
+    (23, 0)
     """
 
-    agent: Agent | None = None
+    agent: Agent | OwnRole | None = None
     """Decides; None for the embedded engine."""
-    judge: Judge | None = None
+    judge: Judge | OwnRole | None = None
     """Says whether a decision was right; None for the comparison with the truth."""
     options: LearnerOptions | None = None
     """Of the learners."""
-    proposer: Proposer | None = None
+    proposer: Proposer | OwnRole | None = None
     """A model that reflects; None for the embedded engine."""
     policy: ReflectionPolicy | None = None
     """Which cases that model is shown."""
-    embedder: str | Embedder = DEFAULT_EMBEDDER
+    embedder: str | Embedder | OwnRole = DEFAULT_EMBEDDER
     """Finds bullets by their words."""
     scale_odds: int = 0
     """Training cases on which the odds of a model's verdict tokens are fitted, in every mode."""
@@ -192,7 +192,7 @@ class TrainingPipeline(ShortRepr):
             share = float(labelled.labels.mean()) if len(labelled) else 0.0
             await learner.scale_odds(sample_of(labelled, self.scale_odds), share)
         late = pending if mode is Mode.OFFLINE_ONLINE else pending[:0]
-        label_facts = memory.plan.label_facts if memory and learner.agent.model == EMBEDDED else ()
+        label_facts = memory.plan.label_facts if memory and name_of(learner.agent) == EMBEDDED else ()
         without: list[npt.NDArray[np.float64]] = []
 
         def score_again(made: Sequence[Decision]) -> None:

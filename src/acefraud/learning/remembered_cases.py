@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from threading import RLock
 
 import numpy as np
@@ -42,6 +43,13 @@ class RememberedCases:
                 self._memory.add(self._labelled(rows))
                 self._cursor = rows[-1].seq
             return self._memory.cases
+
+    def since_change(self) -> LabelledFacts:
+        """The latest cases, from the time on when fraud began to look different if it did."""
+        cases, since = self.catch_up(), self._playbook.learning(self._node).since_change
+        if since is None:
+            return cases
+        return replace(cases.take(slice(max(0, len(cases) - since), None)), after_change=True)
 
     def _labelled(self, rows: Sequence[RememberedCase]) -> LabelledFacts:
         unread = {row.id for row in rows if not row.reader}  # in files of an earlier schema

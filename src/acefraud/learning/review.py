@@ -14,7 +14,7 @@ import numpy as np
 
 from acefraud.core.arrays import FloatArray
 from acefraud.core.bullet import Bullet, NewBullet, Source, Status
-from acefraud.core.calibration import Calibration
+from acefraud.core.calibration import Calibration, log_odds
 from acefraud.core.condition import Condition
 from acefraud.core.events import THE_ENGINE
 from acefraud.core.playbook import LearningState, Snapshot
@@ -27,6 +27,7 @@ from acefraud.roles.embedded.reflector import EmbeddedReflector, can_be_fitted
 from acefraud.rules.induction.boosting import nearly_same
 from acefraud.rules.induction.induce import Induced, Lesson
 from acefraud.rules.missing_cases import missing_cases
+from acefraud.rules.scorecard import lines_in
 
 ZERO_WEIGHT = "its fitted weight is zero: other bullets cover it, or it no longer holds"
 _MANY_OUTCOMES = 500
@@ -119,9 +120,11 @@ def review(
         plan = replace(watch(cases, snapshot, options, sees_declines=sees_declines), whole=True)
     skipped = engine.too_little(cases)
     if skipped:
-        return replace(plan, skipped=skipped)
+        alone = history and not lines_in(cases.facts).any()  # general knowledge says the same of all of them
+        return replace(plan, skipped=skipped, calibration=_base_rate(cases, snapshot, options) if alone else None)
     rules = _Rules.of(snapshot, cases, options)
-    most = options.bullet_limit(snapshot.calibration(options.node))
+    before = snapshot.calibration(options.node)
+    most = options.bullet_limit(before)
     offset = rules.offset if history else _with_level(rules.offset, cases, snapshot, options)
     induced = engine.search(
         cases,
@@ -131,6 +134,7 @@ def review(
         offset=offset,
         most_bullets=most,
         most_cited=options.n_bullets,
+        plain=options.is_plain(before),
         rising=rising,
         falling=falling,
         progress=progress,
@@ -138,10 +142,21 @@ def review(
     if induced is None:
         missing = missing_cases(cases.facts, cases.labels)
         found = "nothing was found that holds up beyond chance"
-        return replace(plan, skipped=f"{found}; {missing} could change that" if missing else found)
+        plan = replace(plan, skipped=f"{found}; {missing} could change that" if missing else found)
+        return replace(plan, calibration=_base_rate(cases, snapshot, options)) if history else plan
     latest = None if history else LatestOutcomes.of(cases, options.recent, sees_declines=sees_declines)
     source = Source.OFFLINE if history else Source.ONLINE
     return _planned(plan, rules, induced, latest, most=most, source=source)
+
+
+def _base_rate(cases: LabelledFacts, snapshot: Snapshot, options: LearnerOptions) -> Calibration | None:
+    """The share of fraud as the probability of every case; None if bullets or general knowledge tell more."""
+    has_rules = any(bullet.condition is not None for bullet in snapshot.for_node(options.node))
+    if has_rules or cases.from_texts or not 0 < cases.frauds < len(cases):  # one label alone tells no share
+        return None
+    # Never 0, so that even odds are above even whether they are read as log-odds or as a share.
+    level = round(log_odds(float(np.average(cases.labels, weights=cases.weights))), 6) or 1e-6
+    return Calibration(intercept=level, knowledge_scale=0, base_rate=float(cases.labels.mean()), cases=len(cases))
 
 
 def _with_level(
@@ -187,7 +202,7 @@ class _Rules:
         offset = np.zeros(len(cases))
         for bullet, condition in _with_condition(snapshot, options):
             mask = condition.holds_in(cases.facts)
-            if can_be_fitted(bullet, int(mask.sum())):
+            if can_be_fitted(bullet, int(mask.sum()), after_change=cases.after_change):
                 (written if by_people(bullet) else learnt).append((bullet, condition))
             elif bullet.status is not Status.RETIRED:
                 fixed.append((bullet, condition))
@@ -260,13 +275,11 @@ def _not_said_yet(lessons: dict[Condition, Lesson], rules: _Rules) -> dict[Condi
     """
     facts = rules.cases.facts
     fixed = [condition.holds_in(facts) for bullet, condition in rules.fixed if not by_people(bullet)]
-    if not fixed:
+    if not fixed or not lessons:
         return lessons
-    return {
-        condition: lesson
-        for condition, lesson in lessons.items()
-        if not any(nearly_same(condition.holds_in(facts), mask) for mask in fixed)
-    }
+    masks = np.column_stack([*(condition.holds_in(facts) for condition in lessons), *fixed])
+    said = nearly_same(masks, np.ones(len(facts)))[: len(lessons), len(lessons) :]
+    return {condition: lessons[condition] for condition, same in zip(lessons, said, strict=True) if not same.any()}
 
 
 def _revives(bullet: Bullet, lesson: Lesson, move: StatusMove | None) -> bool:
@@ -282,6 +295,8 @@ def _outdated(bullet: Bullet, lesson: Lesson) -> bool:
     if by_people(bullet) or bullet.evidence is None:
         return False
     now, (low, high) = lesson.evidence.shown, bullet.evidence.interval
+    if lesson.argues is not bullet.argues:
+        return True
     return now.support >= 2 * bullet.evidence.shown.support or not low <= (now.precision or 0.0) <= high
 
 

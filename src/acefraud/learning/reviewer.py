@@ -22,6 +22,7 @@ from acefraud.learning.credits import CreditedOutcome
 from acefraud.learning.odds_calibration import FittedOdds
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.outcome_feeds import reaches_most
+from acefraud.learning.pattern_change import LEAST_LEARNT, LOOK_BACK, LOOK_EVERY, pattern_change
 from acefraud.learning.planners import Admissions, Depth, Planner
 from acefraud.learning.remembered_cases import RememberedCases
 from acefraud.learning.training import Training
@@ -59,7 +60,8 @@ class Reviewer:
         count = self.playbook.outcomes
         every = FEWER_REPORTS if self.playbook.feed(self.options.node).defers else level.LEVEL_EVERY
         follow_level = count // every > (count - len(recorded)) // every
-        return await self._learn(new, follow_level=follow_level)
+        look = count // LOOK_EVERY > (count - len(recorded)) // LOOK_EVERY
+        return await self._learn(new, follow_level=follow_level, look_for_change=look)
 
     async def learn_from_silence(self, matured: SilenceMatured) -> Reviewed | None:
         """Learn from decisions that count as legitimate by now, if it is time to."""
@@ -81,7 +83,8 @@ class Reviewer:
         That the level was followed is no event if it stayed. Following it again changes nothing: it is estimated from
         the cases alone.
         """
-        return await self._learn((), follow_level=self.ends_at_a_level)
+        look = self.ends_at_a_level and self.playbook.outcomes % LOOK_EVERY == 0
+        return await self._learn((), follow_level=self.ends_at_a_level, look_for_change=look)
 
     @property
     def ends_at_a_level(self) -> bool:
@@ -110,16 +113,20 @@ class Reviewer:
                 return place
         return len(credited)
 
-    async def _learn(self, new: Sequence[CreditedOutcome], *, follow_level: bool) -> Reviewed | None:
+    async def _learn(
+        self, new: Sequence[CreditedOutcome], *, follow_level: bool, look_for_change: bool = False
+    ) -> Reviewed | None:
         try:
             self.odds.hear([(one.judged.decision, one.judged.outcome.is_fraud) for one in new])
             self.planner.note([one.judged for one in new])
-            depth = self.planner.due(self.playbook.learning(self.options.node))
-            if depth is None and not follow_level:
+            if self.planner.due(self.playbook.learning(self.options.node)) is None and not follow_level:
                 return None
             with self.playbook.ledger.claim(f"learning {self.options.node}") as mine:
                 if not mine:  # somebody else is learning from these outcomes; what is left will be due again
                     return None
+                if look_for_change:
+                    self._notice_change()
+                depth = self.planner.due(self.playbook.learning(self.options.node))
                 if depth is not None:
                     return await self.ask_and_review(depth)
                 self._follow_level()
@@ -131,11 +138,32 @@ class Reviewer:
                     self.playbook.record([given_up])
             return given_up
 
+    def _notice_change(self) -> None:
+        """Let only the latest outcomes teach if they show that fraud looks different.
+
+        Only a complete feed shows that: elsewhere it may be the way of hearing of frauds that changed.
+        """
+        self.playbook.refresh()
+        node, seen, snapshot = self.options.node, self.playbook.seq, self.playbook.snapshot()
+        calibration, since = snapshot.calibration(node), self.playbook.learning(node).since_change
+        learnt = 0 if calibration is None else calibration.cases
+        unlearnt = since is not None and learnt > since  # the latest change still waits for a review
+        if unlearnt or learnt < LEAST_LEARNT or not self.playbook.feed(node).is_complete:
+            return
+        cases = self.cases.since_change()
+        latest = cases.take(slice(max(0, len(cases) - LOOK_BACK), None))
+        expected = level.log_odds_in(latest, snapshot, self.options)
+        changed = None if expected is None else pattern_change(expected, latest.labels, latest.facts, node)
+        if changed is not None and reaches_most(self.playbook, node):
+            with suppress(StoreConflict):  # somebody changed the playbook: it is tested again later
+                self.playbook.record([changed], preconditions=[Precondition.no_edits_since(seen)])
+                self.announce(changed)
+
     def _follow_level(self) -> None:
         """Move the level of the calibration if the latest outcomes ask for it."""
         self.playbook.refresh()
         seen = self.playbook.seq
-        step = self._level_step(self.cases.catch_up())
+        step = self._level_step(self.cases.since_change())
         if step is not None:
             with suppress(StoreConflict):  # somebody changed the playbook: the level is followed from there
                 self.playbook.record([step], preconditions=[Precondition.no_edits_since(seen)])
@@ -172,7 +200,7 @@ class Reviewer:
 
     async def ask_and_review(self, depth: Depth) -> Reviewed | None:
         """Ask a model, if one reflects, and review the playbook with what it says."""
-        self.cases.catch_up()
+        self.cases.since_change()
         admitted = await self.planner.ask(self.playbook.snapshot(), depth)
         return self.review(depth, admitted, forced=self.planner.waits)  # what a model was asked for is not dropped
 
@@ -182,7 +210,7 @@ class Reviewer:
             return retry_on_conflict(partial(self._review, depth, admitted, forced=forced), ATTEMPTS)
         except StoreConflict as conflict:
             why = f"{len(admitted)} lessons {conflict}" if admitted else str(conflict)
-            cases, node = self.cases.catch_up(), self.options.node
+            cases, node = self.cases.since_change(), self.options.node
             given_up = Reviewed(node=node, whole=False, cases=len(cases), frauds=cases.frauds, declined=why)
             self.playbook.record([given_up])
             return given_up
@@ -193,7 +221,7 @@ class Reviewer:
         due = depth if forced else self.planner.due(state)
         if due is None:  # another learner on this playbook was faster
             return None
-        seen, snapshot, cases = self.playbook.seq, self.playbook.snapshot(), self.cases.catch_up()
+        seen, snapshot, cases = self.playbook.seq, self.playbook.snapshot(), self.cases.since_change()
         feed = self.playbook.feed(self.options.node)
         sees = feed.declines_pass or not feed.defers
         plan = self.planner.review(cases, snapshot, admitted, depth=due, turn=state.reviews, sees_declines=sees)
@@ -204,7 +232,7 @@ class Reviewer:
                 steps = [] if step is None else [step]
             else:
                 told = self._level(cases) if feed.silence_days else None
-                steps = level.held_review(self.playbook, snapshot, cases, self.options, told[0] if told else None)
+                steps = level.after_review(self.playbook, snapshot, cases, self.options, told)
             self.playbook.record([*steps, reviewed])
         for one in steps:
             self.announce(one)

@@ -12,7 +12,7 @@ from acefraud.errors import ModelError
 from acefraud.llm.client import ModelClient
 from acefraud.roles.embedded.judge import SimpleJudge
 from acefraud.roles.model.build import build_model_roles
-from acefraud.roles.protocols import OutputJudge
+from acefraud.roles.protocols import OutputJudge, OwnRole, name_of
 from acefraud.settings import EMBEDDED, ModelSettings
 
 
@@ -32,30 +32,29 @@ class LLMJudge(SimpleJudge):
 
     def __init__(
         self,
-        model: str | OutputJudge = EMBEDDED,
+        model: str | OutputJudge | OwnRole = EMBEDDED,
         *,
         base_url: str = "",
         client: ModelClient | None = None,
         sensitive: Sequence[str] = (),
     ) -> None:
         if not isinstance(model, str):
-            check_has("model", model, "assess_output", "the name of a model, or an object that judges")
+            check_has("model", model, "the name of a model, or an object that judges", "assess_output")
         self._judge: OutputJudge | None
         if isinstance(model, str):
             self.model = model
             chosen = ModelSettings(judge=model, base_url=base_url, sensitive=tuple(sensitive), cache=None)
             self._judge = build_model_roles(chosen, client=client).judge if chosen.uses_models else None
         else:
-            self.model, self._judge = model.model, model
+            self.model, self._judge = name_of(model), model
 
     def __repr__(self) -> str:
         return f"LLMJudge(model={quoted(self.model)})"
 
     def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
         """A transaction in words that the model may see."""
-        if self._judge is None:
-            return super().presentable(text, facts)
-        return self._judge.presentable(text, facts)
+        shown: str = getattr(self._judge, "presentable", super().presentable)(text, facts)
+        return shown
 
     async def _without_truth(self, input_text: str, output: str) -> Judgement:
         if self._judge is None:

@@ -16,7 +16,7 @@ from acefraud.core.transaction import Transaction, Verdict
 from acefraud.display.short_repr import ShortRepr
 from acefraud.roles.embedded.reflector import EmbeddedReflector
 from acefraud.roles.prompt_cases import summaries
-from acefraud.roles.protocols import Proposal, Proposer, Reflection
+from acefraud.roles.protocols import Proposal, Proposer, Reflection, name_of
 from acefraud.rules.bullet_text import read_bullet
 from acefraud.rules.english import sentence
 
@@ -88,7 +88,7 @@ class Proposals:
     @property
     def model(self) -> str:
         """The model that proposes."""
-        return self.proposer.model
+        return name_of(self.proposer)
 
     async def reflect(
         self, query: str | Transaction, predicted: str, correct: str, agent_reasoning: str = ""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from inspect import isawaitable
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,29 @@ from acefraud.rules.english import say_facts
 
 Vectors = npt.NDArray[np.float32]
 Facts = Mapping[str, FactValue]
+OwnRole = Any
+"""An object of your own with one method, a coroutine or a plain function; the rest of its protocol has defaults.
+
+An agent has `assess` (it gets a `Question`) or `analyze` (it gets the transaction in words) and returns APPROVE,
+DECLINE, REVIEW or an `Assessment`; a judge has `judge`, a reflector `reflect`, as ours do; an embedder has `embed`,
+which returns a row of numbers for each text.
+"""
+
+
+def name_of(role: object) -> str:
+    """What a role is recorded as: its `model`, its `name`, or else its class.
+
+    >>> class Careful: ...
+    >>> name_of(Careful())
+    'Careful'
+    """
+    return str(getattr(role, "model", "") or getattr(role, "name", "") or type(role).__name__)
+
+
+async def answer_of(role: object, method: str, *given: object) -> Any:
+    """What a method of a role returns, awaited if it is a coroutine."""
+    answer = getattr(role, method)(*given)
+    return await answer if isawaitable(answer) else answer
 
 
 class Embedder(Protocol):
@@ -74,9 +98,11 @@ class Assessment(ShortRepr):
 
     verdict: Verdict
     probability: float
-    base: float
-    reasons: tuple[Reason, ...]
-    model: str = "embedded"
+    base: float = 0.0
+    """The log-odds that the contributions of the reasons are added to."""
+    reasons: tuple[Reason, ...] = ()
+    model: str = ""
+    """The model that decided; "" stands for the name of the agent."""
     probability_from: ProbabilityFrom = ProbabilityFrom.FITTED
     odds: float | None = None
     prompt: str = ""
@@ -179,8 +205,8 @@ class Proposal(ShortRepr):
     """A heuristic that a model put into words. Nothing in it is measured."""
 
     content: str
-    argues: Verdict | None
-    condition: Condition | None
+    argues: Verdict | None = None
+    condition: Condition | None = None
     problem_types: tuple[str, ...] = ()
     confidence: float = 0.5
     model: str = ""

@@ -15,8 +15,9 @@ from acefraud.llm.client import ModelClient
 from acefraud.llm.synchronous import blocking_twin
 from acefraud.roles.embedded.reflector import EmbeddedReflector, ReflectorOptions
 from acefraud.roles.model.build import build_model_roles
+from acefraud.roles.model.reflector import OwnProposer
 from acefraud.roles.proposals import Proposals
-from acefraud.roles.protocols import Proposer
+from acefraud.roles.protocols import OwnRole, Proposer
 from acefraud.settings import EMBEDDED, ModelSettings
 
 
@@ -24,8 +25,8 @@ class Reflector:
     """Proposes one bullet from one outcome, in the light of all outcomes it was shown before.
 
     The embedded engine searches those cases itself, and returns None if they are too few. If you name a `model` (or
-    pass an object that proposes), the model proposes and the remembered cases measure what it says; a failed call
-    raises a ModelError. Models that share a `client` share its limits; `base_url` is the address of a self-hosted
+    pass an object of your own with `reflect`), it proposes and the remembered cases measure what it says; a failed
+    call raises a ModelError. Models that share a `client` share its limits; `base_url` is the address of a self-hosted
     server, and `sensitive` names facts that the model is never shown.
 
     >>> reflector = Reflector()
@@ -37,7 +38,7 @@ class Reflector:
         self,
         options: ReflectorOptions | None = None,
         *,
-        model: str | Proposer = EMBEDDED,
+        model: str | Proposer | OwnRole = EMBEDDED,
         base_url: str = "",
         client: ModelClient | None = None,
         sensitive: Sequence[str] = (),
@@ -45,13 +46,13 @@ class Reflector:
     ) -> None:
         check_type("options", options or ReflectorOptions(), ReflectorOptions, "ReflectorOptions", ConfigurationError)
         if not isinstance(model, str):
-            check_has("model", model, "model", "the name of a model, or an object that proposes")
+            check_has("model", model, "the name of a model, or an object that proposes", "propose", "reflect")
         proposer: Proposer | None
         if isinstance(model, str):
             chosen = ModelSettings(reflector=model, base_url=base_url, sensitive=tuple(sensitive), cache=None)
             proposer = build_model_roles(chosen, client=client).reflector if chosen.uses_models else None
         else:
-            proposer = model
+            proposer = model if hasattr(model, "propose") else OwnProposer(model)
         self.engine = EmbeddedReflector(options, seed=seed)
         """Remembers cases, measures conditions and fits weights, whether it proposes itself or a model does."""
         self.options, self.memory = self.engine.options, self.engine.memory

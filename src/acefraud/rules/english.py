@@ -56,11 +56,9 @@ def sentence(condition: Condition, evidence: Evidence) -> str:
     'Amount above 4.2 times the usual: 47 of 50 past cases were fraud (94%, 84-98%), against 40% of all'
     """
     words = say(condition)
-    share = 100 * evidence.base_rate
-    base = f"{share:.0f}" if share >= 10 else f"{share:.2g}"
     # A column name keeps its letter case: `my_col` and `My_col` are two facts.
     opening = words if _ONLY_A_NAME.fullmatch(words.split(" ")[0]) else f"{words[0].upper()}{words[1:]}"
-    return f"{opening}: {evidence.in_words()}, against {base}% of all"
+    return f"{opening}: {evidence.against_base_rate()}"
 
 
 def say_test(test: Leaf) -> str:

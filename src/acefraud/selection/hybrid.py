@@ -25,9 +25,9 @@ from acefraud.display.short_repr import ShortRepr, shown_text
 from acefraud.errors import ConfigurationError, InputError
 from acefraud.facts.extraction import facts_of
 from acefraud.llm.client import ModelClient
-from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER, embedder_named
+from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER, CachedEmbedder, embedder_named, is_own
 from acefraud.roles.model.embedder import DEFAULT_EMBEDDING, ModelEmbedder
-from acefraud.roles.protocols import Embedder
+from acefraud.roles.protocols import Embedder, OwnRole
 from acefraud.selection import stages
 from acefraud.selection.bullet_stats import stats_of
 from acefraud.selection.draws import key_for
@@ -141,15 +141,15 @@ class HybridSelector:
         semantic_threshold: float | None = None,
         diversity_weight: float = 0.15,
         weights: Mapping[str, float] | None = None,
-        embedding_model: str | Embedder = DEFAULT_EMBEDDER,
+        embedding_model: str | Embedder | OwnRole = DEFAULT_EMBEDDER,
         *,
         seed: int = 0,
         explore: bool = True,
     ) -> None:
         if not isinstance(embedding_model, str):
-            check_has("embedding_model", embedding_model, "embed", "the name of an embedder, or an Embedder")
+            check_has("embedding_model", embedding_model, "the name of an embedder, or an Embedder", "embed")
         check_whole("seed", seed)
-        self.embedder = _embedder(embedding_model) if isinstance(embedding_model, str) else embedding_model
+        self.embedder = _embedder(embedding_model)
         self.quality_threshold = _checked_share("quality_threshold", quality_threshold)
         self.semantic_threshold = (
             self.embedder.threshold
@@ -345,8 +345,10 @@ def _settings_of(quality: float, semantic: float, diversity: float, weights: Wei
     )
 
 
-def _embedder(name: str) -> Embedder:
-    """The embedder of that name: an embedded one, or a model that is named with its provider."""
+def _embedder(name: str | Embedder | OwnRole) -> Embedder:
+    """The embedder of that name (an embedded one, or a model that is named with its provider), or one's own."""
+    if not isinstance(name, str):
+        return CachedEmbedder(name) if is_own(name) else name
     if name == DEFAULT_EMBEDDING.partition(":")[2]:  # as the ACE system calls it
         name = DEFAULT_EMBEDDING
     return ModelEmbedder(ModelClient(), name) if ":" in name else embedder_named(name)

@@ -108,6 +108,8 @@ def what_happened(payload: events.EventPayload) -> str:
             what = f"rolled back to revision {revision}"
         case events.LevelMoved() | events.LevelHeld() | events.FeedSet() | events.SilenceMatured():
             what = _heard(payload)
+        case events.PatternsChanged():
+            what = f"fraud looks different: {payload.in_words}; earlier cases no longer teach"
         case _:
             what = _learnt(payload)
     return what

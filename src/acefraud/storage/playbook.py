@@ -90,7 +90,7 @@ class BulletPlaybook:
 
     def __init__(self, ledger: Ledger | None = None, *, clock: Clock = system_clock) -> None:
         if ledger is not None:
-            check_has("ledger", ledger, "checkpoint", "a ledger (`acefraud.open_playbook` opens a file)")
+            check_has("ledger", ledger, "a ledger (`acefraud.open_playbook` opens a file)", "checkpoint")
         self.ledger: Ledger = MemoryLedger() if ledger is None else ledger
         self.clock = clock
         self._editing = RLock()

@@ -180,21 +180,29 @@ AGREEMENT = 0.99
 RECALL: dict[str, float] = {
     name: floor
     for floor, names in (
-        (1.00, "amount distance_km funds_forwarded recent_transactions recent_window_minutes"),
-        (0.95, "first_time_merchant hour merchant_category night"),
+        (1.00, "amount"),
+        (0.95, "hour merchant_category night recent_transactions recent_window_minutes"),
         (
             0.90,
+            "distance_km first_time_merchant funds_forwarded "
             "account_age_days account_transactions amount_to_usual amount_to_usual_max days_since_last "
-            "device_age_days fraud_report_window_days fraud_reports larger_purchases merchant_rating "
+            "device_age_days fraud_report_window_days fraud_reports merchant_rating "
             "payment_method payment_method_age_days purchases_at_merchant transactions_per_month "
             "usual_amount",
         ),
-        (0.85, "channel chargebacks declined_before failed_attempts strong_authentication usual_amount_max"),
-        (0.80, "address_mismatch contact_changed verified"),
-        (0.75, "disputes_before escalating_amounts kyc_missing new_device new_payee velocity vpn"),
-        (0.70, "business_account gift_cards location_change password_reset sanctioned travel"),
-        (0.65, "vip"),
-        (0.60, "emulator high_risk_country impossible_travel remote_access"),
+        (
+            0.85,
+            "larger_purchases channel chargebacks declined_before failed_attempts strong_authentication "
+            "usual_amount_max",
+        ),
+        (0.80, "verified"),
+        (0.75, "address_mismatch new_device new_payee vpn"),
+        (0.70, "disputes_before escalating_amounts kyc_missing"),
+        (0.65, "contact_changed velocity"),
+        (0.70, "business_account gift_cards location_change password_reset sanctioned "),
+        (0.60, "travel vip"),
+        (0.60, "emulator high_risk_country remote_access"),
+        (0.45, "impossible_travel"),
         (0.10, "crypto prepaid_card"),
     )
     for name in names.split()

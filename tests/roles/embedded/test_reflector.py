@@ -234,7 +234,9 @@ def test_a_bullet_that_held_on_too_few_cases_keeps_its_weight_and_the_others_are
 )
 def test_which_bullets_can_be_fitted(support: int, learnt_on: int | None, fitted: bool) -> None:
     evidence = None if learnt_on is None else Evidence(learnt=Record(support=learnt_on, frauds=1), base_rate=0.1)
-    assert can_be_fitted(Bullet(id="b", content="c", condition=PLANTED, evidence=evidence), support) is fitted
+    bullet = Bullet(id="b", content="c", condition=PLANTED, evidence=evidence)
+    assert can_be_fitted(bullet, support) is fitted
+    assert can_be_fitted(bullet, support, after_change=True) is (support >= LEAST_FITTED)
 
 
 # --- whole histories ---------------------------------------------------------------------------------------------

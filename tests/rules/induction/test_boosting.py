@@ -142,17 +142,7 @@ def test_the_same_seed_teaches_the_same(history: tuple[Rows, list[bool]], learnt
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2, 3))])
 def test_pure_noise_teaches_next_to_nothing(seed: int) -> None:
     found = learn(*planted(1500, seed=100 + seed, signal=False), AS_USUAL)
-    if found is None:
-        return
-    # It is not free of bullets (up to 27 here), but they are weak and say little together: fresh noise is scored
-    # nearly as well as by the base rate alone.
-    rows, labels = planted(4000, seed=900 + seed, signal=False)
-    truth, margin = np.array(labels), found.calibration.intercept + np.array(score(found.lessons, rows))
-    loss = float(np.mean(np.logaddexp(0, margin) - truth * margin))
-    share = truth.mean()
-    least = -float(share * np.log(share) + (1 - share) * np.log(1 - share))
-    assert loss < least * 1.04
-    assert float(margin.std()) < 0.5
+    assert found is None or len(found.lessons) <= 1
 
 
 @pytest.mark.parametrize(("count", "frauds"), [(0, 0), (39, 10), (200, 0), (200, 4)])

@@ -49,7 +49,7 @@ def test_branches_are_short_and_sorted_by_gain(seed: int) -> None:
     labels = np.random.default_rng(seed + 1).random(len(table)) < np.where(hot, 0.4, 0.05)
     rows, found = grown(table, labels, TreeOptions(facts_looked_at=1.0, leaves=30, depth=4))
     assert found
-    assert [branch.gain for branch in found] == sorted((branch.gain for branch in found), reverse=True)
+    assert [branch.worth for branch in found] == sorted((branch.worth for branch in found), reverse=True)
     for branch in found:
         condition = rows.condition(dict(branch.bins))
         assert 1 <= len(condition.tests) <= MAX_TESTS
@@ -57,7 +57,8 @@ def test_branches_are_short_and_sorted_by_gain(seed: int) -> None:
             assert not isinstance(test.value, tuple) or len(test.value) <= EVERY_FACT.most_listed, str(test)
         mask = condition.holds_in(table)
         g, p = float((labels - labels.mean())[mask].sum()), float(labels.mean())
-        assert branch.gain == pytest.approx(g * g / (mask.sum() * p * (1 - p) + EVERY_FACT.penalty))
+        gained = g * g / (mask.sum() * p * (1 - p) + EVERY_FACT.penalty) / 2
+        assert branch.worth == pytest.approx(gained - EVERY_FACT.price * rows.price(dict(branch.bins)))
         assert mask.sum() >= EVERY_FACT.least_support
 
 
@@ -103,11 +104,12 @@ def test_no_branch_holds_on_fewer_cases_than_asked_for() -> None:
 
 
 def test_a_tree_looks_at_some_of_the_facts_only() -> None:
-    table = traffic(5)
-    labels = np.random.default_rng(0).random(len(table)) < 0.2
-    assert (
-        len({fact for one in conditions(table, labels, TreeOptions(facts_looked_at=0.25)) for fact in one.facts}) == 1
+    generator = np.random.default_rng(0)
+    table = FactTable(
+        [{f"x{fact}": value for fact, value in enumerate(row)} for row in generator.random((500, 24)).tolist()]
     )
+    grown = conditions(table, generator.random(500) < 0.2, TreeOptions(facts_looked_at=0.25, leaves=60, price=0.0))
+    assert 1 < len({fact for condition in grown for fact in condition.facts}) <= 6
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 400, 3000])

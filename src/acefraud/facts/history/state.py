@@ -145,6 +145,10 @@ class HistoryState:
             place=place(event.latitude, event.longitude) if self._plan.has_places else None,
         )
 
+    def remembers(self, transaction_id: str) -> bool:
+        """Whether a transaction was added, so that it gets the facts that it had."""
+        return self._remembered(transaction_id) is not None
+
     @property
     def newest(self) -> int | None:
         """The newest time that any transaction had."""

@@ -70,6 +70,7 @@ def weigh(
         probability=probability,
         base=calibration.intercept,
         reasons=ordered,
+        model=EMBEDDED,
     )
 
 

@@ -36,6 +36,8 @@ class LabelledFacts(ShortRepr):
     """Whether any case has a text. The scorecard of general knowledge is used only then."""
     weights: FloatArray | None = None
     """How much each case counts in a fit; None if all count alike. A memory does not keep them."""
+    after_change: bool = False
+    """Whether cases from before a change of what fraud looks like were left out."""
 
     @classmethod
     def of(cls, cases: Cases) -> LabelledFacts:
@@ -66,6 +68,7 @@ class LabelledFacts(ShortRepr):
             self.times[rows],
             self.from_texts,
             None if self.weights is None else self.weights[rows],
+            self.after_change,
         )
 
     @property

@@ -16,7 +16,10 @@ from typing import Any
 import numpy as np
 
 from acefraud.errors import ConfigurationError
-from acefraud.roles.protocols import Embedder, EmbedsInProcess, Vectors
+from acefraud.roles.protocols import Embedder, EmbedsInProcess, OwnRole, Vectors, name_of
+
+OWN_THRESHOLD = 0.5
+"""The cosine from which texts count as related for an embedder that states none."""
 
 
 class WordLlamaEmbedder(EmbedsInProcess):
@@ -60,8 +63,15 @@ class HashingEmbedder(EmbedsInProcess):
         return _unit(vectors)
 
 
+def is_own(embedder: Embedder | OwnRole) -> bool:
+    """Whether an embedder lacks members of its protocol, for which `CachedEmbedder` has defaults."""
+    return not all(hasattr(embedder, member) for member in vars(Embedder) if not member.startswith("_"))
+
+
 class CachedEmbedder:
     """Remembers the vectors of the latest texts, so that none of them is embedded twice.
+
+    It has the defaults for an embedder of your own, whose rows it checks and scales to length one.
 
     >>> cached = CachedEmbedder(HashingEmbedder())
     >>> _ = cached.embed(["a VPN", "gift cards"]), cached.embed(["gift cards", "a VPN"])
@@ -69,10 +79,15 @@ class CachedEmbedder:
     2
     """
 
-    def __init__(self, embedder: Embedder, size: int = 20_000) -> None:
+    def __init__(self, embedder: Embedder | OwnRole, size: int = 20_000) -> None:
         self._embedder = embedder
-        self.name, self.threshold, self.fetches_ahead = embedder.name, embedder.threshold, embedder.fetches_ahead
-        self.presentable, self.presentable_bullet = embedder.presentable, embedder.presentable_bullet
+        self._is_own = is_own(embedder)
+        self.name: str = getattr(embedder, "name", "") or name_of(embedder)
+        self.threshold: float = getattr(embedder, "threshold", OWN_THRESHOLD)
+        self.fetches_ahead: bool = getattr(embedder, "fetches_ahead", False)
+        plain = EmbedsInProcess()
+        self.presentable = getattr(embedder, "presentable", plain.presentable)
+        self.presentable_bullet = getattr(embedder, "presentable_bullet", plain.presentable_bullet)
         self._size = size
         self._known: dict[str, Vectors] = {}
         self._lock = RLock()
@@ -90,16 +105,24 @@ class CachedEmbedder:
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One row for each text. All that are new are embedded in one call."""
         if not texts:
-            return self._embedder.embed([])
+            return np.zeros((0, 0), dtype=np.float32) if self._is_own else self._embedder.embed([])
         with self._lock:
             missing = list(dict.fromkeys(text for text in texts if text not in self._known))
             if missing:
                 self.embedded += len(missing)
-                self._known.update(zip(missing, self._embedder.embed(missing), strict=True))
+                self._known.update(zip(missing, self._embed(missing), strict=True))
             vectors = np.stack([self._known[text] for text in texts])
             for oldest in list(islice(self._known, max(0, len(self._known) - self._size))):
                 del self._known[oldest]
             return vectors
+
+    def _embed(self, texts: list[str]) -> Vectors:
+        rows = self._embedder.embed(texts)
+        if not self._is_own:
+            return rows
+        if len(np.shape(rows)) != 2 or len(rows) != len(texts):
+            raise ConfigurationError(f"{self.name}.embed: expected a row of numbers for each of {len(texts):,} texts")
+        return _unit(np.asarray(rows, dtype=np.float32))
 
 
 EMBEDDERS: dict[str, type[WordLlamaEmbedder] | type[HashingEmbedder]] = {

@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from acefraud.core.arguments import check_type
 from acefraud.core.outcome import Judgement, Ruling
 from acefraud.core.transaction import FactValue
+from acefraud.display.short_repr import given
+from acefraud.errors import ConfigurationError
 from acefraud.llm.synchronous import blocking_twin
+from acefraud.roles.protocols import Judge, OwnRole, answer_of, name_of
 from acefraud.rules.english import say_facts
 
 
@@ -61,3 +64,17 @@ class SimpleJudge:
 
     async def _without_truth(self, input_text: str, output: str) -> Judgement:  # noqa: ARG002
         return Judgement(ruling=Ruling.UNJUDGED, confidence=0.0, reason="no ground truth and no model to judge without")
+
+
+async def ruled(judge: Judge | OwnRole, input_text: str, output: str, ground_truth: str | None) -> Judgement:
+    """The judgement of any judge, also of one that only has `judge`."""
+    answer = await answer_of(judge, "rule" if hasattr(judge, "rule") else "judge", input_text, output, ground_truth)
+    if isinstance(answer, Judgement):
+        return answer
+    rulings = {None: Ruling.UNJUDGED, True: Ruling.CORRECT, False: Ruling.INCORRECT}
+    try:
+        is_correct, confidence = answer
+        return Judgement(ruling=rulings[is_correct], confidence=confidence, reason=f"judged by {name_of(judge)}")
+    except (TypeError, ValueError, KeyError):
+        expected = "expected whether the decision was right (True, False or None) and a confidence from 0 to 1"
+        raise ConfigurationError(f"{name_of(judge)}.judge: {expected}, got {given(answer)}") from None

@@ -40,11 +40,12 @@ class ReflectorOptions:
         default_factory=lambda: InductionOptions(
             rounds=5,
             per_round=12,
+            chance=1.0,
             searches=1,
             most_rows=10_000,
             search_rows=10_000,
             bins=BinOptions(cuts=24, fraud_cuts=12),
-            trees=TreeOptions(leaves=10),
+            trees=TreeOptions(leaves=10, price=0.0),
             fit=FitOptions(certainty=1.5),
         )
     )
@@ -161,6 +162,7 @@ class EmbeddedReflector:
         offset: FloatArray | None = None,
         most_bullets: int | None = None,
         most_cited: int | None = None,
+        plain: bool = False,
         rising: tuple[str, ...] = (),
         falling: tuple[str, ...] = (),
         progress: Callable[[float], None] = lambda _: None,
@@ -170,7 +172,7 @@ class EmbeddedReflector:
         Without a `turn` this is the thorough search of a whole history. With one it is the short search of the
         review with that number, which draws its own samples and can be repeated. Rules must hold on the latest
         cases, or on randomly drawn ones if times are unknown. A higher `rising` fact never lowers the risk, and a
-        higher `falling` fact never raises it. `most_bullets` and `most_cited` are the limits of the learner.
+        higher `falling` fact never raises it. `most_bullets`, `most_cited` and `plain` are the limits of the learner.
         """
         options = self.options.induction if turn is None else self.options.review
         limit = options.most_bullets if most_bullets is None else most_bullets
@@ -180,6 +182,7 @@ class EmbeddedReflector:
             options,
             most_bullets=limit if turn is None else max(limit, options.most_bullets),  # a review cuts afterwards
             most_cited=options.most_cited if most_cited is None else most_cited,
+            trees=replace(options.trees, plain=plain or options.trees.plain),
             rising=rising or options.rising,
             falling=falling or options.falling,
         )
@@ -209,7 +212,8 @@ class EmbeddedReflector:
         if self.too_little(cases):
             return None
         masks = {b.id: b.condition.holds_in(cases.facts) for b in bullets if b.condition is not None}
-        fitting = [b for b in bullets if b.id in masks and can_be_fitted(b, int(masks[b.id].sum()))]
+        new = cases.after_change
+        fitting = [b for b in bullets if b.id in masks and can_be_fitted(b, int(masks[b.id].sum()), after_change=new)]
         offset = np.zeros(len(cases))
         for bullet in bullets:
             if bullet.id in masks and bullet not in fitting:
@@ -217,7 +221,8 @@ class EmbeddedReflector:
         columns = np.column_stack([masks[b.id] for b in fitting]) if fitting else np.zeros((len(cases), 0), np.bool_)
         sums, points = _fitted_knowledge(cases)
         fitted = fit(columns, FitCases(cases.labels, sums, offset), self.options.induction.fit)
-        weights = {b.id: round(float(w), 6) for b, w in zip(fitting, fitted.weights, strict=True)}
+        pairs = zip(fitting, fitted.weights.tolist(), strict=True)
+        weights = {b.id: round(w, 6) if agrees(b, w) else 0.0 for b, w in pairs}
         return Refitted(weights, fitted.calibration.model_copy(update={"points": points}))
 
 
@@ -227,11 +232,20 @@ def _fitted_knowledge(cases: LabelledFacts) -> tuple[FloatArray | None, dict[str
     return (None, {}) if knowledge is None else (knowledge.sums, knowledge.points)
 
 
-def can_be_fitted(bullet: Bullet, support: int) -> bool:
-    """Whether the remembered cases can improve the weight of a bullet that held on `support` of them."""
+def agrees(bullet: Bullet, weight: float) -> bool:
+    """Whether a weight argues for what the evidence of a bullet does."""
+    lift = None if bullet.evidence is None else bullet.evidence.lift
+    return lift is None or weight * (lift - 1) >= 0
+
+
+def can_be_fitted(bullet: Bullet, support: int, *, after_change: bool = False) -> bool:
+    """Whether the remembered cases can improve the weight of a bullet that held on `support` of them.
+
+    If they are those since fraud began to look different, a few are better than the many that it was learnt on.
+    """
     if (bullet.evidence is None or bullet.source is Source.MANUAL) and support < LEAST_FITTED:
         return False
-    return bullet.evidence is None or bullet.evidence.learnt.support <= MUCH_MORE * support
+    return after_change or bullet.evidence is None or bullet.evidence.learnt.support <= MUCH_MORE * support
 
 
 def _verdict(word: str) -> Verdict:

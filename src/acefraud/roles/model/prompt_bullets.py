@@ -73,7 +73,7 @@ def bullet_figures(bullet: Bullet) -> str:
     label = f"[{shown_id(bullet)}] {bullet.argues or 'note'}"
     if bullet.evidence is None or not bullet.verified:
         return f"{label}, unverified"
-    return f"{label}: {bullet.evidence.in_words()}, against {_percent(bullet.evidence.base_rate)} of all"
+    return f"{label}: {bullet.evidence.against_base_rate()}"
 
 
 def bullet_words(bullet: Bullet, mask: Masker) -> str:
@@ -86,15 +86,6 @@ def bullet_words(bullet: Bullet, mask: Masker) -> str:
     """
     words = mask.masked_text(_words_without_figures(bullet, mask))
     return f"[{shown_id(bullet)}] {cut(_QUOTED.sub(_shortened, words), MAX_WORDS)}"
-
-
-def _percent(share: float) -> str:
-    """A share in percent, with two significant digits below 10%.
-
-    >>> _percent(0.4), _percent(0.0081)
-    ('40%', '0.81%')
-    """
-    return f"{100 * share:.0f}%" if share >= 0.1 else f"{100 * share:.2g}%"
 
 
 def _words_without_figures(bullet: Bullet, mask: Masker) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from acefraud.core.bullet import MAX_CONTENT, Bullet
+from acefraud.core.bullet import DEFAULT_NODE, MAX_CONTENT, Bullet
 from acefraud.core.condition import MAX_TESTS, Condition
+from acefraud.errors import ConfigurationError
 from acefraud.llm.call import Role
 from acefraud.roles.model.model_role import ModelRole
 from acefraud.roles.model.prompts import reflector_prompt
 from acefraud.roles.model.replies import ReflectorReply
-from acefraud.roles.protocols import Example, FactSummary, Proposal
+from acefraud.roles.protocols import Example, FactSummary, OwnRole, Proposal, answer_of, name_of
 from acefraud.rules.bullet_text import read_bullet
+from acefraud.rules.english import say_facts
 
 
 class ModelReflector(ModelRole):
@@ -33,26 +35,28 @@ class ModelReflector(ModelRole):
                 if not last:
                     raise
                 condition = None  # the heuristic can do without one: its words are kept
-            return self._proposal(reply, condition, names)
+            return proposal_of(reply, condition, names, self.model)
 
         call = self._call(reflector_prompt(examples, facts, known, mask=self._mask), max_tokens=300)
         return (await self._asker.ask(call, ReflectorReply, read)).value
 
-    def _proposal(self, reply: ReflectorReply, condition: Condition | None, names: set[str]) -> Proposal | None:
-        content = (reply.new_bullet or "")[:MAX_CONTENT]
-        if not content.strip():
-            return None
-        reading = read_bullet(content)
-        if condition is None and reading.condition is not None and reading.condition.facts <= names:
-            condition = reading.condition
-        return Proposal(
-            content=content.strip(),
-            argues=reply.argues or reading.argues,
-            condition=condition,
-            problem_types=reply.problem_types,
-            confidence=reply.confidence,
-            model=self.model,
-        )
+
+def proposal_of(reply: ReflectorReply, condition: Condition | None, names: set[str], model: str) -> Proposal | None:
+    """What a reply proposes, with the condition that it states or that its words do; None if it has no words."""
+    content = (reply.new_bullet or "")[:MAX_CONTENT]
+    if not content.strip():
+        return None
+    reading = read_bullet(content)
+    if condition is None and reading.condition is not None and reading.condition.facts <= names:
+        condition = reading.condition
+    return Proposal(
+        content=content.strip(),
+        argues=reply.argues or reading.argues,
+        condition=condition,
+        problem_types=reply.problem_types,
+        confidence=reply.confidence,
+        model=model,
+    )
 
 
 def parse_condition(text: str | None, names: Collection[str]) -> Condition | None:
@@ -73,3 +77,26 @@ def parse_condition(text: str | None, names: Collection[str]) -> Condition | Non
     if unknown:
         raise ValueError(f"condition: there is no fact called {', '.join(unknown)}; use only the facts listed")
     return condition
+
+
+class OwnProposer:
+    """Proposes what an object of your own learns from a case, the first wrong decision that teaches it something."""
+
+    def __init__(self, own: OwnRole) -> None:
+        self.model = name_of(own)
+        self._own = own
+
+    async def propose(self, examples: Sequence[Example], facts: Sequence[FactSummary], _: object) -> Proposal | None:
+        """Its bullet as a proposal, or None. Raises ConfigurationError if it is of another shape."""
+        names = {fact.name for fact in facts}
+        for example in sorted(examples, key=lambda example: not example.missed):
+            query, said = example.text or say_facts(example.facts), (str(example.predicted), str(example.correct))
+            answer = await answer_of(self._own, "reflect", query, *said, DEFAULT_NODE)
+            try:
+                reply = ReflectorReply.model_validate(answer or {"new_bullet": None})
+                proposal = proposal_of(reply, parse_condition(reply.condition, names), names, self.model)
+            except ValueError as problem:
+                raise ConfigurationError(f"{self.model}.reflect: expected a dict with new_bullet; {problem}") from None
+            if proposal is not None:
+                return proposal
+        return None

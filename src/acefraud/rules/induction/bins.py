@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
@@ -10,7 +11,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.arrays import BoolArray, FloatArray
+from acefraud.core.arrays import BoolArray, FloatArray, IntArray
 from acefraud.core.condition import MAX_TESTS, Condition, Op, Test
 from acefraud.core.context_facts import is_context_fact
 from acefraud.core.fact_names import words_for
@@ -21,6 +22,10 @@ Codes = npt.NDArray[np.uint8]
 UNKNOWN = 0
 """The bin of rows in which the fact is missing."""
 _FOLDS = 5
+PLAIN_TESTS, PLAIN_LISTED = 2, 3
+"""The most tests of a plain condition, and the most values that one of them lists."""
+_NOT = 1.0
+"""What it costs to say what a word is not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +111,17 @@ class BinnedFact:
         upper = (Test(self.name, below, float(self.cuts[last - 1])),) if last < self.bins - 1 else ()
         return (*lower, *upper)
 
+    def price(self, inside: BoolArray) -> float:
+        """The nats that it takes to single out the tests of these bins."""
+        (*more, test) = self.tests(inside)
+        if test.op is Op.MISSING or self.kind is Kind.FLAG:
+            return 0.0
+        if self.kind in (Kind.WORD, Kind.GROUP):
+            listed = len(test.value) if isinstance(test.value, tuple) else 1
+            words = len(self.words) or sum(map(len, self.groups))
+            return float(price_of_list(listed, words)) + (_NOT if test.op in (Op.NOT_IN, Op.IS_NOT) else 0.0)
+        return (len(more) + 1) * math.log(self.bins)
+
     def _word_test(self, inside: BoolArray) -> Test:
         """Lists the words inside or, where rare and new ones are inside too, those outside."""
         groups = self.groups or tuple((word,) for word in self.words)
@@ -115,6 +131,19 @@ class BinnedFact:
         if len(listed) == 1:
             return Test(self.name, Op.IS_NOT if others else Op.IS, listed[0])
         return Test(self.name, Op.NOT_IN if others else Op.IN, listed)
+
+
+_LOG_FACTORIALS = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, 2**16)))])
+
+
+def price_of_list(listed: int | IntArray, words: int | IntArray) -> FloatArray:
+    """The nats that it takes to single out some of several words.
+
+    >>> round(float(price_of_list(2, 4)), 3)  # the logarithm of 6
+    1.792
+    """
+    price: FloatArray = _LOG_FACTORIALS[words] - _LOG_FACTORIALS[listed] - _LOG_FACTORIALS[words - listed]
+    return price
 
 
 Bins = Mapping[int, bytes]
@@ -153,14 +182,24 @@ class BinnedTable:
         for place, inside in bins.items():
             yield from self.facts[place].tests(np.frombuffer(inside, dtype=np.bool_))
 
-    def readable(self, bins: Bins, most_listed: int) -> bool:
+    def price(self, bins: Bins) -> float:
+        """The nats that it takes to single out these tests among all that the facts allow."""
+        facts = math.log(len(self.facts))
+        return sum(facts + self.facts[place].price(np.frombuffer(bins[place], dtype=np.bool_)) for place in bins)
+
+    def readable(self, bins: Bins, most_listed: int, *, plain: bool = False) -> bool:
         """Whether it makes a condition of at most four tests, none of which lists more than `most_listed` words.
 
-        A group of values may be longer: it is shown by its size and its largest members.
+        A group of values may be longer: it is shown by its size and its largest members. If it must be `plain`, two
+        tests and lists of three values are the most.
         """
         tests = [(test, self.facts[place].kind) for place in bins for test in self.tests({place: bins[place]})]
-        lists = [len(test.value) for test, kind in tests if isinstance(test.value, tuple) and kind is Kind.WORD]
-        return 1 <= len(tests) <= MAX_TESTS and max(lists, default=1) <= most_listed
+        kinds = (Kind.WORD, Kind.GROUP) if plain else (Kind.WORD,)
+        longest = max(
+            (len(test.value) for test, kind in tests if isinstance(test.value, tuple) and kind in kinds), default=1
+        )
+        most_tests, most = (PLAIN_TESTS, PLAIN_LISTED) if plain else (MAX_TESTS, most_listed)
+        return 1 <= len(tests) <= most_tests and longest <= most
 
 
 def cut_facts(table: FactTable, labels: BoolArray, options: BinOptions) -> tuple[BinnedFact, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -24,8 +25,8 @@ from acefraud.rules.induction.fitting import (
     strongest,
 )
 from acefraud.rules.induction.history import SplitHistory, sample
-from acefraud.rules.induction.platt_scaling import calibrated
-from acefraud.rules.induction.trees import Branch, TreeOptions, branches
+from acefraud.rules.induction.platt_scaling import calibrated, separation
+from acefraud.rules.induction.trees import TreeOptions, branches
 
 NOTHING = 1e-3
 """A weight below this counts as zero."""
@@ -33,6 +34,10 @@ SAME = 0.8
 """Two conditions whose cases have at least this Jaccard index are one lesson."""
 _MOST_SEARCHED = 150
 """Conditions that a search works with, however few bullets are wanted in the end."""
+_SHUFFLES = 12
+"""How often labels are shuffled to see what chance would bring."""
+_PROVEN, _MOST_BY_CHANCE = 0.001, 10.0
+"""How many conditions one look at shuffled labels may bring that are worth as much as a proven one, or as the least."""
 _FEWEST, _FEW_ROWS = 5, 50
 """In a short history a branch may hold fewer cases: one row in fifty, but at least five."""
 
@@ -45,6 +50,7 @@ class InductionOptions:
     per_round: int = 8
     """Conditions that one round may add before all weights are fitted again."""
     subsample: float = 0.7
+    """Share of the cases that each tree is grown on."""
     later_share: float = 0.2
     searches: int = 6
     """Independent searches whose average is distilled into one set of rules."""
@@ -63,6 +69,9 @@ class InductionOptions:
     search_rows: int = 20_000
     """Frauds, and other cases, that each search draws at most. Several searches see more between them."""
     steps: int = 20
+    chance: float = 0.3
+    """How many conditions one look at shuffled labels may bring, for one condition more than were found so far. From 1
+    on chance is not looked at."""
     rising: tuple[str, ...] = ()
     """Facts whose higher values never lower the risk."""
     falling: tuple[str, ...] = ()
@@ -70,6 +79,36 @@ class InductionOptions:
     bins: BinOptions = field(default_factory=BinOptions)
     trees: TreeOptions = field(default_factory=TreeOptions)
     fit: FitOptions = field(default_factory=FitOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class WorthByChance:
+    """What the best condition is worth if labels are shuffled: the two parameters of a Gumbel distribution."""
+
+    middle: float
+    scale: float
+
+    @classmethod
+    def of(cls, best: Sequence[float]) -> WorthByChance:
+        """The distribution with the mean and the deviation of some worths."""
+        scale = float(np.std(best)) * math.sqrt(6) / math.pi
+        return cls(float(np.mean(best)) - scale * np.euler_gamma, scale)
+
+    def exceeded_by(self, expected: float) -> float:
+        """The worth that so many conditions are expected to exceed in one look at shuffled labels."""
+        return self.middle - self.scale * math.log(expected)
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """The result of one search."""
+
+    conditions: tuple[Condition, ...]
+    proven: tuple[Condition, ...]
+    """Those that shuffled labels hardly ever bring."""
+    separation: float
+    """How far apart they put later frauds and other cases, in standard errors under chance."""
+    by_chance: WorthByChance
 
 
 class Boosting:
@@ -81,7 +120,9 @@ class Boosting:
         options: InductionOptions,
         generator: np.random.Generator,
         known: Sequence[Condition],
+        *,
         always: frozenset[Condition],
+        by_chance: WorthByChance | None = None,
     ) -> None:
         self._options, self._generator, self._always = options, generator, always
         history, cut = split.history, split.cut
@@ -99,10 +140,12 @@ class Boosting:
         self._masks = np.zeros((len(earlier), 0), dtype=np.bool_)
         self._later_masks = np.zeros((len(later), 0), dtype=np.bool_)
         self._fitted = fit(self._masks, self._cases, options.fit)
+        self._proven = set(known)
+        self._by_chance = self._shuffled() if by_chance is None else by_chance
         self._add([(condition, condition.holds_in(self._rows)) for condition in dict.fromkeys(known)])
 
-    def run(self, progress: Callable[[float], None]) -> list[Condition]:
-        """The conditions found when the out-of-time loss stops improving."""
+    def run(self, progress: Callable[[float], None]) -> Searched:
+        """What is found when the out-of-time loss stops improving."""
         best_loss, waited = self._later_loss(), 0
         for turn in range(self._options.rounds if self._table.facts else 0):
             progress(turn / self._options.rounds)
@@ -112,31 +155,59 @@ class Boosting:
             best_loss = min(loss, best_loss)
             if waited >= self._options.patience:
                 break
-        return self._conditions
+        proven = [condition for condition in self._conditions if condition in self._proven]
+        return Searched(tuple(self._conditions), tuple(proven), self._separation(), self._by_chance)
 
     def _round(self) -> None:
-        options, cases = self._options, self._cases
-        spoken = strongest(self._masks, self._fitted.weights, options.most_cited)
-        p = probabilities(margins(spoken, cases, self._fitted))
-        gradient, hessian = cases.weights * (cases.labels - p), cases.weights * p * (1 - p)
-        rows = np.flatnonzero(self._generator.random(len(p)) < options.subsample)
-        found = branches(self._table, gradient, hessian, rows, options=self._trees, generator=self._generator)
-        fresh = list(islice(self._unknown(found), options.per_round))
+        gradient, hessian = self._gradients()
+        fresh = list(islice(self._unknown(gradient, hessian), self._options.per_round))
         if fresh:
             columns = np.column_stack([mask for _, mask in fresh])
-            signs = signs_of(columns, cases)
+            signs = signs_of(columns, self._cases)
             agrees = signs * (gradient @ columns) > 0
             judged = zip(fresh, agrees, signs, strict=True)
-            self._add([one for one, fine, sign in judged if fine and self._allowed(one[0], sign)])
+            self._add([rule for rule, fine, sign in judged if fine and self._allowed(rule[0], sign)])
 
-    def _unknown(self, found: Sequence[Branch]) -> Iterator[tuple[Condition, BoolArray]]:
-        """The conditions that are new, and where they hold."""
+    def _gradients(self) -> tuple[FloatArray, FloatArray]:
+        """Gradient and hessian of the log-likelihood of each row."""
+        cases = self._cases
+        spoken = strongest(self._masks, self._fitted.weights, self._options.most_cited)
+        p = probabilities(margins(spoken, cases, self._fitted))
+        return cases.weights * (cases.labels - p), cases.weights * p * (1 - p)
+
+    def _candidates(self, gradient: FloatArray, hessian: FloatArray) -> Iterator[tuple[float, Condition, BoolArray]]:
+        """The branches of a tree grown on some of the rows: the worth of each on all of them, and where it holds."""
+        # Rows that stand for several cases, or weigh more, have a larger gradient than their hessian tells.
+        gradient = gradient / math.sqrt(float(gradient @ gradient) / float(hessian.sum()) or 1.0)
+        rows = np.flatnonzero(self._generator.random(len(gradient)) < self._options.subsample)
+        for branch in branches(self._table, gradient, hessian, rows, options=self._trees, generator=self._generator):
+            bins = dict(branch.bins)
+            mask = self._table.holds(bins)
+            gained = float(gradient @ mask) ** 2 / (float(hessian @ mask) + self._trees.penalty) / 2
+            yield gained - self._trees.price * self._table.price(bins), self._table.condition(bins), mask
+
+    def _shuffled(self) -> WorthByChance:
+        """What the best branch is worth if labels are shuffled."""
+        if self._options.chance >= 1 or not self._table.facts:
+            return WorthByChance(-math.inf, 0.0)
+        gradient, hessian = self._gradients()
+        best = []
+        for _ in range(_SHUFFLES):
+            order = self._generator.permutation(len(gradient))
+            best.append(max((worth for worth, *_ in self._candidates(gradient[order], hessian[order])), default=0.0))
+        return WorthByChance.of(best)
+
+    def _unknown(self, gradient: FloatArray, hessian: FloatArray) -> Iterator[tuple[Condition, BoolArray]]:
+        """The conditions that are new and that chance does not explain, and where they hold."""
         there = set(self._conditions)
-        for branch in found:
-            condition = self._table.condition(dict(branch.bins))
-            if condition not in there:
+        expected = min(_MOST_BY_CHANCE, self._options.chance * (1 + len(there)))
+        least, proven = (self._by_chance.exceeded_by(count) for count in (expected, _PROVEN))
+        for worth, condition, mask in self._candidates(gradient, hessian):
+            if condition not in there and worth > least:
                 there.add(condition)
-                yield condition, self._table.holds(dict(branch.bins))
+                yield condition, mask
+            if worth > proven:
+                self._proven.add(condition)
 
     def _add(self, fresh: Sequence[tuple[Condition, BoolArray]]) -> None:
         """Fit new conditions together with the others, and keep those with a weight."""
@@ -168,6 +239,16 @@ class Boosting:
         spoken = strongest(self._later_masks, self._fitted.weights, self._options.most_cited)
         return loss_of(calibrated(self._fitted, spoken, self._later_cases), spoken, self._later_cases)
 
+    def _separation(self) -> float:
+        """How far apart the rules put later frauds and other cases, in standard errors under chance.
+
+        It is infinite if chance is not looked at.
+        """
+        if self._options.chance >= 1:
+            return math.inf
+        spoken = strongest(self._later_masks, self._fitted.weights, self._options.most_cited)
+        return separation(self._fitted, spoken, self._later_cases)
+
     def _allowed(self, condition: Condition, sign: float) -> bool:
         """Whether a condition that argues this way respects the declared directions of facts."""
         options = self._options
@@ -188,31 +269,29 @@ def worth_keeping(weights: FloatArray, masks: BoolArray, cases: FitCases, most: 
     return kept | always
 
 
-def distinct(
-    masks: BoolArray, counts: FloatArray, conditions: Sequence[Condition], always: Set[Condition]
-) -> BoolArray:
-    """The conditions that do not hold on nearly the same cases as one that comes before them.
+def nearly_same(masks: BoolArray, counts: FloatArray) -> BoolArray:
+    """Which conditions hold on nearly the same cases, by pairs.
 
-    Those that stay `always` come first, then those with fewer tests, then those that were found earlier.
+    >>> nearly_same(np.array([[True, True], [True, True], [False, True]]), np.ones(3)).tolist()
+    [[True, False], [False, True]]
     """
     columns = masks.astype(np.float32)
     both = columns.T @ (columns * counts.astype(np.float32)[:, None])
     alone = np.diag(both)
-    nearly_same = both >= SAME * (alone[:, None] + alone[None, :] - both)
-    order = sorted(range(len(conditions)), key=lambda i: (conditions[i] not in always, len(conditions[i].leaves)))
+    same: BoolArray = both >= SAME * (alone[:, None] + alone[None, :] - both)
+    return same
+
+
+def distinct(alike: BoolArray, conditions: Sequence[Condition], always: Set[Condition]) -> BoolArray:
+    """The conditions that do not hold on nearly the same cases as one that comes before them.
+
+    Those that stay `always` come first, then those that are easier to read, then those that were found earlier.
+    """
+    order = sorted(range(len(conditions)), key=lambda i: (conditions[i] not in always, conditions[i].effort))
     kept = np.zeros(len(conditions), dtype=np.bool_)
     for place in order:
-        kept[place] = conditions[place] in always or not (nearly_same[place] & kept).any()
+        kept[place] = conditions[place] in always or not (alike[place] & kept).any()
     return kept
-
-
-def nearly_same(one: BoolArray, other: BoolArray) -> bool:
-    """Whether two conditions hold on nearly the same cases.
-
-    >>> nearly_same(np.array([True, True, False]), np.array([True, True, True]))
-    False
-    """
-    return bool((one & other).sum() >= SAME * (one | other).sum() > 0)
 
 
 def are_in(conditions: Sequence[Condition], some: frozenset[Condition]) -> BoolArray:

@@ -133,18 +133,25 @@ def loss_of(fitted: Fitted, masks: BoolArray, cases: FitCases) -> float:
 
 
 def fit(
-    masks: BoolArray, cases: FitCases, options: FitOptions, start: Fitted | None = None, steps: int | None = None
+    masks: BoolArray,
+    cases: FitCases,
+    options: FitOptions,
+    start: Fitted | None = None,
+    steps: int | None = None,
+    *,
+    prices: FloatArray | None = None,
 ) -> Fitted:
     """Sparse logistic regression by accelerated proximal gradient (FISTA), from `start` if given.
 
     Each weight keeps the sign of its condition's own lift, so a condition with more fraud than elsewhere never argues
-    for approval because others overshot. That costs a little fit and keeps every reason readable.
+    for approval because others overshot. That costs a little fit and keeps every reason readable. `prices` are factors
+    on the L1 penalty of each weight.
     """
     begin = start or Fitted(np.zeros(masks.shape[1]), _first_frame(cases))
     groups = _Groups.of(masks, cases)
     # On some processors a product of finite matrices raises the flag for invalid values.
     with threads_for(groups.masks.size), np.errstate(invalid="ignore"):
-        problem = _Problem(groups, options, begin, _first_frame(cases))
+        problem = _Problem(groups, options, begin, _first_frame(cases), prices)
         solution = _descend(problem, steps or options.steps)
     calibration = Calibration(
         intercept=float(solution[0]),
@@ -212,7 +219,9 @@ def _hashes(masks: BoolArray, columns: Sequence[FloatArray]) -> npt.NDArray[np.u
 class _Problem:
     """The problem with columns scaled to equal curvature, so that rare and common conditions converge equally fast."""
 
-    def __init__(self, groups: _Groups, options: FitOptions, start: Fitted, first: Calibration) -> None:
+    def __init__(
+        self, groups: _Groups, options: FitOptions, start: Fitted, first: Calibration, prices: FloatArray | None
+    ) -> None:
         count, conditions = groups.masks.shape
         has_knowledge = groups.knowledge is not None
         self.counts, self.frauds = groups.counts, groups.frauds
@@ -236,6 +245,8 @@ class _Problem:
         information[1] = curvature @ np.square(self.design[:, 1])
         self.scale = np.sqrt(information + self.ridge + 1e-3)
         self.lasso = np.concatenate([[0.0, 0.0], options.certainty * np.sqrt(np.maximum(sums[1, 2:], 0) + 1e-3)])
+        if prices is not None:
+            self.lasso[2:] *= prices
         self.signs = np.sign(sums[2, 2:])
         self.lipschitz = 1.3 * self._largest_curvature(curvature)
 

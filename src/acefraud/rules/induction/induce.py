@@ -16,7 +16,16 @@ from acefraud.core.evidence import Evidence
 from acefraud.core.timestamps import time_of
 from acefraud.core.transaction import Verdict
 from acefraud.rules.english import sentence
-from acefraud.rules.induction.boosting import NOTHING, Boosting, InductionOptions, are_in, distinct, worth_keeping
+from acefraud.rules.induction.boosting import (
+    NOTHING,
+    Boosting,
+    InductionOptions,
+    Searched,
+    are_in,
+    distinct,
+    nearly_same,
+    worth_keeping,
+)
 from acefraud.rules.induction.cross_validation import improving
 from acefraud.rules.induction.distillation import FittedRules, distilled, with_weight
 from acefraud.rules.induction.fitting import FitCases, Fitted, fit, strongest, threads_for
@@ -25,6 +34,9 @@ from acefraud.rules.induction.out_of_time import Checked, spread_of
 from acefraud.rules.induction.platt_scaling import levelled, slope_of
 from acefraud.rules.problem_types import problem_types
 
+SEPARATED, SEPARATED_TOO = 2.0, 1.0
+"""How far apart the rules of the searches must put later frauds and other cases, in standard errors under chance, for
+rules to count that chance could explain one by one; and if there are others that it could not explain."""
 _FINAL_FITS = 4
 """Fits at the end of a search, each on the conditions that the fit before would have cited."""
 
@@ -88,21 +100,29 @@ def induce(
         return None
     always = frozenset(written)
     check = cache(split.check)
+    if history.knowledge is not None and len(history) <= options.small:
+        options = replace(options, chance=1.0)  # there rules are cross-validated
     with threads_for(min(len(history), 2 * options.most_rows) * options.most_bullets):
-        found = []
+        searches: list[Searched] = []
         for done in range(options.searches):
-            search = Boosting(split, options, generator, [*written, *known], always)
-            conditions = search.run(_part(progress, done, options.searches))
+            by_chance = searches[0].by_chance if searches else None
+            boosting = Boosting(split, options, generator, [*written, *known], always=always, by_chance=by_chance)
+            searches.append(boosting.run(_part(progress, done, options.searches)))
+        least = SEPARATED_TOO if any(search.proven for search in searches) else SEPARATED
+        separated = np.mean([search.separation for search in searches]) >= least
+        found = []
+        for search in searches:
+            conditions = search.conditions if separated else search.proven
             checked = [check(condition) for condition in conditions]
             fitted = _fit_all(split, conditions, checked, options, generator, always=always)
-            found.append(FittedRules(tuple(conditions), fitted))
+            found.append(FittedRules(conditions, fitted))
         rules = found[0] if len(found) == 1 else distilled(found, split, options, generator, always)
     progress(1.0)
     spread = spread_of([check(condition) for condition in with_weight(found)])
     lessons = tuple(
-        _lesson(condition, check(condition), history, weight, spread)
+        _lesson(condition, check(condition), history, weight, rules.found_again.get(condition), spread=spread)
         for condition, weight in zip(rules.conditions, rules.fitted.weights, strict=True)
-        if abs(weight) > NOTHING and check(condition).holds_up
+        if abs(weight) > NOTHING and check(condition).holds_up and weight * check(condition).side > 0
     )
     weights = dict(zip(rules.conditions, rules.fitted.weights.tolist(), strict=True))
     by_hand = {condition: weights[condition] for condition in always if condition in weights}
@@ -147,7 +167,7 @@ def _fit_all(
     masks = np.zeros((len(places), len(conditions)), dtype=np.bool_)
     for place in np.flatnonzero(taking_part).tolist():
         masks[:, place] = conditions[place].holds_in(rows)
-    masks &= distinct(masks, counts, conditions, always)
+    masks &= distinct(nearly_same(masks, counts), conditions, always)
     fitted = fit(masks, cases, options.fit)
     if cases.knowledge is not None and len(split.history) <= options.small:
         masks &= improving(masks, cases, fitted, options.fit) | are_in(conditions, always)
@@ -172,7 +192,15 @@ def _set_to_later(
     return levelled(fitted, slope, strongest(masks[~earlier], fitted.weights, options.most_cited), now)
 
 
-def _lesson(condition: Condition, checked: Checked, history: History, weight: float, spread: float) -> Lesson:
+def _lesson(
+    condition: Condition,
+    checked: Checked,
+    history: History,
+    weight: float,
+    found_again: float | None,
+    *,
+    spread: float,
+) -> Lesson:
     first, last = None, None
     if history.times is not None and checked.span:
         first, last = (time_of(int(history.times[place])) for place in checked.span)
@@ -181,6 +209,7 @@ def _lesson(condition: Condition, checked: Checked, history: History, weight: fl
         base_rate=checked.base_rate,
         later=checked.later,
         spread=round(spread, 3),
+        found_again=None if found_again is None else round(found_again, 3),
         cases=checked.cases,
         first_seen=first,
         last_seen=last,

@@ -18,6 +18,8 @@ ENOUGH = 10
 KEPT = 0.25
 """The share of its effect on the log-odds that a condition must keep, within a standard error. A chance finding keeps
 none."""
+LEAST_LIFT = 0.05
+"""How far the record that is shown must be from the base rate, as a share of it."""
 STOPPED = 0.1
 """A condition that later holds at less than this share of its earlier rate has stopped."""
 NARROWEST, WIDEST = 2.0, 4.0
@@ -37,6 +39,8 @@ class Checked:
     """The share of fraud among all cases of the period whose record is shown."""
     cases: int
     """The number of cases in that period."""
+    side: float
+    """What it argues for: 1 if it has more fraud than usual, else -1."""
     holds_up: bool
     stopped: bool
     span: tuple[int, int] | None
@@ -99,7 +103,9 @@ def check(mask: BoolArray, periods: Periods, span: tuple[int, int] | None = None
     shown = _split(totals)[later.support >= ENOUGH_TO_SHOW]
     cases = int(shown.sum())
     base_rate = float(shown[:, 1].sum() / cases) if cases else 0.0
-    return Checked(learnt, later, base_rate, cases, confirmed and not stopped and side != 0, stopped, span)
+    record = later if later.support >= ENOUGH_TO_SHOW else learnt
+    agrees = side * ((record.precision or 0.0) - base_rate) > LEAST_LIFT * base_rate
+    return Checked(learnt, later, base_rate, cases, side, confirmed and agrees and not stopped, stopped, span)
 
 
 def span_of(mask: BoolArray) -> tuple[int, int] | None:

@@ -45,6 +45,16 @@ def _enough(cases: FitCases) -> bool:
     return min(int(cases.labels.sum()), int((~cases.labels).sum())) >= ENOUGH
 
 
+def separation(fitted: Fitted, masks: BoolArray, cases: FitCases) -> float:
+    """How far apart the log-odds of frauds and of other cases are, in standard errors under chance."""
+    if not len(cases.labels):
+        return 0.0
+    spoken, usual = _spoken(fitted, masks, cases), cases.base_rate
+    apart = cases.weights * (spoken - float(cases.weights @ spoken / cases.weights.sum()))
+    error = float(np.sqrt(usual * (1 - usual) * (apart @ apart)))
+    return float(apart @ (cases.labels - usual)) / error if error else 0.0
+
+
 def _spoken(fitted: Fitted, masks: BoolArray, cases: FitCases) -> FloatArray:
     return margins(masks, cases, fitted) - fitted.calibration.intercept
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from acefraud.core.arrays import BoolArray, FloatArray, IntArray
-from acefraud.rules.induction.bins import UNKNOWN, BinnedTable, Bins
+from acefraud.rules.induction.bins import UNKNOWN, BinnedTable, Bins, price_of_list
 
 _FEW_FACTS = 6
 """Up to this many facts a tree may use all of them."""
 _FEW_CELLS = 100_000
+_WORTH_MORE = 0.05
+"""The share of its worth that a branch must lose without a test for the test to stay."""
 _PULL = 5.0
 """Shrinks the risk of words with few cases when words are ordered."""
 
@@ -31,16 +33,18 @@ class TreeOptions:
     """Share of the facts that each tree may use."""
     most_listed: int = 6
     """Words that one test may list."""
-    worth: float = 0.95
-    """A test is pruned if the branch keeps this share of its gain without it."""
+    price: float = 0.3
+    """What a test costs, in nats for each nat that it takes to single it out among all tests."""
+    plain: bool = False
+    """Whether every condition must be short: at most two tests, and lists of at most three values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A conjunction of bins and its Newton gain."""
+    """A conjunction of bins, and its worth: the log-likelihood that it gains, less the price of its tests."""
 
     bins: tuple[tuple[int, bytes], ...]
-    gain: float
+    worth: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +65,18 @@ def branches(
     options: TreeOptions,
     generator: np.random.Generator,
 ) -> list[Branch]:
-    """The branches of one tree on these rows, largest gain first."""
+    """The branches of one tree on these rows, the most worth first."""
     count = max(min(len(table.facts), _FEW_FACTS), round(len(table.facts) * options.facts_looked_at))
     facts = np.sort(generator.choice(len(table.facts), count, replace=False))
     grower = _Grower(table, gradient, hessian, facts, options)
     found = {tuple(sorted(bins.items())) for bins in grower.grow(rows)}
     pruned = (grower.pruned(dict(bins), rows) for bins in sorted(found))
-    best = {branch.bins: branch for branch in pruned if table.readable(dict(branch.bins), options.most_listed)}
-    return sorted(best.values(), key=lambda branch: (-branch.gain, branch.bins))
+    best = {
+        branch.bins: branch
+        for branch in pruned
+        if table.readable(dict(branch.bins), options.most_listed, plain=options.plain)
+    }
+    return sorted(best.values(), key=lambda branch: (-branch.worth, branch.bins))
 
 
 class _Grower:
@@ -79,7 +87,7 @@ class _Grower:
         self._facts, self._options = facts, options
         self._bins = np.array([fact.bins for fact in table.facts])
         self._words = np.array([bool(fact.words) for fact in table.facts])
-        self._gains: dict[tuple[tuple[int, bytes], ...], float] = {}
+        self._worths: dict[tuple[tuple[int, bytes], ...], float] = {}
 
     def grow(self, rows: IntArray) -> Iterator[Bins]:
         """Grow best-first until there are enough leaves."""
@@ -95,28 +103,33 @@ class _Grower:
                 bins = {**node.bins, place: _both(node.bins.get(place), inside)}
                 child = node.rows[np.frombuffer(inside, dtype=np.bool_)[codes]]
                 yield bins
-                if leaves < self._options.leaves and self._table.readable(bins, self._options.most_listed):
+                if leaves < self._options.leaves and self._table.readable(
+                    bins, self._options.most_listed, plain=self._options.plain
+                ):
                     live.append(self._node(bins, child))
 
     def pruned(self, bins: Bins, rows: IntArray) -> Branch:
-        """A branch without the tests that add little."""
-        gain = self._gain(bins, rows)
-        for place in sorted(bins):
-            rest = {other: inside for other, inside in bins.items() if other != place}
-            if rest and (without := self._gain(rest, rows)) >= self._options.worth * gain:
-                return self.pruned(rest, rows) if without > 0 else Branch(tuple(sorted(bins.items())), gain)
-        return Branch(tuple(sorted(bins.items())), gain)
+        """A branch without the tests that are not worth their price."""
+        branch = Branch(tuple(sorted(bins.items())), self._worth(bins, rows))
+        shorter = (
+            {other: inside for other, inside in bins.items() if other != place} for place in bins if len(bins) > 1
+        )
+        best = max(shorter, key=lambda rest: self._worth(rest, rows), default=None)
+        if best is None or self._worth(best, rows) < branch.worth - _WORTH_MORE * max(branch.worth, 0.0):
+            return branch
+        return self.pruned(best, rows)
 
-    def _gain(self, bins: Bins, rows: IntArray) -> float:
-        """The gain of a branch by itself, cached because branches share their parts."""
+    def _worth(self, bins: Bins, rows: IntArray) -> float:
+        """The worth of a branch by itself, cached because branches share their parts."""
         key = tuple(sorted(bins.items()))
-        if key not in self._gains:
+        if key not in self._worths:
             inside = rows
             for place, wanted in key:
                 inside = inside[np.frombuffer(wanted, dtype=np.bool_)[self._table.codes[place][inside]]]
             g, h = float(self._gradient[inside].sum()), float(self._hessian[inside].sum())
-            self._gains[key] = g * g / (h + self._options.penalty)
-        return self._gains[key]
+            gained = g * g / (h + self._options.penalty) / 2
+            self._worths[key] = gained - self._options.price * self._table.price(bins)
+        return self._worths[key]
 
     def _node(self, bins: Bins, rows: IntArray) -> _Node:
         facts = self._facts if len(bins) < self._options.depth else np.intersect1d(self._facts, list(bins))
@@ -166,7 +179,9 @@ class _Grower:
         left, right = left[:, :, :-1], left[:, :, -1:] - left[:, :, :-1]
         gains = left[0] ** 2 / (left[1] + options.penalty) + right[0] ** 2 / (right[1] + options.penalty)
         forbidden = np.minimum(left[2], right[2]) < options.least_support
-        forbidden[order.words] |= order.lists_too_many(gains.shape[1], options.most_listed)
+        too_many, prices = order.lists(gains.shape[1], options.most_listed)
+        forbidden[order.words] |= too_many
+        gains[order.words] -= 2 * options.price * prices
         gains[forbidden] = -np.inf
         if not gains.shape[1]:
             return np.full(len(gains), -np.inf), np.zeros(len(gains), dtype=np.int64)
@@ -228,11 +243,11 @@ class _Order:
         there: BoolArray = np.arange(sums.shape[2]) < self.counts[:, None]
         return (taken * there)[:, :, :-1]
 
-    def lists_too_many(self, cuts: int, most: int) -> BoolArray:
-        """The cuts at which the shorter side would list more than `most` words."""
-        left = np.arange(1, cuts + 1)
-        too_many: BoolArray = np.minimum(left, self.counts[:, None] - left) > most
-        return too_many
+    def lists(self, cuts: int, most: int) -> tuple[BoolArray, FloatArray]:
+        """At which cuts the shorter side would list more than `most` words, and the price of its list at each."""
+        left, words = np.arange(1, cuts + 1), self.counts[:, None]
+        shorter = np.clip(np.minimum(left, words - left), 0, None)
+        return shorter > most, price_of_list(shorter, words)
 
 
 def _both(one: bytes | None, other: bytes) -> bytes:
