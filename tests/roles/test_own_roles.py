@@ -18,6 +18,7 @@ from acefraud import (
     Outcome,
     Reflector,
     SimpleFraudAgent,
+    SimpleJudge,
     TrainingPipeline,
     Transaction,
     Verdict,
@@ -110,6 +111,22 @@ def test_a_judge_needs_one_method() -> None:
     assert asyncio.run(learner.judge_pending(decision)).reason == "judged by Agreeing"
     assert learner.hear_sync(Outcome(transaction_id="t1", is_fraud=True)).judgement.ruling is Ruling.INCORRECT
     assert asyncio.run(ruled(Agreeing(), "?", "DECLINE", None)).ruling is Ruling.UNJUDGED
+
+
+def test_what_a_subclass_overrides_is_what_counts() -> None:
+    class Lenient(SimpleJudge):
+        async def judge(self, *_: object) -> tuple[bool | None, float]:
+            return True, 0.9
+
+    class Trusting(SimpleFraudAgent):
+        def analyze(self, _: object) -> Verdict:
+            return Verdict.APPROVE
+
+    learner = Learner(BulletPlaybook(), agent=Trusting(), judge=Lenient())
+    decision = learner.decide_sync("$9,000 by VPN at 3 AM, account of two minutes, emulator")
+    assert (decision.verdict, decision.model) == (Verdict.APPROVE, "Trusting")
+    heard = learner.hear_sync(Outcome(transaction_id=decision.transaction_id, is_fraud=True))
+    assert heard.judgement.ruling is Ruling.CORRECT
 
 
 @pytest.mark.parametrize("answer", [True, "right", ("yes", 1.0), (True, 7.0), None])

@@ -27,7 +27,7 @@ from acefraud.learning.policies import deciding_policies, policy_reason
 from acefraud.learning.review_capacity import ReviewsLeft
 from acefraud.roles.embedded.agent import weigh
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
-from acefraud.roles.protocols import Agent, Assessment, Question, answer_of, name_of
+from acefraud.roles.protocols import Agent, Assessment, Question, answer_of, name_of, nearest_method
 from acefraud.rules.english import say_facts
 from acefraud.selection.hybrid import HybridSelector, Selection
 from acefraud.settings import EMBEDDED
@@ -162,8 +162,8 @@ class Decider:
 
 async def _view(agent: Agent, question: Question) -> Assessment:
     """An agent's view, under its own name. One that gives a verdict only gets the probability of the engine."""
-    shown = question if hasattr(agent, "assess") else question.text or say_facts(question.facts)
-    method = "assess" if shown is question else "analyze"
+    method = nearest_method(agent, "assess", "analyze")
+    shown = question if method == "assess" else question.text or say_facts(question.facts)
     view = await answer_of(agent, method, shown)
     if not isinstance(view, Assessment):
         check_choice(f"{name_of(agent)}.{method}", view, Verdict, ConfigurationError)

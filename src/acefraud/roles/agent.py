@@ -51,11 +51,12 @@ class SimpleFraudAgent:
         chosen = ModelSettings(agent=model, base_url=base_url, sensitive=tuple(sensitive), cache=None)
         on_model = build_model_roles(chosen, client=client).agent if chosen.uses_models else None
         self._agent: Agent = on_model or EmbeddedAgent()
-        self.model = self._agent.model
-        """The model that decides, or `embedded`."""
+        ours = (type(self).assess, type(self).analyze) == (SimpleFraudAgent.assess, SimpleFraudAgent.analyze)
+        self.model = self._agent.model if ours else type(self).__name__
+        """The model that decides, `embedded`, or a subclass that decides in its own way."""
         self.waits = self._agent.waits
         """Whether deciding waits for a model."""
-        self.adds_up = self._agent.adds_up
+        self.adds_up = self._agent.adds_up and ours
         """Whether it decides as the embedded engine does."""
 
     def __repr__(self) -> str:

@@ -41,6 +41,21 @@ def name_of(role: object) -> str:
     return str(getattr(role, "model", "") or getattr(role, "name", "") or type(role).__name__)
 
 
+def nearest_method(role: object, *methods: str) -> str:
+    """The first of these methods that the role's class defines; if it defines none, that its next base does, and so on.
+
+    >>> class Base:
+    ...     def rule(self): ...
+    ...     def judge(self): ...
+    >>> class Lenient(Base):
+    ...     def judge(self): ...
+    >>> nearest_method(Base(), "rule", "judge"), nearest_method(Lenient(), "rule", "judge")
+    ('rule', 'judge')
+    """
+    defined = (name for base in type(role).__mro__ for name in methods if name in vars(base))
+    return next(defined, next((name for name in methods if hasattr(role, name)), methods[0]))
+
+
 async def answer_of(role: object, method: str, *given: object) -> Any:
     """What a method of a role returns, awaited if it is a coroutine."""
     answer = getattr(role, method)(*given)

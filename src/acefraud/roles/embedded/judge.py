@@ -10,7 +10,7 @@ from acefraud.core.transaction import FactValue
 from acefraud.display.short_repr import given
 from acefraud.errors import ConfigurationError
 from acefraud.llm.synchronous import blocking_twin
-from acefraud.roles.protocols import Judge, OwnRole, answer_of, name_of
+from acefraud.roles.protocols import Judge, OwnRole, answer_of, name_of, nearest_method
 from acefraud.rules.english import say_facts
 
 
@@ -68,7 +68,7 @@ class SimpleJudge:
 
 async def ruled(judge: Judge | OwnRole, input_text: str, output: str, ground_truth: str | None) -> Judgement:
     """The judgement of any judge, also of one that only has `judge`."""
-    answer = await answer_of(judge, "rule" if hasattr(judge, "rule") else "judge", input_text, output, ground_truth)
+    answer = await answer_of(judge, nearest_method(judge, "rule", "judge"), input_text, output, ground_truth)
     if isinstance(answer, Judgement):
         return answer
     rulings = {None: Ruling.UNJUDGED, True: Ruling.CORRECT, False: Ruling.INCORRECT}
