@@ -34,9 +34,9 @@ from acefraud.rules.induction.out_of_time import Checked, spread_of
 from acefraud.rules.induction.platt_scaling import levelled, slope_of
 from acefraud.rules.problem_types import problem_types
 
-SEPARATED, SEPARATED_TOO = 2.0, 1.0
+SEPARATED, SEPARATED_TOO = 2.5, 1.0
 """How far apart the rules of the searches must put later frauds and other cases, in standard errors under chance, for
-rules to count that chance could explain one by one; and if there are others that it could not explain."""
+rules to count that chance could explain one by one; and if half of the searches have others that it could not."""
 _FINAL_FITS = 4
 """Fits at the end of a search, each on the conditions that the fit before would have cited."""
 
@@ -108,7 +108,7 @@ def induce(
             by_chance = searches[0].by_chance if searches else None
             boosting = Boosting(split, options, generator, [*written, *known], always=always, by_chance=by_chance)
             searches.append(boosting.run(_part(progress, done, options.searches)))
-        least = SEPARATED_TOO if any(search.proven for search in searches) else SEPARATED
+        least = SEPARATED_TOO if np.mean([bool(search.proven) for search in searches]) >= 0.5 else SEPARATED
         separated = np.mean([search.separation for search in searches]) >= least
         found = []
         for search in searches:
