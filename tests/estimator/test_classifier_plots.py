@@ -60,7 +60,7 @@ def test_plot_calibration_shows_the_share_of_fraud_in_each_group(model: AceFraud
 def test_plot_coverage_shows_the_shares_on_which_rules_hold(model: AceFraudClassifier) -> None:
     axes = model.plot_coverage(LATER, LATER_Y, most=2)
     assert len(axes.get_yticklabels()) == 2
-    assert "holds on 100% of frauds" in axes.get_title()
+    assert "holds on 100% of frauds" in axes.get_title(loc="right")
     assert model.plot_coverage().get_xlabel() == "share on which the rule holds"
 
 

@@ -35,7 +35,7 @@ def plot_rules(bullets: Sequence[Bullet], most: int, ax: Any) -> Any:
     ax.set_yticks(range(len(shown)), [_label(bullet) for bullet, _ in shown])
     ax.axvline(shown[-1][1].base_rate, color=_MUTED, linestyle="--", linewidth=1)
     ax.set(xlim=(0, 1), title=f"The {len(shown)} heaviest rules")
-    ax.set_xlabel("share of fraud where the rule holds, with its 95 % interval; dashed: among all cases")
+    ax.set_xlabel("share of fraud where the rule holds, with its 95 % interval; dashed: among all cases", loc="right")
     return ax
 
 
@@ -51,7 +51,8 @@ def plot_learning(learner: Learner, facts: FactTable, is_fraud: Flags, ax: Any, 
     ax = _axes(ax, height=3.6)
     ax.plot(range(1, len(reached) + 1), reached, color=_DECLINE)
     ax.axhline(float(is_fraud.mean()), color=_MUTED, linestyle="--", linewidth=1)
-    ax.set(ylim=(0, 1), xlabel="rules, the heaviest first; dashed: no rule", ylabel="average precision")
+    ax.set_ylim(0, min(1.0, 1.2 * max([*reached, float(is_fraud.mean())])))
+    ax.set(xlabel="rules, the heaviest first; dashed: no rule", ylabel="average precision")
     ax.set_title("On cases it has learnt from" if seen else f"On {len(is_fraud):,} cases")
     return ax
 
@@ -69,7 +70,7 @@ def plot_coverage(learner: Learner, facts: FactTable, is_fraud: Flags, most: int
     ax.set_yticks(range(len(shown)), [_label(term.bullet) for term, _ in shown if term.bullet])
     ax.legend()
     ax.set(xlim=(0, 1), xlabel="share on which the rule holds")
-    ax.set_title(f"A rule that argues for fraud holds on {' and '.join(covered)}")
+    ax.set_title(f"A rule that argues for fraud holds on {' and '.join(covered)}", loc="right")
     return ax
 
 
@@ -95,18 +96,19 @@ def plot_shape(learner: Learner, facts: FactTable, fact: str, ax: Any) -> Any:
     ax.plot(places, mean, "o", color=_DECLINE)
     ax.vlines(places, low, high, color=_MUTED)
     ax.axhline(0, color=_MUTED, linestyle="--", linewidth=1)
-    ax.set(xlabel=fact.replace("$", r"\$"), ylabel="added to the log-odds of fraud: mean, least and most")
+    ax.set(xlabel=fact.replace("$", r"\$"), ylabel="added to the log-odds of fraud:\nmean, least and most")
     return ax
 
 
 def plot_calibration(probabilities: Column, is_fraud: Flags, ax: Any) -> Any:
     """The share of fraud in groups of cases of about the same probability, with intervals."""
-    ax = _axes(ax, height=4.6)
+    ax, highest = _axes(ax, height=4.6), 0.0
     for rows in np.array_split(np.argsort(probabilities, kind="stable"), min(_GROUPS, len(is_fraud))):
         record, mean = Record(support=len(rows), frauds=int(is_fraud[rows].sum())), float(probabilities[rows].mean())
         ax.plot([mean, mean], record.interval, color=_DECLINE, linewidth=2)
         ax.plot([mean], [record.precision], "o", color=_DECLINE, markersize=5)
-    ax.plot([0, 1], [0, 1], color=_MUTED, linestyle="--", linewidth=1)
+        highest = max(highest, mean, record.interval[1])
+    ax.plot([0, highest], [0, highest], color=_MUTED, linestyle="--", linewidth=1)
     ax.set(xlabel="mean probability of a group of cases", ylabel="share of fraud, with its 95 % interval")
     ax.set_title(f"{probabilities.mean():.1%} expected, {is_fraud.mean():.1%} of {len(is_fraud):,} cases were fraud")
     return ax
