@@ -14,7 +14,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from acefraud.core.validation_words import misfit
 from acefraud.display.personal_data import mask_patterns
@@ -29,7 +28,7 @@ from acefraud.errors import (
     RuleNotUnderstood,
     StoreError,
 )
-from acefraud.service.admission import TooManyWaiting
+from acefraud.service.limits import TooManyWaiting
 from acefraud.service.request_log import request_id
 
 _LOG = logging.getLogger(__name__)
@@ -275,29 +274,3 @@ def _methods(request: Request) -> list[str]:
         for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
         if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes)
     ]
-
-
-class Crashes:
-    """Answers unexpected errors. It stands inside the logging and the metrics, so that both see the status."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        started = False
-
-        async def noted(message: Message) -> None:
-            nonlocal started
-            started = True
-            await send(message)
-
-        try:
-            await self._app(scope, receive, noted)
-        except Exception as problem:
-            if started or scope["type"] != "http":
-                raise
-            # The text of an unknown error may quote what was sent, so only its kind is told.
-            kind = type(problem).__name__
-            _LOG.error("unexpected error", extra={"problem": kind}, exc_info=problem)
-            await problem_response(500, f"an unexpected error ({kind}); the log has more")(scope, receive, send)

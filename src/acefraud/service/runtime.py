@@ -6,33 +6,32 @@ import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from itertools import groupby, islice
+from operator import attrgetter
 from typing import Self, TypeVar
 
 from acefraud.core.decision import Decision
 from acefraud.core.events import OUTCOME_RECEIVED
 from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import FactValue, Transaction
-from acefraud.errors import InputWarning
+from acefraud.errors import InputError, InputWarning
 from acefraud.learning.build_roles import Roles, build_roles
 from acefraud.learning.decision_recorder import DecisionRequest
 from acefraud.learning.decision_requests import Answer, Result, answer_requests, decide_requests, with_reasons
 from acefraud.learning.entity_memory import sensitive_facts_of
 from acefraud.learning.familiarity import CheckedInput
 from acefraud.learning.learner import Learner
-from acefraud.learning.received_outcomes import Received
+from acefraud.learning.received_outcomes import Received, receive
 from acefraud.learning.selected_context import Context
 from acefraud.learning.transaction_inputs import RememberedMapping, as_transaction
-from acefraud.service.admission import Admission
 from acefraud.service.follower import Follower
 from acefraud.service.key_ring import KeyRing
+from acefraud.service.limits import Capacity, RateLimit
 from acefraud.service.masking import masked_facts, masked_text
 from acefraud.service.metrics import LEVEL, LEVEL_HELD, WAITING
 from acefraud.service.micro_batches import MicroBatches
-from acefraud.service.off_loop import InThreads, OffLoop, OnAnotherLoop
 from acefraud.service.options import ServiceOptions
-from acefraud.service.rate_limit import RateLimit
-from acefraud.service.reports import Report, receive_reports
-from acefraud.service.threads import Threads
+from acefraud.service.threads import InThreads, OffLoop, OnAnotherLoop, Threads
 from acefraud.storage import BulletPlaybook, open_playbook
 from acefraud.storage.api_keys import ApiKey, KeyStore
 from acefraud.storage.request_pruning import RequestPruner
@@ -45,6 +44,37 @@ MOST_IN_BATCH = 64
 FAILURES_PER_SECOND = 1.0
 FAILURES_AT_ONCE = 60
 """How many requests without a valid key an address may send to a worker before it has to wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The outcomes of one request, kept all or none."""
+
+    outcomes: Sequence[Outcome]
+    who: str
+
+
+Kept = Sequence[Received] | Exception
+"""What became of a report."""
+
+
+def receive_reports(learner: Learner, reports: Sequence[Report]) -> list[Kept]:
+    """Keep reports in order. One that is wrong does not keep the others from being accepted."""
+    kept: list[Kept] = []
+    for who, some in groupby(reports, key=attrgetter("who")):
+        kept += _received(learner, list(some), who)
+    return kept
+
+
+def _received(learner: Learner, reports: Sequence[Report], who: str) -> list[Kept]:
+    try:
+        outcomes, node = [outcome for report in reports for outcome in report.outcomes], learner.options.node
+        received = iter(receive(learner.playbook, outcomes, [None] * len(outcomes), node=node, who=who))
+    except InputError as problem:
+        if len(reports) == 1:
+            return [problem]
+        return [kept for report in reports for kept in _received(learner, [report], who)]
+    return [list(islice(received, len(report.outcomes))) for report in reports]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,8 +91,8 @@ class Runtime:
     outcomes: MicroBatches[Report, Sequence[Received]]
     follower: Follower
     off_loop: OffLoop
-    deciding: Admission
-    reporting: Admission
+    deciding: Capacity
+    reporting: Capacity
     failures: RateLimit = field(default_factory=lambda: RateLimit(FAILURES_PER_SECOND, FAILURES_AT_ONCE))
     """Requests without a valid key, by the address that they come from."""
     threads: Threads = field(default_factory=lambda: Threads("requests", 16))
@@ -102,8 +132,8 @@ class Runtime:
             MicroBatches(partial(receive_reports, learner), most=MOST_IN_BATCH),
             follower,
             OnAnotherLoop() if learner.waits else InThreads(16),
-            Admission(options.most_waiting),
-            Admission(options.most_waiting),
+            Capacity(options.most_waiting),
+            Capacity(options.most_waiting),
         )
 
     async def look_up_key(self, secret: str) -> ApiKey | None:
