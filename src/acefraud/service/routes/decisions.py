@@ -6,21 +6,19 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Header, Path, Query, Request, Response
 from pydantic import AfterValidator
 
 from acefraud.core.decision import Decision
 from acefraud.core.events import DecisionMade, Event, OutcomeHeard
 from acefraud.core.ledger import DecisionFilter
-from acefraud.core.scope import Scope
 from acefraud.core.transaction import Transaction
 from acefraud.errors import CannotExplain, InputError
 from acefraud.learning.decision_recorder import DecisionRequest
 from acefraud.learning.decision_requests import Answer, Result
 from acefraud.learning.silence import with_silence
-from acefraud.service.access import Caller, MayDecide, MayRead, charge, runtime_of
+from acefraud.service.access import MayDecide, MayRead, Requester, Serving, charge, in_thread
 from acefraud.service.answers import decision_answer, listed_decision, stage_answers
-from acefraud.service.bodies import AnyCaseVerdict, BatchBody, Id, Time, TransactionBody
 from acefraud.service.masking import RuleWords
 from acefraud.service.metrics import DECISIONS, UNFAMILIAR
 from acefraud.service.paging import Cursor, Limit, read_cursor, write_cursor
@@ -28,10 +26,10 @@ from acefraud.service.problems import Refused
 from acefraud.service.runtime import Runtime
 from acefraud.storage.citing_decisions import decisions_citing
 from acefraud.wire.answer import Page
+from acefraud.wire.bodies import AnyCaseVerdict, BatchBody, Id, Time, TransactionBody
 from acefraud.wire.decisions import BatchAnswer, DecisionAnswer, ExplainedDecision, ListedDecision, ScoreAnswer
 
 router = APIRouter(prefix="/v1", tags=["decisions"])
-Serving = Annotated[Runtime, Depends(runtime_of)]
 
 
 def _printable(key: str) -> str:
@@ -100,7 +98,7 @@ async def decide_batch(
 
 
 def request_of(
-    runtime: Runtime, transaction: Transaction, key: str, caller: Caller, place: str = ""
+    runtime: Runtime, transaction: Transaction, key: str, caller: Requester, place: str = ""
 ) -> DecisionRequest:
     """A transaction that arrives now, to be decided for a caller. A strict service refuses what it does not know."""
     asked = DecisionRequest(transaction, key, caller.name, runtime.playbook.clock())
@@ -122,15 +120,15 @@ def count(answer: Answer) -> None:
             UNFAMILIAR.inc()
 
 
-def _requests(runtime: Runtime, body: BatchBody, caller: Caller, key: str) -> list[DecisionRequest]:
-    read = [transaction_of(runtime, one, f"transactions.{place}") for place, one in enumerate(body.transactions)]
+def _requests(runtime: Runtime, body: BatchBody, caller: Requester, key: str) -> list[DecisionRequest]:
+    read = [transaction_of(runtime, given, f"transactions.{index}") for index, given in enumerate(body.transactions)]
     return [
-        request_of(runtime, one, f"{key}#{place}" if key else "", caller, f"transactions.{place}")
-        for place, one in enumerate(read)
+        request_of(runtime, transaction, f"{key}#{index}" if key else "", caller, f"transactions.{index}")
+        for index, transaction in enumerate(read)
     ]
 
 
-def _answered(runtime: Runtime, caller: Caller, answers: Sequence[Result], asked: Sequence[DecisionRequest]) -> str:
+def _answered(runtime: Runtime, caller: Requester, answers: Sequence[Result], asked: Sequence[DecisionRequest]) -> str:
     """The answers as JSON, once they are counted. Raises InputError for the first that is wrong."""
     for place, result in enumerate(answers):
         if isinstance(result, InputError):
@@ -142,19 +140,14 @@ def _answered(runtime: Runtime, caller: Caller, answers: Sequence[Result], asked
 
 
 def _told(
-    runtime: Runtime, caller: Caller, answers: Sequence[Answer], asked: Sequence[DecisionRequest]
+    runtime: Runtime, caller: Requester, answers: Sequence[Answer], asked: Sequence[DecisionRequest]
 ) -> list[DecisionAnswer]:
     """Answers as a caller may see them. A repeated one may rest on rules that have other words by now."""
-    in_clear = caller.may(Scope.CURATE)
-    ever = not in_clear and any(answer.repeated for answer in answers)
-    words = (RuleWords.ever if ever else RuleWords.now)(runtime.playbook, in_clear=in_clear)
-    checked = [
-        runtime.learner.check([one.to_decide]) if answer.checked is None else answer.checked
-        for answer, one in zip(answers, asked, strict=True)
-    ]
+    ever = not caller.in_clear and any(answer.repeated for answer in answers)
+    words = (RuleWords.ever if ever else RuleWords.now)(runtime.playbook, in_clear=caller.in_clear)
     return [
-        decision_answer(answer.decision, answer.at, words, found)
-        for answer, found in zip(answers, checked, strict=True)
+        decision_answer(answer.decision, answer.at, words, answer.checked or runtime.learner.check([request.to_decide]))
+        for answer, request in zip(answers, asked, strict=True)
     ]
 
 
@@ -163,7 +156,7 @@ async def score(body: TransactionBody, runtime: Serving, caller: MayDecide) -> S
     """The decision that `POST /v1/decisions` would make now. Nothing is recorded."""
     arriving = request_of(runtime, transaction_of(runtime, body), "", caller).to_decide
     decision, checked = await runtime.score(arriving)
-    words = RuleWords.now(runtime.playbook, in_clear=caller.may(Scope.CURATE))
+    words = RuleWords.now(runtime.playbook, in_clear=caller.in_clear)
     return ScoreAnswer(**vars(decision_answer(decision, runtime.playbook.clock(), words, checked)))
 
 
@@ -181,7 +174,7 @@ async def explain(
         decision = await runtime.explain(decision)
     except CannotExplain:
         explained = False
-    words = RuleWords.ever(runtime.playbook, in_clear=caller.may(Scope.CURATE))
+    words = RuleWords.ever(runtime.playbook, in_clear=caller.in_clear)
     return await runtime.in_thread(lambda: _explained(runtime, decision, event.at, words, explained=explained))
 
 
@@ -230,7 +223,8 @@ def _explained(
 
 
 @router.get("/decisions", summary="List decisions")
-async def list_decisions(
+@in_thread
+def list_decisions(
     runtime: Serving,
     _: MayRead,
     since: Annotated[Time | None, Query(description="Made at this time or later.")] = None,
@@ -255,14 +249,7 @@ async def list_decisions(
         least_probability=least_probability,
         most_probability=most_probability,
     )
-    before = read_cursor("decisions", cursor)
-    return await runtime.in_thread(lambda: _listed(runtime, wanted, bullet, before, limit))
-
-
-def _listed(
-    runtime: Runtime, wanted: DecisionFilter, bullet: str | None, before: int | None, limit: int
-) -> Page[ListedDecision]:
-    ledger = runtime.playbook.ledger
+    before, ledger = read_cursor("decisions", cursor), runtime.playbook.ledger
     if bullet is None:
         found: Sequence[Event] = ledger.find_decisions(wanted, before=before, limit=limit)
         more = found[-1].seq if len(found) == limit else None
