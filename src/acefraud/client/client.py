@@ -18,7 +18,7 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 import httpx
 
 from acefraud.client import calls, playbook_calls
-from acefraud.client.calls import Call
+from acefraud.client.calls import ServiceCall
 from acefraud.client.exchange import Attempts, Exchange, Retries
 from acefraud.wire.answer import Page
 
@@ -31,7 +31,7 @@ Transport = TypeVar("Transport", httpx.Client, httpx.AsyncClient)
 class _Sent(Generic[P, T]):
     """A call as a method of both clients, which returns the answer, or a coroutine with it."""
 
-    call: Callable[P, Call[T]]
+    call: Callable[P, ServiceCall[T]]
 
     @overload
     def __get__(self, client: Client, owner: object) -> Callable[P, T]: ...
@@ -45,7 +45,7 @@ class _Sent(Generic[P, T]):
 class _Paged(Generic[P, T]):
     """A call as a method of both clients, which returns an iterator over all pages, to be awaited or not."""
 
-    call: Callable[P, Call[Page[T]]]
+    call: Callable[P, ServiceCall[Page[T]]]
 
     @overload
     def __get__(self, client: Client, owner: object) -> Callable[P, Iterator[T]]: ...
@@ -55,33 +55,32 @@ class _Paged(Generic[P, T]):
         return self  # each client has a function in its place
 
 
-def _paging(call: Callable[..., Call[Page[Any]]]) -> Callable[..., Any]:
+def _paging(call: Callable[..., ServiceCall[Page[Any]]]) -> Callable[..., Any]:
     def method(self: Client | AsyncClient, /, *given: Any, **named: Any) -> Any:
         return self._pages(call(*given, **named))
 
     return method
 
 
-def _sending(call: Callable[..., Call[Any]]) -> Callable[..., Any]:
+def _sending(call: Callable[..., ServiceCall[Any]]) -> Callable[..., Any]:
     def method(self: Client, /, *given: Any, **named: Any) -> Any:
         return self._send(call(*given, **named))
 
     return method
 
 
-def _awaiting(call: Callable[..., Call[Any]]) -> Callable[..., Any]:
+def _awaiting(call: Callable[..., ServiceCall[Any]]) -> Callable[..., Any]:
     async def method(self: AsyncClient, /, *given: Any, **named: Any) -> Any:
         return await self._send(call(*given, **named))
 
     return method
 
 
-def _described(method: Callable[..., Any], call: Callable[..., Call[Any]], iterator: str) -> Callable[..., Any]:
+def _described(method: Callable[..., Any], call: Callable[..., ServiceCall[Any]], iterator: str) -> Callable[..., Any]:
     """A method with the name, the parameters and the docstring of the call that it sends."""
     update_wrapper(method, call)
-    answer = (
-        str(call.__annotations__["return"]).removeprefix("Call[").removesuffix("]").replace("Page[", f"{iterator}[")
-    )
+    read = str(call.__annotations__["return"]).removeprefix("ServiceCall[").removesuffix("]")
+    answer = read.replace("Page[", f"{iterator}[")
     method.__annotations__ = {**call.__annotations__, "return": answer}
     signature, own = inspect.signature(call), inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     signature = signature.replace(parameters=[own, *signature.parameters.values()], return_annotation=answer)
@@ -94,7 +93,7 @@ class _Service(Generic[Transport]):
 
     _transport: type[Transport]
     _waits: staticmethod[[float], Any]
-    _sending: Callable[[Callable[..., Call[Any]]], Callable[..., Any]]
+    _sending: Callable[[Callable[..., ServiceCall[Any]]], Callable[..., Any]]
     """Makes the method that sends a call."""
     _iterator: str
     """The type that methods return which fetch page by page."""
@@ -190,14 +189,14 @@ class Client(_Service[httpx.Client]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _pages(self, call: Call[Page[T]]) -> Iterator[T]:
-        wanted: Call[Page[T]] | None = call
+    def _pages(self, call: ServiceCall[Page[T]]) -> Iterator[T]:
+        wanted: ServiceCall[Page[T]] | None = call
         while wanted is not None:
             page = self._send(wanted)
             yield from page.items
             wanted = calls.next_page(call, page)
 
-    def _send(self, call: Call[T]) -> T:
+    def _send(self, call: ServiceCall[T]) -> T:
         """Send a call until there is an answer, and read it."""
         request, attempts = self._exchange.request(call), Attempts(self._exchange, call)
         while True:
@@ -234,15 +233,15 @@ class AsyncClient(_Service[httpx.AsyncClient]):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def _pages(self, call: Call[Page[T]]) -> AsyncIterator[T]:
-        wanted: Call[Page[T]] | None = call
+    async def _pages(self, call: ServiceCall[Page[T]]) -> AsyncIterator[T]:
+        wanted: ServiceCall[Page[T]] | None = call
         while wanted is not None:
             page = await self._send(wanted)
             for item in page.items:
                 yield item
             wanted = calls.next_page(call, page)
 
-    async def _send(self, call: Call[T]) -> T:
+    async def _send(self, call: ServiceCall[T]) -> T:
         """Send a call until there is an answer, and read it."""
         request, attempts = self._exchange.request(call), Attempts(self._exchange, call)
         while True:

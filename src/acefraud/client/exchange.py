@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn, TypeVar
 import httpx
 from pydantic import ValidationError
 
-from acefraud.client.calls import Call
+from acefraud.client.calls import ServiceCall
 from acefraud.core.arguments import check_type
 from acefraud.core.backoff import wait_after
 from acefraud.display.personal_data import MASKED
@@ -92,7 +92,7 @@ class Exchange:
             "follow_redirects": False,
         }
 
-    def request(self, call: Call[Any]) -> dict[str, Any]:
+    def request(self, call: ServiceCall[Any]) -> dict[str, Any]:
         """The arguments that send a call. Every attempt sends the same bytes."""
         try:
             for value in call.params.values():
@@ -109,7 +109,7 @@ class Exchange:
             "headers": {**kind, **call.headers},
         }
 
-    def read(self, call: Call[T], response: httpx.Response) -> T:
+    def read(self, call: ServiceCall[T], response: httpx.Response) -> T:
         """What the response says. Raises ServiceError if it is an error, or not what the call asked for."""
         if not response.is_success:
             self.fail(response)
@@ -144,7 +144,7 @@ class Exchange:
 class Attempts:
     """The attempts to send one call, and the pauses between them."""
 
-    def __init__(self, exchange: Exchange, call: Call[Any]) -> None:
+    def __init__(self, exchange: Exchange, call: ServiceCall[Any]) -> None:
         self._exchange = exchange
         self._call = call
         self._failed = 0
@@ -188,7 +188,7 @@ class Attempts:
         return pause if self._exchange.clock() + pause <= self._end else None
 
 
-def _named(call: Call[Any]) -> str:
+def _named(call: ServiceCall[Any]) -> str:
     return f"{call.method} {call.path}"
 
 

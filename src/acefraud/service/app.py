@@ -24,7 +24,7 @@ Errors are problems in the format of RFC 9457. Lists come in pages: pass `next` 
 """
 
 
-class _Service(FastAPI):
+class _Application(FastAPI):
     def openapi(self) -> dict[str, Any]:
         """The description of all routes."""
         return only_problems(super().openapi())
@@ -56,7 +56,7 @@ def build_app(runtime: Runtime, *, on_start: Callable[[], None] = lambda: None) 
         yield
         await runtime.close()
 
-    app = _Service(
+    app = _Application(
         title="acefraud",
         version=__version__,
         description=_ABOUT,

@@ -9,6 +9,7 @@ from threading import Lock
 from typing import Final, NamedTuple
 
 from acefraud.errors import ConfigurationError
+from acefraud.service.problems import RETRY_AFTER, Refused
 
 MOST: Final = 10_000
 
@@ -64,8 +65,12 @@ class _Bucket(NamedTuple):
     at: float
 
 
-class TooManyWaiting(Exception):
+class TooManyWaiting(Refused):
     """So many requests wait that another would have to wait too long."""
+
+    def __init__(self) -> None:
+        again = {"Retry-After": str(RETRY_AFTER)}
+        super().__init__(503, "too many requests wait for an answer; try again soon", headers=again)
 
 
 class Capacity:
@@ -85,10 +90,10 @@ class Capacity:
         >>> with capacity.admit(), capacity.admit(2):
         ...     pass
         Traceback (most recent call last):
-        acefraud.service.limits.TooManyWaiting
+        acefraud.service.limits.TooManyWaiting: too many requests wait for an answer; try again soon
         """
         if self.under_way and self.under_way + count > self._most:
-            raise TooManyWaiting
+            raise TooManyWaiting()
         self.under_way += count
         try:
             yield

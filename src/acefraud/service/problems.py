@@ -10,7 +10,6 @@ from typing import Any, Final, get_type_hints
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
@@ -28,8 +27,8 @@ from acefraud.errors import (
     RuleNotUnderstood,
     StoreError,
 )
-from acefraud.service.limits import TooManyWaiting
 from acefraud.service.request_log import request_id
+from acefraud.wire.answer import Fault, Problem
 
 _LOG = logging.getLogger(__name__)
 MEDIA_TYPE: Final = "application/problem+json"
@@ -37,40 +36,6 @@ _SEND_JSON: Final = "send the body as JSON, with the header `Content-Type: appli
 _NEXT_STEPS: Final = "`GET /v1/facts` lists what a rule can be about; `as_note` keeps it as a note."
 RETRY_AFTER: Final = 1
 """Seconds after which a caller may try again if nothing better is known."""
-
-
-class Fault(BaseModel):
-    """One thing that is wrong with a request."""
-
-    field: str = Field(examples=["facts.amount"])
-    message: str = Field(examples=["expected a number, a flag or text"])
-
-
-class Problem(BaseModel):
-    """What went wrong (RFC 9457)."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "type": "urn:acefraud:problem:conflict",
-                    "title": "Conflict",
-                    "status": 409,
-                    "detail": "transaction 't1' was decided with other content",
-                    "instance": "urn:acefraud:request:4f0c",
-                    "errors": [],
-                }
-            ]
-        }
-    )
-
-    type: str = Field(description="A URI that names the kind of problem.")
-    title: str
-    status: int
-    detail: str
-    instance: str = Field(description="Names the request, as its log lines do.")
-    errors: list[Fault] = Field(default_factory=list)
-    bullet_id: str | None = Field(default=None, description="The bullet that says already what a new rule says.")
 
 
 class Refused(Exception):
@@ -132,7 +97,6 @@ def add_problem_handlers(app: FastAPI) -> None:
     """Answer every error with a problem. What was expected is told, never a value that was sent."""
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(AcefraudError, _own)
-    app.add_exception_handler(TooManyWaiting, _too_many)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _plain)
 
@@ -212,11 +176,6 @@ def status_of(problem: Exception) -> tuple[int, dict[str, str]]:
     if isinstance(problem, StoreError | BudgetExceeded):
         return 503, again
     return 422, {}
-
-
-async def _too_many(_: Request, __: Exception) -> Response:
-    headers = {"Retry-After": str(RETRY_AFTER)}
-    return problem_response(503, "too many requests wait for an answer; try again soon", headers=headers)
 
 
 async def _invalid(request: Request, problem: Exception) -> Response:
