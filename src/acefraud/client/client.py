@@ -19,7 +19,8 @@ import httpx
 
 from acefraud.client import calls, playbook_calls
 from acefraud.client.calls import ServiceCall
-from acefraud.client.exchange import Attempts, Exchange, Retries
+from acefraud.client.exchange import Attempts, Exchange, Retries, checked_url
+from acefraud.settings import service_key
 from acefraud.wire.answer import Page
 
 P = ParamSpec("P")
@@ -151,7 +152,8 @@ class _Service(Generic[Transport]):
         random: Random | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._exchange = Exchange.with_service(url, api_key, retries, random, clock)
+        key = service_key() if api_key is None else api_key
+        self._exchange = Exchange(checked_url(url), key or None, retries or Retries(), random or Random(), clock)
         self._http: Transport = self._transport(**self._exchange.options(timeout, verify, proxy))
         self._sleep = sleep or self._waits
 

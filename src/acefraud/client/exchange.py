@@ -20,7 +20,6 @@ from acefraud.core.backoff import wait_after
 from acefraud.display.personal_data import MASKED
 from acefraud.display.short_repr import shortened
 from acefraud.errors import ConfigurationError, InputError, ServiceConflict, ServiceError, ServiceUnavailable
-from acefraud.settings import service_key
 
 T = TypeVar("T")
 
@@ -63,21 +62,10 @@ class Exchange:
     random: Random
     clock: Callable[[], float]
 
-    @classmethod
-    def with_service(
-        cls,
-        url: str,
-        api_key: str | None,
-        retries: Retries | None,
-        random: Random | None,
-        clock: Callable[[], float],
-    ) -> Exchange:
-        """An exchange with the service at this address. The environment is asked for a key that is not given."""
-        address = _checked_url(url)
-        key = service_key() if api_key is None else api_key
+    def __post_init__(self) -> None:
+        key = self.api_key
         if key and not (key.isascii() and key.isprintable() and " " not in key):
             raise ConfigurationError("api_key: expected the secret that `acefraud keys create` prints")
-        return cls(address, key or None, retries or Retries(), random or Random(), clock)
 
     def options(self, timeout: float, verify: ssl.SSLContext | bool, proxy: str | None) -> dict[str, Any]:
         """The options of both clients of httpx."""
@@ -192,7 +180,8 @@ def _named(call: ServiceCall[Any]) -> str:
     return f"{call.method} {call.path}"
 
 
-def _checked_url(url: str) -> str:
+def checked_url(url: str) -> str:
+    """The address of a service. Raises ConfigurationError if it is none."""
     check_type("url", url, str, "the address of a service", ConfigurationError)
     try:
         parsed = httpx.URL(url)

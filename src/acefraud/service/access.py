@@ -135,7 +135,7 @@ async def _key(request: Request, secret: str) -> ApiKey | None:
         return remembered.key
     if not runtime.keys.has_worked(secret):
         _let_pass(runtime.failures.wait(_network(request)), _TOO_MANY_FAILURES)
-    return await runtime.look_up_key(secret)
+    return await runtime.key_threads.run(lambda: runtime.keys.find(secret))
 
 
 def _failure(request: Request, detail: str) -> Refused:

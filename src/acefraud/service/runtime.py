@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import groupby, islice
@@ -13,7 +13,7 @@ from typing import Self, TypeVar
 from acefraud.core.decision import Decision
 from acefraud.core.events import OUTCOME_RECEIVED
 from acefraud.core.outcome import Outcome
-from acefraud.core.transaction import FactValue, Transaction
+from acefraud.core.transaction import Transaction
 from acefraud.errors import InputError, InputWarning
 from acefraud.learning.build_roles import Roles, build_roles
 from acefraud.learning.decision_recorder import DecisionRequest
@@ -27,13 +27,13 @@ from acefraud.learning.transaction_inputs import RememberedMapping, as_transacti
 from acefraud.service.follower import Follower
 from acefraud.service.key_ring import KeyRing
 from acefraud.service.limits import Capacity, RateLimit
-from acefraud.service.masking import masked_facts, masked_text
+from acefraud.service.masking import FactMask
 from acefraud.service.metrics import LEVEL, LEVEL_HELD, WAITING
 from acefraud.service.micro_batches import MicroBatches
 from acefraud.service.options import ServiceOptions
 from acefraud.service.threads import InThreads, OffLoop, OnAnotherLoop, Threads
 from acefraud.storage import BulletPlaybook, open_playbook
-from acefraud.storage.api_keys import ApiKey, KeyStore
+from acefraud.storage.api_keys import KeyStore
 from acefraud.storage.request_pruning import RequestPruner
 from acefraud.storage.sql_ledger import SqlLedger
 
@@ -98,6 +98,7 @@ class Runtime:
     threads: Threads = field(default_factory=lambda: Threads("requests", 16))
     """For what takes a moment."""
     key_threads: Threads = field(default_factory=lambda: Threads("keys", 2))
+    """Look up keys, so that no other work keeps requests waiting."""
     probing: Threads = field(default_factory=lambda: Threads("probes", 1))
     previewing: Threads = field(default_factory=lambda: Threads("previews", 2))
     """For what decides thousands of past cases again."""
@@ -136,10 +137,6 @@ class Runtime:
             Capacity(options.most_waiting),
         )
 
-    async def look_up_key(self, secret: str) -> ApiKey | None:
-        """The key with this secret. Threads of their own look it up, so that no other work keeps requests waiting."""
-        return await self.key_threads.run(lambda: self.keys.find(secret))
-
     async def decide(self, request: DecisionRequest) -> Answer:
         """The answer to one request."""
         if not self.learner.waits:
@@ -174,10 +171,6 @@ class Runtime:
         with self.deciding.admit():
             return await self.off_loop.run(scored)
 
-    async def explain(self, decision: Decision) -> Decision:
-        """A recorded decision with its stages and reasons. Raises CannotExplain if they cannot be computed again."""
-        return await self.off_loop.run(lambda: self.learner.explain(decision))
-
     async def context(self, transaction: Transaction, n_bullets: int | None) -> Context:
         """The bullets that would be selected for a transaction now."""
         with self.deciding.admit():
@@ -187,22 +180,10 @@ class Runtime:
         """What a function returns that waits for the store, while the event loop goes on."""
         return await self.threads.run(work)
 
-    def masked(self, facts: Mapping[str, FactValue]) -> dict[str, FactValue]:
-        """Facts that may be shown: the values of personal and sensitive ones are masked."""
-        return masked_facts(facts, self._sensitive)
-
-    def masked_text(self, text: str, facts: Mapping[str, FactValue]) -> str:
-        """A text about a transaction that may be shown: without personal data and without the values masked above."""
-        return masked_text(text, facts, self._sensitive)
-
-    def masked_details(self, details: Mapping[str, str]) -> dict[str, str]:
-        """Details of an outcome that may be shown: without personal data and what the mapping calls sensitive."""
-        shown = masked_facts(details, self._sensitive)
-        return {name: masked_text(str(text), details, self._sensitive) for name, text in shown.items()}
-
     @property
-    def _sensitive(self) -> Collection[str]:
-        return sensitive_facts_of(self.playbook.mapping)
+    def mask(self) -> FactMask:
+        """Masks personal facts, and those that the mapping of the playbook calls sensitive."""
+        return FactMask(sensitive_facts_of(self.playbook.mapping))
 
     def read(self, record: Mapping[str, object]) -> Transaction:
         """A record as the transaction that would be decided, read with the mapping of the playbook."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
@@ -171,7 +172,7 @@ async def explain(
     assert isinstance(event.payload, DecisionMade)
     decision, explained = event.payload.decision, True
     try:
-        decision = await runtime.explain(decision)
+        decision = await runtime.off_loop.run(partial(runtime.learner.explain, decision))
     except CannotExplain:
         explained = False
     words = RuleWords.ever(runtime.playbook, in_clear=caller.in_clear)
@@ -195,16 +196,16 @@ def _outcome(runtime: Runtime, transaction_id: str) -> OutcomeHeard | None:
 def _explained(
     runtime: Runtime, decision: Decision, at: datetime, words: RuleWords, *, explained: bool
 ) -> ExplainedDecision:
-    heard = _outcome(runtime, decision.transaction.id)
+    mask, heard = runtime.mask, _outcome(runtime, decision.transaction.id)
     outcome = None if heard is None else heard.outcome
     judgement = heard.judgement if heard is not None and heard.decision_id == decision.id else None
     told = decision_answer(decision, at, words, runtime.learner.check([decision.transaction]))
     return ExplainedDecision(
-        **{**vars(told), "warnings": [runtime.masked_text(one, decision.facts) for one in told.warnings]},
+        **{**vars(told), "warnings": [mask.masked_text(warning, decision.facts) for warning in told.warnings]},
         threshold=decision.threshold,
         base=decision.base,
-        facts=runtime.masked(decision.facts),
-        unread=[runtime.masked_text(text, decision.facts) for text in decision.unread],
+        facts=mask.masked_facts(decision.facts),
+        unread=[mask.masked_text(text, decision.facts) for text in decision.unread],
         stages=stage_answers(decision.selection),
         scores=[score.model_dump() for score in decision.selection.scores],
         model=decision.model,
@@ -214,9 +215,9 @@ def _explained(
         outcome=None if outcome is None else "fraud" if outcome.is_fraud else "legitimate",
         outcome_source=None if outcome is None else outcome.source,
         outcome_time=None if outcome is None else outcome.at,
-        outcome_author="" if outcome is None else runtime.masked_text(outcome.author, decision.facts),
-        outcome_note="" if outcome is None else runtime.masked_text(outcome.note, decision.facts),
-        outcome_details={} if outcome is None else runtime.masked_details(outcome.details),
+        outcome_author="" if outcome is None else mask.masked_text(outcome.author, decision.facts),
+        outcome_note="" if outcome is None else mask.masked_text(outcome.note, decision.facts),
+        outcome_details={} if outcome is None else mask.masked_details(outcome.details),
         correct=None if judgement is None else judgement.is_correct,
         decided_by=runtime.learner.ruling(decision),
     )

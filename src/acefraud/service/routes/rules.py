@@ -51,7 +51,7 @@ def _fact_answer(runtime: Runtime, fact: FactProfile) -> FactAnswer:
 def _is_masked(runtime: Runtime, fact: FactProfile) -> bool:
     """Whether a value of a fact would be masked in a decision."""
     known: list[FactValue] = [*fact.examples, *(end for end in (fact.low, fact.high) if end is not None)]
-    return any(runtime.masked({fact.name: value}) != {fact.name: value} for value in known)
+    return any(runtime.mask.masked_facts({fact.name: value}) != {fact.name: value} for value in known)
 
 
 @router.post("/rules:read", summary="Read a rule")
