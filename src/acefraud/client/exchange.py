@@ -209,8 +209,8 @@ def _in_words(status: int, problem: Mapping[str, Any]) -> str:
     """What went wrong in one line. The detail is left out if the fields that are wrong say it too."""
     faults = _faults(problem)
     detail = str(problem.get("detail") or "")
-    said = any(one.get("message") and str(one["message"]) in detail for one in faults)
-    fields = "; ".join(f"{one.get('field')}: {one.get('message')}" for one in faults)
+    said = any(fault.get("message") and str(fault["message"]) in detail for fault in faults)
+    fields = "; ".join(f"{fault.get('field')}: {fault.get('message')}" for fault in faults)
     parts = (problem.get("title") or _phrase(status), "" if said else detail, fields)
     return shortened(f"HTTP {status}, {': '.join(str(part) for part in parts if part)}", _LONGEST_MESSAGE)
 
@@ -222,8 +222,8 @@ def _phrase(status: int) -> str:
 def _faults(problem: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The fields that are wrong."""
     errors = problem.get("errors")
-    return [one for one in errors if isinstance(one, dict)] if isinstance(errors, list) else []
+    return [fault for fault in errors if isinstance(fault, dict)] if isinstance(errors, list) else []
 
 
 def _places(problem: ValidationError) -> str:
-    return ", ".join(".".join(map(str, one["loc"])) for one in problem.errors(include_input=False)[:3])
+    return ", ".join(".".join(map(str, error["loc"])) for error in problem.errors(include_input=False)[:3])

@@ -93,13 +93,13 @@ def _check(scope: Scope) -> Callable[..., Awaitable[Requester]]:
         request: Request, bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
     ) -> Requester:
         runtime: Runtime = request.app.state.runtime
-        found = await _caller(request, bearer)
-        request.scope.setdefault("state", {}).setdefault("about", {})["caller"] = found.name
+        requester = await _caller(request, bearer)
+        request.scope.setdefault("state", {}).setdefault("about", {})["caller"] = requester.name
         if runtime.rates is not None:
-            _let_pass(runtime.rates.take(found.name), _TOO_MANY)
-        if not found.may(scope):
-            raise Refused(403, lacks(found.name, scope))
-        return found
+            _let_pass(runtime.rates.take(requester.name), _TOO_MANY)
+        if not requester.may(scope):
+            raise Refused(403, lacks(requester.name, scope))
+        return requester
 
     setattr(caller, SCOPE_OF, scope)
     return caller

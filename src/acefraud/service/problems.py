@@ -119,7 +119,7 @@ def _faults(problem: Exception) -> list[Fault]:
     if isinstance(problem, RuleNotUnderstood):
         field = problem.field or "content"
         said = [f"not understood: '{word}'" for word in problem.not_understood] or [problem.message]
-        meant = [f"did you mean {one}?" for one in problem.did_you_mean]
+        meant = [f"did you mean {name}?" for name in problem.did_you_mean]
         return [Fault(field=field, message=message) for message in (*said, *meant)]
     if isinstance(problem, InputError) and problem.field:
         return [Fault(field=problem.field, message=_without_value(problem.message))]
@@ -183,15 +183,15 @@ async def _invalid(request: Request, problem: Exception) -> Response:
     if isinstance(problem.body, bytes):  # FastAPI has not read it, as nothing said that it is JSON
         kind = Fault(field="Content-Type", message=_SEND_JSON)
         return problem_response(415, _SEND_JSON, [kind])
-    broken = next((one for one in problem.errors() if one["type"] == "json_invalid"), None)
+    broken = next((error for error in problem.errors() if error["type"] == "json_invalid"), None)
     faults = [_broken_json(problem.body, broken["loc"][-1])] if broken else _misfits(request, problem)
     return problem_response(400 if broken else 422, f"{faults[0].field}: {faults[0].message}", faults)
 
 
-def _broken_json(document: str, place: int) -> Fault:
+def _broken_json(document: str, position: int) -> Fault:
     """Where a body stops to be JSON."""
-    before = document[:place]
-    line, column = before.count("\n") + 1, place - before.rfind("\n")
+    before = document[:position]
+    line, column = before.count("\n") + 1, position - before.rfind("\n")
     return Fault(field="body", message=f"expected valid JSON, but it goes wrong at line {line}, column {column}")
 
 
@@ -200,8 +200,8 @@ def _misfits(request: Request, problem: RequestValidationError) -> list[Fault]:
     shape = get_type_hints(request.scope["endpoint"], include_extras=True).get("body")
     faults = []
     for error in problem.errors():
-        part, *place = error["loc"]
-        field, message = misfit({**error, "loc": place}, shape if part == "body" else None)
+        part, *path = error["loc"]
+        field, message = misfit({**error, "loc": path}, shape if part == "body" else None)
         if error["loc"] == ("body",) and error["type"] == "missing":
             message = "expected a JSON object"
         faults.append(Fault(field=field or part, message=message))

@@ -28,7 +28,9 @@ class JsonLines(logging.Formatter):
             **{name: value for name, value in vars(record).items() if name not in _STANDARD},
         }
         if record.exc_info and record.exc_info[2] is not None:
-            content["where"] = [f"{one.filename}:{one.lineno}" for one in traceback.extract_tb(record.exc_info[2])[-8:]]
+            content["where"] = [
+                f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(record.exc_info[2])[-8:]
+            ]
         return json.dumps(content, default=str)
 
 

@@ -51,12 +51,12 @@ IdempotencyKey = Annotated[
 ]
 
 
-def transaction_of(runtime: Runtime, body: TransactionBody, place: str = "") -> Transaction:
+def transaction_of(runtime: Runtime, body: TransactionBody, within: str = "") -> Transaction:
     """The transaction that a body describes, read as a line of a file would be."""
     try:
         return runtime.read(body.record())
     except InputError as problem:
-        field = ".".join(part for part in (place, problem.field or "facts") if part)
+        field = ".".join(part for part in (within, problem.field or "facts") if part)
         raise InputError(problem.message, field=field) from problem
 
 
@@ -99,7 +99,7 @@ async def decide_batch(
 
 
 def request_of(
-    runtime: Runtime, transaction: Transaction, key: str, caller: Requester, place: str = ""
+    runtime: Runtime, transaction: Transaction, key: str, caller: Requester, within: str = ""
 ) -> DecisionRequest:
     """A transaction that arrives now, to be decided for a caller. A strict service refuses what it does not know."""
     asked = DecisionRequest(transaction, key, caller.name, runtime.playbook.clock())
@@ -107,8 +107,8 @@ def request_of(
         try:
             runtime.learner.check([asked.to_decide]).refuse()
         except InputError as problem:
-            within = {**dict.fromkeys(transaction.entities, "entities"), **dict.fromkeys(transaction.facts, "facts")}
-            parts = (place, within.get(problem.field or ""), problem.field)
+            parts_of = {**dict.fromkeys(transaction.entities, "entities"), **dict.fromkeys(transaction.facts, "facts")}
+            parts = (within, parts_of.get(problem.field or ""), problem.field)
             raise InputError(problem.message, field=".".join(part for part in parts if part)) from problem
     return asked
 
@@ -131,10 +131,10 @@ def _requests(runtime: Runtime, body: BatchBody, caller: Requester, key: str) ->
 
 def _answered(runtime: Runtime, caller: Requester, answers: Sequence[Result], asked: Sequence[DecisionRequest]) -> str:
     """The answers as JSON, once they are counted. Raises InputError for the first that is wrong."""
-    for place, result in enumerate(answers):
+    for index, result in enumerate(answers):
         if isinstance(result, InputError):
-            raise type(result)(result.message, field=f"transactions.{place}")
-    made = [one for one in answers if not isinstance(one, InputError)]
+            raise type(result)(result.message, field=f"transactions.{index}")
+    made = [answer for answer in answers if not isinstance(answer, InputError)]
     for answer in made:
         count(answer)
     return BatchAnswer(decisions=_told(runtime, caller, made, asked)).model_dump_json()
@@ -190,7 +190,7 @@ def _outcome(runtime: Runtime, transaction_id: str) -> OutcomeHeard | None:
     playbook, node = runtime.playbook, runtime.learner.options.node
     heard = playbook.ledger.transaction_events([transaction_id])[transaction_id].outcomes
     outcomes = with_silence(playbook, {transaction_id: heard}, node)[transaction_id]
-    return next((one for one in reversed(outcomes) if not one.outcome.is_opinion), None)
+    return next((known for known in reversed(outcomes) if not known.outcome.is_opinion), None)
 
 
 def _explained(
