@@ -35,6 +35,8 @@ class _Sent(Generic[P, T]):
     call: Callable[P, ServiceCall[T]]
 
     @overload
+    def __get__(self, client: None, owner: object) -> Callable[..., Any]: ...
+    @overload
     def __get__(self, client: Client, owner: object) -> Callable[P, T]: ...
     @overload
     def __get__(self, client: AsyncClient, owner: object) -> Callable[P, Coroutine[Any, Any, T]]: ...
@@ -48,6 +50,8 @@ class _Paged(Generic[P, T]):
 
     call: Callable[P, ServiceCall[Page[T]]]
 
+    @overload
+    def __get__(self, client: None, owner: object) -> Callable[..., Any]: ...
     @overload
     def __get__(self, client: Client, owner: object) -> Callable[P, Iterator[T]]: ...
     @overload
@@ -100,9 +104,10 @@ class _Service(Generic[Transport]):
     """The type that methods return which fetch page by page."""
 
     def __init_subclass__(cls) -> None:
-        """Give a client its methods."""
-        for name, method in list(vars(_Service).items()):
-            if isinstance(method, _Sent | _Paged):
+        """Give a client its methods. What is made from a client inherits them."""
+        super().__init_subclass__()
+        for name, method in vars(_Service).items():
+            if isinstance(method, _Sent | _Paged) and _Service in cls.__bases__:
                 sending = cls._sending if isinstance(method, _Sent) else _paging
                 setattr(cls, name, _described(sending(method.call), method.call, cls._iterator))
 
