@@ -16,7 +16,7 @@ from acefraud.core.calibration import Calibration
 from acefraud.core.condition import Condition
 from acefraud.core.evidence import Evidence, Record
 from acefraud.core.transaction import Verdict
-from acefraud.storage.exchange import Exported, from_json, from_markdown, to_json, to_markdown
+from acefraud.storage.playbook_text import Exported, from_json, from_markdown, to_json, to_markdown
 
 FORMATS = ["md", "json"]
 # Half of a two-part character is no text; the separators have a test of their own below.

@@ -438,6 +438,16 @@ def test_both_clients_have_the_same_methods() -> None:
     assert {"decide", "decisions", "report", "trace", "close"} <= methods(Client).keys()
 
 
+def test_a_subclass_of_a_client_keeps_the_methods_it_overrides() -> None:
+    class Careful(Client):
+        def pin(self, bullet_id: str, *, reason: str) -> Any:
+            return f"{bullet_id} stays: {reason}"
+
+    client = Careful("https://fraud.example.com", api_key="")
+    assert client.pin("b-1", reason="test") == "b-1 stays: test"
+    assert Careful.retire is Client.retire
+
+
 def test_a_time_without_a_zone_is_read_as_utc(client: Any, service: LoopbackService) -> None:
     with pytest.warns(UserWarning, match="read as UTC"):
         list(client.decisions(since=datetime(2025, 1, 6), until=datetime(2025, 1, 7, tzinfo=UTC)))

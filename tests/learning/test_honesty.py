@@ -22,7 +22,7 @@ from acefraud.learning.pipeline import Mode, known_by
 from acefraud.roles.embedded.embedder import embedder_named
 from acefraud.rules.bullet_text import read_bullet
 from acefraud.selection.hybrid import HybridSelector
-from acefraud.storage.exchange import Exported, from_json, to_json
+from acefraud.storage.playbook_text import Exported, from_json, to_json
 
 WORLD = load_dataset("complex_fraud_detection", seed=5, options=WorldOptions(transactions=500))
 

@@ -24,8 +24,8 @@ from acefraud.learning.learner import Learner
 from acefraud.learning.level import LEVEL_EVERY, level_at, recent_level
 from acefraud.learning.reviewer import Reviewer
 from acefraud.storage import open_playbook
-from acefraud.storage.exchange import Exported, from_json, to_json
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.storage.playbook_text import Exported, from_json, to_json
 
 NODE = "fraud_detection"
 START = datetime(2024, 3, 1, tzinfo=UTC)

@@ -37,8 +37,8 @@ from acefraud.roles.model.reflector import ModelReflector
 from acefraud.roles.prompt_cases import example_of, summaries
 from acefraud.roles.protocols import Question
 from acefraud.rules.english import sentence
-from acefraud.storage.exchange import Exported, from_json, from_markdown, to_json, to_markdown
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.storage.playbook_text import Exported, from_json, from_markdown, to_json, to_markdown
 
 if TYPE_CHECKING:
     from tests.llm.conftest import Loopback

@@ -13,7 +13,7 @@ from acefraud.errors import ModelError, ModelMalformed, ModelRefused, ModelUnava
 from acefraud.llm.call import Call, Message, Reply, ReplyFormat, Role
 from acefraud.llm.client import ClientOptions, ModelClient
 from acefraud.roles.model.replies import JudgeReply
-from acefraud.roles.model.structured_output import MAX_PROBLEM, Answer, Asker, usage_of
+from acefraud.roles.model.structured_output import MAX_PROBLEM, Asker, ModelAnswer, usage_of
 
 GOOD = json.dumps({"is_correct": True, "confidence": 0.9, "reasoning": "It fits."})
 BAD = "I would say that it is right."
@@ -59,7 +59,7 @@ def unchanged(reply: JudgeReply, _: bool) -> JudgeReply:
     return reply
 
 
-def ask(server: Server, asked: Call | None = None) -> Answer[JudgeReply]:
+def ask(server: Server, asked: Call | None = None) -> ModelAnswer[JudgeReply]:
     return asyncio.run(Asker(server).ask(asked or call(), JudgeReply, unchanged))
 
 
@@ -132,7 +132,7 @@ def options(path: Path) -> ClientOptions:
     return ClientOptions(cache=path / "replies.db", attempts=1)
 
 
-async def _through_a_cache(server: Server, path: Path) -> Answer[JudgeReply]:
+async def _through_a_cache(server: Server, path: Path) -> ModelAnswer[JudgeReply]:
     async with ModelClient(options(path), caller=server) as client:
         return await Asker(client).ask(call(), JudgeReply, unchanged)
 

@@ -14,11 +14,11 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from acefraud.learning.learner import Learner
-from acefraud.service.admission import Admission, TooManyWaiting
 from acefraud.service.app import build_app
-from acefraud.service.off_loop import OnAnotherLoop
+from acefraud.service.limits import Capacity, TooManyWaiting
 from acefraud.service.options import ServiceOptions
 from acefraud.service.runtime import Runtime
+from acefraud.service.threads import OnAnotherLoop
 
 MOST = 4
 
@@ -78,9 +78,9 @@ def test_a_batch_that_is_larger_than_the_limit_is_decided_when_nothing_else_is(c
 
 
 def test_what_fails_is_not_under_way_any_more() -> None:
-    admission = Admission(1)
+    capacity = Capacity(1)
     for _ in range(3):
-        with pytest.raises(ValueError, match="failed"), admission.admit():
+        with pytest.raises(ValueError, match="failed"), capacity.admit():
             raise ValueError("failed")
-    with admission.admit(), pytest.raises(TooManyWaiting), admission.admit():
+    with capacity.admit(), pytest.raises(TooManyWaiting), capacity.admit():
         pass

@@ -9,7 +9,7 @@ from tests.service.conftest import Serving
 from acefraud.core.scope import Scope
 from acefraud.core.transaction import FactValue
 from acefraud.datasets import SchemaMapping
-from acefraud.service.masking import masked_facts, masked_text
+from acefraud.service.masking import FactMask
 
 CARD = 4111111111111111.0
 FACTS: dict[str, FactValue] = {
@@ -27,7 +27,7 @@ MAPPING = SchemaMapping(sensitive=("segment", "level"), rename={"level": "tier"}
 
 
 def test_names_stay_and_personal_and_sensitive_values_go() -> None:
-    shown = masked_facts(FACTS, MAPPING.sensitive_facts)
+    shown = FactMask(MAPPING.sensitive_facts).masked_facts(FACTS)
     assert list(shown) == list(FACTS)
     assert {name: shown[name] for name in ("amount", "vpn", "country")} == {
         "amount": 20.0,
@@ -40,13 +40,13 @@ def test_names_stay_and_personal_and_sensitive_values_go() -> None:
 
 
 def test_what_is_not_declared_sensitive_is_shown() -> None:
-    shown = masked_facts(FACTS)
+    shown = FactMask().masked_facts(FACTS)
     assert (shown["Segment"], shown["tier"]) == (3.0, "gold")
 
 
 def test_a_text_is_shown_without_the_values_of_masked_facts() -> None:
     text = "Ann Lee (gold) pays $20 with 4111111111111111"
-    assert masked_text(text, FACTS, MAPPING.sensitive_facts) == "[masked] ([masked]) pays $20 with [card]"
+    assert FactMask(MAPPING.sensitive_facts).masked_text(text, FACTS) == "[masked] ([masked]) pays $20 with [card]"
 
 
 def test_only_curators_see_the_people_in_rules(serving: Serving) -> None:

@@ -25,7 +25,7 @@ from acefraud.storage import BulletPlaybook
 from acefraud.storage.change_log import why_of
 from acefraud.storage.changes import bullet_in
 from acefraud.storage.contents import holdings
-from acefraud.storage.exchange import Exported, from_json, from_markdown, to_json, to_markdown
+from acefraud.storage.playbook_text import Exported, from_json, from_markdown, to_json, to_markdown
 from acefraud.storage.sql_ledger import SqlLedger
 
 app = typer.Typer(help=SUMMARIES["playbook"], no_args_is_help=True, add_completion=False)

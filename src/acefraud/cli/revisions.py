@@ -11,6 +11,7 @@ from acefraud.cli.options import JsonOption, PlaybookOption, WhoOption, WhyOptio
 from acefraud.cli.rules import BulletArgument, flips_in_words
 from acefraud.cli.workspace import author, embedded_learner, existing_ledger, existing_playbook
 from acefraud.core.events import DecisionMade, Event, RolledBack
+from acefraud.service.answers import rollback_answer
 from acefraud.storage.change_log import change_of, playbook_changes
 from acefraud.storage.changes import bullet_in
 from acefraud.storage.rollback import plan_rollback, rollback
@@ -100,15 +101,7 @@ def roll_back(
 
 
 def _as_json(done: RolledBack) -> dict[str, Any]:
-    return {
-        "to": done.to,
-        "retired": list(done.retired),
-        "edited": list(done.edited),
-        "moved": list(done.moved),
-        "weights": len(done.weights),
-        "also": list(done.also),
-        "changes_nothing": done.changes_nothing,
-    }
+    return {"to": done.to, **rollback_answer(done).model_dump(mode="json", exclude={"revision", "preview"})}
 
 
 def _in_words(done: RolledBack, *, planned: bool = False) -> str:

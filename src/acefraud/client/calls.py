@@ -45,7 +45,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Call(Generic[T]):
+class ServiceCall(Generic[T]):
     """A request, and how its answer is read."""
 
     method: str
@@ -77,22 +77,22 @@ class Receipts(tuple[Receipt, ...]):
         return made
 
 
-def next_page(call: Call[Page[T]], page: Page[T]) -> Call[Page[T]] | None:
+def next_page(call: ServiceCall[Page[T]], page: Page[T]) -> ServiceCall[Page[T]] | None:
     """The request for the page after this one; None after the last."""
     return None if page.next is None else replace(call, params={**call.params, "cursor": page.next})
 
 
-def getting(path: str, kind: type[M], **params: Any) -> Call[M]:
+def getting(path: str, kind: type[M], **params: Any) -> ServiceCall[M]:
     """A request that reads something."""
-    return Call(method="GET", path=path, read=kind.model_validate, params=without_nothing(**params))
+    return ServiceCall(method="GET", path=path, read=kind.model_validate, params=without_nothing(**params))
 
 
-def posting(path: str, kind: type[M], body: Any) -> Call[M]:
+def posting(path: str, kind: type[M], body: Any) -> ServiceCall[M]:
     """A request that may be sent again."""
-    return Call(method="POST", path=path, read=kind.model_validate, body=body)
+    return ServiceCall(method="POST", path=path, read=kind.model_validate, body=body)
 
 
-def decide(transaction: TransactionInput, *, idempotency_key: str | None = None) -> Call[DecisionAnswer]:
+def decide(transaction: TransactionInput, *, idempotency_key: str | None = None) -> ServiceCall[DecisionAnswer]:
     """Decide a transaction and record the decision.
 
     The same transaction again gets the first answer. The same id with other facts is a ServiceConflict, unless you
@@ -104,25 +104,25 @@ def decide(transaction: TransactionInput, *, idempotency_key: str | None = None)
     return replace(call, headers={"Idempotency-Key": checked_key(idempotency_key)})
 
 
-def decide_batch(transactions: Iterable[TransactionInput]) -> Call[tuple[DecisionAnswer, ...]]:
+def decide_batch(transactions: Iterable[TransactionInput]) -> ServiceCall[tuple[DecisionAnswer, ...]]:
     """Decide up to 1,000 transactions in one request, in their order.
 
     One with the id of an earlier transaction and other facts is a ServiceConflict.
     """
     body = {"transactions": transactions_json(transactions)}
-    return Call(method="POST", path="/v1/decisions:batch", read=_decisions, body=body)
+    return ServiceCall(method="POST", path="/v1/decisions:batch", read=_decisions, body=body)
 
 
 def _decisions(content: Any) -> tuple[DecisionAnswer, ...]:
     return BatchAnswer.model_validate(content).decisions
 
 
-def score(transaction: TransactionInput) -> Call[ScoreAnswer]:
+def score(transaction: TransactionInput) -> ServiceCall[ScoreAnswer]:
     """How a transaction would be decided. Records nothing."""
     return posting("/v1/score", ScoreAnswer, transaction_json(transaction))
 
 
-def decision(decision_id: str) -> Call[ExplainedDecision]:
+def decision(decision_id: str) -> ServiceCall[ExplainedDecision]:
     """A recorded decision with its stages, scores and reasons, and its outcome as far as it is known."""
     return getting(f"/v1/decisions/{segment('decision_id', decision_id)}", ExplainedDecision)
 
@@ -136,7 +136,7 @@ def decisions(
     transaction_id: str | None = None,
     least_probability: float | None = None,
     most_probability: float | None = None,
-) -> Call[Page[ListedDecision]]:
+) -> ServiceCall[Page[ListedDecision]]:
     """The recorded decisions that pass the filters, the latest first, fetched page by page.
 
     ``bullet`` is the id of one that they rest on.
@@ -154,7 +154,7 @@ def decisions(
     )
 
 
-def report(outcomes: OutcomeInput | Iterable[OutcomeInput]) -> Call[Receipts]:
+def report(outcomes: OutcomeInput | Iterable[OutcomeInput]) -> ServiceCall[Receipts]:
     """Report what one or up to 5,000 transactions turned out to be. Reporting the same id twice changes nothing.
 
     An outcome without an id gets one made from its content, or a new one in every call if it has no time. The same
@@ -162,7 +162,7 @@ def report(outcomes: OutcomeInput | Iterable[OutcomeInput]) -> Call[Receipts]:
     its ``warnings`` say what is odd about the outcomes.
     """
     body = {"outcomes": outcomes_json(outcomes)}
-    return Call(method="POST", path="/v1/outcomes", read=_receipts, body=body)
+    return ServiceCall(method="POST", path="/v1/outcomes", read=_receipts, body=body)
 
 
 def _receipts(content: Any) -> Receipts:
@@ -170,12 +170,12 @@ def _receipts(content: Any) -> Receipts:
     return Receipts(answer.outcomes, answer.warnings)
 
 
-def pending(*, before: datetime | None = None) -> Call[Page[ListedDecision]]:
+def pending(*, before: datetime | None = None) -> ServiceCall[Page[ListedDecision]]:
     """The decisions without an outcome, the oldest first, fetched page by page."""
     return getting("/v1/outcomes/pending", Page[ListedDecision], before=time_text(before))
 
 
-def context(transaction: TransactionInput, *, n_bullets: int | None = None) -> Call[ContextAnswer]:
+def context(transaction: TransactionInput, *, n_bullets: int | None = None) -> ServiceCall[ContextAnswer]:
     """The bullets that matter for a transaction, for an agent of your own. Records nothing."""
     call = posting("/v1/context", ContextAnswer, transaction_json(transaction))
     return replace(call, params=without_nothing(n_bullets=n_bullets))
@@ -190,7 +190,7 @@ def trace(
     agent: str = "",
     reasoning: str = "",
     is_fraud: bool | None = None,
-) -> Call[TraceAnswer]:
+) -> ServiceCall[TraceAnswer]:
     """Record what an agent of your own decided and, if it is known, the truth: the playbook learns from it.
 
     ``bullet_ids`` are those that it used. The same trace again changes nothing.

@@ -10,27 +10,82 @@ import inspect
 import ssl
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from dataclasses import dataclass
 from functools import update_wrapper
 from random import Random
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 
 import httpx
 
 from acefraud.client import calls, playbook_calls
-from acefraud.client.calls import Call
-from acefraud.client.exchange import Attempts, Exchange, Retries
+from acefraud.client.calls import ServiceCall
+from acefraud.client.exchange import Attempts, Exchange, Retries, checked_url
+from acefraud.settings import service_key
 from acefraud.wire.answer import Page
 
 P = ParamSpec("P")
 T = TypeVar("T")
 Transport = TypeVar("Transport", httpx.Client, httpx.AsyncClient)
-Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def _described(method: Method, call: Callable[..., Call[Any]], pages: str = "") -> Method:
+@dataclass(frozen=True)
+class _Sent(Generic[P, T]):
+    """A call as a method of both clients, which returns the answer, or a coroutine with it."""
+
+    call: Callable[P, ServiceCall[T]]
+
+    @overload
+    def __get__(self, client: None, owner: object) -> Callable[..., Any]: ...
+    @overload
+    def __get__(self, client: Client, owner: object) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, client: AsyncClient, owner: object) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, client: object, owner: object) -> Any:
+        return self  # each client has a function in its place
+
+
+@dataclass(frozen=True)
+class _Paged(Generic[P, T]):
+    """A call as a method of both clients, which returns an iterator over all pages, to be awaited or not."""
+
+    call: Callable[P, ServiceCall[Page[T]]]
+
+    @overload
+    def __get__(self, client: None, owner: object) -> Callable[..., Any]: ...
+    @overload
+    def __get__(self, client: Client, owner: object) -> Callable[P, Iterator[T]]: ...
+    @overload
+    def __get__(self, client: AsyncClient, owner: object) -> Callable[P, AsyncIterator[T]]: ...
+    def __get__(self, client: object, owner: object) -> Any:
+        return self  # each client has a function in its place
+
+
+def _paging(call: Callable[..., ServiceCall[Page[Any]]]) -> Callable[..., Any]:
+    def method(self: Client | AsyncClient, /, *given: Any, **named: Any) -> Any:
+        return self._pages(call(*given, **named))
+
+    return method
+
+
+def _sending(call: Callable[..., ServiceCall[Any]]) -> Callable[..., Any]:
+    def method(self: Client, /, *given: Any, **named: Any) -> Any:
+        return self._send(call(*given, **named))
+
+    return method
+
+
+def _awaiting(call: Callable[..., ServiceCall[Any]]) -> Callable[..., Any]:
+    async def method(self: AsyncClient, /, *given: Any, **named: Any) -> Any:
+        return await self._send(call(*given, **named))
+
+    return method
+
+
+def _described(method: Callable[..., Any], call: Callable[..., ServiceCall[Any]], iterator: str) -> Callable[..., Any]:
     """A method with the name, the parameters and the docstring of the call that it sends."""
     update_wrapper(method, call)
-    answer = str(call.__annotations__["return"]).removeprefix("Call[").removesuffix("]").replace("Page[", f"{pages}[")
+    read = str(call.__annotations__["return"]).removeprefix("ServiceCall[").removesuffix("]")
+    answer = read.replace("Page[", f"{iterator}[")
     method.__annotations__ = {**call.__annotations__, "return": answer}
     signature, own = inspect.signature(call), inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     signature = signature.replace(parameters=[own, *signature.parameters.values()], return_annotation=answer)
@@ -38,39 +93,56 @@ def _described(method: Method, call: Callable[..., Call[Any]], pages: str = "") 
     return method
 
 
-def _sent(call: Callable[P, Call[T]]) -> Callable[Concatenate[Client, P], T]:
-    def method(self: Client, /, *given: P.args, **named: P.kwargs) -> T:
-        return self._send(call(*given, **named))
-
-    return _described(method, call)
-
-
-def _paged(call: Callable[P, Call[Page[T]]]) -> Callable[Concatenate[Client, P], Iterator[T]]:
-    def method(self: Client, /, *given: P.args, **named: P.kwargs) -> Iterator[T]:
-        return self._pages(call(*given, **named))
-
-    return _described(method, call, "Iterator")
-
-
-def _awaited(call: Callable[P, Call[T]]) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, T]]:
-    async def method(self: AsyncClient, /, *given: P.args, **named: P.kwargs) -> T:
-        return await self._send(call(*given, **named))
-
-    return _described(method, call)
-
-
-def _awaited_pages(call: Callable[P, Call[Page[T]]]) -> Callable[Concatenate[AsyncClient, P], AsyncIterator[T]]:
-    def method(self: AsyncClient, /, *given: P.args, **named: P.kwargs) -> AsyncIterator[T]:
-        return self._pages(call(*given, **named))
-
-    return _described(method, call, "AsyncIterator")
-
-
 class _Service(Generic[Transport]):
-    """What both clients are made from."""
+    """What both clients are made from: the table of their methods, and what these send with."""
 
     _transport: type[Transport]
     _waits: staticmethod[[float], Any]
+    _sending: Callable[[Callable[..., ServiceCall[Any]]], Callable[..., Any]]
+    """Makes the method that sends a call."""
+    _iterator: str
+    """The type that methods return which fetch page by page."""
+
+    def __init_subclass__(cls) -> None:
+        """Give a client its methods. What is made from a client inherits them."""
+        super().__init_subclass__()
+        for name, method in vars(_Service).items():
+            if isinstance(method, _Sent | _Paged) and _Service in cls.__bases__:
+                sending = cls._sending if isinstance(method, _Sent) else _paging
+                setattr(cls, name, _described(sending(method.call), method.call, cls._iterator))
+
+    decide = _Sent(calls.decide)
+    decide_batch = _Sent(calls.decide_batch)
+    score = _Sent(calls.score)
+    decision = _Sent(calls.decision)
+    decisions = _Paged(calls.decisions)
+    report = _Sent(calls.report)
+    pending = _Paged(calls.pending)
+    playbook = _Paged(playbook_calls.playbook)
+    bullet = _Sent(playbook_calls.bullet)
+    history = _Paged(playbook_calls.history)
+    add_rule = _Sent(playbook_calls.add_rule)
+    edit_rule = _Sent(playbook_calls.edit_rule)
+    set_status = _Sent(playbook_calls.set_status)
+    pin = _Sent(playbook_calls.pin)
+    retire = _Sent(playbook_calls.retire)
+    snooze = _Sent(playbook_calls.snooze)
+    facts = _Paged(playbook_calls.facts)
+    read_rule = _Sent(playbook_calls.read_rule)
+    preview_rule = _Sent(playbook_calls.preview_rule)
+    lists = _Paged(playbook_calls.lists)
+    list_values = _Paged(playbook_calls.list_values)
+    put_list = _Sent(playbook_calls.put_list)
+    change_list = _Sent(playbook_calls.change_list)
+    changes = _Paged(playbook_calls.changes)
+    rollback = _Sent(playbook_calls.rollback)
+    preview_rollback = _Sent(playbook_calls.preview_rollback)
+    threshold = _Sent(playbook_calls.threshold)
+    set_threshold = _Sent(playbook_calls.set_threshold)
+    feed = _Sent(playbook_calls.feed)
+    set_feed = _Sent(playbook_calls.set_feed)
+    context = _Sent(calls.context)
+    trace = _Sent(calls.trace)
 
     def __init__(
         self,
@@ -85,7 +157,8 @@ class _Service(Generic[Transport]):
         random: Random | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._exchange = Exchange.with_service(url, api_key, retries, random, clock)
+        key = service_key() if api_key is None else api_key
+        self._exchange = Exchange(checked_url(url), key or None, retries or Retries(), random or Random(), clock)
         self._http: Transport = self._transport(**self._exchange.options(timeout, verify, proxy))
         self._sleep = sleep or self._waits
 
@@ -111,6 +184,7 @@ class Client(_Service[httpx.Client]):
     """
 
     _transport, _waits = httpx.Client, staticmethod(time.sleep)
+    _sending, _iterator = staticmethod(_sending), "Iterator"
 
     def close(self) -> None:
         """Close the connections. Closing twice is harmless."""
@@ -122,47 +196,14 @@ class Client(_Service[httpx.Client]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    decide = _sent(calls.decide)
-    decide_batch = _sent(calls.decide_batch)
-    score = _sent(calls.score)
-    decision = _sent(calls.decision)
-    decisions = _paged(calls.decisions)
-    report = _sent(calls.report)
-    pending = _paged(calls.pending)
-    playbook = _paged(playbook_calls.playbook)
-    bullet = _sent(playbook_calls.bullet)
-    history = _paged(playbook_calls.history)
-    add_rule = _sent(playbook_calls.add_rule)
-    edit_rule = _sent(playbook_calls.edit_rule)
-    set_status = _sent(playbook_calls.set_status)
-    pin = _sent(playbook_calls.pin)
-    retire = _sent(playbook_calls.retire)
-    snooze = _sent(playbook_calls.snooze)
-    facts = _paged(playbook_calls.facts)
-    read_rule = _sent(playbook_calls.read_rule)
-    preview_rule = _sent(playbook_calls.preview_rule)
-    lists = _paged(playbook_calls.lists)
-    list_values = _paged(playbook_calls.list_values)
-    put_list = _sent(playbook_calls.put_list)
-    change_list = _sent(playbook_calls.change_list)
-    changes = _paged(playbook_calls.changes)
-    rollback = _sent(playbook_calls.rollback)
-    preview_rollback = _sent(playbook_calls.preview_rollback)
-    threshold = _sent(playbook_calls.threshold)
-    set_threshold = _sent(playbook_calls.set_threshold)
-    feed = _sent(playbook_calls.feed)
-    set_feed = _sent(playbook_calls.set_feed)
-    context = _sent(calls.context)
-    trace = _sent(calls.trace)
-
-    def _pages(self, call: Call[Page[T]]) -> Iterator[T]:
-        wanted: Call[Page[T]] | None = call
+    def _pages(self, call: ServiceCall[Page[T]]) -> Iterator[T]:
+        wanted: ServiceCall[Page[T]] | None = call
         while wanted is not None:
             page = self._send(wanted)
             yield from page.items
             wanted = calls.next_page(call, page)
 
-    def _send(self, call: Call[T]) -> T:
+    def _send(self, call: ServiceCall[T]) -> T:
         """Send a call until there is an answer, and read it."""
         request, attempts = self._exchange.request(call), Attempts(self._exchange, call)
         while True:
@@ -187,6 +228,7 @@ class AsyncClient(_Service[httpx.AsyncClient]):
     """
 
     _transport, _waits = httpx.AsyncClient, staticmethod(asyncio.sleep)
+    _sending, _iterator = staticmethod(_awaiting), "AsyncIterator"
 
     async def close(self) -> None:
         """Close the connections. Closing twice is harmless."""
@@ -198,48 +240,15 @@ class AsyncClient(_Service[httpx.AsyncClient]):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    decide = _awaited(calls.decide)
-    decide_batch = _awaited(calls.decide_batch)
-    score = _awaited(calls.score)
-    decision = _awaited(calls.decision)
-    decisions = _awaited_pages(calls.decisions)
-    report = _awaited(calls.report)
-    pending = _awaited_pages(calls.pending)
-    playbook = _awaited_pages(playbook_calls.playbook)
-    bullet = _awaited(playbook_calls.bullet)
-    history = _awaited_pages(playbook_calls.history)
-    add_rule = _awaited(playbook_calls.add_rule)
-    edit_rule = _awaited(playbook_calls.edit_rule)
-    set_status = _awaited(playbook_calls.set_status)
-    pin = _awaited(playbook_calls.pin)
-    retire = _awaited(playbook_calls.retire)
-    snooze = _awaited(playbook_calls.snooze)
-    facts = _awaited_pages(playbook_calls.facts)
-    read_rule = _awaited(playbook_calls.read_rule)
-    preview_rule = _awaited(playbook_calls.preview_rule)
-    lists = _awaited_pages(playbook_calls.lists)
-    list_values = _awaited_pages(playbook_calls.list_values)
-    put_list = _awaited(playbook_calls.put_list)
-    change_list = _awaited(playbook_calls.change_list)
-    changes = _awaited_pages(playbook_calls.changes)
-    rollback = _awaited(playbook_calls.rollback)
-    preview_rollback = _awaited(playbook_calls.preview_rollback)
-    threshold = _awaited(playbook_calls.threshold)
-    set_threshold = _awaited(playbook_calls.set_threshold)
-    feed = _awaited(playbook_calls.feed)
-    set_feed = _awaited(playbook_calls.set_feed)
-    context = _awaited(calls.context)
-    trace = _awaited(calls.trace)
-
-    async def _pages(self, call: Call[Page[T]]) -> AsyncIterator[T]:
-        wanted: Call[Page[T]] | None = call
+    async def _pages(self, call: ServiceCall[Page[T]]) -> AsyncIterator[T]:
+        wanted: ServiceCall[Page[T]] | None = call
         while wanted is not None:
             page = await self._send(wanted)
             for item in page.items:
                 yield item
             wanted = calls.next_page(call, page)
 
-    async def _send(self, call: Call[T]) -> T:
+    async def _send(self, call: ServiceCall[T]) -> T:
         """Send a call until there is an answer, and read it."""
         request, attempts = self._exchange.request(call), Attempts(self._exchange, call)
         while True:

@@ -14,13 +14,12 @@ from typing import Any, Final, NoReturn, TypeVar
 import httpx
 from pydantic import ValidationError
 
-from acefraud.client.calls import Call
+from acefraud.client.calls import ServiceCall
 from acefraud.core.arguments import check_type
 from acefraud.core.backoff import wait_after
 from acefraud.display.personal_data import MASKED
 from acefraud.display.short_repr import shortened
 from acefraud.errors import ConfigurationError, InputError, ServiceConflict, ServiceError, ServiceUnavailable
-from acefraud.settings import service_key
 
 T = TypeVar("T")
 
@@ -63,21 +62,10 @@ class Exchange:
     random: Random
     clock: Callable[[], float]
 
-    @classmethod
-    def with_service(
-        cls,
-        url: str,
-        api_key: str | None,
-        retries: Retries | None,
-        random: Random | None,
-        clock: Callable[[], float],
-    ) -> Exchange:
-        """An exchange with the service at this address. The environment is asked for a key that is not given."""
-        address = _checked_url(url)
-        key = service_key() if api_key is None else api_key
+    def __post_init__(self) -> None:
+        key = self.api_key
         if key and not (key.isascii() and key.isprintable() and " " not in key):
             raise ConfigurationError("api_key: expected the secret that `acefraud keys create` prints")
-        return cls(address, key or None, retries or Retries(), random or Random(), clock)
 
     def options(self, timeout: float, verify: ssl.SSLContext | bool, proxy: str | None) -> dict[str, Any]:
         """The options of both clients of httpx."""
@@ -92,7 +80,7 @@ class Exchange:
             "follow_redirects": False,
         }
 
-    def request(self, call: Call[Any]) -> dict[str, Any]:
+    def request(self, call: ServiceCall[Any]) -> dict[str, Any]:
         """The arguments that send a call. Every attempt sends the same bytes."""
         try:
             for value in call.params.values():
@@ -109,7 +97,7 @@ class Exchange:
             "headers": {**kind, **call.headers},
         }
 
-    def read(self, call: Call[T], response: httpx.Response) -> T:
+    def read(self, call: ServiceCall[T], response: httpx.Response) -> T:
         """What the response says. Raises ServiceError if it is an error, or not what the call asked for."""
         if not response.is_success:
             self.fail(response)
@@ -144,7 +132,7 @@ class Exchange:
 class Attempts:
     """The attempts to send one call, and the pauses between them."""
 
-    def __init__(self, exchange: Exchange, call: Call[Any]) -> None:
+    def __init__(self, exchange: Exchange, call: ServiceCall[Any]) -> None:
         self._exchange = exchange
         self._call = call
         self._failed = 0
@@ -188,11 +176,12 @@ class Attempts:
         return pause if self._exchange.clock() + pause <= self._end else None
 
 
-def _named(call: Call[Any]) -> str:
+def _named(call: ServiceCall[Any]) -> str:
     return f"{call.method} {call.path}"
 
 
-def _checked_url(url: str) -> str:
+def checked_url(url: str) -> str:
+    """The address of a service. Raises ConfigurationError if it is none."""
     check_type("url", url, str, "the address of a service", ConfigurationError)
     try:
         parsed = httpx.URL(url)
@@ -220,8 +209,8 @@ def _in_words(status: int, problem: Mapping[str, Any]) -> str:
     """What went wrong in one line. The detail is left out if the fields that are wrong say it too."""
     faults = _faults(problem)
     detail = str(problem.get("detail") or "")
-    said = any(one.get("message") and str(one["message"]) in detail for one in faults)
-    fields = "; ".join(f"{one.get('field')}: {one.get('message')}" for one in faults)
+    said = any(fault.get("message") and str(fault["message"]) in detail for fault in faults)
+    fields = "; ".join(f"{fault.get('field')}: {fault.get('message')}" for fault in faults)
     parts = (problem.get("title") or _phrase(status), "" if said else detail, fields)
     return shortened(f"HTTP {status}, {': '.join(str(part) for part in parts if part)}", _LONGEST_MESSAGE)
 
@@ -233,8 +222,8 @@ def _phrase(status: int) -> str:
 def _faults(problem: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The fields that are wrong."""
     errors = problem.get("errors")
-    return [one for one in errors if isinstance(one, dict)] if isinstance(errors, list) else []
+    return [fault for fault in errors if isinstance(fault, dict)] if isinstance(errors, list) else []
 
 
 def _places(problem: ValidationError) -> str:
-    return ", ".join(".".join(map(str, one["loc"])) for one in problem.errors(include_input=False)[:3])
+    return ", ".join(".".join(map(str, error["loc"])) for error in problem.errors(include_input=False)[:3])

@@ -49,7 +49,7 @@ def transactions_json(given: Iterable[TransactionInput]) -> list[dict[str, Any]]
     """Many transactions for the wire."""
     if isinstance(given, Transaction | Mapping | str) or not isinstance(given, Iterable):
         raise InputError("transactions: expected many; use `decide` for one")
-    return [transaction_json(one, f"transactions[{place}]") for place, one in enumerate(given)]
+    return [transaction_json(transaction, f"transactions[{index}]") for index, transaction in enumerate(given)]
 
 
 def outcome_json(given: OutcomeInput, name: str = "outcome") -> dict[str, Any]:
@@ -78,7 +78,7 @@ def outcomes_json(given: OutcomeInput | Iterable[OutcomeInput]) -> list[dict[str
     if isinstance(given, Outcome | Mapping):
         return [outcome_json(given)]
     check_type("outcomes", given, Iterable, "an Outcome, a dict, or many of them")
-    return [outcome_json(one, f"outcomes[{place}]") for place, one in enumerate(given)]
+    return [outcome_json(outcome, f"outcomes[{index}]") for index, outcome in enumerate(given)]
 
 
 def _outcome_fields(given: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel
 
-from acefraud.client.calls import Call, getting, posting
+from acefraud.client.calls import ServiceCall, getting, posting
 from acefraud.client.inputs import segment, time_text, without_nothing
 from acefraud.core.arguments import check_choice
 from acefraud.core.bullet import Source, Status
@@ -50,9 +50,9 @@ def _kind_of_rule(
     return without_nothing(always=always and str(always).lower(), priority=priority, final=final, as_note=as_note)
 
 
-def _changing(method: str, path: str, kind: type[M], body: Any) -> Call[M]:
+def _changing(method: str, path: str, kind: type[M], body: Any) -> ServiceCall[M]:
     """A change is not sent again once it may have arrived: it would be made, or refused, twice."""
-    return Call(method=method, path=path, read=kind.model_validate, body=body, repeatable=False)
+    return ServiceCall(method=method, path=path, read=kind.model_validate, body=body, repeatable=False)
 
 
 def playbook(
@@ -61,7 +61,7 @@ def playbook(
     status: Status | str | None = None,
     node: str | None = None,
     retired: bool = False,
-) -> Call[Page[BulletAnswer]]:
+) -> ServiceCall[Page[BulletAnswer]]:
     """The bullets of the playbook, fetched page by page. Retired ones only if you ask for them."""
     if source is not None:
         check_choice("source", source, Source)
@@ -82,12 +82,12 @@ def _checked(status: Status | str | None) -> str | None:
     return str(status)
 
 
-def bullet(bullet_id: str) -> Call[WholeBullet]:
+def bullet(bullet_id: str) -> ServiceCall[WholeBullet]:
     """One bullet with its evidence, its counters and the latest of its history."""
     return getting(_bullet(bullet_id), WholeBullet)
 
 
-def history(bullet_id: str) -> Call[Page[ChangeAnswer]]:
+def history(bullet_id: str) -> ServiceCall[Page[ChangeAnswer]]:
     """What happened to a bullet, the latest first, fetched page by page."""
     return getting(f"{_bullet(bullet_id)}/history", Page[ChangeAnswer])
 
@@ -105,7 +105,7 @@ def add_rule(
     priority: int | None = None,
     final: bool = False,
     as_note: bool = False,
-) -> Call[AdmittedRule]:
+) -> ServiceCall[AdmittedRule]:
     """Add a rule in plain English or in the formal syntax.
 
     With ``always`` it is a policy, which decides by itself; the highest ``priority`` decides, and nothing overrides
@@ -126,28 +126,28 @@ def edit_rule(
     priority: int | None = None,
     final: bool = False,
     as_note: bool = False,
-) -> Call[AdmittedRule]:
+) -> ServiceCall[AdmittedRule]:
     """Rewrite a rule. Its counters stay, and a policy stays a policy."""
     kind = _kind_of_rule(always, priority, final=final, as_note=as_note)
     return _changing("PATCH", _bullet(bullet_id), AdmittedRule, {"content": text, "reason": reason, **kind})
 
 
-def set_status(bullet_id: str, status: Status | str, *, reason: str) -> Call[AdmittedRule]:
+def set_status(bullet_id: str, status: Status | str, *, reason: str) -> ServiceCall[AdmittedRule]:
     """Approve, pin, retire or revive a rule."""
     return _changing("PATCH", _bullet(bullet_id), AdmittedRule, {"status": _checked(status), "reason": reason})
 
 
-def pin(bullet_id: str, *, reason: str) -> Call[AdmittedRule]:
+def pin(bullet_id: str, *, reason: str) -> ServiceCall[AdmittedRule]:
     """Pin a rule: learning does not retire it."""
     return set_status(bullet_id, Status.PINNED, reason=reason)
 
 
-def retire(bullet_id: str, *, reason: str) -> Call[AdmittedRule]:
+def retire(bullet_id: str, *, reason: str) -> ServiceCall[AdmittedRule]:
     """Retire a rule: it is never selected again, unless somebody revives it."""
     return set_status(bullet_id, Status.RETIRED, reason=reason)
 
 
-def snooze(bullet_id: str, *, key: str, value: str, until: datetime, reason: str) -> Call[BulletAnswer]:
+def snooze(bullet_id: str, *, key: str, value: str, until: datetime, reason: str) -> ServiceCall[BulletAnswer]:
     """Let a policy not apply to one customer, card or other entity until a time.
 
     ``key`` names the entity or the fact, such as ``card``.
@@ -156,12 +156,12 @@ def snooze(bullet_id: str, *, key: str, value: str, until: datetime, reason: str
     return _changing("POST", f"{_bullet(bullet_id)}:snooze", BulletAnswer, body)
 
 
-def facts() -> Call[Page[FactAnswer]]:
+def facts() -> ServiceCall[Page[FactAnswer]]:
     """The facts that rules can be about, with type, range, examples and coverage, fetched page by page."""
     return getting("/v1/facts", Page[FactAnswer])
 
 
-def read_rule(text: str) -> Call[RuleReading]:
+def read_rule(text: str) -> ServiceCall[RuleReading]:
     """How a rule is understood. Stores nothing."""
     return posting("/v1/rules:read", RuleReading, {"content": text})
 
@@ -175,7 +175,7 @@ def preview_rule(
     priority: int | None = None,
     final: bool = False,
     as_note: bool = False,
-) -> Call[PreviewedRule]:
+) -> ServiceCall[PreviewedRule]:
     """What a rule would do to past decisions and labelled cases. Stores nothing.
 
     With ``bullet_id`` it is what other words, or another status, would do to that rule.
@@ -187,12 +187,12 @@ def preview_rule(
     return posting("/v1/rules:preview", PreviewedRule, body)
 
 
-def lists() -> Call[Page[ListAnswer]]:
+def lists() -> ServiceCall[Page[ListAnswer]]:
     """The lists that rules can refer to, fetched page by page."""
     return getting("/v1/lists", Page[ListAnswer])
 
 
-def list_values(name: str) -> Call[Page[ListValue]]:
+def list_values(name: str) -> ServiceCall[Page[ListValue]]:
     """The values of a list in the order in which they were added, fetched page by page."""
     return getting(_list(name), Page[ListValue])
 
@@ -203,7 +203,7 @@ def _list(name: str) -> str:
 
 def put_list(
     name: str, *, about: str = "", frauds_of: str | None = None, days: float | None = None, reason: str
-) -> Call[ListAnswer]:
+) -> ServiceCall[ListAnswer]:
     """Create a list, or change what it is for and what feeds it. Its values stay.
 
     With ``frauds_of`` outcomes feed it: the value of that fact or entity of every fraud, for so many ``days``.
@@ -216,7 +216,7 @@ def put_list(
 
 def change_list(
     name: str, *, add: Iterable[str] = (), remove: Iterable[str] = (), until: datetime | None = None, reason: str
-) -> Call[ListAnswer]:
+) -> ServiceCall[ListAnswer]:
     """Put values on a list, perhaps until a date, and take others off it, all or none."""
     for argument, values in (("add", add), ("remove", remove)):
         if isinstance(values, str):
@@ -226,29 +226,29 @@ def change_list(
     return _changing("PATCH", _list(name), ListAnswer, body)
 
 
-def changes() -> Call[Page[ChangeAnswer]]:
+def changes() -> ServiceCall[Page[ChangeAnswer]]:
     """What changed in the playbook, the latest first, fetched page by page."""
     return getting("/v1/playbook/changes", Page[ChangeAnswer])
 
 
-def rollback(revision: int, *, reason: str) -> Call[RollbackAnswer]:
+def rollback(revision: int, *, reason: str) -> ServiceCall[RollbackAnswer]:
     """Bring the playbook back to an earlier revision. Nothing is deleted, so this can be undone as well."""
     return _changing("POST", _ROLLBACK, RollbackAnswer, {"revision": revision, "reason": reason})
 
 
-def preview_rollback(revision: int) -> Call[RollbackAnswer]:
+def preview_rollback(revision: int) -> ServiceCall[RollbackAnswer]:
     """What going back to an earlier revision would change. Stores nothing."""
     return posting(_ROLLBACK, RollbackAnswer, {"revision": revision, "preview": True})
 
 
-def threshold() -> Call[ThresholdAnswer]:
+def threshold() -> ServiceCall[ThresholdAnswer]:
     """From which probability of fraud on transactions are declined, and which go to a person."""
     return getting(_THRESHOLD, ThresholdAnswer)
 
 
 def set_threshold(
     threshold: float | None = None, *, review: SaidReview | None = None, no_review: bool = False, reason: str
-) -> Call[ThresholdAnswer]:
+) -> ServiceCall[ThresholdAnswer]:
     """Set from which probability of fraud on transactions are declined, and which go to a person.
 
     ``review`` may be costs as text: "false_decline=15,missed_fraud=200,review=5,per_day=50". What is not
@@ -262,7 +262,7 @@ def set_threshold(
     return _changing("PUT", _THRESHOLD, ThresholdAnswer, body)
 
 
-def feed() -> Call[OutcomeFeedAnswer]:
+def feed() -> ServiceCall[OutcomeFeedAnswer]:
     """Which decisions get an outcome, what silence means, and where the level of fraud is."""
     return getting(_FEED, OutcomeFeedAnswer)
 
@@ -275,7 +275,7 @@ def set_feed(
     follow_level: bool | None = None,
     level: Literal["accept", "reset"] | None = None,
     reason: str,
-) -> Call[OutcomeFeedAnswer]:
+) -> ServiceCall[OutcomeFeedAnswer]:
     """Say how outcomes arrive. What is not given stays as it is; ``silence_days=0`` lets silence say nothing.
 
     ``level="accept"`` agrees to a step of the level of fraud that is held, "reset" puts the level back to what was

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import inspect
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
+from functools import wraps
 from ipaddress import IPv6Address, IPv6Network, ip_address
 from math import ceil
-from typing import Annotated, Final
+from typing import Annotated, Any, Final, ParamSpec, TypeVar
 
 from fastapi import Depends, Request
 from fastapi.params import Depends as Dependency
@@ -17,6 +19,8 @@ from acefraud.service.problems import Refused
 from acefraud.service.runtime import Runtime
 from acefraud.storage.api_keys import ApiKey
 
+P = ParamSpec("P")
+T = TypeVar("T")
 ANONYMOUS: Final = "anonymous"
 _NO_KEY: Final = "expected a key in the header `Authorization: Bearer KEY`; `acefraud keys create` makes one"
 _BEARER: Final = HTTPBearer(auto_error=False, description="An API key, made by `acefraud keys create`.")
@@ -26,7 +30,7 @@ _CHALLENGE: Final = {"WWW-Authenticate": "Bearer"}
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class Requester:
     """Who sent a request."""
 
     name: str
@@ -37,11 +41,34 @@ class Caller:
         """Whether they have this scope too."""
         return allows(self.scopes, scope)
 
+    @property
+    def in_clear(self) -> bool:
+        """Whether personal data in rules and lists is shown to them: whoever may change these sees it."""
+        return self.may(Scope.CURATE)
+
 
 async def runtime_of(request: Request) -> Runtime:  # FastAPI runs what is not async in a thread, for every request
     """What the worker serves with."""
     runtime: Runtime = request.app.state.runtime
     return runtime
+
+
+Serving = Annotated[Runtime, Depends(runtime_of)]
+"""What a route serves with."""
+
+
+def in_thread(route: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """A route that waits for the store, run in a thread of its `runtime` while the event loop goes on."""
+
+    @wraps(route)
+    async def run(*given: P.args, **named: P.kwargs) -> T:
+        runtime = named["runtime"]
+        assert isinstance(runtime, Runtime)
+        return await runtime.in_thread(lambda: route(*given, **named))
+
+    # FastAPI would look for the types of the parameters in this module.
+    setattr(run, "__signature__", inspect.signature(route, eval_str=True))  # noqa: B010
+    return run
 
 
 def requires(scope: Scope) -> Dependency:
@@ -55,24 +82,24 @@ SCOPE_OF: Final = "acefraud_scope"
 """The attribute of a dependency that says which scope it asks for."""
 
 
-def charge(runtime: Runtime, caller: Caller, items: int) -> None:
+def charge(runtime: Runtime, caller: Requester, items: int) -> None:
     """Let a request count as many requests as it has items. Raises Refused if the caller has to wait for that."""
     if runtime.rates is not None:
         _let_pass(runtime.rates.take(caller.name, items, paid=1), _TOO_MANY)
 
 
-def _check(scope: Scope) -> Callable[..., Awaitable[Caller]]:
+def _check(scope: Scope) -> Callable[..., Awaitable[Requester]]:
     async def caller(
         request: Request, bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]
-    ) -> Caller:
+    ) -> Requester:
         runtime: Runtime = request.app.state.runtime
-        found = await _caller(request, bearer)
-        request.scope.setdefault("state", {}).setdefault("about", {})["caller"] = found.name
+        requester = await _caller(request, bearer)
+        request.scope.setdefault("state", {}).setdefault("about", {})["caller"] = requester.name
         if runtime.rates is not None:
-            _let_pass(runtime.rates.take(found.name), _TOO_MANY)
-        if not found.may(scope):
-            raise Refused(403, lacks(found.name, scope))
-        return found
+            _let_pass(runtime.rates.take(requester.name), _TOO_MANY)
+        if not requester.may(scope):
+            raise Refused(403, lacks(requester.name, scope))
+        return requester
 
     setattr(caller, SCOPE_OF, scope)
     return caller
@@ -85,16 +112,16 @@ def lacks(name: str, scope: Scope) -> str:
     )
 
 
-async def _caller(request: Request, bearer: HTTPAuthorizationCredentials | None) -> Caller:
+async def _caller(request: Request, bearer: HTTPAuthorizationCredentials | None) -> Requester:
     runtime: Runtime = request.app.state.runtime
     if bearer is None:
         if runtime.options.insecure_local:
-            return Caller(ANONYMOUS, frozenset({Scope.ADMIN}))
+            return Requester(ANONYMOUS, frozenset({Scope.ADMIN}))
         raise _failure(request, _NO_KEY)
     key = await _key(request, bearer.credentials)
     if key is None:
         raise _failure(request, "the key is unknown or was revoked")
-    return Caller(key.name, key.scopes)
+    return Requester(key.name, key.scopes)
 
 
 async def _key(request: Request, secret: str) -> ApiKey | None:
@@ -108,7 +135,7 @@ async def _key(request: Request, secret: str) -> ApiKey | None:
         return remembered.key
     if not runtime.keys.has_worked(secret):
         _let_pass(runtime.failures.wait(_network(request)), _TOO_MANY_FAILURES)
-    return await runtime.look_up_key(secret)
+    return await runtime.key_threads.run(lambda: runtime.keys.find(secret))
 
 
 def _failure(request: Request, detail: str) -> Refused:
@@ -133,7 +160,7 @@ def _network(request: Request) -> str:
     return str(IPv6Network((int(address), 64), strict=False)) if isinstance(address, IPv6Address) else host
 
 
-MayRead = Annotated[Caller, requires(Scope.READ)]
-MayDecide = Annotated[Caller, requires(Scope.DECIDE)]
-MayCurate = Annotated[Caller, requires(Scope.CURATE)]
+MayRead = Annotated[Requester, requires(Scope.READ)]
+MayDecide = Annotated[Requester, requires(Scope.DECIDE)]
+MayCurate = Annotated[Requester, requires(Scope.CURATE)]
 """The caller of a route that asks for this scope."""

@@ -193,7 +193,8 @@ def threshold_answer(snapshot: Snapshot, node: str, learner: Learner) -> Thresho
 
 
 def outcome_feed_answer(playbook: BulletPlaybook, node: str) -> OutcomeFeedAnswer:
-    """The feed of a node."""
+    """The feed of a node as it is now."""
+    playbook.refresh()
     feed, calibration = playbook.feed(node), playbook.snapshot().calibration(node)
     recent, held = (calibration.recent, calibration.held) if calibration else (None, None)
     return OutcomeFeedAnswer(

@@ -6,16 +6,15 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import Depends, FastAPI
+from fastapi import Depends, FastAPI, Request
+from fastapi.routing import APIRoute
 
 from acefraud import __version__
+from acefraud.core.arguments import nearest
+from acefraud.display.short_repr import quoted, shown_text
 from acefraud.service import api_page
-from acefraud.service.limits import BodyLimit, Deadline
-from acefraud.service.loopback import LoopbackOnly
-from acefraud.service.metrics import RequestMetrics
-from acefraud.service.problems import PROBLEMS, Crashes, add_problem_handlers, only_problems
-from acefraud.service.query_parameters import refuse_unknown_parameters
-from acefraud.service.request_log import RequestLog
+from acefraud.service.middleware import BodyLimit, Crashes, Deadline, LoopbackOnly, RequestLog
+from acefraud.service.problems import PROBLEMS, Refused, add_problem_handlers, only_problems
 from acefraud.service.routes import agents, bullets, decisions, lists, operations, outcomes, playbook, rules
 from acefraud.service.runtime import Runtime
 
@@ -25,10 +24,27 @@ Errors are problems in the format of RFC 9457. Lists come in pages: pass `next` 
 """
 
 
-class _Service(FastAPI):
+class _Application(FastAPI):
     def openapi(self) -> dict[str, Any]:
         """The description of all routes."""
         return only_problems(super().openapi())
+
+
+async def refuse_unknown_parameters(request: Request) -> None:
+    """Raise Refused for the first query parameter that the route of a request does not declare.
+
+    Without that, a misspelt filter would list everything.
+    """
+    if not request.scope["query_string"]:
+        return
+    route = request.scope["route"]
+    assert isinstance(route, APIRoute)
+    known = [parameter.alias for parameter in route.dependant.query_params]
+    for name in request.query_params:
+        if name not in known:
+            there_are = f"; there are {', '.join(known)}" if known else "; this route takes none"
+            hint = nearest(name, known) or there_are
+            raise Refused(422, f"there is no parameter {quoted(name)}{hint}", field=shown_text(name))
 
 
 def build_app(runtime: Runtime, *, on_start: Callable[[], None] = lambda: None) -> FastAPI:
@@ -40,7 +56,7 @@ def build_app(runtime: Runtime, *, on_start: Callable[[], None] = lambda: None) 
         yield
         await runtime.close()
 
-    app = _Service(
+    app = _Application(
         title="acefraud",
         version=__version__,
         description=_ABOUT,
@@ -60,6 +76,5 @@ def build_app(runtime: Runtime, *, on_start: Callable[[], None] = lambda: None) 
     app.add_middleware(BodyLimit, most_bytes=runtime.options.most_bytes)
     if runtime.options.insecure_local:
         app.add_middleware(LoopbackOnly)
-    app.add_middleware(RequestMetrics)
     app.add_middleware(RequestLog)
     return app

@@ -44,7 +44,7 @@ class KeyRing:
             (self._unknown if key is None else self._known).put(hash_of(secret), key, now)
         return key
 
-    def remembered(self, secret: str) -> Found | None:
+    def remembered(self, secret: str) -> FoundKey | None:
         """What was found with this secret a moment ago, without a look into the store; None if nothing was."""
         hashed, now = hash_of(secret), self._clock()  # memory keeps no secrets either
         with self._lock:
@@ -56,7 +56,7 @@ class KeyRing:
             return hash_of(secret) in self._known
 
 
-class Found(NamedTuple):
+class FoundKey(NamedTuple):
     """A key, or that there is none, and when that was found."""
 
     key: ApiKey | None
@@ -69,9 +69,9 @@ class _Recent:
     def __init__(self, seconds: float, most: int) -> None:
         self._seconds = seconds
         self._most = most
-        self._found: dict[str, Found] = {}
+        self._found: dict[str, FoundKey] = {}
 
-    def get(self, hashed: str, now: float) -> Found | None:
+    def get(self, hashed: str, now: float) -> FoundKey | None:
         found = self._found.get(hashed)
         return None if found is None or now - found.at >= self._seconds else found
 
@@ -80,6 +80,6 @@ class _Recent:
 
     def put(self, hashed: str, key: ApiKey | None, now: float) -> None:
         self._found.pop(hashed, None)  # a dict is in the order of insertion
-        self._found[hashed] = Found(key, now)
+        self._found[hashed] = FoundKey(key, now)
         if len(self._found) > self._most:
             del self._found[next(iter(self._found))]

@@ -1,82 +1,101 @@
-"""The size of requests, and how long they take."""
+"""How many requests a caller may send, and how much may be under way at once."""
 
 from __future__ import annotations
 
-import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Final, NamedTuple
 
-from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from acefraud.errors import ConfigurationError
+from acefraud.service.problems import RETRY_AFTER, Refused
 
-from acefraud.service.problems import RETRY_AFTER, problem_response
-
-
-class BodyLimit:
-    """Refuses bodies over a limit, also those that do not say how long they are."""
-
-    def __init__(self, app: ASGIApp, most_bytes: int) -> None:
-        self._app = app
-        self._most = most_bytes
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, unless it is too large."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        said = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-        if not said.isdigit() or int(said) > self._most:
-            await self._refuse(scope, receive, send)
-            return
-        seen = 0
-
-        async def counted() -> Message:
-            nonlocal seen
-            message = await receive()
-            seen += len(message.get("body", b""))
-            if seen > self._most:
-                raise HTTPException(413, self._refusal)
-            return message
-
-        await self._app(scope, counted, send)
-
-    @property
-    def _refusal(self) -> str:
-        return f"the body is larger than {self._most:,} bytes"
-
-    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refused = problem_response(413, self._refusal)
-        await refused(scope, receive, send)
+MOST: Final = 10_000
 
 
-class Deadline:
-    """Answers 503 for a request that takes too long, as while the store is silent or when the server ends.
+class RateLimit:
+    """Lets each caller send `burst` requests at once, and `rate` a second in the long run.
 
-    What the request has begun may still be done later. A repeat of a decision or an outcome finds it then.
+    >>> limit = RateLimit(rate=2, burst=1, clock=lambda: 0.0)
+    >>> limit.take("checkout"), limit.take("checkout"), limit.take("till")
+    (0.0, 0.5, 0.0)
     """
 
-    def __init__(self, app: ASGIApp, seconds: float) -> None:
-        self._app = app
-        self._seconds = seconds
+    def __init__(
+        self, rate: float, burst: float, *, most: int = MOST, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        if not (rate > 0 and burst >= 1):
+            raise ConfigurationError(f"expected a rate above 0 and a burst of at least 1, got {rate:g} and {burst:g}")
+        self._rate = rate
+        self._burst = burst
+        self._most = most
+        self._clock = clock
+        self._buckets: dict[str, _Bucket] = {}
+        self._lock = Lock()
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request in time."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        started = False
+    def take(self, name: str, cost: float = 1, *, paid: float = 0) -> float:
+        """0.0 if the caller may send a request of this cost now, which is then counted; else the seconds until it may.
 
-        async def noted(message: Message) -> None:
-            nonlocal started
-            started = True
-            await send(message)
+        What costs more than a burst takes all of it. `paid` was taken for this request before; it is given back if the
+        request has to wait.
+        """
+        with self._lock:
+            now = self._clock()
+            tokens = min(self._burst, self._tokens(name, now) + paid)
+            wait = max(0.0, (min(cost, self._burst) - tokens) / self._rate)
+            self._buckets.pop(name, None)  # a dict is in the order of insertion
+            self._buckets[name] = _Bucket(tokens if wait else tokens - min(cost, self._burst), now)
+            if len(self._buckets) > self._most:  # the one used least recently, which has filled up most
+                del self._buckets[next(iter(self._buckets))]
+        return wait
 
-        limit = asyncio.timeout(self._seconds)
+    def wait(self, name: str) -> float:
+        """The seconds until the caller may send a request. Nothing is counted."""
+        with self._lock:
+            return max(0.0, (1 - self._tokens(name, self._clock())) / self._rate)
+
+    def _tokens(self, name: str, now: float) -> float:
+        bucket = self._buckets.get(name)
+        return self._burst if bucket is None else min(self._burst, bucket.tokens + self._rate * (now - bucket.at))
+
+
+class _Bucket(NamedTuple):
+    tokens: float
+    at: float
+
+
+class TooManyWaiting(Refused):
+    """So many requests wait that another would have to wait too long."""
+
+    def __init__(self) -> None:
+        again = {"Retry-After": str(RETRY_AFTER)}
+        super().__init__(503, "too many requests wait for an answer; try again soon", headers=again)
+
+
+class Capacity:
+    """Counts what is under way in one event loop."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.under_way = 0
+
+    @contextmanager
+    def admit(self, count: int = 1) -> Iterator[None]:
+        """Count these for the time of a block. Raises TooManyWaiting if that makes too many.
+
+        A batch that is too large by itself is admitted when nothing else is under way.
+
+        >>> capacity = Capacity(2)
+        >>> with capacity.admit(), capacity.admit(2):
+        ...     pass
+        Traceback (most recent call last):
+        acefraud.service.limits.TooManyWaiting: too many requests wait for an answer; try again soon
+        """
+        if self.under_way and self.under_way + count > self._most:
+            raise TooManyWaiting()
+        self.under_way += count
         try:
-            async with limit:
-                await self._app(scope, receive, noted)
-        except (TimeoutError, asyncio.CancelledError):  # cancelled: the server ends, and waits no longer
-            if started:
-                raise
-            late = f"there was no answer within {self._seconds:g} seconds; try again"
-            detail = late if limit.expired() else "the server is ending; try again"
-            response = problem_response(503, detail, headers={"Retry-After": str(RETRY_AFTER)})
-            await response(scope, receive, send)
+            yield
+        finally:
+            self.under_way -= count

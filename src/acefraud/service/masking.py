@@ -20,26 +20,31 @@ _WORDINGS: Final = frozenset({"bullet_added", "bullet_edited", "policy_snoozed"}
 _MOST_WORDINGS: Final = 1_000
 
 
-def masked_facts(facts: Mapping[str, FactValue], sensitive: Collection[str] = ()) -> dict[str, FactValue]:
-    """The facts with sensitive and personal values masked, as they are for a language model.
+class FactMask(Masker):
+    """Masks what answers and logs show of transactions, as it is masked for a language model.
 
-    `sensitive` are the facts that a mapping declares as such: `SchemaMapping.sensitive_facts`. A number that is a card
-    number is masked whatever its name.
+    A number that is a card number is masked whatever its name.
 
-    >>> masked_facts({"amount": 20.0, "segment": "b", "email": "a@b.org", "ref": 4111111111111111.0}, ["segment"])
+    >>> mask = FactMask(["segment"])
+    >>> mask.masked_facts({"amount": 20.0, "segment": "b", "email": "a@b.org", "ref": 4111111111111111.0})
     {'amount': 20.0, 'segment': '[masked]', 'email': '[masked]', 'ref': '[masked]'}
-    """
-    shown = Masker(sensitive).masked_facts(facts)
-    return {name: MASKED if _is_personal_number(value) else value for name, value in shown.items()}
-
-
-def masked_text(text: str, facts: Mapping[str, FactValue], sensitive: Collection[str] = ()) -> str:
-    """The text without personal data and without the values that are masked among the facts.
-
-    >>> masked_text("Ann Lee pays from 192.0.2.7", {"full_name": "Ann Lee"})
+    >>> mask.masked_text("Ann Lee pays from 192.0.2.7", {"full_name": "Ann Lee"})
     '[masked] pays from [ip]'
     """
-    return Masker(sensitive).masked_text(text, facts)
+
+    def masked_facts(self, facts: Mapping[str, FactValue]) -> dict[str, FactValue]:
+        """The facts with sensitive and personal values masked."""
+        shown = super().masked_facts(facts)
+        return {name: MASKED if _is_personal_number(value) else value for name, value in shown.items()}
+
+    def masked_details(self, details: Mapping[str, str]) -> dict[str, str]:
+        """Details of an outcome without personal data and what is sensitive."""
+        return {name: self.masked_text(str(text), details) for name, text in self.masked_facts(details).items()}
+
+
+def _is_personal_number(value: FactValue) -> bool:
+    digits = "" if isinstance(value, str) else written(value)
+    return mask_patterns(digits) != digits
 
 
 def rule_text(text: str, hidden: Collection[str] = (), *, in_clear: bool) -> str:
@@ -63,7 +68,7 @@ def hidden_in(bullet: Bullet | None) -> list[str]:
     if bullet is None:
         return []
     asked = [] if bullet.condition is None else bullet.condition.hidden_values
-    return [*asked, *(one.value for one in bullet.snoozes if is_personal(one.key))]
+    return [*asked, *(snooze.value for snooze in bullet.snoozes if is_personal(snooze.key))]
 
 
 def ever_hidden_in(playbook: BulletPlaybook, bullet_id: str) -> list[str]:
@@ -104,8 +109,3 @@ class RuleWords:
         if self.in_clear:
             return text
         return rule_text(text, () if bullet_id is None else self.hidden_in(bullet_id), in_clear=False)
-
-
-def _is_personal_number(value: FactValue) -> bool:
-    digits = "" if isinstance(value, str) else written(value)
-    return mask_patterns(digits) != digits

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Final
 
 from prometheus_client import (
@@ -15,7 +14,6 @@ from prometheus_client import (
     multiprocess,
 )
 from prometheus_client.values import ValueClass
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 REQUESTS: Final = Counter("acefraud_requests_total", "Requests answered.", ["method", "route", "status"])
 SECONDS: Final = Histogram(
@@ -49,30 +47,3 @@ def exposition() -> bytes:
         multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry)
     return generate_latest()
-
-
-class RequestMetrics:
-    """Counts and times requests."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        started, status = time.perf_counter(), 500
-
-        async def noted(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        try:
-            await self._app(scope, receive, noted)
-        finally:
-            route = getattr(scope.get("route"), "path", "unknown")
-            REQUESTS.labels(scope["method"], route, status).inc()
-            SECONDS.labels(route).observe(time.perf_counter() - started)

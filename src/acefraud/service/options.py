@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 
 from acefraud.core.arguments import check_whole
 from acefraud.errors import ConfigurationError
-from acefraud.service.loopback import is_loopback
 from acefraud.settings import Durability, ModelSettings
 
 
@@ -60,3 +60,15 @@ class ServiceOptions:
         if self.insecure_local and not is_loopback(self.host):
             wrong = f"it needs a loopback address, not {self.host}"
             raise ConfigurationError(f"--insecure-local lets everybody write: {wrong}")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine, and can only be reached from it.
+
+    >>> [is_loopback(host) for host in ("localhost", "127.0.0.2", "::1", "0.0.0.0", "example.org")]
+    [True, True, True, False, False]
+    """
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -50,11 +50,11 @@ def page_of(
     >>> page_of("letters", "abcde", read_cursor("letters", "bGV0dGVyczo0"), 2)
     (['e'], None)
     """
-    found: list[T] = []
-    for place in range(start, len(rows)):
-        if not wanted(rows[place]):
+    items: list[T] = []
+    for index in range(start, len(rows)):
+        if not wanted(rows[index]):
             continue
-        if len(found) == limit:
-            return found, write_cursor(of, place)
-        found.append(rows[place])
-    return found, None
+        if len(items) == limit:
+            return items, write_cursor(of, index)
+        items.append(rows[index])
+    return items, None

@@ -10,11 +10,9 @@ from typing import Any, Final, get_type_hints
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from acefraud.core.validation_words import misfit
 from acefraud.display.personal_data import mask_patterns
@@ -29,8 +27,8 @@ from acefraud.errors import (
     RuleNotUnderstood,
     StoreError,
 )
-from acefraud.service.admission import TooManyWaiting
 from acefraud.service.request_log import request_id
+from acefraud.wire.answer import Fault, Problem
 
 _LOG = logging.getLogger(__name__)
 MEDIA_TYPE: Final = "application/problem+json"
@@ -38,40 +36,6 @@ _SEND_JSON: Final = "send the body as JSON, with the header `Content-Type: appli
 _NEXT_STEPS: Final = "`GET /v1/facts` lists what a rule can be about; `as_note` keeps it as a note."
 RETRY_AFTER: Final = 1
 """Seconds after which a caller may try again if nothing better is known."""
-
-
-class Fault(BaseModel):
-    """One thing that is wrong with a request."""
-
-    field: str = Field(examples=["facts.amount"])
-    message: str = Field(examples=["expected a number, a flag or text"])
-
-
-class Problem(BaseModel):
-    """What went wrong (RFC 9457)."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "type": "urn:acefraud:problem:conflict",
-                    "title": "Conflict",
-                    "status": 409,
-                    "detail": "transaction 't1' was decided with other content",
-                    "instance": "urn:acefraud:request:4f0c",
-                    "errors": [],
-                }
-            ]
-        }
-    )
-
-    type: str = Field(description="A URI that names the kind of problem.")
-    title: str
-    status: int
-    detail: str
-    instance: str = Field(description="Names the request, as its log lines do.")
-    errors: list[Fault] = Field(default_factory=list)
-    bullet_id: str | None = Field(default=None, description="The bullet that says already what a new rule says.")
 
 
 class Refused(Exception):
@@ -133,7 +97,6 @@ def add_problem_handlers(app: FastAPI) -> None:
     """Answer every error with a problem. What was expected is told, never a value that was sent."""
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(AcefraudError, _own)
-    app.add_exception_handler(TooManyWaiting, _too_many)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _plain)
 
@@ -156,7 +119,7 @@ def _faults(problem: Exception) -> list[Fault]:
     if isinstance(problem, RuleNotUnderstood):
         field = problem.field or "content"
         said = [f"not understood: '{word}'" for word in problem.not_understood] or [problem.message]
-        meant = [f"did you mean {one}?" for one in problem.did_you_mean]
+        meant = [f"did you mean {name}?" for name in problem.did_you_mean]
         return [Fault(field=field, message=message) for message in (*said, *meant)]
     if isinstance(problem, InputError) and problem.field:
         return [Fault(field=problem.field, message=_without_value(problem.message))]
@@ -215,25 +178,20 @@ def status_of(problem: Exception) -> tuple[int, dict[str, str]]:
     return 422, {}
 
 
-async def _too_many(_: Request, __: Exception) -> Response:
-    headers = {"Retry-After": str(RETRY_AFTER)}
-    return problem_response(503, "too many requests wait for an answer; try again soon", headers=headers)
-
-
 async def _invalid(request: Request, problem: Exception) -> Response:
     assert isinstance(problem, RequestValidationError)
     if isinstance(problem.body, bytes):  # FastAPI has not read it, as nothing said that it is JSON
         kind = Fault(field="Content-Type", message=_SEND_JSON)
         return problem_response(415, _SEND_JSON, [kind])
-    broken = next((one for one in problem.errors() if one["type"] == "json_invalid"), None)
+    broken = next((error for error in problem.errors() if error["type"] == "json_invalid"), None)
     faults = [_broken_json(problem.body, broken["loc"][-1])] if broken else _misfits(request, problem)
     return problem_response(400 if broken else 422, f"{faults[0].field}: {faults[0].message}", faults)
 
 
-def _broken_json(document: str, place: int) -> Fault:
+def _broken_json(document: str, position: int) -> Fault:
     """Where a body stops to be JSON."""
-    before = document[:place]
-    line, column = before.count("\n") + 1, place - before.rfind("\n")
+    before = document[:position]
+    line, column = before.count("\n") + 1, position - before.rfind("\n")
     return Fault(field="body", message=f"expected valid JSON, but it goes wrong at line {line}, column {column}")
 
 
@@ -242,8 +200,8 @@ def _misfits(request: Request, problem: RequestValidationError) -> list[Fault]:
     shape = get_type_hints(request.scope["endpoint"], include_extras=True).get("body")
     faults = []
     for error in problem.errors():
-        part, *place = error["loc"]
-        field, message = misfit({**error, "loc": place}, shape if part == "body" else None)
+        part, *path = error["loc"]
+        field, message = misfit({**error, "loc": path}, shape if part == "body" else None)
         if error["loc"] == ("body",) and error["type"] == "missing":
             message = "expected a JSON object"
         faults.append(Fault(field=field or part, message=message))
@@ -275,29 +233,3 @@ def _methods(request: Request) -> list[str]:
         for method in ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
         if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes)
     ]
-
-
-class Crashes:
-    """Answers unexpected errors. It stands inside the logging and the metrics, so that both see the status."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        started = False
-
-        async def noted(message: Message) -> None:
-            nonlocal started
-            started = True
-            await send(message)
-
-        try:
-            await self._app(scope, receive, noted)
-        except Exception as problem:
-            if started or scope["type"] != "http":
-                raise
-            # The text of an unknown error may quote what was sent, so only its kind is told.
-            kind = type(problem).__name__
-            _LOG.error("unexpected error", extra={"problem": kind}, exc_info=problem)
-            await problem_response(500, f"an unexpected error ({kind}); the log has more")(scope, receive, send)

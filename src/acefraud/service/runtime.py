@@ -3,38 +3,37 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from itertools import groupby, islice
+from operator import attrgetter
 from typing import Self, TypeVar
 
 from acefraud.core.decision import Decision
 from acefraud.core.events import OUTCOME_RECEIVED
 from acefraud.core.outcome import Outcome
-from acefraud.core.transaction import FactValue, Transaction
-from acefraud.errors import InputWarning
+from acefraud.core.transaction import Transaction
+from acefraud.errors import InputError, InputWarning
 from acefraud.learning.build_roles import Roles, build_roles
 from acefraud.learning.decision_recorder import DecisionRequest
 from acefraud.learning.decision_requests import Answer, Result, answer_requests, decide_requests, with_reasons
 from acefraud.learning.entity_memory import sensitive_facts_of
 from acefraud.learning.familiarity import CheckedInput
 from acefraud.learning.learner import Learner
-from acefraud.learning.received_outcomes import Received
+from acefraud.learning.received_outcomes import Received, receive
 from acefraud.learning.selected_context import Context
 from acefraud.learning.transaction_inputs import RememberedMapping, as_transaction
-from acefraud.service.admission import Admission
 from acefraud.service.follower import Follower
 from acefraud.service.key_ring import KeyRing
-from acefraud.service.masking import masked_facts, masked_text
+from acefraud.service.limits import Capacity, RateLimit
+from acefraud.service.masking import FactMask
 from acefraud.service.metrics import LEVEL, LEVEL_HELD, WAITING
 from acefraud.service.micro_batches import MicroBatches
-from acefraud.service.off_loop import InThreads, OffLoop, OnAnotherLoop
 from acefraud.service.options import ServiceOptions
-from acefraud.service.rate_limit import RateLimit
-from acefraud.service.reports import Report, receive_reports
-from acefraud.service.threads import Threads
+from acefraud.service.threads import InThreads, OffLoop, OnAnotherLoop, Threads
 from acefraud.storage import BulletPlaybook, open_playbook
-from acefraud.storage.api_keys import ApiKey, KeyStore
+from acefraud.storage.api_keys import KeyStore
 from acefraud.storage.request_pruning import RequestPruner
 from acefraud.storage.sql_ledger import SqlLedger
 
@@ -45,6 +44,37 @@ MOST_IN_BATCH = 64
 FAILURES_PER_SECOND = 1.0
 FAILURES_AT_ONCE = 60
 """How many requests without a valid key an address may send to a worker before it has to wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The outcomes of one request, kept all or none."""
+
+    outcomes: Sequence[Outcome]
+    who: str
+
+
+Kept = Sequence[Received] | Exception
+"""What became of a report."""
+
+
+def receive_reports(learner: Learner, reports: Sequence[Report]) -> list[Kept]:
+    """Keep reports in order. One that is wrong does not keep the others from being accepted."""
+    kept: list[Kept] = []
+    for who, some in groupby(reports, key=attrgetter("who")):
+        kept += _received(learner, list(some), who)
+    return kept
+
+
+def _received(learner: Learner, reports: Sequence[Report], who: str) -> list[Kept]:
+    try:
+        outcomes, node = [outcome for report in reports for outcome in report.outcomes], learner.options.node
+        received = iter(receive(learner.playbook, outcomes, [None] * len(outcomes), node=node, who=who))
+    except InputError as problem:
+        if len(reports) == 1:
+            return [problem]
+        return [kept for report in reports for kept in _received(learner, [report], who)]
+    return [list(islice(received, len(report.outcomes))) for report in reports]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,13 +91,14 @@ class Runtime:
     outcomes: MicroBatches[Report, Sequence[Received]]
     follower: Follower
     off_loop: OffLoop
-    deciding: Admission
-    reporting: Admission
+    deciding: Capacity
+    reporting: Capacity
     failures: RateLimit = field(default_factory=lambda: RateLimit(FAILURES_PER_SECOND, FAILURES_AT_ONCE))
     """Requests without a valid key, by the address that they come from."""
     threads: Threads = field(default_factory=lambda: Threads("requests", 16))
     """For what takes a moment."""
     key_threads: Threads = field(default_factory=lambda: Threads("keys", 2))
+    """Look up keys, so that no other work keeps requests waiting."""
     probing: Threads = field(default_factory=lambda: Threads("probes", 1))
     previewing: Threads = field(default_factory=lambda: Threads("previews", 2))
     """For what decides thousands of past cases again."""
@@ -102,13 +133,9 @@ class Runtime:
             MicroBatches(partial(receive_reports, learner), most=MOST_IN_BATCH),
             follower,
             OnAnotherLoop() if learner.waits else InThreads(16),
-            Admission(options.most_waiting),
-            Admission(options.most_waiting),
+            Capacity(options.most_waiting),
+            Capacity(options.most_waiting),
         )
-
-    async def look_up_key(self, secret: str) -> ApiKey | None:
-        """The key with this secret. Threads of their own look it up, so that no other work keeps requests waiting."""
-        return await self.key_threads.run(lambda: self.keys.find(secret))
 
     async def decide(self, request: DecisionRequest) -> Answer:
         """The answer to one request."""
@@ -144,10 +171,6 @@ class Runtime:
         with self.deciding.admit():
             return await self.off_loop.run(scored)
 
-    async def explain(self, decision: Decision) -> Decision:
-        """A recorded decision with its stages and reasons. Raises CannotExplain if they cannot be computed again."""
-        return await self.off_loop.run(lambda: self.learner.explain(decision))
-
     async def context(self, transaction: Transaction, n_bullets: int | None) -> Context:
         """The bullets that would be selected for a transaction now."""
         with self.deciding.admit():
@@ -157,22 +180,10 @@ class Runtime:
         """What a function returns that waits for the store, while the event loop goes on."""
         return await self.threads.run(work)
 
-    def masked(self, facts: Mapping[str, FactValue]) -> dict[str, FactValue]:
-        """Facts that may be shown: the values of personal and sensitive ones are masked."""
-        return masked_facts(facts, self._sensitive)
-
-    def masked_text(self, text: str, facts: Mapping[str, FactValue]) -> str:
-        """A text about a transaction that may be shown: without personal data and without the values masked above."""
-        return masked_text(text, facts, self._sensitive)
-
-    def masked_details(self, details: Mapping[str, str]) -> dict[str, str]:
-        """Details of an outcome that may be shown: without personal data and what the mapping calls sensitive."""
-        shown = masked_facts(details, self._sensitive)
-        return {name: masked_text(str(text), details, self._sensitive) for name, text in shown.items()}
-
     @property
-    def _sensitive(self) -> Collection[str]:
-        return sensitive_facts_of(self.playbook.mapping)
+    def mask(self) -> FactMask:
+        """Masks personal facts, and those that the mapping of the playbook calls sensitive."""
+        return FactMask(sensitive_facts_of(self.playbook.mapping))
 
     def read(self, record: Mapping[str, object]) -> Transaction:
         """A record as the transaction that would be decided, read with the mapping of the playbook."""

@@ -25,8 +25,8 @@ _SECRET_BYTES: Final = 32
 _SECRET: Final = re.compile(r"ace_(?P<id>[0-9a-f]{12})_[\w-]{43}", re.ASCII)
 
 
-class SqlLedger(Protocol):
-    """A ledger in a database that SQLAlchemy knows."""
+class KeyLedger(Protocol):
+    """A database that keeps keys, as SQLAlchemy knows it."""
 
     def reading(self) -> AbstractContextManager[Connection]:
         """A connection that sees the database as it is at one moment."""
@@ -68,7 +68,7 @@ class KeyStore:
     (True, None, False)
     """
 
-    def __init__(self, ledger: SqlLedger) -> None:
+    def __init__(self, ledger: KeyLedger) -> None:
         self._ledger = ledger
 
     def create(self, name: str, scopes: Collection[Scope | str], *, who: str, now: datetime) -> tuple[ApiKey, str]:

@@ -1,4 +1,5 @@
-"""The answers of the service: what it sends is what the clients read. May import core, display and errors.
+"""What is said over HTTP: what the service takes, and what it sends and the clients read.
 
-`answer` says what all of them have in common; `decisions` and `playbook` hold them.
+May import core, display and errors. `answer` says what all answers have in common; `decisions` and `playbook` hold
+them. `bodies` holds what callers send.
 """

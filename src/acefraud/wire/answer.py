@@ -1,4 +1,4 @@
-"""What all answers have in common."""
+"""What all answers have in common, and the answer that says what went wrong."""
 
 from __future__ import annotations
 
@@ -58,3 +58,33 @@ class Page(Answer, Generic[T], use_attribute_docstrings=False):  # every Page[..
 def examples(*bodies: dict[str, Any]) -> ConfigDict:
     """The configuration of a model whose description shows these."""
     return ConfigDict(json_schema_extra={"examples": list(bodies)})
+
+
+class Fault(BaseModel):
+    """One thing that is wrong with a request."""
+
+    field: str = Field(examples=["facts.amount"])
+    message: str = Field(examples=["expected a number, a flag or text"])
+
+
+class Problem(BaseModel):
+    """What went wrong (RFC 9457)."""
+
+    model_config = examples(
+        {
+            "type": "urn:acefraud:problem:conflict",
+            "title": "Conflict",
+            "status": 409,
+            "detail": "transaction 't1' was decided with other content",
+            "instance": "urn:acefraud:request:4f0c",
+            "errors": [],
+        }
+    )
+
+    type: str = Field(description="A URI that names the kind of problem.")
+    title: str
+    status: int
+    detail: str
+    instance: str = Field(description="Names the request, as its log lines do.")
+    errors: list[Fault] = Field(default_factory=list)
+    bullet_id: str | None = Field(default=None, description="The bullet that says already what a new rule says.")

@@ -15,7 +15,7 @@ from acefraud.roles.model.model_role import ModelRole
 from acefraud.roles.model.prompt_bullets import shown_bullets, shown_id
 from acefraud.roles.model.prompts import Prompt, Style, agent_prompt
 from acefraud.roles.model.replies import AgentReply
-from acefraud.roles.model.structured_output import Client, usage_of
+from acefraud.roles.model.structured_output import CachedCaller, usage_of
 from acefraud.roles.model.token_odds import odds_of, verdict_in
 from acefraud.roles.protocols import Assessment, Question
 
@@ -39,7 +39,7 @@ class ModelAgent(ModelRole):
 
     def __init__(
         self,
-        client: Client,
+        client: CachedCaller,
         model: str,
         *,
         style: Style = Style.REASONED,

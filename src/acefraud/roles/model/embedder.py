@@ -14,7 +14,7 @@ from acefraud.llm.synchronous import run_sync
 from acefraud.roles.model.masking import Masker
 from acefraud.roles.model.model_role import ModelRole
 from acefraud.roles.model.prompt_text import cut, on_one_line
-from acefraud.roles.model.structured_output import Client
+from acefraud.roles.model.structured_output import CachedCaller
 from acefraud.roles.protocols import Vectors
 
 DEFAULT_EMBEDDING = "openai:text-embedding-3-small"
@@ -40,7 +40,12 @@ class ModelEmbedder(ModelRole):
     role = Role.EMBEDDING
 
     def __init__(
-        self, client: Client, model: str = DEFAULT_EMBEDDING, *, base_url: str = "", mask: Masker | None = None
+        self,
+        client: CachedCaller,
+        model: str = DEFAULT_EMBEDDING,
+        *,
+        base_url: str = "",
+        mask: Masker | None = None,
     ) -> None:
         super().__init__(client, model, base_url=base_url, mask=mask)
         self.name = model

@@ -9,7 +9,7 @@ from acefraud.core.transaction import FactValue
 from acefraud.llm.call import Call, Message, Role
 from acefraud.roles.model.masking import Masker, presentable
 from acefraud.roles.model.prompts import Prompt
-from acefraud.roles.model.structured_output import Asker, Client
+from acefraud.roles.model.structured_output import Asker, CachedCaller
 
 
 class ModelRole:
@@ -17,7 +17,7 @@ class ModelRole:
 
     role: ClassVar[Role]
 
-    def __init__(self, client: Client, model: str, *, base_url: str = "", mask: Masker | None = None) -> None:
+    def __init__(self, client: CachedCaller, model: str, *, base_url: str = "", mask: Masker | None = None) -> None:
         self.model = model
         self._client = client
         self._asker = Asker(client)

@@ -27,7 +27,7 @@ _FORMATS = (ReplyFormat.SCHEMA, ReplyFormat.JSON, ReplyFormat.TEXT)
 _KNOW_SCHEMAS = ("openai:gpt-4o", "openai:gpt-4.1", "openai:gpt-5", "openai:gpt-6", "openai:o3", "openai:o4")
 
 
-class Client(Caller, Protocol):
+class CachedCaller(Caller, Protocol):
     """A caller that can drop a cached reply."""
 
     def forget(self, call: Call) -> None:
@@ -36,7 +36,7 @@ class Client(Caller, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Generic[R]):
+class ModelAnswer(Generic[R]):
     """A typed answer, and the replies that led to it."""
 
     value: R
@@ -46,11 +46,11 @@ class Answer(Generic[R]):
 class Asker:
     """Asks one client, and remembers the strictest reply format that each server accepts."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: CachedCaller) -> None:
         self._client = client
         self._formats: dict[tuple[str, str], ReplyFormat] = {}
 
-    async def ask(self, call: Call, shape: type[T], read: Callable[[T, bool], R]) -> Answer[R]:
+    async def ask(self, call: Call, shape: type[T], read: Callable[[T, bool], R]) -> ModelAnswer[R]:
         """The answer as `read` returns it. Raises ModelMalformed if the reply is unusable even after one repair.
 
         `read` gets the reply and whether this is the last attempt, and raises ValueError if the reply makes no sense.
@@ -62,7 +62,7 @@ class Asker:
             sent.append((call, reply))
             try:
                 value = read(read_reply(reply.text, shape), last)
-                return Answer(value, tuple(reply for _, reply in sent))
+                return ModelAnswer(value, tuple(reply for _, reply in sent))
             except ValueError as wrong:
                 problem = cut(on_one_line(str(wrong)), MAX_PROBLEM)
                 problem += "; the reply was cut off, be brief" if reply.cut_short else ""

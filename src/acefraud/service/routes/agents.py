@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
-from pydantic import Field
 
 from acefraud.core.ledger import DecisionFilter
 from acefraud.core.outcome import Outcome
@@ -14,42 +13,17 @@ from acefraud.core.transaction import Transaction
 from acefraud.errors import InputError
 from acefraud.learning.learner import Traced
 from acefraud.learning.selected_context import Context
-from acefraud.service.access import Caller, MayDecide, lacks
+from acefraud.service.access import MayDecide, Requester, Serving, lacks
 from acefraud.service.answers import decision_answer, stage_answers
-from acefraud.service.bodies import ORDER, AnyCaseVerdict, PrivateBody, TransactionBody
 from acefraud.service.masking import RuleWords
 from acefraud.service.metrics import DECISIONS, OUTCOMES
 from acefraud.service.problems import Refused
-from acefraud.service.routes.decisions import Serving, transaction_of
+from acefraud.service.routes.decisions import transaction_of
 from acefraud.service.runtime import Runtime
-from acefraud.wire.answer import examples
+from acefraud.wire.bodies import TraceBody, TransactionBody
 from acefraud.wire.decisions import ContextAnswer, ContextBullet, DecisionAnswer, TraceAnswer
 
 router = APIRouter(prefix="/v1", tags=["agents"])
-
-
-class TraceBody(PrivateBody):
-    """What an agent decided and, if known, the truth."""
-
-    model_config = examples(
-        {
-            "transaction": ORDER,
-            "verdict": "DECLINE",
-            "probability": 0.8,
-            "bullet_ids": [],
-            "agent": "our-agent",
-            "reasoning": "a VPN and a young account",
-            "label": "fraud",
-        }
-    )
-
-    transaction: TransactionBody
-    verdict: AnyCaseVerdict
-    probability: float | None = Field(default=None, ge=0, le=1, description="Of fraud, if the agent says so.")
-    bullet_ids: list[str] = Field(default_factory=list, max_length=100, description="The bullets that it used.")
-    agent: str = Field(default="", max_length=100, description="Its name.")
-    reasoning: str = Field(default="", max_length=10_000, description="Its reasons in its own words.")
-    label: Literal["fraud", "legitimate"] | None = Field(default=None, description="The truth, if it is known.")
 
 
 @router.post("/context", summary="Select bullets for your own agent")
@@ -62,7 +36,7 @@ async def context(
     """The bullets that matter for a transaction or a text, and a prompt with them. Nothing is decided or recorded."""
     transaction = transaction_of(runtime, body)
     selected = await runtime.context(transaction, n_bullets)
-    return _context_answer(selected, RuleWords.now(runtime.playbook, in_clear=caller.may(Scope.CURATE)))
+    return _context_answer(selected, RuleWords.now(runtime.playbook, in_clear=caller.in_clear))
 
 
 def _context_answer(context: Context, words: RuleWords) -> ContextAnswer:
@@ -109,7 +83,7 @@ async def trace(request: Request, body: TraceBody, runtime: Serving, caller: May
             OUTCOMES.labels(body.label).inc()
     request.scope["state"]["about"]["decision_id"] = traced.decision.id
     wanted = DecisionFilter(ids=[traced.decision.id])
-    words = RuleWords.ever(runtime.playbook, in_clear=caller.may(Scope.CURATE))
+    words = RuleWords.ever(runtime.playbook, in_clear=caller.in_clear)
 
     def told() -> DecisionAnswer:
         (event,) = runtime.playbook.ledger.find_decisions(wanted, limit=1)
@@ -119,7 +93,7 @@ async def trace(request: Request, body: TraceBody, runtime: Serving, caller: May
     return TraceAnswer(decision=decision, status="known" if traced.already_known else "recorded", outcome=outcome)
 
 
-def _traced(runtime: Runtime, transaction: Transaction, body: TraceBody, caller: Caller) -> Traced:
+def _traced(runtime: Runtime, transaction: Transaction, body: TraceBody, caller: Requester) -> Traced:
     try:
         return runtime.learner.record_trace_sync(
             transaction,

@@ -9,20 +9,19 @@ from fastapi import APIRouter, Path
 
 from acefraud.core.bullet import Bullet
 from acefraud.core.events import BULLET_HISTORY_KINDS
-from acefraud.core.scope import Scope
+from acefraud.core.transaction import Verdict
 from acefraud.errors import InputError
-from acefraud.learning.rule_admission import Admitted, admit_rule, edit_rule
-from acefraud.service.access import Caller, MayCurate, MayRead
+from acefraud.learning.rule_admission import Admitted, PolicyOptions, admit_rule, edit_rule
+from acefraud.service.access import MayCurate, MayRead, Requester, Serving, in_thread
 from acefraud.service.answers import BOUNDS, admitted_rule, bullet_answer, change_answer, listed_decision
 from acefraud.service.masking import RuleWords
 from acefraud.service.paging import Cursor, Limit, read_cursor, write_cursor
-from acefraud.service.playbook_bodies import BulletChangeBody, NewBulletBody, SnoozeBody
 from acefraud.service.problems import Refused, naming
-from acefraud.service.routes.decisions import Serving
 from acefraud.service.runtime import Runtime
 from acefraud.storage.change_log import change_of
 from acefraud.storage.citing_decisions import last_firings
 from acefraud.wire.answer import Page
+from acefraud.wire.bodies import BulletChangeBody, NewBulletBody, PolicyFields, SnoozeBody
 from acefraud.wire.playbook import AdmittedRule, BulletAnswer, ChangeAnswer, WholeBullet
 
 router = APIRouter(prefix="/v1", tags=["playbook"])
@@ -38,6 +37,12 @@ def bullet_or_404(runtime: Runtime, bullet_id: str) -> Bullet:
     if bullet is None:
         raise Refused(404, "there is no bullet with this id", field="bullet_id")
     return bullet
+
+
+def policy_of(body: PolicyFields) -> PolicyOptions:
+    """The policy that a body asks for."""
+    verdict = None if body.always is None else Verdict(body.always.upper())
+    return PolicyOptions(always=verdict, priority=body.priority, final=body.final)
 
 
 def check_still_to_come(runtime: Runtime, until: datetime | None, field: str) -> None:
@@ -64,7 +69,7 @@ async def add(body: NewBulletBody, runtime: Serving, caller: MayCurate) -> Admit
                 runtime.learner,
                 body.content,
                 node=body.node,
-                policy=body.policy(),
+                policy=policy_of(body),
                 as_note=body.as_note,
                 who=caller.name,
                 why=body.reason,
@@ -74,45 +79,38 @@ async def add(body: NewBulletBody, runtime: Serving, caller: MayCurate) -> Admit
 
 
 @router.get("/bullets/{bullet_id}", summary="Look at a bullet")
-async def look_at(bullet_id: BulletId, runtime: Serving, caller: MayRead) -> WholeBullet:
+@in_thread
+def look_at(bullet_id: BulletId, runtime: Serving, caller: MayRead) -> WholeBullet:
     """A bullet, retired or not, with its evidence, its counters, what happened to it and where it fired last."""
-    in_clear = caller.may(Scope.CURATE)
-
-    def found() -> WholeBullet:
-        bullet = bullet_or_404(runtime, bullet_id)
-        history = _history(runtime, bullet_id, None, MOST_HISTORY, in_clear=in_clear)
-        fired = last_firings(runtime.playbook.ledger, bullet_id, MOST_FIRINGS).events
-        return WholeBullet(
-            **vars(bullet_answer(bullet, in_clear=in_clear)),
-            history=history.items,
-            history_next=history.next,
-            last_firings=[listed_decision(event) for event in fired],
-        )
-
-    return await runtime.in_thread(found)
+    bullet = bullet_or_404(runtime, bullet_id)
+    history = _history(runtime, bullet_id, caller, None, MOST_HISTORY)
+    fired = last_firings(runtime.playbook.ledger, bullet_id, MOST_FIRINGS).events
+    return WholeBullet(
+        **vars(bullet_answer(bullet, in_clear=caller.in_clear)),
+        history=history.items,
+        history_next=history.next,
+        last_firings=[listed_decision(event) for event in fired],
+    )
 
 
 @router.get("/bullets/{bullet_id}/history", summary="List what happened to a bullet")
-async def list_history(
+@in_thread
+def list_history(
     bullet_id: BulletId, runtime: Serving, caller: MayRead, limit: Limit = 50, cursor: Cursor = None
 ) -> Page[ChangeAnswer]:
     """What happened to a bullet, newest first: by whom, why, and the revision after it."""
-    before, in_clear = read_cursor(f"history {bullet_id}", cursor), caller.may(Scope.CURATE)
-
-    def found() -> Page[ChangeAnswer]:
-        bullet_or_404(runtime, bullet_id)
-        return _history(runtime, bullet_id, before, limit, in_clear=in_clear)
-
-    return await runtime.in_thread(found)
+    before = read_cursor(f"history {bullet_id}", cursor)
+    bullet_or_404(runtime, bullet_id)
+    return _history(runtime, bullet_id, caller, before, limit)
 
 
-def _history(runtime: Runtime, bullet_id: str, before: int | None, limit: int, *, in_clear: bool) -> Page[ChangeAnswer]:
+def _history(runtime: Runtime, bullet_id: str, caller: Requester, before: int | None, limit: int) -> Page[ChangeAnswer]:
     events = runtime.playbook.ledger.find_events(
         BULLET_HISTORY_KINDS, subject=bullet_id, before=before, limit=limit + 1, newest_first=True
     )
     shown = events[:limit]
     more = write_cursor(f"history {bullet_id}", shown[-1].seq) if len(events) > limit else None
-    words = RuleWords.ever(runtime.playbook, in_clear=in_clear)
+    words = RuleWords.ever(runtime.playbook, in_clear=caller.in_clear)
     return Page(items=[change_answer(change_of(event), words) for event in shown], next=more)
 
 
@@ -133,7 +131,7 @@ def _check_change(body: BulletChangeBody) -> None:
         raise Refused(422, "always, priority, final and as_note go with other words", field="content")
 
 
-def _changed(runtime: Runtime, bullet_id: str, body: BulletChangeBody, caller: Caller) -> AdmittedRule:
+def _changed(runtime: Runtime, bullet_id: str, body: BulletChangeBody, caller: Requester) -> AdmittedRule:
     bullet_or_404(runtime, bullet_id)
     playbook = runtime.playbook
 
@@ -144,7 +142,7 @@ def _changed(runtime: Runtime, bullet_id: str, body: BulletChangeBody, caller: C
                 runtime.learner,
                 bullet_id,
                 body.content,
-                policy=body.policy(),
+                policy=policy_of(body),
                 as_note=body.as_note,
                 who=caller.name,
                 why=body.reason,
@@ -162,17 +160,14 @@ def _changed(runtime: Runtime, bullet_id: str, body: BulletChangeBody, caller: C
 
 
 @router.post("/bullets/{bullet_id}:snooze", summary="Snooze a policy")
-async def snooze(bullet_id: BulletId, body: SnoozeBody, runtime: Serving, caller: MayCurate) -> BulletAnswer:
+@in_thread
+def snooze(bullet_id: BulletId, body: SnoozeBody, runtime: Serving, caller: MayCurate) -> BulletAnswer:
     """Let a policy not apply to one customer, card or other entity until a time. The same one again gets the new time.
 
     A bullet that is no policy is a 422: it is weighed with others, and decides nothing by itself.
     """
-
-    def snoozed() -> BulletAnswer:
-        check_still_to_come(runtime, body.until, "until")
-        bullet_or_404(runtime, bullet_id)
-        with naming("bullet_id"):
-            runtime.playbook.snooze(bullet_id, body.snooze(), who=caller.name, why=body.reason)
-        return bullet_answer(bullet_or_404(runtime, bullet_id), in_clear=True)
-
-    return await runtime.in_thread(snoozed)
+    check_still_to_come(runtime, body.until, "until")
+    bullet_or_404(runtime, bullet_id)
+    with naming("bullet_id"):
+        runtime.playbook.snooze(bullet_id, body.snooze(), who=caller.name, why=body.reason)
+    return bullet_answer(bullet_or_404(runtime, bullet_id), in_clear=True)

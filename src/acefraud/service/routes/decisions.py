@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Header, Path, Query, Request, Response
 from pydantic import AfterValidator
 
 from acefraud.core.decision import Decision
 from acefraud.core.events import DecisionMade, Event, OutcomeHeard
 from acefraud.core.ledger import DecisionFilter
-from acefraud.core.scope import Scope
 from acefraud.core.transaction import Transaction
 from acefraud.errors import CannotExplain, InputError
 from acefraud.learning.decision_recorder import DecisionRequest
 from acefraud.learning.decision_requests import Answer, Result
 from acefraud.learning.silence import with_silence
-from acefraud.service.access import Caller, MayDecide, MayRead, charge, runtime_of
+from acefraud.service.access import MayDecide, MayRead, Requester, Serving, charge, in_thread
 from acefraud.service.answers import decision_answer, listed_decision, stage_answers
-from acefraud.service.bodies import AnyCaseVerdict, BatchBody, Id, Time, TransactionBody
 from acefraud.service.masking import RuleWords
 from acefraud.service.metrics import DECISIONS, UNFAMILIAR
 from acefraud.service.paging import Cursor, Limit, read_cursor, write_cursor
@@ -28,10 +27,10 @@ from acefraud.service.problems import Refused
 from acefraud.service.runtime import Runtime
 from acefraud.storage.citing_decisions import decisions_citing
 from acefraud.wire.answer import Page
+from acefraud.wire.bodies import AnyCaseVerdict, BatchBody, Id, Time, TransactionBody
 from acefraud.wire.decisions import BatchAnswer, DecisionAnswer, ExplainedDecision, ListedDecision, ScoreAnswer
 
 router = APIRouter(prefix="/v1", tags=["decisions"])
-Serving = Annotated[Runtime, Depends(runtime_of)]
 
 
 def _printable(key: str) -> str:
@@ -52,12 +51,12 @@ IdempotencyKey = Annotated[
 ]
 
 
-def transaction_of(runtime: Runtime, body: TransactionBody, place: str = "") -> Transaction:
+def transaction_of(runtime: Runtime, body: TransactionBody, within: str = "") -> Transaction:
     """The transaction that a body describes, read as a line of a file would be."""
     try:
         return runtime.read(body.record())
     except InputError as problem:
-        field = ".".join(part for part in (place, problem.field or "facts") if part)
+        field = ".".join(part for part in (within, problem.field or "facts") if part)
         raise InputError(problem.message, field=field) from problem
 
 
@@ -100,7 +99,7 @@ async def decide_batch(
 
 
 def request_of(
-    runtime: Runtime, transaction: Transaction, key: str, caller: Caller, place: str = ""
+    runtime: Runtime, transaction: Transaction, key: str, caller: Requester, within: str = ""
 ) -> DecisionRequest:
     """A transaction that arrives now, to be decided for a caller. A strict service refuses what it does not know."""
     asked = DecisionRequest(transaction, key, caller.name, runtime.playbook.clock())
@@ -108,8 +107,8 @@ def request_of(
         try:
             runtime.learner.check([asked.to_decide]).refuse()
         except InputError as problem:
-            within = {**dict.fromkeys(transaction.entities, "entities"), **dict.fromkeys(transaction.facts, "facts")}
-            parts = (place, within.get(problem.field or ""), problem.field)
+            parts_of = {**dict.fromkeys(transaction.entities, "entities"), **dict.fromkeys(transaction.facts, "facts")}
+            parts = (within, parts_of.get(problem.field or ""), problem.field)
             raise InputError(problem.message, field=".".join(part for part in parts if part)) from problem
     return asked
 
@@ -122,39 +121,34 @@ def count(answer: Answer) -> None:
             UNFAMILIAR.inc()
 
 
-def _requests(runtime: Runtime, body: BatchBody, caller: Caller, key: str) -> list[DecisionRequest]:
-    read = [transaction_of(runtime, one, f"transactions.{place}") for place, one in enumerate(body.transactions)]
+def _requests(runtime: Runtime, body: BatchBody, caller: Requester, key: str) -> list[DecisionRequest]:
+    read = [transaction_of(runtime, given, f"transactions.{index}") for index, given in enumerate(body.transactions)]
     return [
-        request_of(runtime, one, f"{key}#{place}" if key else "", caller, f"transactions.{place}")
-        for place, one in enumerate(read)
+        request_of(runtime, transaction, f"{key}#{index}" if key else "", caller, f"transactions.{index}")
+        for index, transaction in enumerate(read)
     ]
 
 
-def _answered(runtime: Runtime, caller: Caller, answers: Sequence[Result], asked: Sequence[DecisionRequest]) -> str:
+def _answered(runtime: Runtime, caller: Requester, answers: Sequence[Result], asked: Sequence[DecisionRequest]) -> str:
     """The answers as JSON, once they are counted. Raises InputError for the first that is wrong."""
-    for place, result in enumerate(answers):
+    for index, result in enumerate(answers):
         if isinstance(result, InputError):
-            raise type(result)(result.message, field=f"transactions.{place}")
-    made = [one for one in answers if not isinstance(one, InputError)]
+            raise type(result)(result.message, field=f"transactions.{index}")
+    made = [answer for answer in answers if not isinstance(answer, InputError)]
     for answer in made:
         count(answer)
     return BatchAnswer(decisions=_told(runtime, caller, made, asked)).model_dump_json()
 
 
 def _told(
-    runtime: Runtime, caller: Caller, answers: Sequence[Answer], asked: Sequence[DecisionRequest]
+    runtime: Runtime, caller: Requester, answers: Sequence[Answer], asked: Sequence[DecisionRequest]
 ) -> list[DecisionAnswer]:
     """Answers as a caller may see them. A repeated one may rest on rules that have other words by now."""
-    in_clear = caller.may(Scope.CURATE)
-    ever = not in_clear and any(answer.repeated for answer in answers)
-    words = (RuleWords.ever if ever else RuleWords.now)(runtime.playbook, in_clear=in_clear)
-    checked = [
-        runtime.learner.check([one.to_decide]) if answer.checked is None else answer.checked
-        for answer, one in zip(answers, asked, strict=True)
-    ]
+    ever = not caller.in_clear and any(answer.repeated for answer in answers)
+    words = (RuleWords.ever if ever else RuleWords.now)(runtime.playbook, in_clear=caller.in_clear)
     return [
-        decision_answer(answer.decision, answer.at, words, found)
-        for answer, found in zip(answers, checked, strict=True)
+        decision_answer(answer.decision, answer.at, words, answer.checked or runtime.learner.check([request.to_decide]))
+        for answer, request in zip(answers, asked, strict=True)
     ]
 
 
@@ -163,7 +157,7 @@ async def score(body: TransactionBody, runtime: Serving, caller: MayDecide) -> S
     """The decision that `POST /v1/decisions` would make now. Nothing is recorded."""
     arriving = request_of(runtime, transaction_of(runtime, body), "", caller).to_decide
     decision, checked = await runtime.score(arriving)
-    words = RuleWords.now(runtime.playbook, in_clear=caller.may(Scope.CURATE))
+    words = RuleWords.now(runtime.playbook, in_clear=caller.in_clear)
     return ScoreAnswer(**vars(decision_answer(decision, runtime.playbook.clock(), words, checked)))
 
 
@@ -178,10 +172,10 @@ async def explain(
     assert isinstance(event.payload, DecisionMade)
     decision, explained = event.payload.decision, True
     try:
-        decision = await runtime.explain(decision)
+        decision = await runtime.off_loop.run(partial(runtime.learner.explain, decision))
     except CannotExplain:
         explained = False
-    words = RuleWords.ever(runtime.playbook, in_clear=caller.may(Scope.CURATE))
+    words = RuleWords.ever(runtime.playbook, in_clear=caller.in_clear)
     return await runtime.in_thread(lambda: _explained(runtime, decision, event.at, words, explained=explained))
 
 
@@ -196,22 +190,22 @@ def _outcome(runtime: Runtime, transaction_id: str) -> OutcomeHeard | None:
     playbook, node = runtime.playbook, runtime.learner.options.node
     heard = playbook.ledger.transaction_events([transaction_id])[transaction_id].outcomes
     outcomes = with_silence(playbook, {transaction_id: heard}, node)[transaction_id]
-    return next((one for one in reversed(outcomes) if not one.outcome.is_opinion), None)
+    return next((known for known in reversed(outcomes) if not known.outcome.is_opinion), None)
 
 
 def _explained(
     runtime: Runtime, decision: Decision, at: datetime, words: RuleWords, *, explained: bool
 ) -> ExplainedDecision:
-    heard = _outcome(runtime, decision.transaction.id)
+    mask, heard = runtime.mask, _outcome(runtime, decision.transaction.id)
     outcome = None if heard is None else heard.outcome
     judgement = heard.judgement if heard is not None and heard.decision_id == decision.id else None
     told = decision_answer(decision, at, words, runtime.learner.check([decision.transaction]))
     return ExplainedDecision(
-        **{**vars(told), "warnings": [runtime.masked_text(one, decision.facts) for one in told.warnings]},
+        **{**vars(told), "warnings": [mask.masked_text(warning, decision.facts) for warning in told.warnings]},
         threshold=decision.threshold,
         base=decision.base,
-        facts=runtime.masked(decision.facts),
-        unread=[runtime.masked_text(text, decision.facts) for text in decision.unread],
+        facts=mask.masked_facts(decision.facts),
+        unread=[mask.masked_text(text, decision.facts) for text in decision.unread],
         stages=stage_answers(decision.selection),
         scores=[score.model_dump() for score in decision.selection.scores],
         model=decision.model,
@@ -221,16 +215,17 @@ def _explained(
         outcome=None if outcome is None else "fraud" if outcome.is_fraud else "legitimate",
         outcome_source=None if outcome is None else outcome.source,
         outcome_time=None if outcome is None else outcome.at,
-        outcome_author="" if outcome is None else runtime.masked_text(outcome.author, decision.facts),
-        outcome_note="" if outcome is None else runtime.masked_text(outcome.note, decision.facts),
-        outcome_details={} if outcome is None else runtime.masked_details(outcome.details),
+        outcome_author="" if outcome is None else mask.masked_text(outcome.author, decision.facts),
+        outcome_note="" if outcome is None else mask.masked_text(outcome.note, decision.facts),
+        outcome_details={} if outcome is None else mask.masked_details(outcome.details),
         correct=None if judgement is None else judgement.is_correct,
         decided_by=runtime.learner.ruling(decision),
     )
 
 
 @router.get("/decisions", summary="List decisions")
-async def list_decisions(
+@in_thread
+def list_decisions(
     runtime: Serving,
     _: MayRead,
     since: Annotated[Time | None, Query(description="Made at this time or later.")] = None,
@@ -255,14 +250,7 @@ async def list_decisions(
         least_probability=least_probability,
         most_probability=most_probability,
     )
-    before = read_cursor("decisions", cursor)
-    return await runtime.in_thread(lambda: _listed(runtime, wanted, bullet, before, limit))
-
-
-def _listed(
-    runtime: Runtime, wanted: DecisionFilter, bullet: str | None, before: int | None, limit: int
-) -> Page[ListedDecision]:
-    ledger = runtime.playbook.ledger
+    before, ledger = read_cursor("decisions", cursor), runtime.playbook.ledger
     if bullet is None:
         found: Sequence[Event] = ledger.find_decisions(wanted, before=before, limit=limit)
         more = found[-1].seq if len(found) == limit else None

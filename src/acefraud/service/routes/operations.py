@@ -9,8 +9,8 @@ from fastapi import APIRouter, Response
 from pydantic import BaseModel
 
 from acefraud.errors import StoreUnavailable
+from acefraud.service.access import Serving
 from acefraud.service.metrics import MEDIA_TYPE, REVISION, exposition
-from acefraud.service.routes.decisions import Serving
 
 router = APIRouter(tags=["operations"])
 STORE_SECONDS: Final = 2.0

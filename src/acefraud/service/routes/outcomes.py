@@ -9,13 +9,12 @@ from fastapi import APIRouter, Query
 from acefraud.core.ledger import DecisionFilter
 from acefraud.core.scope import Scope
 from acefraud.errors import OutcomeConflict
-from acefraud.service.access import Caller, MayRead, charge, requires
+from acefraud.service.access import MayRead, Requester, Serving, charge, in_thread, requires
 from acefraud.service.answers import listed_decision
-from acefraud.service.bodies import OneOrManyOutcomes, OutcomesBody, Time
 from acefraud.service.metrics import OUTCOMES
 from acefraud.service.paging import Cursor, Limit, read_cursor, write_cursor
-from acefraud.service.routes.decisions import Serving
 from acefraud.wire.answer import Page
+from acefraud.wire.bodies import OneOrManyOutcomes, OutcomesBody, Time
 from acefraud.wire.decisions import ListedDecision, Receipt, ReceiptsAnswer
 
 router = APIRouter(prefix="/v1", tags=["outcomes"])
@@ -25,7 +24,7 @@ router = APIRouter(prefix="/v1", tags=["outcomes"])
 async def report(
     body: OneOrManyOutcomes,
     runtime: Serving,
-    caller: Annotated[Caller, requires(Scope.OUTCOMES)],
+    caller: Annotated[Requester, requires(Scope.OUTCOMES)],
 ) -> ReceiptsAnswer:
     """Report one outcome, or many at once.
 
@@ -34,7 +33,7 @@ async def report(
     other content is a 409. A later outcome with another id revises an earlier one: every counter follows. For the rate
     limit each outcome counts as a request.
     """
-    outcomes = [one.outcome() for one in (body.outcomes if isinstance(body, OutcomesBody) else [body])]
+    outcomes = [report.outcome() for report in (body.outcomes if isinstance(body, OutcomesBody) else [body])]
     charge(runtime, caller, len(outcomes))
     try:
         received = await runtime.receive(outcomes, caller.name)
@@ -42,22 +41,20 @@ async def report(
         if isinstance(body, OutcomesBody):
             problem.field = f"outcomes.{problem.place}.id"
         raise
-    for outcome, one in zip(outcomes, received, strict=True):
-        if not one.already_known:
+    receipts = []
+    for outcome, kept in zip(outcomes, received, strict=True):
+        receipts.append(Receipt(id=outcome.id, status="known" if kept.already_known else "received"))
+        if not kept.already_known:
             OUTCOMES.labels("fraud" if outcome.is_fraud else "legitimate").inc()
     feed = runtime.playbook.feed(runtime.learner.options.node)
     unheard = [feed.words] if feed.defers and feed.silence_days is None else []
-    return ReceiptsAnswer(
-        outcomes=[
-            Receipt(id=outcome.id, status="known" if one.already_known else "received")
-            for outcome, one in zip(outcomes, received, strict=True)
-        ],
-        warnings=[*dict.fromkeys(one.remark for one in received if one.remark), *unheard],
-    )
+    remarks = dict.fromkeys(kept.remark for kept in received if kept.remark)
+    return ReceiptsAnswer(outcomes=receipts, warnings=[*remarks, *unheard])
 
 
 @router.get("/outcomes/pending", summary="List decisions without an outcome")
-async def pending(
+@in_thread
+def pending(
     runtime: Serving,
     _: MayRead,
     before: Annotated[Time | None, Query(description="Decided before this time.")] = None,
@@ -67,8 +64,6 @@ async def pending(
     """Decisions whose outcome is not known yet, the oldest first. Pending is not negative: nothing is counted."""
     wanted = DecisionFilter(until=before, without_outcome=True)
     after = read_cursor("pending", cursor) or 0
-    found = await runtime.in_thread(
-        lambda: runtime.playbook.ledger.find_decisions(wanted, after=after, limit=limit, newest_first=False)
-    )
+    found = runtime.playbook.ledger.find_decisions(wanted, after=after, limit=limit, newest_first=False)
     more = write_cursor("pending", found[-1].seq) if len(found) == limit else None
     return Page(items=[listed_decision(event) for event in found], next=more)

@@ -8,9 +8,8 @@ from fastapi import APIRouter, Query
 
 from acefraud.core.bullet import Bullet, Source, Status
 from acefraud.core.playbook import Snapshot
-from acefraud.core.scope import Scope
 from acefraud.errors import InputError
-from acefraud.service.access import MayCurate, MayRead
+from acefraud.service.access import MayCurate, MayRead, Serving, in_thread
 from acefraud.service.answers import (
     BOUNDS,
     bullet_answer,
@@ -21,20 +20,20 @@ from acefraud.service.answers import (
 )
 from acefraud.service.masking import RuleWords
 from acefraud.service.paging import Cursor, Limit, page_of, read_cursor, write_cursor
-from acefraud.service.playbook_bodies import FeedChangeBody, RollbackBody, ThresholdBody
 from acefraud.service.problems import Refused
-from acefraud.service.routes.decisions import Serving
 from acefraud.service.runtime import Runtime
 from acefraud.storage.change_log import playbook_changes
 from acefraud.storage.rollback import plan_rollback, rollback
 from acefraud.wire.answer import Page
+from acefraud.wire.bodies import FeedChangeBody, RollbackBody, ThresholdBody
 from acefraud.wire.playbook import ChangeAnswer, OutcomeFeedAnswer, PlaybookPage, RollbackAnswer, ThresholdAnswer
 
 router = APIRouter(prefix="/v1", tags=["playbook"])
 
 
 @router.get("/playbook", summary="List bullets")
-async def list_bullets(
+@in_thread
+def list_bullets(
     runtime: Serving,
     caller: MayRead,
     source: Source | None = None,
@@ -45,7 +44,7 @@ async def list_bullets(
     cursor: Cursor = None,
 ) -> PlaybookPage:
     """The bullets in the order in which they were added, with what was measured of them."""
-    in_clear, start = caller.may(Scope.CURATE), read_cursor("bullets", cursor) or 0
+    start = read_cursor("bullets", cursor) or 0
 
     def wanted(bullet: Bullet) -> bool:
         return (
@@ -55,17 +54,14 @@ async def list_bullets(
             and (bullet.status is not Status.RETIRED or retired or status is Status.RETIRED)
         )
 
-    def listed() -> PlaybookPage:
-        snapshot = _newest(runtime)
-        found, more = page_of("bullets", snapshot.table.bullets, start, limit, wanted)
-        return PlaybookPage(
-            items=[bullet_answer(bullet, in_clear=in_clear) for bullet in found],
-            next=more,
-            playbook_revision=snapshot.revision,
-            calibration=threshold_answer(snapshot, node or runtime.learner.options.node, runtime.learner),
-        )
-
-    return await runtime.in_thread(listed)
+    snapshot = _newest(runtime)
+    found, more = page_of("bullets", snapshot.table.bullets, start, limit, wanted)
+    return PlaybookPage(
+        items=[bullet_answer(bullet, in_clear=caller.in_clear) for bullet in found],
+        next=more,
+        playbook_revision=snapshot.revision,
+        calibration=threshold_answer(snapshot, node or runtime.learner.options.node, runtime.learner),
+    )
 
 
 def _newest(runtime: Runtime) -> Snapshot:
@@ -74,16 +70,13 @@ def _newest(runtime: Runtime) -> Snapshot:
 
 
 @router.get("/playbook/changes", summary="List changes of the playbook")
-async def changes(runtime: Serving, caller: MayRead, limit: Limit = 50, cursor: Cursor = None) -> Page[ChangeAnswer]:
+@in_thread
+def changes(runtime: Serving, caller: MayRead, limit: Limit = 50, cursor: Cursor = None) -> Page[ChangeAnswer]:
     """What changed the playbook, newest first: by whom, why, and the revision after it."""
-    before, words = read_cursor("changes", cursor), RuleWords.ever(runtime.playbook, in_clear=caller.may(Scope.CURATE))
-
-    def listed() -> Page[ChangeAnswer]:
-        found = playbook_changes(runtime.playbook.ledger, before=before, limit=limit)
-        more = write_cursor("changes", found[-1].seq) if len(found) == limit else None
-        return Page(items=[change_answer(change, words) for change in found], next=more)
-
-    return await runtime.in_thread(listed)
+    words = RuleWords.ever(runtime.playbook, in_clear=caller.in_clear)
+    found = playbook_changes(runtime.playbook.ledger, before=read_cursor("changes", cursor), limit=limit)
+    more = write_cursor("changes", found[-1].seq) if len(found) == limit else None
+    return Page(items=[change_answer(change, words) for change in found], next=more)
 
 
 @router.post(
@@ -109,14 +102,15 @@ async def roll_back(body: RollbackBody, runtime: Serving, caller: MayCurate) -> 
 
 
 @router.get("/threshold", summary="Look at the threshold")
-async def threshold(runtime: Serving, _: MayRead) -> ThresholdAnswer:
+@in_thread
+def threshold(runtime: Serving, _: MayRead) -> ThresholdAnswer:
     """From which probability of fraud on transactions are declined, and which go to a person."""
-    node = runtime.learner.options.node
-    return await runtime.in_thread(lambda: threshold_answer(_newest(runtime), node, runtime.learner))
+    return threshold_answer(_newest(runtime), runtime.learner.options.node, runtime.learner)
 
 
 @router.put("/threshold", summary="Set the threshold")
-async def set_threshold(body: ThresholdBody, runtime: Serving, caller: MayCurate) -> ThresholdAnswer:
+@in_thread
+def set_threshold(body: ThresholdBody, runtime: Serving, caller: MayCurate) -> ThresholdAnswer:
     """Set from which probability of fraud on transactions are declined, and which go to a person.
 
     What is not given stays as it is; `review` as null removes the review rule. Before anything was learnt there is no
@@ -124,46 +118,35 @@ async def set_threshold(body: ThresholdBody, runtime: Serving, caller: MayCurate
     chosen, and a day's reviews go to the cases where they save most.
     """
     node = runtime.learner.options.node
-
-    def done() -> ThresholdAnswer:
-        try:
-            runtime.playbook.set_threshold(
-                body.threshold, body.review, node, no_review=body.no_review, who=caller.name, why=body.reason
-            )
-        except InputError as problem:
-            places = {"costs": "review.costs", "review-between": "review.between"} if body.review else {}
-            raise InputError(problem.message, field=places.get(problem.field or "", "threshold")) from problem
-        return threshold_answer(_newest(runtime), node, runtime.learner)
-
-    return await runtime.in_thread(done)
+    try:
+        runtime.playbook.set_threshold(
+            body.threshold, body.review, node, no_review=body.no_review, who=caller.name, why=body.reason
+        )
+    except InputError as problem:
+        places = {"costs": "review.costs", "review-between": "review.between"} if body.review else {}
+        raise InputError(problem.message, field=places.get(problem.field or "", "threshold")) from problem
+    return threshold_answer(_newest(runtime), node, runtime.learner)
 
 
 @router.get("/feed", summary="Look at how outcomes arrive")
-async def feed(runtime: Serving, _: MayRead) -> OutcomeFeedAnswer:
+@in_thread
+def feed(runtime: Serving, _: MayRead) -> OutcomeFeedAnswer:
     """Which decisions get an outcome, what silence means, and where the level of fraud is."""
-    return await runtime.in_thread(lambda: _feed(runtime))
-
-
-def _feed(runtime: Runtime) -> OutcomeFeedAnswer:
-    runtime.playbook.refresh()
     return outcome_feed_answer(runtime.playbook, runtime.learner.options.node)
 
 
 @router.put("/feed", summary="Say how outcomes arrive")
-async def set_feed(body: FeedChangeBody, runtime: Serving, caller: MayCurate) -> OutcomeFeedAnswer:
+@in_thread
+def set_feed(body: FeedChangeBody, runtime: Serving, caller: MayCurate) -> OutcomeFeedAnswer:
     """Say which decisions get an outcome and what silence means, or settle a step of the level of fraud that is held.
 
     With `level` and no step that is held, or a level that has not moved, this is a 422.
     """
     given = body.model_dump(include={"silence_days", "declines_pass", "follow_level"})
     who, why, node = caller.name, body.reason, runtime.learner.options.node
-
-    def done() -> OutcomeFeedAnswer:
-        with runtime.playbook.unit_of_work(who=who, why=why):
-            if body.level is not None:
-                runtime.playbook.settle_level(accept=body.level == "accept", node=node, who=who, why=why)
-            if body.kind is not None or any(value is not None for value in given.values()):
-                runtime.playbook.set_feed(body.kind, **given, node=node, who=who, why=why)
-        return _feed(runtime)
-
-    return await runtime.in_thread(done)
+    with runtime.playbook.unit_of_work(who=who, why=why):
+        if body.level is not None:
+            runtime.playbook.settle_level(accept=body.level == "accept", node=node, who=who, why=why)
+        if body.kind is not None or any(value is not None for value in given.values()):
+            runtime.playbook.set_feed(body.kind, **given, node=node, who=who, why=why)
+    return outcome_feed_answer(runtime.playbook, node)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from fastapi import APIRouter
-from pydantic import Field
 
-from acefraud.core.bullet import DEFAULT_NODE, Status
 from acefraud.core.fact_catalog import FactProfile
-from acefraud.core.scope import Scope
 from acefraud.core.transaction import FactValue
 from acefraud.errors import RuleNotUnderstood
 from acefraud.learning.rule_admission import (
@@ -19,61 +16,31 @@ from acefraud.learning.rule_admission import (
     read_rule,
     reading_as_json,
 )
-from acefraud.service.access import Caller, MayRead
+from acefraud.service.access import MayRead, Requester, Serving, in_thread
 from acefraud.service.answers import BOUNDS, bullet_answer, preview_answer
-from acefraud.service.bodies import Id, PrivateBody
 from acefraud.service.paging import Cursor, Limit, page_of, read_cursor
-from acefraud.service.playbook_bodies import Content, PolicyFields
 from acefraud.service.problems import Refused, naming
-from acefraud.service.routes.bullets import bullet_or_404
-from acefraud.service.routes.decisions import Serving
+from acefraud.service.routes.bullets import bullet_or_404, policy_of
 from acefraud.service.runtime import Runtime
 from acefraud.storage.facts_at_hand import facts_at_hand
-from acefraud.wire.answer import Page, examples
+from acefraud.wire.answer import Page
+from acefraud.wire.bodies import PreviewRequestBody, ReadBody
 from acefraud.wire.playbook import FactAnswer, PreviewedRule, RuleReading
 
 router = APIRouter(prefix="/v1", tags=["rules"])
 
 
-class ReadBody(PrivateBody):
-    """Words to read."""
-
-    model_config = examples({"content": "Decline gift cards over $300 unless the customer is a VIP"})
-
-    content: Content
-
-
-class PreviewRequestBody(PolicyFields):
-    """A change to preview: a new rule, or other words or another status for a bullet."""
-
-    model_config = examples(
-        {"content": "Amount above 5,000 and an emulator", "always": "decline"},
-        {"bullet_id": "b-cd2445bf", "content": "VPN at night: decline"},
-        {"bullet_id": "b-cd2445bf", "status": "retired"},
-    )
-
-    content: Content | None = None
-    bullet_id: Id | None = Field(default=None, description="The bullet to change; without one, the rule is new.")
-    status: Status | None = Field(
-        default=None, description="Without words and status: `retired` for a bullet in use, else `active`."
-    )
-    node: Id = Field(default=DEFAULT_NODE, description="Which agent uses a new rule.")
-
-
 @router.get("/facts", summary="List the facts that rules can be about")
-async def list_facts(runtime: Serving, _: MayRead, limit: Limit = 50, cursor: Cursor = None) -> Page[FactAnswer]:
+@in_thread
+def list_facts(runtime: Serving, _: MayRead, limit: Limit = 50, cursor: Cursor = None) -> Page[FactAnswer]:
     """The facts of the latest cases that the playbook remembers, with type, range, examples and coverage.
 
     There are none before the first training or outcome: rules are then read with the facts that the engine knows by
     name.
     """
     start = read_cursor("facts", cursor) or 0
-
-    def listed() -> Page[FactAnswer]:
-        found, more = page_of("facts", list(facts_at_hand(runtime.playbook).values()), start, limit)
-        return Page(items=[_fact_answer(runtime, fact) for fact in found], next=more)
-
-    return await runtime.in_thread(listed)
+    found, more = page_of("facts", list(facts_at_hand(runtime.playbook).values()), start, limit)
+    return Page(items=[_fact_answer(runtime, fact) for fact in found], next=more)
 
 
 def _fact_answer(runtime: Runtime, fact: FactProfile) -> FactAnswer:
@@ -83,17 +50,18 @@ def _fact_answer(runtime: Runtime, fact: FactProfile) -> FactAnswer:
 
 def _is_masked(runtime: Runtime, fact: FactProfile) -> bool:
     """Whether a value of a fact would be masked in a decision."""
-    known: list[FactValue] = [*fact.examples, *(one for one in (fact.low, fact.high) if one is not None)]
-    return any(runtime.masked({fact.name: value}) != {fact.name: value} for value in known)
+    known: list[FactValue] = [*fact.examples, *(end for end in (fact.low, fact.high) if end is not None)]
+    return any(runtime.mask.masked_facts({fact.name: value}) != {fact.name: value} for value in known)
 
 
 @router.post("/rules:read", summary="Read a rule")
-async def read(body: ReadBody, runtime: Serving, _: MayRead) -> RuleReading:
+@in_thread
+def read(body: ReadBody, runtime: Serving, _: MayRead) -> RuleReading:
     """How words are understood in terms of the facts that the playbook has seen. Nothing is stored.
 
     Words that are not understood are no error: the answer names them, and the facts nearest to them.
     """
-    return await runtime.in_thread(lambda: _read(runtime, body.content))
+    return _read(runtime, body.content)
 
 
 def _read(runtime: Runtime, content: str) -> RuleReading:
@@ -129,7 +97,7 @@ def _check(body: PreviewRequestBody) -> None:
         raise Refused(422, "always, priority, final and as_note go with words", field="content")
 
 
-def _answer(runtime: Runtime, body: PreviewRequestBody, caller: Caller) -> PreviewedRule:
+def _answer(runtime: Runtime, body: PreviewRequestBody, caller: Requester) -> PreviewedRule:
     reading = None if body.content is None else _read(runtime, body.content)
     try:
         with naming("content"):
@@ -138,13 +106,13 @@ def _answer(runtime: Runtime, body: PreviewRequestBody, caller: Caller) -> Previ
         return PreviewedRule(reading=reading, bullet=None, preview=None)
     return PreviewedRule(
         reading=reading,
-        bullet=bullet_answer(previewed.bullet, in_clear=caller.may(Scope.CURATE)),
+        bullet=bullet_answer(previewed.bullet, in_clear=caller.in_clear),
         preview=preview_answer(previewed.preview),
     )
 
 
 def _previewed(runtime: Runtime, body: PreviewRequestBody, who: str) -> Previewed:
-    learner, policy = runtime.learner, body.policy()
+    learner, policy = runtime.learner, policy_of(body)
     if body.bullet_id is not None:
         bullet_or_404(runtime, body.bullet_id)
         if body.content is None:
