@@ -229,7 +229,7 @@ class SchemaMapping(ShortRepr, BaseModel):
         >>> SchemaMapping().is_fraud("DECLINE"), SchemaMapping().is_fraud("honest"), SchemaMapping().is_fraud("b")
         (True, False, None)
         """
-        from acefraud.datasets.labels import LabelReader  # noqa: PLC0415  # imports polars, which is slow to import
+        from acefraud.datasets.columns import LabelReader  # noqa: PLC0415  # imports polars, which is slow to import
 
         return LabelReader(self.fraud_values, self.legit_values)(label)
 

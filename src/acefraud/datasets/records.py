@@ -11,20 +11,16 @@ from typing import Any
 from acefraud.core.construct import construct_unchecked
 from acefraud.core.timestamps import UNKNOWN, micros_of, time_of
 from acefraud.core.transaction import FactValue, Transaction
-from acefraud.datasets.assembly import NO_CONTENT, wrong_id, wrong_text
+from acefraud.datasets.assembly import NO_CONTENT, content_id, wrong_id, wrong_text
 from acefraud.datasets.cells import kind_of_cell, read_cell, too_long
-from acefraud.datasets.columns import is_null_word, plain_cell
-from acefraud.datasets.content_ids import content_id
-from acefraud.datasets.files import fields_of, json_column, read_record
-from acefraud.datasets.labels import LabelReader
-from acefraud.datasets.lists import with_lists_as_facts
+from acefraud.datasets.columns import LabelReader, is_null_word, json_column, plain_cell
+from acefraud.datasets.files import fields_of, read_record
 from acefraud.datasets.mapping import SchemaMapping, declared_kind, fact_names, load_mapping, with_given
-from acefraud.datasets.outcome_columns import OutcomeColumns
-from acefraud.datasets.rows import ReportedOutcome, check_id, prepare
+from acefraud.datasets.plain_cells import with_lists_as_facts, with_plain_numbers, with_whole_cells
+from acefraud.datasets.preparation import prepare
+from acefraud.datasets.rows import OutcomeColumns, ReportedOutcome, check_id
 from acefraud.datasets.table import FACTS, Purpose, Table
 from acefraud.datasets.times import ISO, from_iso, read_elapsed, read_time_parts, read_times
-from acefraud.datasets.whole_cells import with_whole_cells
-from acefraud.datasets.written_numbers import with_plain_numbers
 from acefraud.errors import InputError
 from acefraud.facts.time_facts import with_own_time_facts
 

@@ -14,8 +14,16 @@ import polars as pl
 
 from acefraud.core.arrays import FloatArray, IntArray
 from acefraud.core.timestamps import UNKNOWN, micros_of
-from acefraud.datasets.columns import BadCells, distinct_values, folded, is_null_word, plain_text, read_distinct, spread
-from acefraud.datasets.labels import USUAL_WORDS
+from acefraud.datasets.columns import (
+    USUAL_WORDS,
+    BadCells,
+    distinct_values,
+    folded,
+    is_null_word,
+    plain_text,
+    read_distinct,
+    spread,
+)
 from acefraud.datasets.mapping import SchemaMapping, TimeParts
 from acefraud.datasets.table import Column
 from acefraud.facts.time_facts import DAY
