@@ -31,7 +31,7 @@ from acefraud.datasets.columns import (
     read_labels,
     unknown_words,
 )
-from acefraud.datasets.mapping import SchemaMapping, declared_kind, fact_names
+from acefraud.datasets.mapping import KINDS, SchemaMapping, declared_kind
 from acefraud.datasets.table import BadRow, Column, ReadingReport, Remark, Table
 from acefraud.datasets.times import Times, read_elapsed, read_time_parts, read_times, shared_format
 from acefraud.errors import InputError
@@ -198,19 +198,18 @@ def _bad_ids(texts: pl.Series, table: Table, *, unique: bool) -> BadCells:
         wrong |= ~texts.is_first_distinct()
     if not wrong.any():
         return []
-    first = {one: row for row, one in reversed(list(enumerate(texts)))}
-    bad: BadCells = []
-    for row in wrong.arg_true().to_list():
-        one = texts[row]
-        bad.append((row, wrong_id(one) or f"duplicate id {one!r}, first at row {table.rows[first[one]]}"))
-    return bad
+    first = {text: row for row, text in reversed(list(enumerate(texts)))}
+    rows = wrong.arg_true().to_list()
+    ids = [texts[row] for row in rows]
+    problems = [wrong_id(text) or f"duplicate id {text!r}, first at row {table.rows[first[text]]}" for text in ids]
+    return list(zip(rows, problems, strict=True))
 
 
-def wrong_id(one: str | None) -> str | None:
+def wrong_id(text: str | None) -> str | None:
     """What is wrong with an id by itself; None if it is one."""
-    if one is None:
+    if text is None:
         return "expected an id, got an empty cell"
-    return None if len(one) <= _MAX_ID else f"expected an id of at most {_MAX_ID} characters, got {len(one):,}"
+    return None if len(text) <= _MAX_ID else f"expected an id of at most {_MAX_ID} characters, got {len(text):,}"
 
 
 def _read_times(assembly: Assembly, like: str) -> None:
@@ -296,12 +295,8 @@ def _say_how(
 def _read_facts(assembly: Assembly, skip: Collection[str]) -> None:
     table, mapping = assembly.table, assembly.mapping
     parts: list[Columns] = []
-    columns: dict[Kind, list[str]] = {
-        "number": [*mapping.numbers],
-        "flag": [*mapping.flags],
-        "category": [*mapping.categories],
-    }
-    for column, fact in fact_names(mapping, [one for one in table.columns if one not in skip]).items():
+    columns: dict[Kind, list[str]] = {kind: [*getattr(mapping, key)] for key, kind in KINDS.items()}
+    for column, fact in mapping.facts_by_column([one for one in table.columns if one not in skip]).items():
         kind = declared_kind(mapping, column) or find_kind(table.columns[column], fact, typed=table.typed)
         cells = table.columns[column]
         read, bad = read_fact(fact, cells, kind, typed=table.typed, nan_is_unknown=table.is_frame)
@@ -319,13 +314,7 @@ def _read_facts(assembly: Assembly, skip: Collection[str]) -> None:
             _mark_times(assembly, column, times)
     assembly.facts = join_columns(parts)
     # The mapping keeps the kinds that were found, so that a single row decided later is read like the file.
-    assembly.mapping = mapping.model_copy(
-        update={
-            "numbers": tuple(columns["number"]),
-            "flags": tuple(columns["flag"]),
-            "categories": tuple(columns["category"]),
-        }
-    )
+    assembly.mapping = mapping.model_copy(update={key: tuple(columns[kind]) for key, kind in KINDS.items()})
 
 
 def _read_entities(assembly: Assembly) -> None:
@@ -333,7 +322,7 @@ def _read_entities(assembly: Assembly) -> None:
     table, history = assembly.table, assembly.mapping.history
     if history is None or not history.entities:
         return
-    facts = fact_names(assembly.mapping, list(table.columns))
+    facts = assembly.mapping.facts_by_column(list(table.columns))
     for _, column in history.named_columns():
         if column in table.columns and (column not in facts or column in history.entities):
             assembly.entities[column], bad = read_words(table.columns[column])
@@ -353,25 +342,24 @@ def content_ids(table: Table) -> Ids:
     >>> content_ids(Table("a.csv", {"amount": [5.0, 7.0, 5.0]}, range(1, 4), typed=True)).tolist()
     ['tx-05ada8048523', 'tx-d045c119ea48', 'tx-05ada8048523-2']
     """
-    return _numbered(np.fromiter(_content_hashes(table), dtype=object, count=table.height))
+
+    def hashes() -> Iterator[str]:
+        for start in range(0, table.height, _BLOCK):
+            blocks = [list(column[start : start + _BLOCK]) for _, column in table.content]
+            yield from map(content_id, zip(*blocks, strict=True))
+
+    return _numbered(np.fromiter(hashes(), dtype=object, count=table.height))
 
 
 def _numbered(ids: Ids) -> Ids:
     """Ids of which repeated ones get a number."""
     seen: Counter[str] = Counter()
     for row in pl.Series(ids, dtype=pl.String).is_duplicated().arg_true().to_list():
-        one = ids[row]
-        seen[one] += 1
-        if seen[one] > 1:
-            ids[row] = f"{one}-{seen[one]}"
+        content = ids[row]
+        seen[content] += 1
+        if seen[content] > 1:
+            ids[row] = f"{content}-{seen[content]}"
     return ids
-
-
-def _content_hashes(table: Table) -> Iterator[str]:
-    for start in range(0, table.height, _BLOCK):
-        blocks = [list(column[start : start + _BLOCK]) for _, column in table.content]
-        for cells in zip(*blocks, strict=True):
-            yield content_id(cells)
 
 
 def content_id(cells: Sequence[object]) -> str:
@@ -385,10 +373,10 @@ def hashed_ids(table: Table) -> Ids:
     >>> hashed_ids(Table("frame", {"amount": pl.Series([5.0, 7.0, 5.0])}, range(1, 4), typed=True)).tolist()
     ['tx-f2a770ab53fc', 'tx-912bcdbd48f2', 'tx-f2a770ab53fc-2']
     """
-    found = np.full(table.height, _NOTHING)
+    hashes = np.full(table.height, _NOTHING)
     for name, column in table.content:
-        found = _mixed(found ^ _mixed(_hashes(column) + _hash_of(name)))
-    return _numbered(np.array([f"tx-{one:012x}" for one in (found >> np.uint64(16)).tolist()], dtype=object))
+        hashes = _mixed(hashes ^ _mixed(_hashes(column) + _hash_of(name)))
+    return _numbered(np.array([f"tx-{number:012x}" for number in (hashes >> np.uint64(16)).tolist()], dtype=object))
 
 
 def _hashes(column: Column) -> _Hashes:

@@ -192,14 +192,7 @@ def _long_cells_allowed() -> Iterator[None]:
 
 def _read_json(text: str, name: str) -> Table:
     """A list of objects, an object that holds one such list, or one object alone."""
-    try:
-        content = json.loads(text)
-    except json.JSONDecodeError as broken:
-        place = f"line {broken.lineno}, column {broken.colno}"
-        raise InputError(f"broken JSON at {place}: {broken.msg}", file=name) from None
-    except (ValueError, RecursionError) as broken:
-        raise InputError(f"broken JSON: {_json_limit(broken)}", file=name) from None
-    return _json_table(enumerate(_json_records(content, name), start=1), name, text, [])
+    return _json_table(enumerate(_json_records(_parse_json(text, name), name), start=1), name, text, [])
 
 
 def _read_json_lines(text: str, name: str) -> Table:
@@ -210,7 +203,7 @@ def _read_json_lines(text: str, name: str) -> Table:
         if not line.strip():
             continue
         try:
-            rows.append((number, _parse_line(line)))
+            rows.append((number, _parse_json(line)))
         except InputError as broken:
             bad.append(BadRow(name, number, None, broken.message))
     return _json_table(rows, name, text, bad)
@@ -222,7 +215,7 @@ def read_record(line: str) -> dict[str, Any]:
     >>> read_record('{"id": "t1", "card": {"age": 3}, "facts": {"vpn": true}}')
     {'id': 't1', 'card.age': 3, 'facts.vpn': True}
     """
-    return fields_of(_parse_line(line), check_unicode=_HALF_CHARACTER.search(line) is not None)
+    return fields_of(_parse_json(line), check_unicode=_HALF_CHARACTER.search(line) is not None)
 
 
 def fields_of(content: object, *, check_unicode: bool = True) -> dict[str, Any]:
@@ -236,17 +229,18 @@ def fields_of(content: object, *, check_unicode: bool = True) -> dict[str, Any]:
     return fields
 
 
-def _parse_line(line: str) -> object:
+def _parse_json(text: str, file: str | None = None) -> object:
+    """What a whole file holds, or a single line if there is no file to name."""
     try:
-        return json.loads(line)
+        return json.loads(text)
     except json.JSONDecodeError as broken:
-        raise InputError(f"broken JSON at column {broken.colno}: {broken.msg}") from None
-    except (ValueError, RecursionError) as broken:
-        raise InputError(f"broken JSON: {_json_limit(broken)}") from None
-
-
-def _json_limit(broken: Exception) -> str:
-    return "nested too deeply" if isinstance(broken, RecursionError) else "a number with too many digits"
+        line = f"line {broken.lineno}, " if file else ""
+        problem = f"broken JSON at {line}column {broken.colno}: {broken.msg}"
+    except RecursionError:
+        problem = "broken JSON: nested too deeply"
+    except ValueError:
+        problem = "broken JSON: a number with too many digits"
+    raise InputError(problem, file=file)
 
 
 def _json_records(content: object, name: str) -> list[Any]:

@@ -148,14 +148,14 @@ def _look_at(column: pl.Series, *, semicolons: bool) -> _Written:
         counts[","] = int(tidy.str.contains(r"\d,\d").sum())
     unsure, whole = tidy.filter(tidy.str.contains(_UNSURE)), tidy.filter(tidy.str.contains(r"^[-+]?\d+$"))
     if len(unsure) >= 5 and not any(counts.values()) and len(whole) and not whole.str.contains(r"\d{4}").any():
-        counts["," if "." in unsure[0] else "."] = (
-            1  # no thousand is without the sign, and no decimals are fewer than three
-        )
+        # No thousand is without the sign, and no decimals are fewer than three.
+        counts["," if "." in unsure[0] else "."] = 1
     sure = max(counts, key=lambda sign: counts[sign])
     # Groups of digits in every cell are ids, such as the numbers of phones, unless something says that they are sums.
     is_id = bool(tidy.str.contains(r"^\d+( \d+)+$").all()) and bool((tidy == cells).all())
     found = cells.str.extract(rf"({_CURRENCY})").drop_nulls() if not is_plain else cells.clear()
-    currencies = {USUAL_WORDS["numbers"].get(one, (one,))[0] for one in found.str.strip_chars(" .").str.to_uppercase()}
+    signs = found.str.strip_chars(" .").str.to_uppercase()
+    currencies = {USUAL_WORDS["numbers"].get(sign, (sign,))[0] for sign in signs}
     return _Written(
         looks_like_numbers=int((fits[","] | fits["."]).sum()) >= _MOSTLY * len(cells) and not is_id,
         is_plain=is_plain,
@@ -235,7 +235,7 @@ def with_whole_cells(table: Table, mapping: SchemaMapping, *, done: SchemaMappin
     """
     done = done or SchemaMapping()
     columns, unfit, remarks = dict(table.columns), dict(table.unfit), list(table.remarks)
-    for name in (one for one in mapping.marked if one in columns and one not in done.marked):
+    for name in (marked for marked in mapping.marked if marked in columns and marked not in done.marked):
         cells = plain_text(columns[name])
         columns[name] = cells.str.replace(f"(?i)^(?:{'|'.join(MARKS)})$", "yes").fill_null("no")
         example = f"{cells.drop_nulls().first()!r} is yes, an empty cell is no"
@@ -270,10 +270,12 @@ def with_lists_as_facts(table: Table, mapping: SchemaMapping) -> Table:
         if name in named or words_for(name.removeprefix(FACTS).lower()) or not _holds_lists(column):
             columns[name] = column
             continue
-        columns[f"{name}.length"] = pl.Series([None if one is None else len(one) for one in column], dtype=pl.Int64)
-        for word in _named_words(name, mapping) or _words_in(column):
-            held = [None if one is None else any(_is_word(item, word) for item in one) for one in column]
-            columns[f"{name}.{word}"] = pl.Series(held, dtype=pl.Boolean)
+        columns[f"{name}.length"] = pl.Series([None if cell is None else len(cell) for cell in column], dtype=pl.Int64)
+        held = [None if cell is None else {item.strip() for item in cell if isinstance(item, str)} for cell in column]
+        named_words = [flag.removeprefix(f"{name}.") for flag in mapping.flags if flag.startswith(f"{name}.")]
+        for word in named_words or _words_in(column):
+            has_word = [None if words is None else word in words for words in held]
+            columns[f"{name}.{word}"] = pl.Series(has_word, dtype=pl.Boolean)
     return replace(table, columns=columns)
 
 
@@ -284,23 +286,14 @@ def _holds_lists(column: Column) -> bool:
     return bool(present) and all(isinstance(cell, list) for cell in present)
 
 
-def _named_words(name: str, mapping: SchemaMapping) -> list[str]:
-    start = f"{name}."
-    return [flag.removeprefix(start) for flag in mapping.flags if flag.startswith(start)]
-
-
 def _words_in(column: Iterable[list[Any] | None]) -> list[str]:
     """The words of a column, or none if it holds anything else, long lists or too many words."""
     words: dict[str, None] = {}
-    for one in column:
-        for item in one or ():
+    for cell in column:
+        for item in cell or ():
             if not isinstance(item, str) or not 0 < len(item.strip()) <= _LONGEST_WORD:
                 return []
             words[item.strip()] = None
-        if len(one or ()) > _LONGEST_LIST or len(words) > _MOST_WORDS:
+        if len(cell or ()) > _LONGEST_LIST or len(words) > _MOST_WORDS:
             return []
     return sorted(words)
-
-
-def _is_word(item: Any, word: str) -> bool:
-    return isinstance(item, str) and item.strip() == word

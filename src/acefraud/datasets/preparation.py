@@ -23,7 +23,7 @@ from acefraud.datasets.cells import suits
 from acefraud.datasets.columns import USUAL_WORDS, name_parts, names_a_flag, plain_name, plain_text, unknown_words
 from acefraud.datasets.guess import ANOTHER_TIME, guess_mapping, names_a_label, thinned
 from acefraud.datasets.leaks import LEAK
-from acefraud.datasets.mapping import SchemaMapping, fact_names, load_mapping, with_given
+from acefraud.datasets.mapping import SchemaMapping, load_mapping, with_given
 from acefraud.datasets.plain_cells import holds_marks, with_lists_as_facts, with_plain_numbers, with_whole_cells
 from acefraud.datasets.table import FACTS, Column, Purpose, Remark, Table, Weight
 from acefraud.datasets.times import read_times, shared_format
@@ -114,7 +114,7 @@ def guess_facts(columns: Mapping[str, Column], found: SchemaMapping, purpose: Pu
     found = found.model_copy(update={"categories": (*found.categories, *_codes(columns, found))})
     if purpose == "train":  # bullets without a mapping know these as numbers
         found = found.model_copy(update={"flags": (*found.flags, *_answers(columns, found))})
-    marked = (name for name in fact_names(found, list(columns)) if holds_marks(columns[name]))
+    marked = (name for name in found.facts_by_column(list(columns)) if holds_marks(columns[name]))
     found = found.model_copy(update={"marked": (*found.marked, *marked)})
     if not found.days_between:
         found = found.model_copy(update={"days_between": dict(_days_between(columns, found))})
@@ -147,7 +147,7 @@ _BY_WORDS = {frozenset(name.split("_")): name for name in NAMED_FACTS}
 
 def _known_names(columns: Mapping[str, Column], found: SchemaMapping) -> Iterator[tuple[str, str]]:
     """Columns that mean a known fact, unless another column has that name or means the same."""
-    names = fact_names(found, list(columns))
+    names = found.facts_by_column(list(columns))
     meant = {column: known_fact(column) for column in names if column not in found.rename and column != found.amount}
     for column, fact in meant.items():
         if fact is None or fact in names.values() or list(meant.values()).count(fact) > 1:
@@ -161,7 +161,7 @@ def _known_names(columns: Mapping[str, Column], found: SchemaMapping) -> Iterato
 
 def _codes(columns: Mapping[str, Column], found: SchemaMapping) -> Iterator[str]:
     listed = {*found.numbers, *found.flags, *found.categories, found.amount}
-    for column, fact in fact_names(found, list(columns)).items():
+    for column, fact in found.facts_by_column(list(columns)).items():
         if column not in listed and words_for(fact) is None and holds_codes(column, columns[column]):
             yield column
 
@@ -169,7 +169,7 @@ def _codes(columns: Mapping[str, Column], found: SchemaMapping) -> Iterator[str]
 def _answers(columns: Mapping[str, Column], found: SchemaMapping) -> Iterator[str]:
     """Columns whose names ask for yes or no, with nothing but 1 and 0. What has a direction stays a number."""
     others = {*found.numbers, *found.flags, *found.categories, *found.rising, *found.falling, found.amount}
-    for column, fact in fact_names(found, list(columns)).items():
+    for column, fact in found.facts_by_column(list(columns)).items():
         asked = names_a_flag(fact) and not {column, fact} & others
         if asked and set(plain_text(columns[column]).drop_nulls().unique()) in ({"0"}, {"1"}, {"0", "1"}):
             yield column
@@ -224,7 +224,7 @@ def _time_facts(columns: Mapping[str, Column], found: SchemaMapping) -> Iterator
     """The facts that the time tells and no column has. Rows with a ``facts`` object say themselves what counts."""
     if found.known or any(name.startswith(FACTS) for name in columns):
         return
-    taken = {plain_name(one) for one in (*columns, *fact_names(found, list(columns)).values())}
+    taken = {plain_name(one) for one in (*columns, *found.facts_by_column(list(columns)).values())}
     column = columns.get(found.time or "")
     times = np.array([UNKNOWN]) if column is None else read_times(column, found.time_format).values
     clock = bool((times[times != UNKNOWN] % DAY != 0).any())
@@ -239,7 +239,7 @@ def _days_between(columns: Mapping[str, Column], found: SchemaMapping) -> Iterat
     if not found.time or found.time not in columns:
         return
     measured = {column for pair in found.elapsed.values() for column in pair}
-    names = set(fact_names(found, list(columns)).values())
+    names = set(found.facts_by_column(list(columns)).values())
     end = read_times(thinned(columns[found.time]), found.time_format)
     for column, why in found.why.items():
         fact = f"days_since_{column}"
@@ -262,7 +262,7 @@ def guess_remarks(found: SchemaMapping, given: SchemaMapping, table: Table, purp
     for column, cells in columns.items():
         if why := found.why.get(column):
             yield _with_reason(column, why, found, given, cells)
-        elif isinstance(cells, pl.Series) and cells.n_unique() < 2 < len(cells) and fact_names(found, [column]):
+        elif isinstance(cells, pl.Series) and cells.n_unique() < 2 < len(cells) and found.facts_by_column([column]):
             yield Remark(column, "teaches nothing", guess.ONE_VALUE, weight="usual")
     if given.history is None and found.entities:
         listed = ", ".join(found.entities)
