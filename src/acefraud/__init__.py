@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from acefraud.core.transactions import Cases, Transactions
     from acefraud.curation.curator import Curator
     from acefraud.datasets import Dataset, SchemaMapping, ShippedDatasetWarning, load_dataset, load_transactions
-    from acefraud.datasets.reading_report import ReadingReport
+    from acefraud.datasets.table import ReadingReport
     from acefraud.errors import InputWarning
     from acefraud.estimator.backtest_scorer import backtest_scorer
     from acefraud.estimator.classifier import AceFraudClassifier
@@ -123,7 +123,7 @@ _MODULES = {
     "acefraud.core.transactions": "Cases Transactions",
     "acefraud.curation.curator": "Curator",
     "acefraud.datasets": "Dataset SchemaMapping ShippedDatasetWarning load_dataset load_transactions",
-    "acefraud.datasets.reading_report": "ReadingReport",
+    "acefraud.datasets.table": "ReadingReport",
     "acefraud.errors": "InputWarning",
     "acefraud.estimator.backtest_scorer": "backtest_scorer",
     "acefraud.estimator.classifier": "AceFraudClassifier",

@@ -299,7 +299,7 @@ def test_the_content_is_the_same_in_a_large_file(tmp_path: Path, monkeypatch: py
     path = tmp_path / "rows.csv"
     path.write_text("amount,label\n" + "".join(f"{row % 7},{row % 2}\n" for row in range(50)))
     at_once = read(path).train.transactions.ids.tolist()
-    monkeypatch.setattr("acefraud.datasets.content_ids._BLOCK", 3)
+    monkeypatch.setattr("acefraud.datasets.assembly._BLOCK", 3)
     assert read(path).train.transactions.ids.tolist() == at_once
     assert len(set(at_once)) == 50
 

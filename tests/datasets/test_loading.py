@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from acefraud.core.outcome import OutcomeSource
 from acefraud.core.transaction import Case, Transaction
 from acefraud.datasets import SchemaMapping, load_dataset
-from acefraud.datasets.labels import FRAUD_WORDS, LEGIT_WORDS, LabelReader
+from acefraud.datasets.columns import FRAUD_WORDS, LEGIT_WORDS, LabelReader
 from acefraud.datasets.rows import read_outcomes, read_transactions
 from acefraud.datasets.world import WorldOptions
 from acefraud.errors import ConfigurationError, InputError

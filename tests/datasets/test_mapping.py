@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from acefraud.datasets import SchemaMapping, load_dataset, parse_mapping
 from acefraud.datasets.guess import guess_label_delay, guess_mapping
-from acefraud.datasets.mapping import TimeParts, fact_names
+from acefraud.datasets.mapping import TimeParts
 from acefraud.errors import ConfigurationError, InputWarning
 from acefraud.facts.history import HistoryPlan
 from acefraud.facts.history.plan import DAY, HOUR
@@ -87,7 +87,7 @@ PAYMENTS = "transaction_id merchant_id user_id card_number transaction_date tran
 def test_guesses_by_name(columns: str, roles: tuple[str, ...], facts: str) -> None:
     guessed = guess_mapping(columns.split())
     assert (guessed.id, guessed.time, guessed.label, guessed.amount, guessed.text) == roles
-    assert list(fact_names(guessed, columns.split()).values()) == facts.split()
+    assert list(guessed.facts_by_column(columns.split()).values()) == facts.split()
 
 
 def test_a_leak_is_ignored_with_its_reason() -> None:
@@ -343,7 +343,7 @@ def test_ids_that_repeat_have_a_history(tmp_path: Path) -> None:
     assert {"card_id", "shop_id", "token_id", "one_id"} <= set(mapping.ignore)
     assert mapping.why["shop_id"] == "an id that repeats: the history of each shop becomes facts"
     assert mapping.why["token_id"] == "an id: a rule about it would not generalise"
-    assert set(fact_names(mapping, ["card_id", "shop_id", "town", "lat"])) == {"town", "lat"}
+    assert set(mapping.facts_by_column(["card_id", "shop_id", "town", "lat"])) == {"town", "lat"}
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,9 @@ from acefraud.core.fact_names import NAMED_FACTS
 from acefraud.core.transaction import Case
 from acefraud.datasets.world import WorldOptions, generate
 from acefraud.datasets.world.dice import Dice
+from acefraud.datasets.world.documents import age
 from acefraud.datasets.world.facts import round_age
-from acefraud.datasets.world.profiles import stories
-from acefraud.datasets.world.tables import phrasebook
-from acefraud.datasets.world.wording import age
+from acefraud.datasets.world.stories import phrasebook, stories
 from acefraud.errors import ConfigurationError
 
 CATEGORICAL = {"merchant_category", "channel", "payment_method"}

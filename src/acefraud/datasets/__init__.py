@@ -1,8 +1,10 @@
 """Datasets: files of transactions, mappings of their columns, and the synthetic world.
 
-`loading.load_dataset` is the way in. A file becomes a table (`files`), and everything after works on the table: columns
-become facts (`assembly`), and rows become cases, transactions or outcomes (`rows`). May import facts, core, settings
-and errors. What reads files (`rows`, `guess`) needs polars, which is slow to import, so it is not imported here.
+`load_dataset` and `load_transactions` are the ways in; `records.RecordReader` reads one JSON object at a time. A file
+becomes a table (`files`, `frames`), `preparation` puts its cells into plain form and completes the mapping by guesses
+(`guess`, `leaks`), columns become facts (`assembly`, `cells`, `times`), and rows become cases, transactions or outcomes
+(`rows`). May import facts, core, settings and errors. What reads files needs polars, which is slow to import, so it is
+not imported here.
 """
 
 from acefraud.datasets.dataset import Dataset

@@ -5,10 +5,13 @@ All readers share this path; they differ in what they make of the rows at the en
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from acefraud.core.arrays import BoolArray, IntArray
@@ -18,12 +21,18 @@ from acefraud.core.timestamps import UNKNOWN, time_of
 from acefraud.core.transaction import MAX_TEXT
 from acefraud.core.transactions import Cases, Ids, Transactions
 from acefraud.datasets.cells import FLAGS, compact, find_kind, join_columns, read_fact, read_words
-from acefraud.datasets.columns import BadCells, folded, plain_text, plain_texts, unknown_words
-from acefraud.datasets.content_ids import content_ids, hashed_ids
-from acefraud.datasets.labels import LabelReader, read_labels
-from acefraud.datasets.mapping import SchemaMapping, declared_kind, fact_names
-from acefraud.datasets.reading_report import ReadingReport, Remark
-from acefraud.datasets.table import BadRow, Column, Table
+from acefraud.datasets.columns import (
+    BadCells,
+    LabelReader,
+    distinct_values,
+    folded,
+    plain_text,
+    plain_texts,
+    read_labels,
+    unknown_words,
+)
+from acefraud.datasets.mapping import KINDS, SchemaMapping, declared_kind
+from acefraud.datasets.table import BadRow, Column, ReadingReport, Remark, Table
 from acefraud.datasets.times import Times, read_elapsed, read_time_parts, read_times, shared_format
 from acefraud.errors import InputError
 from acefraud.facts.time_facts import with_time_facts
@@ -189,19 +198,18 @@ def _bad_ids(texts: pl.Series, table: Table, *, unique: bool) -> BadCells:
         wrong |= ~texts.is_first_distinct()
     if not wrong.any():
         return []
-    first = {one: row for row, one in reversed(list(enumerate(texts)))}
-    bad: BadCells = []
-    for row in wrong.arg_true().to_list():
-        one = texts[row]
-        bad.append((row, wrong_id(one) or f"duplicate id {one!r}, first at row {table.rows[first[one]]}"))
-    return bad
+    first = {text: row for row, text in reversed(list(enumerate(texts)))}
+    rows = wrong.arg_true().to_list()
+    ids = [texts[row] for row in rows]
+    problems = [wrong_id(text) or f"duplicate id {text!r}, first at row {table.rows[first[text]]}" for text in ids]
+    return list(zip(rows, problems, strict=True))
 
 
-def wrong_id(one: str | None) -> str | None:
+def wrong_id(text: str | None) -> str | None:
     """What is wrong with an id by itself; None if it is one."""
-    if one is None:
+    if text is None:
         return "expected an id, got an empty cell"
-    return None if len(one) <= _MAX_ID else f"expected an id of at most {_MAX_ID} characters, got {len(one):,}"
+    return None if len(text) <= _MAX_ID else f"expected an id of at most {_MAX_ID} characters, got {len(text):,}"
 
 
 def _read_times(assembly: Assembly, like: str) -> None:
@@ -287,12 +295,8 @@ def _say_how(
 def _read_facts(assembly: Assembly, skip: Collection[str]) -> None:
     table, mapping = assembly.table, assembly.mapping
     parts: list[Columns] = []
-    columns: dict[Kind, list[str]] = {
-        "number": [*mapping.numbers],
-        "flag": [*mapping.flags],
-        "category": [*mapping.categories],
-    }
-    for column, fact in fact_names(mapping, [one for one in table.columns if one not in skip]).items():
+    columns: dict[Kind, list[str]] = {kind: [*getattr(mapping, key)] for key, kind in KINDS.items()}
+    for column, fact in mapping.facts_by_column([one for one in table.columns if one not in skip]).items():
         kind = declared_kind(mapping, column) or find_kind(table.columns[column], fact, typed=table.typed)
         cells = table.columns[column]
         read, bad = read_fact(fact, cells, kind, typed=table.typed, nan_is_unknown=table.is_frame)
@@ -310,13 +314,7 @@ def _read_facts(assembly: Assembly, skip: Collection[str]) -> None:
             _mark_times(assembly, column, times)
     assembly.facts = join_columns(parts)
     # The mapping keeps the kinds that were found, so that a single row decided later is read like the file.
-    assembly.mapping = mapping.model_copy(
-        update={
-            "numbers": tuple(columns["number"]),
-            "flags": tuple(columns["flag"]),
-            "categories": tuple(columns["category"]),
-        }
-    )
+    assembly.mapping = mapping.model_copy(update={key: tuple(columns[kind]) for key, kind in KINDS.items()})
 
 
 def _read_entities(assembly: Assembly) -> None:
@@ -324,8 +322,86 @@ def _read_entities(assembly: Assembly) -> None:
     table, history = assembly.table, assembly.mapping.history
     if history is None or not history.entities:
         return
-    facts = fact_names(assembly.mapping, list(table.columns))
+    facts = assembly.mapping.facts_by_column(list(table.columns))
     for _, column in history.named_columns():
         if column in table.columns and (column not in facts or column in history.entities):
             assembly.entities[column], bad = read_words(table.columns[column])
             assembly.mark_bad(column, bad)
+
+
+_BLOCK = 20_000
+"""Rows whose cells are held as Python objects at once."""
+_Hashes = npt.NDArray[np.uint64]
+_NOTHING = np.uint64(0x9E3779B97F4A7C15)
+"""The hash of an empty cell."""
+
+
+def content_ids(table: Table) -> Ids:
+    """Ids made from the content of rows: positions would be the same in every file.
+
+    >>> content_ids(Table("a.csv", {"amount": [5.0, 7.0, 5.0]}, range(1, 4), typed=True)).tolist()
+    ['tx-05ada8048523', 'tx-d045c119ea48', 'tx-05ada8048523-2']
+    """
+
+    def hashes() -> Iterator[str]:
+        for start in range(0, table.height, _BLOCK):
+            blocks = [list(column[start : start + _BLOCK]) for _, column in table.content]
+            yield from map(content_id, zip(*blocks, strict=True))
+
+    return _numbered(np.fromiter(hashes(), dtype=object, count=table.height))
+
+
+def _numbered(ids: Ids) -> Ids:
+    """Ids of which repeated ones get a number."""
+    seen: Counter[str] = Counter()
+    for row in pl.Series(ids, dtype=pl.String).is_duplicated().arg_true().to_list():
+        content = ids[row]
+        seen[content] += 1
+        if seen[content] > 1:
+            ids[row] = f"{content}-{seen[content]}"
+    return ids
+
+
+def content_id(cells: Sequence[object]) -> str:
+    """An id made from the cells of a row."""
+    return "tx-" + hashlib.sha256(repr(tuple(cells)).encode(errors="surrogatepass")).hexdigest()[:12]
+
+
+def hashed_ids(table: Table) -> Ids:
+    """Ids made from the content of rows, column by column: for data frames, where rows are no Python objects.
+
+    >>> hashed_ids(Table("frame", {"amount": pl.Series([5.0, 7.0, 5.0])}, range(1, 4), typed=True)).tolist()
+    ['tx-f2a770ab53fc', 'tx-912bcdbd48f2', 'tx-f2a770ab53fc-2']
+    """
+    hashes = np.full(table.height, _NOTHING)
+    for name, column in table.content:
+        hashes = _mixed(hashes ^ _mixed(_hashes(column) + _hash_of(name)))
+    return _numbered(np.array([f"tx-{number:012x}" for number in (hashes >> np.uint64(16)).tolist()], dtype=object))
+
+
+def _hashes(column: Column) -> _Hashes:
+    """A hash of each cell. Whole numbers and floats of the same value are equal, as are texts of every type."""
+    if isinstance(column, pl.Series) and (column.dtype.is_float() or column.dtype == pl.Boolean):
+        numbers = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
+        return np.where(np.isnan(numbers), _NOTHING, (numbers + 0.0).view(np.uint64))  # -0.0 equals 0.0
+    if isinstance(column, pl.Series) and column.dtype.is_integer() and not column.has_nulls():
+        whole = column.to_numpy()
+        exact = np.abs(whole.astype(np.float64)) < 2**53  # beyond that, a float would merge neighbours
+        return np.where(exact, whole.astype(np.float64).view(np.uint64), whole.astype(np.uint64))
+    texts, places = distinct_values(plain_text(column))
+    return np.array([_hash_of(text) for text in texts.to_list()], dtype=np.uint64)[places]
+
+
+def _hash_of(text: str | None) -> np.uint64:
+    if text is None:
+        return _NOTHING
+    digest = hashlib.sha256(text.encode(errors="surrogatepass")).digest()
+    return np.uint64(int.from_bytes(digest[:8], "little"))
+
+
+def _mixed(values: _Hashes) -> _Hashes:
+    """Every bit of a value spread over all bits (the finaliser of SplitMix64)."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: _Hashes = values ^ (values >> np.uint64(31))
+    return mixed

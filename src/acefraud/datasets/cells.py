@@ -20,6 +20,7 @@ from acefraud.core.table import Categories, Columns, coded
 from acefraud.core.transaction import MAX_WORD, FactValue
 from acefraud.datasets.columns import (
     UNKNOWN_WORDS,
+    USUAL_WORDS,
     BadCells,
     distinct_cells,
     distinct_values,
@@ -28,9 +29,8 @@ from acefraud.datasets.columns import (
     plain_text,
     spread,
 )
-from acefraud.datasets.labels import USUAL_WORDS
+from acefraud.datasets.plain_cells import parse_numbers
 from acefraud.datasets.table import Column
-from acefraud.datasets.written_numbers import parse_numbers
 
 _FEW = 20
 """With fewer rows than this, the name of a column decides its kind rather than its cells."""
@@ -98,7 +98,7 @@ def _kind_of_texts(column: pl.Series) -> Kind:
         return "category"
     if holds_flags(cells):
         return "flag"
-    numbers = cells.cast(pl.Float64, strict=False)  # `written_numbers` has made them plain
+    numbers = cells.cast(pl.Float64, strict=False)  # `with_plain_numbers` has made them plain
     if numbers.is_finite().sum() and numbers.is_not_null().sum() >= _MOSTLY * len(cells):
         return "number"
     return "category"

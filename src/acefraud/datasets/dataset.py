@@ -18,8 +18,7 @@ from acefraud.core.timestamps import UNKNOWN
 from acefraud.core.transaction import Case, FactValue, Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets.mapping import SchemaMapping
-from acefraud.datasets.reading_report import ReadingReport, Remark
-from acefraud.datasets.table import BadRow
+from acefraud.datasets.table import BadRow, ReadingReport, Remark
 from acefraud.display.html_tables import MOST_ROWS, block, summary, table
 from acefraud.display.personal_data import MASKED, is_personal
 from acefraud.display.short_repr import quoted, shown_names, shown_number, shown_text, shown_value

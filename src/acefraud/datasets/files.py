@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -18,8 +19,9 @@ from typing import Any, TextIO
 import polars as pl
 
 from acefraud.core.arguments import nearest_file
+from acefraud.datasets.columns import json_column
+from acefraud.datasets.frames import read_excel, read_parquet
 from acefraud.datasets.table import FACTS, BadRow, Column, Table
-from acefraud.datasets.text_encoding import decode_text
 from acefraud.errors import InputError
 
 _BLANK = re.compile(rb"[\xef\xbb\xbf \t\r\n]*")
@@ -37,6 +39,11 @@ _Field = tuple[str, list[Any]]
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 """Half of a surrogate pair. Alone it is not valid Unicode, and nothing further on could store it."""
 
+_BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_ENCODINGS = {"utf-16-le": "UTF-16", "utf-16-be": "UTF-16", "cp1252": "Windows-1252"}
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x81\x8d\x8f\x90\x9d]")
+"""Control characters, and bytes that Windows-1252 leaves free."""
+_FOREIGN_WORD = re.compile(r"[^\s;,|\"]*[^\x00-\x7f][^\s;,|\"]*")
 _TWICE = "the field '{}' is there twice: under this name, and inside an object"
 
 
@@ -57,7 +64,7 @@ def read_table(source: Path | TextIO, *, name: str | None = None) -> Table:
     if _BLANK.fullmatch(data):
         raise InputError("the file is empty", file=label)
     if ending in _BINARY or data.startswith(_EXCEL):
-        return _BINARY.get(ending, _read_excel)(data, label)
+        return _BINARY.get(ending, read_excel)(data, label)
     text, assumed = decode_text(data, label, header="json" not in ending, by_line=ending != "json")
     table = _READERS[ending](text, label)
     return replace(table, remarks=(assumed, *table.remarks)) if assumed else table
@@ -185,14 +192,7 @@ def _long_cells_allowed() -> Iterator[None]:
 
 def _read_json(text: str, name: str) -> Table:
     """A list of objects, an object that holds one such list, or one object alone."""
-    try:
-        content = json.loads(text)
-    except json.JSONDecodeError as broken:
-        place = f"line {broken.lineno}, column {broken.colno}"
-        raise InputError(f"broken JSON at {place}: {broken.msg}", file=name) from None
-    except (ValueError, RecursionError) as broken:
-        raise InputError(f"broken JSON: {_json_limit(broken)}", file=name) from None
-    return _json_table(enumerate(_json_records(content, name), start=1), name, text, [])
+    return _json_table(enumerate(_json_records(_parse_json(text, name), name), start=1), name, text, [])
 
 
 def _read_json_lines(text: str, name: str) -> Table:
@@ -203,7 +203,7 @@ def _read_json_lines(text: str, name: str) -> Table:
         if not line.strip():
             continue
         try:
-            rows.append((number, _parse_line(line)))
+            rows.append((number, _parse_json(line)))
         except InputError as broken:
             bad.append(BadRow(name, number, None, broken.message))
     return _json_table(rows, name, text, bad)
@@ -215,7 +215,7 @@ def read_record(line: str) -> dict[str, Any]:
     >>> read_record('{"id": "t1", "card": {"age": 3}, "facts": {"vpn": true}}')
     {'id': 't1', 'card.age': 3, 'facts.vpn': True}
     """
-    return fields_of(_parse_line(line), check_unicode=_HALF_CHARACTER.search(line) is not None)
+    return fields_of(_parse_json(line), check_unicode=_HALF_CHARACTER.search(line) is not None)
 
 
 def fields_of(content: object, *, check_unicode: bool = True) -> dict[str, Any]:
@@ -229,17 +229,18 @@ def fields_of(content: object, *, check_unicode: bool = True) -> dict[str, Any]:
     return fields
 
 
-def _parse_line(line: str) -> object:
+def _parse_json(text: str, file: str | None = None) -> object:
+    """What a whole file holds, or a single line if there is no file to name."""
     try:
-        return json.loads(line)
+        return json.loads(text)
     except json.JSONDecodeError as broken:
-        raise InputError(f"broken JSON at column {broken.colno}: {broken.msg}") from None
-    except (ValueError, RecursionError) as broken:
-        raise InputError(f"broken JSON: {_json_limit(broken)}") from None
-
-
-def _json_limit(broken: Exception) -> str:
-    return "nested too deeply" if isinstance(broken, RecursionError) else "a number with too many digits"
+        line = f"line {broken.lineno}, " if file else ""
+        problem = f"broken JSON at {line}column {broken.colno}: {broken.msg}"
+    except RecursionError:
+        problem = "broken JSON: nested too deeply"
+    except ValueError:
+        problem = "broken JSON: a number with too many digits"
+    raise InputError(problem, file=file)
 
 
 def _json_records(content: object, name: str) -> list[Any]:
@@ -319,94 +320,48 @@ def _is_unicode(row: dict[str, Any]) -> bool:
     return True
 
 
-def json_column(name: str, values: list[Any]) -> Column:
-    """A series if one type fits all, so that it can be read column-wise; else the cells as they are."""
-    types = {type(value) for value in values} - {type(None)}
-    if len(types) != 1:
-        return values
-    (only,) = types
-    if only is int and any(value is not None and abs(value) >= 2**53 for value in values):
-        return values
-    dtype = {str: pl.String, bool: pl.Boolean, int: pl.Int64, float: pl.Float64}.get(only)
-    return values if dtype is None else pl.Series(name, values, dtype=dtype)
-
-
 def _json_type(value: object) -> str:
     names = {dict: "an object", list: "a list", str: "text", bool: "a flag", type(None): "null"}
     return names.get(type(value), "a number")
 
 
-def _read_parquet(data: bytes, name: str) -> Table:
-    try:
-        frame = pl.read_parquet(io.BytesIO(data))
-    except (pl.exceptions.PolarsError, OSError) as problem:
-        raise InputError(f"not readable as Parquet: {str(problem).splitlines()[0]}", file=name) from problem
-    columns, metadata = typed_columns(frame.to_dict())
-    return Table(name, columns, range(1, frame.height + 1), typed=True, metadata=metadata)
+def decode_text(data: bytes, file: str, *, header: bool, by_line: bool) -> tuple[str, str]:
+    """The text of a file without its byte order mark, and what was assumed; "" if it is plain UTF-8.
 
-
-def _read_excel(data: bytes, name: str) -> Table:
-    """The first sheet of a workbook. Its texts are read as those of a CSV file."""
-    try:
-        import fastexcel  # noqa: PLC0415  # an extra
-    except ImportError:
-        how = "pip install 'acefraud[xlsx]', or save it as CSV (UTF-8)"
-        raise InputError(f"a workbook of Excel needs fastexcel: {how}", file=name) from None
-    try:
-        book = fastexcel.read_excel(data)
-        frame = book.load_sheet(0, schema_sample_rows=None).to_polars()
-    except fastexcel.FastExcelError as problem:
-        raise InputError(f"not readable as a workbook of Excel: {str(problem).splitlines()[0]}", file=name) from problem
-    used, *others = book.sheet_names
-    remarks = (f"only the first sheet is read, {used!r}; the others are: {', '.join(others)}",) if others else ()
-    columns, _ = typed_columns({column.strip(): whole_numbers(cells) for column, cells in frame.to_dict().items()})
-    return Table(name, columns, range(1, frame.height + 1), typed=False, remarks=remarks)
-
-
-def whole_numbers(series: pl.Series) -> pl.Series:
-    """A column of floats as whole numbers where all are: Excel knows no others, and pandas none with empty cells."""
-    if not series.dtype.is_float():
-        return series
-    known = series.fill_nan(None)
-    is_whole = bool((known == known.round()).all()) and float(known.abs().max() or 0) < 2**53  # type: ignore[arg-type]
-    return known.cast(pl.Int64) if is_whole else series
-
-
-def typed_columns(given: Mapping[str, Column]) -> tuple[dict[str, Column], list[dict[str, Any]]]:
-    """Columns that keep their types, and the metadata of each row.
-
-    A ``facts`` struct becomes columns and a ``metadata`` struct is kept apart. Other structs are opened.
+    >>> decode_text("Händler;Betrag".encode("cp1252"), "export.csv", header=True, by_line=True)
+    ('Händler;Betrag', "not UTF-8: read as Windows-1252, as in 'Händler'")
     """
-    columns: dict[str, Column] = {}
-    metadata: list[dict[str, Any]] = []
-    for name, column in given.items():
-        if isinstance(column, list):
-            columns[name] = column
-        elif name == "metadata" and column.dtype == pl.Struct:
-            metadata = [one or {} for one in column.to_list()]
-        elif name == "facts" and column.dtype == pl.Struct:
-            facts = column.struct.unnest()
-            columns |= {FACTS + fact: _simple_type(facts[fact]) for fact in facts.columns}
-        else:
-            columns |= _opened_struct(name, _simple_type(column))
-    return columns, metadata
+    mark = next((mark for mark in _BYTE_ORDER_MARKS if data.startswith(mark)), b"")
+    encoding = _BYTE_ORDER_MARKS[mark] if mark else _unmarked(data[:4096])
+    try:
+        text = data[len(mark) :].decode(encoding)
+    except UnicodeDecodeError as problem:
+        if encoding != "utf-8" or mark or not _is_windows_text(data):
+            line = data.count(b"\n", 0, problem.start) + 1
+            where = f"at byte {problem.start} (line {line})"
+            told = f"not valid {_ENCODINGS.get(encoding, 'UTF-8')} {where}; save it as UTF-8"
+            raise InputError(told, file=file, row=line - header if by_line else None) from None
+        encoding, text = "cp1252", data.decode("cp1252")
+    if encoding == "utf-8":
+        return text, ""
+    example = _FOREIGN_WORD.search(text)
+    return text, f"not UTF-8: read as {_ENCODINGS[encoding]}" + (f", as in {example[0][:40]!r}" if example else "")
 
 
-def _opened_struct(name: str, series: pl.Series) -> dict[str, Column]:
-    """A column, or the fields of a struct under dotted names; lists as Python objects."""
-    if series.dtype != pl.Struct:
-        return {name: series.to_list() if series.dtype.is_nested() or series.dtype == pl.Object else series}
-    opened: dict[str, Column] = {}
-    for field in series.struct.fields:
-        opened |= _opened_struct(f"{name}.{field}", _simple_type(series.struct.field(field)))
-    return opened
+def _unmarked(head: bytes) -> str:
+    """UTF-16 without its mark has a zero in every other byte where the text is European."""
+    zeros = head[0::2].count(0), head[1::2].count(0)
+    if max(zeros) > 0.3 * len(head) and min(zeros) == 0:
+        return "utf-16-be" if zeros[0] else "utf-16-le"
+    return "utf-8"
 
 
-def _simple_type(series: pl.Series) -> pl.Series:
-    """Categories as text, and durations as seconds."""
-    if series.dtype in (pl.Categorical, pl.Enum, pl.Null):
-        return series.cast(pl.String)
-    return series.dt.total_seconds() if series.dtype == pl.Duration else series
+def _is_windows_text(data: bytes) -> bool:
+    """Whether bytes that are not UTF-8 are Windows-1252. UTF-8 with a few broken characters is not, nor is an image."""
+    if _NO_TEXT.search(data):
+        return False
+    readable = len(re.findall(r"[^\x00-\x7f]", data.decode("utf-8", "ignore")))
+    return readable <= data.decode("utf-8", "replace").count("\ufffd")
 
 
 _READERS: dict[str, Callable[[str, str], Table]] = {
@@ -418,5 +373,5 @@ _READERS: dict[str, Callable[[str, str], Table]] = {
     "txt": partial(_read_csv, separators=",;\t|"),
 }
 """How each kind of text is read, by the ending of its file."""
-_BINARY = {"parquet": _read_parquet, "xlsx": _read_excel, "xlsm": _read_excel, "xls": _read_excel}
+_BINARY = {"parquet": read_parquet, "xlsx": read_excel, "xlsm": read_excel, "xls": read_excel}
 """How other files are read."""

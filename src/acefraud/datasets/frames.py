@@ -1,8 +1,9 @@
-"""Data frames as tables: pandas, polars, pyarrow and whatever else narwhals reads."""
+"""Sources with typed columns as tables: data frames of any library that narwhals reads, Parquet files, workbooks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import io
+from collections.abc import Iterator, Mapping
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -11,8 +12,8 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from acefraud.datasets.files import json_column, typed_columns, whole_numbers
-from acefraud.datasets.table import Column, Table
+from acefraud.datasets.columns import json_column
+from acefraud.datasets.table import FACTS, Column, Table
 from acefraud.errors import InputError
 
 FRAME = "frame"
@@ -36,7 +37,7 @@ def frame_table(frame: Any, name: str = FRAME) -> Table:
         names = [str(column) for column in given.columns]
     except nw.exceptions.DuplicateError:
         raise InputError("a column appears twice: expected names that differ", file=name) from None
-    columns, metadata = typed_columns(dict(zip(names, _columns(given), strict=True)))
+    columns, metadata = _typed_columns(dict(zip(names, _columns(given), strict=True)))
     rows = range(1, len(given) + 1)
     return Table(name, columns, rows, typed=False, metadata=metadata, is_frame=True)
 
@@ -58,7 +59,7 @@ def _from_numpy(cells: Any) -> pl.Series:
     if cells.dtype.kind in "Mm":
         return pl.Series(cells.astype(f"{cells.dtype.kind}8[us]"))
     series = pl.Series(cells)
-    return whole_numbers(series) if cells.dtype.kind == "f" and series.is_nan().any() else series
+    return _whole_numbers(series) if cells.dtype.kind == "f" and series.is_nan().any() else series
 
 
 def _from_extension(column: nw.Series[Any]) -> Column:
@@ -85,3 +86,77 @@ def _plain(cell: Any) -> Any:
     if isinstance(cell, np.generic):
         return cell.item()
     return cell.tolist() if isinstance(cell, np.ndarray) else cell
+
+
+def read_parquet(data: bytes, name: str) -> Table:
+    """The table in a Parquet file."""
+    try:
+        frame = pl.read_parquet(io.BytesIO(data))
+    except (pl.exceptions.PolarsError, OSError) as problem:
+        raise InputError(f"not readable as Parquet: {str(problem).splitlines()[0]}", file=name) from problem
+    columns, metadata = _typed_columns(frame.to_dict())
+    return Table(name, columns, range(1, frame.height + 1), typed=True, metadata=metadata)
+
+
+def read_excel(data: bytes, name: str) -> Table:
+    """The first sheet of a workbook. Its texts are read as those of a CSV file."""
+    try:
+        import fastexcel  # noqa: PLC0415  # an extra
+    except ImportError:
+        how = "pip install 'acefraud[xlsx]', or save it as CSV (UTF-8)"
+        raise InputError(f"a workbook of Excel needs fastexcel: {how}", file=name) from None
+    try:
+        book = fastexcel.read_excel(data)
+        frame = book.load_sheet(0, schema_sample_rows=None).to_polars()
+    except fastexcel.FastExcelError as problem:
+        raise InputError(f"not readable as a workbook of Excel: {str(problem).splitlines()[0]}", file=name) from problem
+    used, *others = book.sheet_names
+    remarks = (f"only the first sheet is read, {used!r}; the others are: {', '.join(others)}",) if others else ()
+    columns, _ = _typed_columns({column.strip(): _whole_numbers(cells) for column, cells in frame.to_dict().items()})
+    return Table(name, columns, range(1, frame.height + 1), typed=False, remarks=remarks)
+
+
+def _whole_numbers(series: pl.Series) -> pl.Series:
+    """A column of floats as whole numbers where all are: Excel knows no others, and pandas none with empty cells."""
+    if not series.dtype.is_float():
+        return series
+    known = series.fill_nan(None)
+    is_whole = bool((known == known.round()).all()) and float(known.abs().max() or 0) < 2**53  # type: ignore[arg-type]
+    return known.cast(pl.Int64) if is_whole else series
+
+
+def _typed_columns(given: Mapping[str, Column]) -> tuple[dict[str, Column], list[dict[str, Any]]]:
+    """Columns that keep their types, and the metadata of each row.
+
+    A ``facts`` struct becomes columns and a ``metadata`` struct is kept apart. Other structs are opened.
+    """
+    columns: dict[str, Column] = {}
+    metadata: list[dict[str, Any]] = []
+    for name, column in given.items():
+        if isinstance(column, list):
+            columns[name] = column
+        elif name == "metadata" and column.dtype == pl.Struct:
+            metadata = [one or {} for one in column.to_list()]
+        elif name == "facts" and column.dtype == pl.Struct:
+            facts = column.struct.unnest()
+            columns |= {FACTS + fact: _simple_type(facts[fact]) for fact in facts.columns}
+        else:
+            columns |= _opened_struct(name, _simple_type(column))
+    return columns, metadata
+
+
+def _opened_struct(name: str, series: pl.Series) -> dict[str, Column]:
+    """A column, or the fields of a struct under dotted names; lists as Python objects."""
+    if series.dtype != pl.Struct:
+        return {name: series.to_list() if series.dtype.is_nested() or series.dtype == pl.Object else series}
+    opened: dict[str, Column] = {}
+    for field in series.struct.fields:
+        opened |= _opened_struct(f"{name}.{field}", _simple_type(series.struct.field(field)))
+    return opened
+
+
+def _simple_type(series: pl.Series) -> pl.Series:
+    """Categories as text, and durations as seconds."""
+    if series.dtype in (pl.Categorical, pl.Enum, pl.Null):
+        return series.cast(pl.String)
+    return series.dt.total_seconds() if series.dtype == pl.Duration else series

@@ -12,16 +12,27 @@ import polars as pl
 from acefraud.core.arrays import IntArray
 from acefraud.core.fact_names import NAMED_FACTS, words_for
 from acefraud.core.timestamps import UNKNOWN
-from acefraud.datasets.columns import folded, plain_text, plain_texts, unknown_words
-from acefraud.datasets.free_text import holds_sentences, states_facts
-from acefraud.datasets.labels import USUAL_WORDS, LabelReader, read_labels
+from acefraud.datasets.columns import (
+    USUAL_WORDS,
+    LabelReader,
+    folded,
+    name_parts,
+    names_a_transaction,
+    names_an_entity,
+    names_an_id,
+    plain_name,
+    plain_text,
+    plain_texts,
+    read_labels,
+    unknown_words,
+)
 from acefraud.datasets.leaks import FEWEST_EACH, LEAK, likely_leaks, names_what_comes_after
 from acefraud.datasets.mapping import SchemaMapping
-from acefraud.datasets.names import name_parts, names_a_transaction, names_an_entity, names_an_id, plain_name
+from acefraud.datasets.plain_cells import MARKS, holds_clocks, holds_days, holds_marks
 from acefraud.datasets.table import FACTS, Column, Purpose
 from acefraud.datasets.times import look_like_times, read_time_parts, read_times
-from acefraud.datasets.whole_cells import MARKS, holds_clocks, holds_days, holds_marks
 from acefraud.facts.history.plan import DAY, HOUR, HistoryPlan, entity_name, read_duration
+from acefraud.facts.text import read_facts
 
 _HEAD = 2000
 """Rows to look at where a sample is enough."""
@@ -35,6 +46,11 @@ _MOST_DELAY = 0.1
 """The longest delay of labels that is guessed, as a share of the time that the file spans."""
 _FEWEST_IN_ORDER, _SORTED = 20, 0.99
 _OTHER_DAYS, _LAST_DAYS = (frozenset(map(folded, USUAL_WORDS["other_days"][key])) for key in ("words", "last"))
+_FEWEST_SENTENCES, _DISTINCT, _WORDS = 20, 0.1, 4
+_TEXTS_READ = 300
+"""How many texts are read for facts."""
+_TELLING = 0.02
+"""Share of the texts that must state a fact the engine knows: a text without any would teach nothing."""
 NO_IDS = "ids are made from the content, and no later outcome can name them"
 AN_ID = "an id: a rule about it would not generalise"
 ANOTHER_TIME = "another time"
@@ -429,3 +445,32 @@ def names_a_label(column: str) -> bool:
     (True, False)
     """
     return column.lower() not in NAMED_FACTS and _LABEL.search(plain_name(column)) is not None
+
+
+def holds_sentences(column: Column) -> bool:
+    """Whether most cells are several words long and few of them are alike.
+
+    >>> holds_sentences(pl.Series([f"paid {n} dollars with a new card" for n in range(30)]))
+    True
+    >>> holds_sentences(pl.Series(["Visa", "Mastercard"] * 20))
+    False
+    """
+    if not isinstance(column, pl.Series) or column.dtype != pl.String:
+        return False
+    cells = plain_text(thinned(column)).drop_nulls()
+    if len(cells) < _FEWEST_SENTENCES or cells.n_unique() < max(_FEWEST_SENTENCES, _DISTINCT * len(cells)):
+        return False
+    return 2 * int((cells.str.count_matches(r"\pL{2,}") >= _WORDS).sum()) > len(cells)
+
+
+def states_facts(column: Column) -> bool:
+    """Whether a column holds sentences, and they state facts that the engine knows.
+
+    >>> states_facts(pl.Series([f"order {n} came here through a VPN" for n in range(30)]))
+    True
+    """
+    if not holds_sentences(column):
+        return False
+    cells = plain_text(column).drop_nulls()
+    cells = cells[:: max(1, len(cells) // _TEXTS_READ)]
+    return sum(bool(read_facts(cell).facts) for cell in cells) >= _TELLING * len(cells) > 0

@@ -10,7 +10,7 @@ from acefraud.core.arrays import FloatArray, IntArray
 from acefraud.core.table import Categories, Codes, Columns, FactTable, Flags
 from acefraud.core.timestamps import UNKNOWN, plausible
 from acefraud.core.transactions import Cases, Transactions
-from acefraud.datasets.mapping import SchemaMapping, fact_names
+from acefraud.datasets.mapping import SchemaMapping
 from acefraud.facts.history.columns import history_columns
 from acefraud.facts.history.events import HistoryEvents
 from acefraud.facts.history.plan import HistoryPlan
@@ -59,7 +59,7 @@ def usual_known_at(cases: Cases, plan: HistoryPlan) -> IntArray:
 
 def has_amounts(mapping: SchemaMapping) -> bool:
     """Whether transactions that are read by this mapping have amounts."""
-    return bool(mapping.amount) or "amount" in fact_names(mapping, mapping.numbers).values()
+    return bool(mapping.amount) or "amount" in mapping.facts_by_column(mapping.numbers).values()
 
 
 def _order(rows: Transactions) -> IntArray | None:
@@ -71,7 +71,7 @@ def _order(rows: Transactions) -> IntArray | None:
 
 def fact_columns(mapping: SchemaMapping, plan: HistoryPlan) -> dict[str, str]:
     """The columns for categories and places that are facts too, with the names of the facts."""
-    return fact_names(mapping, [column for column in (plan.category, plan.latitude, plan.longitude) if column])
+    return mapping.facts_by_column([column for column in (plan.category, plan.latitude, plan.longitude) if column])
 
 
 def _needed(rows: Transactions, mapping: SchemaMapping, plan: HistoryPlan) -> Transactions:

@@ -14,9 +14,7 @@ import polars as pl
 
 from acefraud.core.fact_names import words_for
 from acefraud.core.table import Flags
-from acefraud.datasets.columns import UNKNOWN_WORDS, folded, plain_text
-from acefraud.datasets.labels import USUAL_WORDS
-from acefraud.datasets.names import name_parts, plain_name
+from acefraud.datasets.columns import UNKNOWN_WORDS, USUAL_WORDS, folded, name_parts, plain_name, plain_text
 from acefraud.datasets.table import FACTS, Column
 
 LEAK = "a likely leak of the label: "

@@ -18,7 +18,6 @@ from acefraud.core.arrays import FloatArray
 from acefraud.core.transactions import Transactions
 from acefraud.datasets.dataset import Dataset
 from acefraud.datasets.mapping import SchemaMapping
-from acefraud.datasets.table import Table
 from acefraud.datasets.world import WorldOptions, generate
 from acefraud.display.frames import is_frame
 from acefraud.display.short_repr import given
@@ -98,9 +97,12 @@ def load_dataset(
     if is_frame(source):
         if options is not None:
             raise ConfigurationError(f"options shape a shipped dataset ({', '.join(SHIPPED)}); this is a data frame")
+        from acefraud.datasets.frames import FRAME, frame_table  # noqa: PLC0415
         from acefraud.datasets.rows import read_dataset  # noqa: PLC0415
 
-        table = replace(_frame_table(source, name, weights), labels_apart=labels_apart)
+        table = frame_table(source, name or FRAME)
+        checked = None if weights is None else _checked_weights(weights, table.height)
+        table = replace(table, weights=checked, labels_apart=labels_apart)
         data = read_dataset(table, table.name, mapping=mapping, remembered=remembered, strict=strict, ids=ids)
         return _warned(data)
     if weights is not None:
@@ -175,13 +177,6 @@ def _path_of(source: object, others: str) -> Path:
         accepted = f"{others}, or a data frame of pandas, polars or pyarrow"
         raise InputError(f"source: expected {accepted}, got {given(source)}")
     return Path(source)
-
-
-def _frame_table(frame: Any, name: str | None, weights: npt.ArrayLike | None) -> Table:
-    from acefraud.datasets.frames import FRAME, frame_table  # noqa: PLC0415
-
-    table = frame_table(frame, name or FRAME)
-    return table if weights is None else replace(table, weights=_checked_weights(weights, table.height))
 
 
 def _checked_weights(weights: npt.ArrayLike, rows: int) -> FloatArray:

@@ -19,6 +19,8 @@ from acefraud.facts.history.plan import HistoryPlan
 
 ROLES = ("id", "time", "clock", "label", "amount", "text", "known_at", "difficulty")
 _LISTS = ("decimal_commas", "known", "ignore", "numbers", "flags", "marked", "categories")
+KINDS: Mapping[str, Kind] = {"categories": "category", "flags": "flag", "numbers": "number"}
+"""The kind of the columns that each list of a mapping holds."""
 _DISJOINT = (
     ("known", "ignore", "column"),
     ("rising", "falling", "fact"),
@@ -229,7 +231,7 @@ class SchemaMapping(ShortRepr, BaseModel):
         >>> SchemaMapping().is_fraud("DECLINE"), SchemaMapping().is_fraud("honest"), SchemaMapping().is_fraud("b")
         (True, False, None)
         """
-        from acefraud.datasets.labels import LabelReader  # noqa: PLC0415  # imports polars, which is slow to import
+        from acefraud.datasets.columns import LabelReader  # noqa: PLC0415  # imports polars, which is slow to import
 
         return LabelReader(self.fraud_values, self.legit_values)(label)
 
@@ -239,7 +241,26 @@ class SchemaMapping(ShortRepr, BaseModel):
         >>> SchemaMapping(amount="TX_AMOUNT", label="y").facts_by_column(["TX_AMOUNT", "Make", "y"])
         {'TX_AMOUNT': 'amount', 'Make': 'Make'}
         """
-        return fact_names(self, columns)
+        used = {column for role, column in self.roles() if role != "amount"} | set(self.ignore or ())
+        wanted = [one for one in columns if one not in used]
+        if self.known:
+            wanted = [one for one in wanted if one in self.known or one == self.amount]
+        renamed = {self.amount or "": "amount", **self.rename}
+        named = {one: renamed.get(one) or one.removeprefix(FACTS) for one in wanted}
+        for column, fact in named.items():
+            known_name = fact.lower()
+            if column not in self.rename and words_for(known_name) and known_name not in named.values():
+                named[column] = known_name
+        owners: dict[str, str] = {}
+        for column, fact in named.items():
+            clash = None
+            if between := next((key for key in ("elapsed", "days_between") if fact in getattr(self, key)), None):
+                clash = f"the column '{column}' and '{between}'"
+            elif (other := owners.setdefault(fact, column)) != column:
+                clash = f"the columns '{other}' and '{column}'"
+            if clash:
+                raise ConfigurationError(f"mapping: {clash} both become the fact '{fact}'; rename or ignore one")
+        return named
 
     def columns_of(self, fact: str, columns: Sequence[str]) -> list[str]:
         """Those of the columns that a fact is made from, also one that is derived from a time, a text or a history.
@@ -449,31 +470,3 @@ def declared_kind(mapping: SchemaMapping, column: str) -> Kind | None:
     if column in mapping.flags:
         return "flag"
     return "number" if column in mapping.numbers or column == mapping.amount else None
-
-
-def fact_names(mapping: SchemaMapping, columns: Sequence[str]) -> dict[str, str]:
-    """The columns that become facts, each with the name of its fact.
-
-    >>> fact_names(SchemaMapping(amount="TX_AMOUNT", label="y"), ["TX_AMOUNT", "VPN", "Make", "facts.crypto", "y"])
-    {'TX_AMOUNT': 'amount', 'VPN': 'vpn', 'Make': 'Make', 'facts.crypto': 'crypto'}
-    """
-    used = {column for role, column in mapping.roles() if role != "amount"} | set(mapping.ignore or ())
-    wanted = [one for one in columns if one not in used]
-    if mapping.known:
-        wanted = [one for one in wanted if one in mapping.known or one == mapping.amount]
-    renamed = {mapping.amount or "": "amount", **mapping.rename}
-    named = {one: renamed.get(one) or one.removeprefix(FACTS) for one in wanted}
-    for column, fact in named.items():
-        known_name = fact.lower()
-        if column not in mapping.rename and words_for(known_name) and known_name not in named.values():
-            named[column] = known_name
-    owners: dict[str, str] = {}
-    for column, fact in named.items():
-        clash = None
-        if between := next((key for key in ("elapsed", "days_between") if fact in getattr(mapping, key)), None):
-            clash = f"the column '{column}' and '{between}'"
-        elif (other := owners.setdefault(fact, column)) != column:
-            clash = f"the columns '{other}' and '{column}'"
-        if clash:
-            raise ConfigurationError(f"mapping: {clash} both become the fact '{fact}'; rename or ignore one")
-    return named

@@ -11,20 +11,16 @@ from typing import Any
 from acefraud.core.construct import construct_unchecked
 from acefraud.core.timestamps import UNKNOWN, micros_of, time_of
 from acefraud.core.transaction import FactValue, Transaction
-from acefraud.datasets.assembly import NO_CONTENT, wrong_id, wrong_text
+from acefraud.datasets.assembly import NO_CONTENT, content_id, wrong_id, wrong_text
 from acefraud.datasets.cells import kind_of_cell, read_cell, too_long
-from acefraud.datasets.columns import is_null_word, plain_cell
-from acefraud.datasets.content_ids import content_id
-from acefraud.datasets.files import fields_of, json_column, read_record
-from acefraud.datasets.labels import LabelReader
-from acefraud.datasets.lists import with_lists_as_facts
-from acefraud.datasets.mapping import SchemaMapping, declared_kind, fact_names, load_mapping, with_given
-from acefraud.datasets.outcome_columns import OutcomeColumns
-from acefraud.datasets.rows import ReportedOutcome, check_id, prepare
+from acefraud.datasets.columns import LabelReader, is_null_word, json_column, plain_cell
+from acefraud.datasets.files import fields_of, read_record
+from acefraud.datasets.mapping import SchemaMapping, declared_kind, load_mapping, with_given
+from acefraud.datasets.plain_cells import with_lists_as_facts, with_plain_numbers, with_whole_cells
+from acefraud.datasets.preparation import prepare
+from acefraud.datasets.rows import OutcomeColumns, ReportedOutcome, check_id
 from acefraud.datasets.table import FACTS, Purpose, Table
 from acefraud.datasets.times import ISO, from_iso, read_elapsed, read_time_parts, read_times
-from acefraud.datasets.whole_cells import with_whole_cells
-from acefraud.datasets.written_numbers import with_plain_numbers
 from acefraud.errors import InputError
 from acefraud.facts.time_facts import with_own_time_facts
 
@@ -66,14 +62,14 @@ class RecordReader:
         fields, mapping, written = self._read(record, "decide")
         hidden = (mapping.label, mapping.known_at)
         fields = {column: cell for column, cell in fields.items() if column not in hidden}
-        facts = fact_names(mapping, list(fields))
+        facts = mapping.facts_by_column(list(fields))
         name = _id(fields, mapping) if mapping.id in fields else content_id([written[column] for column in fields])
-        one = _transaction(name, fields, mapping, facts)
-        if one is None:
+        transaction = _transaction(name, fields, mapping, facts)
+        if transaction is None:
             raise InputError(NO_CONTENT)
         if self._given is None and self._remembered and mapping.id not in fields:
             self.remarks |= dict.fromkeys(check_id(self._remembered, mapping, fields, strict=self._strict))
-        return one
+        return transaction
 
     def outcome(self, record: JsonObject, number: int) -> ReportedOutcome:
         """The outcome in a line, with its transaction if the line describes it too."""
@@ -86,7 +82,7 @@ class RecordReader:
         for role, what in (("label", "label"), ("id", "transaction_id")):
             if getattr(mapping, role) not in fields:
                 raise InputError(f"expected a {what}, got the fields {', '.join(fields) or 'of an empty object'}")
-        facts = fact_names(mapping, [column for column in fields if column not in own.all])
+        facts = mapping.facts_by_column([column for column in fields if column not in own.all])
         transaction_id = _id(fields, mapping)
         known_at = _time(fields, mapping.known_at, None, like=history.day_order if history else "")
         is_fraud = _label(fields, mapping)
@@ -117,16 +113,15 @@ class RecordReader:
 
     def _mapping_for(self, fields: Fields, purpose: Purpose) -> SchemaMapping:
         key = purpose, frozenset(map(_guessed_by, fields))
-        found = self._layouts.get(key)
-        if found is None:
-            _, found = prepare(_typed_table(fields), self._given, self._remembered, purpose)
-            if purpose == "learn" and not found.label:
-                return found  # the next one may say more
-            with self._adding:  # threads may share a reader
-                if len(self._layouts) >= _MOST_LAYOUTS:
-                    self._layouts.pop(next(iter(self._layouts)))
-                found = self._layouts.setdefault(key, found)
-        return found
+        if (known := self._layouts.get(key)) is not None:
+            return known
+        _, mapping = prepare(_typed_table(fields), self._given, self._remembered, purpose)
+        if purpose == "learn" and not mapping.label:
+            return mapping  # the next one may say more
+        with self._adding:  # threads may share a reader
+            if len(self._layouts) >= _MOST_LAYOUTS:
+                self._layouts.pop(next(iter(self._layouts)))
+            return self._layouts.setdefault(key, mapping)
 
 
 def _fields(record: JsonObject) -> Fields:
@@ -151,10 +146,10 @@ def _row_of(table: Table) -> Fields:
 
 
 def _id(fields: Fields, mapping: SchemaMapping) -> str:
-    one = plain_cell(fields[mapping.id or ""])
-    if problem := wrong_id(one):
+    text = plain_cell(fields[mapping.id or ""])
+    if problem := wrong_id(text):
         raise InputError(problem, field=mapping.id)
-    return one or ""
+    return text or ""
 
 
 def _label(fields: Fields, mapping: SchemaMapping) -> bool:
@@ -220,8 +215,6 @@ def _facts(fields: Fields, mapping: SchemaMapping, names: Mapping[str, str]) -> 
 
 
 def _elapsed(fields: Fields, mapping: SchemaMapping) -> dict[str, FactValue]:
-    if not (mapping.elapsed or mapping.days_between):
-        return {}
     facts: dict[str, FactValue] = {}
     for fact, elapsed, read in read_elapsed({column: [cell] for column, cell in fields.items()}, mapping):
         _raise_first((column, message) for column, times in read.items() for _, message in times.bad)
@@ -235,15 +228,15 @@ def _entities(fields: Fields, mapping: SchemaMapping, facts: Mapping[str, str]) 
     history = mapping.history
     if history is None or not history.entities:
         return {}
-    found: dict[str, str] = {}
+    entities: dict[str, str] = {}
     for _, column in history.named_columns():
         text = plain_cell(fields.get(column))
         if text is None or (column in facts and column not in history.entities):
             continue
         if problem := too_long(text):
             raise InputError(problem, field=column)
-        found[column] = text
-    return found
+        entities[column] = text
+    return entities
 
 
 def _raise_first(problems: Iterator[tuple[str | None, str]]) -> None:

@@ -2,45 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Generic, TextIO, TypeVar
 
 import numpy as np
 
 from acefraud.core.arguments import nearest
-from acefraud.core.outcome import Outcome
+from acefraud.core.outcome import MAX_AUTHOR, MAX_DETAIL, MAX_DETAILS, MAX_NOTE, Outcome, OutcomeSource
 from acefraud.core.timestamps import plausible, time_of
 from acefraud.core.transaction import Transaction
 from acefraud.core.transactions import Transactions
 from acefraud.datasets.assembly import Assembly, assemble
-from acefraud.datasets.columns import plain_texts
+from acefraud.datasets.columns import USUAL_WORDS, plain_name, plain_texts
 from acefraud.datasets.dataset import Dataset
 from acefraud.datasets.files import read_table
 from acefraud.datasets.frames import FRAME, frame_table
-from acefraud.datasets.guess import NO_IDS, guess_mapping
-from acefraud.datasets.guess_facts import guess_facts
-from acefraud.datasets.guess_remarks import guess_remarks
-from acefraud.datasets.lists import with_lists_as_facts
-from acefraud.datasets.mapping import SchemaMapping, load_mapping, with_given
-from acefraud.datasets.outcome_columns import OutcomeColumns
-from acefraud.datasets.reading_report import ReadingReport
-from acefraud.datasets.table import BadRow, Purpose, Table
-from acefraud.datasets.whole_cells import with_whole_cells
-from acefraud.datasets.written_numbers import with_plain_numbers
+from acefraud.datasets.guess import NO_IDS
+from acefraud.datasets.mapping import SchemaMapping, with_given
+from acefraud.datasets.preparation import loaded_mapping, prepare
+from acefraud.datasets.table import FACTS, BadRow, ReadingReport, Table
 from acefraud.display.frames import is_frame
 from acefraud.display.short_repr import ShortRepr
 from acefraud.errors import InputError, point_out
-from acefraud.facts.history.plan import HistoryPlan
 
 _COLUMNS_SHOWN = 20
 _MANY = 20
-_REMARKS = 5
+_MOST_REMARKS = 5
 """Odd things about outcomes that are told of a file."""
-_LABEL_KEYS = frozenset({"label", "known_at", "difficulty", "ignore"})
-_OPTIONAL = {"train": frozenset[str](), "decide": _LABEL_KEYS, "learn": _LABEL_KEYS - {"label"}}
-"""The keys of a mapping whose columns a table may lack."""
+_NAMES = {role: tuple(map(plain_name, names)) for role, names in USUAL_WORDS["outcomes"].items()}
+_ROLES = ("source", "author", "note", "id")
+_SPOKEN = {*_NAMES["author"], *_NAMES["note"]}
+_NO_FACTS = frozenset({"id", "time", "clock", "label", "known_at", "difficulty", "ignore", "history.entities"})
+_OF_TRANSACTIONS = ("text", "time")
+"""Fields of a transaction under their own names, which no mapping has to know."""
+_SOURCES = {source.value: source for source in OutcomeSource if source is not OutcomeSource.SILENCE}
 
 Rows = TypeVar("Rows", bound=Sequence[object])
 
@@ -149,6 +147,105 @@ def _table_of(source: Path | TextIO | Any, name: str | None) -> Table:
     return frame_table(source, name or FRAME) if is_frame(source) else read_table(source, name=name)
 
 
+@dataclass(frozen=True, slots=True)
+class OutcomeColumns:
+    """Which columns of a report say what of the outcome itself."""
+
+    roles: Mapping[str, str]
+    """The columns of source, author, note and id, by these names."""
+    details: tuple[str, ...] = ()
+    """Columns that are kept as they are: the history does not know them as facts."""
+
+    @classmethod
+    def of(cls, history: SchemaMapping | None, columns: Sequence[str]) -> OutcomeColumns:
+        """The columns with a role by their names, except those that the mapping of the history knows.
+
+        If those that it knows as facts are notes and authors by name, they are about the outcome: a note alone
+        describes no transaction, unless the history has nothing else.
+        """
+        named = [] if history is None else [pair for pair in history.named_columns() if pair[0] != "ignore"]
+        facts = {column for key, column in named if key not in _NO_FACTS}
+        there = {column for column in columns if column in facts or column.startswith(FACTS) or column == "text"}
+        lone = all(plain_name(column) in _SPOKEN for column in there) and facts > there
+        known = {column for _, column in named} - (there if lone else set())
+        free = {plain_name(column): column for column in reversed(columns) if column not in known}
+        found = {role: next((free[name] for name in _NAMES[role] if name in free), None) for role in _ROLES}
+        return cls({role: column for role, column in found.items() if column is not None})
+
+    @property
+    def all(self) -> set[str]:
+        """All of them."""
+        return {*self.roles.values(), *self.details}
+
+    def completed(
+        self, history: SchemaMapping | None, mapping: SchemaMapping, columns: Sequence[str]
+    ) -> tuple[OutcomeColumns, SchemaMapping]:
+        """The same with details, and the mapping that was completed for a report without what became one.
+
+        A column is a fact only if the history knows it as one. Without a history that names facts, every column is,
+        unless it has another role or is ignored.
+        """
+        at = next((one for one in columns if plain_name(one) in _NAMES["at"] and one not in mapping.numbers), None)
+        if at is not None and not mapping.known_at:
+            mapping = mapping.model_copy(update={"known_at": at})
+        roles = (
+            self.roles
+            if "id" in self.roles or mapping.id == "id" or "id" not in columns
+            else {**self.roles, "id": "id"}
+        )
+        kept = {mapping.id, mapping.label, mapping.known_at, *roles.values(), *_OF_TRANSACTIONS}
+        if history is not None and history.names_facts:
+            kept |= {column for key, column in history.named_columns() if key != "ignore"}
+            kept |= {column for column in columns if column.startswith(FACTS)}
+        else:
+            kept |= set(columns).difference(mapping.ignore or ())
+        details = tuple(column for column in columns if column not in kept)
+        lost = {role: None for role, column in mapping.roles() if column in details}
+        return OutcomeColumns(roles, details), mapping.model_copy(update=lost)
+
+    def outcome(
+        self,
+        transaction_id: str,
+        *,
+        is_fraud: bool,
+        at: datetime | None,
+        texts: Mapping[str, str | None],
+    ) -> tuple[Outcome, list[str]]:
+        """The outcome that the texts of these columns describe, and what a person should know about it."""
+        said = {role: (texts[column] or "").strip() for role, column in self.roles.items()}
+        details = {column: text for column in self.details if (text := (texts[column] or "").strip())}
+        remarks = []
+        word, author = said.get("source", ""), said.get("author", "")
+        source = _SOURCES.get(word.lower() or OutcomeSource.LABEL)
+        if source is None:
+            source, unknown = OutcomeSource.ANALYST, f"{word[:60]!r} is none of {', '.join(_SOURCES)}"
+            remarks.append(f"field '{self.roles['source']}': {unknown}; it is taken as the author, an analyst")
+            if author:
+                details[self.roles["source"]] = word
+            author = author or word
+        limits = {"author": (author, MAX_AUTHOR), "note": (said.get("note", ""), MAX_NOTE)}
+        limits |= {column: (text, MAX_DETAIL) for column, text in details.items()}
+        remarks += [
+            f"field '{name}': the text is cut to {most:,} characters"
+            for name, (text, most) in limits.items()
+            if len(text) > most
+        ]
+        if len(details) > MAX_DETAILS:
+            remarks.append(f"only the first {MAX_DETAILS} of {len(details):,} columns that are no facts are kept")
+        cut = {column[:MAX_DETAIL]: text[:MAX_DETAIL] for column, text in list(details.items())[:MAX_DETAILS]}
+        outcome = Outcome(
+            transaction_id=transaction_id,
+            is_fraud=is_fraud,
+            source=source,
+            id=said.get("id", ""),
+            at=at,
+            note=said.get("note", "")[:MAX_NOTE],
+            author=author[:MAX_AUTHOR],
+            details=cut,
+        )
+        return outcome, remarks
+
+
 def read_outcomes(
     source: Path | TextIO | Any,
     *,
@@ -162,7 +259,7 @@ def read_outcomes(
     Columns that the ``remembered`` mapping or the given one knows as facts or text describe the transaction, which is
     then returned too. The others are details of the outcome. If neither names any fact, all of them describe it.
     """
-    whole, history = _table_of(source, name), with_given(_loaded(mapping), remembered)
+    whole, history = _table_of(source, name), with_given(loaded_mapping(mapping), remembered)
     own = OutcomeColumns.of(history, list(whole.columns))
     kept = {column: cells for column, cells in whole.columns.items() if column not in own.all}
     table, complete = prepare(replace(whole, columns=kept), mapping, remembered, "learn")
@@ -195,67 +292,9 @@ def _outcomes(
             remarks.setdefault(remark, assembly.table.rows[row])
         reported.append(ReportedOutcome(outcome, assembly.table.rows[row], transactions.get(row), tuple(odd)))
     told = [f"row {row}, {remark}" for remark, row in remarks.items()]
-    more = [f"... {len(told):,} such remarks in all"] if len(told) > _REMARKS else []
-    assembly.remarks += told[:_REMARKS] + more
+    more = [f"... {len(told):,} such remarks in all"] if len(told) > _MOST_REMARKS else []
+    assembly.remarks += told[:_MOST_REMARKS] + more
     return tuple(reported), len(rows) - len(labelled)
-
-
-def _loaded(mapping: SchemaMapping | Path | None) -> SchemaMapping | None:
-    return load_mapping(mapping) if isinstance(mapping, Path) else mapping
-
-
-def prepare(
-    table: Table,
-    mapping: SchemaMapping | Path | None,
-    remembered: SchemaMapping | None,
-    purpose: Purpose = "train",
-) -> tuple[Table, SchemaMapping]:
-    """The table with numbers and lists in plain form, and the mapping, checked against it and completed by guesses.
-
-    A mapping that is given for outcomes adds to the ``remembered`` one; any other takes its place.
-    """
-    given = asked = _loaded(mapping)
-    if purpose == "learn" and asked and remembered:
-        given, remembered = None, with_given(asked, remembered)
-    earlier = given or remembered or SchemaMapping()
-    table = with_lists_as_facts(table, earlier)
-    table = with_whole_cells(replace(table, as_written=table.columns), earlier)
-    table, written = with_plain_numbers(table, earlier)
-    if asked and table.height and not (table.open_ended and purpose != "train"):
-        place = str(mapping) if isinstance(mapping, Path) else "mapping"
-        asked.require_columns(list(table.columns), file=table.name, place=place, optional=_OPTIONAL[purpose])
-    if given is None and remembered is not None:
-        complete = _from_remembered(table, remembered, purpose)
-    else:
-        complete = _from_given(table, given or SchemaMapping(), remembered, purpose)
-    if remembered is None:
-        table = with_whole_cells(table, complete, done=earlier)
-        table = replace(table, remarks=(*table.remarks, *guess_remarks(complete, earlier, table, purpose)))
-    return table, complete.model_copy(update={"decimal": written.decimal, "decimal_commas": written.decimal_commas})
-
-
-def _from_given(
-    table: Table, given: SchemaMapping, remembered: SchemaMapping | None, purpose: Purpose
-) -> SchemaMapping:
-    columns = list(table.columns)
-    if remembered is None:
-        apart = table.labels_apart
-        guessed = guess_mapping(columns, table.columns, given=given, purpose=purpose, labels_apart=apart)
-        return guess_facts(with_whole_cells(table, guessed, done=given).columns, guessed, purpose)
-    # The playbook's facts have to stay what they were.
-    kept = {key: getattr(remembered, key) for key in ("history", "time_facts") if getattr(given, key) is None}
-    return guess_mapping(columns, table.columns, given=given.model_copy(update=kept), purpose=purpose)
-
-
-def _from_remembered(table: Table, remembered: SchemaMapping, purpose: Purpose) -> SchemaMapping:
-    """Columns of an earlier file are read as they were then. New ones are guessed: they may leak the label."""
-    columns = list(table.columns)
-    known = remembered.only(columns)
-    given = known.model_copy(update={"ignore": None, "history": remembered.history or HistoryPlan()})
-    guessed = guess_mapping(columns, table.columns, given=given, purpose=purpose)
-    named = {column for _, column in remembered.named_columns()}
-    new = [column for column in guessed.ignore or () if column not in named]
-    return guessed.model_copy(update={"ignore": (*(known.ignore or ()), *new), "history": remembered.history})
 
 
 def _require(assembly: Assembly, role: str, what: str) -> None:

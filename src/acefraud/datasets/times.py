@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from calendar import month_name, monthrange
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -14,8 +14,16 @@ import polars as pl
 
 from acefraud.core.arrays import FloatArray, IntArray
 from acefraud.core.timestamps import UNKNOWN, micros_of
-from acefraud.datasets.columns import BadCells, distinct_values, folded, is_null_word, plain_text, read_distinct, spread
-from acefraud.datasets.labels import USUAL_WORDS
+from acefraud.datasets.columns import (
+    USUAL_WORDS,
+    BadCells,
+    distinct_values,
+    folded,
+    is_null_word,
+    plain_text,
+    read_distinct,
+    spread,
+)
 from acefraud.datasets.mapping import SchemaMapping, TimeParts
 from acefraud.datasets.table import Column
 from acefraud.facts.time_facts import DAY
@@ -43,6 +51,13 @@ _MONTHS = {start: month for start, month in _BEGINNINGS if {m for s, m in _BEGIN
 _HALF_DAY = re.compile(r"\b([ap])\.?\s?m\.?$")
 _ZONE = re.compile(r" ([-+]\d\d:?\d\d)$")
 _MISSING = 0
+_PARTS = {
+    "year": (range(1900, 2101), "a year from 1900 to 2100"),
+    "month": (range(1, 13), "a month as 1 to 12 or by its name"),
+    "week": (range(1, 7), "a week of the month from 1 to 6"),
+    "day": (range(1, 32), "a day of the month from 1 to 31"),
+}
+"""The figures that each part of a time may have, and how an error names them."""
 _EXPECTED = {
     ISO: "like 2025-01-31T14:05:00",
     EPOCH: "in seconds since 1970",
@@ -257,16 +272,16 @@ def read_time_parts(columns: Mapping[str, Column], parts: TimeParts) -> tuple[In
     >>> [time and f"{time:%Y-%m-%d}" for time in map(time_of, times)]
     ['1994-12-15', '1995-02-28', None]
     """
-    years, bad_years = _read_part(columns[parts.year], _year, "a year from 1900 to 2100")
-    months, bad_months = _read_part(columns[parts.month], _month, "a month as 1 to 12 or by its name")
-    bad: BadParts = [(parts.year, bad_years), (parts.month, bad_months)]
-    days = np.ones(len(years), dtype=np.int64)
+    read: dict[str, IntArray] = {}
+    bad: BadParts = []
+    for part, (allowed, expected) in _PARTS.items():
+        if column := getattr(parts, part):
+            read[part], wrong = _read_part(columns[column], allowed, expected, _MONTHS if part == "month" else {})
+            bad.append((column, wrong))
+    years, months = read["year"], read["month"]
+    days = read.get("day", np.ones(len(years), dtype=np.int64))
     if parts.week:
-        days, wrong = _read_part(columns[parts.week], _first_of_week, "a week of the month from 1 to 6")
-        bad.append((parts.week, wrong))
-    if parts.day:
-        days, wrong = _read_part(columns[parts.day], _day, "a day of the month from 1 to 31")
-        bad.append((parts.day, wrong))
+        days = np.where(read["week"] == _MISSING, _MISSING, 7 * read["week"] - 6)
     dates, places = np.unique(np.column_stack([years, months, days]), axis=0, return_inverse=True)
     made = [_time(*date, clipped=not parts.day) for date in dates.tolist()]
     beyond = [
@@ -288,33 +303,16 @@ def _time(year: int, month: int, day: int, *, clipped: bool) -> datetime | None:
     return datetime(year, month, min(day, last), tzinfo=UTC)
 
 
-def _read_part(column: Column, read: Callable[[str], int | None], expected: str) -> tuple[IntArray, BadCells]:
-    found, places, bad = read_distinct(
-        column, lambda text: read(text or ""), lambda text: f"expected {expected}, got {text[:60]!r}"
-    )
+def _read_part(column: Column, allowed: range, expected: str, names: Mapping[str, int]) -> tuple[IntArray, BadCells]:
+    """The figures of a column, given by their names or within the allowed range, and the cells that are none."""
+
+    def read(text: str | None) -> int | None:
+        number = re.fullmatch(r"(\d{1,4})(?:\.0*)?", text or "", re.ASCII)
+        figure = int(number[1]) if number and int(number[1]) in allowed else None
+        return names.get(folded((text or "").removesuffix("."))) or figure
+
+    found, places, bad = read_distinct(column, read, lambda text: f"expected {expected}, got {text[:60]!r}")
     return np.array([figure or _MISSING for figure in found], dtype=np.int64)[places], bad
-
-
-def _number(text: str, allowed: range) -> int | None:
-    number = re.fullmatch(r"(\d{1,4})(?:\.0*)?", text, re.ASCII)
-    return int(number[1]) if number and int(number[1]) in allowed else None
-
-
-def _year(text: str) -> int | None:
-    return _number(text, range(1900, 2101))
-
-
-def _day(text: str) -> int | None:
-    return _number(text, range(1, 32))
-
-
-def _month(text: str) -> int | None:
-    return _MONTHS.get(folded(text.removesuffix("."))) or _number(text, range(1, 13))
-
-
-def _first_of_week(text: str) -> int | None:
-    week = _number(text, range(1, 7))
-    return None if week is None else 7 * week - 6
 
 
 def read_elapsed(

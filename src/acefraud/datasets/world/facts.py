@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from acefraud.core.transaction import FactValue
 from acefraud.datasets.world.dice import Dice
-from acefraud.datasets.world.profiles import Profile
-from acefraud.datasets.world.tables import City, names, recording
+from acefraud.datasets.world.stories import City, Profile, names, recording
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,7 @@ from acefraud.core.transaction import Case, FactValue, Transaction
 from acefraud.datasets.world.dice import Dice
 from acefraud.datasets.world.documents import write_document
 from acefraud.datasets.world.facts import Scene, draw_scene, recorded_facts
-from acefraud.datasets.world.profiles import Profile, Story, blend, stories
-from acefraud.datasets.world.tables import recording
+from acefraud.datasets.world.stories import Profile, Story, blend, recording, stories
 from acefraud.errors import ConfigurationError
 
 # What happens, what is reported of it, and how it is written draw from separate streams.

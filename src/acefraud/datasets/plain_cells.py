@@ -1,22 +1,33 @@
-"""Numbers as files write them: ``1.222,52 €``, ``$1,222.52``, ``CHF 1'222.50``, ``(12.50)``, ``12,5 %``.
+"""Cells in plain form: numbers as programs write them, a time of day with its date, marks as yes or no, lists as facts.
 
-One column has one reading. Which of comma and point is the decimal sign is decided by the cells of the column that can
-only be read one way, in doubt by the other columns of the file; the mapping keeps it for later files and single rows.
+Files write ``1.222,52 €``, ``$1,222.52``, ``CHF 1'222.50``, ``(12.50)`` and ``12,5 %``. One column has one reading.
+Which of comma and point is the decimal sign is decided by the cells of the column that can only be read one way, in
+doubt by the other columns of the file; the mapping keeps it for later files and single rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import polars as pl
 
-from acefraud.datasets.columns import BadCells, distinct_values, is_null_word, plain_text, spread, unknown_words
-from acefraud.datasets.labels import USUAL_WORDS
+from acefraud.core.fact_names import words_for
+from acefraud.core.timestamps import UNKNOWN
+from acefraud.datasets.columns import (
+    USUAL_WORDS,
+    BadCells,
+    distinct_values,
+    is_null_word,
+    plain_text,
+    spread,
+    unknown_words,
+)
 from acefraud.datasets.mapping import SchemaMapping
-from acefraud.datasets.reading_report import Remark
-from acefraud.datasets.table import Table
+from acefraud.datasets.table import FACTS, Column, Remark, Table
+from acefraud.datasets.times import read_times
+from acefraud.facts.time_facts import DAY
 
 Sign = Literal[",", "."]
 
@@ -137,14 +148,14 @@ def _look_at(column: pl.Series, *, semicolons: bool) -> _Written:
         counts[","] = int(tidy.str.contains(r"\d,\d").sum())
     unsure, whole = tidy.filter(tidy.str.contains(_UNSURE)), tidy.filter(tidy.str.contains(r"^[-+]?\d+$"))
     if len(unsure) >= 5 and not any(counts.values()) and len(whole) and not whole.str.contains(r"\d{4}").any():
-        counts["," if "." in unsure[0] else "."] = (
-            1  # no thousand is without the sign, and no decimals are fewer than three
-        )
+        # No thousand is without the sign, and no decimals are fewer than three.
+        counts["," if "." in unsure[0] else "."] = 1
     sure = max(counts, key=lambda sign: counts[sign])
     # Groups of digits in every cell are ids, such as the numbers of phones, unless something says that they are sums.
     is_id = bool(tidy.str.contains(r"^\d+( \d+)+$").all()) and bool((tidy == cells).all())
     found = cells.str.extract(rf"({_CURRENCY})").drop_nulls() if not is_plain else cells.clear()
-    currencies = {USUAL_WORDS["numbers"].get(one, (one,))[0] for one in found.str.strip_chars(" .").str.to_uppercase()}
+    signs = found.str.strip_chars(" .").str.to_uppercase()
+    currencies = {USUAL_WORDS["numbers"].get(sign, (sign,))[0] for sign in signs}
     return _Written(
         looks_like_numbers=int((fits[","] | fits["."]).sum()) >= _MOSTLY * len(cells) and not is_id,
         is_plain=is_plain,
@@ -183,3 +194,106 @@ def _remarks(name: str, written: _Written, example: tuple[str, str] | None, *, a
         yield Remark(name, "is read as a number", told, f'decimal = "{"," if assumed == "." else "."}"')
     if len(written.currencies) > 1:
         yield Remark(name, "is read as a number", f"the currencies are several: {', '.join(written.currencies[:5])}")
+
+
+MARKS = ("x", "✓", "✔")
+_CLOCK = r"(?i)^(?:[01]?\d|2[0-3])(?::| ?h ?)[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?: ?[ap]\.? ?m\.?)?$"
+
+
+def holds_marks(column: Column) -> bool:
+    """Whether a column holds one mark and empty cells, and nothing else.
+
+    >>> holds_marks(pl.Series(["X", None, ""])), holds_marks(pl.Series(["x", "x"])), holds_marks(pl.Series(["x", "y"]))
+    (True, False, False)
+    """
+    if not isinstance(column, pl.Series) or column.dtype != pl.String:
+        return False
+    words = plain_text(column).str.to_lowercase().unique()
+    return len(words) == 2 and words.has_nulls() and words.is_in(MARKS).any()
+
+
+def holds_clocks(column: Column) -> bool:
+    """Whether nearly all cells are times of day."""
+    if not isinstance(column, pl.Series) or column.dtype not in (pl.String, pl.Time):
+        return False
+    cells = plain_text(column).drop_nulls()
+    return len(cells) > 0 and int(cells.str.contains(_CLOCK).sum()) >= 0.95 * len(cells)
+
+
+def holds_days(column: Column) -> bool:
+    """Whether no time in a column has a time of day."""
+    times = read_times(column).values
+    return not (times[times != UNKNOWN] % DAY).any()
+
+
+def with_whole_cells(table: Table, mapping: SchemaMapping, *, done: SchemaMapping | None = None) -> Table:
+    """The table with the time of day beside its date, and yes or no for marks; not what was ``done`` before.
+
+    >>> table = Table("a.csv", {"Tag": pl.Series(["3.4.25"]), "Zeit": pl.Series(["9:05"])}, range(1, 2), typed=False)
+    >>> with_whole_cells(table, SchemaMapping(time="Tag", clock="Zeit")).columns["Tag"].to_list()
+    ['3.4.25 9:05']
+    """
+    done = done or SchemaMapping()
+    columns, unfit, remarks = dict(table.columns), dict(table.unfit), list(table.remarks)
+    for name in (marked for marked in mapping.marked if marked in columns and marked not in done.marked):
+        cells = plain_text(columns[name])
+        columns[name] = cells.str.replace(f"(?i)^(?:{'|'.join(MARKS)})$", "yes").fill_null("no")
+        example = f"{cells.drop_nulls().first()!r} is yes, an empty cell is no"
+        remarks.append(Remark(name, "is read as yes or no", example, f'categories = ["{name}"]'))
+    if mapping.clock and mapping.time and not done.clock and {mapping.clock, mapping.time} <= columns.keys():
+        clocks = (texts := plain_text(columns[mapping.clock])).set(unknown_words(texts), None)
+        wrong = (~clocks.str.contains(_CLOCK)).fill_null(False).arg_true().to_list()
+        unfit[mapping.clock] = [(row, f"expected a time of day like 14:05, got {clocks[row][:60]!r}") for row in wrong]
+        days = plain_text(columns[mapping.time]).str.replace(r"[ T]00:00[:.0]*$", "")
+        columns[mapping.time] = (days + " " + clocks).alias(mapping.time)
+    return replace(table, columns=columns, unfit=unfit, remarks=tuple(remarks))
+
+
+_LONGEST_LIST = 10
+_LONGEST_WORD = 40
+_MOST_WORDS = 20
+
+
+def with_lists_as_facts(table: Table, mapping: SchemaMapping) -> Table:
+    """The table with a length, and flags for words, in place of each column of lists.
+
+    The words are those that the mapping names, so that a later file has the same facts; otherwise all words of the
+    column if its lists are short. A column that the mapping names, or that is named like a known fact, stays.
+
+    >>> table = Table("a.json", {"tags": [["gift", "new"], [], None]}, range(1, 4), typed=True)
+    >>> {name: list(column) for name, column in with_lists_as_facts(table, SchemaMapping()).columns.items()}
+    {'tags.length': [2, 0, None], 'tags.gift': [True, False, None], 'tags.new': [True, False, None]}
+    """
+    named = {column for _, column in mapping.named_columns()}
+    columns: dict[str, Column] = {}
+    for name, column in table.columns.items():
+        if name in named or words_for(name.removeprefix(FACTS).lower()) or not _holds_lists(column):
+            columns[name] = column
+            continue
+        columns[f"{name}.length"] = pl.Series([None if cell is None else len(cell) for cell in column], dtype=pl.Int64)
+        held = [None if cell is None else {item.strip() for item in cell if isinstance(item, str)} for cell in column]
+        named_words = [flag.removeprefix(f"{name}.") for flag in mapping.flags if flag.startswith(f"{name}.")]
+        for word in named_words or _words_in(column):
+            has_word = [None if words is None else word in words for words in held]
+            columns[f"{name}.{word}"] = pl.Series(has_word, dtype=pl.Boolean)
+    return replace(table, columns=columns)
+
+
+def _holds_lists(column: Column) -> bool:
+    if not isinstance(column, list):
+        return False
+    present = [cell for cell in column if cell is not None]
+    return bool(present) and all(isinstance(cell, list) for cell in present)
+
+
+def _words_in(column: Iterable[list[Any] | None]) -> list[str]:
+    """The words of a column, or none if it holds anything else, long lists or too many words."""
+    words: dict[str, None] = {}
+    for cell in column:
+        for item in cell or ():
+            if not isinstance(item, str) or not 0 < len(item.strip()) <= _LONGEST_WORD:
+                return []
+            words[item.strip()] = None
+        if len(cell or ()) > _LONGEST_LIST or len(words) > _MOST_WORDS:
+            return []
+    return sorted(words)
