@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.growth import assert_linear
 
-from acefraud.rules.reader.rewordings import reworded
+from acefraud.rules.reader.wording import reworded
 
 ENTITIES = frozenset({("card",), ("merchant",), ("device",)})
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from acefraud.errors import InputError
 from acefraud.learning.rule_context import entity_columns
-from acefraud.rules.reader.suggestions import nearest_facts
+from acefraud.rules.reader.wording import nearest_facts
 from acefraud.storage import BulletPlaybook
 
 

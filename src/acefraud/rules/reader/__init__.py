@@ -1,17 +1,20 @@
 """Reads rules: in the formal syntax, in the engine's own English, and in the words of people.
 
 A rule is read only if every word that carries meaning was understood and all readings come to the same condition.
-Otherwise the reader says which words it could not place. A text goes through these steps:
+Otherwise the reader says which words it could not place. `reading` takes a text through these steps:
 
-- `rewordings`: what people say in other words is said in those that the reader knows; greetings are dropped;
-- `tokens` and `spelling`: words, numbers and signs; a word of a column's name may have one wrong letter;
+- `wording`: what people say in other words is said in those that the reader knows; greetings are dropped; a word of a
+  column's name may have one wrong letter. If words are left over in the end, it finds the nearest facts;
+- `tokens`: words, numbers and signs;
 - `verdict_words`: what the rule asks for, and where that stands;
-- `exact`: the formal syntax and the engine's own English are read as they are;
-- `connectives` and `joints`: how tests are joined; every way to cut a sentence into tests is followed, and what may be
+- `grammar` and `joints`: how tests are joined; every way to cut a sentence into tests is followed, and what may be
   meant in two ways is refused;
-- `atoms`: the tests, each kind read by a module of its own (`number_tests`, `flag_tests`, `history_tests`, ...) from
-  `nouns`, `values` and the words of a `vocabulary`, and from `bounds`, `bands` and `quantities`;
-- `suggestions`: the nearest facts, if words are left over.
+- `number_phrases`, `category_phrases`, `flag_phrases`, `history_phrases`, `entity_phrases` and `time_phrases`: the
+  tests themselves. Each is a function that gets a `Sentence` and a place and yields the conditions that begin there,
+  each with the place after it.
+
+They read numbers with `quantities`, and facts, entities and values with `sentence`, which looks them up in a
+`vocabulary`. That is made of the `facts` at hand and their `names`.
 
 The words themselves are data: `words.toml` has the reader's own, `rewordings.toml` other ways to say the same,
 `concepts.toml` what people call facts, `related.toml` what facts are about, `column_words.toml` words of columns in

@@ -1,13 +1,24 @@
-"""What condition a row of tests makes, from the words that stand between them."""
+"""How tests are joined, and what condition a row of them makes, from the words that stand between and inside them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
 
-from acefraud.core.condition import Condition, Test
+from acefraud.core.comparison import NEGATED, Test
+from acefraud.core.condition import Condition
+from acefraud.rules.reader.facts import HISTORY_NAME, TIME_FACTS
+from acefraud.rules.reader.sentence import Sentence
+from acefraud.rules.reader.tokens import FILLERS, PEOPLE, TRANSACTIONS, Kind, words
+
+_ADJECTIVES = ("present", "filed", "known", "used", "seen", "given")
+"""After "not" they end what is denied: "the customer is not present and ..."."""
+_GROUPS = words("heads") | TRANSACTIONS | PEOPLE | {"man", "woman", "accident", "withdrawal"}
+_PREPOSITIONS = frozenset({"to", "by", "at", "with", "in", "from", "on", "via", "using", "for", "during", "through"})
+_ALL = ("everything", "anything", "all", "every", "any")
+_IFS = ("if", "when", "where", "whenever")
 
 
 class Joint(Enum):
@@ -54,7 +65,99 @@ class JoinedTest:
     """Whether "if" or "when" stands before it for the first time, as in "at night and when the amount is over 50"."""
 
 
-TIME_FACTS = frozenset({"night", "weekend", "weekday", "hour"})
+def joined_test(
+    sentence: Sentence, joint: Joint, condition: Condition, places: tuple[int, int, int], *, opened: bool
+) -> JoinedTest:
+    """A test with what its words say of how it may be joined.
+
+    The places are where its joint begins, where it begins itself, and where it ends. With `opened`, "if" or "when"
+    stands before the sentence.
+    """
+    place, start, end = places
+    negated = _is_negated(sentence, start, end, condition)
+    begins_anew = sentence.has_word(place, start + 2, *_IFS) and not sentence.has_word(0, place, *_IFS)
+    return JoinedTest(
+        joint,
+        condition,
+        is_negated=negated,
+        denies_noun=negated and _denies_noun(sentence, start),
+        is_group=_is_group(sentence, start, end, condition),
+        is_modifier=sentence.is_one_of(start, _PREPOSITIONS),
+        is_past=_is_past(condition),
+        is_exempt=_is_exempt(sentence, place, start, end),
+        is_clause=sentence.has_word(place, start + 1, *_IFS),
+        is_restart=begins_anew and not opened,
+    )
+
+
+def forgets_entity(sentence: Sentence, start: int, end: int, condition: Condition) -> bool:
+    """Whether an entity is named that a test of the past of another one leaves out: "the user's 3 orders at it"."""
+    past = [named for fact in condition.facts if (named := HISTORY_NAME.fullmatch(fact)) is not None]
+    if not any(named["figure"] or named["other"] for named in past):
+        return False
+    about = {name for named in past for name in (named["entity"], named["other"], named["new"])}
+    return not {name for place in range(start, end) for name, _ in sentence.entity(place)} <= about
+
+
+def _is_negated(sentence: Sentence, start: int, end: int, condition: Condition) -> bool:
+    """Whether a test says "no" or "not" of a flag, a value or a count."""
+    return sentence.has_word(start, end, "no", "not", "without", "non", "never") and any(
+        isinstance(leaf, Test) and (leaf.value is False or leaf.op in NEGATED or leaf.value == 0.0)
+        for leaf in condition.leaves
+    )
+
+
+def _denies_noun(sentence: Sentence, start: int) -> bool:
+    """Whether "no" or "not" stands before a noun, which may go on after it: "not a transfer to a new payee"."""
+    first = sentence.skipped(start, FILLERS - {"with", "by", "from"})
+    if sentence.is_word(first, "no", "without", "non"):
+        return True
+    return sentence.is_word(first, "not") and not sentence.is_one_of(first + 1, _ADJECTIVES)
+
+
+def _is_group(sentence: Sentence, start: int, end: int, condition: Condition) -> bool:
+    """Whether a test names a group: it begins with "payments" or ends with "VIPs"."""
+    if sentence.has_word(start, end, "no", "not", "without", "never"):
+        return False
+    first = sentence.skipped(start)
+    if _is_plural(sentence, first, _GROUPS):
+        return True
+    has_number = any(token.kind is Kind.NUMBER for token in sentence.tokens[first:end])
+    if has_number or sentence.has_word(first, end, "is", "has", "be"):
+        return False
+    last = end - 1
+    while last > first and sentence.tokens[last].kind is not Kind.WORD:
+        last -= 1
+    plain = all(isinstance(leaf, Test) and not isinstance(leaf.value, float) for leaf in condition.leaves)
+    return plain and _is_plural(sentence, last)
+
+
+def _is_plural(sentence: Sentence, at: int, nouns: Collection[str] | None = None) -> bool:
+    token = sentence.token(at)
+    if token is None or token.kind is not Kind.WORD or (nouns is not None and token.text not in nouns):
+        return False
+    shown = token.shown.lower()
+    return shown in ("men", "women", "people") or (shown.endswith("s") and shown != token.text)
+
+
+def _is_past(condition: Condition) -> bool:
+    """Whether a test is about the past of an entity, so that words after it may narrow that past."""
+    return any(
+        (named := HISTORY_NAME.fullmatch(leaf.fact)) is not None
+        and (not named["new"] or (isinstance(leaf, Test) and leaf.value is False))
+        for leaf in condition.leaves
+    )
+
+
+def _is_exempt(sentence: Sentence, place: int, start: int, end: int) -> bool:
+    """Whether a test after "but" may be an exception: "everything over 500 but groceries"."""
+    return (
+        sentence.has_word(place, start, "but")
+        and not sentence.has_word(start - 1, end, "is", "has", "only")
+        and sentence.has_word(0, place, *_ALL)
+    )
+
+
 _ANDS = {Joint.AND, Joint.COMMA_AND}
 
 
@@ -63,14 +166,14 @@ def may_be_a_choice(tests: Sequence[JoinedTest], *, as_object: bool) -> bool:
 
     With `as_object`, they are what a verdict is said of directly, without "if": "decline crypto and gift cards".
     """
-    for one, other in pairwise(tests):
-        if other.joint in _ANDS | {Joint.COMMA} and other.is_group and (one.is_group or as_object):
+    for first, second in pairwise(tests):
+        if second.joint in _ANDS | {Joint.COMMA} and second.is_group and (first.is_group or as_object):
             return True
-        if other.joint in _ANDS and (other.is_restart or (_is_time(one) and _is_time(other))):
+        if second.joint in _ANDS and (second.is_restart or (_is_time(first) and _is_time(second))):
             return True
-        if other.is_exempt or (one.is_negated and _may_be_negated_too(one, other)):
+        if second.is_exempt or (first.is_negated and _may_be_negated_too(first, second)):
             return True
-        if one.is_past and other.joint in (Joint.NEXT, Joint.WITH) and not other.is_past and not other.is_clause:
+        if first.is_past and second.joint in (Joint.NEXT, Joint.WITH) and not second.is_past and not second.is_clause:
             return True  # "5 transactions in the last hour at night": were these at night, or is this one?
     return False
 
@@ -80,7 +183,7 @@ def ways_to_take(tests: Sequence[JoinedTest]) -> list[Condition]:
 
     >>> a, b, c = map(Condition.parse, ("a > 1", "b > 1", "c > 1"))
     >>> mixed = [JoinedTest(Joint.FIRST, a), JoinedTest(Joint.AND, b), JoinedTest(Joint.OR, c)]
-    >>> [str(one) for one in ways_to_take(mixed)]
+    >>> [str(way) for way in ways_to_take(mixed)]
     ['c > 1 or (a > 1 and b > 1)', 'a > 1 and (b > 1 or c > 1)']
     """
     if any(test.joint in (*_EXCEPTIONS, Joint.NEXT) or test.is_negated for test in tests):
@@ -95,25 +198,25 @@ def ways_to_take(tests: Sequence[JoinedTest]) -> list[Condition]:
             ands.append([])
         ors[-1].append(test.condition)
         ands[-1].append(test.condition)
-    found = [
+    ways = [
         Condition.any_of(map(Condition.all_of, ors)),
         Condition.all_of(map(Condition.any_of, ands)),
     ]
     if len(ors) == 1:  # only "and", which may be meant as a choice
-        found.append(Condition.any_of(test.condition for test in tests))
-    return list(dict.fromkeys(found))
+        ways.append(Condition.any_of(test.condition for test in tests))
+    return list(dict.fromkeys(ways))
 
 
 def _is_time(test: JoinedTest) -> bool:
     return test.condition.facts <= TIME_FACTS and not test.is_negated
 
 
-def _may_be_negated_too(one: JoinedTest, other: JoinedTest) -> bool:
+def _may_be_negated_too(first: JoinedTest, second: JoinedTest) -> bool:
     """Whether a negation may reach the next test: "without a witness and police report", "not on Chrome at night"."""
-    if other.joint is Joint.AND:
-        (first, *more) = other.condition.parts
-        return one.denies_noun and not more and isinstance(first, Test) and first.value is True
-    return other.joint in (Joint.NEXT, Joint.WITH) and one.denies_noun and not other.is_clause
+    if second.joint is Joint.AND:
+        (part, *more) = second.condition.parts
+        return first.denies_noun and not more and isinstance(part, Test) and part.value is True
+    return second.joint in (Joint.NEXT, Joint.WITH) and first.denies_noun and not second.is_clause
 
 
 def folded(tests: Sequence[JoinedTest]) -> Condition | None:
@@ -167,7 +270,7 @@ def _grouped(tests: Sequence[JoinedTest]) -> Condition | None:
             groups[-1].append(test)
         else:
             groups.append([test])
-    made = [one for group in groups if (one := _homogeneous(group)) is not None]
+    made = [condition for group in groups if (condition := _homogeneous(group)) is not None]
     if len(made) < len(groups):
         return None
     if len(made) == 1:
@@ -204,6 +307,6 @@ def _homogeneous(group: Sequence[JoinedTest]) -> Condition | None:
         and any(test.joint is Joint.OR and test.is_modifier for test in group)
     ):
         return None  # "transfers over 1000 or to a new payee": transfers to a new payee?
-    if joints == {Joint.OR} and any(one.is_negated and not other.is_negated for one, other in pairwise(group)):
+    if joints == {Joint.OR} and any(first.is_negated and not second.is_negated for first, second in pairwise(group)):
         return None  # "no VPN or emulator": neither of them, or no VPN, or an emulator?
     return Condition.any_of(parts) if joints == {Joint.OR} else Condition.all_of(parts)

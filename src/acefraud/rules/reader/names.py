@@ -4,17 +4,34 @@ from __future__ import annotations
 
 import re
 from calendar import month_name
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import product
 
 from acefraud.core.fact_names import words_for
 from acefraud.core.package_data import read_package_toml
-from acefraud.rules.reader.countries import COUNTRY_NAMES, codes_for
-from acefraud.rules.reader.measures import HISTORY_NAME, Measure
-from acefraud.rules.reader.phrases import DETERMINERS, Words
-from acefraud.rules.reader.tokens import Kind, tokens_of
-from acefraud.rules.reader.word_lists import words
+from acefraud.rules.reader.facts import HISTORY_NAME, Fact, Measure
+from acefraud.rules.reader.tokens import DETERMINERS, Kind, Words, tokens_of, words
+
+_LEAST_SHARE = 0.8
+_BY_CODE = read_package_toml("acefraud.rules.reader", "countries.toml", dict[str, tuple[str, ...]])
+COUNTRY_NAMES: dict[str, tuple[str, ...]] = {}
+"""Each code, of two or three letters, with the names and the other code of its country."""
+for _two, (_three, *_names) in _BY_CODE.items():
+    COUNTRY_NAMES[_two] = (*_names, _three)
+    COUNTRY_NAMES[_three] = (*_names, _two)
+
+
+@lru_cache(maxsize=256)
+def codes_for(values: Sequence[str]) -> bool:
+    """Whether the values of a fact are codes of countries.
+
+    >>> codes_for(("US", "GB", "FR")), codes_for(("web", "app"))
+    (True, False)
+    """
+    known = [value for value in values if value.upper() in COUNTRY_NAMES]
+    return len(known) > 1 and len(known) >= _LEAST_SHARE * len(values)
+
 
 _LEAST_MONTHS = 6
 _LEAST_STEM = 3
@@ -23,6 +40,8 @@ _ALSO: dict[Words, Words] = {
     ("mastercard",): ("master", "card"),
     ("ie",): ("internet", "explorer"),
     ("direct",): ("directly",),
+    ("female",): ("woman",),
+    ("male",): ("man",),
 }
 """Other names of values."""
 _ABBREVIATIONS = {
@@ -43,21 +62,6 @@ _TOO_VAGUE = words("too_vague")
 _DROPPED_AFTER_NAME = words("dropped_after_name")
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """A fact as the reader sees it."""
-
-    name: str
-    kind: str
-    measure: Measure = Measure.PLAIN
-    values: tuple[str, ...] = ()
-    high: float | None = None
-    words: Words = ()
-    """The words of its name."""
-    always_known: bool = False
-    """Whether every case at hand knows it."""
-
-
 def without_determiners(words: Words) -> Words:
     """The words without articles and the like, which do not matter for what is meant."""
     return tuple(word for word in words if word not in DETERMINERS)
@@ -72,9 +76,10 @@ def names_of(fact: Fact) -> Iterator[Words]:
     if len(words) > 1 and fact.name.isalnum():
         yield (tokens_of(fact.name)[0].text,)  # "BasePolicy" in one word
     if (history := HISTORY_NAME.fullmatch(fact.name)) is not None:
-        for entity in (tuple(history["entity"].split("_")),) if history["single"] == "hours_since_last" else ():
-            yield from ((unit, "since", "last", kind, "of", *entity) for unit in ("hour", "time") for kind in _EVENT)
-            yield from ((unit, "since", *entity, "'s", "last", kind) for unit in ("hour", "time") for kind in _EVENT)
+        entity = tuple(history["entity"].split("_"))
+        for unit, kind in product(("hour", "time"), _EVENT) if history["single"] == "hours_since_last" else ():
+            yield (unit, "since", "last", kind, "of", *entity)
+            yield (unit, "since", *entity, "'s", "last", kind)
     else:
         yield tuple(word for word in words if word != "the")
         if words[-1] in _DROPPED_AFTER_NAME and len(words) > 2:
@@ -128,18 +133,15 @@ def translations(words: Words) -> Iterator[Words]:
 
 
 def ways_to_say(value: str, fact: Fact) -> Iterator[Words]:
+    """What a value of a category is called: "f" is female or a woman, "US" the United States."""
     words = as_words(value)
     yield words
-    if len(words) == 1 and words[0] in ("f", "m"):
-        more = {"f": ("female", "woman"), "m": ("male", "man")}[words[0]]
-        if {one.lower() for one in fact.values} <= {"f", "m", "u", "x"}:
-            yield from ((one,) for one in more)
+    if words in (("f",), ("m",)) and {other.lower() for other in fact.values} <= {"f", "m", "u", "x"}:
+        yield from (("female",), ("woman",)) if words == ("f",) else (("male",), ("man",))
     if len(words) == 1 and words[0].isalpha() and len(words[0]) > _LEAST_STEM:
         yield (f"{words[0]}ed",)  # "widowed"
     if words in _ALSO:
         yield _ALSO[words]
-    if words in (("female",), ("male",)):
-        yield ("woman",) if words[0] == "female" else ("man",)
     if _are_months(fact.values) and (full := _MONTHS.get(value.lower()[:3])) is not None:
         yield (full,)
     if words[:1] == ("no",) and words[1:] == ("change",) and "change" in fact.words:

@@ -1,14 +1,15 @@
-"""Numbers, durations, times of day and comparisons in words."""
+"""Numbers, durations and times of day in words, and what is said of them: "over $500", "between 5 and 9", "5+"."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from acefraud.core.comparison import Op
-from acefraud.rules.reader.phrases import Tokens, Words, is_one_of, is_word, phrase
-from acefraud.rules.reader.tokens import Kind
-from acefraud.rules.reader.word_lists import phrases, words
+from acefraud.core.comparison import Op, Test
+from acefraud.core.condition import Condition
+from acefraud.rules.reader.facts import DISTANCES, HOURS, Fact, Measure
+from acefraud.rules.reader.sentence import Sentence, Tests
+from acefraud.rules.reader.tokens import Kind, Token, Words, phrases, words
 
 _ONES, _TENS = phrases("ones"), phrases("tens")
 _NUMERALS = {word: float(number) for number, word in enumerate(_ONES)}
@@ -24,42 +25,49 @@ _FRACTIONS = {
     "one fifth": 0.2,
 }  # fmt: skip
 MULTIPLES = {"twice": 2.0, "double": 2.0, "triple": 3.0, "thrice": 3.0, "treble": 3.0, "quadruple": 4.0}
-HOURS = {
-    "minute": 1 / 60, "min": 1 / 60, "hour": 1.0, "hr": 1.0, "h": 1.0, "day": 24.0, "d": 24.0, "week": 168.0,
-    "fortnight": 336.0, "month": 720.0, "year": 8760.0, "second": 1 / 3600, "sec": 1 / 3600,
-}  # fmt: skip
-"""Units of time in hours. A month counts as 30 days, a year as 365."""
-MINUTES = {"minute": 1.0, "min": 1.0, "hour": 60.0, "hr": 60.0, "h": 60.0}
-DISTANCES = {"km": "km", "kilometre": "km", "kilometer": "km", "km/h": "km/h", "kph": "km/h", "kmh": "km/h"}
-"""Units of distance and speed, with the one that each means."""
-KILOMETRES = tuple(word for word, unit in DISTANCES.items() if unit == "km")
+MINUTES = {unit: 60 * HOURS[unit] for unit in ("minute", "min", "hour", "hr", "h")}
 NUMBER_WORDS = frozenset(
     word for said in (*_SCALES, *_FRACTIONS, *MULTIPLES, *HOURS, *DISTANCES) for word in said.split()
 )
 """The words of the tables above."""
 _CURRENCIES = words("currencies")
-_MORE, _LESS = words("or_more"), words("or_less")
 _COMPARATORS = {
-    Op.ABOVE: phrases("above"),
-    Op.AT_LEAST: phrases("at_least"),
-    Op.BELOW: phrases("below"),
-    Op.AT_MOST: phrases("at_most"),
-    Op.IS: phrases("equal"),
-    Op.IS_NOT: phrases("not_equal"),
+    Op.ABOVE: "above",
+    Op.AT_LEAST: "at_least",
+    Op.BELOW: "below",
+    Op.AT_MOST: "at_most",
+    Op.IS: "equal",
+    Op.IS_NOT: "not_equal",
 }
+"""The lists of phrases for each comparison."""
 _BY_FIRST_WORD: dict[str, list[tuple[Words, Op]]] = {}
 for _said, _op in sorted(
-    ((tuple(one.split()), op) for op, some in _COMPARATORS.items() for one in some), key=lambda one: -len(one[0])
+    ((tuple(phrase.split()), op) for op, name in _COMPARATORS.items() for phrase in phrases(name)),
+    key=lambda comparator: -len(comparator[0]),
 ):
     _BY_FIRST_WORD.setdefault(_said[0], []).append((_said, _op))
-_AFTER_NUMBER = (
-    ("at least", Op.AT_LEAST),
-    ("minimum", Op.AT_LEAST),
-    ("at most", Op.AT_MOST),
-    ("maximum", Op.AT_MOST),
-    ("max", Op.AT_MOST),
-    ("top", Op.AT_MOST),
+_AFTER_NUMBER = {
+    Op.AT_LEAST: ("at least", "minimum"),
+    Op.AT_MOST: ("at most", "maximum", "max", "top"),
+}
+_OR_MORE = {Op.AT_LEAST: words("or_more"), Op.AT_MOST: words("or_less")}
+
+Bound = Callable[[str], Condition]
+"""Makes the condition for a fact of that name."""
+Bounds = Iterator[tuple[Bound, int]]
+"""Each with the place after its words."""
+_ONWARD = words("onward")
+_RANGES = (("between", "and"), ("from", "to"), ("in the range", "to"), ("anywhere between", "and"), ("", "to"))
+"""What opens a range, and what stands between its ends."""
+COUNT = Fact("", "number", Measure.COUNT)
+"""A number of things, whatever counts them."""
+_COUNTS = (
+    (Op.AT_LEAST, 1.0, ("another",)),
+    (Op.IS, 0.0, ("not any", "not a single", "not one", "not a", "without any", "without a", "without")),
+    (Op.ABOVE, 0.0, ("any", "some")),
+    (Op.AT_LEAST, 1.0, ("a", "an")),
 )
+"""What is said of a count without a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,176 +83,334 @@ class Figure:
     scale: float = 1.0
     """What the number was multiplied with: a thousand, a million."""
 
+    @property
+    def share(self) -> float:
+        """A percentage as a share, without the noise of the division.
 
-def numbers(tokens: Tokens, at: int) -> Iterator[tuple[Figure, int]]:
+        >>> Figure(7.1, is_percent=True).share
+        0.071
+        """
+        return round(self.value / 100, 12)
+
+
+def numbers(sentence: Sentence, at: int) -> Iterator[tuple[Figure, int]]:
     """A number here: digits, words, with thousands and millions, in money or not."""
-    if at >= len(tokens):
+    first = sentence.token(at)
+    if first is None:
         return
-    first = tokens[at]
     if first.kind is Kind.NUMBER:
-        value, after = _with_half(tokens, first.value, at + 1)
+        value, after = _with_half(sentence, first.value, at + 1)
         scale = {"k": 1e3, "m": 1e6}.get(first.shown[-1:].lower(), 1.0)
-        while is_one_of(tokens, after, _SCALES):
-            value, scale = value * _SCALES[tokens[after].text], scale * _SCALES[tokens[after].text]
-            after += 1
-        names_currency = is_one_of(tokens, after, _CURRENCIES)
+        while sentence.is_one_of(after, _SCALES):
+            factor = _SCALES[sentence.tokens[after].text]
+            value, scale, after = value * factor, scale * factor, after + 1
+        names_currency = sentence.is_one_of(after, _CURRENCIES)
         money = first.is_money or names_currency
         yield Figure(value, money, first.is_percent, at_least=first.at_least, scale=scale), after + names_currency
-        return
-    if (half_dozen := phrase(tokens, at, "half a dozen")) is not None:
+    elif half_dozen := next(sentence.after(at, "half a dozen"), None):
         yield Figure(6.0), half_dozen
-        return
-    found = _in_words(tokens, at)
-    if found is not None:
-        value, after = found
-        money = is_one_of(tokens, after, _CURRENCIES)
-        last = tokens[after - 1].text
-        yield (
-            Figure(value, money, scale=_SCALES.get(last, 1.0) if last in ("thousand", "million") else 1.0),
-            after + money,
-        )
+    elif written := _in_words(sentence, at):
+        value, after = written
+        money, last = sentence.is_one_of(after, _CURRENCIES), sentence.tokens[after - 1].text
+        scale = _SCALES[last] if last in ("thousand", "million") else 1.0
+        yield Figure(value, money, scale=scale), after + money
 
 
-def _with_half(tokens: Tokens, value: float, at: int) -> tuple[float, int]:
+def _with_half(sentence: Sentence, value: float, at: int) -> tuple[float, int]:
     """A number, perhaps with "and a half" after it, and the place after that."""
-    after = phrase(tokens, at, "and a half")
+    after = next(sentence.after(at, "and a half"), None)
     return (value, at) if after is None else (value + 0.5, after)
 
 
-def _in_words(tokens: Tokens, at: int) -> tuple[float, int] | None:
+def _in_words(sentence: Sentence, at: int) -> tuple[float, int] | None:
     """A number that is written out, such as "twenty five", "two hundred and fifty", "a dozen"."""
-    if is_word(tokens, at, "a", "an", "one") and is_one_of(tokens, at + 1, _SCALES):
+    tokens = sentence.tokens
+    if sentence.is_word(at, "a", "an", "one") and sentence.is_one_of(at + 1, _SCALES):
         total, at = _SCALES[tokens[at + 1].text], at + 2
-    elif is_one_of(tokens, at, _NUMERALS):
+    elif sentence.is_one_of(at, _NUMERALS):
         total, at = _NUMERALS[tokens[at].text], at + 1
-        if total >= 20 and is_one_of(tokens, at, _UP_TO_NINE):
+        if total >= 20 and sentence.is_one_of(at, _UP_TO_NINE):
             total, at = total + _NUMERALS[tokens[at].text], at + 1
-        total, at = _with_half(tokens, total, at)
+        total, at = _with_half(sentence, total, at)
     else:
         return None
-    while is_one_of(tokens, at, _SCALES):
+    while sentence.is_one_of(at, _SCALES):
         total, at = total * _SCALES[tokens[at].text], at + 1
-        after = at + is_word(tokens, at, "and")
-        if is_one_of(tokens, after, _NUMERALS) and total >= 100:
-            rest = _in_words(tokens, after)
+        after = at + sentence.is_word(at, "and")
+        if sentence.is_one_of(after, _NUMERALS) and total >= 100:
+            rest = _in_words(sentence, after)
             if rest is not None and rest[0] < total:
                 total, at = total + rest[0], rest[1]
     return total, at
 
 
-def fractions(tokens: Tokens, at: int) -> Iterator[tuple[float, int]]:
+def fractions(sentence: Sentence, at: int) -> Iterator[tuple[float, int]]:
     """A fraction in words: "half", "three quarters", "a tenth", "one in twenty"."""
-    if (after := phrase(tokens, at, "one in")) is not None:
-        for figure, end in numbers(tokens, after):
+    for after in sentence.after(at, "one in"):
+        for figure, end in numbers(sentence, after):
             if figure.value > 1:
                 yield round(1 / figure.value, 12), end
     for said, share in _FRACTIONS.items():
-        if (after := phrase(tokens, at, said)) is not None:
-            yield share, after
+        yield from ((share, after) for after in sentence.after(at, said))
 
 
-def multiples(tokens: Tokens, at: int) -> Iterator[tuple[float, int]]:
+def multiples(sentence: Sentence, at: int) -> Iterator[tuple[float, int]]:
     """A factor before another number: "twice", "half of", "80% of", "3 times"; at first none at all, which is 1."""
     yield 1.0, at
-    if is_one_of(tokens, at, MULTIPLES):
-        yield MULTIPLES[tokens[at].text], at + 1 + is_word(tokens, at + 1, "of")
-    for share, after in fractions(tokens, at):
-        yield share, after + is_word(tokens, after, "of")
-    for figure, after in figures(tokens, at):
-        if figure.is_percent and is_word(tokens, after, "of"):
-            yield as_share(figure), after + 1
-        elif is_word(tokens, after, "time", "x", "*") and not figure.is_money:
+    if sentence.is_one_of(at, MULTIPLES):
+        yield MULTIPLES[sentence.tokens[at].text], at + 1 + sentence.is_word(at + 1, "of")
+    for share, after in fractions(sentence, at):
+        yield share, after + sentence.is_word(after, "of")
+    for figure, after in figures(sentence, at):
+        if figure.is_percent and sentence.is_word(after, "of"):
+            yield figure.share, after + 1
+        elif sentence.is_word(after, "time", "x", "*") and not figure.is_money:
             yield figure.value, after + 1
-        for said in ("above", "over", "more than", "higher than") if figure.is_percent else ():
-            if (then := phrase(tokens, after, said)) is not None:  # "more than 50% above the usual"
-                yield round(1 + as_share(figure), 12), then
+        if figure.is_percent:  # "more than 50% above the usual"
+            for then in sentence.after(after, "above", "over", "more than", "higher than"):
+                yield round(1 + figure.share, 12), then
 
 
-def as_share(figure: Figure) -> float:
-    """A percentage as a share, without the noise of the division.
-
-    >>> as_share(Figure(7.1, is_percent=True))
-    0.071
-    """
-    return round(figure.value / 100, 12)
-
-
-def figures(tokens: Tokens, at: int) -> Iterator[tuple[Figure, int]]:
+def figures(sentence: Sentence, at: int) -> Iterator[tuple[Figure, int]]:
     """A number with its unit, if it has one: "$500", "20%", "two weeks", "900 km/h", "half an hour"."""
-    if (after := phrase(tokens, at, "half an hour")) is not None:
-        yield Figure(0.5, unit="hour"), after
-    if (after := phrase(tokens, at, "half a day")) is not None:
-        yield Figure(0.5, unit="day"), after
-    if (
-        is_word(tokens, at, "a", "an", "one", "the")
-        and is_one_of(tokens, at + 1, HOURS)
-        and not tokens[at + 1].shown.lower().endswith("s")
-    ):
+    tokens = sentence.tokens
+    for after in sentence.after(at, "half an hour", "half a day"):
+        yield Figure(0.5, unit=tokens[after - 1].text), after
+    is_single = sentence.is_word(at, "a", "an", "one", "the") and sentence.is_one_of(at + 1, HOURS)
+    if is_single and not tokens[at + 1].shown.lower().endswith("s"):
         yield Figure(1.0, unit=tokens[at + 1].text), at + 2
-    for figure, after in numbers(tokens, at):
-        if is_word(tokens, after, "/") and _is_top_mark(tokens, after + 1):
+    for figure, after in numbers(sentence, at):
+        if sentence.is_word(after, "/") and _is_top_mark(sentence.token(after + 1)):
             yield figure, after + 2
-        if not is_one_of(tokens, after, HOURS) and not is_one_of(tokens, after, DISTANCES):
+        if not sentence.is_one_of(after, HOURS) and not sentence.is_one_of(after, DISTANCES):
             yield figure, after
         elif not figure.is_money and not figure.is_percent:
-            word = tokens[after].text
-            unit = DISTANCES.get(word, word)
-            if unit == "km" and is_word(tokens, after + 1, "per") and is_word(tokens, after + 2, "hour"):
-                yield Figure(figure.value, unit="km/h", at_least=figure.at_least), after + 3
+            unit = DISTANCES.get(tokens[after].text, tokens[after].text)
+            if unit == "km":
+                for end in sentence.after(after + 1, "per hour"):
+                    yield Figure(figure.value, unit="km/h", at_least=figure.at_least), end
             yield Figure(figure.value, unit=unit, at_least=figure.at_least), after + 1
 
 
-def _is_top_mark(tokens: Tokens, at: int) -> bool:
+def _is_top_mark(token: Token | None) -> bool:
     """Whether a number is what ratings go up to, as in "2.5/5"."""
-    return at < len(tokens) and tokens[at].kind is Kind.NUMBER and tokens[at].value in (5, 10, 100)
+    return token is not None and token.kind is Kind.NUMBER and token.value in (5, 10, 100)
 
 
-def clocks(tokens: Tokens, at: int, *, bare: bool = False) -> Iterator[tuple[float, int]]:
+def clocks(sentence: Sentence, at: int, *, bare: bool = False) -> Iterator[tuple[float, int]]:
     """A time of day in hours: "5 am", "22:00", "midnight", "6 in the morning"; a bare number only if asked."""
-    if at >= len(tokens):
-        return
-    token = tokens[at]
-    if is_word(tokens, at, "midnight"):
+    token = sentence.token(at)
+    if sentence.is_word(at, "midnight"):
         yield 0.0, at + 1
-    elif is_word(tokens, at, "noon", "midday"):
+    elif sentence.is_word(at, "noon", "midday"):
         yield 12.0, at + 1
-    elif token.kind is Kind.CLOCK and token.value < 24:
+    elif token is not None and token.kind is Kind.CLOCK and token.value < 24:
         yield token.value, at + 1
-    for figure, after in numbers(tokens, at):
+    for figure, after in numbers(sentence, at):
         if not (figure.is_money or figure.is_percent or figure.at_least) and figure.value in range(25):
-            yield from _clock_in_words(tokens, figure.value, after, bare=bare)
+            yield from _clock_in_words(sentence, figure.value, after, bare=bare)
 
 
-def _clock_in_words(tokens: Tokens, hour: float, at: int, *, bare: bool) -> Iterator[tuple[float, int]]:
+def _clock_in_words(sentence: Sentence, hour: float, at: int, *, bare: bool) -> Iterator[tuple[float, int]]:
     """The time of day that a whole number means with the words after it: "o'clock", "in the evening"."""
-    part = at + is_word(tokens, at, "o'clock", "oclock")
-    early = phrase(tokens, part, "in the morning")
-    late = phrase(tokens, part, "in the evening") or phrase(tokens, part, "in the afternoon")
-    late = late or phrase(tokens, part, "at night")
+    part = at + sentence.is_word(at, "o'clock", "oclock")
+    early = next(sentence.after(part, "in the morning"), None)
+    late = next(sentence.after(part, "in the evening", "in the afternoon", "at night"), None)
     if early is not None and hour <= 12:
         yield hour % 12, early
     elif late is not None:
         # "3 at night" is early in the morning
-        if 1 <= hour <= 12 and not (hour < 6 and tokens[late - 1].text == "night"):
+        if 1 <= hour <= 12 and not (hour < 6 and sentence.tokens[late - 1].text == "night"):
             yield hour % 12 + 12, late
     elif bare or part > at:
         yield hour, part
 
 
-def comparators(tokens: Tokens, at: int) -> Iterator[tuple[Op, int]]:
+def comparators(sentence: Sentence, at: int) -> Iterator[tuple[Op, int]]:
     """A comparison here, the longest first."""
-    for said, op in _BY_FIRST_WORD.get(tokens[at].text, ()) if at < len(tokens) else ():
-        if all(is_word(tokens, at + place, word) for place, word in enumerate(said)):
+    token = sentence.token(at)
+    for said, op in _BY_FIRST_WORD.get(token.text, ()) if token is not None else ():
+        if all(sentence.is_word(at + index, word) for index, word in enumerate(said)):
             yield op, at + len(said)
 
 
-def or_more(tokens: Tokens, at: int) -> tuple[Op, int] | None:
+def or_more(sentence: Sentence, at: int) -> tuple[Op, int] | None:
     """What follows a number: "or more", "and above", "or less", "at most", "minimum"."""
-    for said, op in _AFTER_NUMBER:
-        if (after := phrase(tokens, at, said)) is not None and not next(numbers(tokens, after), None):
-            return op, after
-    if not is_word(tokens, at, "or", "and"):
-        return None
-    if is_one_of(tokens, at + 1, _MORE):
-        return Op.AT_LEAST, at + 2
-    return (Op.AT_MOST, at + 2) if is_one_of(tokens, at + 1, _LESS) else None
+    for op, said in _AFTER_NUMBER.items():
+        for after in sentence.after(at, *said):
+            if not next(numbers(sentence, after), None):
+                return op, after
+    for op, words_after in _OR_MORE.items() if sentence.is_word(at, "or", "and") else ():
+        if sentence.is_one_of(at + 1, words_after):
+            return op, at + 2
+    return None
+
+
+# --- what is said of a number ---
+
+
+def value_for(figure: Figure, fact: Fact) -> float | None:
+    """The figure in the unit of a fact; None if it does not fit.
+
+    >>> value_for(Figure(2.0, unit="week"), Fact("account_age_days", "number", Measure.DAYS))
+    14.0
+    """
+    measure = fact.measure
+    if figure.unit in HOURS:
+        return _duration(figure.value, figure.unit, measure)
+    if figure.is_percent:
+        return _percentage(figure, fact)
+    if figure.unit:
+        fits = measure in ({"km": Measure.KM, "km/h": Measure.KMH}[figure.unit], Measure.PLAIN)
+    elif figure.is_money:
+        fits = measure in (Measure.MONEY, Measure.PLAIN)
+    else:
+        fits = measure is not Measure.SHARE or figure.value <= 1
+    return figure.value if fits else None
+
+
+def _duration(value: float, unit: str, measure: Measure) -> float | None:
+    if measure is Measure.DAYS:
+        return round(value * HOURS[unit] / 24, 10)
+    if measure is Measure.HOURS:
+        return round(value * HOURS[unit], 10)
+    if measure is Measure.MINUTES and unit in MINUTES:
+        return value * MINUTES[unit]
+    return value if measure is Measure.YEARS and unit == "year" else None
+
+
+def _percentage(figure: Figure, fact: Fact) -> float | None:
+    if fact.measure is Measure.SHARE or (fact.high is not None and fact.high <= 1):
+        return figure.share
+    return figure.value if any(word in ("percent", "percentage", "pct") for word in fact.words) else None
+
+
+def bounds(sentence: Sentence, at: int, fact: Fact, *, bare: bool = False) -> Bounds:
+    """Everything that may be said of a number here. A number alone is an equality, if `bare` allows that."""
+    yield from _ranges(sentence, at, fact)
+    for op, after in comparators(sentence, at):
+        if sentence.tokens[after - 1].text == "from" and not sentence.has_word(after, after + 3, *_ONWARD):
+            continue  # "from 8 pm" is a bound only if "on" or "up" follows
+        if op is Op.IS:
+            yield from _bare(sentence, after, fact)
+            continue
+        for figure, end in _figures_or_shares(sentence, after, fact):
+            if not figure.at_least and (value := value_for(figure, fact)) is not None:
+                yield limit(op, value), end
+                yield from _with_upper_end(sentence, end, op, figure, fact)
+                if op is Op.AT_LEAST and sentence.is_one_of(end, _ONWARD):
+                    yield limit(op, value), end + 1
+    yield from _bare(sentence, at, fact, equality=bare)
+
+
+def bounded(sentence: Sentence, at: int, fact: Fact, *, bare: bool = False) -> Tests:
+    """The tests of a fact that the bounds here make."""
+    yield from ((bound(fact.name), end) for bound, end in bounds(sentence, at, fact, bare=bare))
+
+
+def _with_upper_end(sentence: Sentence, at: int, op: Op, figure: Figure, fact: Fact) -> Bounds:
+    """ "(more than 15) but less than 30 minutes" """
+    if op in (Op.ABOVE, Op.AT_LEAST) and sentence.is_word(at, "but", "and"):
+        for other, after in comparators(sentence, at + 1):
+            for high, end in figures(sentence, after) if other in (Op.BELOW, Op.AT_MOST) else ():
+                least, most = value_for(_like(figure, high), fact), value_for(high, fact)
+                if least is not None and most is not None and most > least:
+                    yield _both(limit(op, least), limit(other, most)), end
+
+
+def _figures_or_shares(sentence: Sentence, at: int, fact: Fact) -> Iterator[tuple[Figure, int]]:
+    yield from figures(sentence, at)
+    if fact.measure is Measure.SHARE:
+        yield from ((Figure(share), after) for share, after in fractions(sentence, at))
+
+
+def _bare(sentence: Sentence, at: int, fact: Fact, *, equality: bool = True) -> Bounds:
+    for figure, end in _figures_or_shares(sentence, at, fact):
+        if (value := value_for(figure, fact)) is None:
+            continue
+        if figure.at_least:
+            yield limit(Op.AT_LEAST, value), end
+        elif (more := or_more(sentence, end)) is not None:
+            yield limit(more[0], value), more[1]
+        elif equality:
+            yield limit(Op.IS, value), end
+            yield from _more_values(sentence, end, fact, [value], figure.scale)
+
+
+def _more_values(sentence: Sentence, at: int, fact: Fact, values: list[float], scale: float) -> Bounds:
+    """Further numbers after the first one: "7 or 9", "3, 5 or 8"."""
+    while True:
+        after = sentence.skipped(at, (",", "or", "and"))
+        figure, end = next(figures(sentence, after), (None, at)) if after > at else (None, at)
+        if figure is None or (value := value_for(figure, fact)) is None or figure.at_least:
+            return
+        if or_more(sentence, end) is not None or figure.scale > scale:  # "1, 2 or 3 thousand"
+            return
+        last_was_or = sentence.has_word(at, after, "or", "and")
+        values, at = [*values, value], end
+        if last_was_or:
+            yield _one_of(values), at
+
+
+def _ranges(sentence: Sentence, at: int, fact: Fact) -> Bounds:
+    negated = sentence.is_word(at, "not")
+    for opening, joint in _RANGES:
+        for low, high, end in figure_pairs(sentence, at + negated, opening, joint):
+            least, most = value_for(_like(low, high), fact), value_for(high, fact)
+            if least is not None and most is not None and least <= most and not (low.at_least or high.at_least):
+                yield _both(limit(Op.AT_LEAST, least), limit(Op.AT_MOST, most), negated=negated), end
+
+
+def figure_pairs(sentence: Sentence, at: int, opening: str, *joints: str) -> Iterator[tuple[Figure, Figure, int]]:
+    """Two numbers after the word that opens a range, with a joint between them: "between 5 and 9"."""
+    for start in sentence.after(at, opening):
+        for low, middle in figures(sentence, start):
+            for high, end in figures(sentence, middle + 1) if sentence.is_one_of(middle, joints) else ():
+                yield low, high, end
+
+
+def _like(low: Figure, high: Figure) -> Figure:
+    """The lower end of "5 to 10 days", with the unit of the upper one if it has none."""
+    if high.scale > 1 and low.scale == 1 and low.value < high.value / high.scale:  # "between one and two million"
+        return replace(low, value=low.value * high.scale, is_money=low.is_money or high.is_money)
+    if low.unit or low.is_percent or not (high.unit or high.is_percent):
+        return low
+    return Figure(low.value, high.is_money or low.is_money, high.is_percent, high.unit)
+
+
+def counts(sentence: Sentence, at: int) -> Bounds:
+    """What may be said of a count before the noun: a bound, "no", "any", "a known ..."."""
+    if sentence.is_word(at, "no", "zero") and not sentence.is_word(at + 1, "more", "fewer", "less"):
+        yield limit(Op.IS, 0.0), at + 1
+    for op, number, said in _COUNTS:
+        yield from ((limit(op, number), after) for after in sentence.after(at, *said))
+    yield from bounds(sentence, at, COUNT)
+
+
+def limit(op: Op, value: float) -> Bound:
+    """A bound with one limit."""
+    return lambda fact: Condition.of(Test(fact, op, value))
+
+
+def _both(lower: Bound, upper: Bound, *, negated: bool = False) -> Bound:
+    def made(fact: str) -> Condition:
+        inside = Condition.all_of([lower(fact), upper(fact)])
+        return inside.negated() if negated else inside
+
+    return made
+
+
+def _one_of(values: list[float]) -> Bound:
+    return lambda fact: Condition.any_of(Condition.of(Test(fact, Op.IS, value)) for value in values)
+
+
+def among(fact: str, values: Sequence[str], *, negated: bool = False) -> Condition:
+    """The test that a category has one of these values, or that it has none of them.
+
+    >>> str(among("country", ["US"])), str(among("country", ["US", "GB", "US"], negated=True))
+    ('country is "US"', 'country not in ("US", "GB")')
+    """
+    distinct = list(dict.fromkeys(values))
+    if len(distinct) == 1:
+        return Condition.of(Test(fact, Op.IS_NOT if negated else Op.IS, distinct[0]))
+    return Condition.of(Test(fact, Op.NOT_IN if negated else Op.IN, tuple(distinct)))

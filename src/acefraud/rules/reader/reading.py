@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
-from acefraud.core.condition import Condition
+from acefraud.core.condition import Condition, Leaf, PairTest, Test
+from acefraud.core.context_facts import list_of
+from acefraud.core.fact_names import words_for
 from acefraud.core.transaction import Verdict
-from acefraud.rules.reader.atoms import Atoms
-from acefraud.rules.reader.connectives import EXCEPTIONS, FILLERS, LINKS, STOPS, Sentence
-from acefraud.rules.reader.exact import read_exactly, unknown_facts
-from acefraud.rules.reader.names import split_name
-from acefraud.rules.reader.phrases import Tokens, after_any, is_one_of, is_word, skipped
+from acefraud.rules.parse_english import read_condition
+from acefraud.rules.reader.grammar import EXCEPTIONS, LINKS, STOPS, Grammar
 from acefraud.rules.reader.quantities import NUMBER_WORDS
-from acefraud.rules.reader.rewordings import reworded
-from acefraud.rules.reader.spelling import respelt
-from acefraud.rules.reader.suggestions import nearest_facts
-from acefraud.rules.reader.tokens import Kind, Token, tokens_of
+from acefraud.rules.reader.sentence import Sentence
+from acefraud.rules.reader.tokens import FILLERS, Kind, Token, grammar_words, phrases, tokens_of
 from acefraud.rules.reader.verdict_words import Conclusion, conclusions, outside
 from acefraud.rules.reader.vocabulary import Vocabulary
-from acefraud.rules.reader.word_lists import grammar_words, phrases
+from acefraud.rules.reader.wording import nearest_facts, respelt, without_glosses, without_noise
 
-_ENUMERATED = re.compile(
-    r"(?:^|(?<=[,;:.\n] )|(?<=\n)|(?<=\band )|(?<=\bor )|(?<=\bif )|(?<=\bwhen )|(?<=\beither ))\(?[a-h1-9]\)\s"
-)
-"""The letter or number of an item: "(a) ..., or (b) ..."."""
-_GLOSS = re.compile(r"\s*\(`?(\w+(?:[_ ]\w+)+|[A-Za-z]+[a-z][A-Z]\w*)`?\)")
-_WITHOUT_EXCEPTION = re.compile(
-    r",?\s*\b(?:without (?:any )?exceptions?|no exceptions|in (?:every|any) case|in all cases"
-    r"|under (?:all|any) circumstances)\b,?",
-    re.IGNORECASE,
-)
 GRAMMAR_WORDS = grammar_words() | NUMBER_WORDS
 """Words that the reader knows whatever the facts are. They are never reported as not understood."""
 _NEGATIVE = ("no", "neither", "none", "nothing", "nobody")
@@ -74,7 +60,7 @@ class RuleReading:
         if self.condition is not None:
             return ""
         if self.readings:
-            ways = "; or ".join(f"'{one}'" for one in self.readings[:3])
+            ways = "; or ".join(f"'{condition}'" for condition in self.readings[:3])
             return f"it can be read in several ways: {ways}. Parentheses, 'or' or the formal syntax make it clear."
         words = ", ".join(f"'{word}'" for word in self.not_understood)
         meant = f"; did you mean {' or '.join(self.did_you_mean)}?" if self.did_you_mean else "."
@@ -92,199 +78,168 @@ def read_rule(text: str, vocabulary: Vocabulary) -> RuleReading:
     """
     if len(text) > _MOST_SIGNS:
         return RuleReading(not_understood=(f"{text[:40]}...",))
-    text, always = _without_noise(text, vocabulary)
-    text, glosses = _without_glosses(text, vocabulary)
-    tokens = respelt(tokens_of(text), vocabulary)
-    if len(tokens) > _LONGEST:
+    text, always = without_noise(text, vocabulary)
+    text, glosses = without_glosses(text, vocabulary)
+    sentence = Sentence(respelt(tokens_of(text), vocabulary), vocabulary)
+    if len(sentence.tokens) > _LONGEST:
         return RuleReading(not_understood=(f"{text[:40]}...",))
-    found: dict[Condition, RuleReading] = {}
+    hopeless = _is_question(sentence) or bool(_odd_words(sentence))  # no such sentence is read, so do not try
+    whole, furthest, whole_doubtful = ([], 0, []) if hopeless else _readings(text, sentence)
+    if len(whole) == 1 and glosses <= whole[0].facts:  # "fraud share above 5%" has a word of a verdict, but no verdict
+        return RuleReading(whole[0])
+    readings: dict[Condition, RuleReading] = {}
     doubtful: list[Condition] = []
     said = RuleReading()
-    hopeless = _is_question(tokens) or bool(_odd_words(tokens, vocabulary))  # no such sentence is read, so do not try
-    if not hopeless:  # "fraud share above 5%" has a word of a verdict in it, but no verdict
-        readings, _ = _readings(text, tokens, vocabulary, [])
-        if len(readings) == 1 and glosses <= readings[0].facts:
-            return RuleReading(readings[0])
-    for conclusion in conclusions(tokens):
+    for conclusion in conclusions(sentence.tokens):
         if always and conclusion.always is None:
             conclusion = replace(conclusion, always=conclusion.argues or Verdict.REVIEW)  # noqa: PLW2901
         said = replace(said, argues=said.argues or conclusion.argues, always=said.always or conclusion.always)
-        for condition in () if hopeless else _joined(text, tokens, conclusion, vocabulary, doubtful):
+        for condition in () if hopeless else _joined(text, sentence, conclusion, doubtful):
             if glosses <= condition.facts:
                 asks = conclusion.argues is None and conclusion.always is None
                 read = RuleReading(condition, conclusion.argues, conclusion.always, asks_for_review=asks)
-                found.setdefault(condition, read)
-    furthest = 0
-    if not found and not hopeless:
-        readings, furthest = _readings(text, tokens, vocabulary, doubtful)
-        found = {condition: RuleReading(condition) for condition in readings if glosses <= condition.facts}
-    if len(found) == 1:
-        return next(iter(found.values()))
-    if found or len(doubtful) > 1:
-        return replace(said, readings=tuple(found or dict.fromkeys(doubtful)))
-    odd = _not_understood(text, tokens, vocabulary, furthest)
+                readings.setdefault(condition, read)
+    if not readings:
+        doubtful += whole_doubtful
+        readings = {condition: RuleReading(condition) for condition in whole if glosses <= condition.facts}
+    if len(readings) == 1:
+        return next(iter(readings.values()))
+    if readings or len(doubtful) > 1:
+        return replace(said, readings=tuple(readings or dict.fromkeys(doubtful)))
+    odd = _not_understood(text, sentence, furthest)
     return replace(said, not_understood=odd, did_you_mean=nearest_facts(odd, vocabulary))
 
 
-def _is_question(tokens: Tokens) -> bool:
+def _is_question(sentence: Sentence) -> bool:
     """Whether a sentence asks for an answer: "should we block transfers above 5,000?" """
-    if not tokens or tokens[-1].text != "?" or any(token.text == "please" for token in tokens):
+    said = sentence.said(0, len(sentence.tokens))
+    if not said or said[-1] != "?" or "please" in said:
         return False
-    first = tokens[0].text
-    return first in _ASKS or (first in ("when", "why", "how") and is_word(tokens, 1, "do", "should", "can", "would"))
+    return said[0] in _ASKS or (
+        said[0] in ("when", "why", "how") and sentence.is_word(1, "do", "should", "can", "would")
+    )
 
 
-def _without_noise(text: str, vocabulary: Vocabulary) -> tuple[str, bool]:
-    """The text without greetings, numbers of items and "without exception", and whether that was there."""
-    plain = reworded(_ENUMERATED.sub("", text), frozenset(vocabulary.entities))
-    strict = _WITHOUT_EXCEPTION.sub(" ", plain)
-    return strict, strict != plain
-
-
-def _without_glosses(text: str, vocabulary: Vocabulary) -> tuple[str, set[str]]:
-    """The text without names of facts in parentheses, as in "earlier declines (declined_before)", and these names."""
-    known = {split_name(name): name for name in vocabulary.facts if len(split_name(name)) > 1}
-    names: set[str] = set()
-
-    def dropped(match: re.Match[str]) -> str:
-        name = known.get(split_name(match[1]))
-        names.update([name] if name else [])
-        return " " if name else match[0]
-
-    return _GLOSS.sub(dropped, text), names
-
-
-def _joined(
-    text: str, tokens: Tokens, conclusion: Conclusion, vocabulary: Vocabulary, doubtful: list[Condition]
-) -> list[Condition]:
+def _joined(text: str, sentence: Sentence, conclusion: Conclusion, doubtful: list[Condition]) -> list[Condition]:
     """The conditions before and after a conclusion, taken together."""
-    left, right = outside(tokens, conclusion)
+    tokens = sentence.tokens
+    before, after = outside(tokens, conclusion)
+    left, right = _without_last_filler(sentence.part(0, before)), sentence.part(after)
     befores: list[Condition | None] = [None]
-    left = _without_last_filler(left)
     if _has_words(left):
         predicate = conclusion.is_predicate(tokens)
-        if predicate and is_one_of(left, skipped(left, 0, STOPS), _NEGATIVE):
+        if predicate and left.is_one_of(left.skipped(0, STOPS), _NEGATIVE):
             return []  # "no VPN user is safe"
         excepted, first = _after_exception(left)
-        unclear = doubtful if not excepted and not _has_words(right) else []
-        found = _readings(text, first, vocabulary, unclear, as_object=predicate)[0]
-        befores = [one.negated() if excepted else one for one in found]
+        found, _, unclear = _readings(text, first, as_object=predicate)
+        doubtful += unclear if not excepted and not _has_words(right) else []
+        befores = [condition.negated() if excepted else condition for condition in found]
     if not befores or not _has_words(right):
-        return [one for one in befores if one is not None]
+        return [condition for condition in befores if condition is not None]
     negated, rest = _after_link(right)
-    linked = negated or len(rest) < len(right)
+    linked = negated or len(rest.tokens) < len(right.tokens)
     if negated and _is_open_exception(right, rest):
         return []
-    if not linked and is_one_of(right, 0, _NEGATIVE):
+    if not linked and right.is_one_of(0, _NEGATIVE):
         return []  # "let through no VPN user"
     if not linked and befores != [None] and not _goes_on(left, right):
         return []  # "payments over 900 are fraud. Payments at night"
-    made = []
     has_object = conclusion.has_object(tokens) and not linked
-    opened = is_one_of(right, 0, _LINKING)
-    unclear = doubtful if not negated and befores == [None] else []
-    for condition in _readings(text, rest, vocabulary, unclear, as_object=has_object, opened=opened)[0]:
+    afters, _, unclear = _readings(text, rest, as_object=has_object, opened=right.is_one_of(0, _LINKING))
+    doubtful += unclear if not negated and befores == [None] else []
+    joined = []
+    for condition in afters:
         second = condition.negated() if negated else condition
-        made += [second if before is None else Condition.all_of([before, second]) for before in befores]
-    return made
+        joined += [second if first is None else Condition.all_of([first, second]) for first in befores]
+    return joined
 
 
-def _is_open_exception(right: Tokens, rest: Tokens) -> bool:
+def _is_open_exception(right: Sentence, rest: Sentence) -> bool:
     """Whether it is open what an exception covers.
 
     "decline, unless A, B": where does it end? "decline except VIP and verified": both of them, or whoever is either?
     """
-    unclear = {",", ";", "if", "when", "where"} | (set() if is_word(right, 0, "unless") else {"and"})
-    return any(is_one_of(rest, place, unclear) for place in range(len(rest)))
+    unclear = (",", ";", "if", "when", "where", *(() if right.is_word(0, "unless") else ("and",)))
+    return rest.has_word(0, len(rest.tokens), *unclear)
 
 
-def _goes_on(left: Tokens, right: Tokens) -> bool:
+def _goes_on(left: Sentence, right: Sentence) -> bool:
     """Whether what follows a conclusion narrows what stands before it: "if A, decline everything B"."""
-    opening = is_one_of(left, 0, (*_LINKING, *_OF_A_SETTING)) or next(after_any(left, 0, EXCEPTIONS), None) is not None
-    return opening or is_one_of(right, 0, _EVERYTHING)
+    opening = left.is_one_of(0, (*_LINKING, *_OF_A_SETTING)) or any(left.after(0, *EXCEPTIONS))
+    return opening or right.is_one_of(0, _EVERYTHING)
 
 
-def _without_last_filler(tokens: Tokens) -> Tokens:
-    """The tokens without the subject of a conclusion: "..., the claim" before "ought to be denied"."""
+def _without_last_filler(sentence: Sentence) -> Sentence:
+    """The sentence without the subject of a conclusion: "..., the claim" before "ought to be denied"."""
+    tokens = sentence.tokens
     end = len(tokens)
     while end and tokens[end - 1].kind is Kind.WORD and tokens[end - 1].text in FILLERS:
         end -= 1
-    return tokens[:end] if end and tokens[end - 1].kind is Kind.SIGN else tokens
+    return sentence.part(0, end) if end and tokens[end - 1].kind is Kind.SIGN else sentence
 
 
-def _after_exception(tokens: Tokens) -> tuple[bool, Tokens]:
+def _after_exception(sentence: Sentence) -> tuple[bool, Sentence]:
     """What follows "unless" or "except for" at the beginning, if all before the conclusion is one exception.
 
-    "Unless A, B" before a conclusion is cut by `Sentence`, which knows where the exception ends.
+    "Unless A, B" before a conclusion is cut by `Grammar`, which knows where the exception ends.
     """
-    after = next(after_any(tokens, 0, EXCEPTIONS), None)
-    if after is None or any(token.kind is Kind.SIGN for token in tokens[after:]):
-        return False, tokens
-    return True, tokens[after:]
+    after = next(sentence.after(0, *EXCEPTIONS), None)
+    if after is None or any(token.kind is Kind.SIGN for token in sentence.tokens[after:]):
+        return False, sentence
+    return True, sentence.part(after)
 
 
-def _after_link(tokens: Tokens) -> tuple[bool, Tokens]:
+def _after_link(sentence: Sentence) -> tuple[bool, Sentence]:
     """What follows "if", "when" or "unless" after a conclusion, and whether it is an exception."""
-    after = next(after_any(tokens, 0, EXCEPTIONS), None)
-    if after is not None:
-        return True, tokens[after:]
-    return False, tokens[next(after_any(tokens, 0, (*LINKS, "and")), 0) :]
+    for after in sentence.after(0, *EXCEPTIONS):
+        return True, sentence.part(after)
+    return False, sentence.part(next(sentence.after(0, *LINKS, "and"), 0))
 
 
-def _has_words(tokens: Tokens) -> bool:
+def _has_words(sentence: Sentence) -> bool:
     """Whether there is more than words that say nothing, such as "A claim" before "is suspicious if"."""
-    return any(token.kind is not Kind.SIGN and token.text not in FILLERS for token in tokens)
+    return any(token.kind is not Kind.SIGN and token.text not in FILLERS for token in sentence.tokens)
 
 
 def _readings(
-    text: str,
-    tokens: Tokens,
-    vocabulary: Vocabulary,
-    doubtful: list[Condition],
-    *,
-    as_object: bool = False,
-    opened: bool = False,
-) -> tuple[list[Condition], int]:
-    """The conditions that some of the tokens mean, and how far the best reading came.
-
-    What they may mean, if they can be taken in several ways, is added to `doubtful`.
-    """
+    text: str, sentence: Sentence, *, as_object: bool = False, opened: bool = False
+) -> tuple[list[Condition], int, list[Condition]]:
+    """The conditions that a sentence means, how far the best reading came, and what it means if that is not clear."""
+    tokens = sentence.tokens
     end = len(tokens)
     while end and tokens[end - 1].kind is Kind.SIGN and tokens[end - 1].text != ")":
         end -= 1
-    start = min(skipped(tokens, 0, STOPS), end)
-    some = tokens[start:end]
-    if not some:
-        return [], 0
-    written = text[some[0].start : some[-1].end]
-    if (exact := read_exactly(written, vocabulary)) is not None:
-        return [exact], len(tokens)
-    sentence = Sentence(some, Atoms(some, vocabulary), as_object=as_object, opened=opened)
-    found = sentence.readings()
-    doubtful.extend(sentence.doubtful)
-    return found, start + sentence.furthest
+    start = min(sentence.skipped(0, STOPS), end)
+    if start == end:
+        return [], 0, []
+    written = text[tokens[start].start : tokens[end - 1].end]
+    if (exact := read_exactly(written, sentence.vocabulary)) is not None:
+        return [exact], len(tokens), []
+    grammar = Grammar(sentence.part(start, end), as_object=as_object, opened=opened)
+    return grammar.readings(), start + grammar.furthest, grammar.doubtful
 
 
-def _not_understood(text: str, tokens: Tokens, vocabulary: Vocabulary, furthest: int) -> tuple[str, ...]:
+def _not_understood(text: str, sentence: Sentence, furthest: int) -> tuple[str, ...]:
     """The words that mean nothing here. If each means something, the part of the sentence that could not be joined."""
     try:
-        named = unknown_facts(Condition.parse(text), vocabulary)
+        named = unknown_facts(Condition.parse(text), sentence.vocabulary)
     except ValueError:
         named = []
-    if named and not vocabulary.is_open:
+    if named and not sentence.vocabulary.is_open:
         return tuple(named)
-    odd = _odd_words(tokens, vocabulary)
-    if not odd and furthest < len(tokens):
-        odd = [text[tokens[furthest].start :].strip()]
+    odd = _odd_words(sentence)
+    if not odd and furthest < len(sentence.tokens):
+        odd = [text[sentence.tokens[furthest].start :].strip()]
     return tuple(dict.fromkeys(odd)) or (text.strip(),)
 
 
-def _odd_words(tokens: Tokens, vocabulary: Vocabulary) -> list[str]:
+def _odd_words(sentence: Sentence) -> list[str]:
     """The words that mean nothing here, and the names in backticks that no fact and no list has."""
-    known_names = vocabulary.facts.keys() | vocabulary.lists
+    tokens, vocabulary = sentence.tokens, sentence.vocabulary
     for place, token in enumerate(tokens):
-        for end in after_any(tokens, place, _NOT_HONOURED.get(token.text, ())):
+        for end in sentence.after(place, *_NOT_HONOURED.get(token.text, ())):
             return [" ".join(token.shown for token in tokens[place:end])]
+    known_names = vocabulary.facts.keys() | vocabulary.lists
     return [
         token.shown
         for token in tokens
@@ -299,3 +254,76 @@ def _is_known(token: Token, vocabulary: Vocabulary) -> bool:
     if token.text.lower() in vocabulary.lower_names:  # the name of a fact, in formal syntax
         return True
     return vocabulary.is_open and not token.shown.isalpha()
+
+
+# --- the formal syntax and the engine's own English, which have one meaning only ---
+
+
+def read_exactly(written: str, vocabulary: Vocabulary) -> Condition | None:
+    """The condition that a text states in so many words, if it is about facts at hand.
+
+    >>> str(read_exactly("AMOUNT > 500 and vpn is true", Vocabulary.general()))
+    'amount > 500 and vpn is true'
+    """
+    condition = read_condition(written) or _formal(written, vocabulary)
+    return condition if condition is not None and _fits(condition, vocabulary) else None
+
+
+def _fits(condition: Condition, vocabulary: Vocabulary) -> bool:
+    """Whether a condition is about facts at hand, and compares each with a value of its own type."""
+    if not vocabulary.is_open and unknown_facts(condition, vocabulary):
+        return False
+    return all(_has_type(leaf, vocabulary) for leaf in condition.leaves)
+
+
+def _has_type(leaf: Leaf, vocabulary: Vocabulary) -> bool:
+    fact = vocabulary.facts.get(leaf.fact)
+    if fact is None or not isinstance(leaf, Test) or leaf.value is None:
+        return True
+    kind = "flag" if isinstance(leaf.value, bool) else "number" if isinstance(leaf.value, float) else "category"
+    return kind == fact.kind
+
+
+def _formal(written: str, vocabulary: Vocabulary) -> Condition | None:
+    """The formal syntax; names may differ in letter case from those of facts."""
+    try:
+        condition = Condition.parse(written)
+    except ValueError:
+        return None
+    lower = vocabulary.lower_names
+    renamed = {name: lower.get(name.lower(), name) for name in condition.facts if name not in vocabulary.facts}
+    condition = condition.mapped(
+        lambda leaf: (
+            replace(leaf, fact=renamed.get(leaf.fact, leaf.fact), other=renamed.get(leaf.other, leaf.other))
+            if isinstance(leaf, PairTest)
+            else replace(leaf, fact=renamed.get(leaf.fact, leaf.fact))
+        )
+    )
+    if vocabulary.is_open and not all(
+        _looks_like_a_name(name, written) for name in unknown_facts(condition, vocabulary)
+    ):
+        return None
+    return condition
+
+
+def unknown_facts(condition: Condition, vocabulary: Vocabulary) -> list[str]:
+    """The facts of a condition that are not at hand."""
+
+    def is_known(name: str) -> bool:
+        if (listed := list_of(name)) is None:
+            return name in vocabulary.facts
+        key, list_name = listed
+        return list_name in vocabulary.lists and (key in vocabulary.facts or (key,) in vocabulary.entities)
+
+    return [name for name in sorted(condition.facts) if not is_known(name)]
+
+
+def _looks_like_a_name(name: str, written: str) -> bool:
+    """Whether a word is certainly the name of a fact: it has an underscore or a digit, or stands in backticks."""
+    return (
+        words_for(name) is not None
+        or list_of(name) is not None
+        or f"`{name}`" in written
+        or not name.isalpha()
+        or name != name.lower()
+    )

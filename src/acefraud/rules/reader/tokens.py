@@ -1,24 +1,57 @@
-"""The words, numbers and signs of a sentence."""
+"""The words, numbers and signs of a sentence, and the lists of the words that the reader knows (``words.toml``)."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
+
+from acefraud.core.package_data import read_package_toml
+
+Words = tuple[str, ...]
+_TABLES = read_package_toml("acefraud.rules.reader", "words.toml", dict[str, dict[str, tuple[str, ...]]])
+_LISTS = {name: said for table in _TABLES.values() for name, said in table.items()}
+
+
+def words(name: str) -> frozenset[str]:
+    """The words of a list, to ask whether a word is one of them.
+
+    >>> sorted(words("plain_currencies"))
+    ['buck', 'dollar', 'eur', 'euro', 'pound', 'usd']
+    """
+    return frozenset(_LISTS[name])
+
+
+def phrases(name: str) -> tuple[str, ...]:
+    """The phrases of a list in the order of the file, which is the order in which they are tried.
+
+    >>> phrases("last_place")
+    ('last place', 'last location', 'last position')
+    """
+    return _LISTS[name]
+
+
+@cache
+def grammar_words() -> frozenset[str]:
+    """Every single word that the reader knows whatever the facts are.
+
+    >>> "exceed" in grammar_words(), "nervous" in grammar_words()
+    (True, False)
+    """
+    return frozenset(word for said in _LISTS.values() for phrase in said for word in phrase.split())
+
+
+DETERMINERS = words("determiners")
+TRANSACTIONS, PEOPLE = words("transactions"), words("people")
+FILLERS = words("fillers") | TRANSACTIONS
+"""Words that may be passed over before a test: they say nothing that a test could miss."""
 
 _CONTRACTIONS = {
-    "can't": "can not",
-    "won't": "will not",
-    "it's": "it is",
-    "that's": "that is",
-    "there's": "there is",
-    "they're": "they are",
-    "who's": "who is",
-    "we're": "we are",
-    "i'd": "i would",
-    "i'm": "i am",
-    "cannot": "can not",
-}
+    "can't": "can not", "won't": "will not", "it's": "it is", "that's": "that is", "there's": "there is",
+    "they're": "they are", "who's": "who is", "we're": "we are", "i'd": "i would", "i'm": "i am", "cannot": "can not",
+}  # fmt: skip
 _CURRENCY = r"(?:R\$|US\$|[$€£¥₹]|(?:usd|eur|gbp|brl|idr|rp)(?=[\s\d]))"
 _NUMBER = r"(?:\d{1,3}(?:\.\d{3}){2,}(?!\d)|\d{1,3}(?:,\d{3})+|\d{1,3}(?:[ ]\d{3})+(?![\d,.]*\w)|\d+)(?:\.\d+)?|\.\d+"
 _TOKEN = re.compile(
@@ -39,6 +72,11 @@ _TOKEN = re.compile(
 )
 
 
+_SUFFIXES = {
+    "h": "hour", "hr": "hour", "hrs": "hour", "d": "day", "min": "minute", "mins": "minute", "x": "time",
+    "st": "st", "nd": "nd", "rd": "rd", "th": "th",
+}  # fmt: skip
+"""Units and endings that may follow a number at once, as the word that each is."""
 _THOUSANDS_OR_DECIMALS = re.compile(r"-?[1-9]\d{0,2}\.\d{3}")
 """An amount such as "2.000", which is two thousand in one half of the world and two in the other."""
 
@@ -73,6 +111,9 @@ class Token:
     """Whether a plus follows the number, as in "5+"."""
 
 
+Tokens = Sequence[Token]
+
+
 def tokens_of(text: str) -> list[Token]:
     """The tokens of a sentence.
 
@@ -81,69 +122,46 @@ def tokens_of(text: str) -> list[Token]:
     >>> [(token.value, token.is_percent) for token in tokens_of("20% 2k")]
     [(20.0, True), (2000.0, False)]
     """
-    found: list[Token] = []
+    tokens: list[Token] = []
     is_money = False
     for match in _TOKEN.finditer(text.replace("’", "'").replace("‘", "'")):
-        if match["money"]:
-            is_money = True
-            continue
-        found.extend(_made(match, is_money))
-        is_money = False
-    return found
-
-
-def _made(match: re.Match[str], is_money: bool) -> list[Token]:
-    start, end, shown = match.start(), match.end(), match[0]
-    if match["number"]:
-        return _number(match, is_money)
-    if match["word"] or match["date"] or match["odd"]:
-        return [Token(Kind.WORD, singular(word), start, end, shown) for word in _words(shown.lower())]
-    kind, text = _kind_and_text(match)
-    return [Token(kind, text, start, end, shown, _hours(text) if kind is Kind.CLOCK else 0.0)]
-
-
-def _kind_and_text(match: re.Match[str]) -> tuple[Kind, str]:
-    """What a token is that is neither a word nor a number, and its text for comparison."""
-    shown = match[0]
-    if match["ticked"]:
-        return Kind.FACT, shown[1:-1]
-    if match["quoted"]:
-        return Kind.QUOTED, re.sub(r"\\(.)", r"\1", shown[1:-1])
-    if match["clock"]:
-        return Kind.CLOCK, shown.lower()
-    if shown in "-–—" and match.string[match.end() : match.end() + 1].isdigit():  # "30-40"
-        return Kind.WORD, "to"
-    return Kind.SIGN, {"&&": "&", "||": "or", "|": "or", "==>": "=>"}.get(shown, shown)
+        if not match["money"]:
+            tokens += _number(match, is_money) if match["number"] else _other(match)
+        is_money = bool(match["money"])
+    return tokens
 
 
 def _number(match: re.Match[str], is_money: bool) -> list[Token]:
-    suffix = (match["suffix"] or "").strip().lower()
+    start, end = match.span()
     if _THOUSANDS_OR_DECIMALS.fullmatch(match["number"]):  # not a number, so that it is asked about
-        return [Token(Kind.WORD, match[0], match.start(), match.end(), match[0])]
+        return [Token(Kind.WORD, match[0], start, end, match[0])]
     written = re.sub("[, ]", "", match["number"])
     if written.count(".") > 1:  # "1.000.000"
         written = written.replace(".", "")
+    suffix = (match["suffix"] or "").strip().lower()
     value = float(written) * {"k": 1e3, "m": 1e6}.get(suffix, 1.0)
-    percent = suffix in ("%", "percent")
-    start, end = match.start(), match.end()
     text = str(int(value)) if value.is_integer() and abs(value) < 1e15 else str(value)
-    figure = Token(
-        Kind.NUMBER,
-        text,
-        start,
-        end,
-        match[0],
-        value,
-        is_money=is_money,
-        is_percent=percent,
-        at_least=bool(match["plus"]),
-    )
-    unit = {"h": "hour", "hr": "hour", "hrs": "hour", "d": "day", "min": "minute", "mins": "minute", "x": "time"}
-    if suffix in unit:
-        return [figure, Token(Kind.WORD, unit[suffix], end, end, suffix)]
-    if suffix in ("st", "nd", "rd", "th"):
-        return [figure, Token(Kind.WORD, suffix, end, end, suffix)]
-    return [figure]
+    is_percent, at_least = suffix in ("%", "percent"), bool(match["plus"])
+    figure = Token(Kind.NUMBER, text, start, end, match[0], value, is_money, is_percent, at_least)
+    return [figure, Token(Kind.WORD, _SUFFIXES[suffix], end, end, suffix)] if suffix in _SUFFIXES else [figure]
+
+
+def _other(match: re.Match[str]) -> list[Token]:
+    """The tokens of what is no number. Only a word may be several, as "can't" is."""
+    start, end = match.span()
+    shown = match[0]
+    if match["word"] or match["date"] or match["odd"]:
+        return [Token(Kind.WORD, singular(word), start, end, shown) for word in _words(shown.lower())]
+    if match["ticked"]:
+        return [Token(Kind.FACT, shown[1:-1], start, end, shown)]
+    if match["quoted"]:
+        return [Token(Kind.QUOTED, re.sub(r"\\(.)", r"\1", shown[1:-1]), start, end, shown)]
+    if match["clock"]:
+        return [Token(Kind.CLOCK, shown.lower(), start, end, shown, _hours(shown.lower()))]
+    if shown in "-–—" and match.string[end : end + 1].isdigit():  # "30-40"
+        return [Token(Kind.WORD, "to", start, end, shown)]
+    text = {"&&": "&", "||": "or", "|": "or", "==>": "=>"}.get(shown, shown)
+    return [Token(Kind.SIGN, text, start, end, shown)]
 
 
 def _words(word: str) -> list[str]:

@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from acefraud.core.transaction import Verdict
-from acefraud.rules.reader.phrases import Tokens
-from acefraud.rules.reader.tokens import Kind
-from acefraud.rules.reader.word_lists import words
+from acefraud.rules.reader.tokens import Kind, Tokens, words
 
 _DECLINE = words("decline")
 _APPROVE = words("approve")
@@ -57,10 +55,10 @@ def conclusions(tokens: Tokens) -> Iterator[Conclusion]:
             start -= 1
         while end < len(tokens) and tokens[end].kind is Kind.WORD and tokens[end].text in _AFTER:
             end += 1
-        found = _conclusion(start, end, [token.text for token in tokens[start:end]])
-        if found is None or (is_question and end < len(tokens) and tokens[end].text == "?"):
+        conclusion = _conclusion(start, end, [token.text for token in tokens[start:end]])
+        if conclusion is None or (is_question and end < len(tokens) and tokens[end].text == "?"):
             continue
-        yield found
+        yield conclusion
         if (start, end) != (first, last + 1):
             shorter = _conclusion(first, last + 1, [token.text for token in tokens[start : last + 1]])
             if shorter is not None:
@@ -116,11 +114,11 @@ def _verdict(words: list[str]) -> Verdict | None:
     return Verdict.of(declines != denied)
 
 
-def outside(tokens: Tokens, found: Conclusion) -> tuple[Tokens, Tokens]:
-    """The tokens before and after a conclusion, without the signs next to it."""
-    left, right = found.start, found.end
+def outside(tokens: Tokens, conclusion: Conclusion) -> tuple[int, int]:
+    """Where what stands before a conclusion ends, and where what follows it begins, without the signs next to it."""
+    left, right = conclusion.start, conclusion.end
     while left > 0 and tokens[left - 1].kind is Kind.SIGN and tokens[left - 1].text in _SIGNS:
         left -= 1
     while right < len(tokens) and tokens[right].kind is Kind.SIGN and tokens[right].text in _SIGNS:
         right += 1
-    return tokens[:left], tokens[right:]
+    return left, right

@@ -16,19 +16,9 @@ from pydantic import BaseModel
 from acefraud.core.fact_catalog import FactCatalog, FactProfile
 from acefraud.core.fact_names import NAMED_FACTS, words_for
 from acefraud.core.package_data import read_package_toml
-from acefraud.rules.reader.measures import HISTORY_NAME, Measure, measure_of
-from acefraud.rules.reader.names import (
-    Fact,
-    as_words,
-    names_of,
-    split_name,
-    translations,
-    ways_to_say,
-    without_determiners,
-)
-from acefraud.rules.reader.phrases import Words
-from acefraud.rules.reader.tokens import singular
-from acefraud.rules.reader.word_lists import words
+from acefraud.rules.reader.facts import HISTORY_NAME, Band, Fact, Measure, bands_of, measure_of
+from acefraud.rules.reader.names import as_words, names_of, split_name, translations, ways_to_say, without_determiners
+from acefraud.rules.reader.tokens import Words, singular, words
 
 T = TypeVar("T")
 MOST_VALUES = 3_000
@@ -92,8 +82,8 @@ class Vocabulary:
     ages: list[AgeWords] = field(default_factory=list)
     entities: dict[Words, str] = field(default_factory=dict)
     lists: frozenset[str] = frozenset()
-    events: dict[str, Words] = field(default_factory=dict)
-    """Which event a fact tells the day or the month of, in words, where there are two."""
+    dated: dict[str, list[Fact]] = field(default_factory=dict)
+    """The facts that tell the day or the month of an event, by the words for the event, where there are two."""
     is_open: bool = False
     """Whether a name in backticks or with an underscore may be a fact that is not listed."""
 
@@ -126,6 +116,30 @@ class Vocabulary:
         """The names of the facts by the same in lower case, as words of the formal syntax are compared."""
         names = {name.lower(): name for name in self.facts}
         return {**names, **{singular(lower): name for lower, name in names.items()}}
+
+    @cached_property
+    def bands(self) -> dict[str, tuple[Band, ...]]:
+        """The bands of each category whose values are bands of numbers."""
+        categories = [fact for fact in self.facts.values() if fact.kind == "category"]
+        return {fact.name: bands for fact in categories if (bands := bands_of(fact))}
+
+    @cached_property
+    def long_names(self) -> list[tuple[Fact, frozenset[str]]]:
+        """The categories with names of several words, and these words."""
+        categories = [fact for fact in self.facts.values() if fact.kind == "category"]
+        named = ((fact, frozenset(fact.words) - {"of", "the"}) for fact in categories)
+        return [(fact, name) for fact, name in named if len(name) > 1]
+
+    @cached_property
+    def windows(self) -> dict[str, dict[float, Fact]]:
+        """The facts about the past of entities by entity and figure, and by the hours of their window."""
+        windows: dict[str, dict[float, Fact]] = {}
+        for name, fact in self.facts.items():
+            stem, _, window = name.rpartition("_")
+            if re.fullmatch(r"\d+[hd]", window):
+                hours = float(window[:-1]) * (24 if window[-1] == "d" else 1)
+                windows.setdefault(stem, {})[hours] = fact
+        return windows
 
     def _add(self, fact: Fact) -> None:
         self.facts[fact.name] = fact
@@ -165,11 +179,12 @@ class Vocabulary:
                 longer = self.facts.get(f"{name}{ending}") or self.facts.get(f"{name}_{ending.lower()}")
                 if longer is None:
                     continue
-                for one, said in ((name, tuple(word for word in others if word in spoken_of)), (longer.name, event)):
-                    self.events[one] = said
-                    for word in said:
-                        self._add_noun((*self.facts[name].words, "of", word), one)
-                        self._add_noun((word, *self.facts[name].words), one)
+                words = self.facts[name].words
+                dated = [(word, name) for word in others if word in spoken_of] + [(word, longer.name) for word in event]
+                for word, fact in dated:
+                    self.dated.setdefault(word, []).append(self.facts[fact])
+                    self._add_noun((*words, "of", word), fact)
+                    self._add_noun((word, *words), fact)
 
     def _add_noun(self, words: Words, fact: str) -> None:
         _append(self.nouns, without_determiners(words), fact)
@@ -182,20 +197,17 @@ class Vocabulary:
                     for noun in map(as_words, concept.nouns):
                         if without_determiners(noun) not in own:
                             self._add_noun(noun, fact)
-                    age_of, since, did, idle = (
-                        tuple(without_determiners(as_words(one)) for one in some)
-                        for some in (concept.age_of, concept.since, concept.did, concept.idle)
-                    )
-                    self.ages.append(AgeWords(fact, age_of, since, did, idle))
+                    said = (concept.age_of, concept.since, concept.did, concept.idle)
+                    self.ages.append(AgeWords(fact, *(tuple(map(_plain_words, phrases)) for phrases in said)))
                     return
 
     def _add_flag(self, fact: Fact) -> None:
         known = words_for(fact.name)
         if known is not None and known.kind == "flag":
             for said in (known.true, *known.said):
-                _append(self.flags, without_determiners(as_words(said)), FlagPhrase(fact.name, True))
+                _append(self.flags, _plain_words(said), FlagPhrase(fact.name, True))
             if known.false:
-                _append(self.flags, without_determiners(as_words(known.false)), FlagPhrase(fact.name, False))
+                _append(self.flags, _plain_words(known.false), FlagPhrase(fact.name, False))
         else:
             words = split_name(fact.name)
             _append(self.flags, words, FlagPhrase(fact.name, True))
@@ -219,11 +231,11 @@ class Vocabulary:
 
 @cache
 def _general_vocabulary() -> Vocabulary:
-    made = Vocabulary(is_open=True)
-    for name in NAMED_FACTS:
-        made._add(_fact_named(name))
-    made._add_meanings()
-    return made
+    return replace(Vocabulary.of(FactCatalog({}, 0), named=NAMED_FACTS), is_open=True)
+
+
+def _plain_words(said: str) -> Words:
+    return without_determiners(as_words(said))
 
 
 def _append(table: dict[Words, list[T]], words: Words, meaning: T) -> None:
@@ -236,15 +248,8 @@ def _fact_named(name: str) -> Fact:
     return Fact(name, words.kind, measure_of(name, words), words=split_name(name))
 
 
-def _fact_of(summary: FactProfile) -> Fact:
-    known = words_for(summary.name)
-    measure = measure_of(summary.name, known) if summary.kind == "number" else Measure.PLAIN
-    return Fact(
-        summary.name,
-        summary.kind,
-        measure,
-        summary.values,
-        summary.high,
-        split_name(summary.name),
-        summary.coverage == 1,
-    )
+def _fact_of(profile: FactProfile) -> Fact:
+    name, is_number = profile.name, profile.kind == "number"
+    measure = measure_of(name, words_for(name)) if is_number else Measure.PLAIN
+    is_known = profile.coverage == 1
+    return Fact(name, profile.kind, measure, profile.values, profile.high, split_name(name), is_known)

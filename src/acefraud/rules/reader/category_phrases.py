@@ -1,0 +1,315 @@
+"""What is said of a category: its value, beside its name or alone, and comparisons with values that are bands.
+
+"country is one of US, GB", "the merchant is not in list watched", "phone orders", "an accident on a Friday",
+"at least 2 past claims", "the vehicle is over 7 years old".
+"""
+
+from __future__ import annotations
+
+from acefraud.core.comparison import Op, Test
+from acefraud.core.condition import Condition, PairTest
+from acefraud.core.context_facts import list_fact
+from acefraud.rules.reader.facts import HOURS, Fact, Measure, values_within
+from acefraud.rules.reader.names import codes_for, is_vague, split_name
+from acefraud.rules.reader.quantities import among, bounds, counts
+from acefraud.rules.reader.sentence import Sentence, Tests
+from acefraud.rules.reader.tokens import PEOPLE, Kind, Words, phrases, words
+from acefraud.rules.reader.vocabulary import ValuePhrase
+
+_AMONG, _NOT_AMONG = ("", *phrases("among")), phrases("not_among")
+_PAIRS = {
+    Op.IS: ("the same as", "same as", "equal to", "match"),
+    Op.IS_NOT: ("not the same as", "differ from", "different from", "not equal to", "not match"),
+}
+"""Comparisons of two categories."""
+_HEADS = words("heads")
+_COMING_FROM = words("coming_from")
+_WITHIN_NAME = words("within_name")
+_GENERIC_LAST = {"type", "area", "status", "group", "class", "kind"}
+"""Last words of a name that need not be said: "the agent is internal"."""
+_PERSONS = PEOPLE | {"party"}
+_EVENT_LINKS = words("event_links")
+_WEEKEND = ("Saturday", "Sunday")
+_VEHICLES = words("same_vehicle")
+_AFTER_BAND = phrases("after_band")
+_BEGAN = words("began")
+
+
+# --- a category that is named ---
+
+
+def category_tests(sentence: Sentence, at: int) -> Tests:
+    """Every test of a category that is named here, and whether a fact or an entity is in a list."""
+    for fact, after in sentence.facts(at, "category"):
+        for place in sentence.after_be(after):
+            yield from _has_value(sentence, fact, place)
+            yield from _equals_other(sentence, fact, place)
+    named = [(fact.name, after) for fact, after in sentence.facts(at, "category", "number", "flag")]
+    for key, after in (*named, *sentence.entity(at)):
+        for place in sentence.after_be(after):
+            yield from _is_in_list(sentence, key, place)
+
+
+def _has_value(sentence: Sentence, fact: Fact, at: int) -> Tests:
+    if fact.name == "weekday" and sentence.tokens[at - 1].shown.lower() == "weekdays":
+        return  # "on weekdays except Fridays": working days
+    for options, negated in ((_NOT_AMONG, True), (_AMONG, False)):
+        for after in sentence.after(at, *options):
+            for values, end in sentence.values(fact, after):
+                yield among(fact.name, values, negated=negated), end
+
+
+def _equals_other(sentence: Sentence, fact: Fact, at: int) -> Tests:
+    """ "(the billing country) differs from the shipping country" """
+    for op, said in _PAIRS.items():
+        for after in sentence.after(at, *said):
+            for other, end in sentence.facts(after, "category"):
+                if other.name != fact.name:
+                    yield Condition.of(PairTest(fact.name, op, other.name)), end
+
+
+def _is_in_list(sentence: Sentence, key: str, at: int) -> Tests:
+    """ "(the merchant) is not in list watched", "(the merchant) is on the watched list" """
+    negated = sentence.is_word(at, "not")
+    if not sentence.is_word(at + negated, "in", "on", "from"):
+        return
+    place = sentence.skipped(at + negated + 1)
+    if sentence.is_word(place, "list") and (named := _list_name(sentence, place + 1)) is not None:
+        yield Condition.of(Test(list_fact(key, named), Op.IS, not negated)), place + 2
+    for name in sorted(sentence.vocabulary.lists):
+        for end in sentence.after(place, " ".join((*split_name(name), "list"))):
+            yield Condition.of(Test(list_fact(key, name), Op.IS, not negated)), end
+
+
+def _list_name(sentence: Sentence, at: int) -> str | None:
+    """The name of a list that stands here: one that is known, or one in quotes if any may be named."""
+    token = sentence.token(at)
+    if token is None or token.kind is Kind.SIGN:
+        return None
+    name = token.text if token.kind in (Kind.QUOTED, Kind.FACT) else token.shown
+    is_open = sentence.vocabulary.is_open and token.kind is Kind.QUOTED
+    return name if is_open or name in sentence.vocabulary.lists else None
+
+
+# --- a value without its category ---
+
+
+def value_tests(sentence: Sentence, at: int) -> Tests:
+    """ "Chrome or Opera", "phone orders": values that belong to one category only, or stand beside words of its name"""
+    yield from _within_name(sentence, at)
+    outside = sentence.is_word(at, "outside")
+    negated = sentence.is_word(at, "not", "non") or outside
+    first = sentence.skipped(at + 1, _COMING_FROM) if negated else at
+    for start in dict.fromkeys((first, sentence.skipped(first))):  # "all" may be a part of "All Perils"
+        for meanings, end in sentence.matches(start, sentence.vocabulary.values, exact=True):
+            alone = len({meaning.fact for meaning in meanings}) == 1
+            for meaning in meanings:
+                fact = sentence.vocabulary.facts[meaning.fact]
+                if outside and not codes_for(fact.values):
+                    continue
+                after = _beside(sentence, fact, end)
+                if after is None and alone and _is_clear(sentence, meaning, start, end):
+                    after = end
+                if after is not None:
+                    yield from _alternatives(sentence, fact, meaning.value, after, negated)
+                if not negated:
+                    yield from _is_not_at(sentence, fact, meaning.value, end)
+
+
+def _is_not_at(sentence: Sentence, fact: Fact, value: str, at: int) -> Tests:
+    """ "(the policy holder) is not at fault" """
+    for after in sentence.after(at, "not at", "is not at", "not with", "is not with"):
+        for other, end in sentence.facts(after, "category"):
+            if other.name == fact.name:
+                yield among(fact.name, [value], negated=True), end
+
+
+def _is_clear(sentence: Sentence, meaning: ValuePhrase, start: int, end: int) -> bool:
+    """Whether these words can only be a value, even if nothing else points to its category."""
+    said = sentence.said(start, end)
+    if (
+        _is_of_another_kind(sentence, meaning, start, end)
+        or is_vague(said)
+        or said in sentence.vocabulary.flags
+        or sentence.is_ordinary(start, end)
+    ):
+        return False
+    shown = sentence.tokens[start].shown
+    return len(said) > 1 or len(shown) > 2 or shown == meaning.value
+
+
+def _is_of_another_kind(sentence: Sentence, meaning: ValuePhrase, start: int, end: int) -> bool:
+    """Whether the words may be something else: a number, a person, or "single" in "every single claim"."""
+    bands = sentence.vocabulary.bands.get(meaning.fact, ())
+    if any(band.value == meaning.value for band in bands) or sentence.tokens[end - 1].text in _PERSONS:
+        return True
+    counted = start > 0 and sentence.is_word(start - 1, "a", "every", "each", "any", "one", "not")
+    return counted and sentence.said(start, end) == ("single",)
+
+
+def _within_name(sentence: Sentence, at: int) -> Tests:
+    """A value between the words of its fact's name: "accident in a rural area" for the accident area."""
+    for fact, name in sentence.vocabulary.long_names:
+        place = sentence.skipped(at, name)
+        first = set(sentence.said(at, place))
+        if not first or first == name:
+            continue
+        value = sentence.value(fact, sentence.skipped(place, _WITHIN_NAME))
+        if value is not None:
+            end = sentence.skipped(value[1], name)
+            missing = name - first.union(sentence.said(value[1], end))
+            if missing <= _GENERIC_LAST:
+                yield among(fact.name, [value[0]]), end
+
+
+def _alternatives(sentence: Sentence, fact: Fact, value: str, at: int, negated: bool) -> Tests:
+    """A value, and further ones after "or": all of the same fact."""
+    values = [value]
+    while True:
+        condition = among(fact.name, values, negated=negated)
+        head = at
+        while sentence.is_mere_word(head, _HEADS):
+            head += 1
+            yield condition, head
+        yield condition, at
+        if len(values) == 1 and sentence.is_comma_or(at):
+            return
+        after = sentence.after_joint(at)
+        further = sentence.value(fact, after) if after > at else None
+        if further is None or not _goes_on(sentence, fact, after, further[1]):
+            return
+        values = [*values, further[0]]
+        beside = _beside(sentence, fact, further[1])
+        at = further[1] if beside is None else beside
+
+
+def _goes_on(sentence: Sentence, fact: Fact, start: int, end: int) -> bool:
+    """Whether a further value is one: it is not vague, or the words after it make clear what it is."""
+    is_clear = not is_vague(sentence.said(start, end)) or sentence.is_one_of(end, _HEADS)
+    return is_clear or _beside(sentence, fact, end) is not None
+
+
+def _beside(sentence: Sentence, fact: Fact, at: int) -> int | None:
+    """The place after a word of the fact's own name: "rural area", "external agent", "Collision as base policy"."""
+    for after in sentence.after(at, "as", "is at", "at", "is", "'s"):  # "the policy holder is at fault"
+        for other, end in sentence.facts(after, "category"):
+            if other.name == fact.name:
+                return end
+    if len(fact.words) == 1:
+        return at + 1 if sentence.is_one_of(at, fact.words) else None
+    end = sentence.skipped(at, fact.words)
+    return end if end > at else None
+
+
+# --- the day or the month of an event ---
+
+
+def event_tests(sentence: Sentence, at: int) -> Tests:
+    """ "an accident on a Friday", "claimed in December": the day or the month of one of two events
+
+    Where one fact is named after another, such as `MonthClaimed` after `Month`, the longer name tells which event it
+    is about, and the shorter one is about the other event that names of facts speak of.
+    """
+    dated = sentence.vocabulary.dated
+    start = sentence.skipped(at)
+    if sentence.is_one_of(start, dated):
+        event, after = sentence.tokens[start].text, sentence.skipped(start + 1, _EVENT_LINKS)
+    elif sentence.is_word(at, "on", "in"):  # "the accident was in a rural area on a Sunday"
+        before = {word for word in sentence.said(0, at) if word in dated}
+        event, after = (before.pop() if len(before) == 1 else ""), sentence.skipped(at + 1)
+    else:
+        return
+    for fact in dated.get(event, ()) if after > start else ():
+        if fact.kind != "category":
+            continue
+        for values, end in sentence.values(fact, after):
+            yield among(fact.name, values), end
+        if sentence.is_word(after, "weekend") and set(_WEEKEND) <= set(fact.values):
+            yield among(fact.name, _WEEKEND), after + 1
+
+
+# --- bands ---
+
+
+def band_tests(sentence: Sentence, at: int) -> Tests:
+    """ "at least 2 past claims", "the vehicle is over 7 years old": comparisons with numbers known only as bands"""
+    banded = sentence.vocabulary.bands
+    for fact, after in sentence.facts(at, "category") if banded else ():
+        for place in sentence.after_be(after) if fact.name in banded else ():
+            if sentence.is_word(place, "not") and sentence.value(fact, place + 1) is not None:
+                continue  # the value itself, negated: a test of the category
+            for condition, end in _said_of_bands(sentence, place, fact):
+                yield condition, max(sentence.after(end, *_AFTER_BAND), default=end)
+    for name in banded:
+        fact = sentence.vocabulary.facts[name]
+        yield from _days_after(sentence, fact, at)
+        for condition, after in _said_of_bands(sentence, at, fact, counted=True):  # "at least 2 past claims"
+            yield from ((condition, end) for named, end in sentence.facts(after, "category") if named.name == name)
+        yield from _is_old(sentence, fact, at)
+
+
+def _said_of_bands(sentence: Sentence, at: int, fact: Fact, *, counted: bool = False) -> list[tuple[Condition, int]]:
+    """The values of a category with bands that a comparison here means. One that cuts a band in two means none.
+
+    With `counted`, the number stands before what it counts: "no more than 2 (past claims)".
+    """
+    tests: list[tuple[Condition, int]] = []
+    bands = sentence.vocabulary.bands[fact.name]
+    units = {band.unit for band in bands}
+    measures = [(Measure.PLAIN, bands)] if len(units) == 1 else []
+    if units <= HOURS.keys() and not counted:
+        measures.append((Measure.DAYS, tuple(band.in_days() for band in bands)))
+    for measure, measured in measures:
+        number = Fact(fact.name, "number", measure)
+        for bound, end in counts(sentence, at) if counted else bounds(sentence, at, number):
+            if sentence.has_word(at, end, *HOURS) == (measure is Measure.DAYS):
+                values = values_within(measured, bound(fact.name))
+                tests += [(among(fact.name, values), end)] if values else []
+    return tests
+
+
+def _days_after(sentence: Sentence, fact: Fact, at: int) -> Tests:
+    """ "an accident 1 to 7 days after the policy started", for a category such as `Days_Policy_Accident`"""
+    if fact.words[0] != "day" or len(fact.words) != len(("days", "first", "second")):
+        return
+    _, first, second = fact.words
+    start = sentence.skipped(at)
+    if not sentence.is_word(start, second):
+        return
+    place = sentence.skipped(start + 1, _EVENT_LINKS)
+    said = _said_of_bands(sentence, place, fact)
+    if (value := sentence.value(fact, place)) is not None:
+        said.append((among(fact.name, [value[0]]), value[1]))
+    for condition, end in said:
+        for after in sentence.after(end + sentence.is_word(end, "day"), "after"):
+            event = sentence.skipped(after)
+            if sentence.is_word(event, first):
+                yield condition, sentence.skipped(event + 1, _BEGAN)
+
+
+def _is_old(sentence: Sentence, fact: Fact, at: int) -> Tests:
+    """ "a vehicle more than 7 years old", "a new car", for a category such as the age of the vehicle"""
+    things = _aged(fact)
+    start = sentence.skipped(at)
+    new = next((value for value in fact.values if value.lower() == "new"), None)
+    if new is not None and sentence.is_word(start, "new"):
+        for _, end in sentence.matches(start + 1, things):
+            yield among(fact.name, [new]), end
+    for _, after in sentence.matches(at, things):
+        for place in sentence.after_be(after):
+            if new is not None and sentence.is_word(place, "new") and place > after:
+                yield among(fact.name, [new]), place + 1
+            for condition, end in _said_of_bands(sentence, place, fact):
+                is_old = sentence.is_word(end, "old")
+                is_age = is_old or sentence.has_word(place, end, "older", "newer", "younger")
+                if is_age and sentence.has_word(place, end, *HOURS):
+                    yield condition, end + is_old
+
+
+def _aged(fact: Fact) -> dict[Words, str]:
+    """What a category is the age of, if it is not a person."""
+    if fact.words[:2] != ("age", "of") or any(word in PEOPLE for word in fact.words):
+        return {}
+    thing = fact.words[2:]
+    others = [(word,) for word in _VEHICLES] if thing[0] in _VEHICLES else []
+    return dict.fromkeys([thing, *others], fact.name)

@@ -1,0 +1,201 @@
+"""A fact as the reader sees it: what its number counts, and the bands of numbers that its values may be."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from acefraud.core.comparison import Test
+from acefraud.core.condition import Condition
+from acefraud.core.fact_names import FactWords
+from acefraud.rules.reader.tokens import Words
+
+HISTORY_NAME = re.compile(
+    r"(?P<entity>\w+?)_(?:(?P<figure>count|sum|mean|max|known_frauds|known_fraud_share)_\d+[hd]"
+    r"|distinct_(?P<other>\w+?)_\d+[hd]"
+    r"|new_(?P<new>\w+)"
+    r"|(?P<single>hours_since_last|km_from_last|kmh_from_last|amount_to_usual))"
+)
+"""The name of a fact about the past of an entity."""
+
+
+class Measure(Enum):
+    """What a number counts, which says which figures fit it."""
+
+    PLAIN = "plain"
+    MONEY = "money"
+    COUNT = "count"
+    DAYS = "days"
+    HOURS = "hours"
+    MINUTES = "minutes"
+    YEARS = "years"
+    KM = "km"
+    KMH = "km/h"
+    SHARE = "share"
+    TIMES = "times"
+    CLOCK = "clock"
+
+
+HOURS = {
+    "minute": 1 / 60, "min": 1 / 60, "hour": 1.0, "hr": 1.0, "h": 1.0, "day": 24.0, "d": 24.0, "week": 168.0,
+    "fortnight": 336.0, "month": 720.0, "year": 8760.0, "second": 1 / 3600, "sec": 1 / 3600,
+}  # fmt: skip
+"""Units of time in hours. A month counts as 30 days, a year as 365."""
+DISTANCES = {"km": "km", "kilometre": "km", "kilometer": "km", "km/h": "km/h", "kph": "km/h", "kmh": "km/h"}
+"""Units of distance and speed, with the one that each means."""
+KILOMETRES = tuple(word for word, unit in DISTANCES.items() if unit == "km")
+TIME_FACTS = frozenset({"night", "weekend", "weekday", "hour"})
+_COUNTS = (
+    "chargebacks",
+    "failed_attempts",
+    "fraud_reports",
+    "declined_before",
+    "recent_transactions",
+    "purchases_at_merchant",
+    "larger_purchases",
+    "account_transactions",
+    "transactions_per_month",
+)
+_HISTORY = {
+    "count": Measure.COUNT,
+    "known_frauds": Measure.COUNT,
+    "known_fraud_share": Measure.SHARE,
+    "hours_since_last": Measure.HOURS,
+    "km_from_last": Measure.KM,
+    "kmh_from_last": Measure.KMH,
+    "amount_to_usual": Measure.TIMES,
+}
+_UNITS = ("days", "minutes", "km", "km/h", "times")
+"""Units of named facts that are measures too."""
+_BY_NAME = (
+    (r"^hour$", Measure.CLOCK),
+    (r"^days_|_days$", Measure.DAYS),
+    (r"^hours_|_hours$", Measure.HOURS),
+    (r"^minutes_|_minutes$", Measure.MINUTES),
+    (r"(?:^|_)age$", Measure.YEARS),
+    (r"amount|value|price|nilai|cost|total|balance|income|_sum_|_mean_|_max_", Measure.MONEY),
+)
+"""Patterns of names in lower case, tried in order."""
+
+
+def measure_of(name: str, known: FactWords | None) -> Measure:
+    """What the number of a fact counts, from its name and from what the engine knows of it.
+
+    >>> [measure_of(name, None).value for name in ("card_count_24h", "days_since_signup", "holder_age", "V14")]
+    ['count', 'days', 'years', 'plain']
+    """
+    if (match := HISTORY_NAME.fullmatch(name)) is not None:
+        figure = match["figure"] or ("count" if match["other"] else match["single"])
+        return _HISTORY.get(figure, Measure.MONEY)
+    if known is not None and known.share:
+        return Measure.SHARE
+    if name in _COUNTS:
+        return Measure.COUNT
+    if known is not None and known.unit in _UNITS:
+        return Measure(known.unit)
+    lower = name.lower()
+    return next((measure for pattern, measure in _BY_NAME if re.search(pattern, lower)), Measure.PLAIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A fact as the reader sees it."""
+
+    name: str
+    kind: str
+    measure: Measure = Measure.PLAIN
+    values: tuple[str, ...] = ()
+    high: float | None = None
+    words: Words = ()
+    """The words of its name."""
+    always_known: bool = False
+    """Whether every case at hand knows it."""
+
+
+# --- bands, such as "2 to 4", "more than 7 years", "under 6 months" ---
+
+_UNIT = r"(?:\s*(?P<unit>days?|weeks?|months?|years?|[a-z]+))?"
+_NUMBER = r"\d+(?:\.\d+)?"
+_BANDS = (
+    (re.compile(rf"(?P<low>{_NUMBER})\s*(?:to|-|–)\s*(?P<high>{_NUMBER}){_UNIT}"), "between"),
+    (re.compile(rf"(?:more than|over|above|>)\s*(?P<low>{_NUMBER}){_UNIT}"), "above"),
+    (re.compile(rf"(?:less than|under|below|<)\s*(?P<high>{_NUMBER}){_UNIT}"), "below"),
+    (re.compile(rf"(?P<low>{_NUMBER})\s*(?:\+|or more|and more|and over){_UNIT}"), "at least"),
+    (re.compile(rf"(?P<low>{_NUMBER}){_UNIT}"), "exactly"),
+)
+_ZERO = frozenset({"none", "0", "no", "zero", "new"})
+_LEAST = 3
+"""Values of a category that has bands."""
+_TINY = 1e-6
+_HUGE = 1e15
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """One value of such a category: the numbers from `low` to `high`."""
+
+    value: str
+    low: float
+    high: float
+    unit: str = ""
+    is_open: bool = False
+    """Whether the ends themselves are outside."""
+
+    def in_days(self) -> Band:
+        """The band in days, if it is one of time."""
+        days = HOURS[self.unit] / 24
+        return replace(self, low=self.low * days, high=self.high * days, unit="")
+
+    def points(self, limits: list[float]) -> list[float]:
+        """Numbers of the band by which a condition with these limits can be told to hold in all of it."""
+        tiny = _TINY if self.is_open else 0.0
+        low, high = self.low + tiny, self.high - tiny
+        near = [limit + step for limit in limits for step in (-_TINY, 0.0, _TINY)]
+        return [low, min(high, _HUGE), *(point for point in near if low <= point <= high)]
+
+
+def bands_of(fact: Fact) -> tuple[Band, ...]:
+    """The bands of a category; none if its values are not bands."""
+    unit = "day" if "day" in fact.words else ""
+    made = [_band(value, unit) for value in fact.values]
+    odd = [value for value, band in zip(fact.values, made, strict=True) if band is None]
+    if len(fact.values) < _LEAST or any(not value.lower().startswith("no ") for value in odd):
+        return ()
+    bands = [band for band in made if band is not None]
+    if all(band.low == band.high for band in bands):
+        return ()
+    units = {band.unit for band in bands} - {""}
+    if len(units) == 1:  # "2 years", "more than 7"
+        bands = [replace(band, unit=next(iter(units))) for band in bands]
+    return tuple(bands)
+
+
+def _band(value: str, unit: str) -> Band | None:
+    lower = value.strip().lower()
+    if lower in _ZERO:
+        return Band(value, 0.0, 0.0, unit)
+    for pattern, kind in _BANDS:
+        if (match := pattern.fullmatch(lower)) is not None:
+            named = (match["unit"] or unit).removesuffix("s")
+            low = float(match["low"]) if "low" in pattern.groupindex else 0.0
+            if kind in ("above", "at least"):
+                return Band(value, low, math.inf, named, is_open=kind == "above")
+            high = float(match["high"]) if "high" in pattern.groupindex else low
+            return Band(value, low, high, named, is_open=kind == "below")
+    return None
+
+
+def values_within(bands: tuple[Band, ...], condition: Condition) -> list[str]:
+    """The values whose whole band fulfils a condition; none if it cuts one in two, or if all or none do."""
+    (fact,) = condition.facts
+    limits = [leaf.value for leaf in condition.leaves if isinstance(leaf, Test) and isinstance(leaf.value, float)]
+    inside = []
+    for band in bands:
+        truths = {condition.holds({fact: point}) for point in band.points(limits)}
+        if len(truths) > 1:
+            return []
+        if truths == {True}:
+            inside.append(band.value)
+    return inside if len(inside) < len(bands) else []

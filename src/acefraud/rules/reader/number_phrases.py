@@ -1,0 +1,280 @@
+"""What is said of a number: of one that is named, of an amount that is meant, and of a count before what is counted.
+
+"amount over 500 or under 10", "twice the usual amount", "anything under 10", "more than 5 failed attempts".
+"""
+
+from __future__ import annotations
+
+from acefraud.core.comparison import ORDERED, Op, Test
+from acefraud.core.condition import Condition, PairTest
+from acefraud.rules.reader.facts import KILOMETRES, Fact, Measure
+from acefraud.rules.reader.history_phrases import history_figures, ratio_to_usual
+from acefraud.rules.reader.quantities import MINUTES, Bound, bounded, comparators, counts, figures, multiples, or_more
+from acefraud.rules.reader.sentence import Sentence, Tests
+from acefraud.rules.reader.tokens import PEOPLE, TRANSACTIONS, Kind, words
+
+_USUAL = words("usual")
+_AMOUNT_SUBJECTS = TRANSACTIONS | words("amount_subjects")
+_COSTS = words("costs")
+_CURRENCIES = words("plain_currencies")
+_NO_SUBJECTS = PEOPLE | {"and", "or", "woman", "man", "but"}
+"""Words before a number that rule out an amount: "payments by women over 60"."""
+_NOT_AMOUNTS = TRANSACTIONS | {"time", "x", "old", "ago", "of"}
+"""Words after a number that make it something else than an amount."""
+_LEAST_AMOUNT = 50
+"""A smaller number without a unit or a noun could be anything."""
+_ENDS_OF_TESTS = (",", ";", "and", ")")
+_BURST_WINDOW = words("burst_window")
+_BURST_UNITS = MINUTES | {"day": 1440.0}
+"""The units of the window of a burst, in minutes."""
+
+
+def number_tests(sentence: Sentence, at: int) -> Tests:
+    """Every test of a number that is named here, and of several bounds of it."""
+    for fact, after in sentence.facts(at, "number"):
+        for place in sentence.after_be(after):
+            for first, end in _said_of(sentence, fact, place, bare=True):
+                yield first, end
+                if not sentence.is_word(place, "not"):  # "not over 500 or under 10"
+                    yield from _further(sentence, fact, first, end)
+    if (distance := sentence.vocabulary.facts.get("distance_km")) is not None:
+        for condition, end in bounded(sentence, at, distance):  # "more than 300 km away"
+            if sentence.tokens[end - 1].text in KILOMETRES and sentence.is_word(end, "away"):
+                yield condition, end + 1
+    for fact, after in history_figures(sentence, at):  # "the card's 7 day average is above the store's 7 day average"
+        for place in sentence.after_be(after):
+            yield from _pairs(sentence, fact, place)
+
+
+def _further(sentence: Sentence, fact: Fact, first: Condition, at: int) -> Tests:
+    """Another bound of the same number after "and", "or" or "but"."""
+    if not sentence.is_word(at, "and", "or", "but"):
+        return
+    join = Condition.any_of if sentence.is_word(at, "or") else Condition.all_of
+    if sentence.is_word(at, "or"):
+        for end in sentence.after(at + 1, "missing", "unknown", "not known", "is missing", "is unknown"):
+            yield join([first, Condition.of(Test(fact.name, Op.MISSING))]), end
+    for place in sentence.after_be(at + 1):
+        for second, end in (*bounded(sentence, place, fact), *_pairs(sentence, fact, place)):
+            yield join([first, second]), end
+
+
+def _said_of(sentence: Sentence, fact: Fact, at: int, *, bare: bool = False) -> Tests:
+    """What may be said of a number here. A number alone is an equality, if `bare` allows that."""
+    yield from bounded(sentence, at, fact, bare=bare and fact.measure in (Measure.PLAIN, Measure.COUNT))
+    yield from _pairs(sentence, fact, at)
+    yield from _percent_or_more(sentence, fact, at)
+    yield from _multiple_or_more(sentence, fact, at)
+    yield from _between_multiples(sentence, fact, at)
+    for after in sentence.after(at, "differ from"):
+        yield from _paired(sentence, fact, Op.IS_NOT, after)
+
+
+def _pairs(sentence: Sentence, fact: Fact, at: int) -> Tests:
+    """A comparison with another fact, or with a multiple of it."""
+    for op, after in comparators(sentence, at):
+        yield from _paired(sentence, fact, op, after)
+
+
+def _paired(sentence: Sentence, fact: Fact, op: Op, at: int) -> Tests:
+    """The fact, or the multiple of one, with which a number is compared here."""
+    if op not in ORDERED and fact.measure is not Measure.PLAIN:
+        return
+    if sentence.is_word(at - 1, "within") or sentence.is_word(at, "one", "a", "an", "any", "some", "no"):
+        return  # "within 10% of the maximum", "at most one chargeback"
+    facts = sentence.vocabulary.facts
+    only_ratio = fact.name == "amount" and op in ORDERED and "usual_amount" not in facts and "amount_to_usual" in facts
+    for times, after in multiples(sentence, at):
+        yield from _against(sentence, fact, op, times, after)
+        usual = sentence.skipped(after)
+        if only_ratio and sentence.is_one_of(usual, _USUAL):
+            yield Condition.of(Test("amount_to_usual", op, times)), usual + 1 + sentence.is_word(usual + 1, "amount")
+
+
+def _against(sentence: Sentence, fact: Fact, op: Op, times: float, at: int) -> Tests:
+    """A number compared with a multiple of what is named here: the usual amount of an entity, or another number."""
+    if fact.name == "amount" and op in ORDERED:
+        for name, end in ratio_to_usual(sentence, sentence.skipped(at)):
+            yield Condition.of(Test(name, op, times)), end
+    yield from _against_number(sentence, fact, op, times, at)
+
+
+def _against_number(sentence: Sentence, fact: Fact, op: Op, times: float, at: int) -> Tests:
+    """Two numbers compared. The ratio of an amount to the usual is often known where the usual itself is not."""
+    has_ratio = fact.name == "amount" and "amount_to_usual" in sentence.vocabulary.facts
+    for other, end in (*sentence.facts(at, "number"), *history_figures(sentence, at)):
+        if other.name == "usual_amount" and has_ratio:
+            yield Condition.of(Test("amount_to_usual", op, times)), end
+        elif other.name != fact.name and _are_comparable(fact, other):
+            yield Condition.of(PairTest(fact.name, op, other.name, times)), end
+
+
+def _are_comparable(one: Fact, other: Fact) -> bool:
+    """Whether two numbers can be compared: they count the same, or it is not known what they count."""
+    return one.measure is other.measure or Measure.PLAIN in (one.measure, other.measure)
+
+
+def _percent_or_more(sentence: Sentence, fact: Fact, at: int) -> Tests:
+    """ "300% or more of the mean" """
+    for figure, after in figures(sentence, at):
+        more = or_more(sentence, after)
+        if figure.is_percent and more is not None and sentence.is_word(more[1], "of"):
+            yield from _against_number(sentence, fact, more[0], figure.share, more[1] + 1)
+
+
+def _multiple_or_more(sentence: Sentence, fact: Fact, at: int) -> Tests:
+    """ "80% of the maximum or more" """
+    for times, after in multiples(sentence, at):
+        for place in range(after + 1, len(sentence.tokens)) if after > at else ():
+            if sentence.is_word(place, "maximum", "minimum", "max", "min", "top"):
+                continue  # "5 times the usual maximum"
+            if (more := or_more(sentence, place)) is not None:
+                comma = place - sentence.is_word(place - 1, ",")
+                for condition, end in _against(sentence, fact, more[0], times, after):
+                    if end == comma:
+                        yield condition, more[1]
+
+
+def _between_multiples(sentence: Sentence, fact: Fact, at: int) -> Tests:
+    """ "between 0.5 and 1.5 times the usual" """
+    for opening, joint in (("between", "and"), ("from", "to")):
+        for start in sentence.after(at, opening):
+            for low, middle in figures(sentence, start):
+                if sentence.is_word(middle, joint) and not low.unit and not low.is_money:
+                    least = low.value / 100 if low.is_percent else low.value
+                    yield from _up_to_multiple(sentence, fact, least, middle + 1)
+
+
+def _up_to_multiple(sentence: Sentence, fact: Fact, least: float, at: int) -> Tests:
+    """From a multiple of another number up to the one that is named here: "1.5 times the usual" """
+    for most, after in multiples(sentence, at):
+        for upper, end in _against(sentence, fact, Op.AT_MOST, most, after) if after > at else ():
+            for lower, same_end in _against(sentence, fact, Op.AT_LEAST, least, after):
+                if same_end == end and lower.facts == upper.facts:
+                    yield Condition.all_of([lower, upper]), end
+
+
+# --- an amount that is not named ---
+
+
+def amount_tests(sentence: Sentence, at: int) -> Tests:
+    """ "over $500", "transactions above 5,000", "anything under 10": an amount that is meant without being named"""
+    amount = sentence.vocabulary.facts.get("amount")
+    if amount is None or amount.kind != "number":
+        return
+    yield from _multiples_of_usual(sentence, amount, at)
+    start = sentence.skipped(at)
+    if sentence.is_word(start, "they", "it"):
+        start = sentence.after_be(start + 1)[-1]
+    has_subject = sentence.is_mere_word(start, _AMOUNT_SUBJECTS)
+    first = start + has_subject
+    last = sentence.skipped(first, _COSTS) if has_subject else first
+    if sentence.is_word(at, "for", "of", "worth", "at", "costing"):
+        first = last = at + 1
+    is_named = has_subject or sentence.is_word(at, "for", "worth", "costing")
+    for place in range(first, last + 1):  # "at" may belong to "at most"
+        for condition, end in bounded(sentence, place, amount):
+            is_amount = is_named or _is_money(sentence, place, end) or _spoke_of_transactions(sentence, at)
+            if is_amount and not sentence.is_one_of(end, _NOT_AMOUNTS):
+                yield condition, end
+                yield from _further(sentence, amount, condition, end)
+        for condition, end in _said_of(sentence, amount, place) if has_subject else ():
+            # "(payments) of more than twice the usual": the amount compared with another number
+            if any(isinstance(leaf, PairTest) or leaf.fact != "amount" for leaf in condition.leaves):
+                yield condition, end
+
+
+def _multiples_of_usual(sentence: Sentence, amount: Fact, at: int) -> Tests:
+    """A multiple of another number, which is certain to be meant even if the amount is not named."""
+    for op, after in comparators(sentence, at):
+        if op in ORDERED and not sentence.is_word(after - 1, "within"):
+            for times, then in multiples(sentence, after):
+                if then > after:
+                    yield from _against(sentence, amount, op, times, then)
+    yield from _multiple_or_more(sentence, amount, at)
+
+
+def _is_money(sentence: Sentence, start: int, end: int) -> bool:
+    """Whether a figure itself says that it is an amount: it is money, or it is in thousands."""
+    return any(
+        token.is_money
+        or token.text in _CURRENCIES
+        or token.text in ("thousand", "million", "grand")
+        or (token.kind is Kind.NUMBER and token.shown.lower().endswith("k"))
+        for token in sentence.tokens[start:end]
+    )
+
+
+def _spoke_of_transactions(sentence: Sentence, at: int) -> bool:
+    """Whether a payment was the subject before, as in "payments in RU above 60,000" or "if they stay under 500"."""
+    before = sentence.said(0, at)
+    if before and before[-1] in _ENDS_OF_TESTS and _is_large(sentence, at) and not _counted_before(sentence, at):
+        return True
+    if before and before[-1] in _NO_SUBJECTS:
+        return False
+    return any(word in TRANSACTIONS or word in ("anything", "everything") for word in before)
+
+
+def _counted_before(sentence: Sentence, at: int) -> bool:
+    """Whether the test before has a number too, so that this one may be about the same fact."""
+    start = at - 1
+    while start > 0 and sentence.tokens[start - 1].text not in _ENDS_OF_TESTS:
+        start -= 1
+    return any(token.kind is Kind.NUMBER for token in sentence.tokens[start:at])
+
+
+def _is_large(sentence: Sentence, at: int) -> bool:
+    """Whether the number that is compared here is too large for anything but an amount, if no unit follows."""
+    numbers = [token.value for token in sentence.tokens[at : at + 4] if token.kind is Kind.NUMBER]
+    return bool(numbers) and numbers[0] >= _LEAST_AMOUNT
+
+
+# --- counts before what is counted ---
+
+
+def count_tests(sentence: Sentence, at: int) -> Tests:
+    """ "more than 5 failed attempts", "no chargebacks", "at least two declined payments before" """
+    for bound, after in counts(sentence, at):
+        if sentence.is_word(after, "the"):
+            continue
+        for fact, end in sentence.facts(sentence.skipped(after, ("of", "different")), "number"):
+            is_none = sentence.is_word(after - 1, "no", "any", "without", "some")
+            fits = fact.measure is Measure.COUNT or (fact.measure is Measure.PLAIN and not is_none)
+            if fits and fact.name != "hour":
+                yield bound(fact.name), end
+    for fact, end in sentence.facts(at + 1, "category") if sentence.is_word(at, "no", "without") else ():
+        none = next((value for value in fact.values if value.lower() in ("none", "0", "no")), None)
+        if none is not None:
+            yield Condition.of(Test(fact.name, Op.IS, none)), end
+
+
+def burst_tests(sentence: Sentence, at: int) -> Tests:
+    """ "more than 5 transactions within 10 minutes", where only texts tell of bursts"""
+    if not {"recent_transactions", "recent_window_minutes"} <= sentence.vocabulary.facts.keys():
+        return
+    for bound, after in counts(sentence, next(sentence.after(sentence.skipped(at), "burst of"), at)):
+        start = after + sentence.is_word(after, "recent")
+        if sentence.is_one_of(start, TRANSACTIONS) and _is_from_below(bound):
+            for window, end in _burst_windows(sentence, start + 1):
+                yield Condition.all_of([bound("recent_transactions"), window]), end
+
+
+def _burst_windows(sentence: Sentence, at: int) -> Tests:
+    """The window in which a count of transactions fell: "within 10 minutes"."""
+    start = sentence.skipped(at, _BURST_WINDOW)
+    if start == at:
+        return
+    start = next(sentence.after(start, "a window of", "window of"), start)
+    limits = ((op, end) for op, end in comparators(sentence, start) if op in (Op.AT_MOST, Op.BELOW))
+    limit, place = next(limits, (Op.AT_MOST, start))
+    for figure, end in figures(sentence, place):
+        if figure.unit in _BURST_UNITS:
+            minutes = figure.value * _BURST_UNITS[figure.unit]
+            window = Condition.of(Test("recent_window_minutes", limit, minutes))
+            yield window, next(sentence.after(end, "or less"), end)
+
+
+def _is_from_below(bound: Bound) -> bool:
+    """Whether a bound asks for many. A text that tells of no burst does not say that there were few."""
+    leaves = bound("count").leaves
+    return all(isinstance(leaf, Test) and leaf.op in (Op.ABOVE, Op.AT_LEAST) for leaf in leaves)

@@ -1,0 +1,275 @@
+"""A sentence: which words, facts, entities and values stand at a place of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, wraps
+from typing import Any, TypeVar
+
+from acefraud.core.condition import Condition
+from acefraud.rules.reader.facts import Fact
+from acefraud.rules.reader.names import COUNTRY_NAMES
+from acefraud.rules.reader.tokens import DETERMINERS, Kind, Token, Words, words
+from acefraud.rules.reader.vocabulary import Vocabulary
+
+T = TypeVar("T")
+Tests = Iterator[tuple[Condition, int]]
+"""Conditions, each with the place after its words."""
+Entities = tuple[Sequence[str], str]
+"""Names of entities, and whether "all", "any" or "none" of them are meant."""
+
+_BE = words("be")
+_WORDS_AND_SIGNS = (Kind.WORD, Kind.SIGN)
+_LONGEST = 12
+"""Words of one entry of a vocabulary."""
+_JOINTS = frozenset("-–—/&")
+"""Signs inside a name, as in "Sedan - Liability"."""
+_OWNERS = words("owners")
+_OPENINGS = ("if", "when", "where", "whenever", "once", "for", "the", "a", "an", "this", "any")
+_OF = ("on", "of", "by", "with", "for", "from", "at")
+_SEVERAL = (
+    ("both", "and", "all"),
+    ("either", "or", "any"),
+    ("neither", "nor", "none"),
+    ("", "or", "any"),
+    ("", "and", "all"),
+)
+"""What opens and joins a list of entities, and how many of them are meant."""
+_ORDINARY = words("ordinary_words")
+
+
+def remembered(read: Callable[[Sentence, int], Iterable[T]]) -> Callable[[Sentence, int], list[T]]:
+    """Reads each place of a sentence only once."""
+
+    @wraps(read)
+    def once(sentence: Sentence, at: int) -> list[T]:
+        known = sentence.memory.get((read, at))
+        if known is None:
+            known = sentence.memory[read, at] = list(read(sentence, at))
+        return known
+
+    return once
+
+
+class Sentence:
+    """Tokens, and the vocabulary in whose words they are read. A place is the index of a token."""
+
+    def __init__(self, tokens: Sequence[Token], vocabulary: Vocabulary) -> None:
+        self.tokens = tokens
+        self.vocabulary = vocabulary
+        self.memory: dict[tuple[object, int], list[Any]] = {}
+        """What `remembered` readers found."""
+
+    def part(self, start: int, end: int | None = None) -> Sentence:
+        """The sentence from one place to another, as a sentence of its own."""
+        return Sentence(self.tokens[start:end], self.vocabulary)
+
+    # --- words ---
+
+    def token(self, at: int) -> Token | None:
+        """The token at a place, if the sentence goes that far."""
+        return self.tokens[at] if at < len(self.tokens) else None
+
+    def said(self, start: int, end: int) -> Words:
+        """The words between two places."""
+        return tuple(token.text for token in self.tokens[start:end])
+
+    def is_word(self, at: int, *some: str) -> bool:
+        """Whether the token at a place is one of these words or signs."""
+        return self.is_one_of(at, some)
+
+    def is_one_of(self, at: int, some: Collection[str]) -> bool:
+        """Whether the token at a place is one of a list of words or signs."""
+        tokens = self.tokens
+        return at < len(tokens) and (token := tokens[at]).text in some and token.kind in _WORDS_AND_SIGNS
+
+    def is_mere_word(self, at: int, some: Collection[str]) -> bool:
+        """Whether a word of a list stands here that is not a value of a category."""
+        return self.is_one_of(at, some) and (self.tokens[at].text,) not in self.vocabulary.values
+
+    def has_word(self, start: int, end: int, *some: str) -> bool:
+        """Whether one of these words stands between two places."""
+        return any(self.is_one_of(place, some) for place in range(start, end))
+
+    def after(self, at: int, *phrases: str) -> Iterator[int]:
+        """The place after each of these phrases that stands here."""
+        first = self.tokens[at].text if at < len(self.tokens) else ""
+        for phrase in phrases:
+            if phrase and not phrase.startswith(first):  # so it is with most phrases
+                continue
+            split = _split(phrase)
+            if all(self.is_one_of(at + index, (word,)) for index, word in enumerate(split)):
+                yield at + len(split)
+
+    def skipped(self, at: int, some: Collection[str] = DETERMINERS) -> int:
+        """The place after the words of a list that stand here."""
+        while self.is_one_of(at, some):
+            at += 1
+        return at
+
+    def after_be(self, at: int) -> list[int]:
+        """The places where what is said of a subject may begin: after "is", "that is", "stays" and the like."""
+        places = [at]
+        while self.is_one_of(places[-1], _BE) or (len(places) == 1 and self.is_word(at, ":")):
+            places.append(places[-1] + 1)
+        return places
+
+    def matches(self, at: int, table: Mapping[Words, T], *, exact: bool = False) -> Iterator[tuple[T, int]]:
+        """What the words from here on mean in a table, the longest first. Determiners do not matter, unless `exact`."""
+        meanings: list[tuple[T, int]] = []
+        said: Words = ()
+        for place in range(at, len(self.tokens)):
+            token = self.tokens[place]
+            if token.kind in (Kind.SIGN, Kind.QUOTED):
+                if said and token.text in _JOINTS:
+                    continue
+                break
+            if not exact and token.kind is Kind.WORD and token.text in DETERMINERS:
+                continue
+            said = (*said, token.text)
+            if (meaning := table.get(said)) is not None:
+                meanings.append((meaning, place + 1))
+            if len(said) == _LONGEST:
+                break
+        yield from reversed(meanings)
+
+    # --- facts ---
+
+    def facts(self, at: int, *kinds: str) -> list[tuple[Fact, int]]:
+        """The facts of these kinds that are named here, each with the place after its name."""
+        return [(fact, after) for fact, after in self._named_facts(at) if fact.kind in kinds]
+
+    @remembered
+    def _named_facts(self, at: int) -> Iterator[tuple[Fact, int]]:
+        facts = self.vocabulary.facts
+        start = self.skipped(at)
+        name = self._column_name(start) if at < len(self.tokens) else None
+        if name is None:
+            for names, after in self.matches(at, self.vocabulary.nouns):
+                yield from ((facts[noun], self._after_owner(after)) for noun in names)
+        elif (name := self.vocabulary.lower_names.get(name.lower(), name)) in facts:
+            yield facts[name], start + 1
+        elif self.vocabulary.is_open:
+            yield from ((Fact(name, kind), start + 1) for kind in ("number", "category", "flag"))
+
+    def _column_name(self, at: int) -> str | None:
+        """The name of a fact in backticks or with an underscore, if one stands here."""
+        token = self.token(at)
+        if token is not None and token.kind is Kind.FACT:
+            return token.text
+        return token.shown if token is not None and token.kind is Kind.WORD and "_" in token.shown else None
+
+    def _after_owner(self, at: int) -> int:
+        """After "of the transaction" and the like, which adds nothing."""
+        owner = self.skipped(at + 1)
+        return owner + 1 if self.is_word(at, "of") and self.is_one_of(owner, _OWNERS) else at
+
+    # --- entities ---
+
+    @remembered
+    def entity(self, at: int) -> Iterator[tuple[str, int]]:
+        """An entity: "the card", "this user", "one device", or "it" if only one was spoken of before."""
+        yield from self.matches(at, self.vocabulary.entities)
+        as_object = at > 0 and self.is_word(at, "it", "them") and self.is_one_of(at - 1, _OF)
+        as_subject = self.is_word(at, "it", "they") and self.is_word(at + 1, "is", "has")
+        if (as_object or as_subject) and (only := self.only_before(at)) is not None:
+            yield only, at + 1
+
+    def owner(self, at: int) -> Iterator[tuple[str, int]]:
+        """An entity, perhaps with "'s" after it: "the card's"."""
+        for name, after in self.entity(at):
+            yield name, after + self.is_word(after, "'s")
+        if self.is_word(at, "its", "their") and (only := self.only_before(at)) is not None:
+            yield only, at + 1
+
+    def only_before(self, at: int) -> str | None:
+        """The entity that was named before a place, if there is only one."""
+        named = {name for place in range(at) for name, _ in self.entity(place)}
+        return named.pop() if len(named) == 1 else None
+
+    def subject(self, at: int) -> str | None:
+        """The entity that the sentence is about: it stands first, and no other one is named before this place."""
+        start = self.skipped(0, _OPENINGS)
+        first = self.entity(start) if start < at else []
+        return first[0][0] if first and self.only_before(at) == first[0][0] else None
+
+    def entities(self, at: int) -> Iterator[tuple[Entities, int]]:
+        """One entity or several: "both the card and the device", "neither the user nor the card"."""
+        for name, after in self.entity(at):
+            yield ([name], "all"), after
+        for opening, joint, how in _SEVERAL:
+            if not opening or self.is_word(at, opening):
+                names, after = self._joined_entities(at + bool(opening), joint)
+                if len(names) > 1:
+                    yield (names, how), after
+
+    def _joined_entities(self, at: int, joint: str) -> tuple[list[str], int]:
+        """The entities that follow each other after commas or a joint; none if the list breaks off."""
+        names: list[str] = []
+        while entity := self.entity(at):
+            names, after = [*names, entity[0][0]], entity[0][1]
+            if not self.is_word(after, joint, ","):
+                return names, after
+            at = after + 1 + self.is_word(after + 1, joint)
+        return [], at
+
+    # --- values ---
+
+    def value(self, fact: Fact, at: int) -> tuple[str, int] | None:
+        """The value of a category that stands here, with the place after it."""
+        token = self.token(at)
+        if token is None:
+            return None
+        if token.kind is Kind.QUOTED:
+            return _as_kept(token.text, fact), at + 1
+        for start in (at, self.skipped(at)):
+            for meanings, end in self.matches(start, self.vocabulary.values, exact=True):
+                for meaning in meanings:
+                    is_code = meaning.value.isupper()
+                    if meaning.fact == fact.name and not (is_code and self.is_ordinary(start, end)):
+                        return meaning.value, end
+        return None
+
+    def values(self, fact: Fact, at: int) -> Iterator[tuple[list[str], int]]:
+        """One value or more: "US", "US or GB", "one of Honda, Toyota or Mazda", "either 8 or 3"."""
+        values: list[str] = []
+        place = at if self.value(fact, at) is not None else self.skipped(at)
+        opened = self.is_word(place, "(")
+        place += opened
+        while (value := self.value(fact, place)) is not None:
+            values, place = [*values, value[0]], value[1]
+            if not opened or self.is_word(place, ")"):
+                yield values, place + opened
+            after = self.after_joint(place)
+            if after == place or (len(values) == 1 and self.is_comma_or(place)):
+                return
+            place = self.skipped(after)
+
+    def after_joint(self, at: int) -> int:
+        """The place after commas, "or" and the like between two values."""
+        return self.skipped(at, (",", "or", "nor", "/", "and"))
+
+    def is_comma_or(self, at: int) -> bool:
+        """Whether ", or" stands here, which ends a test where no list has begun: "it is a transfer, or online"."""
+        return self.is_word(at, ",") and self.is_word(at + 1, "or")
+
+    def is_ordinary(self, start: int, end: int) -> bool:
+        """Whether a word is more likely an ordinary one than a code: "in" and "and", but not "IN" and "AND"."""
+        token = self.tokens[start]
+        is_code = token.text.upper() in COUNTRY_NAMES and token.shown.lower() == token.text
+        return end == start + 1 and (token.text in _ORDINARY or is_code) and not token.shown.isupper()
+
+    def is_value(self, at: int) -> bool:
+        """Whether the word that stands here is a value of a category by itself."""
+        return (self.tokens[at].text,) in self.vocabulary.values and not self.is_ordinary(at, at + 1)
+
+
+def _as_kept(value: str, fact: Fact) -> str:
+    """A quoted value, with the letter case of the values at hand."""
+    alike = [kept for kept in fact.values if kept.lower() == value.lower()]
+    return alike[0] if len(alike) == 1 and value not in fact.values else value
+
+
+@lru_cache(maxsize=4096)
+def _split(phrase: str) -> Words:
+    return tuple(phrase.split())

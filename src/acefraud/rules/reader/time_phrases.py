@@ -1,0 +1,299 @@
+"""Times of day, days, and ages: "between 10 pm and 6 am", "on Mondays", "account younger than a week"."""
+
+from __future__ import annotations
+
+from calendar import day_name
+from collections.abc import Iterator
+
+from acefraud.core.comparison import Op, Test
+from acefraud.core.condition import Condition
+from acefraud.rules.reader.facts import HOURS, Fact, Measure
+from acefraud.rules.reader.quantities import among, bounded, clocks, figure_pairs, figures, limit, or_more, value_for
+from acefraud.rules.reader.sentence import Sentence, Tests
+from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, TRANSACTIONS, Kind, Words, words
+from acefraud.rules.reader.vocabulary import AgeWords
+
+_LINKS = words("time_links")
+_WEEKDAYS = words("weekdays")
+_AFTER_FACT = ("is", "in", "=", "==", "!=", "<>", "not", ":", "one", "known", "unknown", "missing")
+"""Words after "weekday" that make it the fact of that name rather than a working day."""
+_NIGHT = ("night", "night time", "nighttime", "overnight")
+_RANGES = (("between", ("and",)), ("from", ("to", "until", "till")), ("", ("to", "until")))
+"""What opens a range of times, and what stands between its ends."""
+_BEFORE_CLOCK = {
+    Op.AT_LEAST: ("after", "later than", "past", "since"),
+    Op.AT_MOST: ("not later than", "no later than"),
+    Op.BELOW: ("before", "earlier than", "prior to", "until", "by"),
+}
+_AFTER_CLOCK = {Op.AT_LEAST: ("or later", "or after", "onward"), Op.AT_MOST: ("or earlier", "or before")}
+_TRANSACTIONS = TRANSACTIONS | {"this", "that", "claim"}
+_OPENED, _EXISTED = words("opened"), words("existed")
+_WHO, _AGED = words("who"), words("aged")
+_BEFORE_AGE = PEOPLE | {"woman", "man"}
+_AFTER_EVENT = words("after_event")
+_WITHIN_LAST = ("within the last", "in the last", "in the past", "within the past", "during the last", "over the last")
+_UNITS = frozenset(HOURS) - {"second", "sec"}
+"""Units of an age."""
+
+
+def time_tests(sentence: Sentence, at: int) -> Tests:
+    """Every test of a time of day or of a day that begins here."""
+    facts = sentence.vocabulary.facts
+    start = sentence.skipped(at, _LINKS)
+    for place in {at, start}:
+        if "weekday" in facts:
+            yield from _weekdays(sentence, place)
+        if "hour" in facts:
+            yield from _clock_ranges(sentence, place)
+            yield from _before_or_after(sentence, place)
+            yield from _or_later(sentence, place)
+        if "night" in facts:
+            yield from ((_is("night", True), end) for end in sentence.after(place, *_NIGHT))
+    if "weekend" in facts:
+        yield from _weekend(sentence, start)
+
+
+def _is(flag: str, holds: bool) -> Condition:
+    return Condition.of(Test(flag, Op.IS, holds))
+
+
+def _weekdays(sentence: Sentence, at: int) -> Tests:
+    """ "on Mondays and Tuesdays": any of these days"""
+    tokens, days = sentence.tokens, []
+    place = sentence.skipped(at, ("on", "a", "any", "the", "either", "every"))
+    first = place + sentence.is_word(place, "from", "between")
+    is_range = sentence.is_word(first + 1, "to", "through", "until", "till", "–")
+    if is_range and sentence.is_one_of(first, _WEEKDAYS):
+        last = sentence.skipped(first + 2)
+        if sentence.is_one_of(last, _WEEKDAYS):
+            yield among("weekday", _days_between(tokens[first].text, tokens[last].text)), last + 1
+        return
+    while sentence.is_one_of(place, _WEEKDAYS):
+        days.append(tokens[place].text.capitalize())
+        yield among("weekday", days), place + 1
+        if len(days) == 1 and sentence.is_comma_or(place + 1):
+            return  # "Monday, or Tuesday night"
+        place = sentence.skipped(place + 1, (",", "or", "and", "on"))
+
+
+def _weekend(sentence: Sentence, at: int) -> Tests:
+    """ "weekend", "business day", "not on a weekend" """
+    yield from ((_is("weekend", True), end) for end in sentence.after(at, "weekend"))
+    yield from ((_is("weekend", False), end) for end in sentence.after(at, "working day", "business day"))
+    place = sentence.skipped(at, ("on", "a", "any", "during", "the"))
+    if sentence.is_word(place, "weekday") and not sentence.is_one_of(place + 1, _AFTER_FACT):
+        yield _is("weekend", False), place + 1
+    if sentence.is_word(at, "not"):
+        place = sentence.skipped(at + 1, ("on", "at", "the", "a"))
+        for name in ("weekend", "night"):
+            if sentence.is_word(place, name) and name in sentence.vocabulary.facts:
+                yield _is(name, False), place + 1
+
+
+def _clock_ranges(sentence: Sentence, at: int) -> Tests:
+    """ "between 10 pm and 6 am", "not from 9 to 5 pm" """
+    place, negated = _after_not(sentence, at)
+    for opening, joints in _RANGES:
+        for after in sentence.after(place, opening):
+            for first, last, end in _clock_pairs(sentence, after, joints):
+                if first != last:
+                    inside = _hours_between(first, last)
+                    yield inside.negated() if negated else inside, end
+
+
+def _before_or_after(sentence: Sentence, at: int) -> Tests:
+    """ "after 10 pm", "not before 6 am", "from 8 pm on" """
+    place, negated = _after_not(sentence, at)
+    if negated and sentence.is_word(place, "later"):
+        place, negated = place - 1, False  # "not later than" has a meaning of its own
+    for op, hour, end in _clock_limits(sentence, place):
+        if hour:  # before or after midnight: which day is meant?
+            test = Test("hour", op, hour)
+            yield Condition.of(test.negated() if negated else test), end
+
+
+def _clock_limits(sentence: Sentence, at: int) -> Iterator[tuple[Op, float, int]]:
+    """A comparison with a time of day in hours."""
+    for op, said in _BEFORE_CLOCK.items():
+        for after in sentence.after(at, *said):
+            yield from ((op, hour, end) for hour, end in clocks(sentence, after) if not sentence.is_word(end, "or"))
+    for after in sentence.after(at, "from"):
+        for hour, end in clocks(sentence, after):
+            if sentence.is_word(end, "on", "onward"):
+                yield Op.AT_LEAST, hour, end + 1
+
+
+def _or_later(sentence: Sentence, at: int) -> Tests:
+    """ "9 pm or later", "6 am or earlier" """
+    for hour, after in clocks(sentence, at):
+        for op, said in _AFTER_CLOCK.items() if hour else ():
+            yield from ((Condition.of(Test("hour", op, hour)), end) for end in sentence.after(after, *said))
+
+
+def _after_not(sentence: Sentence, at: int) -> tuple[int, bool]:
+    """The place after "not" or "outside", and whether that was there."""
+    place = sentence.skipped(at)
+    negated = sentence.is_word(place, "not", "outside")
+    return place + negated, negated
+
+
+def _clock_pairs(sentence: Sentence, at: int, joints: tuple[str, ...]) -> Iterator[tuple[float, float, int]]:
+    """Two times of day with the place after them. A bare number takes "am" or "pm" from the other one."""
+    for first, middle in clocks(sentence, at, bare=True):
+        for last, end in clocks(sentence, middle + 1, bare=True) if sentence.is_one_of(middle, joints) else ():
+            is_bare = _is_bare(sentence, at, middle)
+            if is_bare and _is_bare(sentence, middle + 1, end):
+                continue
+            # "from 8 to 10 pm" begins at 8 pm, "from 11 to 5 pm" at 11 am
+            is_late = is_bare and _is_afternoon(sentence, end - 1) and first < 12 and first % 12 < last % 12
+            yield (first % 12 + 12 if is_late else first) % 24, last % 24, end
+    if sentence.has_word(max(0, at - 4), at, "hour"):  # "hour between 1 and 5"
+        for low, high, end in figure_pairs(sentence, at, "", *joints):
+            if not low.unit and not high.unit and low.value in range(25) and high.value in range(25):
+                yield low.value % 24, high.value % 24, end
+
+
+def _is_bare(sentence: Sentence, start: int, end: int) -> bool:
+    return sentence.tokens[start].kind is Kind.NUMBER and end == start + 1
+
+
+def _is_afternoon(sentence: Sentence, at: int) -> bool:
+    token = sentence.tokens[at]
+    return token.kind is Kind.CLOCK and token.text.rstrip(".").endswith(("pm", "p.m"))
+
+
+def _days_between(first: str, last: str) -> list[str]:
+    """The days of the week from one to another: "Friday to Monday" has four."""
+    days = [name.lower() for name in day_name]
+    start, count = days.index(first), (days.index(last) - days.index(first)) % 7
+    return [days[(start + step) % 7].capitalize() for step in range(count + 1)]
+
+
+def _hours_between(first: float, last: float) -> Condition:
+    """From one time of day up to another, which may be on the next day."""
+    start, end = Condition.of(Test("hour", Op.AT_LEAST, first)), Condition.of(Test("hour", Op.BELOW, last))
+    if last == 0:
+        return start
+    if first == 0:
+        return end
+    return Condition.all_of([start, end]) if first < last else Condition.any_of([start, end])
+
+
+# --- ages ---
+
+
+def age_tests(sentence: Sentence, at: int) -> Tests:
+    """Every test of the age of a thing, or of the time since something was done, that begins here."""
+    for age in sentence.vocabulary.ages:
+        fact = sentence.vocabulary.facts[age.fact]
+        yield from _is_old(sentence, age, fact, at)
+        yield from _did(sentence, age, fact, at)
+        yield from _since(sentence, age, fact, at)
+        for said in age.idle:  # "no transaction for over six weeks"
+            for after in sentence.after(sentence.skipped(at), " ".join(said)):
+                yield from _durations(sentence, fact, after)
+        if at and sentence.is_word(at, "older", "younger", "newer") and sentence.said(at - 1, at) in age.age_of:
+            yield from _durations(sentence, fact, at)  # "(business accounts) older than two years"
+
+
+def _durations(sentence: Sentence, fact: Fact, at: int) -> Tests:
+    """What is said of an age here, if it is said with a unit of time."""
+    for condition, end in bounded(sentence, at, fact):
+        if _has_unit(sentence, at, end):
+            yield condition, end
+
+
+def _has_unit(sentence: Sentence, start: int, end: int) -> bool:
+    return any(figure.unit in _UNITS for place in range(start, end) for figure, _ in figures(sentence, place))
+
+
+def _is_old(sentence: Sentence, age: AgeWords, fact: Fact, at: int) -> Tests:
+    """ "account younger than a week", "the card was added less than a day ago", "account 60 days old or older" """
+    for _, after in sentence.matches(at, dict.fromkeys(age.age_of, age.fact)):
+        for start in range(after, sentence.skipped(after, _OPENED) + 1):
+            existed = any(word in _EXISTED for word in sentence.said(after, start))
+            for condition, end in _durations(sentence, fact, start):
+                final = _after_age(sentence, end)
+                compares = {"older", "younger", "newer"}.intersection(sentence.said(start, end))
+                if final > end or compares or existed:
+                    yield condition, final
+            for figure, end in figures(sentence, start):
+                more = or_more(sentence, end + 1) if sentence.is_word(end, "old") else None
+                if more is not None and figure.unit in _UNITS and (value := value_for(figure, fact)) is not None:
+                    yield limit(more[0], value)(fact.name), more[1]
+            if start > after:
+                yield from _within_last(sentence, fact, start)
+
+
+def _did(sentence: Sentence, age: AgeWords, fact: Fact, at: int) -> Tests:
+    """ "signed up less than a day ago" """
+    for said in age.did:
+        start = _after_verb(sentence, at, said)
+        if start is None:
+            continue
+        for place in range(start, sentence.skipped(start, ("only", "just", "for", "with", "us")) + 1):
+            lasting = sentence.has_word(start, place, "for")
+            for condition, end in _durations(sentence, fact, place):
+                final = _after_age(sentence, end)
+                if final > end or lasting:
+                    yield condition, final
+        yield from _within_last(sentence, fact, start)
+
+
+def _within_last(sentence: Sentence, fact: Fact, at: int) -> Tests:
+    """ "(the account was opened) within the last two days" """
+    for after in sentence.after(at, *_WITHIN_LAST):
+        for figure, end in figures(sentence, after):
+            if figure.unit in _UNITS and (value := value_for(figure, fact)) is not None:
+                yield limit(Op.AT_MOST, value)(fact.name), end
+
+
+def _since(sentence: Sentence, age: AgeWords, fact: Fact, at: int) -> Tests:
+    """ "within a day of signing up" """
+    for condition, end in _durations(sentence, fact, at) if age.since else ():
+        if sentence.is_one_of(end, _AFTER_EVENT):
+            person = sentence.skipped(end + 1, PEOPLE | DETERMINERS | {"they", "he", "she"})
+            for start, said in ((end + 1, age.since), (person, age.did)):
+                for _, final in sentence.matches(start, dict.fromkeys(said, age.fact)):
+                    yield condition, final
+
+
+def _after_verb(sentence: Sentence, at: int, said: Words) -> int | None:
+    """The place after what somebody did, if these words stand here: "a customer who opened an account"."""
+    place = sentence.skipped(at, _WHO)
+    for index, word in enumerate(said):
+        place = sentence.skipped(place) if index else place
+        if not sentence.is_word(place, word):
+            return None
+        place += 1
+    return place
+
+
+def _after_age(sentence: Sentence, at: int) -> int:
+    """After "old", "ago", "before the purchase"."""
+    if sentence.is_word(at, "old", "ago", "earlier"):
+        return at + 1
+    if sentence.is_word(at, "before", "prior"):
+        place = sentence.skipped(at + 1 + sentence.is_word(at + 1, "to"))
+        return place + 1 if sentence.is_one_of(place, _TRANSACTIONS) else at + 1
+    return at
+
+
+def people_tests(sentence: Sentence, at: int) -> Tests:
+    """ "customers under 25", "aged between 20 and 30", "the buyer is 40 or older": the age of a person"""
+    ages = [fact for fact in sentence.vocabulary.facts.values() if fact.measure is Measure.YEARS]
+    if len(ages) != 1:
+        return
+    start = sentence.skipped(at)
+    is_person = sentence.is_one_of(start, PEOPLE)
+    place = sentence.skipped(start + is_person, _AGED)
+    named = is_person or (start > 0 and sentence.is_one_of(start - 1, _BEFORE_AGE))
+    named = named or sentence.has_word(max(0, start - 1), place, "aged", "age")
+    for condition, end in bounded(sentence, place, ages[0]):
+        tokens, said = sentence.tokens[place:end], sentence.said(place, end)
+        if any(token.is_money or token.is_percent or token.kind is Kind.CLOCK for token in tokens):
+            continue
+        final = max(sentence.after(end, "year old", "year of age", "of age", "old"), default=end)
+        is_number_of_years = (named or "older" in said or "younger" in said) and not _has_unit(sentence, place, end)
+        if is_number_of_years or ("year" in said and (named or final > end)):
+            yield condition, final

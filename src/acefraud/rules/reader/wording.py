@@ -1,0 +1,219 @@
+"""What people write instead of what the reader knows: other wordings, misspelt names, and words that mean no fact."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from pydantic import BaseModel, Field
+from rapidfuzz import fuzz, process
+from rapidfuzz.distance import OSA
+
+from acefraud.core.fact_names import words_for
+from acefraud.core.package_data import read_package_toml
+from acefraud.rules.reader.names import split_name
+from acefraud.rules.reader.tokens import Kind, Token, Tokens, Words, grammar_words, tokens_of, words
+from acefraud.rules.reader.vocabulary import Vocabulary
+
+_ENUMERATED = re.compile(
+    r"(?:^|(?<=[,;:.\n] )|(?<=\n)|(?<=\band )|(?<=\bor )|(?<=\bif )|(?<=\bwhen )|(?<=\beither ))\(?[a-h1-9]\)\s"
+)
+"""The letter or number of an item: "(a) ..., or (b) ..."."""
+_GLOSS = re.compile(r"\s*\(`?(\w+(?:[_ ]\w+)+|[A-Za-z]+[a-z][A-Z]\w*)`?\)")
+_WITHOUT_EXCEPTION = re.compile(
+    r",?\s*\b(?:without (?:any )?exceptions?|no exceptions|in (?:every|any) case|in all cases"
+    r"|under (?:all|any) circumstances)\b,?",
+    re.IGNORECASE,
+)
+_BEFORE_ENTITY = r"(?:(?:the|this|that|these|a|an|its|their|his|her|our|same|given|current|any) ){0,3}"
+_FIGURE = r"(?:[$€£]? ?\d[\d,.]*[km]?(?: ?%| percent| million)?|half|a third|a quarter|two thirds|three quarters|\w+)"
+_SOME = (
+    r"(?:(?:over|above|more than|at least|no less than|under|below|less than|at most|no more than|up to|exactly)"
+    rf" {_FIGURE}|[<>≤≥]=? ?{_FIGURE}|{_FIGURE} or (?:more|less))"
+)
+_QUOTED = re.compile(r"`[^`]*`|\"(?:[^\"\\]|\\.)*\"|“[^”]*”|(?<!\w)'[^']*'(?!\w)")
+"""Names and values, which stay as they are."""
+_KEPT = "\0"
+"""What stands around the number of one of them for the time being."""
+_END = r"\s*[.!)]*\s*$"
+_VERDICT = rf"\b(?:{'|'.join(sorted(words('verdict_verbs')))})\b"
+_SHORTEST_MISSPELT = 8
+"""Letters of a word that is recognised with one other letter."""
+MOST = 5
+_LEAST_LIKENESS = 72.0
+_SHORTEST = 3
+"""Letters of a word that may be meant by one with a letter wrong."""
+
+
+# --- other wordings ---
+
+
+def without_noise(text: str, vocabulary: Vocabulary) -> tuple[str, bool]:
+    """The text without greetings, numbers of items and "without exception", and whether that was there."""
+    plain = reworded(_ENUMERATED.sub("", text), frozenset(vocabulary.entities))
+    strict = _WITHOUT_EXCEPTION.sub(" ", plain)
+    return strict, strict != plain
+
+
+def without_glosses(text: str, vocabulary: Vocabulary) -> tuple[str, set[str]]:
+    """The text without names of facts in parentheses, as in "earlier declines (declined_before)", and these names."""
+    known = {split_name(name): name for name in vocabulary.facts if len(split_name(name)) > 1}
+    names: set[str] = set()
+
+    def dropped(match: re.Match[str]) -> str:
+        name = known.get(split_name(match[1]))
+        names.update([name] if name else [])
+        return " " if name else match[0]
+
+    return _GLOSS.sub(dropped, text), names
+
+
+class _Rewording(BaseModel, extra="forbid"):
+    said: str
+    instead: str = Field(alias="as")
+
+
+class _Rewordings(BaseModel, extra="forbid"):
+    rewording: tuple[_Rewording, ...]
+
+
+_REWORDINGS = read_package_toml("acefraud.rules.reader", "rewordings.toml", _Rewordings).rewording
+
+
+def reworded(text: str, entities: frozenset[Words]) -> str:
+    """A rule in words that the reader knows, where it has others for the same.
+
+    >>> reworded("Hi team, orders over 500 should be looked at by an analyst. Thanks!", frozenset())
+    'orders over 500 should be review'
+    >>> reworded("the shop already knows the card", frozenset({("card",), ("shop",)}))
+    'the shop has seen the card before'
+    """
+    kept: list[str] = []
+
+    def keep(quoted: re.Match[str]) -> str:
+        kept.append(quoted[0])
+        return f"{_KEPT}{len(kept) - 1}{_KEPT}"
+
+    text = _QUOTED.sub(keep, text.replace(_KEPT, " "))
+    for pattern, instead in _patterns(entities):
+        text = pattern.sub(instead, text)
+    return re.sub(rf"{_KEPT}(\d+){_KEPT}", lambda place: kept[int(place[1])], text)
+
+
+@lru_cache(maxsize=16)
+def _patterns(entities: frozenset[Words]) -> tuple[tuple[re.Pattern[str], str], ...]:
+    """The rewordings with the names of entities in their places; without entities, those that need none."""
+    longest_first = sorted(entities, key=lambda name: (-len(name), name))
+    names = "|".join(r"[ _]".join(map(re.escape, name)) for name in longest_first)
+    patterns = []
+    for rewording in _REWORDINGS:
+        if "{entity" in rewording.said and not entities:
+            continue
+        said = rewording.said
+        for name in ("entity", "entity2"):
+            said = said.replace(f"{{{name}}}", rf"(?P<{name}>\b{_BEFORE_ENTITY}(?:{names})s?\b)")
+        said = said.replace("{some}", _SOME).replace("{end}", _END).replace("{verdict}", _VERDICT)
+        patterns.append((re.compile(said, re.IGNORECASE), rewording.instead))
+    return tuple(patterns)
+
+
+# --- misspelt names: "supplements" for `NumberOfSuppliments` ---
+
+
+def respelt(tokens: Tokens, vocabulary: Vocabulary) -> list[Token]:
+    """The tokens, with a long unknown word replaced by the only word of a fact's name that differs in one letter."""
+    known = vocabulary.word_list | grammar_words()
+    return [
+        replace(token, text=meant)
+        if token.kind is Kind.WORD and token.text not in known and (meant := _nearest(token.text, vocabulary))
+        else token
+        for token in tokens
+    ]
+
+
+def _nearest(word: str, vocabulary: Vocabulary) -> str:
+    if len(word) < _SHORTEST_MISSPELT:
+        return ""
+    names = {part for fact in vocabulary.facts.values() for part in fact.words}
+    near = {part for part in names if _differs_in_one_letter(word, part)}
+    return near.pop() if len(near) == 1 else ""
+
+
+def _differs_in_one_letter(one: str, other: str) -> bool:
+    """Whether two words of the same length differ in one letter inside.
+
+    >>> _differs_in_one_letter("supplement", "suppliment"), _differs_in_one_letter("merchant", "merchand")
+    (True, False)
+    """
+    if len(one) != len(other) or one[0] != other[0] or one[-1] != other[-1]:
+        return False
+    return sum(a != b for a, b in zip(one, other, strict=True)) == 1
+
+
+# --- the facts nearest to words that were not understood ---
+
+
+class _Related(BaseModel, extra="forbid"):
+    """One table of ``related.toml``."""
+
+    words: tuple[str, ...]
+    facts: tuple[str, ...]
+
+
+_RELATED = read_package_toml("acefraud.rules.reader", "related.toml", dict[str, _Related])
+
+
+def nearest_facts(unknown: Sequence[str], vocabulary: Vocabulary, most: int = MOST) -> tuple[str, ...]:
+    """The facts nearest to these words, the nearest first: those with a like name, then those of a like meaning.
+
+    >>> nearest_facts(["merchant's ratng", "failed atempts"], Vocabulary.general())[:2]
+    ('failed_attempts', 'merchant_rating')
+    >>> nearest_facts(["vpm"], Vocabulary.general())[:1]
+    ('vpn',)
+    >>> "distance_km" in nearest_facts(["abroad"], Vocabulary.general())
+    True
+    """
+    called = {noun: name for name in vocabulary.facts for noun in _called(name, vocabulary)}
+    likeness: dict[str, float] = {}
+    for said in unknown:
+        if not _has_unknown(said, vocabulary):
+            continue
+        plain = " ".join(token.text for token in tokens_of(said))
+        for noun, score in _alike(plain, list(called), most):
+            name = called[noun]
+            likeness[name] = max(score, likeness.get(name, 0.0))
+    by_name = sorted(likeness, key=lambda name: (-likeness[name], name))
+    return tuple(dict.fromkeys([*by_name, *_related(unknown, vocabulary)]))[:most]
+
+
+def _alike(said: str, nouns: Sequence[str], most: int) -> Iterator[tuple[str, float]]:
+    """The nouns that are written much like the words, and how much. A wrong letter is a third of a short word."""
+    for noun, score, _ in process.extract(said, nouns, scorer=fuzz.WRatio, limit=most, score_cutoff=_LEAST_LIKENESS):
+        yield noun, score
+    for noun, _, _ in process.extract(said, nouns, scorer=OSA.distance, limit=most, score_cutoff=1):
+        if len(noun) >= _SHORTEST:
+            yield noun, _LEAST_LIKENESS
+
+
+def _has_unknown(said: str, vocabulary: Vocabulary) -> bool:
+    """Whether some of the words mean nothing here. Otherwise they only could not be joined."""
+    known = vocabulary.word_list | grammar_words()
+    return any(token.kind is Kind.WORD and token.text not in known for token in tokens_of(said))
+
+
+def _related(unknown: Sequence[str], vocabulary: Vocabulary) -> Iterator[str]:
+    """The facts that tell what the words are about."""
+    said = {token.text for words in unknown if _has_unknown(words, vocabulary) for token in tokens_of(words)}
+    for related in _RELATED.values():
+        if said.intersection(related.words):
+            for pattern in related.facts:
+                yield from (name for name in vocabulary.facts if re.fullmatch(pattern, name.lower()))
+
+
+def _called(name: str, vocabulary: Vocabulary) -> Iterable[str]:
+    yield " ".join(split_name(name))
+    if (known := words_for(name)) is not None:
+        yield known.noun
+    yield from vocabulary.facts[name].values[:20]
