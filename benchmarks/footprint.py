@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 import io
+import os
 import subprocess
 import sys
 import tempfile
 import time
 import tokenize
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
+from urllib.request import Request, urlopen
 
 import typer
 
 import acefraud
-from acefraud import Learner, Outcome, Transaction, load_dataset, open_playbook
+from acefraud import Learner, Outcome, load_dataset, open_playbook
 from benchmarks.console import JsonOption, line, print_json
+from benchmarks.service.servers import HOST, new_key, service
+from benchmarks.service.stores import orders
+from benchmarks.traced_sql import traced_statements
 
 PACKAGE = Path(acefraud.__file__).parent
 TEXT = "Gift cards for $900 through a VPN, account opened 2 days ago"
@@ -44,7 +49,7 @@ def footprint(
     runs: Annotated[int, typer.Option(min=1, help="Starts of each command; the quickest counts.")] = 5,
     json: JsonOption = False,
 ) -> None:
-    """Count lines, trace one **decide** and one **learn** through the package, and time its start.
+    """Count lines, trace one **decide** and one **hear** through the package, count SQL statements, and time its start.
 
     python -m benchmarks footprint
     """
@@ -53,8 +58,13 @@ def footprint(
         print_json(found)
         return
     line(f"{found['code']['lines']:,} lines of code in {found['code']['files']} files")
-    for name in ("decide", "learn"):
-        line(f"one {name}: {found[name]['files']} files, {found[name]['cross_file_calls']:,} calls from file to file")
+    for name in ("decide", "hear"):
+        of = found[name]
+        calls = f"{of['cross_file_calls']:,} calls from file to file"
+        line(
+            f"one {name}: {of['files']} files, {of['functions']} functions, {calls}, {of['statements']} SQL statements"
+        )
+    line(f"one decision over HTTP: {found['http_decision']['statements']} SQL statements")
     for name, seconds in found["start_seconds"].items():
         line(f"{name:>10}  {seconds:.2f} s")
 
@@ -82,47 +92,81 @@ def code_lines(source: str) -> set[int]:
 
 
 def trace_calls() -> dict[str, dict[str, int]]:
-    """The files that one decision and one outcome pass through, on a trained playbook in a file, after a first one."""
+    """The files and SQL statements of one decision of a dict, of one outcome and of one decision over HTTP.
+
+    The playbook is a trained one in a file, and each comes after a first one of its kind.
+    """
     with tempfile.TemporaryDirectory(prefix="acefraud-footprint-") as folder:
+        file = Path(folder) / "book.db"
         history = load_dataset("complex_fraud_detection")
-        with open_playbook(Path(folder) / "book.db") as book:
+        statements: list[str] = []
+        with traced_statements(statements.append), open_playbook(file) as book:
             learner = Learner(book)
             learner.study(history)
-            first, second = history.test[:2]
+            cases = [(dict(case.transaction.facts, id=case.transaction.id), case.is_fraud) for case in history.test[:2]]
+            found = {}
+            for transaction, _ in cases:
+                found["decide"] = Trace(statements).run(partial(learner.decide_sync, transaction))
+            for transaction, is_fraud in cases:
+                outcome = Outcome(transaction_id=str(transaction["id"]), is_fraud=is_fraud)
+                found["hear"] = Trace(statements).run(partial(learner.hear_sync, outcome))
+        found["http_decision"] = {"statements": _over_http(file, Path(folder))}
+    return found
 
-            def decide(transaction: Transaction) -> Callable[[], Coroutine[Any, Any, Any]]:
-                return lambda: learner.decide(transaction)
 
-            def learn(transaction: Transaction, is_fraud: bool) -> Callable[[], Coroutine[Any, Any, Any]]:
-                return lambda: learner.hear(Outcome(transaction_id=transaction.id, is_fraud=is_fraud))
+def _over_http(playbook: Path, folder: Path) -> int:
+    """The SQL statements that the service executes for one decision before it answers."""
+    secret, log = new_key(str(playbook)), folder / "statements"
+    log.touch()
+    # Python imports this module in each process of the service, before anything else.
+    (folder / "sitecustomize.py").write_text(
+        f"from benchmarks.traced_sql import log_statements as log; log({str(log)!r})"
+    )
+    environment = {"PYTHONPATH": os.pathsep.join([str(folder), str(Path(__file__).parent.parent)])}
+    with service(str(playbook), 1, environment) as port:
+        counts = []
+        for order in orders(6, "footprint"):
+            headers = {"Authorization": f"Bearer {secret}", "Content-Type": "application/json"}
+            before = _lines_in(log)
+            with urlopen(Request(f"http://{HOST}:{port}/v1/decisions", order, headers), timeout=30) as answer:
+                answer.read()
+            counts.append(_lines_in(log) - before)
+    return min(counts)  # the others met what the service looks up now and then
 
-            asyncio.run(decide(first.transaction)())
-            decided = Trace().run(decide(second.transaction))
-            asyncio.run(learn(first.transaction, first.is_fraud)())
-            learnt = Trace().run(learn(second.transaction, second.is_fraud))
-    return {"decide": decided, "learn": learnt}
+
+def _lines_in(log: Path) -> int:
+    return len(log.read_text("utf-8").splitlines())
 
 
 class Trace:
-    """Counts the files of the package that a call enters, and the calls that lead from one of them into another."""
+    """Counts the files and functions of the package that a call enters, the calls between files, and SQL statements."""
 
-    def __init__(self) -> None:
+    def __init__(self, statements: list[str]) -> None:
         self.files: set[str] = set()
+        self.functions: set[object] = set()
         self.calls = 0
+        self._statements = statements
 
-    def run(self, call: Callable[[], Coroutine[Any, Any, Any]]) -> dict[str, int]:
-        """Run a coroutine under the trace."""
+    def run(self, call: Callable[[], object]) -> dict[str, int]:
+        """Run a call under the trace."""
+        before = len(self._statements)
         sys.setprofile(self._event)
         try:
-            asyncio.run(call())
+            call()
         finally:
             sys.setprofile(None)
-        return {"files": len(self.files), "cross_file_calls": self.calls}
+        return {
+            "files": len(self.files),
+            "functions": len(self.functions),
+            "cross_file_calls": self.calls,
+            "statements": len(self._statements) - before,
+        }
 
     def _event(self, frame: FrameType, event: str, _: Any) -> None:
         if event != "call" or not _is_ours(frame):
             return
         self.files.add(frame.f_code.co_filename)
+        self.functions.add(frame.f_code)
         caller = frame.f_back
         if caller is not None and _is_ours(caller) and caller.f_code.co_filename != frame.f_code.co_filename:
             self.calls += 1

@@ -10,10 +10,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 HOST = "127.0.0.1"
 STARTS_WITHIN = 60.0
@@ -28,10 +29,10 @@ def new_key(address: str) -> str:
 
 
 @contextmanager
-def service(address: str, workers: int) -> Iterator[int]:
+def service(address: str, workers: int, environment: Mapping[str, str] = MappingProxyType({})) -> Iterator[int]:
     """The service as users start it, without a limit to the rate, and its port."""
     options = ["--port", "0", "--workers", str(workers), "--rate", "0"]
-    with _running([*_ACEFRAUD, "serve", *_where(address), *options], {}) as server:
+    with _running([*_ACEFRAUD, "serve", *_where(address), *options], environment) as server:
         yield int(server.said(r"listening on http://[\d.]+:(\d+)")[1])
 
 
@@ -79,11 +80,11 @@ class _Server:
 
 
 @contextmanager
-def _running(command: Sequence[str], environment: dict[str, str]) -> Iterator[_Server]:
+def _running(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[_Server]:
     with tempfile.TemporaryDirectory(prefix="acefraud-server-") as folder:
         log = Path(folder) / "log"
         with log.open("ab") as written:
-            process = subprocess.Popen(command, env=os.environ | environment, stdout=written, stderr=written)
+            process = subprocess.Popen(command, env={**os.environ, **environment}, stdout=written, stderr=written)
         try:
             yield _Server(process, log)
         finally:

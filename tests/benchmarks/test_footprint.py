@@ -16,7 +16,10 @@ def test_only_lines_of_code_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.enable_socket
 def test_a_decision_and_an_outcome_are_traced_through_the_package() -> None:
     found = trace_calls()
-    for name in ("decide", "learn"):
-        assert 1 < found[name]["files"] < found[name]["cross_file_calls"]
+    for name in ("decide", "hear"):
+        assert 1 < found[name]["files"] < found[name]["functions"]
+        assert found[name]["files"] < found[name]["cross_file_calls"]
+    assert all(traced["statements"] > 0 for traced in found.values())
