@@ -13,7 +13,7 @@ from tests.learning.stores import STORES
 from acefraud.core.transaction import Transaction
 from acefraud.errors import InputError, RequestReused
 from acefraud.learning.decision_recorder import DecisionRequest
-from acefraud.learning.decision_requests import Answer, decide_requests, with_reasons
+from acefraud.learning.decision_requests import Answered, decide_requests, with_reasons
 from acefraud.learning.learner import Learner
 from acefraud.llm.synchronous import run_sync
 from acefraud.storage.archive import archive_decisions
@@ -32,9 +32,9 @@ def order(name: str = "t1", amount: float = 10, key: str = "", caller: str = "")
     return DecisionRequest(Transaction(id=name, facts={"amount": amount, "vpn": True}), key, caller)
 
 
-def answers(results: list[Answer | InputError]) -> list[Answer]:
-    assert all(isinstance(one, Answer) for one in results), results
-    return [one for one in results if isinstance(one, Answer)]
+def answers(results: list[Answered | InputError]) -> list[Answered]:
+    assert all(isinstance(one, Answered) for one in results), results
+    return [one for one in results if isinstance(one, Answered)]
 
 
 def test_a_repeat_gets_the_first_answer_from_another_process_too(learner: Learner) -> None:
@@ -53,7 +53,7 @@ def test_other_content_is_refused_and_the_others_are_answered(learner: Learner) 
 
     assert isinstance(same_id, RequestReused)
     assert isinstance(same_key, RequestReused)
-    assert isinstance(new, Answer)
+    assert isinstance(new, Answered)
 
 
 def test_one_transaction_under_many_keys_at_once_is_decided_once(learner: Learner) -> None:
@@ -61,7 +61,7 @@ def test_one_transaction_under_many_keys_at_once_is_decided_once(learner: Learne
     for turn in range(5):
         name = f"t{turn}"
 
-        def ask(place: int, name: str = name) -> Answer:
+        def ask(place: int, name: str = name) -> Answered:
             (answer,) = answers(
                 decide_requests(learners[place], [order(name, key=f"{name}-k{place}" if place else "")])
             )

@@ -21,7 +21,7 @@ from acefraud.core.condition import Condition
 from acefraud.core.fact_catalog import FactCatalog
 from acefraud.core.transaction import FactValue
 from acefraud.facts.extraction import facts_in
-from acefraud.rules.reader import RuleReading, Vocabulary, read_rule
+from acefraud.rules.reader import ReadRule, Vocabulary, read_rule
 
 SHARED = Path(os.environ.get("ACEFRAUD_DATA") or Path(__file__).parent.parent.parent.parent / "shared" / "data")
 FILES = {
@@ -59,7 +59,7 @@ def world(name: str) -> tuple[FactCatalog, list[dict[str, FactValue]]]:
     return FactCatalog.of(facts), facts.take(some).rows()
 
 
-def reading_of(phrasing: dict[str, Any]) -> RuleReading:
+def reading_of(phrasing: dict[str, Any]) -> ReadRule:
     return read_rule(phrasing["text"], vocabulary(phrasing["world"]))
 
 

@@ -13,7 +13,7 @@ from tests.learning.stores import STORES
 from acefraud.core.transaction import Transaction
 from acefraud.errors import ConfigurationError
 from acefraud.learning.decision_recorder import DecisionRequest
-from acefraud.learning.decision_requests import Answer, decide_requests, with_reasons
+from acefraud.learning.decision_requests import Answered, decide_requests, with_reasons
 from acefraud.learning.learner import Learner
 from acefraud.llm.synchronous import run_sync
 from acefraud.storage.archive import archive_decisions
@@ -35,11 +35,11 @@ class Service:
     def __post_init__(self) -> None:
         self.learner = Learner(BulletPlaybook(self.ledger, clock=lambda: self.now))
 
-    def decide(self, name: str, key: str = "", amount: float = 10) -> Answer:
+    def decide(self, name: str, key: str = "", amount: float = 10) -> Answered:
         transaction = Transaction(id=name, facts={"amount": amount})
         made = decide_requests(self.learner, [DecisionRequest(transaction, key, "checkout")])
         (answer,) = run_sync(with_reasons(self.learner, made), waits=False)
-        assert isinstance(answer, Answer), answer
+        assert isinstance(answer, Answered), answer
         return answer
 
     def prune(self, at_once: int = 1_000) -> int:

@@ -26,7 +26,7 @@ ATTEMPTS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Answered:
     """A decision on a request, and when it was made."""
 
     decision: Decision
@@ -36,7 +36,7 @@ class Answer:
     """What is unusual about the request; None if it was answered before."""
 
 
-Result = Answer | InputError
+Result = Answered | InputError
 """What becomes of a request. One that is wrong does not keep the others from being answered."""
 
 
@@ -130,13 +130,13 @@ def _conflict(request: DecisionRequest, kept: KeptRequest) -> RequestReused:
     )
 
 
-def _recorded_answers(learner: Learner, decision_ids: Collection[str]) -> dict[str, Answer]:
+def _recorded_answers(learner: Learner, decision_ids: Collection[str]) -> dict[str, Answered]:
     """The recorded decisions with these ids."""
     if not decision_ids:
         return {}
     found = learner.playbook.ledger.find_decisions(DecisionFilter(ids=decision_ids), limit=2 * len(decision_ids))
     made = [(event.payload, event.at) for event in found if isinstance(event.payload, DecisionMade)]
-    return {one.record.id: Answer(one.decision, at, repeated=True) for one, at in made}
+    return {one.record.id: Answered(one.decision, at, repeated=True) for one, at in made}
 
 
 async def with_reasons(learner: Learner, results: Sequence[Result]) -> list[Result]:
@@ -144,7 +144,7 @@ async def with_reasons(learner: Learner, results: Sequence[Result]) -> list[Resu
 
     A decision whose reasons cannot be computed again stays as it is recorded.
     """
-    repeated = {place: one for place, one in enumerate(results) if isinstance(one, Answer) and one.repeated}
+    repeated = {place: one for place, one in enumerate(results) if isinstance(one, Answered) and one.repeated}
     told = list(results)
     for place in sorted(repeated, key=lambda place: repeated[place].decision.revision):
         with suppress(CannotExplain):
@@ -165,6 +165,6 @@ async def _decided(learner: Learner, fresh: dict[int, DecisionRequest], seen: in
         return {place: result for results in alone for place, result in results.items()}
     before = _recorded_answers(learner, made.known)
     return {
-        place: before.get(decision.id, Answer(decision, made.at, checked=checked))
+        place: before.get(decision.id, Answered(decision, made.at, checked=checked))
         for place, decision, checked in zip(fresh, made.decisions, made.checked, strict=True)
     }

@@ -19,7 +19,7 @@ from acefraud.roles.model.prompts import context_prompt
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ContextBullet(ShortRepr):
+class SelectedBullet(ShortRepr):
     """A selected bullet, with what was measured of it apart from what it only claims."""
 
     bullet_id: str
@@ -43,7 +43,7 @@ class Context(ShortRepr):
     """The bullets that would be selected for a transaction now, best first."""
 
     transaction_id: str
-    bullets: tuple[ContextBullet, ...]
+    bullets: tuple[SelectedBullet, ...]
     policy: str | None
     """The id of the policy that would decide the transaction, whatever the bullets say; None if there is none."""
     prompt: str
@@ -87,8 +87,8 @@ async def select_context(
     )
 
 
-def _described(bullet: Bullet, score: BulletScore, *, applies: bool) -> ContextBullet:
-    return ContextBullet(
+def _described(bullet: Bullet, score: BulletScore, *, applies: bool) -> SelectedBullet:
+    return SelectedBullet(
         bullet_id=bullet.id,
         shown_id=shown_id(bullet),
         content=bullet.content,

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from acefraud.core.bullet import Claim
 from acefraud.core.condition import Condition
 from acefraud.core.transaction import Verdict
-from acefraud.rules.reader import RuleReading, Vocabulary, read_rule
+from acefraud.rules.reader import ReadRule, Vocabulary, read_rule
 
 _MEASURED = re.compile(
     r":\s*[\d,]+ of [\d,]+ past cases were fraud \((?P<share>[\d.]+)%[^)]*\)(?:, against (?P<base>[\d.]+)% of all)?"
@@ -38,7 +38,7 @@ _VERDICTS = re.compile(rf"(?P<not>{_NOT})?\b(?:(?P<declines>{_DECLINE})|(?P<appr
 class Reading:
     """What was understood of the words of a bullet."""
 
-    rule: RuleReading
+    rule: ReadRule
     argues: Verdict | None
     claim: Claim | None
 

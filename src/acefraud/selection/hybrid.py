@@ -253,7 +253,7 @@ class HybridSelector:
         The bullets are all of one node. Draws start from `keys`, if any. Rows end with -1 where fewer are cited.
         """
         request = Request(table, ONLY_NODE, None, base_rate, wanted)
-        good = [stages.quality(request, stages.Context(bits, bits), self.quality_threshold) for bits in fired]
+        good = [stages.quality(request, stages.Applicable(bits, bits), self.quality_threshold) for bits in fired]
         with self._selecting:
             return self._picks(request, good, [NO_CANDIDATES] * len(good), keys).rows
 

@@ -65,7 +65,7 @@ class Request:
     model, and never move a decision of the embedded engine."""
 
 
-class Context(NamedTuple):
+class Applicable(NamedTuple):
     """What the facts of a transaction say of the bullets, as bit sets of rows."""
 
     possible: int
@@ -93,17 +93,17 @@ class Passed(NamedTuple):
     """The rows that may be relevant by similarity; none if enough are proven to apply."""
 
 
-def contextual(request: Request, facts: Mapping[str, FactValue]) -> Context:
+def contextual(request: Request, facts: Mapping[str, FactValue]) -> Applicable:
     """Stage 1: drop the bullets whose condition is false here, and notes that nobody has approved.
 
     Node and source are part of the row sets.
     """
     index = request.table.wording.conditions
     possible, proven = index.match(facts)
-    return Context(proven if request.proven_only else possible & ~request.table.unapproved_notes().bits, proven)
+    return Applicable(proven if request.proven_only else possible & ~request.table.unapproved_notes().bits, proven)
 
 
-def quality(request: Request, context: Context, threshold: float) -> Passed:
+def quality(request: Request, context: Applicable, threshold: float) -> Passed:
     """Stage 2: keep the bullets with a good record. If these are too few, a slightly worse one will do."""
     table, node, source = request.table, request.node, request.source
     in_context = (table.in_use(node, source).bits & context.possible).bit_count()

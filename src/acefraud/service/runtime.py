@@ -17,7 +17,7 @@ from acefraud.core.transaction import Transaction
 from acefraud.errors import InputError, InputWarning
 from acefraud.learning.build_roles import Roles, build_roles
 from acefraud.learning.decision_recorder import DecisionRequest
-from acefraud.learning.decision_requests import Answer, Result, answer_requests, decide_requests, with_reasons
+from acefraud.learning.decision_requests import Answered, Result, answer_requests, decide_requests, with_reasons
 from acefraud.learning.entity_memory import sensitive_facts_of
 from acefraud.learning.familiarity import CheckedInput
 from acefraud.learning.learner import Learner
@@ -87,7 +87,7 @@ class Runtime:
     roles: Roles
     keys: KeyRing
     rates: RateLimit | None
-    decisions: MicroBatches[DecisionRequest, Answer]
+    decisions: MicroBatches[DecisionRequest, Answered]
     outcomes: MicroBatches[Report, Sequence[Received]]
     follower: Follower
     off_loop: OffLoop
@@ -137,7 +137,7 @@ class Runtime:
             Capacity(options.most_waiting),
         )
 
-    async def decide(self, request: DecisionRequest) -> Answer:
+    async def decide(self, request: DecisionRequest) -> Answered:
         """The answer to one request."""
         if not self.learner.waits:
             with self.deciding.admit():

@@ -17,10 +17,10 @@ from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
 from acefraud.rules.induction.bins import (
     UNKNOWN,
+    BinKind,
     BinnedFact,
     BinnedTable,
     BinOptions,
-    Kind,
     cut_facts,
     rounded_cuts,
     roundest,
@@ -58,9 +58,9 @@ def some_bins(fact: BinnedFact, dice: np.random.Generator) -> npt.NDArray[np.boo
     inside = np.zeros(fact.bins, dtype=np.bool_)
     if dice.random() < 0.2:
         inside[UNKNOWN] = True
-    elif fact.kind is Kind.FLAG:
+    elif fact.kind is BinKind.FLAG:
         inside[dice.integers(1, 3)] = True
-    elif fact.kind is Kind.WORD:
+    elif fact.kind is BinKind.WORD:
         inside[1:] = dice.random(fact.bins - 1) < 0.5
         inside[1:3] = [True, False]  # neither all of them nor none
     else:
@@ -110,7 +110,7 @@ def test_no_more_words_than_asked_for_and_the_most_common_ones() -> None:
 def test_few_whole_numbers_are_cut_at_each_of_them() -> None:
     table = FactTable([{"tries_made": float(i % 4)} for i in range(40)])
     (fact,) = cut_facts(table, np.zeros(40, dtype=np.bool_), BinOptions())
-    assert (fact.kind, fact.cuts.tolist()) == (Kind.STEP, [1.0, 2.0, 3.0])
+    assert (fact.kind, fact.cuts.tolist()) == (BinKind.STEP, [1.0, 2.0, 3.0])
     inside = np.array([False, False, False, True, True])
     assert fact.tests(inside) == (Test("tries_made", Op.AT_LEAST, 2.0),)
 
@@ -266,7 +266,7 @@ def many_shops(seed: int = 3, count: int = 3_000) -> tuple[FactTable, npt.NDArra
 def test_a_category_with_many_values_is_cut_into_groups_with_a_similar_share_of_fraud() -> None:
     table, labels = many_shops()
     (fact,) = cut_facts(table, labels, BinOptions())
-    assert fact.kind is Kind.GROUP
+    assert fact.kind is BinKind.GROUP
     listed = [word for group in fact.groups for word in group]
     assert len(listed) == len(set(listed)) > 40
     place = {word: number for number, group in enumerate(fact.groups) for word in group}

@@ -37,7 +37,7 @@ ALL_MARKERS = f"{MARKERS['money']}-{MARKERS['identifier']}"
 """The range of the markers, for a set of characters in a pattern."""
 
 
-class Figure(NamedTuple):
+class MarkedFigure(NamedTuple):
     """One figure. ``low`` and ``high`` differ for a range only; durations are in days, distances in km."""
 
     kind: str
@@ -174,7 +174,7 @@ class MarkedText(NamedTuple):
     """A text with a marker in place of each figure: its pieces, the figures, and where their markers are."""
 
     pieces: list[str]
-    figures: list[Figure]
+    figures: list[MarkedFigure]
     places: list[int]
 
 
@@ -194,7 +194,7 @@ def mark_figures(lowered: str) -> MarkedText:
         if at >= free and _opens(piece) and (match := regex.match(lowered, at)):
             free = match.end()
             kind, low, high, spelled, currency = _meaning(_KINDS[match.lastgroup], match[0])
-            figures.append(Figure(kind, low, high, at, free, spelled, currency))
+            figures.append(MarkedFigure(kind, low, high, at, free, spelled, currency))
             places.append(at - dropped)
             pieces.append(MARKERS[kind])
             dropped += free - at - 1

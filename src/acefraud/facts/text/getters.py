@@ -9,26 +9,26 @@ from typing import NamedTuple
 
 from acefraud.core.transaction import FactValue
 
-from .figures import Figure
+from .figures import MarkedFigure
 
 
 class Found(NamedTuple):
     """One match of a pattern and the figures within it, in order."""
 
     match: re.Match[str]
-    within: list[Figure]
+    within: list[MarkedFigure]
 
-    def figures(self, *kinds: str) -> list[Figure]:
+    def figures(self, *kinds: str) -> list[MarkedFigure]:
         """The figures of these kinds within the match, in order."""
         return [figure for figure in self.within if figure.kind in kinds]
 
     @property
-    def counts(self) -> list[Figure]:
+    def counts(self) -> list[MarkedFigure]:
         """The counts within the match."""
         return self.figures("count", "count_range")
 
     @property
-    def sums(self) -> list[Figure]:
+    def sums(self) -> list[MarkedFigure]:
         """The sums within the match."""
         return self.figures("money", "money_range")
 

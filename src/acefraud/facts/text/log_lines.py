@@ -12,7 +12,7 @@ from acefraud.core.fact_names import NAMED_FACTS
 from acefraud.core.transaction import FactValue
 
 from .document import Document
-from .figures import ALL_MARKERS, Figure
+from .figures import ALL_MARKERS, MarkedFigure
 from .vocabulary import read_vocabulary
 
 _PAIR = re.compile(
@@ -68,7 +68,7 @@ def _known(key: str) -> tuple[str, str]:
     return "", ""
 
 
-def _number(fact: str, unit: str, figure: Figure) -> FactValue | None:
+def _number(fact: str, unit: str, figure: MarkedFigure) -> FactValue | None:
     """A figure as the number that a fact needs, or None if it is of another kind."""
     value = figure.middle
     if fact.endswith("_days"):  # a bare count is an age only if the key names the unit
@@ -84,7 +84,7 @@ def _number(fact: str, unit: str, figure: Figure) -> FactValue | None:
     return round(value * 1_440, 2) if in_days else round(value, 6)
 
 
-def _flag(name: str, value: str, figure: Figure | None) -> tuple[str, bool] | None:
+def _flag(name: str, value: str, figure: MarkedFigure | None) -> tuple[str, bool] | None:
     """A flag from a key and a word, or from 1 and 0."""
     if figure is not None:
         value = {0.0: "no", 1.0: "yes"}.get(figure.low, "") if figure.kind == "count" else ""

@@ -47,7 +47,7 @@ class BinOptions:
     least_support: int = 5
 
 
-class Kind(Enum):
+class BinKind(Enum):
     """What the bins of a fact stand for."""
 
     CUT = auto()
@@ -62,7 +62,7 @@ class BinnedFact:
     """One fact: how its values become bins, and how bins become tests again."""
 
     name: str
-    kind: Kind
+    kind: BinKind
     cuts: FloatArray
     words: tuple[str, ...]
     groups: tuple[tuple[str, ...], ...] = ()
@@ -77,21 +77,21 @@ class BinnedFact:
     @property
     def bins(self) -> int:
         """The number of bins, including the one for missing values."""
-        counts = {Kind.FLAG: 3, Kind.WORD: len(self.words) + 2, Kind.GROUP: len(self.groups) + 1}
+        counts = {BinKind.FLAG: 3, BinKind.WORD: len(self.words) + 2, BinKind.GROUP: len(self.groups) + 1}
         return counts.get(self.kind, len(self.cuts) + 2)
 
     def encode(self, table: FactTable) -> Codes:
         """The bin of each row."""
-        if self.kind is Kind.FLAG:
+        if self.kind is BinKind.FLAG:
             return (table.flags(self.name) + 1).astype(np.uint8)
-        if self.kind in (Kind.WORD, Kind.GROUP):
+        if self.kind in (BinKind.WORD, BinKind.GROUP):
             codes, words = table.categories(self.name)
             groups = self.groups or tuple((word,) for word in self.words)
             place = {word: position + 1 for position, group in enumerate(groups) for word in group}
             others = self.others or len(self.words) + 1
             return np.array([*(place.get(word, others) for word in words), UNKNOWN], dtype=np.uint8)[codes]
         numbers = table.numbers(self.name)
-        side: Literal["left", "right"] = "left" if self.kind is Kind.CUT else "right"
+        side: Literal["left", "right"] = "left" if self.kind is BinKind.CUT else "right"
         found = (np.searchsorted(self.cuts, numbers, side=side) + 1).astype(np.uint8)
         found[np.isnan(numbers)] = UNKNOWN
         return found
@@ -100,11 +100,11 @@ class BinnedFact:
         """The tests that hold exactly in these bins."""
         if inside[UNKNOWN]:
             return (Test(self.name, Op.MISSING),)
-        if self.kind is Kind.FLAG:
+        if self.kind is BinKind.FLAG:
             return (Test(self.name, Op.IS, bool(inside[2])),)
-        if self.kind in (Kind.WORD, Kind.GROUP):
+        if self.kind in (BinKind.WORD, BinKind.GROUP):
             return (self._word_test(inside),)
-        above, below = (Op.ABOVE, Op.AT_MOST) if self.kind is Kind.CUT else (Op.AT_LEAST, Op.BELOW)
+        above, below = (Op.ABOVE, Op.AT_MOST) if self.kind is BinKind.CUT else (Op.AT_LEAST, Op.BELOW)
         places = np.flatnonzero(inside)
         first, last = int(places[0]), int(places[-1])
         lower = (Test(self.name, above, float(self.cuts[first - 2])),) if first > 1 else ()
@@ -114,9 +114,9 @@ class BinnedFact:
     def price(self, inside: BoolArray) -> float:
         """The nats that it takes to single out the tests of these bins."""
         (*more, test) = self.tests(inside)
-        if test.op is Op.MISSING or self.kind is Kind.FLAG:
+        if test.op is Op.MISSING or self.kind is BinKind.FLAG:
             return 0.0
-        if self.kind in (Kind.WORD, Kind.GROUP):
+        if self.kind in (BinKind.WORD, BinKind.GROUP):
             listed = len(test.value) if isinstance(test.value, tuple) else 1
             words = len(self.words) or sum(map(len, self.groups))
             return float(price_of_list(listed, words)) + (_NOT if test.op in (Op.NOT_IN, Op.IS_NOT) else 0.0)
@@ -194,7 +194,7 @@ class BinnedTable:
         tests and lists of three values are the most.
         """
         tests = [(test, self.facts[place].kind) for place in bins for test in self.tests({place: bins[place]})]
-        kinds = (Kind.WORD, Kind.GROUP) if plain else (Kind.WORD,)
+        kinds = (BinKind.WORD, BinKind.GROUP) if plain else (BinKind.WORD,)
         longest = max(
             (len(test.value) for test, kind in tests if isinstance(test.value, tuple) and kind in kinds), default=1
         )
@@ -220,7 +220,7 @@ def _mixed(name: str, columns: Columns) -> bool:
 def _cut(name: str, table: FactTable, labels: BoolArray, options: BinOptions) -> BinnedFact | None:
     flags = table.flags(name)
     if bool(np.any(flags >= 0)):
-        return BinnedFact(name, Kind.FLAG, np.zeros(0), ()) if len(np.unique(flags)) > 1 else None
+        return BinnedFact(name, BinKind.FLAG, np.zeros(0), ()) if len(np.unique(flags)) > 1 else None
     codes, words = table.categories(name)
     if words:
         if len(words) > options.few_words:
@@ -236,7 +236,7 @@ def _cut_words(
     common = [int(place) for place in np.argsort(-counts, kind="stable")[: options.most_words]]
     kept = tuple(words[place] for place in common if counts[place] >= options.least_support)
     says_something = len(np.unique(codes)) > 1
-    return BinnedFact(name, Kind.WORD, np.zeros(0), kept) if kept and says_something else None
+    return BinnedFact(name, BinKind.WORD, np.zeros(0), kept) if kept and says_something else None
 
 
 def _cut_groups(
@@ -268,7 +268,7 @@ def _cut_groups(
     held_out = (np.searchsorted(cuts, row_shares) + 1).astype(np.uint8)
     held_out[~known] = UNKNOWN
     others = int(np.searchsorted(cuts, shares.base)) + 1
-    return BinnedFact(name, Kind.GROUP, cuts, (), groups=groups, others=others, held_out=held_out)
+    return BinnedFact(name, BinKind.GROUP, cuts, (), groups=groups, others=others, held_out=held_out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,13 +307,13 @@ def _cut_numbers(name: str, numbers: FloatArray, labels: BoolArray, options: Bin
     if len(steps) < options.few_values:
         distinct = values[np.concatenate([[0], steps])]
         if bool(np.all(distinct == np.floor(distinct))):
-            return BinnedFact(name, Kind.STEP, distinct[1:], ())
+            return BinnedFact(name, BinKind.STEP, distinct[1:], ())
     cuts = quantiles(values, options.cuts)
     frauds = np.sort(numbers[known & labels])
     if len(frauds) >= options.least_support:
         cuts = np.concatenate([cuts, quantiles(frauds, options.fraud_cuts)])
     edges = np.concatenate([values[:1], np.unique(cuts), values[-1:]])
-    return BinnedFact(name, Kind.CUT, edges, ())
+    return BinnedFact(name, BinKind.CUT, edges, ())
 
 
 def quantiles(ordered: FloatArray, count: int) -> FloatArray:
@@ -331,8 +331,8 @@ def quantiles(ordered: FloatArray, count: int) -> FloatArray:
 
 def _with_round_cuts(facts: Sequence[BinnedFact]) -> Iterator[BinnedFact]:
     """Facts with their bin edges replaced by rounded cuts."""
-    rounded = iter(rounded_cuts([fact.cuts for fact in facts if fact.kind is Kind.CUT]))
-    return (replace(fact, cuts=next(rounded)) if fact.kind is Kind.CUT else fact for fact in facts)
+    rounded = iter(rounded_cuts([fact.cuts for fact in facts if fact.kind is BinKind.CUT]))
+    return (replace(fact, cuts=next(rounded)) if fact.kind is BinKind.CUT else fact for fact in facts)
 
 
 def rounded_cuts(edges: Sequence[FloatArray]) -> list[FloatArray]:

@@ -60,7 +60,7 @@ def _spoken(fitted: Fitted, masks: BoolArray, cases: FitCases) -> FloatArray:
 
 
 @dataclass(frozen=True, slots=True)
-class _Groups:
+class _ScoreGroups:
     """Cases of which the bullets say the same, grouped: far fewer than cases."""
 
     spoken: FloatArray
@@ -68,7 +68,7 @@ class _Groups:
     frauds: FloatArray
 
     @classmethod
-    def of(cls, spoken: FloatArray, cases: FitCases) -> _Groups:
+    def of(cls, spoken: FloatArray, cases: FitCases) -> _ScoreGroups:
         values, group = np.unique(spoken, return_inverse=True)
         counts, frauds = (
             np.bincount(group, part).astype(np.float64) for part in (cases.weights, cases.weights * cases.labels)
@@ -78,7 +78,7 @@ class _Groups:
 
 def _slope(spoken: FloatArray, cases: FitCases, level: float) -> float:
     """Newton's method on level and slope, with a ridge that keeps the slope near one for few cases."""
-    groups, slope = _Groups.of(spoken, cases), 1.0
+    groups, slope = _ScoreGroups.of(spoken, cases), 1.0
     said, counts = groups.spoken, groups.counts
     furthest = float(np.abs(said).max())
     for _ in range(50):
@@ -97,7 +97,7 @@ def _slope(spoken: FloatArray, cases: FitCases, level: float) -> float:
 
 
 def _level(spoken: FloatArray, cases: FitCases, level: float) -> float:
-    groups = _Groups.of(spoken, cases)
+    groups = _ScoreGroups.of(spoken, cases)
     frauds = float(groups.frauds.sum())
     for _ in range(50):
         p = probabilities(level + groups.spoken)

@@ -21,7 +21,7 @@ The words themselves are data: `words.toml` has the reader's own, `rewordings.to
 other languages, and `countries.toml` the names of countries.
 """
 
-from acefraud.rules.reader.reading import RuleReading, read_rule
+from acefraud.rules.reader.reading import ReadRule, read_rule
 from acefraud.rules.reader.vocabulary import Vocabulary
 
-__all__ = ["RuleReading", "Vocabulary", "read_rule"]
+__all__ = ["ReadRule", "Vocabulary", "read_rule"]

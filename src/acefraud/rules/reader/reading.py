@@ -38,7 +38,7 @@ _MOST_SIGNS = 3_000
 
 
 @dataclass(frozen=True, slots=True)
-class RuleReading:
+class ReadRule:
     """What was understood of the words of a rule."""
 
     condition: Condition | None = None
@@ -67,7 +67,7 @@ class RuleReading:
         return f"not understood: {words}{meant}"
 
 
-def read_rule(text: str, vocabulary: Vocabulary) -> RuleReading:
+def read_rule(text: str, vocabulary: Vocabulary) -> ReadRule:
     """What the words of a rule say.
 
     >>> reading = read_rule("Decline gift cards above $500 unless the customer is a VIP", Vocabulary.general())
@@ -77,19 +77,19 @@ def read_rule(text: str, vocabulary: Vocabulary) -> RuleReading:
     ('purple',)
     """
     if len(text) > _MOST_SIGNS:
-        return RuleReading(not_understood=(f"{text[:40]}...",))
+        return ReadRule(not_understood=(f"{text[:40]}...",))
     text, always = without_noise(text, vocabulary)
     text, glosses = without_glosses(text, vocabulary)
     sentence = Sentence(respelt(tokens_of(text), vocabulary), vocabulary)
     if len(sentence.tokens) > _LONGEST:
-        return RuleReading(not_understood=(f"{text[:40]}...",))
+        return ReadRule(not_understood=(f"{text[:40]}...",))
     hopeless = _is_question(sentence) or bool(_odd_words(sentence))  # no such sentence is read, so do not try
     whole, furthest, whole_doubtful = ([], 0, []) if hopeless else _readings(text, sentence)
     if len(whole) == 1 and glosses <= whole[0].facts:  # "fraud share above 5%" has a word of a verdict, but no verdict
-        return RuleReading(whole[0])
-    readings: dict[Condition, RuleReading] = {}
+        return ReadRule(whole[0])
+    readings: dict[Condition, ReadRule] = {}
     doubtful: list[Condition] = []
-    said = RuleReading()
+    said = ReadRule()
     for conclusion in conclusions(sentence.tokens):
         if always and conclusion.always is None:
             conclusion = replace(conclusion, always=conclusion.argues or Verdict.REVIEW)  # noqa: PLW2901
@@ -97,11 +97,11 @@ def read_rule(text: str, vocabulary: Vocabulary) -> RuleReading:
         for condition in () if hopeless else _joined(text, sentence, conclusion, doubtful):
             if glosses <= condition.facts:
                 asks = conclusion.argues is None and conclusion.always is None
-                read = RuleReading(condition, conclusion.argues, conclusion.always, asks_for_review=asks)
+                read = ReadRule(condition, conclusion.argues, conclusion.always, asks_for_review=asks)
                 readings.setdefault(condition, read)
     if not readings:
         doubtful += whole_doubtful
-        readings = {condition: RuleReading(condition) for condition in whole if glosses <= condition.facts}
+        readings = {condition: ReadRule(condition) for condition in whole if glosses <= condition.facts}
     if len(readings) == 1:
         return next(iter(readings.values()))
     if readings or len(doubtful) > 1:

@@ -16,7 +16,7 @@ from acefraud.core.ledger import DecisionFilter
 from acefraud.core.transaction import Transaction
 from acefraud.errors import CannotExplain, InputError
 from acefraud.learning.decision_recorder import DecisionRequest
-from acefraud.learning.decision_requests import Answer, Result
+from acefraud.learning.decision_requests import Answered, Result
 from acefraud.learning.silence import with_silence
 from acefraud.service.access import MayDecide, MayRead, Requester, Serving, charge, in_thread
 from acefraud.service.answers import decision_answer, listed_decision, stage_answers
@@ -113,7 +113,7 @@ def request_of(
     return asked
 
 
-def count(answer: Answer) -> None:
+def count(answer: Answered) -> None:
     """Count a decision in the metrics, unless it was counted when it was made."""
     if not answer.repeated:
         DECISIONS.labels(str(answer.decision.verdict)).inc()
@@ -141,7 +141,7 @@ def _answered(runtime: Runtime, caller: Requester, answers: Sequence[Result], as
 
 
 def _told(
-    runtime: Runtime, caller: Requester, answers: Sequence[Answer], asked: Sequence[DecisionRequest]
+    runtime: Runtime, caller: Requester, answers: Sequence[Answered], asked: Sequence[DecisionRequest]
 ) -> list[DecisionAnswer]:
     """Answers as a caller may see them. A repeated one may rest on rules that have other words by now."""
     ever = not caller.in_clear and any(answer.repeated for answer in answers)
