@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 BATCH = 200
 """Decisions that are written and acknowledged together."""
 BATCH_WITH_MODEL = 32
-"""The same if a model decides: its decisions should not wait long for the rest."""
+"""Decisions of a model that are written together: they should not wait long for the rest."""
 BATCH_IN_STREAM = 256
 """Lines of standard input that are decided together if they wait already."""
 REASONS_SHOWN = 5

@@ -84,7 +84,7 @@ class ConditionIndex:
         return possible, proven
 
     def match_all(self, facts: Sequence[Mapping[str, FactValue]]) -> tuple[Words, Words]:
-        """The same for many transactions: two tables with a row of words for each.
+        """What `match` says of many transactions: two tables with a row of words for each.
 
         >>> index = ConditionIndex([Condition.parse("amount > 5"), None, Condition.parse("vpn is true")])
         >>> possible, proven = index.match_all([{"amount": 7.0}, {"amount": 3.0, "vpn": True}])

@@ -219,7 +219,7 @@ def read_record(line: str) -> dict[str, Any]:
 
 
 def fields_of(content: object, *, check_unicode: bool = True) -> dict[str, Any]:
-    """The same of a JSON object that has been parsed."""
+    """The fields of a parsed JSON object by the names that its columns would have in a file."""
     record, _ = _flat_record(content, check_unicode=check_unicode)
     fields: dict[str, Any] = {}
     for key, (value,) in _opened_objects([record]):

@@ -151,7 +151,7 @@ class SchemaMapping(ShortRepr, BaseModel):
     elapsed: Mapping[str, tuple[str, str]] = Field(default_factory=dict)
     """Fact = [column with a time, column with a later time]: the seconds in between."""
     days_between: Mapping[str, tuple[str, str]] = Field(default_factory=dict)
-    """The same in days."""
+    """Fact = [column with a time, column with a later time]: the days in between."""
     history: HistoryPlan | None = None
     """Entities whose past becomes facts; no entities: no history."""
     feed: FeedKind | None = None

@@ -180,7 +180,7 @@ class OutcomeColumns:
     def completed(
         self, history: SchemaMapping | None, mapping: SchemaMapping, columns: Sequence[str]
     ) -> tuple[OutcomeColumns, SchemaMapping]:
-        """The same with details, and the mapping that was completed for a report without what became one.
+        """These columns with the details of outcomes, and the completed mapping without what became a detail.
 
         A column is a fact only if the history knows it as one. Without a history that names facts, every column is,
         unless it has another role or is ignored.

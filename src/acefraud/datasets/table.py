@@ -47,7 +47,7 @@ class BadRow(ShortRepr):
 
     @property
     def error(self) -> InputError:
-        """The same as an error, for a caller that wants to stop at the first."""
+        """The bad cell as an error, for callers that stop at the first one."""
         return InputError(self.message, file=self.file, row=self.row, field=self.field)
 
     def __str__(self) -> str:

@@ -123,7 +123,7 @@ def personal_values(facts: Mapping[str, bool | float | str]) -> list[str]:
 
 
 def personal_values_of(name: str, values: Iterable[bool | float | str]) -> list[str]:
-    """The same for values of one fact."""
+    """The values of one fact as a text would write them, if its name is a personal one."""
     identifying = [written(value) for value in values if identifies(value)]
     return identifying if identifying and is_personal(name) else []
 

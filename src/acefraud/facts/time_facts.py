@@ -65,7 +65,7 @@ def with_time_facts(rows: Transactions, names: Collection[str]) -> Transactions:
 
 
 def with_own_time_facts(row: Transaction, names: Collection[str]) -> Transaction:
-    """The same for one transaction."""
+    """The transaction with the facts of its time. What it says itself stays."""
     missing = [name for name in names if name not in row.facts]
     if row.time is None or not missing:
         return row

@@ -167,7 +167,7 @@ def _credits_for(judged: JudgedOutcome, fired: Sequence[str], table: BulletTable
 
 
 _credit = lru_cache(maxsize=65_536)(Credit)
-"""The same few credits come up with every outcome."""
+"""Cached, because every outcome brings the same few credits."""
 
 
 def _fired(table: BulletTable, outcomes: Sequence[JudgedOutcome]) -> list[list[str]]:

@@ -498,7 +498,7 @@ class Learner:
         return AdditiveScore.of(self._newest(), self.options.node)
 
     def _rows_in_context(self, transactions: Iterable[Transaction], snapshot: Snapshot) -> Transactions:
-        """The same in columns, with the facts of the history if one is kept."""
+        """Transactions in columns, with the facts of the history if one is kept."""
         rows, memory = self._columns_in_context(transactions, snapshot), memory_for(snapshot.mapping)
         if memory is None:
             return rows

@@ -145,7 +145,7 @@ class Past(ShortRepr):
         )
 
     def in_context(self, context: RuleContext, recorded: Collection[str], clock: Callable[[], datetime]) -> Past:
-        """The same with what the rules of a revision ask for, looked up now and not as it was `recorded` then."""
+        """These cases with the facts that the rules ask for, looked up now, not as they were `recorded` then."""
         if not context.needs_rows:
             return self
         given = [one.model_copy(update={"facts": _without(one.facts, recorded)}) for one in self.transactions]

@@ -147,7 +147,7 @@ def _from_frame(given: IntoFrame, mapping: RememberedMapping, name: str, *, ids:
 def as_optional_transactions(
     given: OptionalTransactionsInput, mapping: RememberedMapping, *, name: str = "transactions", for_one: str = ""
 ) -> Sequence[Transaction | None]:
-    """The same, with None where there is none."""
+    """The transactions that a caller gave, with None where there is none."""
     if isinstance(given, Transactions) or is_frame(given):
         return as_transactions(cast("Iterable[TransactionInput]", given), mapping, name=name, for_one=for_one)
     _require_many(given, _MANY, name, for_one)
@@ -188,7 +188,7 @@ def _has_source(record: Mapping[str, Any]) -> bool:
 def as_outcomes(
     given: OutcomesInput, mapping: RememberedMapping, *, name: str = "outcomes", for_one: str = ""
 ) -> list[tuple[Outcome, Transaction | None]]:
-    """The same of many outcomes, or of a data frame of them."""
+    """Many outcomes as a caller gave them, or a data frame of them, each with its transaction if that is given too."""
     if is_frame(given):
         from acefraud.datasets.rows import read_outcomes  # noqa: PLC0415  # imports polars, which texts do not need
 

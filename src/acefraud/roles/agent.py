@@ -91,7 +91,7 @@ class SimpleFraudAgent:
         return run_sync(view, waits=self.waits)
 
     async def assess(self, question: Question) -> Assessment:
-        """The same for a question: a transaction with the bullets that a selector picked for it."""
+        """The verdict on a question: a transaction with the bullets that a selector picked for it."""
         return await self._agent.assess(question)
 
     assess_sync = blocking_twin(assess, lambda self: self.waits)

@@ -160,7 +160,7 @@ def semantic_by_proof(rows: IntArray, strength: FloatArray, threshold: float) ->
 
 
 def all_semantic_by_proof(each: Sequence[IntArray], strength: FloatArray, threshold: float) -> list[Candidates]:
-    """The same for many transactions."""
+    """Stage 3 for many transactions, as `semantic_by_proof` does it for one."""
     if len(each) < FEW:
         return [semantic_by_proof(rows, strength, threshold) for rows in each]
     lengths = np.array([len(rows) for rows in each])
@@ -221,7 +221,7 @@ def diversity(
 def diversity_alone(
     scores: FloatArray, rows: IntArray, likeness: Likeness, wanted: int, weight: float, *, picked: Sequence[int]
 ) -> tuple[list[int], list[float]]:
-    """The same for one transaction, with the same arithmetic and a third of the calls."""
+    """Diversity for one transaction, with the same arithmetic and a third of the calls."""
     if wanted == 1 and not picked:  # it is compared with nothing
         return [int(scores.argmax())], [0.0]
     to_one = likeness.to_one(rows)

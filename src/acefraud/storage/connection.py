@@ -61,7 +61,7 @@ def open_engine(path: Path, *, create: bool, read_only: bool, durability: Durabi
 
 
 def locking(engine: Engine) -> Engine:
-    """The same engine, taking the write lock before it reads, so that what it reads stays true until it writes."""
+    """An engine that takes the write lock before it reads, so that what it reads stays true until it writes."""
     return engine.execution_options(**{_LOCKS: True})
 
 

@@ -107,7 +107,7 @@ class Driver:
         return [row for cursor in self.ask_about(query, column, values) for row in cursor.fetchall()]
 
     def ask_about(self, query: str, column: str, values: Iterable[Any]) -> list[DriverCursor]:
-        """The same, to be fetched later."""
+        """Cursors over the rows in which a column has one of many values, to be fetched later."""
         asked = []
         for some in chunked(values):
             about, given = self.dialect.among(column, some)

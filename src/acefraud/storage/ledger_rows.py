@@ -76,7 +76,7 @@ CASE_COLUMNS: Final = ", ".join(CaseRow._fields)
 
 T = TypeVar("T")
 Run = tuple[str, list[tuple[int, tuple[Any, ...]]]]
-"""A statement and the rows it inserts one after another, each after how many events after the last one it comes."""
+"""A statement and the rows it inserts, each with its place after the last stored event."""
 
 
 def rows_of(entry: Entry) -> tuple[list[Run], set[Common]]:

@@ -50,7 +50,7 @@ class MemoryLedger:
         self._reported: dict[str, Event] = {}
         """The first event of each outcome, received or heard, by key."""
         self._reports: dict[str, list[Event]] = defaultdict(list)
-        """The same for all, by transaction."""
+        """All events of outcomes, received or heard, by transaction."""
         self._rows = MemoryRows()
         self._checkpoint: Checkpoint | None = None
         self._claimed: set[str] = set()

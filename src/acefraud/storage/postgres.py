@@ -174,7 +174,7 @@ class PostgresLedger(SqlLedger):
 
     @contextmanager
     def _writing_entries(self) -> Iterator[tuple[Driver, int]]:
-        """The same for the thread that commits, on a connection of the driver.
+        """A connection of the driver that holds the write lock, for the thread that commits.
 
         Statements are sent without waiting for the answers of those before, so that the server is waited for three
         times: to have the lock, to know what is in the way, and to have committed.

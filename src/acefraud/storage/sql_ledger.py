@@ -99,7 +99,7 @@ class SqlLedger(SqlReading):
 
     @abstractmethod
     def _writing_entries(self) -> AbstractContextManager[tuple[Driver, int]]:
-        """The same for the thread that commits, on a connection that it keeps, with the number of the last event."""
+        """A kept connection with the write lock, for the thread that commits, and the number of the last event."""
 
     @abstractmethod
     def _close_connections(self) -> None:

@@ -88,7 +88,7 @@ class SqliteLedger(SqlLedger):
 
     @contextmanager
     def _writing_entries(self) -> Iterator[tuple[Driver, int]]:
-        """The same for the thread that commits. Its connection is kept: fetching one takes longer than a write."""
+        """A connection with the write lock for the thread that commits. It is kept: opening one takes longer."""
         self._check_open()
         if self._kept is None:
             self._kept = self._writer.connect()

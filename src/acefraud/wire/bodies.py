@@ -56,11 +56,11 @@ def _in_capitals(verdict: object) -> object:
 
 
 AnyCaseVerdict = Annotated[Verdict, BeforeValidator(_in_capitals)]
-"""A verdict of the caller's, also in lower case."""
+"""A verdict in a request, in any case."""
 Time = Annotated[datetime, AfterValidator(_in_utc)]
-"""A time of the caller's. One without a zone is read as UTC."""
+"""A time in a request. Without a zone it is read as UTC."""
 Id = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_storable)]
-"""An id of the caller's."""
+"""An id that the caller chose."""
 Why = Annotated[str, Field(max_length=_MAX_WHY), AfterValidator(_storable)]
 """Why somebody changes something, if they say so."""
 Note = Annotated[str, AfterValidator(_storable)]

@@ -141,12 +141,12 @@ def weight_of(bullet: Bullet, base_rate: float) -> float:
 
 
 def weights_of(bullets: Sequence[Bullet], base_rate: float) -> npt.NDArray[np.float64]:
-    """The same for many bullets."""
+    """The weight of each bullet, as `weight_of` has it."""
     return weights_in(np.array([row_of(bullet, 0) for bullet in bullets], dtype=ROW), base_rate)
 
 
 def weights_in(columns: Columns, base_rate: float) -> npt.NDArray[np.float64]:
-    """The same for bullets in columns."""
+    """The weight of each bullet of a table, as `weight_of` has it."""
     claimed = np.where(columns["claimed"], CLAIMED, CLAIMED / 2)
     said = np.where(columns["argues"] == VERDICTS.index(Verdict.DECLINE), claimed, -claimed)
     said[columns["argues"] == 0] = 0.0

@@ -174,7 +174,7 @@ class BinnedTable:
         return mask
 
     def condition(self, bins: Bins) -> Condition:
-        """The same as a condition over facts."""
+        """The condition that holds in rows that are inside for every fact."""
         return Condition(tuple(self.tests(bins)))
 
     def tests(self, bins: Bins) -> Iterator[Test]:

@@ -73,7 +73,7 @@ class Induced:
     """The fitted weight of each `written` condition, whether it became a lesson or not."""
 
     def with_points(self, points: Mapping[str, float]) -> Induced:
-        """The same, for a scorecard with these fitted points."""
+        """This result for a scorecard with these fitted points."""
         return replace(self, calibration=self.calibration.model_copy(update={"points": dict(points)}))
 
 

@@ -75,7 +75,7 @@ class Periods:
         return self.shares[self.codes // 2]
 
     def in_rows(self, order: IntArray) -> Periods:
-        """The same for the rows of a table, of which `order` names one for each case."""
+        """The periods of the rows of a table. `order` has the row of each case."""
         codes = np.empty_like(self.codes)
         codes[order] = self.codes
         return replace(self, codes=codes)

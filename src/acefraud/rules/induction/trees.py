@@ -160,7 +160,7 @@ class _Grower:
         return sums
 
     def _sums_at_once(self, facts: IntArray, rows: IntArray, g: FloatArray, h: FloatArray, widest: int) -> FloatArray:
-        """The same in one call, which is faster for few rows."""
+        """The sums of all facts in one call, which is faster for few rows."""
         codes = self._table.codes[np.ix_(facts, rows)] + (np.arange(len(facts)) * widest)[:, None]
         flat, cells = codes.reshape(-1), len(facts) * widest
         parts = (

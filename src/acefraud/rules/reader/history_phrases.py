@@ -266,7 +266,7 @@ def _others(sentence: Sentence, at: int) -> list[tuple[str, int]]:
 
 
 def _each(sentence: Sentence, entities: Entities, figure: str, bound: Bound, at: int) -> Tests:
-    """The same test of one or several entities, with the window that follows."""
+    """One test for each of the entities, with the window that follows."""
     names, how = entities
     windows = [sentence.vocabulary.windows.get(f"{name}_{figure}", {}) for name in names]
     for hours, end in _window(sentence, at):
