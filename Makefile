@@ -8,11 +8,12 @@ DATA := $(or $(ACEFRAUD_DATA),../shared/data)
 # their files take minutes: a worker that has nothing left to do takes tests from the other.
 WORKERS := -n 2 --dist loadfile --no-loadscope-reorder
 LONG_WORKERS := -n 2 --dist worksteal
+SLOWEST := --durations=20 --durations-min=1
 COVERAGE := out/coverage.json
 # Compiled modules are kept, whatever the caller's environment says: without them every start compiles the package again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test test-long test-llm lint format hooks bench bench-quality bench-tuned bench-large docs notebook build lock clean
+.PHONY: help demo check test test-wide test-long test-llm format hooks bench bench-quality bench-tuned bench-large docs notebook build lock clean
 
 help:  ## list the targets (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST) | sed 's/\$$\$$/$$/g'
@@ -26,18 +27,21 @@ $(INSTALLED): pyproject.toml constraints.txt
 demo: $(INSTALLED)  ## compare the three modes on the shipped synthetic world; report in out/demo
 	$(BIN)/acefraud compare --seeds 3 --report out/demo
 
-test: lint  ## lint, then the ordinary tests with branch coverage
+test: $(INSTALLED)  ## the tests to run while you work; some minutes
+	$(BIN)/pytest $(WORKERS) $(SLOWEST) -m 'not long and not wide'
+
+test-wide: $(INSTALLED)  ## all but the long tests, with branch coverage: real servers, databases, benchmarks, docs, conformance too
 	mkdir -p out
-	$(BIN)/python -W 'ignore:Unable to activate' -m slipcover --json --out $(COVERAGE) -m pytest $(WORKERS) -m 'not long'
+	$(BIN)/python -W 'ignore:Unable to activate' -m slipcover --json --out $(COVERAGE) -m pytest $(WORKERS) $(SLOWEST) -m 'not long'
 	$(BIN)/python -m slipcover --merge $(COVERAGE) --out $(COVERAGE) --fail-under 95
 
 test-long: $(INSTALLED)  ## kill loops, load, and many examples for every property; FULL=1 repeats them four times as often
-	$(if $(FULL),ACEFRAUD_TEST_FULL=1 )$(BIN)/pytest $(LONG_WORKERS) -m 'long or hypothesis' --hypothesis-profile=many tests
+	$(if $(FULL),ACEFRAUD_TEST_FULL=1 )$(BIN)/pytest $(LONG_WORKERS) $(SLOWEST) -m 'long or hypothesis' --hypothesis-profile=many tests
 
 test-llm: $(INSTALLED)  ## the three modes on a real small model, installed and served on loopback; an hour or two
 	$(BIN)/python -m benchmarks.real_model $(if $(LLM),--model $(LLM))
 
-lint: $(INSTALLED)  ## ruff, mypy --strict and the import contracts
+check: $(INSTALLED)  ## ruff, mypy --strict and the import contracts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.wide
+
 SEVERAL = """
 import json, os, sys
 from acefraud.cli import main

@@ -21,6 +21,8 @@ from acefraud import BulletPlaybook, Dataset, Source, Verdict, errors, load_data
 from acefraud.cli import app
 from acefraud.datasets.world import WorldOptions
 
+pytestmark = pytest.mark.wide
+
 ROOT = Path(__file__).parent.parent
 
 

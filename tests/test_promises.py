@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 
 from acefraud.cli import app
 
+pytestmark = pytest.mark.wide
+
 SHARED = Path(os.environ.get("ACEFRAUD_DATA") or Path(__file__).parent.parent.parent / "shared" / "data")
 TEXTS = SHARED / "complex_fraud_detection.json"
 

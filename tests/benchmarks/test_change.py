@@ -11,6 +11,8 @@ import pytest
 from benchmarks import change
 from benchmarks.change import Planted, cases_of, measure, runs, up_and_down
 
+pytestmark = pytest.mark.wide
+
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:

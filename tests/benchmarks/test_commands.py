@@ -19,6 +19,8 @@ from benchmarks.quality.contenders import CONTENDERS
 from benchmarks.quality.measures import NAMES
 from benchmarks.speed.figures import Figures
 
+pytestmark = pytest.mark.wide
+
 MAPPINGS = Path(__file__).parents[2] / "benchmarks" / "mappings"
 SHARED = Path(os.environ.get("ACEFRAUD_DATA") or Path(__file__).parents[3] / "shared" / "data")
 

@@ -7,6 +7,8 @@ import pytest
 from benchmarks import estimator
 from benchmarks.estimator import COLUMNS, make_frame, measure
 
+pytestmark = pytest.mark.wide
+
 
 def test_the_frame_is_the_same_for_both() -> None:
     frame, labels = make_frame(5_000, seed=0)

@@ -8,6 +8,8 @@ import pytest
 
 from benchmarks.footprint import count_code, trace_calls
 
+pytestmark = pytest.mark.wide
+
 
 def test_only_lines_of_code_are_counted(tmp_path: Path) -> None:
     (tmp_path / "one.py").write_text('"""A module."""\n\n# A comment\nx = (\n    1\n)\n')

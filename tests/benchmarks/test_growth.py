@@ -8,6 +8,8 @@ import pytest
 
 from benchmarks import growth
 
+pytestmark = pytest.mark.wide
+
 
 @pytest.mark.long
 def test_both_files_are_used_and_half_of_each_is_archived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,8 @@ from acefraud import Learner, load_dataset, open_playbook
 from acefraud.datasets.world import WorldOptions
 from benchmarks.hearing import Size, make, measure
 
+pytestmark = pytest.mark.wide
+
 SMALL = [Size("few_events", 60, 120), Size("many_events", 60, 400), Size("many_cases", 120, 400)]
 
 

@@ -8,6 +8,8 @@ import pytest
 
 from benchmarks import ledger
 
+pytestmark = pytest.mark.wide
+
 
 def test_both_kinds_of_durability_are_measured_beside_bare_inserts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

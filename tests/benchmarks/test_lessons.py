@@ -12,6 +12,8 @@ import pytest
 from acefraud import BulletPlaybook
 from benchmarks.lessons import argues_against_evidence, is_short, learnt, noise
 
+pytestmark = pytest.mark.wide
+
 
 @pytest.mark.filterwarnings("ignore::acefraud.errors.InputWarning")
 def test_a_planted_pattern_is_measured_and_noise_is_not_learnt(bench: Any, tmp_path: Path) -> None:

@@ -6,9 +6,12 @@ import json
 import random
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from benchmarks.__main__ import app
+
+pytestmark = pytest.mark.wide
 
 
 def test_every_odd_version_is_noticed_and_no_ordinary_row_is(tmp_path: Path) -> None:

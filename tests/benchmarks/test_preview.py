@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks.preview import measure
+
+pytestmark = pytest.mark.wide
 
 
 def test_a_preview_is_measured_beside_scoring(tmp_path: Path) -> None:

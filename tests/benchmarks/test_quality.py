@@ -38,6 +38,8 @@ from benchmarks.quality.samples import subsample
 from benchmarks.quality.splits import Split, split_rows
 from benchmarks.quality.streams import BATCH, Stream, run_stream, stream_of
 
+pytestmark = pytest.mark.wide
+
 DAY = 86_400_000_000
 
 

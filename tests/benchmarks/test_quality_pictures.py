@@ -13,6 +13,8 @@ from benchmarks.quality.measurement import DatasetFigures, ModelFigures, Scored
 from benchmarks.quality.measures import bootstrap, pooled
 from benchmarks.quality.pictures import looks, on_the_stream, pictures, range_of, shown
 
+pytestmark = pytest.mark.wide
+
 LEFT_OUT = ("acefraud_without_draws", "acefraud_all")
 STREAMED = ("acefraud_online", "river_hat", "river_arf")
 

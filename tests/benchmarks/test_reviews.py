@@ -7,6 +7,8 @@ import pytest
 from acefraud import load_dataset
 from benchmarks.reviews import Arrival, decided, moments, summary
 
+pytestmark = pytest.mark.wide
+
 
 def test_the_gap_between_first_come_and_hindsight_is_closed_by_what_was_reviewed() -> None:
     savings = [(0, 1.0, False), (0, 5.0, True), (0, 3.0, False), (1, -1.0, False), (1, 2.0, True)]

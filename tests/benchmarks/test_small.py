@@ -10,6 +10,8 @@ import pytest
 from acefraud import BulletPlaybook, Learner, Outcome, Source, Transaction
 from benchmarks.small import nearly_same
 
+pytestmark = pytest.mark.wide
+
 
 @pytest.mark.long
 def test_the_curve_has_a_row_for_each_size_and_way_of_learning(bench: Any) -> None:

@@ -30,6 +30,8 @@ from benchmarks.speed.selection import PICKED
 from benchmarks.speed.sentences import FORMS, said_otherwise, sentence, sentences
 from benchmarks.speed.timing import Effort, growth, interleaved
 
+pytestmark = pytest.mark.wide
+
 
 class Quick:
     """Stands in for another learner: training real ones takes seconds."""

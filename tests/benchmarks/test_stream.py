@@ -10,6 +10,8 @@ import pytest
 from acefraud import Transaction, open_playbook
 from benchmarks.stream import lines_of, measure
 
+pytestmark = pytest.mark.wide
+
 PAID = [
     Transaction(id="t1", facts={"amount": 900.0}, text="Gift cards for $900"),
     Transaction(id="t2", text="$5 coffee"),

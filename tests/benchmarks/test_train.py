@@ -11,6 +11,8 @@ import pytest
 from acefraud.errors import ConfigurationError
 from benchmarks import train
 
+pytestmark = pytest.mark.wide
+
 FITTED = {"rows": 800, "frauds": 90, "facts": 3, "load_seconds": 1.0, "fit_seconds": 2.0, "size": 9300}
 
 

@@ -19,6 +19,8 @@ from benchmarks.tuned import search as searching
 from benchmarks.tuned.command import contenders, searched
 from benchmarks.tuned.search import Found, Limits, search_parts
 
+pytestmark = pytest.mark.wide
+
 MISSING = [name for name in ("lightgbm", "catboost", "optuna") if find_spec(name) is None]
 
 

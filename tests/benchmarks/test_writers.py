@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks.writers import measure
+
+pytestmark = pytest.mark.wide
 
 
 def test_everything_is_recorded_once_and_timed(tmp_path: Path) -> None:

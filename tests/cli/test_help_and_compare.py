@@ -12,6 +12,8 @@ import typer
 
 from acefraud.cli import app
 
+pytestmark = pytest.mark.wide
+
 METRICS = {"accuracy", "fraud_caught", "false_declines", "average_precision"}
 
 

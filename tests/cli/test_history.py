@@ -23,6 +23,8 @@ from acefraud.evaluation.metrics import Scored, average_precision
 from acefraud.learning.learner import Learner
 from acefraud.learning.pipeline import stream
 
+pytestmark = pytest.mark.wide
+
 DATA = Path(os.environ.get("ACEFRAUD_DATA") or Path(__file__).parents[2].parent / "shared" / "data")
 START = datetime(2024, 1, 1, tzinfo=UTC)
 

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.wide
+
 COMMAND = "from acefraud.cli import main; main()"
 SEVERAL = """
 import json, resource, sys

@@ -13,6 +13,8 @@ import typer
 
 from acefraud.cli import SUMMARIES, app
 
+pytestmark = pytest.mark.wide
+
 NEVER = ["alembic", "lightgbm", "matplotlib", "pandas", "polars", "pydantic_ai", "scipy", "sklearn", "tokenizers"]
 """Modules that deciding a text does not need."""
 DECIDE = [*NEVER, "acefraud.evaluation", "wordllama"]

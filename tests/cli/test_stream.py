@@ -18,6 +18,8 @@ import pytest
 from tests.cli.conftest import Shell
 from tests.cli.test_history import payments, row
 
+pytestmark = pytest.mark.wide
+
 RISKY = {"id": "t1", "facts": {"amount": 2900, "vpn": True}}
 BAD = '{"id": "t2", "amount": "12,5x"}'
 TEXT = "User (3 days old) attempts $2,900 purchase at 3:15 AM through a VPN"

@@ -22,7 +22,7 @@ from acefraud.storage import open_playbook
 from acefraud.storage.api_keys import KeyStore
 from acefraud.storage.sql_ledger import SqlLedger
 
-pytestmark = pytest.mark.enable_socket
+pytestmark = [pytest.mark.wide, pytest.mark.enable_socket]
 RULE = "VPN and a new device: decline"
 KEYS = {"console": [Scope.ADMIN], "checkout": [Scope.DECIDE, Scope.OUTCOMES], "board": [Scope.READ]}
 LATER = datetime.now(UTC) + timedelta(days=30)

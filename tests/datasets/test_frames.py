@@ -19,6 +19,8 @@ from acefraud import BulletPlaybook, Dataset, Learner, SchemaMapping, load_datas
 from acefraud.datasets.frames import frame_table
 from acefraud.errors import ConfigurationError, InputError
 
+pytestmark = pytest.mark.wide
+
 ROWS = 240
 COLUMNS: dict[str, list[Any]] = {
     "TX_ID": [f"t{n}" for n in range(ROWS)],

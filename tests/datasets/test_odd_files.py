@@ -23,6 +23,8 @@ from acefraud.datasets import Dataset, load_dataset
 from acefraud.datasets.rows import Loaded, read_transactions
 from acefraud.errors import InputError
 
+pytestmark = pytest.mark.wide
+
 DOCS = Path(__file__).parents[2] / "docs" / "data.md"
 ROWS = 40
 NO_VALUE = dict(enumerate(["NA", "n/a", "null", "None", "-", "?", ""]))

@@ -21,6 +21,8 @@ from acefraud.datasets.world.facts import round_age
 from acefraud.datasets.world.stories import phrasebook, stories
 from acefraud.errors import ConfigurationError
 
+pytestmark = pytest.mark.wide
+
 CATEGORICAL = {"merchant_category", "channel", "payment_method"}
 
 

@@ -23,6 +23,8 @@ from acefraud.datasets.leaks import LEAK
 from acefraud.datasets.records import RecordReader
 from acefraud.errors import InputError
 
+pytestmark = pytest.mark.wide
+
 EXPORTS = Path(__file__).parent / "exports"
 NAMES = sorted(path.stem for path in (EXPORTS / "truth").iterdir())
 LANGUAGES = ("en", "de", "es", "fr")

@@ -19,6 +19,8 @@ from acefraud.core.events import ThresholdSet
 from acefraud.core.review_rule import ReviewCosts, ReviewRule
 from acefraud.errors import AcefraudError, InputError
 
+pytestmark = pytest.mark.wide
+
 if TYPE_CHECKING:
     from starlette.testclient import TestClient
     from tests.service.conftest import Serving

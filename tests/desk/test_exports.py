@@ -16,6 +16,8 @@ from tests.cli.conftest import Shell
 from acefraud import AceFraudClassifier, Dataset, InputWarning, load_dataset, load_transactions
 from acefraud.errors import InputError
 
+pytestmark = pytest.mark.wide
+
 ROWS = 600
 
 

@@ -37,6 +37,8 @@ from acefraud.service.options import ServiceOptions
 from acefraud.service.runtime import Runtime
 from acefraud.storage import open_playbook
 
+pytestmark = pytest.mark.wide
+
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 MAPPING = SchemaMapping(
     id="id",

@@ -20,6 +20,8 @@ from tests.cli.test_processes import COMMAND
 from acefraud import Learner, LearnerOptions, Outcome, Transaction, open_playbook
 from acefraud.errors import InputError, InputWarning
 
+pytestmark = pytest.mark.wide
+
 SOON = 2.0
 """Seconds within which Ctrl-C stops a command."""
 

@@ -21,6 +21,8 @@ from acefraud.learning.planners import Depth
 from acefraud.storage.change_log import playbook_changes
 from acefraud.storage.playbook import BulletPlaybook
 
+pytestmark = pytest.mark.wide
+
 NODE = "fraud_detection"
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -30,6 +30,8 @@ from tests.estimator.payments import payments
 from acefraud import AceFraudClassifier, Learner, SchemaMapping, load_dataset, open_playbook
 from acefraud.errors import InputError
 
+pytestmark = pytest.mark.wide
+
 X, Y = payments()
 LATER, LATER_Y = payments(1_000, seed=1)
 

@@ -19,6 +19,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from acefraud import AceFraudClassifier, InputWarning, SchemaMapping, backtest, backtest_scorer
 
+pytestmark = pytest.mark.wide
+
 LATE = "past the latest row in the history of this model, and labels take 3d"
 EARLY = "before the latest row in the history of this model"
 

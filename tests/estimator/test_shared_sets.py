@@ -17,6 +17,8 @@ from tests.effort import FULL
 
 from acefraud import AceFraudClassifier, Learner, open_playbook
 
+pytestmark = pytest.mark.wide
+
 ROOT = Path(__file__).parents[2]
 DATA = Path(os.environ.get("ACEFRAUD_DATA") or ROOT.parent / "shared" / "data")
 TEXTS = "complex_fraud_detection.json"

@@ -17,6 +17,8 @@ from tests.estimator.payments import payments
 from acefraud import SchemaMapping, StreamClassifier
 from acefraud.errors import InputError
 
+pytestmark = pytest.mark.wide
+
 X, Y = payments(600)
 BATCHES_DIFFER = {"check_learn_many_matches_learn_one"}
 """A batch is heard at once and reviewed once, so that it may learn other bullets than its rows one by one."""

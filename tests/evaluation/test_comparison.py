@@ -20,6 +20,8 @@ from acefraud.evaluation.metrics import METRICS
 from acefraud.evaluation.parts import Part, parts_of_file, parts_of_worlds
 from acefraud.learning.pipeline import Mode
 
+pytestmark = pytest.mark.wide
+
 START = datetime(2024, 3, 1, tzinfo=UTC)
 
 

@@ -18,6 +18,8 @@ from acefraud.evaluation.metrics import METRICS
 from acefraud.evaluation.parts import Part, parts_of_file
 from acefraud.evaluation.report import page, write_report
 
+pytestmark = pytest.mark.wide
+
 START = datetime(2024, 3, 1, tzinfo=UTC)
 
 

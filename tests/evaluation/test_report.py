@@ -27,6 +27,8 @@ from acefraud.evaluation.plots import (
 from acefraud.evaluation.report import in_words, page, write_report
 from acefraud.learning.pipeline import Mode
 
+pytestmark = pytest.mark.wide
+
 HOSTILE = "<script>alert('1 & 2')</script>\"$title $x^2$"
 
 

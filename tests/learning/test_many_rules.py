@@ -25,6 +25,8 @@ from acefraud.learning.learner import Learner
 from acefraud.learning.options import LearnerOptions
 from acefraud.storage.playbook import BulletPlaybook
 
+pytestmark = pytest.mark.wide
+
 SHOPS = ("books", "food", "fuel", "games", "gifts", "toys")
 CHANNELS = ("app", "shop", "web")
 SELDOM = LearnerOptions(review_least=40)

@@ -26,6 +26,8 @@ from acefraud.learning.options import LearnerOptions
 from acefraud.learning.outcome_backlog import TakenIn
 from acefraud.storage.playbook import BulletPlaybook
 
+pytestmark = pytest.mark.wide
+
 EAGER = LearnerOptions(review_least=6, watch_every=40)
 Opened = Callable[[], BulletPlaybook]
 

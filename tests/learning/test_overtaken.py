@@ -30,6 +30,8 @@ from acefraud.storage import open_playbook
 from acefraud.storage.memory import MemoryLedger
 from acefraud.storage.playbook import BulletPlaybook
 
+pytestmark = pytest.mark.wide
+
 
 class Shared:
     """A playbook, and the handle of somebody else who acts right before it writes."""

@@ -23,6 +23,8 @@ from acefraud.roles.reflector import Reflector
 from acefraud.rules.induction.boosting import InductionOptions
 from acefraud.storage.playbook import BulletPlaybook
 
+pytestmark = pytest.mark.wide
+
 QUICK = ReflectorOptions(induction=InductionOptions(rounds=12, searches=1))
 WITHIN_CASES = 200
 """Labelled cases of a pattern after which it must be named."""

@@ -28,6 +28,8 @@ from acefraud.storage.driver import Driver
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.storage.sqlite import SqliteLedger
 
+pytestmark = pytest.mark.wide
+
 WORLD = load_dataset("complex_fraud_detection", seed=9, options=WorldOptions(transactions=300))
 NEVER = 10**9
 QUIET = LearnerOptions(review_least=NEVER, review_at_last=NEVER, watch_every=NEVER)

@@ -24,6 +24,8 @@ from acefraud.storage import open_playbook
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.storage.sqlite import SqliteLedger
 
+pytestmark = pytest.mark.wide
+
 ROOT = Path(__file__).parents[2]
 START = datetime(2024, 3, 1, tzinfo=UTC)
 

@@ -25,6 +25,8 @@ from acefraud.learning.options import LearnerOptions
 from acefraud.storage import open_playbook
 from acefraud.storage.playbook import BulletPlaybook
 
+pytestmark = pytest.mark.wide
+
 ROOT = Path(__file__).parents[2]
 
 

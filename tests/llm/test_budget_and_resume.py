@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.llm.conftest import Loopback
     from tests.llm.loopback import LoopbackServer
 
-pytestmark = pytest.mark.enable_socket
+pytestmark = [pytest.mark.wide, pytest.mark.enable_socket]
 
 COMPARE = ("compare", "--limit", "60", "--seeds", "1", "--models", "openai", "--json")
 STOPPED_SHORT = 3

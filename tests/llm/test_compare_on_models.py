@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Shell
     from tests.llm.conftest import Loopback
 
-pytestmark = pytest.mark.enable_socket
+pytestmark = [pytest.mark.wide, pytest.mark.enable_socket]
 
 ROWS = 30
 SMALL = ("--limit", str(ROWS), "--seeds", "1", "--json")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Shell
     from tests.llm.conftest import Loopback
 
-pytestmark = pytest.mark.enable_socket
+pytestmark = [pytest.mark.wide, pytest.mark.enable_socket]
 shell = commands.shell
 RIGHT = '{"is_correct": true, "confidence": 0.9, "reasoning": "it fits"}'
 WRONG = '{"is_correct": false, "confidence": 0.8, "reasoning": "it does not"}'

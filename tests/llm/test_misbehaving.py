@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.llm.conftest import Loopback
     from tests.llm.loopback import LoggedCall, LoopbackServer
 
-pytestmark = pytest.mark.enable_socket
+pytestmark = [pytest.mark.wide, pytest.mark.enable_socket]
 
 MISBEHAVIOURS = (
     *("rate_limit", "http_500", "hang", "trickle", "cut", "invalid_json", "wrong_shape", "lower_case", "sentence"),

@@ -29,7 +29,7 @@ from acefraud.llm.call import Call, Message, Reply, ReplyFormat, Role
 from acefraud.llm.provider import ProviderCaller
 from acefraud.llm.vendor_errors import translated
 
-pytestmark = pytest.mark.enable_socket
+pytestmark = [pytest.mark.wide, pytest.mark.enable_socket]
 
 Answer = Callable[["Handler"], None]
 SCHEMA = {"type": "object", "properties": {"b": {"type": "string"}, "a": {"type": "number"}}, "required": ["b", "a"]}

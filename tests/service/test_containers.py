@@ -21,6 +21,8 @@ from typer.main import get_command
 from acefraud.cli import app
 from acefraud.settings import Settings
 
+pytestmark = pytest.mark.wide
+
 ROOT = Path(__file__).parents[2]
 OFFICIAL = re.compile(r"(python:3\.(1[1-9])(-slim)?|postgres:1[4-9])")
 """Images of the official library, with tags that it has."""

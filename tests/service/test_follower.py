@@ -11,6 +11,8 @@ from tests.postgres import database_for
 from acefraud.service.follower import Follower
 from acefraud.storage import open_playbook
 
+pytestmark = pytest.mark.wide
+
 
 @pytest.mark.enable_socket
 @pytest.mark.parametrize("store", ["sqlite", "postgresql"])

@@ -18,7 +18,7 @@ from tests.service.on_server import ACEFRAUD, Server, running
 
 from acefraud.storage import open_playbook
 
-pytestmark = pytest.mark.enable_socket
+pytestmark = [pytest.mark.wide, pytest.mark.enable_socket]
 ORDER = {"id": "t1", "facts": {"amount": 900, "vpn": True}}
 
 

@@ -30,6 +30,8 @@ from acefraud.storage.backup import copy_playbook
 from acefraud.storage.contents import file_statistics
 from acefraud.storage.sqlite import SqliteLedger
 
+pytestmark = pytest.mark.wide
+
 EARLIER = datetime(2024, 5, 1, 12, tzinfo=UTC)
 LATER = datetime(2024, 7, 1, tzinfo=UTC)
 BEFORE = datetime(2024, 6, 1, tzinfo=UTC)

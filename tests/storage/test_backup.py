@@ -23,6 +23,8 @@ from acefraud.storage.api_keys import KeyStore, hash_of
 from acefraud.storage.backup import copy_playbook
 from acefraud.storage.sqlite import SqliteLedger
 
+pytestmark = pytest.mark.wide
+
 AT = datetime(2024, 5, 1, tzinfo=UTC)
 COPIES = """
 import sys

@@ -24,6 +24,8 @@ from acefraud.core.events import DecisionMade, OutcomeHeard
 from acefraud.storage.database_address import is_database
 from acefraud.storage.open_ledger import open_ledger
 
+pytestmark = pytest.mark.wide
+
 WRITER = """
 import sys
 from datetime import UTC, datetime

@@ -84,7 +84,7 @@ OUTLIVING = ("sqlite", "postgresql")
 AT = datetime(2024, 5, 1, tzinfo=UTC)
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgresql", marks=pytest.mark.wide)])
 def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ledger]:
     opened = STORES[request.param](tmp_path)
     yield opened

@@ -24,6 +24,8 @@ from acefraud.learning.options import LearnerOptions
 from acefraud.storage import open_playbook
 from acefraud.storage.playbook import BulletPlaybook
 
+pytestmark = pytest.mark.wide
+
 NEVER = 10**9
 ONLY_COUNTING = LearnerOptions(n_bullets=50, review_least=NEVER, review_at_last=NEVER, watch_every=NEVER)
 BULLETS = 50

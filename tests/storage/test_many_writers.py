@@ -28,6 +28,8 @@ from acefraud.storage.postgres import PostgresLedger
 from acefraud.storage.sql_ledger import SqlLedger
 from acefraud.storage.sqlite import SqliteLedger
 
+pytestmark = pytest.mark.wide
+
 WORDS = [hashlib.sha256(str(n).encode()).hexdigest()[:24] for n in range(40)]  # none of them like another
 CONTENTS = [*WORDS, *(f"amount > ${n * 1000} = {verdict}" for n in range(1, 6) for verdict in ("DECLINE", "APPROVE"))]
 ABANDONED = "given up: "

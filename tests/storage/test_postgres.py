@@ -30,7 +30,7 @@ from acefraud.storage.sql_reading import LAST_EVENT
 AT = datetime(2024, 5, 1, tzinfo=UTC)
 HERE = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
-pytestmark = pytest.mark.usefixtures("each_playbook_migrated")
+pytestmark = [pytest.mark.wide, pytest.mark.usefixtures("each_playbook_migrated")]
 
 
 @pytest.fixture

@@ -20,6 +20,8 @@ from acefraud.core.fact_names import NAMED_FACTS
 from acefraud.datasets.world import WorldOptions, generate
 from acefraud.facts.text import TextFacts, document, patterns, read_facts
 
+pytestmark = pytest.mark.wide
+
 _KINDS: dict[str, type] = {"number": float, "flag": bool, "category": str}
 _PIECES = (
     "$", "€", "1,250.00", "3:15 AM", "23h", "no", "VPN", "not", "account", "age:", "45 days", "2-3 weeks",

@@ -21,6 +21,8 @@ from acefraud.rules.induction.history import History
 from acefraud.rules.induction.induce import Induced, Lesson, induce
 from acefraud.rules.induction.out_of_time import Periods
 
+pytestmark = pytest.mark.wide
+
 Rows = list[dict[str, FactValue]]
 QUICK = InductionOptions(rounds=12, searches=2)
 AS_USUAL = InductionOptions(rounds=12)
