@@ -25,6 +25,8 @@ from acefraud.storage import open_playbook
 from acefraud.storage.memory import MemoryLedger
 from acefraud.storage.playbook import BulletPlaybook
 
+pytestmark = pytest.mark.one_search
+
 # --- all or nothing ----------------------------------------------------------------------------------------------
 
 

@@ -39,7 +39,7 @@ class Serving:
 
 @pytest.fixture(scope="session", autouse=True)
 def _routes_prepared_once() -> Iterator[None]:
-    """Give all applications the same routes: FastAPI prepares them anew for each, which takes longer than most tests."""
+    """Share the routes of all applications: FastAPI prepares them for each anew, which takes longer than most tests."""
     include, included = FastAPI.include_router, dict[int, list[BaseRoute]]()
 
     def include_once(app: FastAPI, router: APIRouter, **options: Any) -> None:
