@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from functools import cache, lru_cache
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,23 +27,35 @@ settings.register_profile(
 settings.register_profile("many", settings.get_profile("few"), max_examples=100)
 settings.load_profile("few")
 
-# By default a whole history is searched six times. Ordinary tests in these folders are about what goes on around the
-# search, so that one is enough for them; whoever passes options of their own gets what they say.
-ONE_SEARCH_IN = (
-    *("benchmarks", "cli", "client", "datasets", "desk", "estimator"),
-    *("evaluation", "learning", "llm", "service", "storage"),
-)
 ONE_SEARCH = ReflectorOptions(induction=InductionOptions(searches=1))
+"""By default a whole history is searched six times."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("one_search") and item.get_closest_marker("long"):
+            raise pytest.UsageError(f"{item.nodeid}: a long test searches as often as users do")
+
+
+@contextmanager
+def _searching_as_asked(node: pytest.Item | pytest.Collector) -> Iterator[None]:
+    """Search once if a test or a module asks for it. Whoever passes options of their own gets what they say."""
+    with pytest.MonkeyPatch.context() as patch:
+        if node.get_closest_marker("one_search"):
+            patch.setattr(reflector, "ReflectorOptions", lambda: ONE_SEARCH)
+        yield
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Run a test together with the fixtures that it is the first to need."""
-    here = Path(__file__).parent
-    around_the_search = any(item.path.is_relative_to(here / folder) for folder in ONE_SEARCH_IN)
-    with pytest.MonkeyPatch.context() as patch:
-        if around_the_search and item.get_closest_marker("long") is None:
-            patch.setattr(reflector, "ReflectorOptions", lambda: ONE_SEARCH)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    with _searching_as_asked(item):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(request: pytest.FixtureRequest) -> Generator[None, object, object]:
+    """What a module shares does as the module asks, not as the test that is the first to need it."""
+    with _searching_as_asked(request.node):
         return (yield)
 
 

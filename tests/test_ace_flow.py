@@ -108,6 +108,7 @@ def test_every_bullet_is_verified_and_none_is_a_claim(playbook: BulletPlaybook) 
     assert not any("claim" in bullet.shown for bullet in bullets)
 
 
+@pytest.mark.wide
 def test_the_flow_is_ten_points_above_vanilla_on_the_whole_test_part(
     world: Dataset, playbook: BulletPlaybook, studied: BulletPlaybook
 ) -> None:

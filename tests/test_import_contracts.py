@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.wide
 ROOT = Path(__file__).parent.parent
 LINT = "import sys; from importlinter.cli import lint_imports_command; sys.exit(lint_imports_command())"
 BENCHMARKS = "Benchmarks measure what users run"

@@ -63,6 +63,7 @@ def kinds(cell: Any) -> list[str]:
     return [kind for output in cell.outputs for kind in ([output.name] if "name" in output else sorted(output.data))]
 
 
+@pytest.mark.wide
 def test_a_notebook_runs_on_this_python_in_a_folder_of_its_own(tmp_path: Path) -> None:
     notebook = of_code("import os, sys\nopen('new-file', 'w').close()\nprint(sys.executable)\nprint(os.getcwd())")
     interpreter, folder = executed(notebook, tmp_path).cells[0].outputs[0].text.splitlines()
@@ -71,6 +72,7 @@ def test_a_notebook_runs_on_this_python_in_a_folder_of_its_own(tmp_path: Path) -
     assert not Path(folder).exists(), "it is gone afterwards"
 
 
+@pytest.mark.wide
 def test_a_cell_that_fails_stops_the_run_and_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     done = run(of_code("print('before')", "1 / 0", "print('after')"), tmp_path)
     assert done.returncode != 0

@@ -10,6 +10,8 @@ from tests.postgres import database_for
 
 from acefraud.storage import open_playbook
 
+pytestmark = pytest.mark.wide
+
 
 @pytest.fixture
 def address(tmp_path: Path) -> str:

@@ -64,6 +64,7 @@ def test_what_cannot_be_done_is_an_error_of_one_line(started: Any) -> None:
     assert len(started.on_book("keys", "list", "--json").json) == 1
 
 
+@pytest.mark.wide
 def test_the_first_key_of_a_database_creates_its_tables(shell: Any, tmp_path: Path) -> None:
     where = ("--database", database_for(tmp_path))
     missing = shell("keys", "list", *where, code=2).err

@@ -12,6 +12,8 @@ from tests.storage.replaying import cases_of
 
 from acefraud import Learner
 
+pytestmark = pytest.mark.one_search
+
 RISKY = {"id": "t1", "facts": {"amount": 2900, "vpn": True, "account_age_days": 3}}
 HARMLESS = {"id": "t2", "facts": {"amount": 20, "vpn": False, "account_age_days": 800}}
 

@@ -30,7 +30,7 @@ from tests.estimator.payments import payments
 from acefraud import AceFraudClassifier, Learner, SchemaMapping, load_dataset, open_playbook
 from acefraud.errors import InputError
 
-pytestmark = pytest.mark.wide
+pytestmark = [pytest.mark.wide, pytest.mark.one_search]
 
 X, Y = payments()
 LATER, LATER_Y = payments(1_000, seed=1)

@@ -10,6 +10,8 @@ from sklearn.metrics import average_precision_score, precision_score, recall_sco
 
 from acefraud import AceFraudClassifier
 
+pytestmark = pytest.mark.wide
+
 mpl.use("agg")
 
 

@@ -19,7 +19,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from acefraud import AceFraudClassifier, InputWarning, SchemaMapping, backtest, backtest_scorer
 
-pytestmark = pytest.mark.wide
+pytestmark = [pytest.mark.wide, pytest.mark.one_search]
 
 LATE = "past the latest row in the history of this model, and labels take 3d"
 EARLY = "before the latest row in the history of this model"

@@ -18,6 +18,8 @@ from tests.estimator.payments import payments
 from acefraud import AceFraudClassifier, InputWarning, load_dataset
 from acefraud.datasets import parse_mapping
 
+pytestmark = [pytest.mark.wide, pytest.mark.one_search]
+
 NAMES = (
     "fraud_score",
     "fraud_probability",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.postgres import database_for
 
 from acefraud.core.events import (
@@ -31,6 +32,8 @@ STORES: dict[str, Callable[[Path], Ledger]] = {
     "postgresql": lambda directory: PostgresLedger.open(database_for(directory)),
 }
 """A new store is one more entry."""
+EACH_STORE = [pytest.param(name, marks=pytest.mark.wide) if name == "postgresql" else name for name in STORES]
+"""Their names, as parameters of a fixture."""
 
 
 def learnt(playbook: BulletPlaybook) -> dict[str, Any]:

@@ -41,6 +41,7 @@ def test_it_is_the_sum_of_its_terms(learner: Learner) -> None:
     np.testing.assert_allclose(learner.score_facts(facts).log_odds, total, rtol=0, atol=1e-12)
 
 
+@pytest.mark.wide
 def test_many_terms_are_not_too_deep_for_a_database() -> None:
     playbook = BulletPlaybook()
     for number in range(2_500):

@@ -259,6 +259,7 @@ def test_only_what_is_not_clear_meets_the_failing_model() -> None:
     assert (unclear.verdict, unclear.fallback) == (Verdict.REVIEW, "too slow")
 
 
+@pytest.mark.one_search
 def test_a_learner_behind_a_tier_asks_only_about_the_rest(toy: Any) -> None:
     agent = Scripted()
     tier = Tiered(agent, 0.6)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.learning.stores import STORES
+from tests.learning.stores import EACH_STORE, STORES
 
 from acefraud.core.transaction import Transaction
 from acefraud.errors import InputError, RequestReused
@@ -21,7 +21,7 @@ from acefraud.storage.playbook import BulletPlaybook
 from acefraud.storage.sql_ledger import SqlLedger
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=EACH_STORE)
 def learner(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Learner]:
     with BulletPlaybook(STORES[request.param](tmp_path)) as playbook:
         playbook.add_bullet("VPN: decline")

@@ -72,6 +72,7 @@ def test_what_is_explained_later_is_what_was_decided(book: BulletPlaybook) -> No
         assert all(reason.text for reason in explained.reasons)
 
 
+@pytest.mark.one_search
 def test_reasons_and_trace_are_built_when_they_are_looked_at() -> None:
     learner = Learner(BulletPlaybook())
     learner.study(LEARNT)

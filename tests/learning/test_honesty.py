@@ -61,6 +61,7 @@ def test_training_labels_that_had_not_arrived_are_waited_for() -> None:
     assert all(case.known_at is None or case.known_at <= start for case in known)
 
 
+@pytest.mark.one_search
 def test_no_decision_depends_on_a_training_label_that_arrives_after_it() -> None:
     test = WORLD.test[:75]
     _, late = known_by(WORLD.train, test)
@@ -74,6 +75,7 @@ def test_no_decision_depends_on_a_training_label_that_arrives_after_it() -> None
     assert first.probabilities[before].tolist() == second.probabilities[before].tolist()
 
 
+@pytest.mark.one_search
 def test_an_imported_playbook_keeps_its_bullets_while_there_are_few_cases_to_fit_them_on(
     studied: BulletPlaybook,
 ) -> None:

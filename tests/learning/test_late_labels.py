@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.learning.stores import STORES, heard_in_turn, learnt
+from tests.learning.stores import EACH_STORE, STORES, heard_in_turn, learnt
 from tests.storage.replaying import matches_replay
 
 from acefraud.core.events import DecisionMade
@@ -25,7 +25,7 @@ A_DAY, DAYS, DELAY = 6, 60, 30
 EAGER = LearnerOptions(review_least=8, watch_every=60, n_bullets=3)
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=EACH_STORE)
 def playbook(request: pytest.FixtureRequest, tmp_path: Path, toy: Any) -> Iterator[BulletPlaybook]:
     with BulletPlaybook(STORES[request.param](tmp_path), clock=lambda: toy.start) as book:
         yield book

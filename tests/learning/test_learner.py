@@ -24,6 +24,8 @@ from acefraud.storage import open_playbook
 from acefraud.storage.memory import MemoryLedger
 from acefraud.storage.playbook import BulletPlaybook
 
+pytestmark = pytest.mark.one_search
+
 # --- all or nothing ----------------------------------------------------------------------------------------------
 
 
@@ -205,12 +207,12 @@ def test_a_learner_that_was_overtaken_says_so_and_learns_at_the_next_review(
             heard.append(await learner.hear(Outcome(transaction_id=case.transaction.id, is_fraud=case.is_fraud)))
         return [one.review for one in heard if one.review is not None]
 
-    reviews = asyncio.run(hear(cases[:70]))
+    reviews = asyncio.run(hear(cases[:55]))
     assert {one.declined for one in reviews} == {f"given up after {ATTEMPTS} attempts: somebody else was faster"}
     assert [event.payload for event in learner.playbook.ledger.read() if isinstance(event.payload, Reviewed)] == reviews
     assert len(learner.playbook) == 0
-    assert len(cases_of(learner.playbook.ledger)) == 70
+    assert len(cases_of(learner.playbook.ledger)) == 55
     monkeypatch.undo()
-    assert asyncio.run(hear(cases[70:]))[0].added
+    assert asyncio.run(hear(cases[55:]))[0].added
     assert len(learner.playbook) > 0
     assert matches_replay(learner.playbook)

@@ -10,7 +10,7 @@ from threading import Event, Thread
 from typing import Any
 
 import pytest
-from tests.learning.stores import STORES
+from tests.learning.stores import EACH_STORE, STORES
 
 from acefraud.core.outcome import Outcome
 from acefraud.errors import StoreError
@@ -23,7 +23,7 @@ LONG = 60.0
 """Seconds after which a test gives up."""
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=EACH_STORE)
 def learner(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Learner]:
     with BulletPlaybook(STORES[request.param](tmp_path)) as playbook:
         yield Learner(playbook)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.learning.conftest import Toy
-from tests.learning.stores import STORES, heard_in_turn, learnt
+from tests.learning.stores import EACH_STORE, STORES, heard_in_turn, learnt
 from tests.storage.replaying import matches_replay
 
 from acefraud.core.condition import Condition
@@ -32,7 +32,7 @@ EAGER = LearnerOptions(review_least=6, watch_every=40)
 Opened = Callable[[], BulletPlaybook]
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=EACH_STORE)
 def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Opened]:
     """A new playbook at each call."""
     books: list[BulletPlaybook] = []

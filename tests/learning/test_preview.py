@@ -23,6 +23,8 @@ from acefraud.facts.extraction import KnownFacts
 from acefraud.learning.preview import Preview
 from acefraud.storage.changes import Change, plan_addition, plan_edit, plan_list_change, plan_status_change
 
+pytestmark = pytest.mark.one_search
+
 
 def transaction(dice: random.Random, name: str) -> Transaction:
     facts = {

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.learning.stores import STORES
+from tests.learning.stores import EACH_STORE, STORES
 
 from acefraud.core.events import Event, OutcomeReceived
 from acefraud.core.outcome import Outcome, OutcomeSource
@@ -19,7 +19,7 @@ from acefraud.learning.learner import Learner
 from acefraud.storage.playbook import BulletPlaybook
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=EACH_STORE)
 def learner(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Learner]:
     with BulletPlaybook(STORES[request.param](tmp_path)) as playbook:
         yield Learner(playbook)

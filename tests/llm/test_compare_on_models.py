@@ -11,8 +11,6 @@ from tests.cli import conftest as commands
 from tests.llm import on_server
 
 from acefraud.core.events import DecisionMade
-from acefraud.roles.embedded import reflector
-from acefraud.roles.embedded.reflector import ReflectorOptions
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
@@ -142,9 +140,8 @@ def test_a_first_tier_spares_calls(shell: Shell, loopback: Loopback) -> None:
 
 
 def test_one_word_is_calibrated_after_training_in_that_style(
-    shell: Shell, loopback: Loopback, loopback_module: Any, monkeypatch: pytest.MonkeyPatch
+    shell: Shell, loopback: Loopback, loopback_module: Any
 ) -> None:
-    monkeypatch.setattr(reflector, "ReflectorOptions", ReflectorOptions)  # as many bullets as a user gets
     server = loopback()
     options = ("--agent-model", "openai:gpt-3.5-turbo", "--base-url", server.base_url, "--style", "direct")
     today = trained(shell, *options)

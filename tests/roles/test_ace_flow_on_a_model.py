@@ -21,7 +21,7 @@ from acefraud.llm.client import ModelClient
 if TYPE_CHECKING:
     from tests.llm.loopback import LoopbackServer
 
-pytestmark = pytest.mark.enable_socket
+pytestmark = [pytest.mark.wide, pytest.mark.enable_socket]
 MODEL = "openai:gpt-4o-mini"
 NODE = "fraud_detection"
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi import APIRouter, FastAPI
+from starlette.routing import BaseRoute
 from starlette.testclient import TestClient
 
 from acefraud.core.scope import Scope
@@ -33,6 +35,24 @@ class Serving:
     def headers(self, *scopes: Scope) -> dict[str, str]:
         """The headers of a caller whose key has one of these scopes."""
         return {"Authorization": f"Bearer {self.secrets[scopes[0]]}"}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _routes_prepared_once() -> Iterator[None]:
+    """Share the routes of all applications: FastAPI prepares them for each anew, which takes longer than most tests."""
+    include, included = FastAPI.include_router, dict[int, list[BaseRoute]]()
+
+    def include_once(app: FastAPI, router: APIRouter, **options: Any) -> None:
+        if id(router) in included:
+            app.router.routes.extend(included[id(router)])
+        else:
+            there = len(app.router.routes)
+            include(app, router, **options)
+            included[id(router)] = app.router.routes[there:]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FastAPI, "include_router", include_once)
+        yield
 
 
 @pytest.fixture

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from acefraud.service.app import build_app
+from acefraud.service.options import ServiceOptions
 from acefraud.service.problems import MEDIA_TYPE
+from acefraud.service.runtime import Runtime
 
 NEED_A_PAST = {
     "PATCH /v1/bullets/{bullet_id}",
@@ -22,10 +25,12 @@ NEED_A_PAST = {
 """Operations whose examples name a bullet, a list or a revision."""
 
 
-@pytest.fixture
-def document(admin: TestClient) -> dict[str, Any]:
-    found: dict[str, Any] = admin.get("/openapi.json").json()
-    return found
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    runtime = Runtime.open(ServiceOptions(store=tmp_path_factory.mktemp("described") / "book.db"))
+    with TestClient(build_app(runtime)) as client:
+        described: dict[str, Any] = client.get("/openapi.json").json()
+    return described
 
 
 def _operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:

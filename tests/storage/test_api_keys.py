@@ -111,18 +111,18 @@ def test_a_name_can_be_used_again_once_its_key_is_revoked(keys: KeyStore) -> Non
     assert keys.revoke("checkout", who="ana", now=LATER).id == new.id
 
 
-def test_the_store_refuses_a_second_live_key_of_a_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize("store", ["sqlite", pytest.param("postgresql", marks=pytest.mark.wide)])
+def test_the_store_refuses_a_second_live_key_of_a_name(tmp_path: Path, store: str) -> None:
     def row(id: str, revoked_at: str | None = None) -> dict[str, str | None]:
         made = {"created_at": NOW.isoformat(), "created_by": "ana", "revoked_at": revoked_at}
         return {"id": id, "name": "checkout", "hash": id, "scopes": "read", **made}
 
-    for place in (tmp_path / "book.db", database_for(tmp_path)):
-        with open_ledger(place) as ledger:
-            with ledger.writing() as connection:
-                connection.execute(insert(api_keys), [row("a", NOW.isoformat()), row("b", NOW.isoformat()), row("c")])
-            with pytest.raises(StoreError), ledger.writing() as connection:
-                connection.execute(insert(api_keys), [row("d")])
-            assert [key.id for key in KeyStore(ledger).list()] == ["a", "b", "c"]
+    with open_ledger(tmp_path / "book.db" if store == "sqlite" else database_for(tmp_path)) as ledger:
+        with ledger.writing() as connection:
+            connection.execute(insert(api_keys), [row("a", NOW.isoformat()), row("b", NOW.isoformat()), row("c")])
+        with pytest.raises(StoreError), ledger.writing() as connection:
+            connection.execute(insert(api_keys), [row("d")])
+        assert [key.id for key in KeyStore(ledger).list()] == ["a", "b", "c"]
 
 
 def test_an_id_comes_before_a_name(keys: KeyStore) -> None:

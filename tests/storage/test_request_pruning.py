@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from tests.learning.stores import STORES
+from tests.learning.stores import EACH_STORE, STORES
 
 from acefraud.core.transaction import Transaction
 from acefraud.errors import ConfigurationError
@@ -52,7 +52,7 @@ class Service:
         return gone
 
 
-@pytest.fixture(params=[name for name in STORES if name != "memory"])
+@pytest.fixture(params=[name for name in EACH_STORE if name != "memory"])
 def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Service]:
     ledger = STORES[request.param](tmp_path)
     assert isinstance(ledger, SqlLedger)

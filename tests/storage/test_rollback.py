@@ -38,6 +38,7 @@ from acefraud.rules.scorecard import GENERAL
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.rollback import plan_rollback, rollback
 
+pytestmark = pytest.mark.one_search
 NODE = "fraud_detection"
 LATER = datetime(2999, 1, 1, tzinfo=UTC)
 STAYS = {"helpful_count", "harmful_count", "times_selected", "record", "snoozes", "status_by"}

@@ -16,7 +16,7 @@ from acefraud.storage.save import save_playbook
 DATA = load_dataset("complex_fraud_detection", options=WorldOptions(transactions=300))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def book() -> BulletPlaybook:
     """A playbook with bullets, remembered cases, decisions, outcomes and rows."""
     playbook = BulletPlaybook()

@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -218,5 +219,5 @@ TestOnOneMemory = OnOneMemory.TestCase
 TestOnOneMemory.settings = settings(max_examples=settings().max_examples // 4, stateful_step_count=20)
 TestOnOneFile = OnOneFile.TestCase
 TestOnOneFile.settings = settings(max_examples=settings().max_examples // 4, stateful_step_count=15)
-TestOnOneDatabase = OnOneDatabase.TestCase
+TestOnOneDatabase = pytest.mark.wide(OnOneDatabase.TestCase)
 TestOnOneDatabase.settings = settings(max_examples=settings().max_examples // 8, stateful_step_count=15)

@@ -27,6 +27,7 @@ from acefraud.storage.sql_ledger import SqlLedger
 from acefraud.storage.sqlite import SqliteLedger
 from acefraud.storage.transfer import read_from_file, write_to_file
 
+pytestmark = pytest.mark.wide
 AT = datetime(2024, 5, 1, tzinfo=UTC)
 KEY = {
     "id": "key-1",
