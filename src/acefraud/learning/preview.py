@@ -6,8 +6,9 @@ change shows. What rules ask of lists, snoozes and the clock is looked up anew e
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
 from difflib import get_close_matches
 from typing import Any
@@ -106,8 +107,8 @@ class Preview(ShortRepr):
             "unknown_on_cases": self.unknown_on,
             "fires_on_decisions": self.fires_on_decisions,
             "flips": len(self.flips),
-            "sample": [_flip_json(one) for one in self.flips[:SHOWN]],
-            "money": {name: getattr(self.money, name) for name in Money.__slots__},
+            "sample": [asdict(flip) for flip in self.flips[:SHOWN]],
+            "money": asdict(self.money),
             "overlaps": dict(list(self.overlaps.items())[:SHOWN]),
             "contradicts": list(self.contradicts),
         }
@@ -271,43 +272,23 @@ def _money(flips: Sequence[Flip]) -> Money:
     """The amounts of labelled transactions that a change would decline or release, each counted once."""
     known = {flip.transaction_id: flip for flip in flips if flip.is_fraud is not None and flip.amount is not None}
 
-    def total(declined: bool, is_fraud: bool) -> float:
-        return sum(
-            flip.amount or 0.0
-            for flip in known.values()
-            if flip.is_fraud is is_fraud
-            and (flip.after is Verdict.DECLINE if declined else flip.before is Verdict.DECLINE)
-        )
+    def total(side: str, is_fraud: bool) -> float:
+        moved = (flip for flip in known.values() if flip.is_fraud is is_fraud)
+        return sum(flip.amount or 0.0 for flip in moved if getattr(flip, side) is Verdict.DECLINE)
 
-    return Money(total(True, True), total(True, False), total(False, False), total(False, True))
+    return Money(total("after", True), total("after", False), total("before", False), total("before", True))
 
 
 def _overlaps(rule: Bullet, snapshot: Snapshot, facts: Sequence[Mapping[str, FactValue]]) -> dict[str, float]:
     """How much of what a rule fires on other rules fire on too, the largest share first."""
-    condition: Condition | None = rule.condition
-    mine = [each for each in facts if condition is not None and condition.holds(each)]
+    mine = [each for each in facts if rule.condition is not None and rule.condition.holds(each)]
     if not mine:
         return {}
     table = snapshot.table
-    counts: dict[str, int] = {}
-    for rows in table.wording.conditions.proven_rows(mine, table.of_node(table.node(rule.node)).bits):
-        for row in rows:
-            other = table.bullets[row].id
-            if other != rule.id:
-                counts[other] = counts.get(other, 0) + 1
-    return {one: counts[one] / len(mine) for one in sorted(counts, key=lambda one: (-counts[one], one))}
-
-
-def _flip_json(flip: Flip) -> dict[str, Any]:
-    return {
-        "transaction_id": flip.transaction_id,
-        "before": flip.before,
-        "after": flip.after,
-        "probability_before": flip.probability_before,
-        "probability_after": flip.probability_after,
-        "amount": flip.amount,
-        "is_fraud": flip.is_fraud,
-    }
+    fired = table.wording.conditions.proven_rows(mine, table.of_node(table.node(rule.node)).bits)
+    counts = Counter(table.bullets[row].id for rows in fired for row in rows)
+    del counts[rule.id]
+    return {name: counts[name] / len(mine) for name in sorted(counts, key=lambda name: (-counts[name], name))}
 
 
 MOSTLY = 0.5
@@ -335,12 +316,8 @@ def rule_remarks(
     holds = condition.holds_in(known.facts)
     if not holds.any():
         return list(_why_never(condition, known))
-    remarks = [*_why_unknown(condition, known, holds)]
-    for other in others:
-        remark = _overlap(holds, other, known, policy)
-        if remark:
-            remarks.append(remark)
-    return remarks
+    overlaps = (_overlap(holds, other, known, policy) for other in others)
+    return [*_why_unknown(condition, known, holds), *filter(None, overlaps)]
 
 
 def _why_never(condition: Condition, cases: LabelledFacts) -> Iterator[str]:
