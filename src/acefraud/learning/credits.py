@@ -173,14 +173,14 @@ def _fired(table: BulletTable, outcomes: Sequence[HeardOutcome]) -> list[list[st
     """
     fired: list[list[str]] = [[] for _ in outcomes]
     nodes: dict[str | None, list[int]] = {}
-    for place, judged in enumerate(outcomes):
+    for index, judged in enumerate(outcomes):
         if judged.transaction is not None and not judged.is_opinion:
-            nodes.setdefault(judged.decision.node if judged.decision else None, []).append(place)
-    for node, places in nodes.items():
+            nodes.setdefault(judged.decision.node if judged.decision else None, []).append(index)
+    for node, indices in nodes.items():
         in_use = table.not_retired() if node is None else table.of_node(table.node(node))
-        rows = table.wording.conditions.proven_rows([outcomes[place].facts for place in places], in_use.bits)
-        for place, some in zip(places, rows, strict=True):
-            fired[place] = [table.bullets[row].id for row in some]
+        rows = table.wording.conditions.proven_rows([outcomes[index].facts for index in indices], in_use.bits)
+        for index, some in zip(indices, rows, strict=True):
+            fired[index] = [table.bullets[row].id for row in some]
     return fired
 
 

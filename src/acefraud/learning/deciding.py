@@ -66,8 +66,8 @@ class RecordedDecisions:
 def remarks_on(decisions: DecisionSequence) -> list[InputRemark]:
     """What is unusual about decisions. Those of the embedded engine stay in columns."""
     if isinstance(decisions, EmbeddedDecisions):
-        return unfamiliar_remarks([one.facts for one in decisions.known], decisions.verdicts)
-    return unfamiliar_remarks([one.facts for one in decisions], [one.verdict for one in decisions])
+        return unfamiliar_remarks([known.facts for known in decisions.known], decisions.verdicts)
+    return unfamiliar_remarks([each.facts for each in decisions], [each.verdict for each in decisions])
 
 
 def _waits(learner: Deciding) -> bool:
@@ -134,8 +134,8 @@ class Deciding:
         since an event.
         """
         snapshot = self._newest()
-        checked = [self._check([one.to_decide], snapshot) for one in requests]
-        given = [one for found in checked for one in found.transactions]
+        checked = [self._check([request.to_decide], snapshot) for request in requests]
+        given = [transaction for each in checked for transaction in each.transactions]
         return replace(await self._decide(given, snapshot, requests, since=since), checked=checked)
 
     async def _decide(
@@ -159,14 +159,13 @@ class Deciding:
         self._may_wait |= repeated
         if known and not isinstance(decisions, EmbeddedDecisions):  # what the engine computes again is the same
             recorded = self.playbook.ledger.decisions(known)
-            decisions = DecisionList([recorded.get(one.id, one) for one in decisions])
+            decisions = DecisionList([recorded.get(decision.id, decision) for decision in decisions])
         return RecordedDecisions(decisions, known, at)
 
     def _checked(self, given: Sequence[Transaction], snapshot: Snapshot) -> Sequence[Transaction]:
         """Transactions as they are decided, with a warning for all that is unusual about them."""
         checked = self._check(given, snapshot)
-        if checked.remarks:
-            point_out(*checked.remarks)
+        point_out(*checked.remarks)
         return checked.transactions
 
     def _check(self, given: Sequence[Transaction], snapshot: Snapshot) -> CheckedInput:

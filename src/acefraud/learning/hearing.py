@@ -138,7 +138,7 @@ class Hearing(Deciding):
             if len(named) != len(given):
                 wrong = f"{len(given):,} outcomes and {len(named):,} transactions"
                 raise InputError(f"{wrong}: expected one for each, or none")
-            about = [one or described for one, described in zip(named, about, strict=True)]
+            about = [mine or described for mine, described in zip(named, about, strict=True)]
         for (outcome, _), transaction in zip(given, about, strict=True):
             _check_same(outcome, transaction)
             if outcome.source is OutcomeSource.SILENCE:
@@ -149,9 +149,9 @@ class Hearing(Deciding):
         """Transactions that come with their outcome, their times and entities as if they had been decided."""
         if not any(about):
             return list(about)
-        found = self._familiar.checked([one for one in about if one is not None], self.playbook.snapshot())
-        taken = iter(found.transactions)
-        return [None if one is None else next(taken) for one in about]
+        given = [transaction for transaction in about if transaction is not None]
+        checked = iter(self._familiar.checked(given, self.playbook.snapshot()).transactions)
+        return [None if transaction is None else next(checked) for transaction in about]
 
     async def _hear(
         self,
@@ -163,20 +163,20 @@ class Hearing(Deciding):
             self._may_wait = (await self.take_in()).left
         credited = await self._recorder.record(outcomes, transactions, judgement)
         reviewed = await self._reviewer.learn_if_due(credited)
-        about = [one.transaction for one in credited]
+        about = [outcome.transaction for outcome in credited]
         remarks = outcome_remarks(outcomes, about, self.playbook.ledger, self.playbook.clock())
         warn_of(remarks)
         heard = [
             Heard(
-                one.judgement,
-                already_known=one.already_known,
-                is_waiting=one.transaction is None and one.judgement == NOT_DECIDED,
+                outcome.judgement,
+                already_known=outcome.already_known,
+                is_waiting=outcome.transaction is None and outcome.judgement == NOT_DECIDED,
                 remark=remark,
             )
-            for one, remark in zip(credited, remarks, strict=True)
+            for outcome, remark in zip(credited, remarks, strict=True)
         ]
         if reviewed is not None:
-            last = max(place for place, one in enumerate(credited) if one.event is not None)
+            last = max(index for index, outcome in enumerate(credited) if outcome.event is not None)
             first_added = reviewed.added[0] if reviewed.added else None
             heard[last] = replace(heard[last], new_bullet=first_added, review=reviewed)
         announced = self._reviewer.take_announced()
@@ -207,7 +207,7 @@ class Hearing(Deciding):
         check_text("who", who, "who reports the outcomes")
         given = self._read_outcomes(outcomes, transactions)
         received = receive(self.playbook, *given, node=self.options.node, who=who)
-        warn_of([one.remark for one in received])
+        warn_of([each.remark for each in received])
         return received
 
     async def take_in(self, limit: int = 1_000) -> TakenIn:

@@ -251,7 +251,7 @@ class ModelLessons:
         """
         cases, table, labels = training.cases, training.facts.facts, training.facts.labels
         self.engine.memory.add(training.facts)
-        draws = np.array([self._draw(one) for one in training.facts.ids.tolist()])
+        draws = np.array([self._draw(name) for name in training.facts.ids.tolist()])
         scoring, deterministic = LearnerOptions(n_bullets=options.n_bullets), selector.without_draws()
         bullets, calibration = before.for_node(options.node), before.calibration(options.node) or GENERAL
         found, fruitless = list[Admission](), set[int]()
@@ -302,7 +302,7 @@ class ModelLessons:
         for admission in admissions:
             if admission is not None:
                 self.proposed.count(admission)
-        return [None if one is None or one.status is AdmissionStatus.REFUSED else one for one in admissions]
+        return [None if each is None or each.status is AdmissionStatus.REFUSED else each for each in admissions]
 
     async def _propose(
         self, group: Sequence[Example], facts: Sequence[FactSummary], shown: Sequence[Bullet]

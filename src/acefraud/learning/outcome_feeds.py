@@ -40,10 +40,10 @@ def recognised(playbook: BulletPlaybook, outcomes: Sequence[Outcome], node: str)
     if feed.declared:
         return None
     every = OFTEN if feed.kind in (FeedKind.UNKNOWN, FeedKind.FRAUD_ONLY) else SELDOM
-    for place in range(every - 1 - count % every, len(outcomes), every):
-        said = _recognised(playbook, outcomes[: place + 1], node)
+    for index in range(every - 1 - count % every, len(outcomes), every):
+        said = _recognised(playbook, outcomes[: index + 1], node)
         if said is not None:
-            return place, said
+            return index, said
     return None
 
 
@@ -98,7 +98,8 @@ def _are_few(playbook: BulletPlaybook, reports: int) -> bool:
 def _latest(playbook: BulletPlaybook, node: str, new: Sequence[Outcome] = ()) -> tuple[dict[str, bool], list[int]]:
     """The truths told lately, with new ones, by transaction; and the events of the decisions that they are about."""
     heard = playbook.ledger.find_events(OUTCOME_KINDS, limit=LATEST, newest_first=True)
-    told = [*(event.outcome for event in truths_in(reversed(heard), node)), *(one for one in new if not one.is_opinion)]
+    told = [event.outcome for event in truths_in(reversed(heard), node)]
+    told += [outcome for outcome in new if not outcome.is_opinion]
     truths = {outcome.transaction_id: outcome.is_fraud for outcome in told}
     wanted = DecisionFilter(transaction_ids=list(truths)[-LATEST:])
     made = playbook.ledger.find_decisions(wanted, limit=4 * LATEST) if truths else []

@@ -94,18 +94,18 @@ def receive(
     about = [given or decided.get(each.transaction_id) for each, given in zip(outcomes, transactions, strict=True)]
     remarks = outcome_remarks(outcomes, about, playbook.ledger, playbook.clock())
     received, new = list[Received](), list[OutcomeReceived]()
-    for place, (outcome, transaction) in enumerate(zip(outcomes, transactions, strict=True)):
+    for index, (outcome, transaction) in enumerate(zip(outcomes, transactions, strict=True)):
         if outcome.id and with_key.setdefault(outcome.key, outcome) != outcome:
             before = outcome.key in earlier
             clash = "was received before and said something else" if before else "is given twice and says two things"
             message = f"the outcome {quoted(outcome.id)} {clash}; give a revised outcome an id of its own"
-            raise OutcomeConflict(message, field="id", place=place)
+            raise OutcomeConflict(message, field="id", place=index)
         past = known.setdefault(outcome.transaction_id, [])
         there = is_known(outcome, past)
         if not there:
             past.append(outcome)
             new.append(OutcomeReceived(node=node, outcome=outcome, transaction=transaction))
-        received.append(Received(outcome, there, remarks[place]))
+        received.append(Received(outcome, there, remarks[index]))
     if new:
         unchanged = [Precondition.no_reports_since(seen, ids), Precondition.no_reports_with_keys_since(seen, keys)]
         playbook.record(new, who=who, preconditions=unchanged)
@@ -382,12 +382,12 @@ class OutcomeRecorder:
         memory: EntityMemory | None,
     ) -> Sequence[Transaction | None]:
         """The transactions that came with their outcome and were never decided, with all their facts."""
-        context = RuleContext.of(snapshot, time_facts_of(snapshot.mapping))
-        undecided = [
-            None if decision or given is None else context.added_to([given], self._playbook.clock)[0]
-            for given, decision in zip(transactions, decisions, strict=True)
-        ]
-        if memory is not None and any(undecided):
+        undecided = [None if decision else given for given, decision in zip(transactions, decisions, strict=True)]
+        if not any(undecided):
+            return undecided
+        context, clock = RuleContext.of(snapshot, time_facts_of(snapshot.mapping)), self._playbook.clock
+        undecided = [given and context.added_to([given], clock)[0] for given in undecided]
+        if memory is not None:
             return memory.enriched_outcomes(list(zip(outcomes, undecided, strict=True)), self._playbook.ledger)
         return undecided
 
@@ -431,11 +431,11 @@ def _fed_lists(
     credited: Sequence[HeardOutcome], snapshot: Snapshot, clock: Callable[[], datetime]
 ) -> Iterator[ListChanged]:
     """What new outcomes put on lists, and what revised ones take off again. Opinions of a judge change nothing."""
-    columns = entity_columns(snapshot.mapping)
+    news = [heard for heard in credited if heard.tells_news]
     for listed in snapshot.lists.values():
         kept = listed
-        for heard in credited if listed.feed is not None else ():
-            change = _list_change(kept, heard, columns, clock) if heard.tells_news else None
+        for heard in news if listed.feed is not None else ():
+            change = _list_change(kept, heard, entity_columns(snapshot.mapping), clock)
             if change is not None:
                 kept = kept.changed({item.value: item for item in change.added}, dict.fromkeys(change.removed))
                 yield change

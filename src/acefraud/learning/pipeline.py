@@ -57,7 +57,7 @@ def label_stream(
     arrive after the last case are never heard.
 
     >>> from acefraud import Case, Cases, Transaction
-    >>> rows = [Transaction(id=str(place), facts={"amount": 1.0}) for place in range(2)]
+    >>> rows = [Transaction(id=str(number), facts={"amount": 1.0}) for number in range(2)]
     >>> cases = Cases.of([Case(transaction=row, is_fraud=False) for row in rows])
     >>> [(what, places.tolist()) for what, places in label_stream(cases, decide=[0, 1])]
     [('decide', [0]), ('hear', [0]), ('decide', [1]), ('hear', [1])]
@@ -95,9 +95,9 @@ def label_stream(
 
 def _until_a_label(rows: IntArray, times: IntArray, due: IntArray, first: int | None) -> IntArray:
     """The rows before the next label arrives: nothing is learnt in between."""
-    for place, row in enumerate(rows.tolist()):
-        if place and first is not None and first <= times[row]:
-            return rows[:place]
+    for index, row in enumerate(rows.tolist()):
+        if index and first is not None and first <= times[row]:
+            return rows[:index]
         first = int(due[row]) if first is None else min(first, int(due[row]))
     return rows
 
@@ -315,7 +315,7 @@ async def stream(
     whole = Cases.stacked([cases, pending])
     decisions: list[Decision] = []
     for what, places in label_stream(whole, decide=range(len(cases)), hear=range(len(cases), len(whole))):
-        some = [whole[place] for place in places.tolist()]
+        some = [whole[row] for row in places.tolist()]
         if what == "decide":
             made = await learner.decide_all([case.transaction for case in some])
             decided(made)

@@ -184,8 +184,8 @@ def _by_fact(margin: FloatArray, labels: BoolArray, columns: dict[str, FloatArra
     x, p = np.column_stack(list(columns.values()))[::-1], probabilities(margin)[::-1, None]
     error, variance = labels[::-1, None] - p, p * (1 - p)
     sums = [np.cumsum(each, axis=0) for w in (error, variance, error**2) for each in (w + 0 * x, w * x, w * x**2)]
-    effect, spread = _effect([one[stretches] for one in sums])
-    before, spread_before = _effect([one[-1] - one[stretches] for one in sums])
+    effect, spread = _effect([each[stretches] for each in sums])
+    before, spread_before = _effect([each[-1] - each[stretches] for each in sums])
     gains = (effect - before) ** 2 / (spread + spread_before) / 2 - math.log(len(columns))
     row, column = np.unravel_index(gains.argmax(), gains.shape)
     return float(gains[row, column]), int(stretches[row]) + 1, list(columns)[column].partition("=")[0]
@@ -305,13 +305,13 @@ class Reviewer:
     def before_due(self, credited: Sequence[HeardOutcome]) -> int:
         """How many of some outcomes to record before it is time to learn, as if they were heard one by one."""
         state = self.playbook.learning(self.options.node)
-        for place, heard in enumerate(credited, 1):
+        for count, heard in enumerate(credited, 1):
             if not heard.teaches:
                 continue
             state = state.with_cases(1, int(heard.outcome.is_fraud))
             has_odds = heard.decision is not None and heard.decision.odds is not None
             if has_odds or self._due(state) is not None:
-                return place
+                return count
         return len(credited)
 
     async def learn_if_due(self, credited: Sequence[HeardOutcome]) -> Reviewed | None:

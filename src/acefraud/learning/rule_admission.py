@@ -90,7 +90,7 @@ def reading_as_json(reading: Reading) -> dict[str, Any]:
         "action": "note" if condition is None else policy,
         "not_understood": list(reading.rule.not_understood),
         "did_you_mean": list(reading.rule.did_you_mean),
-        "readings": [str(one) for one in reading.rule.readings],
+        "readings": [str(condition) for condition in reading.rule.readings],
     }
 
 

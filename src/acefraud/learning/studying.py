@@ -84,7 +84,8 @@ class Studying(Deciding):
         snapshot = self.playbook.snapshot()
         model = getattr(self.agent, "without_tier", self.agent)
         decisions = await self._decider.decide([case.transaction for case in cases], snapshot, model)
-        pairs = [(one.odds, case.is_fraud) for one, case in zip(decisions, cases, strict=True) if one.odds is not None]
+        made = [(decision.odds, case.is_fraud) for decision, case in zip(decisions, cases, strict=True)]
+        pairs = [(odds, is_fraud) for odds, is_fraud in made if odds is not None]
         self._reviewer.odds.fit(name_of(model), pairs, base_rate)
 
     def use_mapping(self, mapping: SchemaMapping | Path | str) -> None:
@@ -179,7 +180,7 @@ class Studying(Deciding):
         check_type("bullet", bullet, Bullet, "a Bullet")
         if bullet.condition is None:
             return []
-        others = [one for one in self.playbook.get_bullets_for_node(bullet.node) if one.id != bullet.id]
+        others = [other for other in self.playbook.get_bullets_for_node(bullet.node) if other.id != bullet.id]
         return rule_remarks(bullet.condition, self.remembered(), others, bullet.policy)
 
     def preview(self, content: str, **details: Unpack[BulletDetails]) -> Preview:
