@@ -219,11 +219,11 @@ def methods_of(cls: type) -> dict[str, Any]:
     """The public methods and properties of a class: its own, and those of bases that are not on the page."""
     bases = [one for one in cls.__mro__[1:] if one.__module__.startswith("acefraud") and one.__name__ not in _on_page()]
     found: dict[str, Any] = {}
-    for one in (cls, *bases):
+    for one in (*reversed(bases), cls):
         for name, value in vars(one).items():
             plain = getattr(value, "__func__", value)
             if not name.startswith("_") and (isinstance(value, property) or inspect.isfunction(plain)):
-                found.setdefault(name, value)
+                found[name] = value
     return {name: one for name, one in found.items() if not _is_earlier_name(name, one, found)}
 
 

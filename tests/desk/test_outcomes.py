@@ -15,8 +15,9 @@ from acefraud.core.events import LevelMoved, OutcomeHeard, Recalibrated, Silence
 from acefraud.core.outcome import FeedKind, Outcome
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.errors import InputError, InputWarning
-from acefraud.learning.learner import Heard, Learner
-from acefraud.learning.planners import Depth
+from acefraud.learning.hearing import Heard
+from acefraud.learning.learner import Learner
+from acefraud.learning.reviewer import Depth
 from acefraud.storage.change_log import playbook_changes
 from acefraud.storage.playbook import BulletPlaybook
 

@@ -24,7 +24,8 @@ from acefraud.datasets import SchemaMapping
 from acefraud.engine.options import LearnerOptions
 from acefraud.errors import InputError, StoreError
 from acefraud.facts.history import HistoryPlan
-from acefraud.learning.learner import Heard, Learner
+from acefraud.learning.hearing import Heard
+from acefraud.learning.learner import Learner
 from acefraud.storage import open_playbook
 from acefraud.storage.memory import MemoryLedger
 from acefraud.storage.playbook import BulletPlaybook
@@ -204,7 +205,7 @@ def test_what_goes_wrong_in_a_review_is_told_and_the_outcomes_are_kept(toy: Any,
     def failing(*_: object, **__: object) -> None:
         raise InputError("no idea what to make of it")
 
-    monkeypatch.setattr("acefraud.learning.planners.review", failing)
+    monkeypatch.setattr("acefraud.learning.reviewer.review", failing)
     (*others, last) = asyncio.run(learner.hear_all(stream.outcomes, stream.rows))
     assert last.review is not None
     assert last.review.declined == "no idea what to make of it"

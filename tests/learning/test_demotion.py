@@ -14,7 +14,8 @@ from acefraud.core.outcome import Outcome
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import Transaction, Verdict
 from acefraud.engine.options import LearnerOptions
-from acefraud.learning.demotion import (
+from acefraud.learning.learner import Learner
+from acefraud.learning.review import (
     FOR_NEWCOMERS,
     LEAST_RECORD,
     LatestOutcomes,
@@ -23,7 +24,6 @@ from acefraud.learning.demotion import (
     demotion_of,
     revival_of,
 )
-from acefraud.learning.learner import Learner
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.rules.induction.induce import Lesson
 from acefraud.storage.playbook import BulletPlaybook

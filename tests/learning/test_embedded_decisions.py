@@ -105,7 +105,7 @@ def test_a_decision_of_another_engine_or_selector_is_not_made_up(
         asyncio.run(Learner(book).explain(changed))
     earlier = decision.model_copy(update={"engine": "1"})
     assert asyncio.run(Learner(book).explain(earlier)).reasons, "version 1 is computed again where notes do not matter"
-    monkeypatch.setattr("acefraud.learning.learner.COMPATIBLE", frozenset({"9"}))
+    monkeypatch.setattr("acefraud.learning.deciding.COMPATIBLE", frozenset({"9"}))
     with pytest.raises(CannotExplain, match="version 2 of the engine, and this is 2"):
         asyncio.run(Learner(book).explain(decision))
     assert embedded_decisions.ENGINE == "2"

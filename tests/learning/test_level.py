@@ -17,9 +17,9 @@ from acefraud.core.decision import Decision, ReasonKind
 from acefraud.core.events import LevelMoved, Recalibrated
 from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import Transaction, Verdict
-from acefraud.learning.demotion import demotion_of
 from acefraud.learning.learner import Learner
 from acefraud.learning.level import LEVEL_EVERY, level_at, recent_level
+from acefraud.learning.review import demotion_of
 from acefraud.learning.reviewer import Reviewer
 from acefraud.storage import open_playbook
 from acefraud.storage.playbook import BulletPlaybook

@@ -258,7 +258,7 @@ def test_a_few_of_the_weightiest_bullets_are_told_of() -> None:
     reflector.remember(world(50))
     lessons = ModelLessons(Proposals(proposer, reflector), policy=ReflectionPolicy(together=1))
     known = [Bullet(id=f"b{n}", content=f"bullet {n}", weight=(-1) ** n * n / 10) for n in range(20)]
-    lessons.note(example(), "a", 0.1, 0.5)
+    lessons.keep(example(), "a", 0.1, 0.5)
     run(lessons.lessons(known))
     assert [bullet.id for bullet in proposer.known[0]] == [f"b{n}" for n in range(19, 19 - KNOWN_SHOWN, -1)]
 
@@ -279,11 +279,11 @@ def waiting_on(policy: ReflectionPolicy | None = None) -> tuple[ModelLessons, Sc
 def test_failures_wait_until_enough_of_one_truth_have_come() -> None:
     lessons, proposer = waiting_on()
     for n in range(4):
-        lessons.note(example(), f"a{n}", 0.1, 0.5)
-        lessons.note(example(correct=Verdict.APPROVE), f"b{n}", 0.9, 0.5)
+        lessons.keep(example(), f"a{n}", 0.1, 0.5)
+        lessons.keep(example(correct=Verdict.APPROVE), f"b{n}", 0.9, 0.5)
         run(lessons.lessons(()))
         assert proposer.shown == []
-    lessons.note(example(), "a4", 0.1, 0.5)
+    lessons.keep(example(), "a4", 0.1, 0.5)
     run(lessons.lessons(()))
     assert [[one.correct for one in shown] for shown in proposer.shown] == [[Verdict.DECLINE] * 5]
     run(lessons.lessons(()))
@@ -295,10 +295,10 @@ def test_failures_wait_until_enough_of_one_truth_have_come() -> None:
 def test_successes_alone_are_worth_a_call_only_when_there_are_many() -> None:
     lessons, proposer = waiting_on()
     for n in range(9):
-        lessons.note(example(missed=False), f"a{n}", 0.55, 0.5)
+        lessons.keep(example(missed=False), f"a{n}", 0.55, 0.5)
     run(lessons.lessons((), all_waiting=True))
     assert proposer.shown == []
-    lessons.note(example(missed=False), "a9", 0.55, 0.5)
+    lessons.keep(example(missed=False), "a9", 0.55, 0.5)
     run(lessons.lessons(()))
     assert [len(shown) for shown in proposer.shown] == [10]
 
@@ -306,7 +306,7 @@ def test_successes_alone_are_worth_a_call_only_when_there_are_many() -> None:
 def test_clear_successes_are_not_kept() -> None:
     lessons, proposer = waiting_on(ReflectionPolicy(success_share=0.0))
     for n in range(100):
-        lessons.note(example(missed=False), f"a{n}", 0.95, 0.5)
+        lessons.keep(example(missed=False), f"a{n}", 0.95, 0.5)
     run(lessons.lessons((), all_waiting=True))
     assert proposer.shown == []
 
@@ -318,7 +318,7 @@ def test_successes_are_sampled_by_their_key() -> None:
 
         async def all_of_them() -> None:
             for n in range(2000):
-                lessons.note(example(missed=False), f"a{n}", 0.95, 0.5)
+                lessons.keep(example(missed=False), f"a{n}", 0.95, 0.5)
                 await lessons.lessons(())
 
         run(all_of_them())
@@ -331,7 +331,7 @@ def test_successes_are_sampled_by_their_key() -> None:
 def test_what_nobody_fetches_does_not_pile_up() -> None:
     lessons, proposer = waiting_on()
     for n in range(500):
-        lessons.note(example(), f"a{n}", 0.1, 0.5)
+        lessons.keep(example(), f"a{n}", 0.1, 0.5)
     run(lessons.lessons(()))
     assert [len(shown) for shown in proposer.shown] == [10]
 

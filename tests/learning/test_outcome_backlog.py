@@ -23,7 +23,7 @@ from acefraud.core.transaction import Transaction, Verdict
 from acefraud.engine.options import LearnerOptions
 from acefraud.errors import StoreError
 from acefraud.learning.learner import Learner
-from acefraud.learning.received_outcomes import TakenIn
+from acefraud.learning.outcomes import TakenIn
 from acefraud.storage.playbook import BulletPlaybook
 
 pytestmark = pytest.mark.wide

@@ -21,7 +21,8 @@ from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import Case, Transaction
 from acefraud.engine.options import LearnerOptions
 from acefraud.errors import StoreConflict
-from acefraud.learning.learner import Heard, Learner
+from acefraud.learning.hearing import Heard
+from acefraud.learning.learner import Learner
 from acefraud.learning.model_lessons import ReflectionPolicy
 from acefraud.learning.reviewer import ATTEMPTS
 from acefraud.roles.reflector import Reflector

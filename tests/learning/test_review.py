@@ -6,7 +6,7 @@ import pytest
 
 from acefraud.core.playbook import CaseCount, LearningState
 from acefraud.engine.options import LearnerOptions
-from acefraud.learning.review import review_due
+from acefraud.learning.reviewer import review_due
 
 
 def due(remembered: tuple[int, int], new: tuple[int, int], least_cases: int = 40) -> bool:

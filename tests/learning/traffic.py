@@ -13,7 +13,8 @@ from acefraud.core.outcome import Outcome
 from acefraud.core.table import Columns, FactTable
 from acefraud.core.transaction import Verdict
 from acefraud.core.transactions import Transactions
-from acefraud.learning.learner import Heard, Learner
+from acefraud.learning.hearing import Heard
+from acefraud.learning.learner import Learner
 
 Mask = npt.NDArray[np.bool_]
 

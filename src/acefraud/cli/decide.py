@@ -26,7 +26,7 @@ from acefraud.core.transaction import Transaction, Verdict, from_text, id_from
 from acefraud.engine.familiarity import unfamiliar_remarks
 from acefraud.errors import BudgetExceeded, InputError, ModelError
 from acefraud.learning.build_roles import Roles
-from acefraud.learning.learner import remarks_on
+from acefraud.learning.deciding import remarks_on
 from acefraud.settings import ModelSettings
 from acefraud.storage import BulletPlaybook
 

@@ -20,8 +20,8 @@ from acefraud.display.visible_text import visible
 from acefraud.engine.agent_fallback import Fallback, failing_as
 from acefraud.engine.rule_context import ruling_of
 from acefraud.errors import BudgetExceeded, CannotExplain, ModelError
+from acefraud.learning.credits import with_silence
 from acefraud.learning.learner import Learner
-from acefraud.learning.outcome_feeds import with_silence
 from acefraud.roles.embedded.embedder import key_of
 from acefraud.roles.model.prompts import Style
 from acefraud.rules.english import say_clause

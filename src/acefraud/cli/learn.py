@@ -32,7 +32,8 @@ from acefraud.datasets.records import RecordReader
 from acefraud.datasets.rows import ReportedOutcome, read_outcomes
 from acefraud.errors import InputError, InputWarning
 from acefraud.learning.build_roles import Roles
-from acefraud.learning.learner import Heard, Learner
+from acefraud.learning.hearing import Heard
+from acefraud.learning.learner import Learner
 from acefraud.settings import ModelSettings
 from acefraud.storage import BulletPlaybook
 

@@ -23,7 +23,7 @@ from acefraud.core.transaction import FactValue, Verdict
 from acefraud.display.visible_text import visible
 from acefraud.engine.inputs import nearly_decided
 from acefraud.errors import InputError
-from acefraud.learning.received_outcomes import waiting_outcomes
+from acefraud.learning.outcomes import waiting_outcomes
 from acefraud.storage.contents import FileStatistics, file_statistics
 
 app = typer.Typer(help=SUMMARIES["ledger"], no_args_is_help=True, add_completion=False)

@@ -1,4 +1,5 @@
-"""The loop: decide, take in outcomes, judge, reflect, review the playbook.
+"""The loop: decide, hear outcomes, judge, reflect, review the playbook.
 
-`Learner` is the way in. Imports `selection`, `roles`, `curation`, `storage`, `datasets`, `facts`, `rules` and `core`.
+`Learner` is the way in; its methods are in `deciding`, `hearing` and `studying`. Imports `engine`, `selection`,
+`roles`, `curation`, `storage`, `datasets`, `facts`, `rules` and `core`.
 """

@@ -21,7 +21,9 @@ from acefraud.roles.model.build import build_model_roles
 from acefraud.roles.model.masking import Masker
 from acefraud.roles.model.prompts import Style
 from acefraud.roles.protocols import Agent, Embedder, Judge, OwnRole, Proposer
-from acefraud.settings import EMBEDDERS, ModelSettings
+from acefraud.roles.reflector import Reflector
+from acefraud.selection.hybrid import HybridSelector
+from acefraud.settings import EMBEDDED, EMBEDDERS, ModelSettings
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.support.arguments import check_type
 
@@ -66,8 +68,14 @@ class Roles(ShortRepr):
         >>> Roles().learner(BulletPlaybook()).reflector.model
         'embedded'
         """
-        given = LearnerOptions(fallback=self.fallback, **options)
-        return replace(self.pipeline(), options=given).learner(playbook)
+        return Learner(
+            playbook,
+            agent=self.agent,
+            judge=self.judge,
+            reflector=Reflector(model=self.proposer or EMBEDDED),
+            selector=HybridSelector(embedding_model=self.embedder),
+            options=LearnerOptions(fallback=self.fallback, **options),
+        )
 
     def pipeline(self, seed: int = 0, *, most_bullets: int | None = None) -> TrainingPipeline:
         """The three modes with these roles.

@@ -17,7 +17,7 @@ from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import Transaction
 from acefraud.engine.entity_memory import Drafted, EntityMemory, memory_for
 from acefraud.errors import AlreadyAnswered, StoreConflict
-from acefraud.learning.received_outcomes import reports_to_repeat
+from acefraud.learning.outcomes import to_receive_again
 from acefraud.storage.changes import retried_on_conflict
 from acefraud.storage.playbook import BulletPlaybook
 
@@ -80,52 +80,46 @@ class ToDecide:
         return self.drafted.change if len(new) == len(self.transactions) else self.memory.adding(new)
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionRecorder:
-    """Records decisions, each once."""
+@retried_on_conflict
+def record_decisions(
+    playbook: BulletPlaybook,
+    node: str,
+    records: Sequence[DecisionRecord],
+    given: ToDecide,
+    requests: Sequence[KeptRequest] = (),
+    *,
+    since: int | None = None,
+    who: str = THE_ENGINE,
+) -> tuple[set[str], datetime, bool]:
+    """Record decisions, each once, and the requests they answer, all or none.
 
-    playbook: BulletPlaybook
-    node: str
-
-    @retried_on_conflict
-    def record(
-        self,
-        records: Sequence[DecisionRecord],
-        given: ToDecide,
-        requests: Sequence[KeptRequest] = (),
-        *,
-        since: int | None = None,
-        who: str = THE_ENGINE,
-    ) -> tuple[set[str], datetime, bool]:
-        """Record decisions and the requests they answer, all or none.
-
-        Returns the ids of decisions that were recorded before, when the others were, and whether there were outcomes
-        before their first decision: these are received again with it, so that it is judged. Raises AlreadyAnswered if
-        there are requests, and one of them was answered or its transaction decided ``since`` an event.
-        """
-        seen = self.playbook.seq if since is None else since
-        known = self.playbook.ledger.recorded([record.id for record in records])
-        fresh = {
-            record.id: (record, transaction)
-            for record, transaction in zip(records, given.transactions, strict=True)
-            if record.id not in known
-        }
-        if not fresh and not requests:
-            return known, self.playbook.clock(), False
-        new = [transaction for _, transaction in fresh.values()]
-        ids = {one.id for one in new}
-        repeated = reports_to_repeat(self.playbook, ids, self.node)
-        try:
-            written = self.playbook.record(
-                [*(DecisionMade(record) for record, _ in fresh.values()), *repeated],
-                who=who,
-                preconditions=[Precondition.no_decisions_since(seen, ids), Precondition.no_reports_since(seen, ids)],
-                rows=given.memory_change(new),
-                requests=requests,
-            )
-        except StoreConflict as conflict:
-            self.playbook.refresh()  # so that the next attempt starts after what it met
-            if requests:  # whoever asked has to look again whether it is a repeat
-                raise AlreadyAnswered(str(conflict)) from conflict
-            raise
-        return known, written[0].at if written else self.playbook.clock(), bool(repeated)
+    Returns the ids of decisions that were recorded before, when the others were, and whether there were outcomes
+    before their first decision: these are received again with it, so that it is judged. Raises AlreadyAnswered if
+    there are requests, and one of them was answered or its transaction decided ``since`` an event.
+    """
+    seen = playbook.seq if since is None else since
+    known = playbook.ledger.recorded([record.id for record in records])
+    fresh = {
+        record.id: (record, transaction)
+        for record, transaction in zip(records, given.transactions, strict=True)
+        if record.id not in known
+    }
+    if not fresh and not requests:
+        return known, playbook.clock(), False
+    new = [transaction for _, transaction in fresh.values()]
+    ids = {transaction.id for transaction in new}
+    repeated = to_receive_again(playbook, ids, node)
+    try:
+        written = playbook.record(
+            [*(DecisionMade(record) for record, _ in fresh.values()), *repeated],
+            who=who,
+            preconditions=[Precondition.no_decisions_since(seen, ids), Precondition.no_reports_since(seen, ids)],
+            rows=given.memory_change(new),
+            requests=requests,
+        )
+    except StoreConflict as conflict:
+        playbook.refresh()  # so that the next attempt starts after what it met
+        if requests:  # whoever asked has to look again whether it is a repeat
+            raise AlreadyAnswered(str(conflict)) from conflict
+        raise
+    return known, written[0].at if written else playbook.clock(), bool(repeated)

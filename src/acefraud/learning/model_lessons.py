@@ -12,13 +12,15 @@ import numpy as np
 
 from acefraud.core.bullet import Bullet, Source, Status
 from acefraud.core.calibration import Calibration
+from acefraud.core.decision import ReasonKind
 from acefraud.core.playbook import Snapshot
 from acefraud.core.table import FactTable
-from acefraud.core.transaction import Verdict
+from acefraud.core.transaction import Case, Verdict
 from acefraud.curation.curator import Curator
 from acefraud.engine.options import LearnerOptions
 from acefraud.engine.score import score
 from acefraud.errors import BudgetExceeded, ConfigurationError, ModelError
+from acefraud.learning.credits import HeardOutcome
 from acefraud.learning.training import Training
 from acefraud.roles.prompt_cases import example_of, summaries
 from acefraud.roles.proposals import Admission, AdmissionStatus, Proposals, weightiest
@@ -203,8 +205,18 @@ class ModelLessons:
 
     # --- one outcome at a time ---
 
-    def note(self, example: Example, key: str, probability: float, threshold: float) -> None:
-        """Keep an outcome for the next call if it is worth one."""
+    def hear(self, outcomes: Sequence[HeardOutcome]) -> None:
+        """Keep outcomes for the next call if they are worth one, and were neither undecided nor left to a person."""
+        for heard in outcomes:
+            decision, about = heard.decision, heard.transaction
+            if decision is not None and about is not None and decision.verdict is not Verdict.REVIEW:
+                said = next((reason.text for reason in decision.reasons if reason.kind is ReasonKind.MODEL), "")
+                case = Case(transaction=about, is_fraud=heard.outcome.is_fraud)
+                example = example_of(case, decision.verdict, said)
+                self.keep(example, about.id, decision.probability, decision.threshold)
+
+    def keep(self, example: Example, key: str, probability: float, threshold: float) -> None:
+        """Keep an example for the next call if it is worth one."""
         if self.policy.worth(probability, threshold, example.missed, self._draw(key)):
             waiting = self._waiting[example.correct]
             waiting.append(example)
@@ -239,7 +251,7 @@ class ModelLessons:
         """
         cases, table, labels = training.cases, training.facts.facts, training.facts.labels
         self.engine.memory.add(training.facts)
-        draws = np.array([self._draw(one) for one in training.facts.ids.tolist()])
+        draws = np.array([self._draw(name) for name in training.facts.ids.tolist()])
         scoring, deterministic = LearnerOptions(n_bullets=options.n_bullets), selector.without_draws()
         bullets, calibration = before.for_node(options.node), before.calibration(options.node) or GENERAL
         found, fruitless = list[Admission](), set[int]()
@@ -290,7 +302,7 @@ class ModelLessons:
         for admission in admissions:
             if admission is not None:
                 self.proposed.count(admission)
-        return [None if one is None or one.status is AdmissionStatus.REFUSED else one for one in admissions]
+        return [None if each is None or each.status is AdmissionStatus.REFUSED else each for each in admissions]
 
     async def _propose(
         self, group: Sequence[Example], facts: Sequence[FactSummary], shown: Sequence[Bullet]

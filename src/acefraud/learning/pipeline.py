@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
@@ -24,7 +24,6 @@ from acefraud.engine.options import LearnerOptions
 from acefraud.engine.score import score
 from acefraud.errors import ConfigurationError
 from acefraud.facts.extraction import facts_in
-from acefraud.facts.history import HistoryPlan
 from acefraud.learning.learner import Learner
 from acefraud.learning.model_lessons import Proposed, ReflectionPolicy
 from acefraud.llm.synchronous import blocking_twin
@@ -58,7 +57,7 @@ def label_stream(
     arrive after the last case are never heard.
 
     >>> from acefraud import Case, Cases, Transaction
-    >>> rows = [Transaction(id=str(place), facts={"amount": 1.0}) for place in range(2)]
+    >>> rows = [Transaction(id=str(number), facts={"amount": 1.0}) for number in range(2)]
     >>> cases = Cases.of([Case(transaction=row, is_fraud=False) for row in rows])
     >>> [(what, places.tolist()) for what, places in label_stream(cases, decide=[0, 1])]
     [('decide', [0]), ('hear', [0]), ('decide', [1]), ('hear', [1])]
@@ -96,9 +95,9 @@ def label_stream(
 
 def _until_a_label(rows: IntArray, times: IntArray, due: IntArray, first: int | None) -> IntArray:
     """The rows before the next label arrives: nothing is learnt in between."""
-    for place, row in enumerate(rows.tolist()):
-        if place and first is not None and first <= times[row]:
-            return rows[:place]
+    for index, row in enumerate(rows.tolist()):
+        if index and first is not None and first <= times[row]:
+            return rows[:index]
         first = int(due[row]) if first is None else min(first, int(due[row]))
     return rows
 
@@ -255,7 +254,9 @@ class TrainingPipeline(ShortRepr):
         memory = memory_for(mapping)
         before, after = Cases.of(train), Cases.of(test)
         if memory is not None:
-            before, after = (_with_delay(cases, memory.plan) for cases in (before, after))
+            before, after = copy(before), copy(after)
+            for cases in (before, after):  # labels arrive after the usual delay if nothing says when they became known
+                cases.known_at = usual_known_at(cases, memory.plan)
         known, pending = known_by(before, after)
         if mode is Mode.OFFLINE_ONLINE:
             waiting = pending.transactions if memory else ()
@@ -272,12 +273,27 @@ class TrainingPipeline(ShortRepr):
 
         def score_again(made: Sequence[Decision]) -> None:
             if label_facts:
-                without.append(_probabilities_without(label_facts, made, learner))
+                rows = Transactions.of(decision.transaction for decision in made)
+                known = facts_in(rows).without(label_facts)
+                again = score(rows, book.snapshot(), learner.selector, learner.options, known=known)
+                without.append(again.probabilities)
 
         learns = mode is not Mode.VANILLA
         decisions = await stream(learner, after, late, learns=learns, decided=score_again, progress=progress)
-        run = _summed_up(mode, decisions, after, learner, time.perf_counter() - started)
-        return replace(run, without_label_facts=np.concatenate(without)) if without else run
+        return ModeRun(
+            mode=mode,
+            declined=np.array([decision.verdict is Verdict.DECLINE for decision in decisions], dtype=np.bool_),
+            decided=np.array([decision.verdict is not Verdict.REVIEW for decision in decisions], dtype=np.bool_),
+            probabilities=np.array([decision.probability for decision in decisions], dtype=np.float64),
+            labels=after.labels,
+            bullets=len(book.snapshot().for_node(learner.options.node)),
+            cited=float(np.mean([len(decision.cited) for decision in decisions])) if decisions else 0.0,
+            seconds=time.perf_counter() - started,
+            playbook=book,
+            fallbacks=sum(bool(decision.fallback) for decision in decisions),
+            proposed=learner.proposed,
+            without_label_facts=np.concatenate(without) if without else None,
+        )
 
     run_sync = blocking_twin(run)
 
@@ -299,7 +315,7 @@ async def stream(
     whole = Cases.stacked([cases, pending])
     decisions: list[Decision] = []
     for what, places in label_stream(whole, decide=range(len(cases)), hear=range(len(cases), len(whole))):
-        some = [whole[place] for place in places.tolist()]
+        some = [whole[row] for row in places.tolist()]
         if what == "decide":
             made = await learner.decide_all([case.transaction for case in some])
             decided(made)
@@ -311,13 +327,6 @@ async def stream(
             ]
             await learner.hear_all(outcomes, [case.transaction for case in some])
     return decisions
-
-
-def _with_delay(cases: Cases, plan: HistoryPlan) -> Cases:
-    """Cases whose labels arrive after the usual delay if nothing says when they became known."""
-    same = copy(cases)
-    same.known_at = usual_known_at(cases, plan)
-    return same
 
 
 def known_by(train: Cases, test: Cases) -> tuple[Cases, Cases]:
@@ -345,28 +354,3 @@ def sample_of(cases: Cases, wanted: int) -> Cases:
     half = wanted // 2
     taken = few[-half:] if half else few[:0]
     return cases.take(np.sort(np.concatenate([taken, many[-(wanted - len(taken)) :]])))
-
-
-def _probabilities_without(
-    facts: Collection[str], made: Sequence[Decision], learner: Learner
-) -> npt.NDArray[np.float64]:
-    """What the probabilities of decisions just made would be with these facts unknown."""
-    rows = Transactions.of(decision.transaction for decision in made)
-    known = facts_in(rows).without(facts)
-    return score(rows, learner.playbook.snapshot(), learner.selector, learner.options, known=known).probabilities
-
-
-def _summed_up(mode: Mode, decisions: Sequence[Decision], test: Cases, learner: Learner, seconds: float) -> ModeRun:
-    return ModeRun(
-        mode=mode,
-        declined=np.array([decision.verdict is Verdict.DECLINE for decision in decisions], dtype=np.bool_),
-        decided=np.array([decision.verdict is not Verdict.REVIEW for decision in decisions], dtype=np.bool_),
-        probabilities=np.array([decision.probability for decision in decisions], dtype=np.float64),
-        labels=test.labels,
-        bullets=len(learner.playbook.snapshot().for_node(learner.options.node)),
-        cited=float(np.mean([len(decision.cited) for decision in decisions])) if decisions else 0.0,
-        seconds=seconds,
-        playbook=learner.playbook,
-        fallbacks=sum(bool(decision.fallback) for decision in decisions),
-        proposed=learner.proposed,
-    )

@@ -6,11 +6,12 @@ change shows. What rules ask of lists, snoozes and the clock is looked up anew e
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -106,85 +107,84 @@ class Preview(ShortRepr):
             "unknown_on_cases": self.unknown_on,
             "fires_on_decisions": self.fires_on_decisions,
             "flips": len(self.flips),
-            "sample": [_flip_json(one) for one in self.flips[:SHOWN]],
-            "money": {name: getattr(self.money, name) for name in Money.__slots__},
+            "sample": [asdict(flip) for flip in self.flips[:SHOWN]],
+            "money": asdict(self.money),
             "overlaps": dict(list(self.overlaps.items())[:SHOWN]),
             "contradicts": list(self.contradicts),
         }
+
+
+class PastRow(NamedTuple):
+    """A transaction to decide again, with its facts, the revision its draws belong to, and its label if it has one."""
+
+    transaction: Transaction
+    known: KnownFacts
+    drawn_at: int
+    label: bool | None
 
 
 @dataclass(frozen=True, repr=False)
 class Past(ShortRepr):
     """Transactions to decide again: the latest labelled cases, then the latest decisions."""
 
-    transactions: Sequence[Transaction]
-    known: Sequence[KnownFacts]
-    drawn_at: Sequence[int]
-    labels: Sequence[bool | None]
+    rows: Sequence[PastRow]
     cases: int
 
     @classmethod
     def of(
-        cls, cases: LabelledFacts, decisions: Sequence[DecisionRecord], revision: int, ledger: Ledger | None = None
+        cls, cases: LabelledFacts, decisions: Sequence[DecisionRecord], revision: int, ledger: Ledger | None
     ) -> Past:
         """The past of a playbook at its current revision, which the draws of cases belong to.
 
         With the `ledger`, transactions have the times, entities and facts that they came with.
         """
         latest = cases.take(slice(max(0, len(cases) - CASES), None))
-        labelled = latest.ids.tolist()
-        truth = dict(zip(labelled, latest.labels.tolist(), strict=True))
-        ids = [*labelled, *(one.transaction_id for one in decisions)]
-        known = [*map(KnownFacts, latest.facts.rows()), *(KnownFacts(*one.basis) for one in decisions)]
-        given = [construct_unchecked(Transaction, id=one, time=None, facts={}, text="", entities={}) for one in ids]
-        if ledger is not None:
-            kept = ledger.known_cases(labelled)
-            given[: len(labelled)] = [
-                kept[one.id].case.transaction if one.id in kept else one for one in given[: len(labelled)]
-            ]
-            given[len(labelled) :] = [one.decision.transaction for one in decisions]
-        return cls(
-            given,
-            known,
-            [revision] * len(labelled) + [one.revision for one in decisions],
-            [truth.get(one) for one in ids],
-            len(labelled),
-        )
+        ids = latest.ids.tolist()
+        truth = dict(zip(ids, latest.labels.tolist(), strict=True))
+        kept = {} if ledger is None else ledger.known_cases(ids)
+        given = [kept[name].case.transaction if name in kept else _bare(name) for name in ids]
+        made = [_bare(each.transaction_id) if ledger is None else each.decision.transaction for each in decisions]
+        known = map(KnownFacts, latest.facts.rows())
+        labelled = [
+            PastRow(each, facts, revision, truth[name]) for each, facts, name in zip(given, known, ids, strict=True)
+        ]
+        decided = [
+            PastRow(each, KnownFacts(*record.basis), record.revision, truth.get(record.transaction_id))
+            for each, record in zip(made, decisions, strict=True)
+        ]
+        return cls([*labelled, *decided], len(ids))
 
     def in_context(self, context: RuleContext, recorded: Collection[str], clock: Callable[[], datetime]) -> Past:
         """These cases with the facts that the rules ask for, looked up now, not as they were `recorded` then."""
         if not context.needs_rows:
             return self
-        given = [one.model_copy(update={"facts": _without(one.facts, recorded)}) for one in self.transactions]
-        known = [
-            replace(
-                one,
-                facts=_without(one.facts, recorded)
-                | {name: asked.facts[name] for name in asked.facts if name not in before.facts},
-            )
-            for one, before, asked in zip(self.known, given, context.added_to(given, clock), strict=True)
+        given = [
+            row.transaction.model_copy(update={"facts": _without(row.transaction.facts, recorded)}) for row in self.rows
         ]
-        return replace(self, transactions=given, known=known)
+        rows = []
+        for row, before, asked in zip(self.rows, given, context.added_to(given, clock), strict=True):
+            facts = _without(row.known.facts, recorded) | _without(asked.facts, before.facts)
+            rows.append(row._replace(transaction=before, known=replace(row.known, facts=facts)))
+        return replace(self, rows=rows)
 
-    def only(self, places: Sequence[int]) -> Past:
+    def only(self, indices: Sequence[int]) -> Past:
         """Some of it."""
-        return Past(
-            [self.transactions[place] for place in places],
-            [self.known[place] for place in places],
-            [self.drawn_at[place] for place in places],
-            [self.labels[place] for place in places],
-            sum(place < self.cases for place in places),
-        )
+        return Past([self.rows[index] for index in indices], sum(index < self.cases for index in indices))
 
     def decided(
         self, snapshot: Snapshot, selector: HybridSelector, options: LearnerOptions, reviews: ReviewsLeft | None
     ) -> EmbeddedDecisions:
         """All of it decided on a snapshot, each with its own draws, and as if these reviews were left."""
-        known = self.known
+        known = [row.known for row in self.rows]
         if reviews is not None:
             left = {REVIEWS_TODAY: float(reviews.used), REVIEW_CUT: reviews.cut}
-            known = [replace(one, facts={**one.facts, **left}) for one in known]
-        return decide_embedded(self.transactions, known, snapshot, selector, options, drawn_at=self.drawn_at)
+            known = [replace(each, facts={**each.facts, **left}) for each in known]
+        given, drawn_at = [row.transaction for row in self.rows], [row.drawn_at for row in self.rows]
+        return decide_embedded(given, known, snapshot, selector, options, drawn_at=drawn_at)
+
+
+def _bare(name: str) -> Transaction:
+    return construct_unchecked(Transaction, id=name, time=None, facts={}, text="", entities={})
 
 
 def preview(
@@ -204,21 +204,23 @@ def preview(
     past = Past.of(cases, decisions, snapshots[0].revision, playbook.ledger if in_rows else None)
     recorded = frozenset().union(*(context.flags for context in contexts))
     pasts = [past.in_context(context, recorded, playbook.clock) for context in contexts]
-    places = _touched(pasts, snapshots, rule)
+    touched = _touched(pasts, snapshots, rule)
     tomorrow = datetime.combine(playbook.clock().date() + timedelta(days=1), time(), UTC)
     usual = ReviewCapacity(playbook.ledger, options.node)  # what a review has to save when a day begins
     before, after = (
-        each.only(places).decided(snapshot, selector, options, usual.left(snapshot, lambda: tomorrow))
+        each.only(touched).decided(snapshot, selector, options, usual.left(snapshot, lambda: tomorrow))
         for each, snapshot in zip(pasts, snapshots, strict=True)
     )
-    flips = tuple(_flips(past.only(places), before, after))
+    flips = tuple(_flips(past.only(touched), before, after))
     condition = None if rule is None else rule.condition
-    facts = [{**was.facts, **becomes.facts} for was, becomes in zip(pasts[0].known, pasts[1].known, strict=True)]
+    facts = [
+        {**was.known.facts, **is_now.known.facts} for was, is_now in zip(pasts[0].rows, pasts[1].rows, strict=True)
+    ]
     fires = [condition.truth(each) if condition else None for each in facts]
-    labelled = list(zip(fires[: past.cases], past.labels[: past.cases], strict=True))
+    labelled = [(truth, row.label) for truth, row in zip(fires, past.rows, strict=True)][: past.cases]
     return Preview(
         cases=past.cases,
-        decisions=len(past.transactions) - past.cases,
+        decisions=len(past.rows) - past.cases,
         fires_on=Record(
             support=sum(truth is True for truth, _ in labelled),
             frauds=sum(truth is True and bool(label) for truth, label in labelled),
@@ -238,27 +240,21 @@ def _touched(pasts: Sequence[Past], snapshots: Sequence[Snapshot], rule: Bullet 
     A rule that does not fire takes no part in a decision. Without a rule, the change may touch all of them.
     """
     if rule is None:
-        return range(len(pasts[0].known))
+        return range(len(pasts[0].rows))
     versions = [snapshot.bullets.get(rule.id) for snapshot in snapshots]
-    tested = [(one.condition, past.known) for one, past in zip(versions, pasts, strict=True) if one and one.condition]
-    return sorted(
-        {place for condition, known in tested for place, one in enumerate(known) if condition.holds(one.facts)}
-    )
+    touched = set[int]()
+    for bullet, past in zip(versions, pasts, strict=True):
+        if bullet is not None and bullet.condition is not None:
+            holds = bullet.condition.holds
+            touched.update(index for index, row in enumerate(past.rows) if holds(row.known.facts))
+    return sorted(touched)
 
 
 def _flips(past: Past, before: EmbeddedDecisions, after: EmbeddedDecisions) -> list[Flip]:
-    pairs = zip(before.verdicts, after.verdicts, strict=True)
+    made = zip(past.rows, before.verdicts, after.verdicts, before.probabilities, after.probabilities, strict=True)
     return [
-        Flip(
-            past.transactions[place].id,
-            was,
-            becomes,
-            before.probabilities[place],
-            after.probabilities[place],
-            number_in(past.known[place].facts, "amount"),
-            past.labels[place],
-        )
-        for place, (was, becomes) in enumerate(pairs)
+        Flip(row.transaction.id, was, becomes, first, then, number_in(row.known.facts, "amount"), row.label)
+        for row, was, becomes, first, then in made
         if was is not becomes
     ]
 
@@ -271,43 +267,23 @@ def _money(flips: Sequence[Flip]) -> Money:
     """The amounts of labelled transactions that a change would decline or release, each counted once."""
     known = {flip.transaction_id: flip for flip in flips if flip.is_fraud is not None and flip.amount is not None}
 
-    def total(declined: bool, is_fraud: bool) -> float:
-        return sum(
-            flip.amount or 0.0
-            for flip in known.values()
-            if flip.is_fraud is is_fraud
-            and (flip.after is Verdict.DECLINE if declined else flip.before is Verdict.DECLINE)
-        )
+    def total(side: str, is_fraud: bool) -> float:
+        moved = (flip for flip in known.values() if flip.is_fraud is is_fraud)
+        return sum(flip.amount or 0.0 for flip in moved if getattr(flip, side) is Verdict.DECLINE)
 
-    return Money(total(True, True), total(True, False), total(False, False), total(False, True))
+    return Money(total("after", True), total("after", False), total("before", False), total("before", True))
 
 
 def _overlaps(rule: Bullet, snapshot: Snapshot, facts: Sequence[Mapping[str, FactValue]]) -> dict[str, float]:
     """How much of what a rule fires on other rules fire on too, the largest share first."""
-    condition: Condition | None = rule.condition
-    mine = [each for each in facts if condition is not None and condition.holds(each)]
+    mine = [each for each in facts if rule.condition is not None and rule.condition.holds(each)]
     if not mine:
         return {}
     table = snapshot.table
-    counts: dict[str, int] = {}
-    for rows in table.wording.conditions.proven_rows(mine, table.of_node(table.node(rule.node)).bits):
-        for row in rows:
-            other = table.bullets[row].id
-            if other != rule.id:
-                counts[other] = counts.get(other, 0) + 1
-    return {one: counts[one] / len(mine) for one in sorted(counts, key=lambda one: (-counts[one], one))}
-
-
-def _flip_json(flip: Flip) -> dict[str, Any]:
-    return {
-        "transaction_id": flip.transaction_id,
-        "before": flip.before,
-        "after": flip.after,
-        "probability_before": flip.probability_before,
-        "probability_after": flip.probability_after,
-        "amount": flip.amount,
-        "is_fraud": flip.is_fraud,
-    }
+    fired = table.wording.conditions.proven_rows(mine, table.of_node(table.node(rule.node)).bits)
+    counts = Counter(table.bullets[row].id for rows in fired for row in rows)
+    del counts[rule.id]
+    return {name: counts[name] / len(mine) for name in sorted(counts, key=lambda name: (-counts[name], name))}
 
 
 MOSTLY = 0.5
@@ -335,12 +311,8 @@ def rule_remarks(
     holds = condition.holds_in(known.facts)
     if not holds.any():
         return list(_why_never(condition, known))
-    remarks = [*_why_unknown(condition, known, holds)]
-    for other in others:
-        remark = _overlap(holds, other, known, policy)
-        if remark:
-            remarks.append(remark)
-    return remarks
+    overlaps = (_overlap(holds, other, known, policy) for other in others)
+    return [*_why_unknown(condition, known, holds), *filter(None, overlaps)]
 
 
 def _why_never(condition: Condition, cases: LabelledFacts) -> Iterator[str]:

@@ -1,55 +1,236 @@
 """One review of a playbook: watch, retire, revive, induce, fit, calibrate.
 
-A review is a function of the remembered cases and a snapshot of the playbook, and returns a `ReviewPlan`. Only
-`acefraud.learning.review` writes one.
+A review is a function of the remembered cases and a snapshot of the playbook, and returns a `ReviewPlan`, which `apply`
+writes. Every retirement, demotion and revival carries its reason, which is written with the status change in the
+ledger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TypeVar
+from functools import cached_property, partial
 
 import numpy as np
 
-from acefraud.core.bullet import Bullet, NewBullet, Source, Status
-from acefraud.core.calibration import Calibration, log_odds
+from acefraud.core.bullet import Bullet, Evidence, NewBullet, Record, Source, Status, percent, record_in_words
+from acefraud.core.calibration import Calibration, log_odds, sigmoid
 from acefraud.core.condition import Condition
 from acefraud.core.events import THE_ENGINE, Recalibrated, Reviewed
-from acefraud.core.playbook import LearningState, Snapshot
+from acefraud.core.playbook import Snapshot
+from acefraud.core.transaction import Verdict
 from acefraud.curation.curator import Curator
+from acefraud.engine.entity_memory import directions_of
 from acefraud.engine.options import LearnerOptions
-from acefraud.learning.demotion import LatestOutcomes, StatusMove, by_people, revival_of
 from acefraud.learning.level import level_at, log_odds_in
 from acefraud.roles.embedded.agent import weight_of
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.roles.embedded.reflector import EmbeddedReflector, can_be_fitted
 from acefraud.rules.induction.boosting import nearly_same
 from acefraud.rules.induction.induce import Induced, Lesson
+from acefraud.rules.induction.out_of_time import record_of
 from acefraud.rules.missing_cases import missing_cases
 from acefraud.rules.scorecard import lines_in
 from acefraud.storage.changes import plan_edit
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.support.arrays import FloatArray
 
+MUCH_CHANGED = math.log(2)
+"""If the log-odds of fraud elsewhere have changed by this much, bullets are held to figures that change as well."""
+LEAST_RECORD = 20
+"""Outcomes a bullet must have fired on before its record can count against it."""
 ZERO_WEIGHT = "its fitted weight is zero: other bullets cover it, or it no longer holds"
-_MANY_OUTCOMES = 500
-"""Outcomes after which half as many cases of the rarer kind are enough."""
-_SLOWEST_FROM = 1_000
-"""Remembered cases at or above which a review waits for the largest share of new ones."""
 _DEMOTED = (Status.RETIRED, Status.CANDIDATE)
 
 Rule = tuple[Bullet, Condition]
-K = TypeVar("K")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SilenceLimit:
+    """How long a bullet may stay silent."""
+
+    least_expected: float = 10.0
+    """Expected firings, or expected frauds, below which their absence proves nothing."""
+    silent: float = 0.1
+    """At or below this share of what was expected, a pattern has stopped."""
+
+    def reached(self, seen: int, expected: float) -> bool:
+        """Whether so little was seen of what was expected that the pattern has stopped."""
+        return expected >= self.least_expected and seen <= self.silent * expected
+
+
+FOR_BULLETS = SilenceLimit()
+FOR_NEWCOMERS = SilenceLimit(least_expected=5.0, silent=0.2)
+"""Stricter for new bullets: otherwise a pattern that just ended would be learnt again from older cases."""
+NEVER = SilenceLimit(least_expected=math.inf)
+"""Silence proves nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class DeferredFit:
-    """What to fit the weights with once the new bullets are in the playbook."""
+class StatusMove:
+    """The status that a bullet should get, and why."""
 
-    engine: EmbeddedReflector
-    cases: LabelledFacts
+    status: Status
+    reason: str
+
+
+def demotion_of(
+    bullet: Bullet, base_rate: float, recent: Record, among: int, limit: SilenceLimit = FOR_BULLETS
+) -> StatusMove | None:
+    """What the latest `among` outcomes, with the bullet's `recent` record on them, mean for a bullet.
+
+    It is retired if its record argues the other way, if it has gone silent, or if the fraud it warns of has stopped.
+    It becomes a candidate if its record has left the interval it was learnt with. If fraud has become much more or less
+    common elsewhere too, what was learnt is moved by as much: that is no fault of the bullet.
+
+    >>> bullet = Bullet(id="b", content="x", argues=Verdict.DECLINE,
+    ...                 evidence=Evidence(learnt=Record(support=50, frauds=47), base_rate=0.4, cases=1000))
+    >>> demotion_of(bullet, 0.4, Record(support=60, frauds=5), 2000).reason
+    'of the latest 2,000 outcomes: 5 of 60 past cases were fraud (8.3%, 3.6-18.1%), against DECLINE at 40% overall'
+    >>> demotion_of(bullet, 0.4, Record(support=0, frauds=0), 2000).reason
+    'held on 0 of the latest 2,000 outcomes, where 100 would be usual'
+    >>> demotion_of(bullet, 0.4, Record(support=12, frauds=0), 2000).reason
+    'held on 12 of the latest 2,000 outcomes, 0 of them fraud, where 94 frauds would be usual'
+    """
+    if bullet.evidence is None or bullet.argues is None:
+        return None
+    declines, enough = bullet.argues is Verdict.DECLINE, recent.support >= LEAST_RECORD
+    low, high = recent.interval
+    change = _change_elsewhere(bullet.evidence, base_rate, recent, among)
+    learnt_low, learnt_high = (_moved(share, change) for share in bullet.evidence.interval)
+    if enough and ((high < base_rate) if declines else (low > base_rate)):
+        overall = f"against {bullet.argues} at {percent(base_rate)} overall"
+        return StatusMove(Status.RETIRED, f"{_in_words(recent, among)}, {overall}")
+    ended = _ended(bullet.argues, bullet.evidence, recent, among, limit=limit, change=change)
+    if ended is not None or not enough or bullet.status is Status.CANDIDATE:
+        return ended
+    if (high < learnt_low) if declines else (low > learnt_high):
+        learnt = f"outside {percent(learnt_low)}-{percent(learnt_high)} as learnt"
+        return StatusMove(Status.CANDIDATE, f"{_in_words(recent, among)}, {learnt}")
+    return None
+
+
+def _in_words(recent: Record, among: int) -> str:
+    return f"of the latest {among:,} outcomes: {record_in_words(recent)}"
+
+
+def _change_elsewhere(evidence: Evidence, base_rate: float, recent: Record, among: int) -> float:
+    """By how much the log-odds of fraud have changed where the bullet does not fire; 0 if they have not doubled.
+
+    >>> evidence = Evidence(learnt=Record(support=50, frauds=20), base_rate=0.05, cases=1000)
+    >>> _change_elsewhere(evidence, 0.06, Record(support=100, frauds=40), 2000)
+    0.0
+    >>> round(_change_elsewhere(evidence, 0.4, Record(support=100, frauds=90), 2000), 1)
+    2.9
+    """
+    if not evidence.cases:
+        return 0.0
+    then = _odds_outside(evidence.base_rate, evidence.cases, evidence.shown)
+    now = _odds_outside(base_rate, among, recent)
+    change = math.log(now / then)
+    return change if abs(change) >= MUCH_CHANGED else 0.0
+
+
+def _odds_outside(base_rate: float, cases: int, record: Record) -> float:
+    frauds = max(0.0, base_rate * cases - record.frauds)
+    honest = max(0.0, cases - record.support - frauds)
+    return (frauds + 0.5) / (honest + 0.5)
+
+
+def _moved(share: float, change: float) -> float:
+    """A share of fraud after a change of its log-odds."""
+    return share if share in (0.0, 1.0) or not change else sigmoid(log_odds(share) + change)
+
+
+def _ended(
+    argues: Verdict, evidence: Evidence, recent: Record, among: int, *, limit: SilenceLimit, change: float
+) -> StatusMove | None:
+    """Retired if the pattern has stopped: it no longer occurs, or it no longer comes with fraud."""
+    if not evidence.cases:
+        return None
+    times = among * evidence.shown.support / evidence.cases
+    frauds = times * _moved(evidence.shown.precision or 0.0, change)
+    held = f"held on {recent.support} of the latest {among:,} outcomes"
+    if limit.reached(recent.support, times):
+        return StatusMove(Status.RETIRED, f"{held}, where {times:.0f} would be usual")
+    if argues is Verdict.DECLINE and limit.reached(recent.frauds, frauds):
+        reason = f"{held}, {recent.frauds} of them fraud, where {frauds:.0f} frauds would be usual"
+        return StatusMove(Status.RETIRED, reason)
+    return None
+
+
+def revival_of(bullet: Bullet, evidence: Evidence) -> StatusMove:
+    """Makes a demoted bullet active again, because of new evidence.
+
+    >>> evidence = Evidence(learnt=Record(support=50, frauds=47), base_rate=0.4)
+    >>> bullet = Bullet(id="b", content="x", status=Status.CANDIDATE, status_by="the engine")
+    >>> revival_of(bullet, evidence).reason.split("; ")[-1]
+    'it had been made a candidate by the engine'
+    """
+    before = "retired" if bullet.status is Status.RETIRED else "made a candidate"
+    reason = f"holds up again: {evidence.in_words()}; it had been {before} by {bullet.status_by}"
+    return StatusMove(Status.ACTIVE, reason)
+
+
+@dataclass(frozen=True)
+class LatestOutcomes:
+    """The latest labelled cases, against which bullets are checked."""
+
+    facts: LabelledFacts
+    sees_declines: bool = True
+    """Whether declined transactions are among them. If not, a bullet that declines all it fires on looks silent."""
+
+    @cached_property
+    def _stretches(self) -> list[tuple[int, int, float]]:
+        """Where all of them and where their later half begin, how many these are, and how common fraud is there."""
+        labels = self.facts.labels
+        return [(first, len(labels) - first, float(labels[first:].mean())) for first in (0, len(labels) // 2)]
+
+    @classmethod
+    def of(cls, cases: LabelledFacts, most: int, *, sees_declines: bool = True) -> LatestOutcomes:
+        """At most so many, the latest ones."""
+        return cls(cases.take(slice(max(0, len(cases) - most), None)), sees_declines)
+
+    def demotions(self, bullets: list[Bullet]) -> Iterator[tuple[str, StatusMove]]:
+        """The bullets that these outcomes speak against, by id. Pinned bullets stay as they are."""
+        for bullet in bullets:
+            if bullet.condition is None or bullet.status is Status.PINNED or not len(self.facts):
+                continue
+            move = self._demotion_of(bullet, bullet.condition)
+            if move is not None and by_people(bullet):  # people's bullets become candidates, never retired
+                move = replace(move, status=Status.CANDIDATE)
+            if move is not None and move.status is not bullet.status:
+                yield bullet.id, move
+
+    def confirm(self, lesson: Lesson, among: int, base_rate: float) -> bool:
+        """Whether a rule found in `among` cases, most of them possibly old, would not be demoted at once.
+
+        `base_rate` is the share of fraud among these cases.
+        """
+        learnt, later = lesson.evidence.learnt, lesson.evidence.later or Record(support=0, frauds=0)
+        whole = Record(support=learnt.support + later.support, frauds=learnt.frauds + later.frauds)
+        changes = {"learnt": whole, "later": None, "cases": among, "base_rate": base_rate}
+        evidence = lesson.evidence.model_copy(update=changes)
+        bullet = Bullet(id="new", content="new", argues=lesson.argues, evidence=evidence)
+        return self._demotion_of(bullet, lesson.condition, FOR_NEWCOMERS) is None
+
+    def _demotion_of(
+        self, bullet: Bullet, condition: Condition, limit: SilenceLimit = FOR_BULLETS
+    ) -> StatusMove | None:
+        """What all of the outcomes mean, or else their later half, where a frequent pattern shows its end sooner."""
+        mask, labels = condition.holds_in(self.facts.facts), self.facts.labels
+        limit = limit if self.sees_declines else NEVER
+        for first, among, base_rate in self._stretches:
+            move = demotion_of(bullet, base_rate, record_of(mask[first:], labels[first:]), among, limit)
+            if move is not None:
+                return move
+        return None
+
+
+def by_people(bullet: Bullet) -> bool:
+    """Whether a person wrote or pinned a bullet."""
+    return bullet.source is Source.MANUAL or bullet.status is Status.PINNED
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,30 +247,12 @@ class ReviewPlan:
     weights: dict[str, float] = field(default_factory=dict)
     calibration: Calibration | None = None
     """What the weights belong to, if they are fitted already."""
-    deferred_fit: DeferredFit | None = None
-    """How the weights are fitted, if they are not."""
+    fit_on: LabelledFacts | None = None
+    """What the weights are fitted on once the new bullets are in the playbook, if they are not fitted yet."""
     skipped: str = ""
     """Why nothing could be learnt; empty if something could."""
     whole: bool = True
     """Whether it searched and fitted, or only watched."""
-
-
-def review_due(state: LearningState, options: LearnerOptions, least_cases: int) -> bool:
-    """Whether enough outcomes have arrived since the last review, and there are at least `least_cases` cases.
-
-    Cases of the rarer kind, usually frauds, teach the most. A review needs `review_least` new ones, or `review_share`
-    of those remembered. Its cost grows with the cases remembered, so it also waits until up to a quarter of all cases
-    are new. After `review_at_last` outcomes it is due in any case.
-    """
-    new, cases = state.unreviewed, state.remembered.cases + state.unreviewed.cases
-    frauds = state.remembered.frauds + new.frauds
-    rarer, new_rarer = (frauds, new.frauds) if 2 * frauds <= cases else (cases - frauds, new.cases - new.frauds)
-    if cases < least_cases:
-        return False
-    least = options.review_least if new.cases < _MANY_OUTCOMES else options.review_least / 2
-    enough = new_rarer >= max(least, options.review_share * rarer)
-    waited_long_enough = new.cases >= 0.25 * cases * min(1.0, cases / _SLOWEST_FROM)
-    return (enough and waited_long_enough) or new.cases >= options.review_at_last
 
 
 def watch(
@@ -109,19 +272,18 @@ def review(
     *,
     turn: int | None = None,
     sees_declines: bool = True,
-    rising: tuple[str, ...] = (),
-    falling: tuple[str, ...] = (),
+    mapping: str = "",
     progress: Callable[[float], None] = lambda _: None,
 ) -> ReviewPlan:
     """Watch, then search for new bullets and fit all weights together.
 
     `turn` numbers the reviews of a playbook. Without one, the cases are a whole labelled history: it is searched more
-    thoroughly, and nothing is watched.
+    thoroughly, and nothing is watched. Its `mapping` says which facts should only ever argue one way.
     """
     history = turn is None
-    plan = ReviewPlan(len(cases), cases.frauds)
-    if not history:
-        plan = replace(watch(cases, snapshot, options, sees_declines=sees_declines), whole=True)
+    latest = None if history else LatestOutcomes.of(cases, options.recent, sees_declines=sees_declines)
+    moves = {} if latest is None else dict(latest.demotions(snapshot.for_node(options.node)))
+    plan = ReviewPlan(len(cases), cases.frauds, moves)
     skipped = engine.too_little(cases)
     if skipped:
         alone = history and not lines_in(cases.facts).any()  # general knowledge says the same of all of them
@@ -129,6 +291,7 @@ def review(
     rules = _Rules.of(snapshot, cases, options)
     before = snapshot.calibration(options.node)
     most = options.bullet_limit(before)
+    rising, falling = directions_of(mapping)
     offset = rules.offset if history else _with_level(rules.offset, cases, snapshot, options)
     induced = engine.search(
         cases,
@@ -148,7 +311,6 @@ def review(
         found = "nothing was found that holds up beyond chance"
         plan = replace(plan, skipped=f"{found}; {missing} could change that" if missing else found)
         return replace(plan, calibration=_base_rate(cases, snapshot, options)) if history else plan
-    latest = None if history else LatestOutcomes.of(cases, options.recent, sees_declines=sees_declines)
     source = Source.OFFLINE if history else Source.ONLINE
     return _planned(plan, rules, induced, latest, most=most, source=source)
 
@@ -193,11 +355,6 @@ class _Rules:
     offset: FloatArray | None
     """What the fixed ones add to the log-odds of each case."""
 
-    @property
-    def base_rate(self) -> float:
-        """The share of fraud among the cases."""
-        return float(self.cases.labels.mean())
-
     @classmethod
     def of(cls, snapshot: Snapshot, cases: LabelledFacts, options: LearnerOptions) -> _Rules:
         calibration = snapshot.calibration(options.node)
@@ -238,12 +395,13 @@ def _planned(
 ) -> ReviewPlan:
     """What a search means for the bullets in the playbook, and which of its lessons are new."""
     moves, renewed, weights = dict(plan.moves), dict[str, NewBullet](), dict[str, float]()
-    lessons = {
+    base_rate = float(rules.cases.labels.mean())
+    confirmed = {
         lesson.condition: lesson
         for lesson in induced.lessons
-        if latest is None or latest.confirm(lesson, induced.calibration.cases, rules.base_rate)
+        if latest is None or latest.confirm(lesson, induced.calibration.cases, base_rate)
     }
-    lessons = _not_said_yet(lessons, rules)
+    lessons = _not_said_yet(confirmed, rules)
     seen = set[Condition]()
     for bullet, condition in (*rules.written, *rules.learnt):
         lesson = lessons.pop(condition, None)
@@ -251,7 +409,8 @@ def _planned(
             weights[bullet.id] = lesson.weight
             revived = _revives(bullet, lesson, moves.get(bullet.id))
             if revived or _outdated(bullet, lesson):
-                renewed[bullet.id] = _renewed(bullet, lesson)
+                now = lesson.new_bullet(bullet.source)  # what people wrote keeps its text
+                renewed[bullet.id] = replace(now, content=bullet.content) if by_people(bullet) else now
             if revived:
                 moves.pop(bullet.id, None)
             if revived and bullet.status in _DEMOTED:
@@ -304,12 +463,6 @@ def _outdated(bullet: Bullet, lesson: Lesson) -> bool:
     return now.support >= 2 * bullet.evidence.shown.support or not low <= (now.precision or 0.0) <= high
 
 
-def _renewed(bullet: Bullet, lesson: Lesson) -> NewBullet:
-    """A bullet with new figures. What people wrote keeps its text."""
-    renewed = lesson.new_bullet(bullet.source)
-    return replace(renewed, content=bullet.content) if by_people(bullet) else renewed
-
-
 def _not_retired(bullet: Bullet, moves: Mapping[str, StatusMove]) -> bool:
     return (moves[bullet.id].status if bullet.id in moves else bullet.status) is not Status.RETIRED
 
@@ -330,9 +483,9 @@ def _within_limit(
         strength[bullet.id] = _strength(weights.get(bullet.id, bullet.weight or 0.0), condition, rules.cases)
     for condition, lesson in lessons.items():
         strength[condition] = _strength(lesson.weight, condition, rules.cases)
-    weakest = _weakest(strength, most)
+    weakest = sorted(strength, key=lambda name: -strength[name])[most:]
     kept = [lesson for condition, lesson in lessons.items() if condition not in weakest]
-    return kept, {one: _no_room(most) for one in weakest if isinstance(one, str)}
+    return kept, {name: _no_room(most) for name in weakest if isinstance(name, str)}
 
 
 def crowded_out(cases: LabelledFacts, snapshot: Snapshot, options: LearnerOptions) -> dict[str, StatusMove]:
@@ -340,11 +493,7 @@ def crowded_out(cases: LabelledFacts, snapshot: Snapshot, options: LearnerOption
     learnt = [bullet for bullet in snapshot.for_node(options.node) if not by_people(bullet)]
     strength = {bullet.id: _strength(bullet.weight or 0.0, bullet.condition, cases) for bullet in learnt}
     most = options.bullet_limit(snapshot.calibration(options.node))
-    return {one: _no_room(most) for one in _weakest(strength, most)}
-
-
-def _weakest(strength: Mapping[K, float], most: int) -> list[K]:
-    return sorted(strength, key=lambda one: -strength[one])[most:]
+    return {name: _no_room(most) for name in sorted(strength, key=lambda name: -strength[name])[most:]}
 
 
 def _strength(weight: float, condition: Condition | None, cases: LabelledFacts) -> float:
@@ -359,7 +508,9 @@ def _no_room(most: int) -> StatusMove:
     )
 
 
-def apply(plan: ReviewPlan, playbook: BulletPlaybook, curator: Curator, options: LearnerOptions) -> Reviewed:
+def apply(
+    plan: ReviewPlan, playbook: BulletPlaybook, curator: Curator, engine: EmbeddedReflector, options: LearnerOptions
+) -> Reviewed:
     """Write a plan as part of the caller's unit of work. Returns the event that sums it up, not recorded yet."""
     for bullet_id, renewed in plan.renewed.items():
         playbook.change(partial(plan_edit, playbook, bullet_id, renewed), why=renewed.why)
@@ -368,7 +519,13 @@ def apply(plan: ReviewPlan, playbook: BulletPlaybook, curator: Curator, options:
     merged = curator.merge_bullets(plan.new, options.node, playbook)
     if plan.calibration is not None:
         recalibrate(playbook, plan.calibration, _all_weights(plan, merged, playbook, curator, options.node), options)
-    dropped = () if plan.deferred_fit is None else _fit(plan.deferred_fit, playbook, options)
+    dropped: tuple[str, ...] = ()
+    if plan.fit_on is not None:
+        without_weight = refit(playbook, engine, plan.fit_on, options)
+        crowded = crowded_out(plan.fit_on, playbook.snapshot(), options)
+        for bullet_id, move in crowded.items():
+            playbook.set_status(bullet_id, move.status, why=move.reason)
+        dropped = (*without_weight, *crowded)
     return Reviewed(
         node=options.node,
         whole=plan.whole,
@@ -395,15 +552,6 @@ def _all_weights(
         if same is not None and same.status is not Status.RETIRED:
             weights[same.id] = weights.get(same.id, same.weight or 0.0) + (new.weight or 0.0)
     return weights
-
-
-def _fit(fit: DeferredFit, playbook: BulletPlaybook, options: LearnerOptions) -> tuple[str, ...]:
-    """Fit all weights, then retire the weakest bullets if there are too many. Returns all ids it retires."""
-    without_weight = refit(playbook, fit.engine, fit.cases, options)
-    moves = crowded_out(fit.cases, playbook.snapshot(), options)
-    for bullet_id, move in moves.items():
-        playbook.set_status(bullet_id, move.status, why=move.reason)
-    return (*without_weight, *moves)
 
 
 def _moved_to(plan: ReviewPlan, status: Status) -> tuple[str, ...]:

@@ -1,6 +1,8 @@
 """Learns from outcomes and histories: asks a model if one reflects, plans a review, and writes it.
 
-A review rests on the playbook as it was read. If somebody else changes the playbook meanwhile, it is planned again.
+A model must be asked first, which takes time and may fail. The plan itself is then computed from what the model said,
+the remembered cases and the current playbook. If somebody else changes the playbook meanwhile, the plan is computed
+again without asking again.
 """
 
 from __future__ import annotations
@@ -8,15 +10,18 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from enum import StrEnum
 from functools import partial
 from threading import RLock
 
 import numpy as np
 
+from acefraud.core.bullet import NewBullet, Source, Status
 from acefraud.core.calibration import RecentLevel
-from acefraud.core.events import EventPayload, LevelHeld, LevelMoved, PatternsChanged, Reread, Reviewed, SilenceMatured
+from acefraud.core.events import EventPayload, LevelHeld, LevelMoved, PatternsChanged, Reread, Reviewed
 from acefraud.core.ledger import Precondition, RememberedCase
+from acefraud.core.playbook import LearningState, Snapshot
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
 from acefraud.curation.curator import Curator
@@ -25,19 +30,32 @@ from acefraud.engine.options import LearnerOptions
 from acefraud.errors import AcefraudError, StoreConflict, StoreError, StoreUnavailable
 from acefraud.facts.extraction import READER, facts_of
 from acefraud.learning import level
-from acefraud.learning.credits import CreditedOutcome
+from acefraud.learning.credits import HeardOutcome
 from acefraud.learning.level import level_at, level_of_all
+from acefraud.learning.model_lessons import ModelLessons, ReflectionPolicy
 from acefraud.learning.outcome_feeds import reaches_most
-from acefraud.learning.planners import Admissions, Depth, Planner
-from acefraud.learning.review import apply
+from acefraud.learning.review import ReviewPlan, StatusMove, apply, refit, review, watch
 from acefraud.learning.training import Training
 from acefraud.roles.embedded.case_memory import CaseMemory, LabelledFacts
+from acefraud.roles.proposals import Admission, AdmissionStatus
+from acefraud.roles.reflector import Reflector
 from acefraud.rules.induction.fitting import probabilities
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.change_log import what_happened
 from acefraud.storage.changes import retry_on_conflict
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.support.arrays import BoolArray, FloatArray
+
+_MANY_OUTCOMES = 500
+"""Outcomes after which half as many cases of the rarer kind are enough."""
+_SLOWEST_FROM = 1_000
+"""Remembered cases at or above which a review waits for the largest share of new ones."""
+FEWER_REPORTS = 5
+"""Outcomes after which the level is estimated again if only frauds are reported."""
+ATTEMPTS = 5
+"""How often learning is tried because somebody else changed the playbook meanwhile."""
+Admissions = Sequence[Admission]
+"""What a model proposed and the remembered cases do not refute; empty if the embedded engine reflects."""
 
 
 class RememberedCases:
@@ -90,7 +108,7 @@ class RememberedCases:
         kept = self._playbook.ledger.remembered(self._memory.capacity)
         old = {row.id: dict(row.facts) for row in kept if row.has_text and (everything or row.reader != READER)}
         new = self._read(old)
-        changed = sum(new[one] != facts for one, facts in old.items())
+        changed = sum(new[name] != facts for name, facts in old.items())
         done = Reread(node=self._node, reader=READER, cases=len(old), changed=changed)
         self._playbook.record([done])
         return done
@@ -98,7 +116,7 @@ class RememberedCases:
     def _read(self, ids: Collection[str]) -> dict[str, dict[str, FactValue]]:
         """The facts of some cases, read from their texts again and stored."""
         known = self._playbook.ledger.known_cases(ids)
-        read = {one: facts_of(each.case.transaction).facts for one, each in known.items()}
+        read = {name: facts_of(each.case.transaction).facts for name, each in known.items()}
         self._playbook.ledger.replace_facts(read, READER)
         return read
 
@@ -166,8 +184,8 @@ def _by_fact(margin: FloatArray, labels: BoolArray, columns: dict[str, FloatArra
     x, p = np.column_stack(list(columns.values()))[::-1], probabilities(margin)[::-1, None]
     error, variance = labels[::-1, None] - p, p * (1 - p)
     sums = [np.cumsum(each, axis=0) for w in (error, variance, error**2) for each in (w + 0 * x, w * x, w * x**2)]
-    effect, spread = _effect([one[stretches] for one in sums])
-    before, spread_before = _effect([one[-1] - one[stretches] for one in sums])
+    effect, spread = _effect([each[stretches] for each in sums])
+    before, spread_before = _effect([each[-1] - each[stretches] for each in sums])
     gains = (effect - before) ** 2 / (spread + spread_before) / 2 - math.log(len(columns))
     row, column = np.unravel_index(gains.argmax(), gains.shape)
     return float(gains[row, column]), int(stretches[row]) + 1, list(columns)[column].partition("=")[0]
@@ -193,50 +211,119 @@ def _columns(facts: FactTable) -> dict[str, FloatArray]:
     return columns
 
 
-FEWER_REPORTS = 5
-"""Outcomes after which the level is estimated again if only frauds are reported."""
-ATTEMPTS = 5
-"""How often learning is tried because somebody else changed the playbook meanwhile."""
+class Depth(StrEnum):
+    """How much is learnt at once."""
+
+    PART = "part"
+    """What is urgent: watching recent records, or a call about failures of one kind."""
+    WHOLE = "whole"
+    """Everything: a search through all remembered cases, or a call about every waiting failure."""
 
 
-@dataclass(frozen=True, slots=True)
+def review_due(state: LearningState, options: LearnerOptions, least_cases: int) -> bool:
+    """Whether enough outcomes have arrived since the last review, and there are at least `least_cases` cases.
+
+    Cases of the rarer kind, usually frauds, teach the most. A review needs `review_least` new ones, or `review_share`
+    of those remembered. Its cost grows with the cases remembered, so it also waits until up to a quarter of all cases
+    are new. After `review_at_last` outcomes it is due in any case.
+    """
+    new, cases = state.unreviewed, state.remembered.cases + state.unreviewed.cases
+    frauds = state.remembered.frauds + new.frauds
+    rarer, new_rarer = (frauds, new.frauds) if 2 * frauds <= cases else (cases - frauds, new.cases - new.frauds)
+    if cases < least_cases:
+        return False
+    least = options.review_least if new.cases < _MANY_OUTCOMES else options.review_least / 2
+    enough = new_rarer >= max(least, options.review_share * rarer)
+    waited_long_enough = new.cases >= 0.25 * cases * min(1.0, cases / _SLOWEST_FROM)
+    return (enough and waited_long_enough) or new.cases >= options.review_at_last
+
+
 class Reviewer:
-    """Reviews one playbook."""
+    """Reviews one playbook, with the rules that the embedded engine finds or with what a model says of failures."""
 
-    playbook: BulletPlaybook
-    planner: Planner
-    cases: RememberedCases
-    odds: FittedOdds
-    curator: Curator
-    options: LearnerOptions
-    announced: list[str] = field(default_factory=list)
-    """What moved many verdicts, or was held, and was not told yet."""
+    def __init__(
+        self,
+        playbook: BulletPlaybook,
+        reflector: Reflector,
+        curator: Curator,
+        options: LearnerOptions,
+        policy: ReflectionPolicy | None,
+    ) -> None:
+        self.playbook = playbook
+        self.options = options
+        self.cases = RememberedCases(playbook, reflector.memory, options.node)
+        self.odds = FittedOdds(playbook, options)
+        self.lessons: ModelLessons | None = None
+        """What is learnt by asking a model; None if the embedded engine reflects. A model does not search for rules."""
+        if reflector.proposals is not None:
+            self.lessons = ModelLessons(reflector.proposals, policy=policy, seed=reflector.engine.seed)
+        self._engine = reflector.engine
+        self._curator = curator
+        self._announced: list[str] = []
+        """What moved many verdicts, or was held, and was not told yet."""
 
-    async def learn_if_due(self, credited: Sequence[CreditedOutcome]) -> Reviewed | None:
+    def announce(self, payload: EventPayload) -> None:
+        """Keep what happened, in words, for whoever brought the outcomes."""
+        self._announced.append(what_happened(payload))
+
+    def take_announced(self) -> tuple[str, ...]:
+        """What happened since this was asked last."""
+        told, self._announced = tuple(self._announced), []
+        return told
+
+    # --- when to learn ---
+
+    def _due(self, state: LearningState | None = None) -> Depth | None:
+        """How much to learn now, or in another state: a review after enough outcomes, recent records in between.
+
+        A model is asked about everything after so many outcomes, about failures of one kind once there are enough.
+        """
+        state = state or self.playbook.learning(self.options.node)
+        if self.lessons is not None:
+            if state.unwatched >= self.options.reflect_every:
+                return Depth.WHOLE
+            return Depth.PART if self.lessons.ready else None
+        if review_due(state, self.options, self._engine.options.induction.least_cases):
+            return Depth.WHOLE
+        return Depth.PART if state.unwatched >= self.options.watch_every else None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether something is to be learnt before the next outcome is heard."""
+        return self._due() is not None
+
+    @property
+    def ends_at_a_level(self) -> bool:
+        """Whether the level is to be followed after the outcomes so far."""
+        return self.playbook.outcomes > 0 and self.playbook.outcomes % level.LEVEL_EVERY == 0
+
+    @property
+    def room(self) -> int:
+        """How many outcomes may be recorded, at most, before it is time to learn."""
+        return 1 if self.lessons else level.LEVEL_EVERY - self.playbook.outcomes % level.LEVEL_EVERY
+
+    def before_due(self, credited: Sequence[HeardOutcome]) -> int:
+        """How many of some outcomes to record before it is time to learn, as if they were heard one by one."""
+        state = self.playbook.learning(self.options.node)
+        for count, heard in enumerate(credited, 1):
+            if not heard.teaches:
+                continue
+            state = state.with_cases(1, int(heard.outcome.is_fraud))
+            has_odds = heard.decision is not None and heard.decision.odds is not None
+            if has_odds or self._due(state) is not None:
+                return count
+        return len(credited)
+
+    async def learn_if_due(self, credited: Sequence[HeardOutcome]) -> Reviewed | None:
         """Learn from outcomes if it is time to. They are recorded by now, so errors are reported, not raised."""
-        recorded = [one for one in credited if one.event is not None]
+        recorded = [heard for heard in credited if heard.event is not None]
         if not recorded:
             return None
-        new = [one for one in recorded if one.teaches]
         count = self.playbook.outcomes
         every = FEWER_REPORTS if self.playbook.feed(self.options.node).defers else level.LEVEL_EVERY
         follow_level = count // every > (count - len(recorded)) // every
         look = count // LOOK_EVERY > (count - len(recorded)) // LOOK_EVERY
-        return await self._learn(new, follow_level=follow_level, look_for_change=look)
-
-    async def learn_from_silence(self, matured: SilenceMatured) -> Reviewed | None:
-        """Learn from decisions that count as legitimate by now, if it is time to."""
-        self.announce(matured)
-        return await self._learn((), follow_level=False)
-
-    def announce(self, payload: EventPayload) -> None:
-        """Keep what happened, in words, for whoever brought the outcomes."""
-        self.announced.append(what_happened(payload))
-
-    def take_announced(self) -> tuple[str, ...]:
-        """What happened since this was asked last."""
-        told, self.announced[:] = tuple(self.announced), []
-        return told
+        return await self.learn([heard for heard in recorded if heard.teaches], follow_level, look_for_change=look)
 
     async def resume(self) -> Reviewed | None:
         """Learn what is due already, as after a process that ended before it came to it.
@@ -245,59 +332,37 @@ class Reviewer:
         the cases alone.
         """
         look = self.ends_at_a_level and self.playbook.outcomes % LOOK_EVERY == 0
-        return await self._learn((), follow_level=self.ends_at_a_level, look_for_change=look)
+        return await self.learn((), self.ends_at_a_level, look_for_change=look)
 
-    @property
-    def ends_at_a_level(self) -> bool:
-        """Whether the level is to be followed after the outcomes so far."""
-        return self.playbook.outcomes > 0 and self.playbook.outcomes % level.LEVEL_EVERY == 0
-
-    @property
-    def is_due(self) -> bool:
-        """Whether something is to be learnt before the next outcome is heard."""
-        return self.planner.due(self.playbook.learning(self.options.node)) is not None
-
-    @property
-    def room(self) -> int:
-        """How many outcomes may be recorded, at most, before it is time to learn."""
-        return 1 if self.planner.waits else level.LEVEL_EVERY - self.playbook.outcomes % level.LEVEL_EVERY
-
-    def before_due(self, credited: Sequence[CreditedOutcome]) -> int:
-        """How many of some outcomes to record before it is time to learn, as if they were heard one by one."""
-        state = self.playbook.learning(self.options.node)
-        for place, one in enumerate(credited, 1):
-            if not one.teaches:
-                continue
-            state = state.with_cases(1, int(one.judged.outcome.is_fraud))
-            has_odds = one.judged.decision is not None and one.judged.decision.odds is not None
-            if has_odds or self.planner.due(state) is not None:
-                return place
-        return len(credited)
-
-    async def _learn(
-        self, new: Sequence[CreditedOutcome], *, follow_level: bool, look_for_change: bool = False
+    async def learn(
+        self, new: Sequence[HeardOutcome] = (), follow_level: bool = False, *, look_for_change: bool = False
     ) -> Reviewed | None:
+        """Learn from new outcomes that teach something, and from those before, if it is time to."""
+        node = self.options.node
         try:
-            self.odds.hear([(one.judged.decision, one.judged.outcome.is_fraud) for one in new])
-            self.planner.note([one.judged for one in new])
-            if self.planner.due(self.playbook.learning(self.options.node)) is None and not follow_level:
+            self.odds.hear([(heard.decision, heard.outcome.is_fraud) for heard in new])
+            if self.lessons is not None:
+                self.lessons.hear(new)
+            if not self.is_due and not follow_level:
                 return None
-            with self.playbook.ledger.claim(f"learning {self.options.node}") as mine:
+            with self.playbook.ledger.claim(f"learning {node}") as mine:
                 if not mine:  # somebody else is learning from these outcomes; what is left will be due again
                     return None
                 if look_for_change:
                     self._notice_change()
-                depth = self.planner.due(self.playbook.learning(self.options.node))
+                depth = self._due()
                 if depth is not None:
                     return await self.ask_and_review(depth)
                 self._follow_level()
                 return None
         except AcefraudError as problem:
-            given_up = Reviewed(node=self.options.node, whole=True, cases=0, frauds=0, declined=str(problem))
+            given_up = Reviewed(node=node, whole=True, cases=0, frauds=0, declined=str(problem))
             if not isinstance(problem, StoreUnavailable):  # nobody knows what was written then, and it is due again
                 with suppress(StoreError):  # the caller is told even if it cannot be written
                     self.playbook.record([given_up])
             return given_up
+
+    # --- the level, and what fraud looks like ---
 
     def _notice_change(self) -> None:
         """Let only the latest outcomes teach if they show that fraud looks different.
@@ -359,11 +424,16 @@ class Reviewer:
         lag = level.lag_of(self.playbook, cases, self.options.node)
         return level.recent_level(expected, latest.labels, lag), expected
 
+    # --- reviews ---
+
     async def ask_and_review(self, depth: Depth) -> Reviewed | None:
         """Ask a model, if one reflects, and review the playbook with what it says."""
         self.cases.since_change()
-        admitted = await self.planner.ask(self.playbook.snapshot(), depth)
-        return self.review(depth, admitted, forced=self.planner.waits)  # what a model was asked for is not dropped
+        if self.lessons is None:
+            return self.review(depth)
+        known = self.playbook.snapshot().for_node(self.options.node)
+        admitted = await self.lessons.lessons(known, all_waiting=depth is Depth.WHOLE)
+        return self.review(depth, admitted, forced=True)  # what a model was asked for is not dropped
 
     def review(self, depth: Depth, admitted: Admissions = (), *, forced: bool = False) -> Reviewed | None:
         """One review, in the ledger even if it had to be given up; None if it is no longer due."""
@@ -379,15 +449,20 @@ class Reviewer:
     def _review(self, depth: Depth, admitted: Admissions, *, forced: bool) -> Reviewed | None:
         self.playbook.refresh()
         state = self.playbook.learning(self.options.node)
-        due = depth if forced else self.planner.due(state)
+        due = depth if forced else self._due(state)
         if due is None:  # another learner on this playbook was faster
             return None
         seen, snapshot, cases = self.playbook.seq, self.playbook.snapshot(), self.cases.since_change()
         feed = self.playbook.feed(self.options.node)
         sees = feed.declines_pass or not feed.defers
-        plan = self.planner.review(cases, snapshot, admitted, depth=due, turn=state.reviews, sees_declines=sees)
+        if self.lessons is None and due is Depth.WHOLE:
+            plan = review(cases, snapshot, self._engine, self.options, turn=state.reviews, sees_declines=sees)
+        else:
+            plan = watch(cases, snapshot, self.options, sees_declines=sees)
+        if self.lessons is not None:
+            plan = self._with_admitted(plan, snapshot, admitted, cases, Source.ONLINE)
         with self.playbook.unit_of_work(why=f"learnt from the latest {plan.cases:,} outcomes", since=seen):
-            reviewed = apply(plan, self.playbook, self.curator, self.options)
+            reviewed = apply(plan, self.playbook, self._curator, self._engine, self.options)
             if feed.is_complete:
                 step = self._level_step(cases)
                 steps = [] if step is None else [step]
@@ -395,20 +470,48 @@ class Reviewer:
                 told = self._level(cases) if feed.silence_days else None
                 steps = level.after_review(self.playbook, snapshot, cases, self.options, told)
             self.playbook.record([*steps, reviewed])
-        for one in steps:
-            self.announce(one)
+        for moved in steps:
+            self.announce(moved)
         return reviewed
 
     def study(self, training: Training, admitted: Admissions, selector: HybridSelector) -> list[str]:
-        """Learn from a whole labelled history. Returns the ids of the new bullets."""
+        """Learn from a whole labelled history, and from what a model said of it. Returns the ids of the new bullets."""
         return retry_on_conflict(partial(self._study, training, admitted, selector), ATTEMPTS)
 
     def _study(self, training: Training, admitted: Admissions, selector: HybridSelector) -> list[str]:
         self.playbook.refresh()
-        seen = self.playbook.seq
-        plan = self.planner.study(training, self.playbook.snapshot(), admitted)
+        seen, snapshot, cases = self.playbook.seq, self.playbook.snapshot(), training.facts
+        if self.lessons is None:
+            mapping, progress = training.trained.mapping, training.progress
+            plan = review(cases, snapshot, self._engine, self.options, mapping=mapping, progress=progress)
+        else:
+            plan, known = ReviewPlan(len(cases), cases.frauds), self._engine.memory.cases
+            plan = self._with_admitted(plan, snapshot, admitted, known, Source.OFFLINE)
         with self.playbook.unit_of_work(why=f"learnt from {training.trained.rows:,} labelled cases", since=seen):
             training.remember(self.playbook)
-            added = apply(plan, self.playbook, self.curator, self.options).added
+            added = apply(plan, self.playbook, self._curator, self._engine, self.options).added
             training.set_threshold(self.playbook, selector, self.options)
         return list(added)
+
+    def _with_admitted(
+        self, plan: ReviewPlan, snapshot: Snapshot, admitted: Admissions, cases: LabelledFacts, source: Source
+    ) -> ReviewPlan:
+        """Add what a model said, measure what could not be measured before, and have all weights fitted again."""
+        assert self.lessons is not None
+        moves, renewed = dict(plan.moves), dict[str, NewBullet]()
+        for bullet in snapshot.for_node(self.options.node):
+            ruling = self.lessons.recheck(bullet)
+            if ruling is None:
+                continue
+            refused = ruling.evidence is None or ruling.status is AdmissionStatus.REFUSED
+            moves[bullet.id] = StatusMove(Status.RETIRED if refused else Status.ACTIVE, ruling.reason)
+            if not refused:
+                measured = ruling.new_bullet(source)
+                renewed[bullet.id] = replace(measured, problem_types=bullet.problem_types, why=ruling.reason)
+        new = tuple(ruling.new_bullet(source) for ruling in admitted)
+        return replace(plan, moves=moves, renewed=renewed, new=new, fit_on=cases)
+
+    def refit(self) -> None:
+        """Fit the weights of bullets with a condition, and the calibration, on the remembered cases."""
+        fit = partial(refit, self.playbook, self._engine, self.cases.since_change(), self.options)
+        self.playbook.run_unit_of_work(fit, why="weights fitted anew")

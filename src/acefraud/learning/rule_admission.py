@@ -90,7 +90,7 @@ def reading_as_json(reading: Reading) -> dict[str, Any]:
         "action": "note" if condition is None else policy,
         "not_understood": list(reading.rule.not_understood),
         "did_you_mean": list(reading.rule.did_you_mean),
-        "readings": [str(one) for one in reading.rule.readings],
+        "readings": [str(condition) for condition in reading.rule.readings],
     }
 
 
@@ -109,7 +109,7 @@ def preview_rule(
     >>> str(previewed.bullet.condition), previewed.preview.decisions
     ('emulator is true', 0)
     """
-    new, _ = _new(learner, text, policy, as_note=as_note, why="")
+    new, _ = _bullet_of(learner, text, policy, as_note=as_note)
     return _previewed(learner, plan_addition(learner.playbook, new, node, who=who))
 
 
@@ -139,7 +139,7 @@ def admit_rule(
     acefraud.errors.RuleNotUnderstood: not understood: 'purple'.
     """
     playbook = learner.playbook
-    new, reading = _new(learner, text, policy, as_note=as_note, why=why)
+    new, reading = _bullet_of(learner, text, policy, as_note=as_note, why=why)
     planned = plan_addition(playbook, new, node, who=who)
     preview = _previewed(learner, planned).preview if with_preview else None
     (bullet_id,) = learner.curator.merge_bullets([new], node, playbook, who=who, why=why)
@@ -158,7 +158,7 @@ def preview_edit(
     learner: Learner, bullet_id: str, text: str, *, policy: PolicyOptions = EVIDENCE, as_note: bool = False
 ) -> Previewed:
     """What other words for a rule would do to past decisions and labelled cases."""
-    new = _edited(learner, bullet_id, text, policy, as_note=as_note, why="")
+    new, _ = _bullet_of(learner, text, policy, as_note=as_note, edits=bullet_id)
     return _previewed(learner, plan_edit(learner.playbook, bullet_id, new))
 
 
@@ -184,7 +184,7 @@ def edit_rule(
     (True, 'amount > 6000')
     """
     playbook = learner.playbook
-    new = _edited(learner, bullet_id, text, policy, as_note=as_note, why=why)
+    new, _ = _bullet_of(learner, text, policy, as_note=as_note, why=why, edits=bullet_id)
     preview = _previewed(learner, plan_edit(playbook, bullet_id, new)).preview if with_preview else None
     playbook.change(lambda: plan_edit(playbook, bullet_id, new), who=who, why=why)
     bullet = bullet_in(playbook, bullet_id)
@@ -212,46 +212,34 @@ def _previewed(learner: Learner, change: Change[Any]) -> Previewed:
     return Previewed(bullet, learner.preview_change(change.payloads, bullet))
 
 
-def _new(learner: Learner, text: str, options: PolicyOptions, *, as_note: bool, why: str) -> tuple[NewBullet, Reading]:
-    """The bullet that a rule becomes, measured on the cases that the playbook remembers; and how it was read."""
-    reading = _understood(learner.playbook, text, as_note=as_note)
-    return _measured(learner, text, reading, _policy(reading, options), why), reading
+def _bullet_of(
+    learner: Learner, text: str, options: PolicyOptions, *, as_note: bool, why: str = "", edits: str = ""
+) -> tuple[NewBullet, Reading]:
+    """The bullet that words become, measured on the cases that the playbook remembers; and how they were read.
 
-
-def _edited(
-    learner: Learner, bullet_id: str, text: str, options: PolicyOptions, *, as_note: bool, why: str
-) -> NewBullet:
-    """What a bullet becomes with other words. A policy stays a policy, unless the words are a note."""
-    before = bullet_in(learner.playbook, bullet_id).policy
-    reading = _understood(learner.playbook, text, as_note=as_note)
+    If they edit a policy, it stays a policy, unless the words are a note. Raises RuleNotUnderstood if a rule is not
+    understood, unless it may be a note.
+    """
+    before = bullet_in(learner.playbook, edits).policy if edits else None
+    reading = read_rule(learner.playbook, text)
+    condition, argues, rule = reading.condition, reading.argues, reading.rule
+    if condition is None and not as_note:
+        raise RuleNotUnderstood(rule.problem, not_understood=rule.not_understood, did_you_mean=rule.did_you_mean)
     policy = _policy(reading, options)
-    if policy is None and before is not None and reading.condition is not None:
-        if reading.argues is not None and before.verdict not in (reading.argues, Verdict.REVIEW):
-            raise InputError(f"the words argue for {reading.argues}; {bullet_id} is a policy: {before.words}")
+    if policy is None and before is not None and condition is not None:
+        if argues is not None and before.verdict not in (argues, Verdict.REVIEW):
+            raise InputError(f"the words argue for {argues}; {edits} is a policy: {before.words}")
         policy = before
-    return _measured(learner, text, reading, policy, why)
-
-
-def _measured(learner: Learner, text: str, reading: Reading, policy: Policy | None, why: str) -> NewBullet:
-    condition = reading.condition
-    return NewBullet(
+    new = NewBullet(
         text,
         Source.MANUAL,
         condition=condition,
-        argues=reading.argues if policy is None or policy.verdict is Verdict.REVIEW else policy.verdict,
+        argues=argues if policy is None or policy.verdict is Verdict.REVIEW else policy.verdict,
         evidence=None if condition is None else learner.measure(condition),
         policy=policy,
         why=why,
     )
-
-
-def _understood(playbook: BulletPlaybook, text: str, *, as_note: bool) -> Reading:
-    """The reading of a rule. Raises RuleNotUnderstood if it is not understood, unless it may be a note."""
-    reading = read_rule(playbook, text)
-    if reading.condition is None and not as_note:
-        rule = reading.rule
-        raise RuleNotUnderstood(rule.problem, not_understood=rule.not_understood, did_you_mean=rule.did_you_mean)
-    return reading
+    return new, reading
 
 
 def _policy(reading: Reading, options: PolicyOptions) -> Policy | None:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from acefraud.errors import AcefraudError
 from acefraud.learning.learner import Learner
-from acefraud.learning.received_outcomes import TakenIn
+from acefraud.learning.outcomes import TakenIn
 from acefraud.support.backoff import wait_after
 
 LOG = logging.getLogger(__name__)

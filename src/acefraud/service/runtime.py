@@ -22,7 +22,7 @@ from acefraud.errors import InputError, InputWarning
 from acefraud.learning.build_roles import Roles, build_roles
 from acefraud.learning.decision_recorder import DecisionRequest
 from acefraud.learning.learner import Learner
-from acefraud.learning.received_outcomes import Received, receive
+from acefraud.learning.outcomes import Received, receive
 from acefraud.service.decision_requests import Answered, Result, answer_requests, decide_requests, with_reasons
 from acefraud.service.follower import Follower
 from acefraud.service.key_ring import KeyRing

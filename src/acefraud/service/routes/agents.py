@@ -12,7 +12,7 @@ from acefraud.core.scope import Scope
 from acefraud.core.transaction import Transaction
 from acefraud.engine.selected_context import Context
 from acefraud.errors import InputError
-from acefraud.learning.learner import Traced
+from acefraud.learning.hearing import Traced
 from acefraud.service.access import MayDecide, Requester, Serving, lacks
 from acefraud.service.answers import decision_answer, stage_answers
 from acefraud.service.masking import RuleWords

@@ -15,8 +15,8 @@ from acefraud.core.events import DecisionMade, Event, OutcomeHeard
 from acefraud.core.ledger import DecisionFilter
 from acefraud.core.transaction import Transaction
 from acefraud.errors import CannotExplain, InputError
+from acefraud.learning.credits import with_silence
 from acefraud.learning.decision_recorder import DecisionRequest
-from acefraud.learning.outcome_feeds import with_silence
 from acefraud.service.access import MayDecide, MayRead, Requester, Serving, charge, in_thread
 from acefraud.service.answers import decision_answer, listed_decision, stage_answers
 from acefraud.service.decision_requests import Answered, Result
