@@ -392,23 +392,13 @@ class DecisionRecord(NamedTuple):
             revision=self.revision,
             selection=construct_unchecked(
                 SelectionTrace,
-                stages=(),
-                scores=(),
                 revision=self.revision,
                 seed=setup["seed"],
                 embedder=setup["embedder"],
                 settings=setup["settings"],
             ),
-            model=EMBEDDED,
-            probability_from=ProbabilityFrom.FITTED,
-            odds=None,
-            prompt="",
-            usage=None,
-            fallback="",
-            selection_fallback="",
             engine=setup["engine"],
             digest=kept["digest"],
-            familiarity=None,
         )
 
 

@@ -271,13 +271,14 @@ class Cases(_RowSequence[Case]):
         if len(filled) == 1:
             return filled[0]
         counts = [len(part) for part in filled]
+        weights = _joined([part.weights for part in filled], counts, 1.0)
         return cls(
             Transactions.stacked([part.transactions for part in filled]),
             np.concatenate([part.labels for part in filled]),
             known_at=np.concatenate([part.known_at for part in filled]),
             difficulty=_joined([part.difficulty for part in filled], counts, ""),
             metadata=_joined([part.metadata for part in filled], counts, {}),
-            weights=_joined_weights(filled),
+            weights=None if weights is None else np.asarray(weights),
         )
 
     def take(self, rows: RowIndex) -> Cases:
@@ -339,13 +340,7 @@ class Cases(_RowSequence[Case]):
         )
 
 
-def _joined_weights(parts: Sequence[Cases]) -> FloatArray | None:
-    if all(part.weights is None for part in parts):
-        return None
-    return np.concatenate([np.ones(len(part)) if part.weights is None else part.weights for part in parts])
-
-
-def _joined(parts: Sequence[Sequence[Any] | None], counts: Sequence[int], missing: object) -> Sequence[Any] | None:
+def _joined(parts: Sequence[Any], counts: Sequence[int], missing: object) -> Sequence[Any] | None:
     """The values of all parts; None if no part has any."""
     if all(part is None for part in parts):
         return None

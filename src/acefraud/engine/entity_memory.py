@@ -6,7 +6,7 @@ disagree. Nothing is cached between two calls, because other processes write too
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, lru_cache, partial
@@ -15,6 +15,7 @@ import numpy as np
 
 from acefraud.core.ledger import BufferedRows, Ledger, MemoryRows, RowStore, RowUpdate
 from acefraud.core.outcome import Outcome
+from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets import SchemaMapping, parse_mapping
@@ -102,9 +103,19 @@ class EntityMemory:
 
     def enriched(self, transactions: Sequence[Transaction], ledger: Ledger) -> list[Transaction]:
         """Transactions with their facts from history. Each also counts for those after it."""
+        pairs = zip(transactions, self._facts_in_turn(transactions, ledger), strict=True)
+        return [with_history(transaction, facts) for transaction, facts in pairs]
+
+    def enriched_rows(self, rows: Transactions, ledger: Ledger) -> Transactions:
+        """Transactions in columns with their facts from history. They take their turn in the order of time."""
+        order = rows.times.argsort(kind="stable")
+        facts = FactTable(self._facts_in_turn(rows.take(order), ledger))
+        return rows.with_facts(rows.facts.beside(facts.take(order.argsort()).columns))
+
+    def _facts_in_turn(self, transactions: Iterable[Transaction], ledger: Ledger) -> list[dict[str, FactValue]]:
         with ledger.rows() as rows:
             state = self._read(rows)
-            return [with_history(one, self._add(state, one)) for one in transactions]
+            return [self._add(state, transaction) for transaction in transactions]
 
     def past(self, transactions: Transactions, ledger: Ledger) -> tuple[datetime | None, BoolArray]:
         """The newest time that is remembered, and which transactions are, so that they get the facts they had."""
@@ -173,16 +184,15 @@ class EntityMemory:
 
     def backtested(self, cases: Cases, waiting: Transactions, ledger: Ledger) -> Cases:
         """Cases with the facts they would have after what is remembered already. The memory stays as it is."""
-        facts = {}
+        facts: list[dict[str, FactValue]] = [{}] * len(cases)
         with ledger.rows() as rows:
             state = self._read(rows)
             for place, transaction, is_fraud, known_at in _Past.of(cases, waiting, self.plan):
-                facts[place] = self._add(state, transaction)
+                from_history = self._add(state, transaction)
+                if place < len(cases):
+                    facts[place] = from_history
                 _hear(state, transaction, is_fraud, known_at)
-        return Cases.of(
-            case.model_copy(update={"transaction": with_history(case.transaction, facts[place])})
-            for place, case in enumerate(cases)
-        )
+        return cases.with_facts(cases.facts.beside(FactTable(facts).columns))
 
     def filling(self, studied: Cases, waiting: Transactions, ledger: Ledger) -> RowUpdate:
         """The change that adds a whole history of `studied` cases. A memory of another plan ends.
@@ -283,16 +293,15 @@ def sensitive_facts_of(written: str) -> frozenset[str]:
 @lru_cache(maxsize=16)
 def time_facts_of(written: str) -> tuple[str, ...]:
     """The facts that a mapping wants made from the time of a transaction."""
-    return parse_mapping(written, place=_PLACE).time_facts or () if written else ()
+    mapping = mapping_of(written)
+    return mapping.time_facts or () if mapping else ()
 
 
 @lru_cache(maxsize=16)
 def memory_for(written: str) -> EntityMemory | None:
     """The memory that a mapping asks for; None if it asks for none."""
-    if not written:
-        return None
-    mapping = parse_mapping(written, place=_PLACE)
-    if mapping.history is None or not mapping.history.entities:
+    mapping = mapping_of(written)
+    if mapping is None or mapping.history is None or not mapping.history.entities:
         return None
     return EntityMemory(written, mapping, mapping.history)
 

@@ -27,7 +27,8 @@ from acefraud.engine.options import LearnerOptions
 from acefraud.errors import InputError
 from acefraud.facts.extraction import KnownFacts
 from acefraud.facts.time_facts import CLOCK_FACTS, DAY_FACTS
-from acefraud.rules.scorecard import GENERAL, scorecard
+from acefraud.roles.embedded.agent import knowledge_of
+from acefraud.rules.scorecard import GENERAL
 from acefraud.selection.bullet_stats import stats_of
 from acefraud.storage.facts_at_hand import SAMPLE, facts_at_hand, plain_name
 from acefraud.storage.playbook import BulletPlaybook
@@ -76,9 +77,7 @@ class ReliedOn:
         counted = np.flatnonzero(policies | table.in_use(number).mask & (weights != 0)).tolist()
         rules = [(table.wording.facts[row], 1.0 if policies[row] else float(weights[row])) for row in counted]
         learnt = bool(rules) or snapshot.calibration(node) is not None
-        if (scale := calibration.knowledge_scale) > 0:
-            fitted = calibration.points
-            rules += [(line.condition.facts, scale * fitted.get(line.line, line.points)) for line in scorecard()]
+        rules += [(point.condition.facts, weight) for point, weight in knowledge_of(calibration)]
         carried: defaultdict[str, float] = defaultdict(float)
         for facts, weight in rules:
             for fact in facts:

@@ -23,11 +23,8 @@ from acefraud.core.transactions import Cases, Transactions
 from acefraud.curation.curator import Curator
 from acefraud.datasets import SchemaMapping
 from acefraud.display.short_repr import ShortRepr, quoted
-from acefraud.engine.backtest_scores import BacktestScores, backtest_scores
-from acefraud.engine.decider import Decider
-from acefraud.engine.embedded_decisions import COMPATIBLE, ENGINE, DecisionList, DecisionSequence, EmbeddedDecisions
+from acefraud.engine.decider import COMPATIBLE, ENGINE, Decider, DecisionList, DecisionSequence, EmbeddedDecisions
 from acefraud.engine.entity_memory import EntityMemory, mapping_of, memory_for, time_facts_of
-from acefraud.engine.external_traces import Trace, decision_from, trace_id, truth_of
 from acefraud.engine.familiarity import (
     CheckedInput,
     FactChanges,
@@ -51,12 +48,11 @@ from acefraud.engine.inputs import (
     outcome_remarks,
     warn_of,
 )
-from acefraud.engine.odds_calibration import FittedOdds
+from acefraud.engine.models import FittedOdds
 from acefraud.engine.options import LearnerOptions
-from acefraud.engine.review_capacity import ReviewCapacity, ReviewsLeft
-from acefraud.engine.rule_context import RuleContext, ruling_of
-from acefraud.engine.score import AdditiveScore, Scores, score
-from acefraud.engine.selected_context import Context, select_context
+from acefraud.engine.own_agents import Context, Trace, decision_from, select_context, trace_id, truth_of
+from acefraud.engine.rule_context import ReviewCapacity, ReviewsLeft, RuleContext, ruling_of
+from acefraud.engine.score import AdditiveScore, BacktestScores, Scores, backtest_scores, score
 from acefraud.errors import CannotExplain, ConfigurationError, InputError, point_out
 from acefraud.facts.extraction import KnownFacts, facts_in
 from acefraud.facts.time_facts import with_time_facts
@@ -76,7 +72,6 @@ from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.roles.embedded.judge import SimpleJudge, ruled
 from acefraud.roles.protocols import Agent, Judge, OwnRole, name_of
 from acefraud.roles.reflector import Reflector
-from acefraud.rules.induction.fitting import probabilities
 from acefraud.selection.hybrid import HybridSelector, Setup
 from acefraud.storage.change_log import what_happened
 from acefraud.storage.changes import plan_addition, retry_on_conflict
@@ -476,8 +471,7 @@ class Learner:
 
     def score_facts(self, facts: FactTable) -> Scores:
         """The scores of transactions whose facts are all known, with every bullet that fires."""
-        margin, cited = self.additive_score().sums(facts)
-        return Scores(probabilities(margin), cited, margin)
+        return self.additive_score().scores(facts)
 
     @property
     def threshold(self) -> float:
@@ -497,10 +491,7 @@ class Learner:
     def _rows_in_context(self, transactions: Iterable[Transaction], snapshot: Snapshot) -> Transactions:
         """Transactions in columns, with the facts of the history if one is kept."""
         rows, memory = self._columns_in_context(transactions, snapshot), memory_for(snapshot.mapping)
-        if memory is None:
-            return rows
-        order = rows.times.argsort(kind="stable")
-        return Transactions.of(memory.enriched(rows.take(order), self.playbook.ledger)).take(order.argsort())
+        return rows if memory is None else memory.enriched_rows(rows, self.playbook.ledger)
 
     def _columns_in_context(self, transactions: Iterable[Transaction], snapshot: Snapshot) -> Transactions:
         context = RuleContext.of(snapshot, time_facts_of(snapshot.mapping))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -25,12 +26,10 @@ from acefraud.core.playbook import Snapshot
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import Verdict
 from acefraud.engine.options import LearnerOptions
-from acefraud.engine.score import fired_in
+from acefraud.engine.score import AdditiveScore
 from acefraud.learning.outcome_feeds import arrived_share
-from acefraud.roles.embedded.agent import weights_of
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.rules.induction.fitting import probabilities, strongest
-from acefraud.rules.scorecard import score_in
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.support.arrays import BoolArray, FloatArray
 from acefraud.support.timestamps import UNKNOWN
@@ -298,13 +297,10 @@ def log_odds_in(cases: LabelledFacts, snapshot: Snapshot, options: LearnerOption
     calibration = snapshot.calibration(options.node)
     if calibration is None:
         return None
-    rules = [(one, one.condition) for one in snapshot.for_node(options.node) if one.condition is not None]
-    weights = weights_of([bullet for bullet, _ in rules], calibration.base_rate)
-    fired = strongest(fired_in([condition for _, condition in rules], cases.facts), weights, options.n_bullets)
-    margin: FloatArray = calibration.intercept + fired @ weights
-    if cases.from_texts and calibration.knowledge_scale > 0:
-        margin = margin + calibration.knowledge_scale * score_in(cases.facts, calibration.points)
-    return margin
+    unmoved = calibration.model_copy(update={"recent": None})
+    additive = replace(AdditiveScore.of(snapshot, options.node), calibration=unmoved)
+    fired = additive.fired(cases.facts)
+    return additive.scores(cases.facts, strongest(fired, additive.weights, options.n_bullets)).log_odds
 
 
 def recent_level(expected: FloatArray, labels: BoolArray, lag: int = 0) -> RecentLevel | None:
