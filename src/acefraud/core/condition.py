@@ -142,7 +142,7 @@ class Condition:
         >>> str(Condition.any_of(map(Condition.parse, ['browser is "IE"', 'browser is "Opera"'])))
         'browser in ("IE", "Opera")'
         """
-        distinct = _merged(dict.fromkeys(nested for one in conditions for nested in _options_of(one)))
+        distinct = _merged(dict.fromkeys(nested for condition in conditions for nested in _options_of(condition)))
         return next(iter(distinct)) if len(distinct) == 1 else cls((AnyOf(tuple(distinct)),))
 
     @classmethod

@@ -52,7 +52,7 @@ class _RowSequence(ShortRepr, Sequence[R]):
         """Whether a row is among them, or one with that id."""
         key = value.transaction.id if isinstance(value, Case) else getattr(value, "id", value)
         places: list[int] = np.flatnonzero(self._ids == key).tolist() if isinstance(key, str) else []
-        return bool(places) if isinstance(value, str) else any(self._at(place) == value for place in places)
+        return bool(places) if isinstance(value, str) else any(self._at(index) == value for index in places)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and len(self) == len(other) and all(map(eq, self, other))
@@ -130,7 +130,7 @@ class Transactions(_RowSequence[Transaction]):
             return
         for start in range(0, len(self), _ROWS_AT_ONCE):
             facts = self.facts.take(slice(start, start + _ROWS_AT_ONCE)).rows()
-            yield from (self._row(place, each) for place, each in enumerate(facts, start))
+            yield from (self._row(index, each) for index, each in enumerate(facts, start))
 
     def _at(self, place: int) -> Transaction:
         return self._row(place, self.facts.row(place)) if self._rows is None else self._rows[place]
@@ -259,7 +259,7 @@ class Cases(_RowSequence[Case]):
         return len(self.labels)
 
     def __iter__(self) -> Iterator[Case]:
-        return (self._row(place, one) for place, one in enumerate(self.transactions))
+        return (self._row(index, transaction) for index, transaction in enumerate(self.transactions))
 
     def _at(self, place: int) -> Case:
         return self._row(place, self.transactions[place])
@@ -353,4 +353,4 @@ def _some(values: Sequence[Any] | None, rows: RowIndex, count: int) -> Sequence[
         return None
     if isinstance(rows, slice):
         return values[rows]
-    return [values[place] for place in np.arange(count)[rows]]
+    return [values[index] for index in np.arange(count)[rows]]

@@ -70,7 +70,7 @@ class DecisionSequence(Sequence[Decision]):
 
     def __getitem__(self, index: int | slice) -> Decision | DecisionList:
         chosen = range(len(self))[index]
-        return self._at(chosen) if isinstance(chosen, int) else DecisionList([self._at(place) for place in chosen])
+        return self._at(chosen) if isinstance(chosen, int) else DecisionList([self._at(index) for index in chosen])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and len(self) == len(other) and all(map(eq, self, other))
@@ -99,20 +99,22 @@ class DecisionSequence(Sequence[Decision]):
         columns: dict[str, Any] = self._columns()
         if reasons:
             built = list(self)
-            columns["reason"] = [one.reasons[0].text if one.reasons else "" for one in built]
-            columns["cited"] = [list(one.cited) for one in built]
+            columns["reason"] = [decision.reasons[0].text if decision.reasons else "" for decision in built]
+            columns["cited"] = [list(decision.cited) for decision in built]
         return make_frame(columns, backend)
 
     def _repr_html_(self) -> str:
         """The first decisions, for a notebook."""
         rows = (
             (
-                shown_text(one.transaction.id),
-                str(one.verdict),
-                f"{one.probability:.3f}",
-                shown_text(one.reasons[0].text, 200, hidden=one.transaction.hidden_values) if one.reasons else "",
+                shown_text(decision.transaction.id),
+                str(decision.verdict),
+                f"{decision.probability:.3f}",
+                shown_text(decision.reasons[0].text, 200, hidden=decision.transaction.hidden_values)
+                if decision.reasons
+                else "",
             )
-            for one in self[:MOST_ROWS]
+            for decision in self[:MOST_ROWS]
         )
         headings = ["transaction", "verdict", "probability", "strongest reason"]
         return block(self._heading, table(headings, rows, total=len(self)))
@@ -124,12 +126,12 @@ class DecisionSequence(Sequence[Decision]):
     def _columns(self) -> dict[str, Any]:
         built = list(self)
         return {
-            "transaction_id": [one.transaction.id for one in built],
-            "decision_id": [one.id for one in built],
-            "verdict": [str(one.verdict) for one in built],
-            "probability": [one.probability for one in built],
-            "threshold": [one.threshold for one in built],
-            "revision": [one.revision for one in built],
+            "transaction_id": [decision.transaction.id for decision in built],
+            "decision_id": [decision.id for decision in built],
+            "verdict": [str(decision.verdict) for decision in built],
+            "probability": [decision.probability for decision in built],
+            "threshold": [decision.threshold for decision in built],
+            "revision": [decision.revision for decision in built],
         }
 
 
@@ -171,7 +173,7 @@ def decide_embedded(
     """
     chosen = selector.select_many(
         transactions,
-        [one.facts for one in known],
+        [each.facts for each in known],
         snapshot,
         node=options.node,
         n_bullets=options.n_bullets,
@@ -179,13 +181,13 @@ def decide_embedded(
         drawn_at=drawn_at,
     )
     calibration = snapshot.calibration(options.node) or GENERAL.model_copy(update={"threshold": options.threshold})
-    apart = [reasons_apart_from_bullets(one.facts, calibration) for one in known]
+    apart = [reasons_apart_from_bullets(each.facts, calibration) for each in known]
     contributions, texts = _bullet_columns(chosen, calibration)
     probabilities = [
         sigmoid(log_odds_from((*amounts, *(reason.contribution or 0.0 for reason in others)), calibration))
         for amounts, others in zip(contributions.tolist(), apart, strict=True)
     ]
-    policies = deciding_policies(snapshot, options.node, [one.facts for one in known])
+    policies = deciding_policies(snapshot, options.node, [each.facts for each in known])
     rule = snapshot.reviews.get(options.node)
     if rule is not None and rule.costs is not None and reviews is not None:
         known = _with_reviews_left(probabilities, known, policies, rule.costs, reviews)
@@ -219,12 +221,12 @@ def _with_reviews_left(
     by_policy = sum(policy is not None and policy.verdict is Verdict.REVIEW for policy in deciding)
     reviews = replace(reviews, used=reviews.used + by_policy)
     savings = [
-        costs.saving(probability, number_in(one.facts, "amount")) if policy is None else None
-        for probability, one, policy in zip(probabilities, known, policies, strict=True)
+        costs.saving(probability, number_in(each.facts, "amount")) if policy is None else None
+        for probability, each, policy in zip(probabilities, known, policies, strict=True)
     ]
     return [
-        replace(one, facts={REVIEWS_TODAY: float(reviews.used), REVIEW_CUT: cut, **one.facts})
-        for one, cut in zip(known, reviews.cuts(savings), strict=True)
+        replace(each, facts={REVIEWS_TODAY: float(reviews.used), REVIEW_CUT: cut, **each.facts})
+        for each, cut in zip(known, reviews.cuts(savings), strict=True)
     ]
 
 
@@ -237,13 +239,13 @@ def _verdicts(
 ) -> list[Verdict]:
     """The verdict on each: that of a policy, of a rule, or of the threshold."""
     verdicts = []
-    for probability, one, policy in zip(probabilities, known, policies, strict=True):
+    for probability, each, policy in zip(probabilities, known, policies, strict=True):
         if policy is not None and policy.policy is not None:
             verdicts.append(policy.policy.verdict)
-        elif rule is not None and rule.sends_to_people and one.facts.get(UNFAMILIAR) is True:
+        elif rule is not None and rule.sends_to_people and each.facts.get(UNFAMILIAR) is True:
             verdicts.append(Verdict.REVIEW)
         elif rule is not None:
-            verdicts.append(rule.verdict(probability, threshold, one.facts))
+            verdicts.append(rule.verdict(probability, threshold, each.facts))
         else:
             verdicts.append(Verdict.of(probability >= threshold))
     return verdicts
@@ -326,7 +328,7 @@ class EmbeddedDecisions(DecisionSequence):
     def _columns(self) -> dict[str, Any]:
         count = len(self)
         return {
-            "transaction_id": [one.id for one in self.transactions],
+            "transaction_id": [transaction.id for transaction in self.transactions],
             "decision_id": [record.id for record in self.records],
             "verdict": [str(verdict) for verdict in self.verdicts],
             "probability": list(self.probabilities),
@@ -349,8 +351,8 @@ class EmbeddedDecisions(DecisionSequence):
                 known.unread,
                 setup=setup,
                 revision=chosen.revision,
-                verdict=self.verdicts[place],
-                probability=self.probabilities[place],
+                verdict=self.verdicts[index],
+                probability=self.probabilities[index],
                 result={
                     "picks": [(ids[row], what) for row, what in zip(picks, amounts, strict=True) if row >= 0],
                     **frame,
@@ -358,7 +360,7 @@ class EmbeddedDecisions(DecisionSequence):
                     **({} if policy is None else {"policy": policy.id}),
                 },
             )
-            for place, (transaction, known, picks, amounts, digest, policy) in enumerate(
+            for index, (transaction, known, picks, amounts, digest, policy) in enumerate(
                 zip(self.transactions, self.known, rows, contributions, self._digests, self.policies, strict=True)
             )
         ]
@@ -372,10 +374,10 @@ class EmbeddedDecisions(DecisionSequence):
         columns["text"], columns["contribution"], columns["parts"] = self.texts, self.contributions, picks.parts
         frame = struct.pack("<2d", self.calibration.threshold, self.calibration.intercept)
         digests = []
-        for place, others in enumerate(self.apart):
-            told = [struct.pack("<Qd", _number_for(one.text), one.contribution or 0.0) for one in others]
-            left = struct.pack("<5q", *self.chosen.left[place])
-            parts = (left, columns[place, : counts[place]].tobytes(), *told, frame)
+        for index, others in enumerate(self.apart):
+            told = [struct.pack("<Qd", _number_for(reason.text), reason.contribution or 0.0) for reason in others]
+            left = struct.pack("<5q", *self.chosen.left[index])
+            parts = (left, columns[index, : counts[index]].tobytes(), *told, frame)
             digests.append(hashlib.blake2b(b"".join(parts), digest_size=8).hexdigest())
         return digests
 

@@ -121,13 +121,13 @@ class EntityMemory:
         """The newest time that is remembered, and which transactions are, so that they get the facts they had."""
         with ledger.rows() as rows:
             state = self._read(rows)
-            known = [state.remembers(one) for one in transactions.ids.tolist()]
+            known = [state.remembers(transaction_id) for transaction_id in transactions.ids.tolist()]
             return time_of(UNKNOWN if state.newest is None else state.newest), np.array(known, dtype=np.bool_)
 
     def adding(self, transactions: Sequence[Transaction]) -> RowUpdate:
         """The change that adds transactions to the memory."""
 
-        return self.adding_outcomes([(None, one) for one in transactions])
+        return self.adding_outcomes([(None, transaction) for transaction in transactions])
 
     def enriched_and_added(self, transactions: Sequence[Transaction], ledger: Ledger) -> Drafted:
         """Transactions with their facts from history, and the change that adds them to the memory.
@@ -140,7 +140,7 @@ class EntityMemory:
                 return Drafted(self.enriched(transactions, ledger), self.adding(transactions))
             before, draft = rows.get_many([_CHANGES]), BufferedRows(rows)
             state = self._state(draft)
-            found = [with_history(one, self._add(state, one)) for one in transactions]
+            found = [with_history(transaction, self._add(state, transaction)) for transaction in transactions]
             _write(state, draft)
         return Drafted(found, _written_unless_changed(draft, before, self.adding(transactions)))
 
@@ -151,8 +151,8 @@ class EntityMemory:
         found: list[Transaction | None] = []
         with ledger.rows() as rows:
             state = self._read(rows)
-            for outcome, one in outcomes:
-                found.append(None if one is None else with_history(one, self._add(state, one)))
+            for outcome, transaction in outcomes:
+                found.append(None if transaction is None else with_history(transaction, self._add(state, transaction)))
                 if not outcome.is_opinion:
                     _add_truth(state, outcome)
         return found
@@ -187,10 +187,10 @@ class EntityMemory:
         facts: list[dict[str, FactValue]] = [{}] * len(cases)
         with ledger.rows() as rows:
             state = self._read(rows)
-            for place, transaction, is_fraud, known_at in _Past.of(cases, waiting, self.plan):
+            for index, transaction, is_fraud, known_at in _Past.of(cases, waiting, self.plan):
                 from_history = self._add(state, transaction)
-                if place < len(cases):
-                    facts[place] = from_history
+                if index < len(cases):
+                    facts[index] = from_history
                 _hear(state, transaction, is_fraud, known_at)
         return cases.with_facts(cases.facts.beside(FactTable(facts).columns))
 
@@ -215,9 +215,9 @@ class EntityMemory:
             rows.put_many(changes)
         rows.put_many({_MAPPING: self.written.encode()})
         state = self._state(rows)
-        for place, transaction, is_fraud, known_at in past:
+        for index, transaction, is_fraud, known_at in past:
             # The facts from history of a studied case are among its own already.
-            state.add(self.event(transaction), transaction.facts if place < past.labelled else None)
+            state.add(self.event(transaction), transaction.facts if index < past.labelled else None)
             _hear(state, transaction, is_fraud, known_at)
         _write(state, rows)
 

@@ -70,18 +70,18 @@ def nearly_decided(ids: Collection[str], ledger: Ledger) -> dict[str, str]:
 
     That is lower or upper case, blanks, leading zeros, and ".0" at the end.
     """
-    forms = {one: [form for form in dict.fromkeys(_forms(one)) if form != one] for one in ids}
+    forms = {given_id: [form for form in dict.fromkeys(_forms(given_id)) if form != given_id] for given_id in ids}
     pasts = ledger.transaction_events({form for some in forms.values() for form in some})
     decided = {form for form, past in pasts.items() if past.records}
-    found = {one: next((form for form in some if form in decided), None) for one, some in forms.items()}
-    return {one: form for one, form in found.items() if form is not None}
+    found = {given_id: next((form for form in some if form in decided), None) for given_id, some in forms.items()}
+    return {given_id: form for given_id, form in found.items() if form is not None}
 
 
 def nearly_reported(ids: Collection[str], ledger: Ledger) -> set[str]:
     """Which of these transactions have no report, although there is one with an id that differs only in that."""
-    forms = {one: {one, *_forms(one)} for one in ids}
+    forms = {given_id: {given_id, *_forms(given_id)} for given_id in ids}
     reported = ledger.outcome_events({form for some in forms.values() for form in some}).keys()
-    return {one for one, some in forms.items() if one not in reported and not some.isdisjoint(reported)}
+    return {given_id for given_id, some in forms.items() if given_id not in reported and not some.isdisjoint(reported)}
 
 
 def _forms(one: str) -> Iterator[str]:
@@ -262,8 +262,8 @@ def as_outcomes(
         from acefraud.datasets.rows import read_outcomes  # noqa: PLC0415  # imports polars, which texts do not need
 
         reported = read_outcomes(given, remembered=mapping.schema, strict=True, name=name).rows
-        warn_of([remark for one in reported for remark in one.remarks])
-        return [(one.outcome, one.transaction) for one in reported]
+        warn_of([remark for report in reported for remark in report.remarks])
+        return [(report.outcome, report.transaction) for report in reported]
     _require_many(given, "expected many outcomes, each an Outcome or a dict", name, for_one)
     return [as_outcome(item, mapping, name=f"{name}[{index}]") for index, item in enumerate(given)]
 

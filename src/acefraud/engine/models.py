@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import RLock
 from typing import Any, TypeVar
 
@@ -23,7 +23,7 @@ from acefraud.engine.options import Fallback, LearnerOptions
 from acefraud.engine.rule_context import deciding_policies, policy_reason
 from acefraud.errors import ConfigurationError, ModelError
 from acefraud.facts.extraction import READER, KnownFacts
-from acefraud.roles.embedded.agent import fires, weigh
+from acefraud.roles.embedded.agent import EmbeddedAgent, fires, weigh
 from acefraud.roles.model.agent import reasons_for
 from acefraud.roles.protocols import Agent, Assessment, Question, answer_of, name_of, nearest_method
 from acefraud.rules.english import say_facts
@@ -50,18 +50,22 @@ class WrappedAgent:
 class WithFallback(WrappedAgent):
     """Leaves the case to a person or to the embedded engine if the model fails, and records that in the decision."""
 
-    def __init__(self, agent: Agent, fallback: Fallback) -> None:
+    def __init__(self, agent: Agent, fallback: Fallback, *, failure: str = "") -> None:
         super().__init__(agent)
         self.fallback = fallback
+        self._failure = failure
+        """Why no call is made, if none is."""
 
     @property
     def without_tier(self) -> WithFallback:
         """The same fallback around the agent without its first tier."""
-        return WithFallback(self.agent.without_tier, self.fallback)
+        return WithFallback(self.agent.without_tier, self.fallback, failure=self._failure)
 
     async def assess(self, question: Question) -> Assessment:
         """The model's view, or that of the fallback if the call fails."""
         try:
+            if self._failure:
+                raise ModelError(self._failure)
             return await self.agent.assess(question)
         except ModelError as failure:
             if self.fallback is Fallback.ERROR:
@@ -78,31 +82,13 @@ class WithFallback(WrappedAgent):
         return replace(view, verdict=verdict, reasons=(reason, *view.reasons), fallback=failure)
 
 
-@dataclass(frozen=True)
-class _Failed:
-    """An agent that always fails, with the failure of another."""
-
-    model: str
-    failure: str
-    waits: bool = True
-    adds_up: bool = False
-
-    @property
-    def without_tier(self) -> _Failed:
-        """Itself."""
-        return self
-
-    async def assess(self, _: Question) -> Assessment:
-        """Raise the failure."""
-        raise ModelError(self.failure)
-
-
 def failing_as(decision: Decision) -> WithFallback:
     """An agent that reproduces a decision which was made by a fallback."""
     text = next(reason.text for reason in decision.reasons if reason.kind is ReasonKind.FALLBACK)
-    model = text.partition(" failed (")[0]
-    review = decision.verdict is Verdict.REVIEW
-    return WithFallback(_Failed(model, decision.fallback), Fallback.REVIEW if review else Fallback.EMBEDDED)
+    fallback = Fallback.REVIEW if decision.verdict is Verdict.REVIEW else Fallback.EMBEDDED
+    made = WithFallback(EmbeddedAgent(), fallback, failure=decision.fallback)
+    made.model = text.partition(" failed (")[0]
+    return made
 
 
 class Tiered(WrappedAgent):
@@ -263,9 +249,9 @@ IN_ONE_TURN = 4
 
 async def in_turns(things: Iterable[T], waits: bool) -> AsyncIterator[T]:
     """One after another. If the event loop is shared (`waits`), other tasks get their turn now and then."""
-    for place, thing in enumerate(things, 1):
+    for index, thing in enumerate(things, 1):
         yield thing
-        if waits and place % IN_ONE_TURN == 0:
+        if waits and index % IN_ONE_TURN == 0:
             await asyncio.sleep(0)
 
 

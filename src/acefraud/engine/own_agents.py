@@ -87,8 +87,8 @@ async def select_context(
     return Context(
         transaction_id=transaction.id,
         bullets=tuple(
-            _described(bullet, score, applies=place < chosen.proven)
-            for place, (bullet, score) in enumerate(zip(chosen.bullets, chosen.scores, strict=True))
+            _described(bullet, score, applies=index < chosen.proven)
+            for index, (bullet, score) in enumerate(zip(chosen.bullets, chosen.scores, strict=True))
         ),
         policy=None if policy is None else policy.id,
         prompt=context_prompt(shown_bullets(chosen.bullets, mask), mask=mask),
@@ -219,19 +219,24 @@ def _reasons(trace: Trace, snapshot: Snapshot) -> tuple[Reason, ...]:
     cited = {bullet.id: bullet.shown for bullet in _cited(trace.cited, snapshot)}
     return (
         *said,
-        *(Reason(kind=ReasonKind.BULLET, text=text, contribution=None, bullet_id=one) for one, text in cited.items()),
+        *(
+            Reason(kind=ReasonKind.BULLET, text=text, contribution=None, bullet_id=bullet_id)
+            for bullet_id, text in cited.items()
+        ),
     )
 
 
 def _cited(ids: Sequence[str], snapshot: Snapshot) -> list[Bullet]:
     """The bullets with these ids. A prompt may call a bullet by another id than the playbook."""
     bullets = snapshot.bullets
-    all_known = all(one in bullets for one in ids)
-    others = {} if all_known else {shown_id(one): one for one in bullets.values()}
+    all_known = all(bullet_id in bullets for bullet_id in ids)
+    others = {} if all_known else {shown_id(bullet): bullet for bullet in bullets.values()}
     found = []
-    for one in ids:
-        bullet = bullets.get(one) or others.get(one)
+    for bullet_id in ids:
+        bullet = bullets.get(bullet_id) or others.get(bullet_id)
         if bullet is None:
-            raise InputError(f"there is no bullet {quoted(one)} in this playbook{nearest(one, bullets)}", field="cited")
+            raise InputError(
+                f"there is no bullet {quoted(bullet_id)} in this playbook{nearest(bullet_id, bullets)}", field="cited"
+            )
         found.append(bullet)
     return found

@@ -73,17 +73,19 @@ class RuleContext:
         """The transactions with these facts. What a transaction says itself stays."""
         every = (*self.time_facts, *self.more_time_facts)
         days = (*self.time_facts, *(name for name in self.more_time_facts if name in DAY_FACTS))
-        timed = [with_own_time_facts(one, days if one.text else every) for one in transactions]
+        timed = [with_own_time_facts(transaction, days if transaction.text else every) for transaction in transactions]
         if not self.lists and not self.snoozed:
             return timed
         now: datetime | None = None
         made = []
-        for one in timed:
-            at = one.time
+        for transaction in timed:
+            at = transaction.time
             if at is None:
                 at = now = now or clock()
-            more = self._flags(one, at)
-            made.append(one.model_copy(update={"facts": {**one.facts, **more}}) if more else one)
+            more = self._flags(transaction, at)
+            made.append(
+                transaction.model_copy(update={"facts": {**transaction.facts, **more}}) if more else transaction
+            )
         return made
 
     def _flags(self, transaction: Transaction, at: datetime) -> dict[str, FactValue]:
@@ -93,7 +95,7 @@ class RuleContext:
             if value is not None and flag not in transaction.facts:
                 found[flag] = listed.has(value, at)
         for policy in self.snoozed:
-            if any(one.covers(value_of(transaction, one.key, self.columns), at) for one in policy.snoozes):
+            if any(snooze.covers(value_of(transaction, snooze.key, self.columns), at) for snooze in policy.snoozes):
                 found[snooze_fact(policy.id)] = True
         return found
 
@@ -109,7 +111,7 @@ def context_of(snapshot: Snapshot, time_facts: tuple[str, ...]) -> RuleContext:
         time_facts,
         tuple(name for name in (*CLOCK_FACTS, *DAY_FACTS) if name in tested and name not in time_facts),
         tuple(lists),
-        tuple(one for one in snapshot.table.bullets if one.snoozes),
+        tuple(bullet for bullet in snapshot.table.bullets if bullet.snoozes),
         entity_columns(snapshot.mapping),
     )
 
@@ -218,13 +220,13 @@ class ReviewsLeft:
         later = replace(self, weight=max(0.0, self.weight - len(savings) / max(1, len(self.savings))))
         left, cut = self.per_day - self.used, later.cut
         cuts, lowest = [cut] * len(savings), cut
-        best_first = sorted((-saving, place) for place, saving in enumerate(savings) if saving is not None)
-        for rank, (negative, place) in enumerate(best_first):
+        best_first = sorted((-saving, index) for index, saving in enumerate(savings) if saving is not None)
+        for rank, (negative, index) in enumerate(best_first):
             better = rank + later.weight * (len(self.savings) - bisect_right(self.savings, -negative))
             if better < left:
-                cuts[place], lowest = min(cut, -negative), -negative
+                cuts[index], lowest = min(cut, -negative), -negative
             else:  # an equal case may have been taken before it
-                cuts[place] = max(lowest, math.nextafter(-negative, math.inf))
+                cuts[index] = max(lowest, math.nextafter(-negative, math.inf))
         return cuts
 
     @property

@@ -130,9 +130,9 @@ class AdditiveScore:
             _, holds = self.table.wording.conditions.match_all(facts.rows())
             return unpacked(holds, len(self.table))[:, self.rows]
         fired = np.zeros((len(facts), len(self.rows)), dtype=np.bool_)
-        for place, bullet in enumerate(self.bullets):
+        for index, bullet in enumerate(self.bullets):
             if bullet.condition is not None:
-                fired[:, place] = bullet.condition.holds_in(facts)
+                fired[:, index] = bullet.condition.holds_in(facts)
         return fired
 
     def scores(self, facts: FactTable, cited: BoolArray | None = None) -> Scores:

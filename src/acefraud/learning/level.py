@@ -141,13 +141,13 @@ def after_review(
     are reported, the `remembered` cases stand in for decisions.
     """
     feed, after = playbook.feed(options.node), playbook.snapshot()
-    old, new = (one.calibration(options.node) for one in (before, after))
+    old, new = (snapshot.calibration(options.node) for snapshot in (before, after))
     if old is None or new is None:
         return []
     cases, _ = _unlabelled(playbook.ledger.find_decisions(DecisionFilter(), limit=LATEST), options.node)
     if len(cases) < LEAST_DECISIONS and feed.kind is FeedKind.FRAUD_ONLY:
         cases = remembered.take(slice(max(0, len(remembered) - LATEST), None))
-    margins = [log_odds_in(cases, one, options) for one in (before, after)]
+    margins = [log_odds_in(cases, snapshot, options) for snapshot in (before, after)]
     if len(cases) < LEAST_DECISIONS or margins[0] is None or margins[1] is None:
         return []
     wanted = _bounded(told[0], old) if told else new.recent
@@ -259,7 +259,7 @@ def _latest_reports(playbook: BulletPlaybook, node: str) -> tuple[FloatArray, Fl
         and heard.outcome.is_fraud
         and not heard.outcome.is_opinion
     }
-    wanted = DecisionFilter(ids=[one for one in arrived if one])
+    wanted = DecisionFilter(ids=[decision_id for decision_id in arrived if decision_id])
     made = playbook.ledger.find_decisions(wanted, limit=LATEST_REPORTS)
     pairs = [
         (event.at.timestamp(), arrived[event.payload.record.id])
@@ -273,12 +273,12 @@ def _latest_reports(playbook: BulletPlaybook, node: str) -> tuple[FloatArray, Fl
 def _reported(playbook: BulletPlaybook, ids: list[str], node: str) -> BoolArray:
     """Whether each transaction was reported as fraud and still counts as one."""
     frauds = dict.fromkeys(ids, False)
-    for one, events in playbook.ledger.outcome_events(ids).items():
+    for transaction_id, events in playbook.ledger.outcome_events(ids).items():
         for event in events:
             heard = event.payload
             if isinstance(heard, OutcomeHeard) and heard.node == node and not heard.outcome.is_opinion:
-                frauds[one] = heard.outcome.is_fraud
-    return np.array([frauds[one] for one in ids], dtype=np.bool_)
+                frauds[transaction_id] = heard.outcome.is_fraud
+    return np.array([frauds[transaction_id] for transaction_id in ids], dtype=np.bool_)
 
 
 def lag_of(playbook: BulletPlaybook, cases: LabelledFacts, node: str) -> int:
@@ -400,18 +400,18 @@ def _likelihoods(expected: FloatArray, labels: BoolArray) -> FloatArray:
 def _filtered(likelihoods: FloatArray) -> FloatArray:
     """The chance of each shift after each block, given the blocks so far."""
     chance, found = _PRIOR, np.empty_like(likelihoods)
-    for place, likelihood in enumerate(likelihoods):
+    for index, likelihood in enumerate(likelihoods):
         chance = (_STAYS * chance + (1 - _STAYS) * _PRIOR) * likelihood
-        found[place] = chance = chance / chance.sum()
+        found[index] = chance = chance / chance.sum()
     return found
 
 
 def _looking_back(likelihoods: FloatArray) -> FloatArray:
     """How likely the blocks after each one are, at each shift, up to a factor."""
     later, found = np.ones(len(SHIFTS)), np.empty_like(likelihoods)
-    for place in range(len(likelihoods) - 1, -1, -1):
-        found[place] = later
-        seen = likelihoods[place] * later
+    for index in range(len(likelihoods) - 1, -1, -1):
+        found[index] = later
+        seen = likelihoods[index] * later
         later = _STAYS * seen + (1 - _STAYS) * float(_PRIOR @ seen)
         later = later / later.max()
     return found

@@ -115,7 +115,7 @@ def largest_first(reasons: Sequence[Reason]) -> tuple[Reason, ...]:
 
 def as_bullets(given: Sequence[str | Bullet]) -> tuple[Bullet, ...]:
     """Bullets as they are, and sentences read as bullets."""
-    return tuple(_as_bullet(place, bullet) for place, bullet in enumerate(given, 1))
+    return tuple(_as_bullet(index, bullet) for index, bullet in enumerate(given, 1))
 
 
 def fires(bullet: Bullet, facts: Facts) -> bool:
