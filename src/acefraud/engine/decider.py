@@ -443,13 +443,14 @@ class Decider:
         Those of the embedded engine are computed in columns (`EmbeddedDecisions`). `reviews` is what is left of the
         day's reviews.
         """
-        waits, options = self.waits(agent), self._options
-        if known is None:
-            known = [facts_of(transaction) async for transaction in in_turns(transactions, waits)]
-            if not waits:  # a model may know what no bullet tests
-                known = ReliedOn.of(snapshot, options.node).marked(known, options)
-        if not waits:
+        options = self._options
+        if not self.waits(agent):
+            if known is None:  # nothing is unfamiliar to a model: it may know what no bullet tests
+                read = [facts_of(transaction) for transaction in transactions]
+                known = ReliedOn.of(snapshot, options.node).marked(read, options)
             return decide_embedded(transactions, known, snapshot, self._selector, options, reviews=reviews)
+        if known is None:
+            known = [facts_of(transaction) async for transaction in in_turns(transactions)]
         selector, failure = await self.selector_for(transactions, known, snapshot)
         made = decide_with_agent(
             transactions, known, snapshot, selector, options, agent=agent, selection_fallback=failure

@@ -247,11 +247,11 @@ IN_ONE_TURN = 4
 """Decisions that are started before other tasks on the event loop get their turn."""
 
 
-async def in_turns(things: Iterable[T], waits: bool) -> AsyncIterator[T]:
-    """One after another. If the event loop is shared (`waits`), other tasks get their turn now and then."""
+async def in_turns(things: Iterable[T]) -> AsyncIterator[T]:
+    """One after another. Other tasks on the event loop get their turn now and then."""
     for index, thing in enumerate(things, 1):
         yield thing
-        if waits and index % IN_ONE_TURN == 0:
+        if index % IN_ONE_TURN == 0:
             await asyncio.sleep(0)
 
 
@@ -259,7 +259,7 @@ async def all_at_once(deciding: Iterable[Coroutine[Any, Any, Decision]]) -> list
     """Every decision, in order. If one fails, the others are cancelled before the error is raised."""
     tasks: list[asyncio.Task[Decision]] = []
     try:
-        async for each in in_turns(deciding, waits=True):
+        async for each in in_turns(deciding):
             tasks.append(asyncio.create_task(each))
         return list(await asyncio.gather(*tasks))
     finally:
