@@ -15,7 +15,8 @@ from acefraud.core.condition import Condition
 from acefraud.core.decision import ProbabilityFrom, ReasonKind
 from acefraud.core.outcome import Outcome, Ruling
 from acefraud.core.transaction import FactValue, Verdict
-from acefraud.engine.agent_fallback import Fallback, Tiered, WithFallback
+from acefraud.engine.models import Tiered, WithFallback
+from acefraud.engine.options import Fallback
 from acefraud.errors import BudgetExceeded, ConfigurationError, ModelError, ModelRefused, ModelTimeout
 from acefraud.learning.learner import Learner
 from acefraud.roles.embedded.agent import weigh

@@ -19,7 +19,7 @@ from acefraud.core.events import OddsScaled
 from acefraud.core.outcome import Outcome
 from acefraud.core.playbook import PlaybookState
 from acefraud.core.transaction import Verdict
-from acefraud.engine.odds_calibration import LEAST_OF_EACH, calibrated, fit_scale
+from acefraud.engine.models import LEAST_OF_EACH, calibrated, fit_scale
 from acefraud.engine.options import LearnerOptions
 from acefraud.learning.learner import Learner
 from acefraud.roles.protocols import Assessment, Question

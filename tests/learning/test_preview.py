@@ -18,7 +18,7 @@ from acefraud.core.comparison import Op, Test
 from acefraud.core.condition import Condition
 from acefraud.core.context_facts import ListItem, list_fact
 from acefraud.core.events import EventPayload
-from acefraud.engine.embedded_decisions import decide_embedded
+from acefraud.engine.decider import decide_embedded
 from acefraud.facts.extraction import KnownFacts
 from acefraud.learning.preview import Preview
 from acefraud.storage.changes import Change, plan_addition, plan_edit, plan_list_change, plan_status_change

@@ -14,7 +14,7 @@ from acefraud.core.decision import Decision
 from acefraud.core.outcome import Judgement, Ruling
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.core.transactions import Cases
-from acefraud.engine.embedded_decisions import DecisionList, DecisionSequence
+from acefraud.engine.decider import DecisionList, DecisionSequence
 from acefraud.learning.hearing import Heard
 from acefraud.learning.learner import Learner
 from acefraud.learning.pipeline import label_stream, stream

@@ -30,7 +30,7 @@ from acefraud.core.context_facts import ListItem
 from acefraud.core.events import LevelMoved, OddsScaled, Recalibrated, StatusChanged
 from acefraud.core.playbook import Snapshot
 from acefraud.core.review_rule import ReviewRule
-from acefraud.engine.embedded_decisions import decide_embedded
+from acefraud.engine.decider import decide_embedded
 from acefraud.engine.score import score
 from acefraud.errors import InputError
 from acefraud.facts.extraction import facts_of

@@ -16,8 +16,8 @@ from acefraud.core.fact_names import FactCatalog
 from acefraud.core.table import FactTable
 from acefraud.core.transactions import Cases
 from acefraud.datasets import Dataset, load_dataset
-from acefraud.engine.backtest_scores import measured_on
 from acefraud.engine.entity_memory import memory_for
+from acefraud.engine.score import measured_on
 from acefraud.errors import InputError
 from acefraud.evaluation.backtest import Backtest, evidence_json
 from acefraud.evaluation.backtest import backtest as measure

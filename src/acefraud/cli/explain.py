@@ -17,7 +17,8 @@ from acefraud.cli.workspace import existing_playbook, not_recorded, roles_for, t
 from acefraud.core.decision import Decision, ProbabilityFrom, ReasonKind
 from acefraud.core.review_rule import DecidingRule
 from acefraud.display.visible_text import visible
-from acefraud.engine.agent_fallback import Fallback, failing_as
+from acefraud.engine.models import failing_as
+from acefraud.engine.options import Fallback
 from acefraud.engine.rule_context import ruling_of
 from acefraud.errors import BudgetExceeded, CannotExplain, ModelError
 from acefraud.learning.credits import with_silence

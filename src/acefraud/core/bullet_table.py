@@ -48,7 +48,7 @@ class ConditionIndex:
         self.conditioned = _bits(row for row, condition in enumerate(conditions) if condition is not None)
         """The rows with a condition."""
         tests: dict[str, list[_Placed]] = {}
-        self._rich = {row: one for row, one in enumerate(conditions) if one is not None and not one.is_plain}
+        self._rich = {row: rule for row, rule in enumerate(conditions) if rule is not None and not rule.is_plain}
         """The conditions that are not plain. They are evaluated one by one, and people write only so many."""
         for row, condition in enumerate(conditions):
             for test in condition.tests if condition is not None and condition.is_plain else ():
@@ -89,8 +89,8 @@ class ConditionIndex:
         (['111', '110'], ['001', '100'])
         """
         alike: dict[tuple[object, ...], list[int]] = {}
-        for place, each in enumerate(facts):
-            alike.setdefault((*each, *map(type, each.values())), []).append(place)
+        for index, each in enumerate(facts):
+            alike.setdefault((*each, *map(type, each.values())), []).append(index)
         words = words_for(self._count)
         possible = np.zeros((len(facts), words), dtype=_WORD)
         proven = np.zeros((len(facts), words), dtype=_WORD)
@@ -105,21 +105,21 @@ class ConditionIndex:
                 if len(self._tables) >= _MOST_PLANS:
                     self._tables.clear()
                 table = self._tables[shape] = _PlanTable.of(plan, words)
-            passed = packed([self._all], words) & ~table.fails([facts[place] for place in places])
+            passed = packed([self._all], words) & ~table.fails([facts[index] for index in places])
             possible[places], proven[places] = passed, passed & packed([plan.closed], words)
             if self._rich:
                 self._match_rich(facts, places, possible, proven)
         if alone:
-            matched = [self.match(facts[place]) for place in alone]
-            possible[alone] = packed([one for one, _ in matched], words)
-            proven[alone] = packed([one for _, one in matched], words)
+            matched = [self.match(facts[index]) for index in alone]
+            possible[alone] = packed([rows for rows, _ in matched], words)
+            proven[alone] = packed([rows for _, rows in matched], words)
         return possible, proven
 
     def _match_rich(
         self, facts: Sequence[Mapping[str, FactValue]], places: Sequence[int], possible: Words, proven: Words
     ) -> None:
         """Correct the answers for the conditions that are not plain."""
-        table = FactTable([facts[place] for place in places])
+        table = FactTable([facts[index] for index in places])
         for row, condition in self._rich.items():
             word, bit = row // 64, np.uint64(1 << row % 64)
             fails, holds = condition.fails_in(table), condition.holds_in(table)
@@ -239,7 +239,7 @@ class _PlanTable:
             [
                 (
                     name,
-                    {value: place for place, value in enumerate(by_value)},
+                    {value: index for index, value in enumerate(by_value)},
                     packed([*by_value.values(), otherwise], words),
                 )
                 for name, by_value, otherwise in plan.others
@@ -466,10 +466,10 @@ class BulletTable(Mapping[str, Bullet]):
     def updated(self, changed: Iterable[Bullet]) -> BulletTable:
         """A table with these bullets added, or put in place of those with the same id."""
         latest = {bullet.id: bullet for bullet in changed}
-        added = [one for one in latest if one not in self._rows]
-        rows = {**self._rows, **{one: row for row, one in enumerate(added, len(self))}} if added else self._rows
+        added = [bullet_id for bullet_id in latest if bullet_id not in self._rows]
+        rows = {**self._rows, **{name: row for row, name in enumerate(added, len(self))}} if added else self._rows
         nodes = dict(self._nodes)
-        bullets = [*self.bullets, *(latest[one] for one in added)]
+        bullets = [*self.bullets, *(latest[bullet_id] for bullet_id in added)]
         reworded = bool(added)
         for bullet in latest.values():
             row = rows[bullet.id]
@@ -478,8 +478,8 @@ class BulletTable(Mapping[str, Bullet]):
             bullets[row] = bullet
         columns = np.empty(len(bullets), dtype=ROW)
         columns[: len(self)] = self.columns
-        changed_rows = [row_of(one, nodes.setdefault(one.node, len(nodes))) for one in latest.values()]
-        places = [rows[one] for one in latest]
+        changed_rows = [row_of(bullet, nodes.setdefault(bullet.node, len(nodes))) for bullet in latest.values()]
+        places = [rows[bullet_id] for bullet_id in latest]
         columns[places] = np.array(changed_rows, dtype=ROW)
         frozen = tuple(bullets)
         wording = self.wording.updated(frozen, places) if reworded else self.wording

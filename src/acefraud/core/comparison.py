@@ -205,7 +205,7 @@ COMPARE: Mapping[Op, Callable[[Any, Any], Any]] = {
 
 
 OPPOSITE = {
-    one: other
+    op: opposite
     for pair in (
         (Op.ABOVE, Op.AT_MOST),
         (Op.AT_LEAST, Op.BELOW),
@@ -213,7 +213,7 @@ OPPOSITE = {
         (Op.IN, Op.NOT_IN),
         (Op.MISSING, Op.KNOWN),
     )
-    for one, other in (pair, pair[::-1])
+    for op, opposite in (pair, pair[::-1])
 }
 
 

@@ -17,6 +17,8 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from itertools import chain
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
@@ -59,22 +61,15 @@ class AnyOf:
 
     def on(self, facts: Mapping[str, FactValue]) -> bool | None:
         """Whether any option is true of these facts; None if an unknown fact leaves that open."""
-        result: bool | None = False
-        for option in self.options:
-            answer = option.truth(facts)
-            if answer:
-                return True
-            if answer is None:
-                result = None
-        return result
+        return _settled((option.truth(facts) for option in self.options), by=True)
 
     def in_table(self, table: FactTable) -> BoolArray:
         """For each row of a table, whether it is true."""
-        return _joined(np.logical_or, (option.holds_in(table) for option in self.options))
+        return reduce(np.logical_or, (option.holds_in(table) for option in self.options))
 
     def fails_in(self, table: FactTable) -> BoolArray:
         """For each row of a table, whether it is false."""
-        return _joined(np.logical_and, (option.fails_in(table) for option in self.options))
+        return reduce(np.logical_and, (option.fails_in(table) for option in self.options))
 
     def __str__(self) -> str:
         return f"({self.bare})"
@@ -147,7 +142,7 @@ class Condition:
         >>> str(Condition.any_of(map(Condition.parse, ['browser is "IE"', 'browser is "Opera"'])))
         'browser in ("IE", "Opera")'
         """
-        distinct = _merged(dict.fromkeys(nested for one in conditions for nested in _options_of(one)))
+        distinct = _merged(dict.fromkeys(nested for condition in conditions for nested in _options_of(condition)))
         return next(iter(distinct)) if len(distinct) == 1 else cls((AnyOf(tuple(distinct)),))
 
     @classmethod
@@ -185,7 +180,11 @@ class Condition:
     @property
     def leaves(self) -> tuple[Leaf, ...]:
         """All tests in it, at any depth."""
-        return tuple(_leaves(self))
+        nested = (
+            [leaf for option in part.options for leaf in option.leaves] if isinstance(part, AnyOf) else [part]
+            for part in self.parts
+        )
+        return tuple(chain.from_iterable(nested))
 
     def mapped(self, change: Callable[[Leaf], Leaf]) -> Condition:
         """The condition with every test changed."""
@@ -214,14 +213,7 @@ class Condition:
         >>> rule.truth({"amount": 20.0}), rule.truth({"amount": 950.0})
         (False, None)
         """
-        result: bool | None = True
-        for part in self.parts:
-            answer = part.on(facts)
-            if answer is False:
-                return False
-            if answer is None:
-                result = None
-        return result
+        return _settled((part.on(facts) for part in self.parts), by=False)
 
     def holds(self, facts: Mapping[str, FactValue]) -> bool:
         """Whether it is true of these facts."""
@@ -261,11 +253,11 @@ class Condition:
         >>> Condition.parse("amount > 900").holds_in(FactTable([{"amount": 950.0}, {"amount": 20.0}])).tolist()
         [True, False]
         """
-        return _joined(np.logical_and, (part.in_table(table) for part in self.parts))
+        return reduce(np.logical_and, (part.in_table(table) for part in self.parts))
 
     def fails_in(self, table: FactTable) -> BoolArray:
         """For each row of a table, whether it is false. Where a row has neither, it is unknown."""
-        return _joined(np.logical_or, (part.fails_in(table) for part in self.parts))
+        return reduce(np.logical_or, (part.fails_in(table) for part in self.parts))
 
     def implies(self, other: Condition) -> bool:
         """Whether the other holds wherever this one does, as far as that is plain to see.
@@ -316,6 +308,17 @@ class Condition:
         )
 
 
+def _settled(answers: Iterable[bool | None], *, by: bool) -> bool | None:
+    """What answers come to if one that is `by` settles it; None if an unknown one leaves it open."""
+    result: bool | None = not by
+    for answer in answers:
+        if answer is by:
+            return by
+        if answer is None:
+            result = None
+    return result
+
+
 def _simplest_first(part: Part | Condition) -> tuple[bool, str]:
     """The order of parts and options: single tests come before what stands in parentheses."""
     nested = len(part.parts) > 1 if isinstance(part, Condition) else isinstance(part, AnyOf)
@@ -355,15 +358,6 @@ def _negated(part: Part) -> Condition:
     return Condition.of(part.negated())
 
 
-def _leaves(condition: Condition) -> Iterator[Leaf]:
-    for part in condition.parts:
-        if isinstance(part, AnyOf):
-            for option in part.options:
-                yield from _leaves(option)
-        else:
-            yield part
-
-
 def _any_implies(condition: Condition, theirs: Part) -> bool:
     """Whether one of the parts of a condition implies a part of another."""
     if isinstance(theirs, AnyOf) and any(condition.implies(option) for option in theirs.options):
@@ -379,13 +373,6 @@ def _part_implies(mine: Part, theirs: Part) -> bool:
     if isinstance(mine, Test) and isinstance(theirs, Test):
         return mine.implies(theirs)
     return mine == theirs
-
-
-def _joined(how: Callable[[BoolArray, BoolArray], BoolArray], masks: Iterable[BoolArray]) -> BoolArray:
-    together, *others = masks
-    for mask in others:
-        together = how(together, mask)
-    return together
 
 
 _TOKEN = re.compile(

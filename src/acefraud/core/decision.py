@@ -135,8 +135,8 @@ class SelectionTrace(ShortRepr, BaseModel, frozen=True, extra="forbid"):
     """The thresholds, weights and number of bullets of the selector."""
 
     def __repr_args__(self) -> ReprArgs:
-        for one in self.stages:
-            yield one.stage, one.left
+        for count in self.stages:
+            yield count.stage, count.left
         yield "revision", self.revision
         yield "embedder", Plain(quoted(self.embedder))
 
@@ -221,12 +221,12 @@ class Decision(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_
         about = f"{self.verdict}, fraud probability {self.probability:.3f} (declined from {self.threshold:.3f} on)"
         rows = (
             [
-                one.amount.strip(),
-                str(one.kind),
-                shown_text(one.text, 300, hidden=hidden),
-                shown_text(one.bullet_id or ""),
+                reason.amount.strip(),
+                str(reason.kind),
+                shown_text(reason.text, 300, hidden=hidden),
+                shown_text(reason.bullet_id or ""),
             ]
-            for one in self.reasons
+            for reason in self.reasons
         )
         made = f"Revision {self.revision}, decided by {shown_text(self.model)}."
         return block(
@@ -341,7 +341,7 @@ class DecisionRecord(NamedTuple):
         if self.setup is None:
             return self.decision.cited
         kept = json.loads(self.body)
-        return (kept["policy"],) if "policy" in kept else tuple(one for one, amount in kept["picks"] if amount)
+        return (kept["policy"],) if "policy" in kept else tuple(pick for pick, amount in kept["picks"] if amount)
 
     def cites(self, bullet_id: str) -> bool:
         """Whether it rests on a bullet. Most records are told by their text, without being parsed."""
@@ -392,23 +392,13 @@ class DecisionRecord(NamedTuple):
             revision=self.revision,
             selection=construct_unchecked(
                 SelectionTrace,
-                stages=(),
-                scores=(),
                 revision=self.revision,
                 seed=setup["seed"],
                 embedder=setup["embedder"],
                 settings=setup["settings"],
             ),
-            model=EMBEDDED,
-            probability_from=ProbabilityFrom.FITTED,
-            odds=None,
-            prompt="",
-            usage=None,
-            fallback="",
-            selection_fallback="",
             engine=setup["engine"],
             digest=kept["digest"],
-            familiarity=None,
         )
 
 

@@ -254,11 +254,11 @@ def _summary(table: FactTable, name: str) -> FactProfile:
     counts = len(known_numbers), len(known_flags), len(known_codes)
     coverage = sum(counts) / max(1, len(table))
     if counts[0] == max(counts) and counts[0]:
-        low, middle, high = (float(one) for one in np.quantile(known_numbers, [0, 0.5, 1]))
+        low, middle, high = (float(value) for value in np.quantile(known_numbers, [0, 0.5, 1]))
         whole = bool((known_numbers == np.round(known_numbers)).all())
         return FactProfile(name, "number", coverage, low, middle, high, is_whole=whole)
     if counts[1] == max(counts) and counts[1]:
         return FactProfile(name, "flag", coverage, true_share=float(known_flags.mean()))
     frequency = np.bincount(known_codes, minlength=len(words))
     order = np.lexsort([np.arange(len(words)), -frequency])
-    return FactProfile(name, "category", coverage, values=tuple(words[place] for place in order if frequency[place]))
+    return FactProfile(name, "category", coverage, values=tuple(words[index] for index in order if frequency[index]))

@@ -87,14 +87,14 @@ def is_known(outcome: Outcome, before: Sequence[Outcome]) -> bool:
     if not before:
         return False
     if outcome.id:
-        return any(one.key == outcome.key for one in before)
+        return any(earlier.key == outcome.key for earlier in before)
     if outcome.at:
-        same = [one for one in before if one.key == outcome.key]
+        same = [earlier for earlier in before if earlier.key == outcome.key]
     elif (before[-1].is_fraud, before[-1].source) == (outcome.is_fraud, outcome.source):
-        same = [one for one in before if (one.is_fraud, one.source) == (outcome.is_fraud, outcome.source)]
+        same = [past for past in before if (past.is_fraud, past.source) == (outcome.is_fraud, outcome.source)]
     else:
         return False
-    return bool(same) and (not any(outcome.words) or any(one.words == outcome.words for one in same))
+    return bool(same) and (not any(outcome.words) or any(earlier.words == outcome.words for earlier in same))
 
 
 class Ruling(StrEnum):

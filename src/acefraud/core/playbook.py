@@ -126,6 +126,11 @@ class CheckpointHeader(BaseModel, frozen=True):
     taken_in: dict[str, int] = {}
     feeds: dict[str, OutcomeFeed] = {}
 
+    def own(self, **changes: object) -> CheckpointHeader:
+        """A copy with these changes. What happens to its mappings does not happen to others."""
+        copies = {name: dict(value) for name, value in self if isinstance(value, dict)}
+        return self.model_copy(update={**copies, **changes})
+
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -157,14 +162,9 @@ class PlaybookState:
         self._table = table
         self._changed: dict[str, Bullet] = {}
         """Bullets changed since the table was built."""
-        self._calibrations = dict(header.calibrations)
         self.mapping = header.mapping
-        self._scales = dict(header.scales)
-        self._learning = dict(header.learning)
-        self._lists = dict(header.lists)
-        self._reviews = dict(header.reviews)
-        self._taken_in = dict(header.taken_in)
-        self._feeds = dict(header.feeds)
+        self._kept = header.own()
+        """All else, by node or by name."""
         self._uncounted: dict[str, tuple[int, ...]] = {}
         """Credits not applied to bullets yet: many outcomes change the same few."""
         self.latest: Snapshot | None = None
@@ -197,24 +197,24 @@ class PlaybookState:
 
     def learning(self, node: str) -> LearningState:
         """What the learner has seen and reviewed at a node."""
-        return self._learning.get(node) or LearningState()
+        return self._kept.learning.get(node) or LearningState()
 
     def feed(self, node: str) -> OutcomeFeed:
         """How outcomes reach a node."""
-        return self._feeds.get(node, _UNKNOWN_FEED)
+        return self._kept.feeds.get(node, _UNKNOWN_FEED)
 
     def taken_in(self, node: str) -> int:
         """The number of the last event of a received outcome that was judged at a node; 0 if none was."""
-        return self._taken_in.get(node, 0)
+        return self._kept.taken_in.get(node, 0)
 
     def _update_learning(self, payload: events.EventPayload) -> None:
         match payload:
             case events.OutcomesTakenIn(node=node, until=until):
-                self._taken_in[node] = until
+                self._kept.taken_in[node] = until
                 return
             case events.FeedSet(node=node) as said:
                 kept = {name: value for name, value in said if name in OutcomeFeed.model_fields}
-                self._feeds[node] = self.feed(node).model_copy(update={**kept, "kind": said.feed})
+                self._kept.feeds[node] = self.feed(node).model_copy(update={**kept, "kind": said.feed})
                 return
             case events.OutcomeHeard(node=node, remembered=True, outcome=outcome):
                 now = self.learning(node).with_cases(1, int(outcome.is_fraud))
@@ -238,7 +238,7 @@ class PlaybookState:
                 now = replace(self.learning(node), rereads=self.learning(node).rereads + 1)
             case _:
                 return
-        self._learning[node] = now
+        self._kept.learning[node] = now
 
     def _update_bullets(self, event: events.Event) -> bool:
         """Apply an event to bullets and lists. Returns whether it changed anything that a snapshot shows."""
@@ -260,7 +260,7 @@ class PlaybookState:
                 for credit in matured.credits:
                     self._credit(credit)
                 reached = {"silent_until": matured.until, "silent_through": matured.through}
-                self._feeds[node] = self.feed(node).model_copy(update=reached)
+                self._kept.feeds[node] = self.feed(node).model_copy(update=reached)
                 return bool(matured.credits)
             case events.PolicySnoozed(bullet_id=bullet_id, snooze=snooze):
                 self._snooze(bullet_id, snooze)
@@ -274,24 +274,26 @@ class PlaybookState:
         """Apply an event to calibrations, scales and the mapping. Returns whether it changed any."""
         match payload:
             case events.Recalibrated() as fitted:
-                self._calibrations[fitted.node] = fitted.calibration
+                self._kept.calibrations[fitted.node] = fitted.calibration
                 for bullet_id, weight in fitted.weights.items():
                     self._replace(bullet_id, weight=weight)
-            case events.LevelMoved(node=node, recent=recent, anchors=anchors) if node in self._calibrations:
+            case events.LevelMoved(node=node, recent=recent, anchors=anchors) if node in self._kept.calibrations:
                 anchor = {"anchor_shift": recent.shift if recent else 0.0} if anchors else {}
                 changes = {"recent": recent, "held": None, **anchor}
-                self._calibrations[node] = self._calibrations[node].model_copy(update=changes)
-            case events.LevelHeld(node=node, held=held) if node in self._calibrations:
-                self._calibrations[node] = self._calibrations[node].model_copy(update={"held": held})
+                self._kept.calibrations[node] = self._kept.calibrations[node].model_copy(update=changes)
+            case events.LevelHeld(node=node, held=held) if node in self._kept.calibrations:
+                self._kept.calibrations[node] = self._kept.calibrations[node].model_copy(update={"held": held})
             case events.ThresholdSet() as change:
                 self._set_threshold(change)
             case events.OddsScaled(node=node, model=model, scale=scale):
-                self._scales[_scale_key(node, model)] = scale
+                self._kept.scales[_scale_key(node, model)] = scale
             case events.Trained(mapping=mapping):
                 self.mapping = mapping
             case events.RolledBack() as back:
-                self._calibrations, self._reviews = dict(back.calibrations), dict(back.reviews)
-                self._scales, self.mapping = dict(back.scales), back.mapping
+                self._kept = self._kept.own(
+                    calibrations=dict(back.calibrations), reviews=dict(back.reviews), scales=dict(back.scales)
+                )
+                self.mapping = back.mapping
                 for bullet_id, former in back.weights.items():
                     self._replace(bullet_id, weight=former)
             case _:
@@ -304,31 +306,19 @@ class PlaybookState:
             self.latest = Snapshot(
                 self.revision,
                 self.table,
-                MappingProxyType(dict(self._calibrations)),
+                MappingProxyType(dict(self._kept.calibrations)),
                 self.mapping,
-                MappingProxyType(dict(self._scales)),
-                MappingProxyType(dict(self._lists)),
-                MappingProxyType(dict(self._reviews)),
+                MappingProxyType(dict(self._kept.scales)),
+                MappingProxyType(dict(self._kept.lists)),
+                MappingProxyType(dict(self._kept.reviews)),
             )
         return self.latest
 
     @property
     def header(self) -> CheckpointHeader:
         """The state without the bullets."""
-        return CheckpointHeader(
-            seq=self.seq,
-            outcomes=self.outcomes,
-            revision=self.revision,
-            bullets=len(self.table),
-            calibrations=dict(self._calibrations),
-            mapping=self.mapping,
-            scales=dict(self._scales),
-            learning=dict(self._learning),
-            lists=dict(self._lists),
-            reviews=dict(self._reviews),
-            taken_in=dict(self._taken_in),
-            feeds=dict(self._feeds),
-        )
+        counts = {"seq": self.seq, "outcomes": self.outcomes, "revision": self.revision, "bullets": len(self.table)}
+        return self._kept.own(**counts, mapping=self.mapping)
 
     def checkpoint(self) -> Checkpoint:
         """The state as a value."""
@@ -370,23 +360,23 @@ class PlaybookState:
         self._replace(bullet_id, status=status, status_by=who, **({"record": NO_RECORD} if back else {}))
 
     def _set_threshold(self, change: events.ThresholdSet) -> None:
-        calibration = self._calibrations.get(change.node)
+        calibration = self._kept.calibrations.get(change.node)
         if change.threshold is not None and calibration is not None:
-            self._calibrations[change.node] = calibration.model_copy(update={"threshold": change.threshold})
-        self._reviews.pop(change.node, None)
+            self._kept.calibrations[change.node] = calibration.model_copy(update={"threshold": change.threshold})
+        self._kept.reviews.pop(change.node, None)
         if change.review is not None:
-            self._reviews[change.node] = change.review
+            self._kept.reviews[change.node] = change.review
 
     def _change_list(self, change: events.ListCreated | events.ListChanged) -> None:
-        before = self._lists.get(change.name, ValueList(name=change.name))
+        before = self._kept.lists.get(change.name, ValueList(name=change.name))
         if isinstance(change, events.ListCreated):
-            self._lists[change.name] = before.model_copy(update={"about": change.text, "feed": change.feed})
+            self._kept.lists[change.name] = before.model_copy(update={"about": change.text, "feed": change.feed})
         else:
             added = {item.value: item for item in change.added}
-            self._lists[change.name] = before.changed(added, dict.fromkeys(change.removed))
+            self._kept.lists[change.name] = before.changed(added, dict.fromkeys(change.removed))
 
     def _snooze(self, bullet_id: str, snooze: Snooze) -> None:
-        others = [one for one in self._known(bullet_id).snoozes if (one.key, one.value) != (snooze.key, snooze.value)]
+        others = [old for old in self._known(bullet_id).snoozes if (old.key, old.value) != (snooze.key, snooze.value)]
         self._replace(bullet_id, snoozes=(*others, snooze))
 
     def _edit(self, edit: events.BulletEdited) -> None:

@@ -142,9 +142,9 @@ class FactTable(ShortRepr):
         if len(tables) == 1:
             return tables[0]
         columns = [table.columns for table in tables]
-        numbers = sorted({name for one in columns for name in one.numbers})
-        flags = sorted({name for one in columns for name in one.flags})
-        categories = sorted({name for one in columns for name in one.categories})
+        numbers = sorted({name for table in columns for name in table.numbers})
+        flags = sorted({name for table in columns for name in table.flags})
+        categories = sorted({name for table in columns for name in table.categories})
         return cls.of_columns(
             Columns(
                 {name: np.concatenate([table.numbers(name) for table in tables]) for name in numbers},
@@ -273,11 +273,11 @@ def _columns_of(rows: Sequence[Mapping[str, FactValue]]) -> Columns:
         values = [row.get(name) for row in rows]
         kinds = set(map(type, values))
         if float in kinds:
-            numbers[name] = np.array([one if type(one) is float else np.nan for one in values])
+            numbers[name] = np.array([value if type(value) is float else np.nan for value in values])
         if bool in kinds:
-            flags[name] = np.array([one if type(one) is bool else -1 for one in values], dtype=np.int8)
+            flags[name] = np.array([value if type(value) is bool else -1 for value in values], dtype=np.int8)
         if str in kinds:
-            categories[name] = coded([one if type(one) is str else None for one in values])
+            categories[name] = coded([value if type(value) is str else None for value in values])
     return Columns(numbers, flags, categories)
 
 
@@ -289,7 +289,7 @@ def coded(values: Sequence[str | None]) -> Categories:
     ([1, -1, 0], ('app', 'web'))
     """
     words = tuple(sorted({value for value in values if value is not None}))
-    code: dict[str | None, int] = {word: place for place, word in enumerate(words)}
+    code: dict[str | None, int] = {word: index for index, word in enumerate(words)}
     return np.array([code.get(value, -1) for value in values], dtype=np.int32), words
 
 

@@ -52,7 +52,7 @@ class _RowSequence(ShortRepr, Sequence[R]):
         """Whether a row is among them, or one with that id."""
         key = value.transaction.id if isinstance(value, Case) else getattr(value, "id", value)
         places: list[int] = np.flatnonzero(self._ids == key).tolist() if isinstance(key, str) else []
-        return bool(places) if isinstance(value, str) else any(self._at(place) == value for place in places)
+        return bool(places) if isinstance(value, str) else any(self._at(index) == value for index in places)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and len(self) == len(other) and all(map(eq, self, other))
@@ -130,7 +130,7 @@ class Transactions(_RowSequence[Transaction]):
             return
         for start in range(0, len(self), _ROWS_AT_ONCE):
             facts = self.facts.take(slice(start, start + _ROWS_AT_ONCE)).rows()
-            yield from (self._row(place, each) for place, each in enumerate(facts, start))
+            yield from (self._row(index, each) for index, each in enumerate(facts, start))
 
     def _at(self, place: int) -> Transaction:
         return self._row(place, self.facts.row(place)) if self._rows is None else self._rows[place]
@@ -259,7 +259,7 @@ class Cases(_RowSequence[Case]):
         return len(self.labels)
 
     def __iter__(self) -> Iterator[Case]:
-        return (self._row(place, one) for place, one in enumerate(self.transactions))
+        return (self._row(index, transaction) for index, transaction in enumerate(self.transactions))
 
     def _at(self, place: int) -> Case:
         return self._row(place, self.transactions[place])
@@ -271,13 +271,14 @@ class Cases(_RowSequence[Case]):
         if len(filled) == 1:
             return filled[0]
         counts = [len(part) for part in filled]
+        weights = _joined([part.weights for part in filled], counts, 1.0)
         return cls(
             Transactions.stacked([part.transactions for part in filled]),
             np.concatenate([part.labels for part in filled]),
             known_at=np.concatenate([part.known_at for part in filled]),
             difficulty=_joined([part.difficulty for part in filled], counts, ""),
             metadata=_joined([part.metadata for part in filled], counts, {}),
-            weights=_joined_weights(filled),
+            weights=None if weights is None else np.asarray(weights),
         )
 
     def take(self, rows: RowIndex) -> Cases:
@@ -339,13 +340,7 @@ class Cases(_RowSequence[Case]):
         )
 
 
-def _joined_weights(parts: Sequence[Cases]) -> FloatArray | None:
-    if all(part.weights is None for part in parts):
-        return None
-    return np.concatenate([np.ones(len(part)) if part.weights is None else part.weights for part in parts])
-
-
-def _joined(parts: Sequence[Sequence[Any] | None], counts: Sequence[int], missing: object) -> Sequence[Any] | None:
+def _joined(parts: Sequence[Any], counts: Sequence[int], missing: object) -> Sequence[Any] | None:
     """The values of all parts; None if no part has any."""
     if all(part is None for part in parts):
         return None
@@ -358,4 +353,4 @@ def _some(values: Sequence[Any] | None, rows: RowIndex, count: int) -> Sequence[
         return None
     if isinstance(rows, slice):
         return values[rows]
-    return [values[place] for place in np.arange(count)[rows]]
+    return [values[index] for index in np.arange(count)[rows]]

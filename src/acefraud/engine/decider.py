@@ -1,60 +1,421 @@
-"""From transactions to decisions on one revision of the playbook. Nothing is recorded here."""
+"""From transactions to decisions on one revision of the playbook. Nothing is recorded here.
+
+The embedded engine decides in columns: reasons and traces are built for the decisions that are looked at.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
-from dataclasses import replace
-from typing import Any, TypeVar
+import hashlib
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from operator import eq
+from typing import Any, overload
+
+import numpy as np
 
 from acefraud.core.bullet import Bullet
-from acefraud.core.calibration import log_odds
-from acefraud.core.decision import Decision, decision_id
+from acefraud.core.bullet_table import BulletTable
+from acefraud.core.calibration import Calibration, sigmoid
+from acefraud.core.context_facts import REVIEW_CUT, REVIEWS_TODAY, UNFAMILIAR
+from acefraud.core.decision import (
+    FORMAT,
+    Common,
+    Decision,
+    DecisionRecord,
+    Reason,
+    ReasonKind,
+    compact_record,
+)
 from acefraud.core.playbook import Snapshot
-from acefraud.core.review_rule import ReviewRule
+from acefraud.core.review_rule import ReviewCosts, ReviewRule, number_in
 from acefraud.core.transaction import Transaction, Verdict
-from acefraud.engine.agent_fallback import Fallback, WrappedAgent
-from acefraud.engine.embedded_decisions import DecisionList, DecisionSequence, decide_embedded
+from acefraud.display.frames import make_frame
+from acefraud.display.html_tables import MOST_ROWS, block, table
+from acefraud.display.short_repr import shown_text
 from acefraud.engine.familiarity import ReliedOn
-from acefraud.engine.odds_calibration import calibrated
-from acefraud.engine.options import LearnerOptions
-from acefraud.engine.review_capacity import ReviewsLeft
-from acefraud.engine.rule_context import deciding_policies, policy_reason
-from acefraud.errors import ConfigurationError, ModelError
+from acefraud.engine.models import decide_with_agent, in_turns
+from acefraud.engine.options import Fallback, LearnerOptions
+from acefraud.engine.rule_context import ReviewsLeft, deciding_policies, policy_reason
+from acefraud.errors import ModelError
 from acefraud.facts.extraction import READER, KnownFacts, facts_of
-from acefraud.roles.embedded.agent import weigh
+from acefraud.roles.embedded.agent import (
+    bullet_reasons,
+    largest_first,
+    log_odds_from,
+    reasons_apart_from_bullets,
+)
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
-from acefraud.roles.protocols import Agent, Assessment, Question, answer_of, name_of, nearest_method
-from acefraud.rules.english import say_facts
-from acefraud.selection.hybrid import HybridSelector, Selection
-from acefraud.settings import EMBEDDED
-from acefraud.support.arguments import check_choice
+from acefraud.roles.protocols import Agent
+from acefraud.rules.scorecard import GENERAL
+from acefraud.selection.bullet_stats import stats_of
+from acefraud.selection.draws import Keys
+from acefraud.selection.hybrid import HybridSelector, Selections
+from acefraud.support.arrays import FloatArray, IntArray
 from acefraud.support.validation import construct_unchecked
 
-T = TypeVar("T")
-IN_ONE_TURN = 4
-"""Decisions that are started before other tasks on the event loop get their turn."""
+
+class DecisionSequence(Sequence[Decision]):
+    """Decisions in order, which can become a data frame."""
+
+    def _at(self, index: int) -> Decision:
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, index: int) -> Decision: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> DecisionList: ...
+
+    def __getitem__(self, index: int | slice) -> Decision | DecisionList:
+        chosen = range(len(self))[index]
+        return self._at(chosen) if isinstance(chosen, int) else DecisionList([self._at(index) for index in chosen])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(eq, self, other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<{self._told}>"
+
+    @property
+    def _told(self) -> str:
+        return f"{len(self):,} decisions"
+
+    def to_frame(self, backend: str = "polars", *, reasons: bool = False) -> Any:
+        """The decisions as a data frame of polars, pandas or pyarrow.
+
+        With `reasons` it has the strongest reason of each and the ids of the bullets that it cites. These are computed
+        for every decision, which takes a while for many.
+
+        >>> from acefraud import BulletPlaybook, Learner
+        >>> orders = [{"id": "t1", "amount": 12}, {"id": "t2", "vpn": True}]
+        >>> decisions = Learner(BulletPlaybook()).decide_all_sync(orders)
+        >>> decisions.to_frame()["transaction_id"].to_list()
+        ['t1', 't2']
+        """
+        columns: dict[str, Any] = self._columns()
+        if reasons:
+            built = list(self)
+            columns["reason"] = [decision.reasons[0].text if decision.reasons else "" for decision in built]
+            columns["cited"] = [list(decision.cited) for decision in built]
+        return make_frame(columns, backend)
+
+    def _repr_html_(self) -> str:
+        """The first decisions, for a notebook."""
+        rows = (
+            (
+                shown_text(decision.transaction.id),
+                str(decision.verdict),
+                f"{decision.probability:.3f}",
+                shown_text(decision.reasons[0].text, 200, hidden=decision.transaction.hidden_values)
+                if decision.reasons
+                else "",
+            )
+            for decision in self[:MOST_ROWS]
+        )
+        headings = ["transaction", "verdict", "probability", "strongest reason"]
+        return block(self._heading, table(headings, rows, total=len(self)))
+
+    @property
+    def _heading(self) -> str:
+        return self._told
+
+    def _columns(self) -> dict[str, Any]:
+        built = list(self)
+        return {
+            "transaction_id": [decision.transaction.id for decision in built],
+            "decision_id": [decision.id for decision in built],
+            "verdict": [str(decision.verdict) for decision in built],
+            "probability": [decision.probability for decision in built],
+            "threshold": [decision.threshold for decision in built],
+            "revision": [decision.revision for decision in built],
+        }
 
 
-async def in_turns(things: Iterable[T], waits: bool) -> AsyncIterator[T]:
-    """One after another. If the event loop is shared (`waits`), other tasks get their turn now and then."""
-    for place, thing in enumerate(things, 1):
-        yield thing
-        if waits and place % IN_ONE_TURN == 0:
-            await asyncio.sleep(0)
+class DecisionList(DecisionSequence):
+    """Decisions that were built one by one, such as those of a language model."""
+
+    def __init__(self, decisions: Sequence[Decision]) -> None:
+        self._decisions = list(decisions)
+
+    def __len__(self) -> int:
+        return len(self._decisions)
+
+    def _at(self, index: int) -> Decision:
+        return self._decisions[index]
 
 
-async def all_at_once(deciding: Iterable[Coroutine[Any, Any, Decision]]) -> list[Decision]:
-    """Every decision, in order. If one fails, the others are cancelled before the error is raised."""
-    tasks: list[asyncio.Task[Decision]] = []
-    try:
-        async for each in in_turns(deciding, waits=True):
-            tasks.append(asyncio.create_task(each))
-        return list(await asyncio.gather(*tasks))
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+_DIGESTED = np.dtype([("bullet", "<u8"), ("text", "<u8"), ("contribution", "<f8"), ("parts", "<f8", 5)])
+ENGINE = "2"
+"""The version of the arithmetic from facts to a probability, selection included. Raise it when the same transaction on
+the same revision could come out differently."""
+COMPATIBLE = frozenset({"1", ENGINE})
+"""Versions whose decisions are computed again. In version 1 notes counted too: where they did, the digests differ."""
+
+
+def decide_embedded(
+    transactions: Sequence[Transaction],
+    known: Sequence[KnownFacts],
+    snapshot: Snapshot,
+    selector: HybridSelector,
+    options: LearnerOptions,
+    *,
+    drawn_at: Sequence[int] | None = None,
+    reviews: ReviewsLeft | None = None,
+) -> EmbeddedDecisions:
+    """Decide transactions with known facts. Each decision is the same alone as among others.
+
+    `drawn_at` are the revisions whose draws to use, if not those of the snapshot. `reviews` is what is
+    left of the day's reviews, if there is a limit.
+    """
+    chosen = selector.select_many(
+        transactions,
+        [each.facts for each in known],
+        snapshot,
+        node=options.node,
+        n_bullets=options.n_bullets,
+        proven_only=True,
+        drawn_at=drawn_at,
+    )
+    calibration = snapshot.calibration(options.node) or GENERAL.model_copy(update={"threshold": options.threshold})
+    apart = [reasons_apart_from_bullets(each.facts, calibration) for each in known]
+    contributions, texts = _bullet_columns(chosen, calibration)
+    probabilities = [
+        sigmoid(log_odds_from((*amounts, *(reason.contribution or 0.0 for reason in others)), calibration))
+        for amounts, others in zip(contributions.tolist(), apart, strict=True)
+    ]
+    policies = deciding_policies(snapshot, options.node, [each.facts for each in known])
+    rule = snapshot.reviews.get(options.node)
+    if rule is not None and rule.costs is not None and reviews is not None:
+        known = _with_reviews_left(probabilities, known, policies, rule.costs, reviews)
+    verdicts = _verdicts(probabilities, known, policies, calibration.threshold, rule)
+    return EmbeddedDecisions(
+        transactions=transactions,
+        known=known,
+        chosen=chosen,
+        calibration=calibration,
+        apart=apart,
+        contributions=contributions,
+        texts=texts,
+        probabilities=probabilities,
+        policies=policies,
+        verdicts=verdicts,
+        rule=rule,
+        node=options.node,
+        relied_on=ReliedOn.of(snapshot, options.node),
+    )
+
+
+def _with_reviews_left(
+    probabilities: Sequence[float],
+    known: Sequence[KnownFacts],
+    policies: Sequence[Bullet | None],
+    costs: ReviewCosts,
+    reviews: ReviewsLeft,
+) -> Sequence[KnownFacts]:
+    """The facts, with what is left of the day's reviews."""
+    deciding = (policy.policy for policy in policies if policy is not None)
+    by_policy = sum(policy is not None and policy.verdict is Verdict.REVIEW for policy in deciding)
+    reviews = replace(reviews, used=reviews.used + by_policy)
+    savings = [
+        costs.saving(probability, number_in(each.facts, "amount")) if policy is None else None
+        for probability, each, policy in zip(probabilities, known, policies, strict=True)
+    ]
+    return [
+        replace(each, facts={REVIEWS_TODAY: float(reviews.used), REVIEW_CUT: cut, **each.facts})
+        for each, cut in zip(known, reviews.cuts(savings), strict=True)
+    ]
+
+
+def _verdicts(
+    probabilities: Sequence[float],
+    known: Sequence[KnownFacts],
+    policies: Sequence[Bullet | None],
+    threshold: float,
+    rule: ReviewRule | None,
+) -> list[Verdict]:
+    """The verdict on each: that of a policy, of a rule, or of the threshold."""
+    verdicts = []
+    for probability, each, policy in zip(probabilities, known, policies, strict=True):
+        if policy is not None and policy.policy is not None:
+            verdicts.append(policy.policy.verdict)
+        elif rule is not None and rule.sends_to_people and each.facts.get(UNFAMILIAR) is True:
+            verdicts.append(Verdict.REVIEW)
+        elif rule is not None:
+            verdicts.append(rule.verdict(probability, threshold, each.facts))
+        else:
+            verdicts.append(Verdict.of(probability >= threshold))
+    return verdicts
+
+
+def _bullet_columns(chosen: Selections, calibration: Calibration) -> tuple[FloatArray, Keys]:
+    """What each pick contributes, 0 after the last, and a number for the text of its reason."""
+    table, rows = chosen.table, chosen.picks.rows
+    picked = rows >= 0
+    some = rows[picked]
+    contributions, texts = np.zeros(rows.shape), np.zeros(rows.shape, dtype=np.uint64)
+    if len(some):
+        contributions[picked] = stats_of(table, calibration.base_rate).weights[some]
+        texts[picked] = _text_numbers(table, some)[some]
+    return contributions, texts
+
+
+def _text_numbers(table: BulletTable, rows: IntArray) -> Keys:
+    """A number for the text of each bullet as a reason, known at least for these rows and 0 where it is not known."""
+    numbers: Keys = table.cached("text numbers", lambda: np.zeros(len(table), dtype=np.uint64))
+    for row in set(rows[numbers[rows] == 0].tolist()):
+        numbers[row] = _number_for(table.bullets[row].shown)
+    return numbers
+
+
+@lru_cache(maxsize=64)
+def _setup_of(node: str, seed: int, embedder: str, settings: str) -> Common:
+    return Common.of(
+        {
+            "format": FORMAT,
+            "engine": ENGINE,
+            "reader": READER,
+            "node": node,
+            "seed": seed,
+            "embedder": embedder,
+            "settings": settings,
+        }
+    )
+
+
+@lru_cache(maxsize=8192)
+def _number_for(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EmbeddedDecisions(DecisionSequence):
+    """The decisions on many transactions with one revision of the playbook."""
+
+    transactions: Sequence[Transaction]
+    known: Sequence[KnownFacts]
+    chosen: Selections
+    calibration: Calibration
+    apart: Sequence[Sequence[Reason]]
+    """The reasons of each that are not bullets."""
+    contributions: FloatArray
+    """What each pick adds to the log-odds, in a row for each decision."""
+    texts: Keys
+    """Numbers that stand for the texts of these reasons."""
+    probabilities: Sequence[float]
+    policies: Sequence[Bullet | None]
+    """The policy that decides each, if any."""
+    verdicts: Sequence[Verdict]
+    rule: ReviewRule | None
+    """What decides beside the threshold, if anything does."""
+    node: str
+    relied_on: ReliedOn
+
+    def __len__(self) -> int:
+        return len(self.transactions)
+
+    @property
+    def _told(self) -> str:
+        return f"{len(self):,} decisions on revision {self.chosen.setup.revision}"
+
+    @property
+    def _heading(self) -> str:
+        return f"{self._told}, declined from {self.calibration.threshold:.3f} on"
+
+    def _columns(self) -> dict[str, Any]:
+        count = len(self)
+        return {
+            "transaction_id": [transaction.id for transaction in self.transactions],
+            "decision_id": [record.id for record in self.records],
+            "verdict": [str(verdict) for verdict in self.verdicts],
+            "probability": list(self.probabilities),
+            "threshold": [self.calibration.threshold] * count,
+            "revision": [self.chosen.setup.revision] * count,
+        }
+
+    @cached_property
+    def records(self) -> list[DecisionRecord]:
+        """What the ledger keeps of them."""
+        chosen, table = self.chosen.setup, self.chosen.table
+        setup = _setup_of(self.node, chosen.seed, chosen.embedder, chosen.settings)
+        ids = table.cached("ids", lambda: tuple(table))
+        frame = {"threshold": self.calibration.threshold, "base": self.calibration.intercept}
+        rows, contributions = self.chosen.picks.rows.tolist(), self.contributions.tolist()
+        return [
+            compact_record(
+                transaction,
+                known.facts,
+                known.unread,
+                setup=setup,
+                revision=chosen.revision,
+                verdict=self.verdicts[index],
+                probability=self.probabilities[index],
+                result={
+                    "picks": [(ids[row], what) for row, what in zip(picks, amounts, strict=True) if row >= 0],
+                    **frame,
+                    "digest": digest,
+                    **({} if policy is None else {"policy": policy.id}),
+                },
+            )
+            for index, (transaction, known, picks, amounts, digest, policy) in enumerate(
+                zip(self.transactions, self.known, rows, contributions, self._digests, self.policies, strict=True)
+            )
+        ]
+
+    @cached_property
+    def _digests(self) -> list[str]:
+        """A digest of all that a record leaves out: the counts of the stages, every score and draw, and all reasons."""
+        picks, counts = self.chosen.picks, self.chosen.picks.counts.tolist()
+        columns = np.zeros(picks.rows.shape, dtype=_DIGESTED)
+        columns["bullet"] = self.chosen.table.columns["key"][picks.rows] if len(self.chosen.table) else 0
+        columns["text"], columns["contribution"], columns["parts"] = self.texts, self.contributions, picks.parts
+        frame = struct.pack("<2d", self.calibration.threshold, self.calibration.intercept)
+        digests = []
+        for index, others in enumerate(self.apart):
+            told = [struct.pack("<Qd", _number_for(reason.text), reason.contribution or 0.0) for reason in others]
+            left = struct.pack("<5q", *self.chosen.left[index])
+            parts = (left, columns[index, : counts[index]].tobytes(), *told, frame)
+            digests.append(hashlib.blake2b(b"".join(parts), digest_size=8).hexdigest())
+        return digests
+
+    def _deciding(self, place: int) -> list[Reason]:
+        """The policy or the rule that decided, if it was not the threshold alone."""
+        policy = self.policies[place]
+        if policy is not None:
+            return [policy_reason(policy)]
+        if self.rule is None:
+            return []
+        by = self.rule.ruling(self.probabilities[place], self.calibration.threshold, self.known[place].facts)
+        return [Reason(kind=ReasonKind.RULE, text=by.words, contribution=None)]
+
+    def _at(self, place: int) -> Decision:
+        record, picked, known = self.records[place], self.chosen[place], self.known[place]
+        weights = self.contributions[place, : len(picked.bullets)].tolist()
+        return construct_unchecked(
+            Decision,
+            id=record.id,
+            transaction=self.transactions[place],
+            node=self.node,
+            verdict=self.verdicts[place],
+            probability=self.probabilities[place],
+            threshold=self.calibration.threshold,
+            base=self.calibration.intercept,
+            reasons=(
+                *self._deciding(place),
+                *largest_first([*self.apart[place], *bullet_reasons(picked.bullets, weights)]),
+            ),
+            facts=known.facts,
+            unread=known.unread,
+            reader=READER,
+            revision=picked.trace.revision,
+            selection=picked.trace,
+            engine=ENGINE,
+            digest=self._digests[place],
+            familiarity=self.relied_on.share(known.facts),
+        )
 
 
 class Decider:
@@ -82,64 +443,19 @@ class Decider:
         Those of the embedded engine are computed in columns (`EmbeddedDecisions`). `reviews` is what is left of the
         day's reviews.
         """
-        waits = self.waits(agent)
-        relied_on = ReliedOn.of(snapshot, self._options.node)
+        options = self._options
+        if not self.waits(agent):
+            if known is None:  # nothing is unfamiliar to a model: it may know what no bullet tests
+                read = [facts_of(transaction) for transaction in transactions]
+                known = ReliedOn.of(snapshot, options.node).marked(read, options)
+            return decide_embedded(transactions, known, snapshot, self._selector, options, reviews=reviews)
         if known is None:
-            known = [facts_of(transaction) async for transaction in in_turns(transactions, waits)]
-            if not waits:  # a model may know what no bullet tests
-                known = relied_on.marked(known, self._options)
-        if not waits:
-            return decide_embedded(transactions, known, snapshot, self._selector, self._options, reviews=reviews)
+            known = [facts_of(transaction) async for transaction in in_turns(transactions)]
         selector, failure = await self.selector_for(transactions, known, snapshot)
-        node, n_bullets = self._options.node, self._options.n_bullets
-        calibration = snapshot.calibration(node)
-        threshold = calibration.threshold if calibration else self._options.threshold
-
-        def decision(transaction: Transaction, facts: KnownFacts, view: Assessment, chosen: Selection) -> Decision:
-            fallback = ("fallback", str(view.verdict)) if view.fallback else ()
-            how = " ".join(part for part in (view.model, view.prompt, *fallback) if part)
-            return construct_unchecked(
-                Decision,
-                id=decision_id(transaction, node, how, chosen.trace),
-                transaction=transaction,
-                node=node,
-                verdict=view.verdict,
-                probability=view.probability,
-                threshold=threshold,
-                base=view.base,
-                reasons=view.reasons,
-                facts=facts.facts,
-                unread=facts.unread,
-                reader=READER,
-                revision=chosen.trace.revision,
-                selection=chosen.trace,
-                model=view.model,
-                probability_from=view.probability_from,
-                odds=view.odds,
-                prompt=view.prompt,
-                usage=view.usage,
-                fallback=view.fallback,
-                selection_fallback=failure,
-                engine="",
-                digest="",
-                familiarity=relied_on.share(facts.facts),
-            )
-
-        async def decide_one(transaction: Transaction, facts: KnownFacts, policy: Bullet | None) -> Decision:
-            (chosen,) = selector.select_many([transaction], [facts.facts], snapshot, node=node, n_bullets=n_bullets)
-            if policy is not None and policy.policy is not None:  # no model is asked
-                view = weigh(facts.facts, chosen.bullets, calibration)
-                reasons = policy_reason(policy), *view.reasons
-                return decision(
-                    transaction, facts, replace(view, verdict=policy.policy.verdict, reasons=reasons), chosen
-                )
-            view = await _view(agent, Question(transaction.text, facts.facts, chosen.bullets, calibration))
-            scaled = calibrated(view, snapshot.scale(node, view.model), threshold)
-            return decision(transaction, facts, _reviewed(scaled, facts, threshold, snapshot.reviews.get(node)), chosen)
-
-        policies = deciding_policies(snapshot, node, [one.facts for one in known])
-        deciding = (decide_one(*one) for one in zip(transactions, known, policies, strict=True))
-        return DecisionList(await all_at_once(deciding))
+        made = decide_with_agent(
+            transactions, known, snapshot, selector, options, agent=agent, selection_fallback=failure
+        )
+        return DecisionList(await made)
 
     async def selector_for(
         self, transactions: Sequence[Transaction], known: Sequence[KnownFacts], snapshot: Snapshot
@@ -157,24 +473,3 @@ class Decider:
                 raise
             return self._selector.with_embedder(DEFAULT_EMBEDDER), str(failure)
         return self._selector, ""
-
-
-async def _view(agent: Agent, question: Question) -> Assessment:
-    """An agent's view, under its own name. One that gives a verdict only gets the probability of the engine."""
-    method = nearest_method(agent, "assess", "analyze")
-    shown = question if method == "assess" else question.text or say_facts(question.facts)
-    view = await answer_of(agent, method, shown)
-    if not isinstance(view, Assessment):
-        check_choice(f"{name_of(agent)}.{method}", view, Verdict, ConfigurationError)
-        weighed = weigh(question.facts, question.bullets, question.calibration)
-        view = replace(weighed, verdict=Verdict(view), reasons=(), base=log_odds(weighed.probability))
-    borrowed = view.model == EMBEDDED and not isinstance(agent, WrappedAgent)
-    return replace(view, model=name_of(agent)) if borrowed or not view.model else view
-
-
-def _reviewed(view: Assessment, facts: KnownFacts, threshold: float, review: ReviewRule | None) -> Assessment:
-    """A model's view, sent to a person where the rule asks for that. A limit of reviews does not apply to models."""
-    if review is None or view.fallback:
-        return view
-    verdict = review.verdict(view.probability, threshold, facts.facts)
-    return replace(view, verdict=verdict) if verdict is Verdict.REVIEW else view

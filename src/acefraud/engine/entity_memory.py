@@ -6,7 +6,7 @@ disagree. Nothing is cached between two calls, because other processes write too
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property, lru_cache, partial
@@ -15,6 +15,7 @@ import numpy as np
 
 from acefraud.core.ledger import BufferedRows, Ledger, MemoryRows, RowStore, RowUpdate
 from acefraud.core.outcome import Outcome
+from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets import SchemaMapping, parse_mapping
@@ -102,21 +103,31 @@ class EntityMemory:
 
     def enriched(self, transactions: Sequence[Transaction], ledger: Ledger) -> list[Transaction]:
         """Transactions with their facts from history. Each also counts for those after it."""
+        pairs = zip(transactions, self._facts_in_turn(transactions, ledger), strict=True)
+        return [with_history(transaction, facts) for transaction, facts in pairs]
+
+    def enriched_rows(self, rows: Transactions, ledger: Ledger) -> Transactions:
+        """Transactions in columns with their facts from history. They take their turn in the order of time."""
+        order = rows.times.argsort(kind="stable")
+        facts = FactTable(self._facts_in_turn(rows.take(order), ledger))
+        return rows.with_facts(rows.facts.beside(facts.take(order.argsort()).columns))
+
+    def _facts_in_turn(self, transactions: Iterable[Transaction], ledger: Ledger) -> list[dict[str, FactValue]]:
         with ledger.rows() as rows:
             state = self._read(rows)
-            return [with_history(one, self._add(state, one)) for one in transactions]
+            return [self._add(state, transaction) for transaction in transactions]
 
     def past(self, transactions: Transactions, ledger: Ledger) -> tuple[datetime | None, BoolArray]:
         """The newest time that is remembered, and which transactions are, so that they get the facts they had."""
         with ledger.rows() as rows:
             state = self._read(rows)
-            known = [state.remembers(one) for one in transactions.ids.tolist()]
+            known = [state.remembers(transaction_id) for transaction_id in transactions.ids.tolist()]
             return time_of(UNKNOWN if state.newest is None else state.newest), np.array(known, dtype=np.bool_)
 
     def adding(self, transactions: Sequence[Transaction]) -> RowUpdate:
         """The change that adds transactions to the memory."""
 
-        return self.adding_outcomes([(None, one) for one in transactions])
+        return self.adding_outcomes([(None, transaction) for transaction in transactions])
 
     def enriched_and_added(self, transactions: Sequence[Transaction], ledger: Ledger) -> Drafted:
         """Transactions with their facts from history, and the change that adds them to the memory.
@@ -129,7 +140,7 @@ class EntityMemory:
                 return Drafted(self.enriched(transactions, ledger), self.adding(transactions))
             before, draft = rows.get_many([_CHANGES]), BufferedRows(rows)
             state = self._state(draft)
-            found = [with_history(one, self._add(state, one)) for one in transactions]
+            found = [with_history(transaction, self._add(state, transaction)) for transaction in transactions]
             _write(state, draft)
         return Drafted(found, _written_unless_changed(draft, before, self.adding(transactions)))
 
@@ -140,8 +151,8 @@ class EntityMemory:
         found: list[Transaction | None] = []
         with ledger.rows() as rows:
             state = self._read(rows)
-            for outcome, one in outcomes:
-                found.append(None if one is None else with_history(one, self._add(state, one)))
+            for outcome, transaction in outcomes:
+                found.append(None if transaction is None else with_history(transaction, self._add(state, transaction)))
                 if not outcome.is_opinion:
                     _add_truth(state, outcome)
         return found
@@ -173,16 +184,15 @@ class EntityMemory:
 
     def backtested(self, cases: Cases, waiting: Transactions, ledger: Ledger) -> Cases:
         """Cases with the facts they would have after what is remembered already. The memory stays as it is."""
-        facts = {}
+        facts: list[dict[str, FactValue]] = [{}] * len(cases)
         with ledger.rows() as rows:
             state = self._read(rows)
-            for place, transaction, is_fraud, known_at in _Past.of(cases, waiting, self.plan):
-                facts[place] = self._add(state, transaction)
+            for index, transaction, is_fraud, known_at in _Past.of(cases, waiting, self.plan):
+                from_history = self._add(state, transaction)
+                if index < len(cases):
+                    facts[index] = from_history
                 _hear(state, transaction, is_fraud, known_at)
-        return Cases.of(
-            case.model_copy(update={"transaction": with_history(case.transaction, facts[place])})
-            for place, case in enumerate(cases)
-        )
+        return cases.with_facts(cases.facts.beside(FactTable(facts).columns))
 
     def filling(self, studied: Cases, waiting: Transactions, ledger: Ledger) -> RowUpdate:
         """The change that adds a whole history of `studied` cases. A memory of another plan ends.
@@ -205,9 +215,9 @@ class EntityMemory:
             rows.put_many(changes)
         rows.put_many({_MAPPING: self.written.encode()})
         state = self._state(rows)
-        for place, transaction, is_fraud, known_at in past:
+        for index, transaction, is_fraud, known_at in past:
             # The facts from history of a studied case are among its own already.
-            state.add(self.event(transaction), transaction.facts if place < past.labelled else None)
+            state.add(self.event(transaction), transaction.facts if index < past.labelled else None)
             _hear(state, transaction, is_fraud, known_at)
         _write(state, rows)
 
@@ -283,16 +293,15 @@ def sensitive_facts_of(written: str) -> frozenset[str]:
 @lru_cache(maxsize=16)
 def time_facts_of(written: str) -> tuple[str, ...]:
     """The facts that a mapping wants made from the time of a transaction."""
-    return parse_mapping(written, place=_PLACE).time_facts or () if written else ()
+    mapping = mapping_of(written)
+    return mapping.time_facts or () if mapping else ()
 
 
 @lru_cache(maxsize=16)
 def memory_for(written: str) -> EntityMemory | None:
     """The memory that a mapping asks for; None if it asks for none."""
-    if not written:
-        return None
-    mapping = parse_mapping(written, place=_PLACE)
-    if mapping.history is None or not mapping.history.entities:
+    mapping = mapping_of(written)
+    if mapping is None or mapping.history is None or not mapping.history.entities:
         return None
     return EntityMemory(written, mapping, mapping.history)
 

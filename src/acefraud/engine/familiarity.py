@@ -27,7 +27,8 @@ from acefraud.engine.options import LearnerOptions
 from acefraud.errors import InputError
 from acefraud.facts.extraction import KnownFacts
 from acefraud.facts.time_facts import CLOCK_FACTS, DAY_FACTS
-from acefraud.rules.scorecard import GENERAL, scorecard
+from acefraud.roles.embedded.agent import knowledge_of
+from acefraud.rules.scorecard import GENERAL
 from acefraud.selection.bullet_stats import stats_of
 from acefraud.storage.facts_at_hand import SAMPLE, facts_at_hand, plain_name
 from acefraud.storage.playbook import BulletPlaybook
@@ -76,9 +77,7 @@ class ReliedOn:
         counted = np.flatnonzero(policies | table.in_use(number).mask & (weights != 0)).tolist()
         rules = [(table.wording.facts[row], 1.0 if policies[row] else float(weights[row])) for row in counted]
         learnt = bool(rules) or snapshot.calibration(node) is not None
-        if (scale := calibration.knowledge_scale) > 0:
-            fitted = calibration.points
-            rules += [(line.condition.facts, scale * fitted.get(line.line, line.points)) for line in scorecard()]
+        rules += [(point.condition.facts, weight) for point, weight in knowledge_of(calibration)]
         carried: defaultdict[str, float] = defaultdict(float)
         for facts, weight in rules:
             for fact in facts:
@@ -111,7 +110,8 @@ class ReliedOn:
         if not self.learnt or not telling:
             return known
         return [
-            KnownFacts({**one.facts, **flag}, one.unread) if telling.isdisjoint(one.facts) else one for one in known
+            KnownFacts({**each.facts, **flag}, each.unread) if telling.isdisjoint(each.facts) else each
+            for each in known
         ]
 
 
@@ -188,18 +188,18 @@ class FamiliarFacts:
             and self._earliest <= (given[0].time or EARLIEST) <= self._surely
         ):
             return CheckedInput(given)
-        named = [names.with_columns(one) for one in given] if names.columns else given
+        named = [names.with_columns(transaction) for transaction in given] if names.columns else given
         counts = Counter[str]()
-        for layout, rows in Counter(tuple(one.facts) for one in named).items():  # most have the same facts
+        for layout, rows in Counter(tuple(row.facts) for row in named).items():  # most have the same facts
             counts.update(dict.fromkeys(layout, rows))
         remarks = [*names.unknown(counts, named), *names.missing(counts, named), *names.other_case(named)]
-        latest, times = self._latest(), [one.time for one in named if one.time is not None]
+        latest, times = self._latest(), [row.time for row in named if row.time is not None]
         why = f"more than {self._options.days_ahead} days after now"
         if times and max(times) - min(times) > A_YEAR:
             last = time_of(last_plausible(np.array(list(map(micros_of, times)), dtype=np.int64)))
             if last is not None and last < latest:
                 latest, why = last, "far later than all others"
-        if odd := [one for one in named if one.time is not None and not self._earliest <= one.time <= latest]:
+        if odd := [row for row in named if row.time is not None and not self._earliest <= row.time <= latest]:
             if odd[0].time is not None and odd[0].time < self._earliest:
                 why = f"before {EARLIEST.year}, as of a clock that was not set"
             words, otherwise = f"the time {odd[0].time} is {why}", ": taken as unknown, so it counts in no history"
@@ -207,12 +207,12 @@ class FamiliarFacts:
             wrong = set(map(id, odd))
             told = {*time_facts_of(snapshot.mapping)}
             named = [
-                one.model_copy(
-                    update={"time": None, "facts": {name: fact for name, fact in one.facts.items() if name not in told}}
+                row.model_copy(
+                    update={"time": None, "facts": {name: fact for name, fact in row.facts.items() if name not in told}}
                 )
-                if id(one) in wrong
-                else one
-                for one in named
+                if id(row) in wrong
+                else row
+                for row in named
             ]
         return CheckedInput(named, tuple(remarks))
 
@@ -241,18 +241,19 @@ class _Names:
         if memory is not None:
             self.columns = frozenset(column for _, column in memory.plan.named_columns())
             self._entities = frozenset(memory.plan.entities)
-            entities, memory_facts = {memory.plan.name_of(one): one for one in memory.plan.entities}, {*memory.facts}
+            entities = {memory.plan.name_of(column): column for column in memory.plan.entities}
+            memory_facts = {*memory.facts}
             self._known |= self.columns.difference(memory.plan.entities)
-        relied = {one for one in ReliedOn.of(snapshot, node).carried if one in catalog and not is_context_fact(one)}
+        relied = {fact for fact in ReliedOn.of(snapshot, node).carried if fact in catalog and not is_context_fact(fact)}
         if (snapshot.calibration(node) or GENERAL).knowledge_scale > 0:
             relied = set()  # texts were learnt from: each says something else
-        self._by_plain_name = {plain_name(called): one for name, one in entities.items() for called in (name, one)}
-        categories = {one: catalog[one].values for one in relied if catalog[one].kind == "category"}
+        self._by_plain_name = {plain_name(said): column for name, column in entities.items() for said in (name, column)}
+        categories = {fact: catalog[fact].values for fact in relied if catalog[fact].kind == "category"}
         self._values = {
-            one: (frozenset(values), {value.casefold(): value for value in values})
-            for one, values in categories.items()
+            fact: (frozenset(values), {value.casefold(): value for value in values})
+            for fact, values in categories.items()
         }
-        usual = {one for one in relied if catalog[one].coverage >= USUAL}
+        usual = {fact for fact in relied if catalog[fact].coverage >= USUAL}
         self._usual = usual - _DERIVED - self.columns - memory_facts
         self._usual_entities = {
             column
@@ -264,7 +265,7 @@ class _Names:
         """Whether there is nothing to remark about the names of one transaction, as of nearly every one."""
         names, entities = transaction.facts.keys(), transaction.entities.keys()
         usual = names <= self._known and (names >= self._usual or bool(transaction.text))
-        if self._values and any(self._meant(one, transaction.facts.get(one)) for one in self._values):
+        if self._values and any(self._meant(fact, transaction.facts.get(fact)) for fact in self._values):
             return False
         if not self.columns:
             return usual
@@ -279,7 +280,7 @@ class _Names:
     def other_case(self, given: Sequence[Transaction]) -> Iterator[InputRemark]:
         """Values of categories that the playbook relies on and knows in another case only: its rules do not hold."""
         for fact in self._values:
-            for value, rows in Counter(one.facts.get(fact) for one in given).items():
+            for value, rows in Counter(transaction.facts.get(fact) for transaction in given).items():
                 if meant := self._meant(fact, value):
                     words = f"`{fact}` was never `{shown_text(str(value))}`; did you mean `{shown_text(meant)}`?"
                     yield InputRemark(words, rows, len(given))
@@ -312,7 +313,7 @@ class _Names:
 
         Before the first case, only those that look like another one.
         """
-        entities = Counter(name for one in given for name in one.entities) if self.columns else Counter[str]()
+        entities = Counter(name for row in given for name in row.entities) if self.columns else Counter[str]()
         new = [name for name in counts if name not in self._known and name not in entities]  # a column may be both
         strange = [name for name in entities if name not in self.columns] if self.columns else []
         for name in (*new, *strange):
@@ -329,13 +330,13 @@ class _Names:
 
     def missing(self, counts: Counter[str], given: Sequence[Transaction]) -> Iterator[InputRemark]:
         """What the playbook relies on and most cases had, where it is missing from more than half of these."""
-        described = [one for one in given if not one.text]
+        described = [transaction for transaction in given if not transaction.text]
         for name in sorted(self._usual | self._usual_entities):
-            there = counts[name] or sum(name in one.entities for one in described)
+            there = counts[name] or sum(name in transaction.entities for transaction in described)
             if 2 * there < len(described):
                 words = f"`{shown_text(name)}`, which this playbook relies on, is missing"
                 yield InputRemark(words, len(described) - there, len(described))
-        if self.columns and (untimed := sum(one.time is None and not one.text for one in given)):
+        if self.columns and (untimed := sum(row.time is None and not row.text for row in given)):
             yield InputRemark("there is no `time`: it counts in no history", untimed, len(given))
 
 
@@ -390,7 +391,7 @@ def fact_changes(playbook: BulletPlaybook, node: str) -> FactChanges:
     newest = playbook.ledger.find_decisions(DecisionFilter(), limit=1)
     wanted = DecisionFilter(since=newest[0].at - timedelta(days=1) if newest else None)
     made = [event.payload for event in playbook.ledger.find_decisions(wanted, limit=SAMPLE)]
-    records = [one.record for one in made if isinstance(one, DecisionMade) and one.record.node == node]
+    records = [event.record for event in made if isinstance(event, DecisionMade) and event.record.node == node]
     learnt, now = facts_at_hand(playbook), FactCatalog.of(FactTable([record.basis[0] for record in records]))
     compared = FactChanges(learnt.rows, now.rows)
     return FactChanges(learnt.rows, now.rows, tuple(_changes(learnt, now))) if compared.are_known else compared
@@ -399,7 +400,7 @@ def fact_changes(playbook: BulletPlaybook, node: str) -> FactChanges:
 def _changes(learnt: FactCatalog, now: FactCatalog) -> Iterator[FactChange]:
     for name in sorted(name for name in {*learnt, *now} if not is_context_fact(name)):
         before, after = learnt.get(name), now.get(name)
-        had, has = (0.0 if one is None else one.coverage for one in (before, after))
+        had, has = (0.0 if profile is None else profile.coverage for profile in (before, after))
         if (
             had >= HAD_USUALLY and has < HAS_RARELY * had and name not in DAY_FACTS + CLOCK_FACTS
         ):  # decisions have those in use

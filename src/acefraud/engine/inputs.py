@@ -16,8 +16,9 @@ from acefraud.core.ledger import Ledger
 from acefraud.core.outcome import Outcome, OutcomeSource
 from acefraud.core.transaction import Case, Transaction, from_text, id_from
 from acefraud.core.transactions import Cases, Transactions
-from acefraud.datasets import SchemaMapping, parse_mapping
+from acefraud.datasets import SchemaMapping
 from acefraud.display.frames import is_frame
+from acefraud.engine.entity_memory import mapping_of
 from acefraud.errors import InputError, point_out
 from acefraud.support.timestamps import plain_value
 from acefraud.support.validation import misfit
@@ -69,18 +70,18 @@ def nearly_decided(ids: Collection[str], ledger: Ledger) -> dict[str, str]:
 
     That is lower or upper case, blanks, leading zeros, and ".0" at the end.
     """
-    forms = {one: [form for form in dict.fromkeys(_forms(one)) if form != one] for one in ids}
+    forms = {given_id: [form for form in dict.fromkeys(_forms(given_id)) if form != given_id] for given_id in ids}
     pasts = ledger.transaction_events({form for some in forms.values() for form in some})
     decided = {form for form, past in pasts.items() if past.records}
-    found = {one: next((form for form in some if form in decided), None) for one, some in forms.items()}
-    return {one: form for one, form in found.items() if form is not None}
+    found = {given_id: next((form for form in some if form in decided), None) for given_id, some in forms.items()}
+    return {given_id: form for given_id, form in found.items() if form is not None}
 
 
 def nearly_reported(ids: Collection[str], ledger: Ledger) -> set[str]:
     """Which of these transactions have no report, although there is one with an id that differs only in that."""
-    forms = {one: {one, *_forms(one)} for one in ids}
+    forms = {given_id: {given_id, *_forms(given_id)} for given_id in ids}
     reported = ledger.outcome_events({form for some in forms.values() for form in some}).keys()
-    return {one for one, some in forms.items() if one not in reported and not some.isdisjoint(reported)}
+    return {given_id for given_id, some in forms.items() if given_id not in reported and not some.isdisjoint(reported)}
 
 
 def _forms(one: str) -> Iterator[str]:
@@ -115,6 +116,7 @@ _MANY: Final = "expected many transactions, each a Transaction, a dict or a text
 _PLAIN: Final = (str, bool, int, float, type(None))
 _TRANSACTION_FIELDS: Final = frozenset(Transaction.model_fields)
 _OUTCOME_FIELDS: Final = frozenset(Outcome.model_fields)
+_SOURCES: Final = (None, *OutcomeSource)
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -132,7 +134,7 @@ class RememberedMapping:
     @cached_property
     def schema(self) -> SchemaMapping | None:
         """The mapping; None if the playbook remembers none."""
-        return parse_mapping(self.written, place="the mapping this playbook was trained with") if self.written else None
+        return mapping_of(self.written)
 
     @cached_property
     def reader(self) -> RecordReader:
@@ -193,8 +195,8 @@ def as_transactions(
         return _from_frame(given, mapping, name, ids=ids)
     _require_many(given, _MANY, name, for_one)
     return [
-        one if isinstance(one, Transaction) else as_transaction(one, mapping, name=f"{name}[{place}]")
-        for place, one in enumerate(given)
+        item if isinstance(item, Transaction) else as_transaction(item, mapping, name=f"{name}[{index}]")
+        for index, item in enumerate(given)
     ]
 
 
@@ -223,8 +225,8 @@ def as_optional_transactions(
         return as_transactions(cast("Iterable[TransactionInput]", given), mapping, name=name, for_one=for_one)
     _require_many(given, _MANY, name, for_one)
     return [
-        one if one is None or isinstance(one, Transaction) else as_transaction(one, mapping, name=f"{name}[{place}]")
-        for place, one in enumerate(given)
+        None if item is None else as_transaction(item, mapping, name=f"{name}[{index}]")
+        for index, item in enumerate(given)
     ]
 
 
@@ -243,17 +245,13 @@ def as_outcome(
         raise InputError(f"expected an Outcome or a dict, got {_type(given)}{hint}", file=name)
     try:
         record = _as_json(given)
-        if {"transaction_id", "is_fraud"} <= record.keys() <= _OUTCOME_FIELDS and _has_source(record):
+        if {"transaction_id", "is_fraud"} <= record.keys() <= _OUTCOME_FIELDS and record.get("source") in _SOURCES:
             return _checked(Outcome, **{key: value for key, value in record.items() if value is not None}), None
         reported = mapping.reader.outcome(record, 1)
     except InputError as problem:
         raise InputError(problem.message, file=name, field=problem.field) from problem
     warn_of(reported.remarks)
     return reported.outcome, reported.transaction
-
-
-def _has_source(record: Mapping[str, Any]) -> bool:
-    return record.get("source") in (None, *OutcomeSource)
 
 
 def as_outcomes(
@@ -264,18 +262,10 @@ def as_outcomes(
         from acefraud.datasets.rows import read_outcomes  # noqa: PLC0415  # imports polars, which texts do not need
 
         reported = read_outcomes(given, remembered=mapping.schema, strict=True, name=name).rows
-        warn_of([remark for one in reported for remark in one.remarks])
-        return [(one.outcome, one.transaction) for one in reported]
+        warn_of([remark for report in reported for remark in report.remarks])
+        return [(report.outcome, report.transaction) for report in reported]
     _require_many(given, "expected many outcomes, each an Outcome or a dict", name, for_one)
-    return [
-        (one, None) if isinstance(one, Outcome) else as_outcome(one, mapping, name=f"{name}[{place}]")
-        for place, one in enumerate(given)
-    ]
-
-
-def _is_one(given: object) -> bool:
-    """Whether this is one thing, or means to be one: a text and a dict can be iterated over too."""
-    return isinstance(given, Transaction | Case | Outcome | Mapping | str | bytes)
+    return [as_outcome(item, mapping, name=f"{name}[{index}]") for index, item in enumerate(given)]
 
 
 def _from_record(given: Mapping[str, Any], mapping: RememberedMapping) -> Transaction:
@@ -338,7 +328,7 @@ def _checked(model: type[M], **fields: Any) -> M:
 
 
 def _require_many(given: object, expected: str, name: str, for_one: str) -> None:
-    if _is_one(given):
+    if isinstance(given, Transaction | Case | Outcome | Mapping | str | bytes):  # some can be iterated over too
         hint = _hint(given) or (f"; use `{for_one}` for one" if for_one else "")
         raise InputError(f"{expected}, got one {_type(given)}{hint}", file=name)
     if isinstance(given, Cases) or not isinstance(given, Iterable):

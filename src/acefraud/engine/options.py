@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from acefraud.core.bullet import DEFAULT_NODE
 from acefraud.core.calibration import Calibration
 from acefraud.display.short_repr import ShortRepr, given
-from acefraud.engine.agent_fallback import Fallback
 from acefraud.errors import ConfigurationError
 from acefraud.support.arguments import check_choice, check_share, check_text, check_whole
 
@@ -15,6 +15,14 @@ LONGEST_AHEAD = 100_000
 """Days; None is for no bound at all."""
 MOST_BULLETS = 150
 """Learnt bullets that a node may have unless a limit was set."""
+
+
+class Fallback(StrEnum):
+    """What happens if the model fails to decide."""
+
+    ERROR = "error"
+    REVIEW = "review"
+    EMBEDDED = "embedded"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

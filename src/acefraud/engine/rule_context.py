@@ -2,22 +2,36 @@
 
 They are worked out when a transaction is decided and recorded with its other facts, so a decision can be made again
 after the lists have changed. The learner never proposes rules about lists or snoozes.
+
+Also here: which policy decides, and, if there are only so many reviews a day, where they go (`ReviewCapacity`): to the
+cases where a review saves most. What the rest of the day will bring is estimated from recent decisions. A case is
+reviewed if fewer cases that save more are expected than reviews are left. So the day's reviews last for the day, and
+what is unused late goes to lesser cases.
 """
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, time
 from functools import lru_cache
+from itertools import compress
+from threading import Lock
+
+import numpy as np
 
 from acefraud.core.bullet import Bullet
 from acefraud.core.context_facts import ValueList, list_of, snooze_fact
 from acefraud.core.decision import Decision, ProbabilityFrom, Reason, ReasonKind
+from acefraud.core.events import DecisionMade
+from acefraud.core.ledger import DecisionFilter, Ledger
 from acefraud.core.playbook import Snapshot
-from acefraud.core.review_rule import DecidingRule
+from acefraud.core.review_rule import DecidingRule, ReviewCosts, number_in
 from acefraud.core.transaction import FactValue, Transaction, Verdict
-from acefraud.datasets import parse_mapping
+from acefraud.engine.entity_memory import mapping_of
 from acefraud.facts.time_facts import CLOCK_FACTS, DAY_FACTS, with_own_time_facts
 from acefraud.settings import EMBEDDED
 
@@ -59,17 +73,19 @@ class RuleContext:
         """The transactions with these facts. What a transaction says itself stays."""
         every = (*self.time_facts, *self.more_time_facts)
         days = (*self.time_facts, *(name for name in self.more_time_facts if name in DAY_FACTS))
-        timed = [with_own_time_facts(one, days if one.text else every) for one in transactions]
+        timed = [with_own_time_facts(transaction, days if transaction.text else every) for transaction in transactions]
         if not self.lists and not self.snoozed:
             return timed
         now: datetime | None = None
         made = []
-        for one in timed:
-            at = one.time
+        for transaction in timed:
+            at = transaction.time
             if at is None:
                 at = now = now or clock()
-            more = self._flags(one, at)
-            made.append(one.model_copy(update={"facts": {**one.facts, **more}}) if more else one)
+            more = self._flags(transaction, at)
+            made.append(
+                transaction.model_copy(update={"facts": {**transaction.facts, **more}}) if more else transaction
+            )
         return made
 
     def _flags(self, transaction: Transaction, at: datetime) -> dict[str, FactValue]:
@@ -79,7 +95,7 @@ class RuleContext:
             if value is not None and flag not in transaction.facts:
                 found[flag] = listed.has(value, at)
         for policy in self.snoozed:
-            if any(one.covers(value_of(transaction, one.key, self.columns), at) for one in policy.snoozes):
+            if any(snooze.covers(value_of(transaction, snooze.key, self.columns), at) for snooze in policy.snoozes):
                 found[snooze_fact(policy.id)] = True
         return found
 
@@ -95,7 +111,7 @@ def context_of(snapshot: Snapshot, time_facts: tuple[str, ...]) -> RuleContext:
         time_facts,
         tuple(name for name in (*CLOCK_FACTS, *DAY_FACTS) if name in tested and name not in time_facts),
         tuple(lists),
-        tuple(one for one in snapshot.table.bullets if one.snoozes),
+        tuple(bullet for bullet in snapshot.table.bullets if bullet.snoozes),
         entity_columns(snapshot.mapping),
     )
 
@@ -114,10 +130,9 @@ def value_of(transaction: Transaction, key: str, columns: Mapping[str, str]) -> 
 @lru_cache(maxsize=16)
 def entity_columns(mapping: str) -> Mapping[str, str]:
     """The column of each entity, by the name that facts use."""
-    if not mapping:
-        return {}
-    history = parse_mapping(mapping, place="the mapping this playbook was trained with").history
-    return {} if history is None else {history.name_of(column): column for column in history.entities}
+    schema = mapping_of(mapping)
+    history = schema and schema.history
+    return {history.name_of(column): column for column in history.entities} if history else {}
 
 
 def deciding_policies(
@@ -167,3 +182,116 @@ def policy_reason(policy: Bullet) -> Reason:
     return Reason(
         kind=ReasonKind.POLICY, text=f"{policy.shown} ({policy.policy.words})", contribution=None, bullet_id=policy.id
     )
+
+
+_MINUTE, _HOUR, _DAY = 60.0, 3_600.0, 86_400.0
+_DAYS = 7
+"""Days whose decisions say what a day brings."""
+_READ, _KEPT = 10_000, 20_000
+"""Decisions that are read at once, and that are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewsLeft:
+    """What is left of a day's reviews, and what the rest of the day is expected to bring."""
+
+    per_day: int
+    used: int = 0
+    savings: Sequence[float] = ()
+    """What reviews of the cases that are still to come would save, ascending; 0 where they save nothing."""
+    weight: float = 1.0
+    """How many such cases each of these stands for."""
+
+    @property
+    def cut(self) -> float:
+        """What a review of the next case has to save."""
+        left = max(self.per_day - self.used, 0)
+        place = len(self.savings) - max(math.ceil(left / self.weight), 1) if self.weight else -1
+        return self.savings[place] if place >= 0 else 0.0
+
+    def cuts(self, savings: Sequence[float | None]) -> list[float]:
+        """What a review of each case of a batch has to save, so that the best of them and of later ones are reviewed.
+
+        Of the cases that are still to come, the batch itself is some. Of equal cases, the first are reviewed.
+
+        >>> ReviewsLeft(per_day=2).cuts([1.0, None, 3.0, 2.0])
+        [2.0, 0.0, 0.0, 0.0]
+        """
+        later = replace(self, weight=max(0.0, self.weight - len(savings) / max(1, len(self.savings))))
+        left, cut = self.per_day - self.used, later.cut
+        cuts, lowest = [cut] * len(savings), cut
+        best_first = sorted((-saving, index) for index, saving in enumerate(savings) if saving is not None)
+        for rank, (negative, index) in enumerate(best_first):
+            better = rank + later.weight * (len(self.savings) - bisect_right(self.savings, -negative))
+            if better < left:
+                cuts[index], lowest = min(cut, -negative), -negative
+            else:  # an equal case may have been taken before it
+                cuts[index] = max(lowest, math.nextafter(-negative, math.inf))
+        return cuts
+
+    @property
+    def words(self) -> str:
+        """How many reviews are used up, and what the next one has to save."""
+        next_one = f"the next saves at least {self.cut:.2f}" if self.used < self.per_day else "none is left"
+        return f"{self.used:,} of today's {self.per_day:,} reviews used, {next_one}"
+
+
+class ReviewCapacity:
+    """The reviews of a playbook with a limit a day, in UTC and by the clock. What was read once is not read again."""
+
+    def __init__(self, ledger: Ledger, node: str) -> None:
+        self._ledger, self._node = ledger, node
+        self._lock = Lock()
+        self._day: datetime | None = None
+        self._used = self._seq = 0
+        self._seen: deque[tuple[float, float, float | None]] = deque(maxlen=_KEPT)
+        """When decisions were made, their probabilities and amounts."""
+        self._read = self._due = 0
+        self._estimate, self._made_for = ReviewsLeft(0), (0.0, ReviewCosts(false_decline=0))
+
+    def left(self, snapshot: Snapshot, clock: Callable[[], datetime]) -> ReviewsLeft | None:
+        """What all processes have left of today's reviews, and what is still to come; None if there is no limit."""
+        rule = snapshot.reviews.get(self._node)
+        if rule is None or rule.costs is None or rule.costs.per_day is None:
+            return None
+        costs, now = rule.costs, clock()
+        midnight, moment = datetime.combine(now.date(), time(), now.tzinfo), now.timestamp()
+        with self._lock:
+            if midnight != self._day:
+                self._day, self._used, self._seq = midnight, 0, 0
+            more, self._seq = self._ledger.reviews_since(midnight, self._seq)
+            self._used += more
+            made_for = moment // _MINUTE, costs
+            if made_for != self._made_for or self._seq >= self._due:
+                self._read_new()
+                self._made_for, self._due = made_for, self._seq + max(8, len(self._seen) // 8)
+                self._estimate = self._rest_of_day(costs, moment, midnight.timestamp() + _DAY)
+            return replace(self._estimate, used=self._used)
+
+    def _read_new(self) -> None:
+        """Read the decisions since the last time. If there are too many, the latest of them take the place of all."""
+        events = self._ledger.find_decisions(DecisionFilter(), after=self._read, limit=_READ)
+        if len(events) == _READ:
+            self._seen.clear()
+        for event in reversed(events):
+            assert isinstance(event.payload, DecisionMade)
+            record, self._read = event.payload.record, event.seq
+            of_policy = '"policy"' in record.body and record.decision.policy is not None
+            if record.setup is not None and record.node == self._node and not of_policy:
+                amount = number_in(record.basis[0], "amount")
+                self._seen.append((event.at.timestamp(), record.probability, amount))
+
+    def _rest_of_day(self, costs: ReviewCosts, now: float, day_end: float) -> ReviewsLeft:
+        """What is expected until midnight: what came at these hours of the last days, or else today's pace goes on.
+
+        Files may be decided within minutes, so the pace is that since midnight.
+        """
+        ages = now - np.array([at for at, _, _ in self._seen])
+        span, rest = float(ages.max(initial=0.0)), day_end - now
+        weight, counted = rest / max(_DAY - rest, span, _HOUR), ages <= span
+        if span >= _DAY:
+            days = min(_DAYS, int(span // _DAY))
+            weight, counted = 1 / days, (ages <= days * _DAY) & (-ages % _DAY < rest)
+        cases = compress(self._seen, counted.tolist())
+        savings = sorted(costs.saving(probability, amount) or 0.0 for _, probability, amount in cases)
+        return ReviewsLeft(costs.per_day or 0, 0, savings, weight)

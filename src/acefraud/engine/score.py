@@ -1,15 +1,18 @@
-"""The embedded engine over many transactions at once: the probabilities of `decide_all`, as columns."""
+"""The embedded engine over many transactions at once: the probabilities of `decide_all`, as columns.
+
+`log_odds_from` in `roles/embedded/agent.py` is the sum that every score and every decision comes from.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.bullet import Bullet
+from acefraud.core.bullet import Bullet, Evidence
 from acefraud.core.bullet_table import BulletTable, RowSet, unpacked
 from acefraud.core.calibration import Calibration
 from acefraud.core.comparison import sql_float
@@ -17,17 +20,21 @@ from acefraud.core.condition import Condition, Part
 from acefraud.core.decision import ReasonKind
 from acefraud.core.playbook import Snapshot
 from acefraud.core.table import FactTable
-from acefraud.core.transactions import Transactions
+from acefraud.core.transactions import Cases, Transactions
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr
+from acefraud.engine.entity_memory import memory_for
 from acefraud.engine.options import LearnerOptions
 from acefraud.facts.extraction import facts_in
-from acefraud.roles.embedded.agent import weights_of
+from acefraud.roles.embedded.agent import knowledge_of, log_odds_from
+from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.rules.induction.fitting import probabilities
-from acefraud.rules.scorecard import GENERAL, score_in, scorecard
+from acefraud.rules.induction.out_of_time import record_of
+from acefraud.rules.scorecard import GENERAL
 from acefraud.selection.bullet_stats import stats_of
 from acefraud.selection.draws import key_for
 from acefraud.selection.hybrid import HybridSelector
-from acefraud.support.arrays import BoolArray, FloatArray
+from acefraud.storage.playbook import BulletPlaybook
+from acefraud.support.arrays import BoolArray, FloatArray, IntArray
 
 _BLOCK = 16_384
 """Rows that are summed at once: their columns then stay in the processor's cache."""
@@ -46,82 +53,6 @@ class Term:
     words: str
     bullet: Bullet | None = None
     """None for a line of general knowledge."""
-
-
-@dataclass(frozen=True)
-class AdditiveScore:
-    """Log-odds of fraud = level + the weight of every term whose condition holds.
-
-    Nothing is drawn, so the score of a row depends on its facts alone.
-    """
-
-    calibration: Calibration
-    terms: tuple[Term, ...]
-
-    @classmethod
-    def of(cls, snapshot: Snapshot, node: str) -> AdditiveScore:
-        """The score that a snapshot of a playbook stands for."""
-        calibration = snapshot.calibration(node) or GENERAL
-        bullets = [bullet for bullet in snapshot.for_node(node) if bullet.condition is not None]
-        weights = weights_of(bullets, calibration.base_rate).tolist()
-        return cls(calibration, (*_bullet_terms(bullets, weights), *_knowledge_terms(calibration)))
-
-    @property
-    def facts(self) -> frozenset[str]:
-        """The names of the facts that it looks at."""
-        return frozenset().union(*(term.condition.facts for term in self.terms))
-
-    def sums(self, facts: FactTable) -> tuple[FloatArray, npt.NDArray[np.int64]]:
-        """The log-odds of each row, and how many bullets count for it. Every row is summed in the same order."""
-        margin = np.full(len(facts), self.calibration.level)
-        cited = np.zeros(len(facts), dtype=np.int64)
-        for start in range(0, len(facts), _BLOCK):
-            block = slice(start, start + _BLOCK)
-            sums, counts = margin[block], cited[block]
-            for term, mask in self.holding(facts.take(block)):
-                np.add(sums, term.weight, out=sums, where=mask)
-                if term.bullet is not None:
-                    counts += mask
-        return margin, cited
-
-    def holding(self, facts: FactTable) -> Iterator[tuple[Term, BoolArray]]:
-        """Each term, with the rows in which its condition holds."""
-        distinct, places = self._parts
-        masks = [part.in_table(facts) for part in distinct]
-        for term, (first, *others) in zip(self.terms, places, strict=True):
-            mask = masks[first]
-            for other in others:
-                mask = mask & masks[other]
-            yield term, mask
-
-    @cached_property
-    def _parts(self) -> tuple[list[Part], list[list[int]]]:
-        """The distinct parts of all conditions, and for each term the places of its own: bullets share tests."""
-        place: dict[Part, int] = {}
-        for term in self.terms:
-            for part in term.condition.parts:
-                place.setdefault(part, len(place))
-        return list(place), [[place[part] for part in term.condition.parts] for term in self.terms]
-
-    def to_sql(self) -> str:
-        """The log-odds as an SQL expression over columns named like the facts, NULL where a fact is unknown."""
-        parts = [f"CASE WHEN {term.condition.to_sql()} THEN {sql_float(term.weight)} ELSE 0 END" for term in self.terms]
-        sums = [" +\n    ".join(parts[at : at + _SUMMED]) for at in range(0, len(parts), _SUMMED)]
-        return "\n  + ".join([sql_float(self.calibration.level), *(f"({one})" for one in sums)])
-
-
-def _bullet_terms(bullets: Sequence[Bullet], weights: Sequence[float]) -> Iterator[Term]:
-    for bullet, weight in zip(bullets, weights, strict=True):
-        if weight and bullet.condition is not None:
-            yield Term(bullet.condition, weight, ReasonKind.BULLET, bullet.shown, bullet)
-
-
-def _knowledge_terms(calibration: Calibration) -> Iterator[Term]:
-    scale, fitted = calibration.knowledge_scale, calibration.points
-    for point in scorecard() if scale > 0 else ():
-        weight = scale * fitted.get(point.line, point.points)
-        if weight:
-            yield Term(point.condition, weight, ReasonKind.KNOWLEDGE, point.words)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -146,6 +77,111 @@ class Scores(ShortRepr):
             yield "cited", Plain(f"{self.cited.mean():.1f} on average")
 
 
+@dataclass(frozen=True, eq=False)
+class AdditiveScore:
+    """Log-odds of fraud = level + the weight of every term whose condition holds.
+
+    Nothing is drawn, so the score of a row depends on its facts alone.
+    """
+
+    calibration: Calibration
+    table: BulletTable
+    rows: IntArray
+    """The rows of the bullets that may count: those of a node that are in use and have a condition."""
+    weights: FloatArray
+    """Of these bullets."""
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, node: str) -> AdditiveScore:
+        """The score that a snapshot of a playbook stands for."""
+        table, calibration = snapshot.table, snapshot.calibration(node) or GENERAL
+        rows = np.flatnonzero(table.in_use(table.node(node)).mask & table.columns["conditioned"])
+        return cls(calibration, table, rows, stats_of(table, calibration.base_rate).weights[rows])
+
+    @cached_property
+    def bullets(self) -> list[Bullet]:
+        """The bullets that may count."""
+        return [self.table.bullets[row] for row in self.rows]
+
+    @cached_property
+    def terms(self) -> tuple[Term, ...]:
+        """All that moves a score: first bullets, then lines of general knowledge."""
+        pairs = zip(self.bullets, self.weights.tolist(), strict=True)
+        bullets = (
+            Term(bullet.condition, weight, ReasonKind.BULLET, bullet.shown, bullet)
+            for bullet, weight in pairs
+            if weight and bullet.condition is not None
+        )
+        knowledge = (
+            Term(point.condition, weight, ReasonKind.KNOWLEDGE, point.words)
+            for point, weight in knowledge_of(self.calibration)
+            if weight
+        )
+        return (*bullets, *knowledge)
+
+    @property
+    def facts(self) -> frozenset[str]:
+        """The names of the facts that it looks at."""
+        return frozenset().union(*(term.condition.facts for term in self.terms))
+
+    def fired(self, facts: FactTable) -> BoolArray:
+        """Where the condition of each bullet holds: a row for each transaction, a column for each bullet."""
+        if len(facts) < len(self.rows):  # then it is faster to look at one row after another
+            _, holds = self.table.wording.conditions.match_all(facts.rows())
+            return unpacked(holds, len(self.table))[:, self.rows]
+        fired = np.zeros((len(facts), len(self.rows)), dtype=np.bool_)
+        for index, bullet in enumerate(self.bullets):
+            if bullet.condition is not None:
+                fired[:, index] = bullet.condition.holds_in(facts)
+        return fired
+
+    def scores(self, facts: FactTable, cited: BoolArray | None = None) -> Scores:
+        """The scores of rows with these facts, if all bullets that fire count, or only those that are `cited`."""
+        log_odds, counts = np.empty(len(facts)), np.zeros(len(facts), dtype=np.int64)
+        for start in range(0, len(facts), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            amounts = self._amounts(facts.take(block), None if cited is None else cited[block], counts[block])
+            log_odds[block] = log_odds_from(amounts, self.calibration)
+        return Scores(probabilities(log_odds), counts, log_odds)
+
+    def _amounts(
+        self, facts: FactTable, cited: BoolArray | None, counts: npt.NDArray[np.int64]
+    ) -> Iterator[FloatArray]:
+        """What is added to the log-odds of each row, in the order of a decision. Bullets are counted in passing."""
+        terms = self.terms
+        if cited is not None:
+            terms = tuple(term for term in terms if term.bullet is None)
+            for weight, mask in zip(self.weights.tolist(), cited.T, strict=True):
+                if weight:
+                    counts += mask
+                    yield np.where(mask, weight, 0.0)
+        for term, mask in _holding(terms, facts):
+            if term.bullet is not None:
+                counts += mask
+            yield np.where(mask, term.weight, 0.0)
+        if self.calibration.recent is not None:
+            yield np.full(len(facts), self.calibration.recent.shift)
+
+    def holding(self, facts: FactTable) -> Iterator[tuple[Term, BoolArray]]:
+        """Each term, with the rows in which its condition holds."""
+        return _holding(self.terms, facts)
+
+    def to_sql(self) -> str:
+        """The log-odds as an SQL expression over columns named like the facts, NULL where a fact is unknown."""
+        parts = [f"CASE WHEN {term.condition.to_sql()} THEN {sql_float(term.weight)} ELSE 0 END" for term in self.terms]
+        sums = [" +\n    ".join(parts[at : at + _SUMMED]) for at in range(0, len(parts), _SUMMED)]
+        return "\n  + ".join([sql_float(self.calibration.level), *(f"({part})" for part in sums)])
+
+
+def _holding(terms: Iterable[Term], facts: FactTable) -> Iterator[tuple[Term, BoolArray]]:
+    masks: dict[Part, BoolArray] = {}  # bullets share tests
+    for term in terms:
+        for part in term.condition.parts:
+            if part not in masks:
+                masks[part] = part.in_table(facts)
+        yield term, reduce(np.logical_and, [masks[part] for part in term.condition.parts])
+
+
 def score(
     rows: Transactions,
     snapshot: Snapshot,
@@ -159,33 +195,15 @@ def score(
     ``known`` are their facts, if these have been read already.
     """
     facts = facts_in(rows) if known is None else known
+    additive = AdditiveScore.of(snapshot, options.node)
     if selector is None:
-        margin, cited = AdditiveScore.of(snapshot, options.node).sums(facts)
-        return Scores(probabilities(margin), cited, margin)
-    bullets = [bullet for bullet in snapshot.for_node(options.node) if bullet.condition is not None]
+        return additive.scores(facts)
     fitted = snapshot.calibration(options.node)
-    calibration = fitted or GENERAL
-    if len(facts) < len(bullets):  # then it is faster to look at one row after another
-        _, holds = snapshot.table.wording.conditions.match_all(facts.rows())
-        fired = unpacked(holds, len(snapshot.table))[:, [snapshot.table.row(bullet.id) for bullet in bullets]]
-    else:
-        fired = fired_in([bullet.condition for bullet in bullets if bullet.condition is not None], facts)
     base_rate = fitted.base_rate if fitted else 0.5  # as in a selection
-    ids = rows.ids.tolist()
-    fired = cited_in(selector, bullets, fired, base_rate, options.n_bullets, ids=ids, revision=snapshot.revision)
-    weights = weights_of(bullets, calibration.base_rate)
-    margin = calibration.level + fired @ weights
-    if calibration.knowledge_scale > 0:
-        margin += calibration.knowledge_scale * score_in(facts, calibration.points)
-    return Scores(probabilities(margin), (fired & (weights != 0)).sum(axis=1), margin)
-
-
-def fired_in(conditions: Sequence[Condition], rows: FactTable) -> npt.NDArray[np.bool_]:
-    """Where each condition holds: a row for each transaction, a column for each condition."""
-    fired = np.zeros((len(rows), len(conditions)), dtype=np.bool_)
-    for place, condition in enumerate(conditions):
-        fired[:, place] = condition.holds_in(rows)
-    return fired
+    ids, revision = rows.ids.tolist(), snapshot.revision
+    fired = additive.fired(facts)
+    cited = cited_in(selector, additive.bullets, fired, base_rate, options.n_bullets, ids=ids, revision=revision)
+    return additive.scores(facts, cited)
 
 
 def cited_in(
@@ -227,3 +245,65 @@ def cited_in(
 def _row_numbers(count: int) -> npt.NDArray[np.uint8]:
     """A different row of bytes for each number."""
     return np.arange(count, dtype=np.uint64).view(np.uint8).reshape(count, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class BulletOnHistory:
+    """A bullet, and what was measured of it on labelled history."""
+
+    bullet: Bullet
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class BacktestScores:
+    """The scores of a playbook on labelled history. Nothing is learnt from it and nothing is recorded."""
+
+    facts: FactTable
+    """What each case would have been decided on."""
+    labels: npt.NDArray[np.bool_]
+    scores: Scores
+    threshold: float
+    bullets: tuple[BulletOnHistory, ...]
+    without_label_facts: npt.NDArray[np.float64] | None = None
+    """The probabilities if the facts that depend on labels are unknown; None if there is no history."""
+    label_delay: str = ""
+    """How long labels take to arrive, by the mapping; empty if there is no history."""
+
+
+def backtest_scores(
+    book: BulletPlaybook, cases: Cases, waiting: Transactions, selector: HybridSelector | None, options: LearnerOptions
+) -> BacktestScores:
+    """Score labelled cases as they would have been decided; without a selector, every bullet that fires counts.
+
+    Their history continues what the playbook remembers.
+    """
+    snapshot = book.snapshot()
+    memory = memory_for(snapshot.mapping)
+    if memory is not None:
+        cases = memory.backtested(cases, waiting, book.ledger)
+    known = LabelledFacts.of(cases)
+
+    def scored(facts: FactTable) -> Scores:
+        return score(cases.transactions, snapshot, selector, options, known=facts)
+
+    measured = [
+        BulletOnHistory(bullet, measured_on(bullet.condition, known))
+        for bullet in book.get_bullets_for_node(options.node)
+        if bullet.condition is not None
+    ]
+    return BacktestScores(
+        known.facts,
+        known.labels,
+        scored(known.facts),
+        (snapshot.calibration(options.node) or GENERAL).threshold,
+        tuple(measured),
+        None if memory is None else scored(known.facts.without(memory.plan.label_facts)).probabilities,
+        "" if memory is None else memory.plan.label_delay,
+    )
+
+
+def measured_on(condition: Condition, known: LabelledFacts) -> Evidence:
+    """What labelled cases say of a condition."""
+    record = record_of(condition.holds_in(known.facts), known.labels)
+    return Evidence(learnt=record, base_rate=float(known.labels.mean()))

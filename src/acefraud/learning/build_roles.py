@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from acefraud.display.short_repr import ShortRepr
-from acefraud.engine.agent_fallback import Fallback, Tiered, WithFallback
-from acefraud.engine.options import LearnerOptions
+from acefraud.engine.models import Tiered, WithFallback
+from acefraud.engine.options import Fallback, LearnerOptions
 from acefraud.errors import ConfigurationError
 from acefraud.learning.learner import Learner
 from acefraud.learning.pipeline import TrainingPipeline

@@ -14,9 +14,7 @@ from acefraud.core.table import FactTable
 from acefraud.core.transaction import Case, Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets import SchemaMapping
-from acefraud.engine.backtest_scores import BacktestScores, backtest_scores
-from acefraud.engine.decider import Decider
-from acefraud.engine.embedded_decisions import COMPATIBLE, ENGINE, DecisionList, DecisionSequence, EmbeddedDecisions
+from acefraud.engine.decider import COMPATIBLE, ENGINE, Decider, DecisionList, DecisionSequence, EmbeddedDecisions
 from acefraud.engine.entity_memory import EntityMemory, mapping_of, memory_for, time_facts_of
 from acefraud.engine.familiarity import (
     CheckedInput,
@@ -34,17 +32,15 @@ from acefraud.engine.inputs import (
     as_transactions,
 )
 from acefraud.engine.options import LearnerOptions
-from acefraud.engine.review_capacity import ReviewCapacity, ReviewsLeft
-from acefraud.engine.rule_context import RuleContext, ruling_of
-from acefraud.engine.score import AdditiveScore, Scores, score
-from acefraud.engine.selected_context import Context, select_context
+from acefraud.engine.own_agents import Context, select_context
+from acefraud.engine.rule_context import ReviewCapacity, ReviewsLeft, RuleContext, ruling_of
+from acefraud.engine.score import AdditiveScore, BacktestScores, Scores, backtest_scores, score
 from acefraud.errors import CannotExplain, point_out
 from acefraud.facts.extraction import KnownFacts, facts_in
 from acefraud.facts.time_facts import with_time_facts
 from acefraud.learning.decision_recorder import DecisionRequest, ToDecide, record_decisions
 from acefraud.llm.synchronous import blocking_twin, run_sync
 from acefraud.roles.protocols import Agent
-from acefraud.rules.induction.fitting import probabilities
 from acefraud.selection.hybrid import HybridSelector, Setup
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.support.arguments import check_type
@@ -285,8 +281,7 @@ class Deciding:
 
     def score_facts(self, facts: FactTable) -> Scores:
         """The scores of transactions whose facts are all known, with every bullet that fires."""
-        margin, cited = self.additive_score().sums(facts)
-        return Scores(probabilities(margin), cited, margin)
+        return self.additive_score().scores(facts)
 
     def additive_score(self) -> AdditiveScore:
         """The newest playbook as one sum over facts, as `score_all` with `every_bullet` adds it up."""
@@ -427,10 +422,7 @@ class Deciding:
     def _rows_in_context(self, transactions: Iterable[Transaction], snapshot: Snapshot) -> Transactions:
         """Transactions in columns, with the facts of the history if one is kept."""
         rows, memory = self._columns_in_context(transactions, snapshot), memory_for(snapshot.mapping)
-        if memory is None:
-            return rows
-        order = rows.times.argsort(kind="stable")
-        return Transactions.of(memory.enriched(rows.take(order), self.playbook.ledger)).take(order.argsort())
+        return rows if memory is None else memory.enriched_rows(rows, self.playbook.ledger)
 
     def _columns_in_context(self, transactions: Iterable[Transaction], snapshot: Snapshot) -> Transactions:
         context = RuleContext.of(snapshot, time_facts_of(snapshot.mapping))

@@ -11,7 +11,6 @@ from acefraud.core.events import Reviewed
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource
 from acefraud.core.transaction import Transaction, Verdict
 from acefraud.display.short_repr import ShortRepr
-from acefraud.engine.external_traces import Trace, decision_from, trace_id, truth_of
 from acefraud.engine.inputs import (
     OptionalTransactionsInput,
     OutcomeInput,
@@ -24,6 +23,7 @@ from acefraud.engine.inputs import (
     outcome_remarks,
     warn_of,
 )
+from acefraud.engine.own_agents import Trace, decision_from, trace_id, truth_of
 from acefraud.errors import InputError
 from acefraud.learning.credits import mature
 from acefraud.learning.deciding import Deciding

@@ -8,7 +8,7 @@ from acefraud.engine.decider import Decider
 from acefraud.engine.familiarity import FamiliarFacts
 from acefraud.engine.inputs import RememberedMapping
 from acefraud.engine.options import LearnerOptions
-from acefraud.engine.review_capacity import ReviewCapacity
+from acefraud.engine.rule_context import ReviewCapacity
 from acefraud.errors import ConfigurationError
 from acefraud.learning.hearing import Hearing
 from acefraud.learning.model_lessons import ReflectionPolicy

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -25,12 +26,10 @@ from acefraud.core.playbook import Snapshot
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import Verdict
 from acefraud.engine.options import LearnerOptions
-from acefraud.engine.score import fired_in
+from acefraud.engine.score import AdditiveScore
 from acefraud.learning.outcome_feeds import arrived_share
-from acefraud.roles.embedded.agent import weights_of
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.rules.induction.fitting import probabilities, strongest
-from acefraud.rules.scorecard import score_in
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.support.arrays import BoolArray, FloatArray
 from acefraud.support.timestamps import UNKNOWN
@@ -142,13 +141,13 @@ def after_review(
     are reported, the `remembered` cases stand in for decisions.
     """
     feed, after = playbook.feed(options.node), playbook.snapshot()
-    old, new = (one.calibration(options.node) for one in (before, after))
+    old, new = (snapshot.calibration(options.node) for snapshot in (before, after))
     if old is None or new is None:
         return []
     cases, _ = _unlabelled(playbook.ledger.find_decisions(DecisionFilter(), limit=LATEST), options.node)
     if len(cases) < LEAST_DECISIONS and feed.kind is FeedKind.FRAUD_ONLY:
         cases = remembered.take(slice(max(0, len(remembered) - LATEST), None))
-    margins = [log_odds_in(cases, one, options) for one in (before, after)]
+    margins = [log_odds_in(cases, snapshot, options) for snapshot in (before, after)]
     if len(cases) < LEAST_DECISIONS or margins[0] is None or margins[1] is None:
         return []
     wanted = _bounded(told[0], old) if told else new.recent
@@ -260,7 +259,7 @@ def _latest_reports(playbook: BulletPlaybook, node: str) -> tuple[FloatArray, Fl
         and heard.outcome.is_fraud
         and not heard.outcome.is_opinion
     }
-    wanted = DecisionFilter(ids=[one for one in arrived if one])
+    wanted = DecisionFilter(ids=[decision_id for decision_id in arrived if decision_id])
     made = playbook.ledger.find_decisions(wanted, limit=LATEST_REPORTS)
     pairs = [
         (event.at.timestamp(), arrived[event.payload.record.id])
@@ -274,12 +273,12 @@ def _latest_reports(playbook: BulletPlaybook, node: str) -> tuple[FloatArray, Fl
 def _reported(playbook: BulletPlaybook, ids: list[str], node: str) -> BoolArray:
     """Whether each transaction was reported as fraud and still counts as one."""
     frauds = dict.fromkeys(ids, False)
-    for one, events in playbook.ledger.outcome_events(ids).items():
+    for transaction_id, events in playbook.ledger.outcome_events(ids).items():
         for event in events:
             heard = event.payload
             if isinstance(heard, OutcomeHeard) and heard.node == node and not heard.outcome.is_opinion:
-                frauds[one] = heard.outcome.is_fraud
-    return np.array([frauds[one] for one in ids], dtype=np.bool_)
+                frauds[transaction_id] = heard.outcome.is_fraud
+    return np.array([frauds[transaction_id] for transaction_id in ids], dtype=np.bool_)
 
 
 def lag_of(playbook: BulletPlaybook, cases: LabelledFacts, node: str) -> int:
@@ -298,13 +297,10 @@ def log_odds_in(cases: LabelledFacts, snapshot: Snapshot, options: LearnerOption
     calibration = snapshot.calibration(options.node)
     if calibration is None:
         return None
-    rules = [(one, one.condition) for one in snapshot.for_node(options.node) if one.condition is not None]
-    weights = weights_of([bullet for bullet, _ in rules], calibration.base_rate)
-    fired = strongest(fired_in([condition for _, condition in rules], cases.facts), weights, options.n_bullets)
-    margin: FloatArray = calibration.intercept + fired @ weights
-    if cases.from_texts and calibration.knowledge_scale > 0:
-        margin = margin + calibration.knowledge_scale * score_in(cases.facts, calibration.points)
-    return margin
+    unmoved = calibration.model_copy(update={"recent": None})
+    additive = replace(AdditiveScore.of(snapshot, options.node), calibration=unmoved)
+    fired = additive.fired(cases.facts)
+    return additive.scores(cases.facts, strongest(fired, additive.weights, options.n_bullets)).log_odds
 
 
 def recent_level(expected: FloatArray, labels: BoolArray, lag: int = 0) -> RecentLevel | None:
@@ -404,18 +400,18 @@ def _likelihoods(expected: FloatArray, labels: BoolArray) -> FloatArray:
 def _filtered(likelihoods: FloatArray) -> FloatArray:
     """The chance of each shift after each block, given the blocks so far."""
     chance, found = _PRIOR, np.empty_like(likelihoods)
-    for place, likelihood in enumerate(likelihoods):
+    for index, likelihood in enumerate(likelihoods):
         chance = (_STAYS * chance + (1 - _STAYS) * _PRIOR) * likelihood
-        found[place] = chance = chance / chance.sum()
+        found[index] = chance = chance / chance.sum()
     return found
 
 
 def _looking_back(likelihoods: FloatArray) -> FloatArray:
     """How likely the blocks after each one are, at each shift, up to a factor."""
     later, found = np.ones(len(SHIFTS)), np.empty_like(likelihoods)
-    for place in range(len(likelihoods) - 1, -1, -1):
-        found[place] = later
-        seen = likelihoods[place] * later
+    for index in range(len(likelihoods) - 1, -1, -1):
+        found[index] = later
+        seen = likelihoods[index] * later
         later = _STAYS * seen + (1 - _STAYS) * float(_PRIOR @ seen)
         later = later / later.max()
     return found

@@ -27,11 +27,10 @@ from acefraud.core.review_rule import number_in
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue, Transaction, Verdict
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr
-from acefraud.engine.embedded_decisions import EmbeddedDecisions, decide_embedded
+from acefraud.engine.decider import EmbeddedDecisions, decide_embedded
 from acefraud.engine.entity_memory import time_facts_of
 from acefraud.engine.options import LearnerOptions
-from acefraud.engine.review_capacity import ReviewCapacity, ReviewsLeft
-from acefraud.engine.rule_context import RuleContext, context_of
+from acefraud.engine.rule_context import ReviewCapacity, ReviewsLeft, RuleContext, context_of
 from acefraud.facts.extraction import KnownFacts
 from acefraud.facts.time_facts import CLOCK_FACTS, DAY_FACTS, time_facts
 from acefraud.roles.embedded.case_memory import LabelledFacts

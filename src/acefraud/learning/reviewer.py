@@ -25,7 +25,7 @@ from acefraud.core.playbook import LearningState, Snapshot
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
 from acefraud.curation.curator import Curator
-from acefraud.engine.odds_calibration import FittedOdds
+from acefraud.engine.models import FittedOdds
 from acefraud.engine.options import LearnerOptions
 from acefraud.errors import AcefraudError, StoreConflict, StoreError, StoreUnavailable
 from acefraud.facts.extraction import READER, facts_of

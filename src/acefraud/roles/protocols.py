@@ -134,8 +134,6 @@ class Question(ShortRepr):
     facts: Facts
     bullets: Sequence[Bullet] = ()
     calibration: Calibration | None = None
-    proven: int | None = None
-    """How many bullets, from the first on, are known to apply; None if nobody checked."""
 
 
 class Agent(Protocol):

@@ -17,7 +17,7 @@ from acefraud.core.transaction import Transaction
 from acefraud.engine.entity_memory import sensitive_facts_of
 from acefraud.engine.familiarity import CheckedInput
 from acefraud.engine.inputs import RememberedMapping, as_transaction
-from acefraud.engine.selected_context import Context
+from acefraud.engine.own_agents import Context
 from acefraud.errors import InputError, InputWarning
 from acefraud.learning.build_roles import Roles, build_roles
 from acefraud.learning.decision_recorder import DecisionRequest

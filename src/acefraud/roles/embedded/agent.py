@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from acefraud.core.bullet import Bullet, Status
 from acefraud.core.bullet_table import ROW, STATUSES, VERDICTS, Columns, row_of
-from acefraud.core.calibration import Calibration, MeasuredText, RecentLevel, log_odds, sigmoid
+from acefraud.core.calibration import Calibration, MeasuredText, log_odds, sigmoid
 from acefraud.core.decision import Reason, ReasonKind
 from acefraud.core.transaction import Verdict
 from acefraud.roles.protocols import Assessment, Facts, Question
 from acefraud.rules.bullet_text import read_bullet
-from acefraud.rules.scorecard import GENERAL, points_for
+from acefraud.rules.scorecard import GENERAL, Point, points_for, scorecard
 from acefraud.settings import EMBEDDED
+from acefraud.support.arrays import FloatArray
 
 PRIOR_CASES = 10.0
 """A measured share is shrunk to the base rate as if this many cases had shown it."""
@@ -27,7 +28,9 @@ CLAIMED = 0.5
 MEASURED_FROM = 20
 """Outcomes at or above which a bullet's own record counts as measured."""
 MOST_REASONS = 8192
-"""Bullets that are kept as reasons between decisions."""
+"""Reasons that are kept between decisions: the same bullets apply to many."""
+
+A = TypeVar("A", float, FloatArray)
 
 
 class EmbeddedAgent:
@@ -44,43 +47,65 @@ class EmbeddedAgent:
 
     async def assess(self, question: Question) -> Assessment:
         """Verdict, probability and reasons. A language model reads the text; this one reads the facts."""
-        return weigh(question.facts, question.bullets, question.calibration, proven=question.proven)
+        return weigh(question.facts, question.bullets, question.calibration)
 
 
-def weigh(
-    facts: Facts, bullets: Sequence[Bullet], calibration: Calibration | None, *, proven: int | None = None
-) -> Assessment:
-    """Log-odds = level + scale x the scorecard's points + the weights of the bullets that fire.
+def weigh(facts: Facts, bullets: Sequence[Bullet], calibration: Calibration | None) -> Assessment:
+    """The view of the embedded engine on one transaction, with the bullets that were picked for it, in their order.
 
-    Every term except the intercept is a reason, the largest first; so is what recent outcomes add to the intercept. If
-    the first ``proven`` bullets are known to apply, their conditions are not checked again.
+    Every term of the sum except the intercept is a reason, the largest first; so is what recent outcomes add to the
+    intercept.
     """
     calibration = calibration or GENERAL
-    reasons = reasons_apart_from_bullets(facts, calibration)
-    for place, bullet in enumerate(bullets):
-        if fires(bullet, facts) if proven is None else place < proven:
-            reason = reason_of(bullet, calibration.base_rate)
-            if reason.contribution:
-                reasons.append(reason)
-    ordered = largest_first(reasons)
-    probability = sigmoid(calibration.intercept + sum(reason.contribution or 0.0 for reason in ordered))
+    firing = [bullet for bullet in bullets if fires(bullet, facts)]
+    weights = [weight_of(bullet, calibration.base_rate) for bullet in firing]
+    reasons = [*bullet_reasons(firing, weights), *reasons_apart_from_bullets(facts, calibration)]
+    probability = sigmoid(log_odds_from((reason.contribution or 0.0 for reason in reasons), calibration))
     return Assessment(
         verdict=Verdict.of(probability >= calibration.threshold),
         probability=probability,
         base=calibration.intercept,
-        reasons=ordered,
+        reasons=largest_first(reasons),
         model=EMBEDDED,
     )
+
+
+def log_odds_from(amounts: Iterable[A], calibration: Calibration) -> A | float:
+    """The log-odds of fraud: the intercept + what is added up, which are numbers or, for many transactions, columns.
+
+    All scores come from here. They agree bit by bit as long as the amounts come in the order of a decision: bullets,
+    then general knowledge, then recent outcomes (`Calibration.recent`).
+    """
+    total: A | float = 0.0
+    for amount in amounts:
+        total = total + amount
+    return calibration.intercept + total
+
+
+def knowledge_of(calibration: Calibration) -> list[tuple[Point, float]]:
+    """The lines of general knowledge, each with what it adds to the log-odds; none if it does not count."""
+    scale, fitted = calibration.knowledge_scale, calibration.points
+    return [(point, scale * fitted.get(point.line, point.points)) for point in scorecard()] if scale > 0 else []
 
 
 def reasons_apart_from_bullets(facts: Facts, calibration: Calibration) -> list[Reason]:
     """What general knowledge and the latest outcomes say of a transaction."""
     scale, fitted = calibration.knowledge_scale, calibration.points
     points = points_for(facts) if scale > 0 else ()
-    reasons = [_knowledge(point.words, scale * fitted.get(point.line, point.points)) for point in points]
-    if calibration.recent is not None:
-        reasons.append(_recent(calibration.recent))
-    return reasons
+    knowledge, recent = ReasonKind.KNOWLEDGE, calibration.recent
+    reasons = [_reason(knowledge, point.words, scale * fitted.get(point.line, point.points)) for point in points]
+    return reasons if recent is None else [*reasons, _reason(ReasonKind.RECENT, recent.in_words, recent.shift)]
+
+
+def bullet_reasons(bullets: Iterable[Bullet], weights: Iterable[float]) -> list[Reason]:
+    """Bullets as reasons. One without weight is none."""
+    pairs = zip(bullets, weights, strict=True)
+    return [_reason(ReasonKind.BULLET, bullet.shown, weight, bullet.id) for bullet, weight in pairs if weight]
+
+
+@lru_cache(maxsize=MOST_REASONS)
+def _reason(kind: ReasonKind, text: str, contribution: float, bullet_id: str | None = None) -> Reason:
+    return Reason(kind=kind, text=text, contribution=contribution, bullet_id=bullet_id)
 
 
 def largest_first(reasons: Sequence[Reason]) -> tuple[Reason, ...]:
@@ -90,7 +115,7 @@ def largest_first(reasons: Sequence[Reason]) -> tuple[Reason, ...]:
 
 def as_bullets(given: Sequence[str | Bullet]) -> tuple[Bullet, ...]:
     """Bullets as they are, and sentences read as bullets."""
-    return tuple(_as_bullet(place, bullet) for place, bullet in enumerate(given, 1))
+    return tuple(_as_bullet(index, bullet) for index, bullet in enumerate(given, 1))
 
 
 def fires(bullet: Bullet, facts: Facts) -> bool:
@@ -98,53 +123,12 @@ def fires(bullet: Bullet, facts: Facts) -> bool:
     return bullet.condition is not None and bullet.condition.holds(facts)
 
 
-@lru_cache(maxsize=4096)
-def _knowledge(words: str, contribution: float) -> Reason:
-    return Reason(kind=ReasonKind.KNOWLEDGE, text=words, contribution=contribution)
-
-
-@lru_cache(maxsize=64)
-def _recent(level: RecentLevel) -> Reason:
-    return Reason(kind=ReasonKind.RECENT, text=level.in_words, contribution=level.shift)
-
-
-class _Reasons:
-    """A cache of bullets as reasons: the same bullets apply to many decisions."""
-
-    def __init__(self) -> None:
-        self._made: dict[int, tuple[Bullet, float, Reason]] = {}
-
-    def of(self, bullet: Bullet, base_rate: float) -> Reason:
-        """A bullet's text, and by how much it moves a decision."""
-        made = self._made.get(id(bullet))
-        if made is None or made[0] is not bullet or made[1] != base_rate:
-            weight = weight_of(bullet, base_rate)
-            reason = Reason(kind=ReasonKind.BULLET, text=bullet.shown, contribution=weight, bullet_id=bullet.id)
-            if len(self._made) >= MOST_REASONS:
-                self._made.clear()
-            self._made[id(bullet)] = made = bullet, base_rate, reason
-        return made[2]
-
-
-_reasons = _Reasons()
-
-
-def reason_of(bullet: Bullet, base_rate: float) -> Reason:
-    """A bullet as a reason: its text, and by how much it moves a decision."""
-    return _reasons.of(bullet, base_rate)
-
-
 def weight_of(bullet: Bullet, base_rate: float) -> float:
     """The weight of a bullet in log-odds of fraud: fitted, else measured, else a little for its claim; 0 for a note."""
     return float(weights_in(np.array([row_of(bullet, 0)], dtype=ROW), base_rate)[0])
 
 
-def weights_of(bullets: Sequence[Bullet], base_rate: float) -> npt.NDArray[np.float64]:
-    """The weight of each bullet, as `weight_of` has it."""
-    return weights_in(np.array([row_of(bullet, 0) for bullet in bullets], dtype=ROW), base_rate)
-
-
-def weights_in(columns: Columns, base_rate: float) -> npt.NDArray[np.float64]:
+def weights_in(columns: Columns, base_rate: float) -> FloatArray:
     """The weight of each bullet of a table, as `weight_of` has it."""
     claimed = np.where(columns["claimed"], CLAIMED, CLAIMED / 2)
     said = np.where(columns["argues"] == VERDICTS.index(Verdict.DECLINE), claimed, -claimed)
@@ -152,11 +136,13 @@ def weights_in(columns: Columns, base_rate: float) -> npt.NDArray[np.float64]:
     verified = (columns["shown_support"] > 0) & ~np.isnan(columns["shown_base"])
     unfitted = np.isnan(columns["weight"])
     for row in np.flatnonzero(unfitted & (verified | (columns["support"] >= MEASURED_FROM))):
-        one = columns[row]
+        bullet = columns[row]
         if verified[row]:
-            said[row] = _measured(int(one["shown_frauds"]), int(one["shown_support"]), float(one["shown_base"]))
+            said[row] = _measured(
+                int(bullet["shown_frauds"]), int(bullet["shown_support"]), float(bullet["shown_base"])
+            )
         else:
-            said[row] = _measured(int(one["frauds"]), int(one["support"]), base_rate)
+            said[row] = _measured(int(bullet["frauds"]), int(bullet["support"]), base_rate)
     said[columns["status"] == STATUSES.index(Status.CANDIDATE)] /= 2
     said = np.where(unfitted, said, columns["weight"])
     said[~columns["conditioned"]] = 0.0  # a note is for people
@@ -172,7 +158,7 @@ def _measured(frauds: int, support: int, base_rate: float) -> float:
 def calibration_of(bullets: Sequence[str | Bullet]) -> Calibration | None:
     """The calibration that the bullets carry; None if they carry none, or different ones."""
     texts = [bullet.content if isinstance(bullet, Bullet) else bullet for bullet in bullets]
-    frames = [one.fit.calibration for one in texts if isinstance(one, MeasuredText) and one.fit is not None]
+    frames = [text.fit.calibration for text in texts if isinstance(text, MeasuredText) and text.fit is not None]
     return frames[0] if frames and all(frame == frames[0] for frame in frames) else None
 
 

@@ -113,7 +113,7 @@ class LabelledFacts(ShortRepr):
         if len(self) < APART_FROM:
             return np.ones(len(self), dtype=np.bool_)
         if not self.timed:
-            drawn = np.array([crc32(one.encode()) for one in self.ids.tolist()])  # independent of the order
+            drawn = np.array([crc32(case_id.encode()) for case_id in self.ids.tolist()])  # independent of the order
             return drawn >= APART_SHARE * 2**32
         earlier: BoolArray = self.times <= np.quantile(self.times, 1 - APART_SHARE)
         return earlier
@@ -162,7 +162,7 @@ class CaseMemory:
     def _joined(self) -> LabelledFacts:
         parts = [part for part in self._parts if len(part)]
         ids = np.concatenate([part.ids for part in parts])
-        last = {one: place for place, one in enumerate(ids.tolist())}
+        last = {case_id: index for index, case_id in enumerate(ids.tolist())}
         kept = np.array(sorted(last.values())[max(0, len(last) - self.capacity) :], dtype=np.int64)
         whole = LabelledFacts(
             ids,

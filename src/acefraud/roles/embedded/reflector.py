@@ -14,6 +14,7 @@ from acefraud.core.transaction import Case, FactValue, Transaction, Verdict
 from acefraud.core.transactions import Cases
 from acefraud.errors import InputError
 from acefraud.facts.extraction import facts_of
+from acefraud.roles.embedded.agent import weight_of
 from acefraud.roles.embedded.case_memory import CaseMemory, LabelledFacts
 from acefraud.roles.protocols import Example, Reflection
 from acefraud.rules.induction.bins import BinOptions
@@ -213,13 +214,14 @@ class EmbeddedReflector:
         masks = {b.id: b.condition.holds_in(cases.facts) for b in bullets if b.condition is not None}
         new = cases.after_change
         fitting = [b for b in bullets if b.id in masks and can_be_fitted(b, int(masks[b.id].sum()), after_change=new)]
+        sums, points = _fitted_knowledge(cases)
         offset = np.zeros(len(cases))
+        fit_cases = FitCases(cases.labels, sums, offset, counts=cases.weights)
         for bullet in bullets:
             if bullet.id in masks and bullet not in fitting:
-                offset += (bullet.weight or 0.0) * masks[bullet.id]
+                offset += weight_of(bullet, fit_cases.base_rate) * masks[bullet.id]
         columns = np.column_stack([masks[b.id] for b in fitting]) if fitting else np.zeros((len(cases), 0), np.bool_)
-        sums, points = _fitted_knowledge(cases)
-        fitted = fit(columns, FitCases(cases.labels, sums, offset), self.options.induction.fit)
+        fitted = fit(columns, fit_cases, self.options.induction.fit)
         pairs = zip(fitting, fitted.weights.tolist(), strict=True)
         weights = {b.id: round(w, 6) if agrees(b, w) else 0.0 for b, w in pairs}
         return Refitted(weights, fitted.calibration.model_copy(update={"points": points}))

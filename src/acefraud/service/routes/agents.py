@@ -10,7 +10,7 @@ from acefraud.core.ledger import DecisionFilter
 from acefraud.core.outcome import Outcome
 from acefraud.core.scope import Scope
 from acefraud.core.transaction import Transaction
-from acefraud.engine.selected_context import Context
+from acefraud.engine.own_agents import Context
 from acefraud.errors import InputError
 from acefraud.learning.hearing import Traced
 from acefraud.service.access import MayDecide, Requester, Serving, lacks

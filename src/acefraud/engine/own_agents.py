@@ -1,4 +1,4 @@
-"""Decisions of an agent that is not ours, recorded so that the bullets it used are counted when the truth comes."""
+"""For teams that keep an agent of their own: the bullets for it, and its decisions, so that bullets are counted."""
 
 from __future__ import annotations
 
@@ -8,19 +8,108 @@ from dataclasses import dataclass
 
 from acefraud.core.bullet import Bullet
 from acefraud.core.calibration import log_odds
-from acefraud.core.decision import Decision, ProbabilityFrom, Reason, ReasonKind, SelectionTrace
+from acefraud.core.decision import BulletScore, Decision, ProbabilityFrom, Reason, ReasonKind, SelectionTrace
 from acefraud.core.outcome import Outcome
 from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import Transaction, Verdict
 from acefraud.core.transactions import Transactions
-from acefraud.display.short_repr import ShortRepr, given, quoted
+from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, given, quoted
+from acefraud.engine.decider import Decider
+from acefraud.engine.entity_memory import sensitive_facts_of
 from acefraud.engine.options import LearnerOptions
+from acefraud.engine.rule_context import deciding_policies
 from acefraud.engine.score import score
 from acefraud.errors import InputError
 from acefraud.facts.extraction import READER, facts_of
-from acefraud.roles.model.prompt_bullets import shown_id
+from acefraud.roles.model.masking import Masker
+from acefraud.roles.model.prompt_bullets import shown_bullets, shown_id
+from acefraud.roles.model.prompts import context_prompt
 from acefraud.settings import EMBEDDED
 from acefraud.support.arguments import check_choice, check_type, nearest
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SelectedBullet(ShortRepr):
+    """A selected bullet, with what was measured of it apart from what it only claims."""
+
+    bullet_id: str
+    shown_id: str
+    """What the prompt calls it. `Learner.record_trace` takes either."""
+    content: str
+    argues: Verdict | None
+    weight: float | None
+    """Log-odds that the embedded engine adds where it applies; None before the first fit."""
+    evidence: str
+    """What was measured, in words; empty if nothing was."""
+    claim: str
+    """A figure in its words that nobody measured; empty if there is none."""
+    applies: bool
+    """Whether its condition holds. If not, it is here because its words are like those of the transaction."""
+    score: BulletScore
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Context(ShortRepr):
+    """The bullets that would be selected for a transaction now, best first."""
+
+    transaction_id: str
+    bullets: tuple[SelectedBullet, ...]
+    policy: str | None
+    """The id of the policy that would decide the transaction, whatever the bullets say; None if there is none."""
+    prompt: str
+    """A text for the prompt of an agent. The words of bullets stand in it as data, masked and without figures that
+    nobody measured. Bullets that nobody measured or approved are left out, and it is empty if none is left."""
+    trace: SelectionTrace
+    """How they were selected."""
+    selection_fallback: str = ""
+    """Why the configured embedder was not used."""
+
+    @property
+    def revision(self) -> int:
+        """The revision of the playbook that they are from."""
+        return self.trace.revision
+
+    def __repr_args__(self) -> ReprArgs:
+        yield None, Plain(quoted(self.transaction_id))
+        yield None, Plain(f"{len(self.bullets)} bullet{'' if len(self.bullets) == 1 else 's'}")
+        yield "revision", self.revision
+
+
+async def select_context(
+    decider: Decider, transaction: Transaction, snapshot: Snapshot, *, node: str, n_bullets: int
+) -> Context:
+    """The bullets of a snapshot for a transaction that has all its facts."""
+    known = facts_of(transaction)
+    selector, failure = await decider.selector_for([transaction], [known], snapshot)
+    (chosen,) = selector.select_many([transaction], [known.facts], snapshot, node=node, n_bullets=n_bullets)
+    (policy,) = deciding_policies(snapshot, node, [known.facts])
+    mask = Masker(sensitive_facts_of(snapshot.mapping))
+    return Context(
+        transaction_id=transaction.id,
+        bullets=tuple(
+            _described(bullet, score, applies=index < chosen.proven)
+            for index, (bullet, score) in enumerate(zip(chosen.bullets, chosen.scores, strict=True))
+        ),
+        policy=None if policy is None else policy.id,
+        prompt=context_prompt(shown_bullets(chosen.bullets, mask), mask=mask),
+        trace=chosen.trace,
+        selection_fallback=failure,
+    )
+
+
+def _described(bullet: Bullet, score: BulletScore, *, applies: bool) -> SelectedBullet:
+    return SelectedBullet(
+        bullet_id=bullet.id,
+        shown_id=shown_id(bullet),
+        content=bullet.content,
+        argues=bullet.argues,
+        weight=bullet.weight,
+        evidence=bullet.evidence.in_words() if bullet.evidence is not None and bullet.verified else "",
+        claim=bullet.claim.words if bullet.claim is not None else "",
+        applies=applies,
+        score=score,
+    )
+
 
 EXTERNAL = "external agent"
 """The name of an agent that has none."""
@@ -130,19 +219,24 @@ def _reasons(trace: Trace, snapshot: Snapshot) -> tuple[Reason, ...]:
     cited = {bullet.id: bullet.shown for bullet in _cited(trace.cited, snapshot)}
     return (
         *said,
-        *(Reason(kind=ReasonKind.BULLET, text=text, contribution=None, bullet_id=one) for one, text in cited.items()),
+        *(
+            Reason(kind=ReasonKind.BULLET, text=text, contribution=None, bullet_id=bullet_id)
+            for bullet_id, text in cited.items()
+        ),
     )
 
 
 def _cited(ids: Sequence[str], snapshot: Snapshot) -> list[Bullet]:
     """The bullets with these ids. A prompt may call a bullet by another id than the playbook."""
     bullets = snapshot.bullets
-    all_known = all(one in bullets for one in ids)
-    others = {} if all_known else {shown_id(one): one for one in bullets.values()}
+    all_known = all(bullet_id in bullets for bullet_id in ids)
+    others = {} if all_known else {shown_id(bullet): bullet for bullet in bullets.values()}
     found = []
-    for one in ids:
-        bullet = bullets.get(one) or others.get(one)
+    for bullet_id in ids:
+        bullet = bullets.get(bullet_id) or others.get(bullet_id)
         if bullet is None:
-            raise InputError(f"there is no bullet {quoted(one)} in this playbook{nearest(one, bullets)}", field="cited")
+            raise InputError(
+                f"there is no bullet {quoted(bullet_id)} in this playbook{nearest(bullet_id, bullets)}", field="cited"
+            )
         found.append(bullet)
     return found

@@ -1,0 +1,345 @@
+"""What is there for language models: agents that wrap one, the scale of its odds, and decisions that wait for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from dataclasses import replace
+from threading import RLock
+from typing import Any, TypeVar
+
+import numpy as np
+
+from acefraud.core.bullet import Bullet
+from acefraud.core.calibration import OddsScale, log_odds
+from acefraud.core.decision import Decision, ProbabilityFrom, Reason, ReasonKind, decision_id
+from acefraud.core.events import DecisionMade, OddsScaled, OutcomeHeard
+from acefraud.core.ledger import Ledger
+from acefraud.core.playbook import Snapshot
+from acefraud.core.review_rule import ReviewRule
+from acefraud.core.transaction import Transaction, Verdict
+from acefraud.engine.familiarity import ReliedOn
+from acefraud.engine.options import Fallback, LearnerOptions
+from acefraud.engine.rule_context import deciding_policies, policy_reason
+from acefraud.errors import ConfigurationError, ModelError
+from acefraud.facts.extraction import READER, KnownFacts
+from acefraud.roles.embedded.agent import EmbeddedAgent, fires, weigh
+from acefraud.roles.model.agent import reasons_for
+from acefraud.roles.protocols import Agent, Assessment, Question, answer_of, name_of, nearest_method
+from acefraud.rules.english import say_facts
+from acefraud.rules.induction.fitting import probabilities
+from acefraud.selection.hybrid import HybridSelector
+from acefraud.settings import EMBEDDED
+from acefraud.storage.playbook import BulletPlaybook
+from acefraud.support.arguments import check_choice
+from acefraud.support.arrays import BoolArray, FloatArray
+from acefraud.support.validation import construct_unchecked
+
+
+class WrappedAgent:
+    """Base of the agents that wrap another one."""
+
+    adds_up = False
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        self.model = agent.model
+        self.waits = agent.waits
+
+
+class WithFallback(WrappedAgent):
+    """Leaves the case to a person or to the embedded engine if the model fails, and records that in the decision."""
+
+    def __init__(self, agent: Agent, fallback: Fallback, *, failure: str = "") -> None:
+        super().__init__(agent)
+        self.fallback = fallback
+        self._failure = failure
+        """Why no call is made, if none is."""
+
+    @property
+    def without_tier(self) -> WithFallback:
+        """The same fallback around the agent without its first tier."""
+        return WithFallback(self.agent.without_tier, self.fallback, failure=self._failure)
+
+    async def assess(self, question: Question) -> Assessment:
+        """The model's view, or that of the fallback if the call fails."""
+        try:
+            if self._failure:
+                raise ModelError(self._failure)
+            return await self.agent.assess(question)
+        except ModelError as failure:
+            if self.fallback is Fallback.ERROR:
+                raise
+            return self._without_model(question, str(failure))
+
+    def _without_model(self, question: Question, failure: str) -> Assessment:
+        view = weigh(question.facts, question.bullets, question.calibration)
+        review = self.fallback is Fallback.REVIEW
+        who = "a person should decide; the probability" if review else "the verdict"
+        text = f"{self.model} failed ({failure}): {who} is the embedded engine's"
+        reason = Reason(kind=ReasonKind.FALLBACK, text=text, contribution=None)
+        verdict = Verdict.REVIEW if review else view.verdict
+        return replace(view, verdict=verdict, reasons=(reason, *view.reasons), fallback=failure)
+
+
+def failing_as(decision: Decision) -> WithFallback:
+    """An agent that reproduces a decision which was made by a fallback."""
+    text = next(reason.text for reason in decision.reasons if reason.kind is ReasonKind.FALLBACK)
+    fallback = Fallback.REVIEW if decision.verdict is Verdict.REVIEW else Fallback.EMBEDDED
+    made = WithFallback(EmbeddedAgent(), fallback, failure=decision.fallback)
+    made.model = text.partition(" failed (")[0]
+    return made
+
+
+class Tiered(WrappedAgent):
+    """Decides the cases that measured bullets make clear, and leaves the rest to the model.
+
+    A clear case needs a calibration fitted on labelled cases and a measured bullet that argues for the verdict; without
+    them everything goes to the model.
+    """
+
+    def __init__(self, agent: Agent, certainty: float = 0.95) -> None:
+        if not 0.5 <= certainty <= 1:
+            raise ConfigurationError(f"tier: expected a certainty from 0.5 to 1, got {certainty}")
+        super().__init__(agent)
+        self._certainty = certainty
+        self.by_tier = self.by_model = 0
+        """How many cases the first tier decided, and how many went to the model."""
+
+    def with_new_counts(self) -> Tiered:
+        """The same tier with new counts."""
+        return Tiered(self.agent, self._certainty)
+
+    @property
+    def without_tier(self) -> Agent:
+        """The wrapped agent."""
+        return self.agent.without_tier
+
+    async def assess(self, question: Question) -> Assessment:
+        """The embedded view if it is certain, else the model's."""
+        if question.calibration is not None and question.calibration.cases:
+            view = weigh(question.facts, question.bullets, question.calibration)
+            if self._is_certain(view, question):
+                self.by_tier += 1
+                return view
+        self.by_model += 1
+        return await self.agent.assess(question)
+
+    def _is_certain(self, view: Assessment, question: Question) -> bool:
+        sure = max(view.probability, 1 - view.probability) >= self._certainty
+        declines = view.probability >= 0.5
+        if not sure or (view.verdict is Verdict.DECLINE) != declines:
+            return False
+        measured = [bullet for bullet in question.bullets if bullet.condition is not None and bullet.verified]
+        return any(bullet.argues is view.verdict and fires(bullet, question.facts) for bullet in measured)
+
+
+ODDS_KEPT = 500
+"""The latest outcomes that a model's odds are calibrated on."""
+LEAST_OF_EACH = 8
+"""The least number of frauds, and of honest cases, to fit level and slope."""
+SLOPE_PRIOR = 1.0
+"""The strength of the prior on the slope: models are overconfident, so it is kept near 0.5 while cases are few."""
+USUAL_SLOPE = 0.5
+
+
+def fit_scale(odds: Sequence[float], labels: Sequence[bool], base_rate: float | None = None) -> OddsScale | None:
+    """Level and slope by logistic regression (Platt scaling); None if there are too few cases of a kind.
+
+    With a `base_rate`, the level is corrected to that share of fraud, whatever the share among these cases.
+
+    >>> fit_scale([-6.0, -5.0, -3.0, -2.5] * 8, [False, False, True, True] * 8).probability(-3.0) > 0.7
+    True
+    """
+    x, y = np.asarray(odds, dtype=np.float64), np.asarray(labels, dtype=np.bool_)
+    if min(int(y.sum()), int((~y).sum())) < LEAST_OF_EACH:
+        return None
+    centre = float(np.median(x))
+    level, slope = log_odds(float(y.mean())), USUAL_SLOPE
+    for _ in range(100):
+        step = _newton(x - centre, y, level, slope)
+        level, slope = level - step[0], max(0.0, slope - step[1])
+        if max(abs(step)) < 1e-9:
+            break
+    share = float(y.mean())
+    if slope == 0.0:  # uninformative or reversed odds: only the level is left
+        level = log_odds(share)
+    shift = log_odds(min(max(base_rate, 1e-6), 1 - 1e-6)) - log_odds(share) if base_rate is not None else 0.0
+    return OddsScale(level=round(level + shift - slope * centre, 6), slope=round(slope, 6), cases=len(x))
+
+
+def _newton(x: FloatArray, y: BoolArray, level: float, slope: float) -> FloatArray:
+    """One Newton step, shortened so that neither level nor slope moves by more than 1."""
+    p = probabilities(level + slope * x)
+    error, curvature = p - y, p * (1 - p)
+    cross = float(curvature @ x)
+    gradient = np.array([error.sum(), error @ x + SLOPE_PRIOR * (slope - USUAL_SLOPE)])
+    hessian = np.array([[curvature.sum() + 1e-9, cross], [cross, curvature @ x**2 + SLOPE_PRIOR]])
+    step: FloatArray = np.linalg.solve(hessian, gradient)
+    return step * min(1.0, 1.0 / max(float(np.abs(step).max()), 1e-12))
+
+
+def calibrated(view: Assessment, scale: OddsScale | None, threshold: float) -> Assessment:
+    """The view with a calibrated probability, and the verdict and reasons that follow from it."""
+    if view.odds is None or scale is None:
+        return view
+    probability = scale.probability(view.odds)
+    verdict = Verdict.of(probability >= threshold)
+    return replace(
+        view,
+        verdict=verdict,
+        reasons=reasons_for(verdict, view.shown),
+        probability=probability,
+        base=scale.level + scale.slope * view.odds,
+        probability_from=ProbabilityFrom.CALIBRATED,
+    )
+
+
+def heard_odds(ledger: Ledger, node: str, model: str) -> list[tuple[float, bool]]:
+    """The odds and the truth of a model's decisions with an outcome, in the order of the outcomes."""
+    made: dict[str, float] = {}
+    truth: dict[str, bool] = {}
+    for event in ledger.read():
+        match event.payload:
+            case DecisionMade(decision=decision) if decision.odds is not None and decision.model == model:
+                if decision.node == node:
+                    made[decision.id] = decision.odds
+            case OutcomeHeard(decision_id=str() as heard, outcome=outcome) if heard in made:
+                if not outcome.is_opinion:
+                    truth[heard] = outcome.is_fraud
+    return [(made[heard], is_fraud) for heard, is_fraud in truth.items()]
+
+
+class FittedOdds:
+    """Keeps the calibration of each model's odds up to date with its outcomes."""
+
+    def __init__(self, playbook: BulletPlaybook, options: LearnerOptions) -> None:
+        self._playbook = playbook
+        self._options = options
+        self._heard: dict[str, list[tuple[float, bool]]] = {}
+        self._hearing = RLock()
+
+    def hear(self, outcomes: Sequence[tuple[Decision | None, bool]]) -> None:
+        """Take in decisions and whether they were fraud, and refit from time to time."""
+        new: dict[str, list[tuple[float, bool]]] = {}
+        for decision, is_fraud in outcomes:
+            if decision is not None and decision.odds is not None:
+                new.setdefault(decision.model, []).append((decision.odds, is_fraud))
+        with self._hearing:
+            for model, pairs in new.items():
+                if model in self._heard:
+                    self._heard[model].extend(pairs)
+                else:  # the ledger already contains these outcomes
+                    self._heard[model] = heard_odds(self._playbook.ledger, self._options.node, model)
+                count, every = len(self._heard[model]), self._options.reflect_every
+                if count // every > (count - len(pairs)) // every:
+                    self.fit(model, self._heard[model][-ODDS_KEPT:])
+
+    def fit(self, model: str, pairs: Sequence[tuple[float, bool]], base_rate: float | None = None) -> None:
+        """Calibrate a model on labelled odds and record the result, if there are enough of them."""
+        scale = fit_scale([odds for odds, _ in pairs], [truth for _, truth in pairs], base_rate)
+        if scale is not None:
+            self._playbook.record([OddsScaled(node=self._options.node, model=model, scale=scale)])
+
+
+T = TypeVar("T")
+IN_ONE_TURN = 4
+"""Decisions that are started before other tasks on the event loop get their turn."""
+
+
+async def in_turns(things: Iterable[T]) -> AsyncIterator[T]:
+    """One after another. Other tasks on the event loop get their turn now and then."""
+    for index, thing in enumerate(things, 1):
+        yield thing
+        if index % IN_ONE_TURN == 0:
+            await asyncio.sleep(0)
+
+
+async def all_at_once(deciding: Iterable[Coroutine[Any, Any, Decision]]) -> list[Decision]:
+    """Every decision, in order. If one fails, the others are cancelled before the error is raised."""
+    tasks: list[asyncio.Task[Decision]] = []
+    try:
+        async for each in in_turns(deciding):
+            tasks.append(asyncio.create_task(each))
+        return list(await asyncio.gather(*tasks))
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def decide_with_agent(
+    transactions: Sequence[Transaction],
+    known: Sequence[KnownFacts],
+    snapshot: Snapshot,
+    selector: HybridSelector,
+    options: LearnerOptions,
+    *,
+    agent: Agent,
+    selection_fallback: str,
+) -> list[Decision]:
+    """Let an agent decide transactions with known facts, all at once. No agent is asked where a policy decides."""
+    node, relied_on = options.node, ReliedOn.of(snapshot, options.node)
+    calibration = snapshot.calibration(node)
+    threshold = calibration.threshold if calibration else options.threshold
+
+    async def decide(transaction: Transaction, facts: KnownFacts, policy: Bullet | None) -> Decision:
+        picked = selector.select_many([transaction], [facts.facts], snapshot, node=node, n_bullets=options.n_bullets)
+        bullets, trace = picked[0].bullets, picked[0].trace
+        if policy is not None and policy.policy is not None:
+            view = weigh(facts.facts, bullets, calibration)
+            view = replace(view, verdict=policy.policy.verdict, reasons=(policy_reason(policy), *view.reasons))
+        else:
+            view = await _view(agent, Question(transaction.text, facts.facts, bullets, calibration))
+            view = calibrated(view, snapshot.scale(node, view.model), threshold)
+            view = _reviewed(view, facts, threshold, snapshot.reviews.get(node))
+        fallback = ("fallback", str(view.verdict)) if view.fallback else ()
+        how = " ".join(part for part in (view.model, view.prompt, *fallback) if part)
+        return construct_unchecked(
+            Decision,
+            id=decision_id(transaction, node, how, trace),
+            transaction=transaction,
+            node=node,
+            verdict=view.verdict,
+            probability=view.probability,
+            threshold=threshold,
+            base=view.base,
+            reasons=view.reasons,
+            facts=facts.facts,
+            unread=facts.unread,
+            reader=READER,
+            revision=trace.revision,
+            selection=trace,
+            model=view.model,
+            probability_from=view.probability_from,
+            odds=view.odds,
+            prompt=view.prompt,
+            usage=view.usage,
+            fallback=view.fallback,
+            selection_fallback=selection_fallback,
+            familiarity=relied_on.share(facts.facts),
+        )
+
+    policies = deciding_policies(snapshot, node, [each.facts for each in known])
+    return await all_at_once(decide(*each) for each in zip(transactions, known, policies, strict=True))
+
+
+async def _view(agent: Agent, question: Question) -> Assessment:
+    """An agent's view, under its own name. One that gives a verdict only gets the probability of the engine."""
+    method = nearest_method(agent, "assess", "analyze")
+    shown = question if method == "assess" else question.text or say_facts(question.facts)
+    view = await answer_of(agent, method, shown)
+    if not isinstance(view, Assessment):
+        check_choice(f"{name_of(agent)}.{method}", view, Verdict, ConfigurationError)
+        weighed = weigh(question.facts, question.bullets, question.calibration)
+        view = replace(weighed, verdict=Verdict(view), reasons=(), base=log_odds(weighed.probability))
+    borrowed = view.model == EMBEDDED and not isinstance(agent, WrappedAgent)
+    return replace(view, model=name_of(agent)) if borrowed or not view.model else view
+
+
+def _reviewed(view: Assessment, facts: KnownFacts, threshold: float, review: ReviewRule | None) -> Assessment:
+    """A model's view, sent to a person where the rule asks for that. A limit of reviews does not apply to models."""
+    if review is None or view.fallback:
+        return view
+    verdict = review.verdict(view.probability, threshold, facts.facts)
+    return replace(view, verdict=verdict) if verdict is Verdict.REVIEW else view
