@@ -144,7 +144,7 @@ class OutcomeRecorder:
                 self.write(draft, preconditions=[Precondition.no_decisions_since(draft.seen, ids)])
                 return draft.credited
             except StoreConflict:  # another outcome of one of these transactions came first, or a decision
-                continue
+                self._playbook.refresh()
         raise StoreConflict(f"other outcomes of the same transactions came first {OUTCOME_ATTEMPTS} times in a row")
 
     async def draft(
@@ -154,12 +154,11 @@ class OutcomeRecorder:
         judgement: Judgement | None = None,
         received: Sequence[int] | None = None,
     ) -> Draft:
-        """Judge and credit outcomes on the newest revision of the playbook, without recording them.
+        """Judge and credit outcomes on the current revision of the playbook, without recording them.
 
         `received` are the events with which they were received, if they were: decisions made later are left out, so
         that it does not matter when an outcome is judged.
         """
-        self._playbook.refresh()
         seen, snapshot = self._playbook.seq, self._playbook.snapshot()
         memory = memory_for(snapshot.mapping)
         pasts = self._playbook.ledger.transaction_events({outcome.transaction_id for outcome in outcomes})
