@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection
 
 from acefraud.core.scope import Scope
 from acefraud.service.key_ring import KeyRing
-from acefraud.storage.api_keys import KeyStore
+from acefraud.storage.driver import Driver
+from acefraud.storage.service_tables import KeyStore
 from acefraud.storage.sqlite import SqliteLedger
 
 NOW = datetime(2025, 1, 6, tzinfo=UTC)
@@ -37,15 +37,15 @@ class Counted:
         self.reads = 0
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[Driver]:
         self.reads += 1
-        with self.ledger.reading() as connection:
-            yield connection
+        with self.ledger.reading() as driver:
+            yield driver
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        with self.ledger.writing() as connection:
-            yield connection
+    def writing(self) -> Iterator[Driver]:
+        with self.ledger.writing() as driver:
+            yield driver
 
 
 @pytest.fixture

@@ -24,10 +24,11 @@ from acefraud.core.ledger import (
     RememberedCase,
     RowStore,
     TransactionEvents,
+    answered_already,
+    conflict_with,
 )
 from acefraud.core.playbook import Checkpoint
 from acefraud.core.transaction import FactValue, Verdict
-from acefraud.storage.changes import answered_already, conflict_with
 from acefraud.support.timestamps import micros_of
 
 
@@ -46,7 +47,6 @@ class MemoryLedger:
         self._cases_seen = 0
         self._decisions: dict[str, DecisionRecord] = {}
         self._decided: dict[str, list[DecisionRecord]] = defaultdict(list)
-        self._heard: dict[str, list[OutcomeHeard]] = defaultdict(list)
         self._requests: dict[str, KeptRequest] = {}
         self._reported: dict[str, Event] = {}
         """The first event of each outcome, received or heard, by key."""
@@ -70,14 +70,11 @@ class MemoryLedger:
                 buffer = BufferedRows(self._rows)
                 entry.rows(buffer)
                 buffer.write_to(self._rows)
-            for payload in entry.payloads:
-                if isinstance(payload, DecisionMade):
-                    self._decisions[payload.record.id] = payload.record
-                    self._decided[payload.subject].append(payload.record)
-                elif isinstance(payload, OutcomeHeard):
-                    self._heard[payload.subject].append(payload)
             for event in events:
-                if isinstance(event.payload, OutcomeReceived | OutcomeHeard):
+                if isinstance(event.payload, DecisionMade):
+                    self._decisions[event.payload.record.id] = event.payload.record
+                    self._decided[event.payload.subject].append(event.payload.record)
+                elif isinstance(event.payload, OutcomeReceived | OutcomeHeard):
                     self._reported.setdefault(event.payload.outcome.key, event)
                     self._reports[event.payload.subject].append(event)
             self._requests |= {one.key: one for one in entry.requests}
@@ -197,18 +194,15 @@ class MemoryLedger:
 
     def transaction_events(self, transaction_ids: Collection[str]) -> dict[str, TransactionEvents]:
         """The decisions on these transactions and their outcomes."""
-        return {
-            one: TransactionEvents(list(self._decided.get(one, ())), list(self._heard.get(one, ())))
-            for one in transaction_ids
-        }
+        found = {one: TransactionEvents(list(self._decided.get(one, ()))) for one in transaction_ids}
+        for one, past in found.items():
+            reports = (event.payload for event in self._reports.get(one, ()))
+            past.outcomes.extend(report for report in reports if isinstance(report, OutcomeHeard))
+        return found
 
     def history(self, bullet_id: str) -> list[Event]:
         """The events about a bullet."""
-        return [
-            event
-            for event in self._events
-            if event.payload.kind in BULLET_HISTORY_KINDS and event.payload.subject == bullet_id
-        ]
+        return self.find_events(BULLET_HISTORY_KINDS, subject=bullet_id, limit=len(self._events))
 
     def remembered(self, limit: int, after: int = 0) -> list[RememberedCase]:
         """The latest remembered cases after a position."""
