@@ -123,7 +123,7 @@ def bullet_in(playbook: PlaybookReading, bullet_id: str) -> Bullet:
     """The bullet with that id. Raises InputError if there is none."""
     bullet = playbook.get_bullet(bullet_id)
     if bullet is None:
-        like = nearest(bullet_id, (one.id for one in playbook))
+        like = nearest(bullet_id, (bullet.id for bullet in playbook))
         raise InputError(f"there is no bullet {quoted(bullet_id)} in this playbook{like}")
     return bullet
 

@@ -24,7 +24,7 @@ from acefraud.storage.memory import MemoryLedger
 from acefraud.storage.schema import TABLES, CaseRow, insertion
 from acefraud.storage.sql_ledger import SqlLedger
 from acefraud.storage.sql_reading import WAIT_SECONDS
-from acefraud.storage.sqlite import SqliteLedger, inspect_file, not_a_playbook, translated
+from acefraud.storage.sqlite import SqliteLedger, connection_to, inspect_file, not_a_playbook, translated
 
 _BESIDE: Final = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside a file. Left over beside another file of the same name, it would be taken for its own."""
@@ -52,7 +52,7 @@ def copy_playbook(source: Path, target: Path, *, force: bool = False) -> int:
         os.close(handle)
         part = Path(name)
         try:
-            with closing(_connected(source, "ro")) as connection:
+            with closing(connection_to(source, "ro")) as connection:
                 if connection.execute("PRAGMA auto_vacuum").fetchone() == (0,):  # a file of an earlier version
                     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # of the copy
                 # Unlike the backup API of SQLite, this does not start again when another process writes.
@@ -83,7 +83,7 @@ def _check_source(source: Path) -> None:
         found = inspect_file(source, WAIT_SECONDS)
         if not found.ours or found.version is None:
             raise not_a_playbook(source)
-        with closing(_connected(source, "ro")) as connection:
+        with closing(connection_to(source, "ro")) as connection:
             ((verdict,), *_) = connection.execute("PRAGMA integrity_check(1)").fetchall()
     if verdict != "ok":
         raise StoreError(f"playbook {source}: it is damaged and was not copied; use another copy ({verdict})")
@@ -91,7 +91,7 @@ def _check_source(source: Path) -> None:
 
 def check_target(target: Path, *, force: bool) -> None:
     """Raise StoreError if there is something at a path that may not be replaced."""
-    there = next((one for one in (target, *_companions(target)) if one.exists()), None)
+    there = next((path for path in (target, *_companions(target)) if path.exists()), None)
     if there is not None and not force:
         raise StoreError(f"{there} exists already; give another path").helped_by("replace the file")
 
@@ -104,7 +104,7 @@ def _clear(target: Path) -> Sequence[Mapping[str, Any]]:
     keys: Sequence[Mapping[str, Any]] = ()
     if target.exists():
         try:
-            with closing(_connected(target, "rw")) as connection:
+            with closing(connection_to(target, "rw")) as connection:
                 connection.execute("PRAGMA busy_timeout = 0")
                 # Refused while others have it open. Nothing is written to the file, which a kill might leave half-done.
                 connection.execute("PRAGMA locking_mode = EXCLUSIVE").fetchall()
@@ -115,15 +115,15 @@ def _clear(target: Path) -> Sequence[Mapping[str, Any]]:
         except sqlite3.DatabaseError as error:  # one that is damaged, or no database, can be replaced as it is
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise StoreError(f"{target} is in use; stop those who use it, then try again") from error
-    for one in _companions(target):
-        one.unlink(missing_ok=True)
+    for companion in _companions(target):
+        companion.unlink(missing_ok=True)
     return keys
 
 
 def _replace_keys(part: Path, keys: Sequence[Mapping[str, Any]]) -> None:
     if keys:  # a file of an earlier version has no table for them
         SqliteLedger.open(part, create=False, durability=Durability.PROCESS).close()
-    with closing(_connected(part, "rw")) as connection:
+    with closing(connection_to(part, "rw")) as connection:
         if _keys_in(connection):
             connection.execute("PRAGMA secure_delete = ON").fetchall()
             connection.execute("DELETE FROM api_keys")
@@ -142,11 +142,6 @@ def _keys_in(connection: sqlite3.Connection) -> Sequence[Mapping[str, Any]]:
 
 def _companions(target: Path) -> list[Path]:
     return [target.with_name(target.name + ending) for ending in _BESIDE]
-
-
-def _connected(path: Path, mode: str) -> sqlite3.Connection:
-    address = f"{path.absolute().as_uri()}?mode={mode}"
-    return sqlite3.connect(address, uri=True, timeout=WAIT_SECONDS, isolation_level=None)
 
 
 def write_to_file(ledger: SqlLedger, target: Path, *, force: bool = False) -> int:

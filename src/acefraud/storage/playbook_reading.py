@@ -81,10 +81,10 @@ class UnitOfWork:
         Preconditions are checked from before the unit of work began: its own events are not in the ledger yet.
         """
         payloads = [payload for entry in self.entries for payload in entry.payloads]
-        conditions = [each for entry in self.entries for each in entry.preconditions]
-        earlier = [replace(each, seq=min(each.seq, self.began_at)) for each in conditions]
+        conditions = [condition for entry in self.entries for condition in entry.preconditions]
+        earlier = [replace(condition, seq=min(condition.seq, self.began_at)) for condition in conditions]
         cases = [case for entry in self.entries for case in entry.cases]
-        requests = [one for entry in self.entries for one in entry.requests]
+        requests = [request for entry in self.entries for request in entry.requests]
         return Entry(payloads, at, self.who, why, [unchanged, *earlier], cases, self._update_rows, requests)
 
     def _update_rows(self, rows: RowStore) -> None:
@@ -187,7 +187,7 @@ class PlaybookReading:
             check_choice("source", source, Source)
         snapshot = self.snapshot()
         calibration = snapshot.calibration(node)
-        policies = [one for one in snapshot.policies(node) if source in (None, one.source)]
+        policies = [policy for policy in snapshot.policies(node) if source in (None, policy.source)]
         return [with_measured_text(bullet, calibration) for bullet in (*snapshot.for_node(node, source), *policies)]
 
     def __contains__(self, bullet: object) -> bool:
@@ -218,7 +218,7 @@ class PlaybookReading:
             raise InputError(f"expected the id of a bullet, its place or a slice, got {given(index)}")
         bullet = self.get_bullet(index)
         if bullet is None:
-            like = nearest(index, (one.id for one in bullets))
+            like = nearest(index, (bullet.id for bullet in bullets))
             raise InputError(f"there is no bullet {quoted(index)} among the {len(bullets):,} of this playbook{like}")
         return bullet
 
@@ -232,9 +232,9 @@ class PlaybookReading:
         """The bullets for a notebook: those in use first, and of these the strongest."""
         snapshot = self.snapshot()
         bullets = snapshot.table.bullets
-        by_strength = sorted(bullets, key=lambda one: (one.status is Status.RETIRED, -abs(one.weight or 0.0)))
+        by_strength = sorted(bullets, key=lambda bullet: (bullet.status is Status.RETIRED, -abs(bullet.weight or 0.0)))
         headings = ["id", "content", "status", "weight", "evidence (95 % interval)", "uses"]
-        retired = sum(one.status is Status.RETIRED for one in bullets)
+        retired = sum(bullet.status is Status.RETIRED for bullet in bullets)
         return block(
             f"Playbook of {len(bullets):,} bullets at revision {snapshot.revision}",
             line(f"{retired:,} of them are retired." if retired else ""),
@@ -456,8 +456,9 @@ def _is_slip(name: str, catalog: FactCatalog) -> bool:
     least = MANY_TIMES * catalog[name].coverage
     if least > 1 or name in NAMED_FACTS:
         return False
-    digits, others = re.sub(r"\D", "", name), (one for one in catalog if catalog[one].coverage >= least and one != name)
-    usual = [plain_name(one) for one in others if re.sub(r"\D", "", one) == digits]
+    digits = re.sub(r"\D", "", name)
+    others = (other for other in catalog if catalog[other].coverage >= least and other != name)
+    usual = [plain_name(other) for other in others if re.sub(r"\D", "", other) == digits]
     return process.extractOne(plain_name(name), usual, scorer=fuzz.ratio, score_cutoff=MISWRITTEN) is not None
 
 

@@ -130,7 +130,8 @@ def find_server(address: str, *, create: bool, read_only: bool, durability: Dura
         options["synchronous_commit"] = "on"
     if read_only:
         options["default_transaction_read_only"] = "on"
-    said = " ".join([str(given.get("options", "")), *(f"-c{name}={_escaped(one)}" for name, one in options.items())])
+    settings = [f"-c{name}={_escaped(value)}" for name, value in options.items()]
+    said = " ".join([str(given.get("options", "")), *settings])
     return Server(place, schema, database, {**parameters, "options": said.strip()})
 
 

@@ -118,32 +118,34 @@ def rows_of(entry: Entry) -> tuple[list[Run], set[Common]]:
     author = None if entry.who == THE_ENGINE else entry.who, entry.why or None
     runs: list[Run] = []
     pieces: set[Common] = set()
-    for place, payload in enumerate(entry.payloads, 1):
+    for number, payload in enumerate(entry.payloads, 1):
         row: tuple[Any, ...]
         if isinstance(payload, DecisionMade):
-            one, statement = payload.record, _PUT_DECISION
-            said = one.verdict, one.probability, one.revision
-            keys = one.setup and one.setup.key, one.names and one.names.key
-            row = one.id, one.transaction_id, micros, *author, *said, *keys, one.body
-            pieces.update(piece for piece in (one.setup, one.names) if piece is not None)
+            record, statement = payload.record, _PUT_DECISION
+            said = record.verdict, record.probability, record.revision
+            keys = record.setup and record.setup.key, record.names and record.names.key
+            row = record.id, record.transaction_id, micros, *author, *said, *keys, record.body
+            pieces.update(piece for piece in (record.setup, record.names) if piece is not None)
         else:
             key = payload.outcome.key if isinstance(payload, OutcomeHeard | OutcomeReceived) else None
             statement = _PUT_EVENT
             row = payload.kind, payload.subject, key, at, entry.who, entry.why, _body(payload)
         if not runs or runs[-1][0] != statement:
             runs.append((statement, []))
-        runs[-1][1].append((place, row))
+        runs[-1][1].append((number, row))
     return runs, pieces
 
 
 def _body(payload: WrittenPayload) -> str:
+    """The JSON of a payload, once it is sure to read back: nothing can be removed from the ledger later.
+
+    The usual culprit is an infinite number, which JSON does not have and pydantic writes as null.
+    """
     body = payload.model_dump_json()
     # Outcomes are made here from values that were checked, and come in thousands.
-    return (
-        body
-        if isinstance(payload, OutcomeHeard | OutcomeReceived)
-        else _readable(_PAYLOAD, body, f"{payload.kind} of {payload.subject}")
-    )
+    if not isinstance(payload, OutcomeHeard | OutcomeReceived):
+        _parsed(_PAYLOAD, body, f"{payload.kind} of {payload.subject} cannot be kept, nothing was written")
+    return body
 
 
 def event_of(row: EventRow, place: str) -> Event:
@@ -211,15 +213,6 @@ def _parsed(adapter: TypeAdapter[T], body: str, failure: str) -> T:
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
         raise StoreError(f"{failure}: {'.'.join(str(part) for part in fault['loc'])}: {fault['msg']}") from error
-
-
-def _readable(adapter: TypeAdapter[Any], body: str, name: str) -> str:
-    """The JSON, once it is sure to read back: nothing can be removed from the ledger later.
-
-    The usual culprit is an infinite number, which JSON does not have and pydantic writes as null.
-    """
-    _parsed(adapter, body, f"{name} cannot be kept, nothing was written")
-    return body
 
 
 @dataclass(frozen=True)

@@ -99,27 +99,24 @@ class SqlLedger(SqlReading):
             with self._queueing:
                 together, self._queue = self._queue, []
             if len(together) > 1:
-                self._try_to_write(together)
+                try:
+                    self._write(together)
+                except StoreUnavailable as problem:
+                    for other in together:
+                        other.lost = problem
+                except Exception:  # noqa: BLE001  # nothing was written, and each learns its own fate alone
+                    pass
             if waiting.lost is not None:
                 raise waiting.lost
             if not waiting.written:
                 self._write([waiting])
         return waiting.events
 
-    def _try_to_write(self, together: Sequence[_Waiting]) -> None:
-        try:
-            self._write(together)
-        except StoreUnavailable as problem:
-            for waiting in together:
-                waiting.lost = problem
-        except Exception:  # noqa: BLE001  # nothing was written, and each learns its own fate alone
-            return
-
     def _write(self, queue: Sequence[_Waiting]) -> None:
         """Write all entries of a queue with one commit, or none of them."""
         with self._locked() as driver:
             last = int(driver.value(LAST_SEQ))
-            asked = [each for waiting in queue for each in self._ask(waiting.entry, last, driver)]
+            asked = [question for waiting in queue for question in self._ask(waiting.entry, last, driver)]
             for cursor, conflict in asked:  # asked first and read then, so that a server gets all questions at once
                 if rows := cursor.fetchall():
                     raise conflict(rows)
@@ -142,7 +139,7 @@ class SqlLedger(SqlReading):
         new = [(piece.key, piece.body) for piece in waiting.pieces if piece.key not in self._pieces]
         driver.run_many(PUT_COMMON, new)
         for statement, rows in waiting.runs:
-            driver.run_many(statement, [(last + place, *row) for place, row in rows])
+            driver.run_many(statement, [(last + number, *row) for number, row in rows])
         driver.run_many(PUT_CASE, waiting.case_rows)
         driver.run_many(
             insertion("requests"),
@@ -184,7 +181,9 @@ class SqlLedger(SqlReading):
             return
         put = "UPDATE cases SET facts = ?, reader = ? WHERE transaction_id = ?"
         with self.writing() as driver:
-            driver.run_many(put, [(json.dumps(dict(new)), reader, one) for one, new in facts.items()])
+            driver.run_many(
+                put, [(json.dumps(dict(new)), reader, transaction_id) for transaction_id, new in facts.items()]
+            )
 
     def save_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Replace the saved checkpoint. Does nothing if it may only be read: it is only a cache."""
@@ -240,8 +239,8 @@ def _first_since(precondition: Precondition, since: str, column: str, driver: Dr
 
 def _check_among(entry: Entry, written: Sequence[Event], keys: set[str]) -> None:
     """Raise StoreConflict if what is written with the same commit is in the way of an entry."""
-    for each in entry.preconditions:
-        if (violation := next(filter(each.violated_by, written), None)) is not None:
+    for condition in entry.preconditions:
+        if (violation := next(filter(condition.violated_by, written), None)) is not None:
             raise conflict_with(violation)
     for request in entry.requests:
         if request.key in keys:

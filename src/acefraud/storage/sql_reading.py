@@ -110,7 +110,7 @@ class SqlReading(ABC):
     def _borrowed(self) -> Iterator[Driver]:
         """A connection that nobody else uses. It is kept, because opening one takes longer than most queries."""
         with self.translated():
-            connection = self._idle.pop() if self._idle else None
+            connection = self._take_idle()
             if connection is not None and not self._is_alive(connection):
                 connection.close()
                 connection = None
@@ -127,9 +127,16 @@ class SqlReading(ABC):
         if self._closed.is_set():
             self._close_idle()
 
+    def _take_idle(self) -> Any:
+        """A connection that nobody uses; None if there is none. Another thread may be first."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
+
     def _close_idle(self) -> None:
-        while self._idle:
-            self._idle.pop().close()
+        while (connection := self._take_idle()) is not None:
+            connection.close()
 
     def _look_up(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self._looking_up() as driver:
@@ -223,8 +230,8 @@ class SqlReading(ABC):
 
     def decisions(self, decision_ids: Collection[str]) -> dict[str, Decision]:
         """The recorded decisions with these ids."""
-        made = self._decisions_with("id", decision_ids)
-        return {one.record.id: one.record.decision for one in made}
+        decided = self._decisions_with("id", decision_ids)
+        return {made.record.id: made.record.decision for made in decided}
 
     def recorded(self, decision_ids: Collection[str]) -> set[str]:
         """Which of these decisions are recorded."""
@@ -233,8 +240,8 @@ class SqlReading(ABC):
 
     def latest_decisions(self, limit: int) -> list[DecisionRecord]:
         """The records of the latest decisions, oldest first."""
-        made = self._look_up(f"{selection('decisions')} true ORDER BY seq DESC LIMIT ?", (max(0, limit),))
-        return [one.record for one in _made(self._decision_events(made[::-1]))]
+        rows = self._look_up(f"{selection('decisions')} true ORDER BY seq DESC LIMIT ?", (max(0, limit),))
+        return [made.record for made in _made(self._decision_events(rows[::-1]))]
 
     def reviews_since(self, at: datetime, after: int = 0) -> tuple[int, int]:
         """How many decisions sent a case to a person, and the last event."""
@@ -289,7 +296,7 @@ class SqlReading(ABC):
 
     def transaction_events(self, transaction_ids: Collection[str]) -> dict[str, TransactionEvents]:
         """The decisions on these transactions and their outcomes."""
-        found = {one: TransactionEvents() for one in transaction_ids}
+        found = {transaction_id: TransactionEvents() for transaction_id in transaction_ids}
         for made in self._decisions_with("transaction_id", found):
             found[made.subject].records.append(made.record)
         heard = f"{selection('events')} kind IN ({quoted(OUTCOME_KINDS)}) AND {{about}} ORDER BY seq"
@@ -323,11 +330,11 @@ class SqlReading(ABC):
 
     def requests(self, keys: Collection[str]) -> dict[str, KeptRequest]:
         """The answered requests with these keys."""
-        return {one.key: one for one in self._requests_with("key", keys)}
+        return {request.key: request for request in self._requests_with("key", keys)}
 
     def requests_about(self, transaction_ids: Collection[str]) -> dict[str, KeptRequest]:
         """The first answered request on each of these transactions."""
-        return {one.transaction_id: one for one in self._requests_with("transaction_id", transaction_ids)}
+        return {request.transaction_id: request for request in self._requests_with("transaction_id", transaction_ids)}
 
     def _requests_with(self, column: str, values: Collection[str]) -> list[KeptRequest]:
         """The answered requests in which a column has one of many values, the latest first."""

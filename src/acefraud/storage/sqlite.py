@@ -110,7 +110,7 @@ class SqliteLedger(SqlLedger):
                     "open it once for writing to bring it there"
                 )
             mode = "ro" if read_only else "rw" if exists else "rwc"
-            connect = partial(_connection, path, mode, wait, durability)
+            connect = partial(connection_to, path, mode, wait, durability)
             ledger = cls(path, connect, wait=wait, read_only=read_only)
             if not read_only:
                 with ledger._borrowed() as driver:
@@ -175,7 +175,10 @@ def _try_lock(lock: sqlite3.Connection) -> bool:
     return True
 
 
-def _connection(path: Path, mode: str, wait: float, durability: Durability = Durability.POWER) -> sqlite3.Connection:
+def connection_to(
+    path: Path, mode: str, wait: float = WAIT_SECONDS, durability: Durability = Durability.POWER
+) -> sqlite3.Connection:
+    """A connection to a file, to read ("ro") or write it ("rw"), or to create it too ("rwc")."""
     # Without an isolation level the driver never begins or commits by itself, so that schema changes can be rolled
     # back.
     connection = sqlite3.connect(
@@ -230,7 +233,7 @@ def inspect_file(path: Path, wait: float) -> FileState:
     if path.stat().st_size == 1:  # SQLite takes a single byte for an empty file and would overwrite it
         return FileState(ours=False)
     try:
-        with closing(_connection(path, "ro", wait)) as connection:
+        with closing(connection_to(path, "ro", wait)) as connection:
             return _file_state(connection)
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", None)
