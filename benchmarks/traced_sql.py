@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-UNCOUNTED = ("BEGIN", "COMMIT", "ROLLBACK", "PRAGMA", "--")
-"""First words of statements that are not told; "--" begins one that a trigger executes."""
+UNCOUNTED = ("BEGIN", "COMMIT", "ROLLBACK", "PRAGMA")
+"""First words of statements that are not told."""
 
 
 @contextmanager
@@ -45,8 +45,14 @@ def _tracing(hear: Callable[[str], Any]) -> Callable[..., sqlite3.Connection]:
         connection.set_trace_callback(told)
         return connection
 
+    last = ""
+
     def told(statement: str) -> None:
-        if not statement.upper().startswith(UNCOUNTED):
+        nonlocal last
+        # The driver tells the statement that fires a trigger once more in place of what the trigger executes.
+        fires_trigger = statement == last and statement.startswith("INSERT")
+        last = statement
+        if not fires_trigger and not statement.upper().startswith(UNCOUNTED):
             hear(" ".join(statement.split()))
 
     return traced

@@ -33,7 +33,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 
 class AcefraudError(Exception):
@@ -46,6 +46,14 @@ class AcefraudError(Exception):
     ...     print(problem)
     orders.csv: there is no such file, and the shipped datasets are: complex_fraud_detection
     """
+
+    remedy: str = ""
+    """What would help, if the message does not say it: whoever shows the error says how that is done there."""
+
+    def helped_by(self, remedy: str) -> Self:
+        """The error itself, with what would help."""
+        self.remedy = remedy
+        return self
 
 
 class InputWarning(UserWarning):

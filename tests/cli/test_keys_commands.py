@@ -10,7 +10,7 @@ from tests.postgres import database_for
 
 from acefraud.core.scope import Scope
 from acefraud.storage import open_playbook
-from acefraud.storage.api_keys import KeyStore
+from acefraud.storage.service_tables import KeyStore
 from acefraud.storage.sqlite import SqliteLedger
 
 

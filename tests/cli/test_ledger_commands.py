@@ -112,7 +112,8 @@ def test_statistics_of_a_file(decided: Any) -> None:
 
 
 def test_statistics_without_the_sizes_of_tables(decided: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contents, "_bytes_by_table", lambda _: {})
+    room = contents._room_of_file
+    monkeypatch.setattr(contents, "_room_of_file", lambda driver: {**room(driver), "bytes_by_table": {}})
     assert "  free" in decided.on_book("ledger", "stats").out
 
 

@@ -19,7 +19,7 @@ from acefraud.core.review_rule import ReviewRule
 from acefraud.core.scope import Scope
 from acefraud.errors import InputError, ServiceConflict, ServiceError
 from acefraud.storage import open_playbook
-from acefraud.storage.api_keys import KeyStore
+from acefraud.storage.service_tables import KeyStore
 from acefraud.storage.sql_ledger import SqlLedger
 
 pytestmark = [pytest.mark.wide, pytest.mark.enable_socket]

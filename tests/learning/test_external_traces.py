@@ -13,7 +13,7 @@ from acefraud.core.decision import ProbabilityFrom, ReasonKind
 from acefraud.core.events import BulletAdded, DecisionMade
 from acefraud.core.ledger import DecisionFilter
 from acefraud.errors import InputError
-from acefraud.storage.citing_decisions import last_firings
+from acefraud.storage.contents import last_firings
 
 ORDER = Transaction(id="t1", facts={"vpn": True, "amount": 2500})
 

@@ -18,7 +18,7 @@ from acefraud.service.app import build_app
 from acefraud.service.options import ServiceOptions
 from acefraud.service.runtime import Runtime
 from acefraud.storage import open_playbook
-from acefraud.storage.api_keys import KeyStore
+from acefraud.storage.service_tables import KeyStore
 from acefraud.storage.sqlite import SqliteLedger
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

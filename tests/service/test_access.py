@@ -23,7 +23,7 @@ from acefraud.service.app import build_app
 from acefraud.service.limits import RateLimit
 from acefraud.service.options import ServiceOptions
 from acefraud.service.runtime import FAILURES_AT_ONCE, FAILURES_PER_SECOND, Runtime
-from acefraud.storage.api_keys import KeyStore
+from acefraud.storage.service_tables import KeyStore
 from acefraud.storage.sqlite import SqliteLedger
 
 PUBLIC = {

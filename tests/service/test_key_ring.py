@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection
 
 from acefraud.core.scope import Scope
 from acefraud.service.key_ring import KeyRing
-from acefraud.storage.api_keys import KeyStore
+from acefraud.storage.driver import Driver
+from acefraud.storage.service_tables import KeyStore
 from acefraud.storage.sqlite import SqliteLedger
 
 NOW = datetime(2025, 1, 6, tzinfo=UTC)
@@ -29,29 +29,23 @@ class Clock:
         return self.now
 
 
-class Counted:
+class Counted(SqliteLedger):
     """A ledger that counts how often it is read."""
 
-    def __init__(self, ledger: SqliteLedger) -> None:
-        self.ledger = ledger
-        self.reads = 0
+    reads = 0
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[Driver]:
         self.reads += 1
-        with self.ledger.reading() as connection:
-            yield connection
-
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        with self.ledger.writing() as connection:
-            yield connection
+        with super().reading() as driver:
+            yield driver
 
 
 @pytest.fixture
 def counted(tmp_path: Path) -> Iterator[Counted]:
-    with SqliteLedger.open(tmp_path / "book.db") as ledger:
-        yield Counted(ledger)
+    with Counted.open(tmp_path / "book.db") as ledger:
+        ledger.reads = 0
+        yield ledger
 
 
 @pytest.fixture

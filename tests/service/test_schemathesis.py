@@ -22,7 +22,7 @@ from acefraud.core.scope import Scope
 from acefraud.core.transaction import Verdict
 from acefraud.learning.learner import Learner
 from acefraud.storage import open_playbook
-from acefraud.storage.api_keys import KeyStore
+from acefraud.storage.service_tables import KeyStore
 from acefraud.storage.sqlite import SqliteLedger
 
 schemathesis = pytest.importorskip("schemathesis")

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import insert, select
 from tests.postgres import database_for
 
 from acefraud.core.scope import Scope
 from acefraud.errors import InputError, StoreError
-from acefraud.storage.api_keys import LONGEST_NAME, KeyStore
 from acefraud.storage.open_ledger import open_ledger
-from acefraud.storage.schema import api_keys
+from acefraud.storage.schema import insertion, selection
+from acefraud.storage.service_tables import LONGEST_NAME, KeyStore
 from acefraud.storage.sqlite import SqliteLedger
 
 NOW = datetime(2025, 1, 6, 9, 30, tzinfo=UTC)
@@ -74,12 +73,12 @@ def test_the_end_of_one_secret_does_not_open_another_key(keys: KeyStore) -> None
 
 def test_the_file_holds_no_part_of_the_secret_but_the_id(ledger: SqliteLedger, keys: KeyStore) -> None:
     key, secret = keys.create("checkout", ["decide"], who="ana", now=NOW)
-    with ledger.reading() as connection:
-        (row,) = connection.execute(select(api_keys)).all()
+    with ledger.reading() as driver:
+        (row,) = driver.fetch(f"{selection('api_keys')} true")
     random = secret.removeprefix(f"ace_{key.id}_")
     assert not [value for value in row if value is not None and random in value]
     files = [file.read_bytes() for file in ledger.path.parent.iterdir()]
-    assert any(row.hash.encode() in content for content in files)
+    assert any(row[2].encode() in content for content in files)
     assert not any(random.encode() in content for content in files)
     assert random not in repr(key)
 
@@ -113,15 +112,14 @@ def test_a_name_can_be_used_again_once_its_key_is_revoked(keys: KeyStore) -> Non
 
 @pytest.mark.parametrize("store", ["sqlite", pytest.param("postgresql", marks=pytest.mark.wide)])
 def test_the_store_refuses_a_second_live_key_of_a_name(tmp_path: Path, store: str) -> None:
-    def row(id: str, revoked_at: str | None = None) -> dict[str, str | None]:
-        made = {"created_at": NOW.isoformat(), "created_by": "ana", "revoked_at": revoked_at}
-        return {"id": id, "name": "checkout", "hash": id, "scopes": "read", **made}
+    def row(id: str, revoked_at: str | None = None) -> tuple[str | None, ...]:
+        return id, "checkout", id, "read", NOW.isoformat(), "ana", revoked_at, None
 
     with open_ledger(tmp_path / "book.db" if store == "sqlite" else database_for(tmp_path)) as ledger:
-        with ledger.writing() as connection:
-            connection.execute(insert(api_keys), [row("a", NOW.isoformat()), row("b", NOW.isoformat()), row("c")])
-        with pytest.raises(StoreError), ledger.writing() as connection:
-            connection.execute(insert(api_keys), [row("d")])
+        with ledger.writing() as driver:
+            driver.run_many(insertion("api_keys"), [row("a", NOW.isoformat()), row("b", NOW.isoformat()), row("c")])
+        with pytest.raises(StoreError), ledger.writing() as driver:
+            driver.ask(insertion("api_keys"), row("d"))
         assert [key.id for key in KeyStore(ledger).list()] == ["a", "b", "c"]
 
 
@@ -160,7 +158,7 @@ def test_admin_allows_everything_and_others_only_themselves(keys: KeyStore) -> N
 
 
 def test_a_stored_hash_of_something_else_is_no_key(ledger: SqliteLedger, keys: KeyStore) -> None:
-    row = {"id": "0" * 12, "name": "n", "hash": "0" * 64, "scopes": "read", "created_at": NOW.isoformat()}
-    with ledger.writing() as connection:
-        connection.execute(insert(api_keys).values(**row, created_by="ana"))
+    row = "0" * 12, "n", "0" * 64, "read", NOW.isoformat(), "ana", None, None
+    with ledger.writing() as driver:
+        driver.ask(insertion("api_keys"), row)
     assert keys.find(f"ace_{'0' * 12}_{'a' * 43}") is None

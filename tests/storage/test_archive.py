@@ -26,8 +26,8 @@ from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling
 from acefraud.errors import StoreError
 from acefraud.storage import archive, open_playbook
 from acefraud.storage.archive import archive_decisions, place_of_archived
-from acefraud.storage.backup import copy_playbook
 from acefraud.storage.contents import file_statistics
+from acefraud.storage.copies import copy_playbook
 from acefraud.storage.sqlite import SqliteLedger
 
 pytestmark = pytest.mark.wide
@@ -206,7 +206,7 @@ def test_a_new_file_gives_room_back_while_it_is_in_use(path: Path, folder: Path,
         ledger.append(Entry([*made, sample.outcome("t1")], EARLIER, "ana"))
         full = file_statistics(ledger)
         with SqliteLedger.open(path) as other, other.reading() as reader:
-            assert reader.exec_driver_sql("SELECT count(*) FROM decisions").scalar_one() == 2_000
+            assert reader.value("SELECT count(*) FROM decisions") == 2_000
             run = archive_decisions(ledger, BEFORE, folder)
         left = file_statistics(ledger)
     assert run.shrinks

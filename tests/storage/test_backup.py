@@ -18,8 +18,8 @@ from tests.storage.test_kill import WRITER, check, output, start
 from acefraud.core.ledger import Entry, RowStore
 from acefraud.errors import StoreError, StoreSchema
 from acefraud.storage import open_playbook
-from acefraud.storage.api_keys import KeyStore, hash_of
-from acefraud.storage.backup import copy_playbook
+from acefraud.storage.copies import copy_playbook
+from acefraud.storage.service_tables import KeyStore, hash_of
 from acefraud.storage.sqlite import SqliteLedger
 
 pytestmark = pytest.mark.wide
@@ -28,7 +28,7 @@ AT = datetime(2024, 5, 1, tzinfo=UTC)
 COPIES = """
 import sys
 from pathlib import Path
-from acefraud.storage.backup import copy_playbook
+from acefraud.storage.copies import copy_playbook
 print("copying", flush=True)
 copy_playbook(Path(sys.argv[1]), Path(sys.argv[1] + ".copy"), force=True)
 """
@@ -105,7 +105,7 @@ def test_a_copy_made_while_another_process_writes_is_one_moment(path: Path, copy
 
 def test_nothing_is_overwritten_unless_told(filled: Path, copy: Path) -> None:
     copy.write_text("mine")
-    with pytest.raises(StoreError, match=r"copy.db exists already; give another path, or replace it with --force"):
+    with pytest.raises(StoreError, match=r"copy.db exists already; give another path"):
         copy_playbook(filled, copy)
     assert copy.read_text() == "mine"
     copy_playbook(filled, copy, force=True)

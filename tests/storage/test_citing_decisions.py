@@ -12,8 +12,8 @@ from acefraud import BulletPlaybook, Learner, Policy, Transaction, Verdict, open
 from acefraud.core.decision import DecisionRecord
 from acefraud.core.events import DecisionMade, Event
 from acefraud.core.ledger import DecisionFilter
-from acefraud.storage import citing_decisions
-from acefraud.storage.citing_decisions import decisions_citing, last_firings
+from acefraud.storage import contents
+from acefraud.storage.contents import decisions_citing, last_firings
 
 ALL = DecisionFilter()
 
@@ -74,7 +74,7 @@ def test_chunks_make_no_difference(playbook: BulletPlaybook, monkeypatch: pytest
     vpn = playbook.add_bullet("VPN: decline")
     decide(playbook, 30)
     whole = decisions_citing(playbook.ledger, ALL, vpn, limit=100, scan_limit=25)
-    monkeypatch.setattr(citing_decisions, "_CHUNK", 4)
+    monkeypatch.setattr(contents, "_CHUNK", 4)
     assert decisions_citing(playbook.ledger, ALL, vpn, limit=100, scan_limit=25) == whole
     assert whole.looked_at == 25
 
@@ -98,7 +98,7 @@ def test_decisions_from_before_a_bullet_was_added_are_not_looked_at(playbook: Bu
 
 def test_a_bullet_that_is_not_there_is_cited_by_nothing(playbook: BulletPlaybook) -> None:
     decide(playbook, 3)
-    assert last_firings(playbook.ledger, "b-none", 5) == citing_decisions.CitingPage((), None, 0)
+    assert last_firings(playbook.ledger, "b-none", 5) == contents.CitingPage((), None, 0)
 
 
 @pytest.mark.filterwarnings("ignore::acefraud.errors.InputWarning")

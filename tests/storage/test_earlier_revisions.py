@@ -9,9 +9,9 @@ import pytest
 
 from acefraud.core.events import Event
 from acefraud.core.playbook import PlaybookState, Snapshot
-from acefraud.storage.earlier_revisions import EarlierRevisions
 from acefraud.storage.memory import MemoryLedger
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.storage.playbook_reading import EarlierRevisions
 
 
 class CountingLedger(MemoryLedger):

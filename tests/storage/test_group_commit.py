@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event
 from tests.effort import rounds
 
 from acefraud.core.ledger import Entry, Precondition, RowStore
@@ -66,12 +65,13 @@ def ledger(tmp_path: Path) -> Iterator[SqliteLedger]:
 def commits(ledger: SqliteLedger) -> list[str]:
     """A list that grows with every commit of a write."""
     seen: list[str] = []
-    event.listen(ledger._engine, "checkout", lambda connection, *_: connection.set_trace_callback(note))
 
     def note(statement: str) -> None:
         if statement == "BEGIN IMMEDIATE":
             seen.append(statement)
 
+    ledger._writer = ledger._connect()
+    ledger._writer.set_trace_callback(note)
     return seen
 
 

@@ -21,8 +21,8 @@ from tests.postgres import database_for
 from tests.storage.replaying import cases_of
 
 from acefraud.core.events import DecisionMade, OutcomeHeard
-from acefraud.storage.database_address import is_database
 from acefraud.storage.open_ledger import open_ledger
+from acefraud.support.database_address import is_database
 
 pytestmark = pytest.mark.wide
 

@@ -22,11 +22,11 @@ from acefraud.core.ledger import Entry
 from acefraud.curation.curator import Curator
 from acefraud.errors import StoreConflict
 from acefraud.storage import open_playbook
-from acefraud.storage.database_address import is_database
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.storage.postgres import PostgresLedger
 from acefraud.storage.sql_ledger import SqlLedger
 from acefraud.storage.sqlite import SqliteLedger
+from acefraud.support.database_address import is_database
 
 pytestmark = pytest.mark.wide
 

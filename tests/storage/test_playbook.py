@@ -21,7 +21,7 @@ from acefraud.core.events import Event as StoredEvent
 from acefraud.core.outcome import Judgement, Outcome, Ruling
 from acefraud.core.playbook import Checkpoint, CheckpointHeader, PlaybookState, Snapshot
 from acefraud.errors import InputError, StoreConflict
-from acefraud.storage import playbook as playbook_module
+from acefraud.storage import playbook_reading
 from acefraud.storage.memory import MemoryLedger
 from acefraud.storage.playbook import BulletPlaybook
 
@@ -304,7 +304,7 @@ class _SlowLedger(MemoryLedger):
 def test_nobody_waits_for_a_snapshot_while_another_thread_waits_for_the_ledger(
     slow: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(playbook_module, "CHECKPOINT_EVERY", 1)
+    monkeypatch.setattr(playbook_reading, "CHECKPOINT_EVERY", 1)
     ledger = _SlowLedger()
     mine, theirs = BulletPlaybook(ledger), BulletPlaybook(ledger)
     mine.add_bullet("VPN: decline")

@@ -16,7 +16,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from sqlalchemy import inspect
 from tests.postgres import database_for
 
 from acefraud.core.ledger import Entry, KeptRequest
@@ -24,7 +23,7 @@ from acefraud.errors import ConfigurationError, InputError, StoreError, StoreSch
 from acefraud.settings import Durability
 from acefraud.storage import open_playbook
 from acefraud.storage.postgres import PostgresLedger
-from acefraud.storage.schema import NEWEST, metadata
+from acefraud.storage.schema import NEWEST, TABLES
 from acefraud.storage.sql_reading import LAST_EVENT
 
 AT = datetime(2024, 5, 1, tzinfo=UTC)
@@ -54,21 +53,20 @@ def run(address: str, statement: str) -> list[tuple[Any, ...]]:
 
 
 def test_migrations_build_the_schema_that_the_code_uses(ledger: PostgresLedger) -> None:
-    found = inspect(ledger._engine)
-    assert set(found.get_table_names()) == {*metadata.tables, "alembic_version"}
-    for name, table in metadata.tables.items():
-        columns = {column["name"]: (str(column["type"]), column["nullable"]) for column in found.get_columns(name)}
-        dialect = ledger._engine.dialect
-        wanted = {column.name: (column.type.compile(dialect), column.nullable) for column in table.columns}
-        assert columns == {
-            one: (kind.replace("FLOAT", "DOUBLE PRECISION"), null) for one, (kind, null) in wanted.items()
+    with ledger.reading() as driver:
+        tables = {
+            name for (name,) in driver.fetch("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
         }
-        numbered = [column for column in found.get_columns(name) if column["name"] in ("seq", "key", "id")]
-        assert not any(column["default"] for column in numbered), "the ledger gives the numbers"
-        own = [index for index in found.get_indexes(name) if "duplicates_constraint" not in index]
-        assert {index["name"]: (index["column_names"], index["unique"]) for index in own} == {
-            index.name: ([column.name for column in index.columns], index.unique) for index in table.indexes
-        }
+        assert tables == {*TABLES, "alembic_version"}
+        for table, columns in TABLES.items():
+            found = driver.fetch(
+                "SELECT column_name, column_default FROM information_schema.columns "
+                "WHERE table_schema = current_schema() AND table_name = ? ORDER BY ordinal_position",
+                (table,),
+            )
+            assert [name for name, _ in found] == [column.strip('"') for column in columns]
+            numbered = [default for name, default in found if name in ("seq", "key", "id")]
+            assert not any(numbered), "the ledger gives the numbers"
 
 
 @pytest.mark.parametrize(
@@ -136,13 +134,13 @@ def test_read_only_reads_and_refuses_to_write(address: str, sample: Any) -> None
 
 @pytest.mark.parametrize(("durability", "set_to"), [(Durability.POWER, "on"), (Durability.PROCESS, "off")])
 def test_commits_wait_for_the_disk_unless_told_otherwise(address: str, durability: Durability, set_to: str) -> None:
-    with PostgresLedger.open(address, durability=durability) as ledger, ledger.writing() as connection:
-        assert connection.exec_driver_sql("SHOW synchronous_commit").scalar_one() == set_to
+    with PostgresLedger.open(address, durability=durability) as ledger, ledger.writing() as driver:
+        assert driver.value("SHOW synchronous_commit") == set_to
 
 
 def test_a_server_that_does_not_wait_for_the_disk_is_told_to(address: str) -> None:
-    with PostgresLedger.open(f"{address}%20-csynchronous_commit%3Doff") as ledger, ledger.writing() as connection:
-        assert connection.exec_driver_sql("SHOW synchronous_commit").scalar_one() == "on"
+    with PostgresLedger.open(f"{address}%20-csynchronous_commit%3Doff") as ledger, ledger.writing() as driver:
+        assert driver.value("SHOW synchronous_commit") == "on"
 
 
 # --- a server that comes and goes --------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from acefraud.llm.synchronous import run_sync
 from acefraud.service.decision_requests import Answered, decide_requests, with_reasons
 from acefraud.storage.archive import archive_decisions
 from acefraud.storage.playbook import BulletPlaybook
-from acefraud.storage.request_pruning import RequestPruner
+from acefraud.storage.service_tables import RequestPruner
 from acefraud.storage.sql_ledger import SqlLedger
 
 DAY = timedelta(days=1)

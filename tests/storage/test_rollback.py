@@ -36,7 +36,7 @@ from acefraud.errors import InputError
 from acefraud.facts.extraction import facts_of
 from acefraud.rules.scorecard import GENERAL
 from acefraud.selection.hybrid import HybridSelector
-from acefraud.storage.rollback import plan_rollback, rollback
+from acefraud.storage.changes import plan_rollback
 
 pytestmark = pytest.mark.one_search
 NODE = "fraud_detection"
@@ -135,7 +135,7 @@ def move_level(playbook: BulletPlaybook, dice: random.Random) -> None:
 
 
 def go_back(playbook: BulletPlaybook, dice: random.Random) -> None:
-    rollback(playbook, dice.randrange(playbook.seq), who="bob")
+    playbook.rollback(dice.randrange(playbook.seq), who="bob")
 
 
 EDITS: list[Edit] = [add, add, edit, edit, move, move, set_threshold, fit, scale, move_level, go_back]
@@ -152,7 +152,7 @@ def test_after_any_edits_the_playbook_decides_as_it_did_at_any_revision(seed: in
     for _ in range(3):
         revision, before = dice.randrange(first, playbook.seq + 1), playbook.seq
         then = playbook.snapshot_at(revision)
-        done = rollback(playbook, revision, who="ana", why="a bad week")
+        done = playbook.rollback(revision, who="ana", why="a bad week")
         assert_as_then(playbook.snapshot(), then)
         assert_decides_alike(playbook.snapshot(), then)
         assert done.changes_nothing == (playbook.seq == before)
@@ -167,7 +167,7 @@ def test_the_same_holds_in_a_file_that_others_have_open(tmp_path: Path) -> None:
         dice = random.Random(1)
         for _ in range(20):
             dice.choice(EDITS)(playbook, dice)
-        rollback(playbook, then.revision, who="ana")
+        playbook.rollback(then.revision, who="ana")
         other.refresh()
         assert_as_then(other.snapshot(), then)
         assert_decides_alike(other.snapshot(), then)
@@ -182,7 +182,7 @@ def test_before_the_first_calibration_there_is_none_again() -> None:
     then = playbook.snapshot()
     Learner(playbook).study(history(80))
     playbook.set_threshold(0.6, ReviewRule(between=(0.4, 0.8)), who="ana")
-    done = rollback(playbook, then.revision, who="ana")
+    done = playbook.rollback(then.revision, who="ana")
     now = playbook.snapshot()
     assert (dict(now.calibrations), dict(now.reviews), now.mapping) == ({}, {}, "")
     assert done.also == ("calibration", "review rule")
@@ -193,7 +193,7 @@ def test_before_the_first_calibration_there_is_none_again() -> None:
 def test_to_nothing_at_all() -> None:
     playbook = BulletPlaybook()
     bullet_id = playbook.add_bullet("VPN: decline")
-    assert rollback(playbook, 0, who="ana").retired == (bullet_id,)
+    assert playbook.rollback(0, who="ana").retired == (bullet_id,)
     assert playbook.get_bullets_for_node(NODE) == []
 
 
@@ -203,7 +203,7 @@ def test_the_mapping_goes_back() -> None:
     then = playbook.snapshot()
     Learner(playbook).study(history(80))
     assert playbook.snapshot().mapping != then.mapping
-    rollback(playbook, then.revision, who="ana")
+    playbook.rollback(then.revision, who="ana")
     assert playbook.snapshot().mapping == then.mapping
     assert Learner(playbook).facts_of([{"TX_AMOUNT": 250}]).rows() == [{"amount": 250.0}]
 
@@ -215,7 +215,7 @@ def test_an_edit_drops_the_weight_and_going_back_restores_it() -> None:
     then = playbook.snapshot().revision
     playbook.edit_bullet(learnt.id, "amount above 3999: approve", who="ana")
     assert playbook[learnt.id].weight is None
-    done = rollback(playbook, then, who="ana")
+    done = playbook.rollback(then, who="ana")
     assert (done.edited, done.weights) == ((learnt.id,), {learnt.id: learnt.weight})
     assert playbook[learnt.id] == learnt
 
@@ -225,11 +225,11 @@ def test_twice_changes_nothing_more_and_the_current_revision_nothing_at_all() ->
     playbook.add_bullet("VPN: decline")
     then = playbook.snapshot().revision
     playbook.add_bullet("An emulator: decline")
-    assert rollback(playbook, playbook.snapshot().revision, who="ana").changes_nothing
-    assert not rollback(playbook, then, who="ana").changes_nothing
+    assert playbook.rollback(playbook.snapshot().revision, who="ana").changes_nothing
+    assert not playbook.rollback(then, who="ana").changes_nothing
     seq = playbook.seq
-    assert rollback(playbook, then, who="ana").changes_nothing
-    assert rollback(playbook, seq, who="ana").changes_nothing
+    assert playbook.rollback(then, who="ana").changes_nothing
+    assert playbook.rollback(seq, who="ana").changes_nothing
     assert playbook.seq == seq
 
 
@@ -238,9 +238,9 @@ def test_going_back_can_be_undone() -> None:
     Learner(playbook).study(history(80))
     playbook.add_bullet("An emulator: decline", weight=1.5)
     before = playbook.snapshot()
-    rollback(playbook, 1, who="ana")
+    playbook.rollback(1, who="ana")
     assert playbook.get_bullets_for_node(NODE) == []
-    rollback(playbook, before.revision, who="ana")
+    playbook.rollback(before.revision, who="ana")
     assert_as_then(playbook.snapshot(), before)
     assert_decides_alike(playbook.snapshot(), before)
 
@@ -251,7 +251,7 @@ def test_a_revision_that_is_not_there_is_refused(revision: int) -> None:
     playbook.add_bullet("VPN: decline")
     playbook.add_bullet("An emulator: decline")
     with pytest.raises(InputError, match=f"from 0 to 2, the current one, got {revision}"):
-        rollback(playbook, revision, who="ana")
+        playbook.rollback(revision, who="ana")
     assert playbook.seq == 2
 
 
@@ -266,7 +266,7 @@ def test_counters_and_records_stay_what_outcomes_made_them() -> None:
     playbook.set_status(retired, Status.RETIRED, who="ana")
     counted = {one.id: one.model_dump(include=STAYS - {"status_by"}) for one in playbook}
     assert counted[fires]["record"] == counted[retired]["record"] == {"support": 5, "frauds": 4}
-    rollback(playbook, then, who="ana")
+    playbook.rollback(then, who="ana")
     assert playbook[retired].status is Status.ACTIVE
     assert {one.id: one.model_dump(include=STAYS - {"status_by"}) for one in playbook} == counted
 
@@ -282,7 +282,7 @@ def test_a_condition_that_comes_back_brings_its_record() -> None:
     assert then.bullets[bullet_id].record.support == 40
     playbook.edit_bullet(bullet_id, "An emulator: decline", who="ana")
     assert playbook[bullet_id].record.support == 0
-    rollback(playbook, then.revision, who="ana")
+    playbook.rollback(then.revision, who="ana")
     assert playbook[bullet_id].record == then.bullets[bullet_id].record
     assert_decides_alike(playbook.snapshot(), then)
 
@@ -294,7 +294,7 @@ def test_lists_and_snoozes_stay() -> None:
     playbook.snooze(policy, Snooze(key="card", value="c7", until=LATER), who="ana")
     playbook.create_list("blocked_cards", who="ana")
     playbook.change_list("blocked_cards", added=[ListItem(value="c1")], who="ana")
-    assert rollback(playbook, then, who="ana").changes_nothing
+    assert playbook.rollback(then, who="ana").changes_nothing
     assert len(playbook[policy].snoozes) == 1
     assert list(playbook.get_list("blocked_cards").items) == ["c1"]
 
@@ -304,7 +304,7 @@ def test_what_happened_stays_in_the_ledger_with_author_and_reason() -> None:
     bullet_id = playbook.add_bullet("VPN: decline")
     playbook.set_status(bullet_id, Status.RETIRED, who="bob", why="by mistake")
     before = list(playbook.ledger.read())
-    rollback(playbook, 1, who="ana", why="Bob was wrong")
+    playbook.rollback(1, who="ana", why="Bob was wrong")
     events = list(playbook.ledger.read())
     assert events[: len(before)] == before
     assert [event.payload.kind for event in events[len(before) :]] == ["status_changed", "rolled_back"]
@@ -330,7 +330,7 @@ def test_an_edit_by_somebody_else_meanwhile_is_planned_for_and_not_lost_in_betwe
             return snapshot_at(revision)
 
         monkeypatch.setattr(playbook, "snapshot_at", slowly)
-        done = rollback(playbook, then.revision, who="ana")
+        done = playbook.rollback(then.revision, who="ana")
         assert done.retired == tuple(overtaken), "it was planned again, on what the other wrote"
         assert_as_then(playbook.snapshot(), then)
 

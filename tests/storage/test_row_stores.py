@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from acefraud.core.ledger import BufferedRows, MemoryRows, RowStore
-from acefraud.storage.sql_rows import SqlRows
+from acefraud.storage.driver import SqlRows
 from acefraud.storage.sqlite import SqliteLedger
 
 MANY = {f"k{n}": str(n).encode() for n in range(1_100)}
@@ -17,8 +17,8 @@ MANY = {f"k{n}": str(n).encode() for n in range(1_100)}
 @pytest.fixture(params=["memory", "buffered", "sqlite"])
 def rows(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RowStore]:
     if request.param == "sqlite":
-        with SqliteLedger.open(tmp_path / "book.db") as ledger, ledger.writing() as connection:
-            yield SqlRows(ledger._driver_of(connection))
+        with SqliteLedger.open(tmp_path / "book.db") as ledger, ledger.writing() as driver:
+            yield SqlRows(driver)
     else:
         kept = MemoryRows()
         yield BufferedRows(kept) if request.param == "buffered" else kept

@@ -11,7 +11,7 @@ import pytest
 from acefraud import BulletPlaybook, Learner, load_dataset, open_playbook
 from acefraud.datasets.world import WorldOptions
 from acefraud.errors import StoreError
-from acefraud.storage.save import save_playbook
+from acefraud.storage.copies import save_ledger
 
 DATA = load_dataset("complex_fraud_detection", options=WorldOptions(transactions=300))
 
@@ -62,7 +62,7 @@ def test_what_is_there_is_never_replaced(book: BulletPlaybook, tmp_path: Path) -
     with pytest.raises(StoreError, match="there is no folder"):
         book.save(tmp_path / "nowhere" / "book.db")
     with pytest.raises(StoreError, match="object cannot be written to a file"):
-        save_playbook(object(), tmp_path / "other.db")  # type: ignore[arg-type]
+        save_ledger(object(), tmp_path / "other.db")  # type: ignore[arg-type]
 
 
 def test_an_empty_playbook_can_be_saved(tmp_path: Path) -> None:

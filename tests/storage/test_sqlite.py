@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event
 from tests.storage.replaying import cases_of, matches_replay
 
 from acefraud.core.bullet import Bullet, Status
@@ -25,8 +24,7 @@ from acefraud.core.events import BulletAdded, Event, Recalibrated
 from acefraud.core.ledger import Entry
 from acefraud.core.playbook import Checkpoint, CheckpointHeader, PlaybookState
 from acefraud.errors import ConfigurationError, StoreError
-from acefraud.storage import open_playbook
-from acefraud.storage import playbook as playbook_module
+from acefraud.storage import open_playbook, playbook_reading
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.storage.schema import APPLICATION_ID
 from acefraud.storage.sqlite import SqliteLedger
@@ -50,21 +48,19 @@ def ledger(path: Path) -> Iterator[SqliteLedger]:
 
 
 def test_every_connection_is_durable(ledger: SqliteLedger) -> None:
-    with ledger._engine.connect() as first, ledger._writer.connect() as second:
-        for connection in (first, second):
+    with ledger.reading() as reader, ledger.writing() as writer:
+        for driver in (reader, writer):
             pragmas = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
-            values = [connection.exec_driver_sql(f"PRAGMA {pragma}").scalar_one() for pragma in pragmas]
-            assert values == ["wal", 2, 1, 30_000]
+            assert [driver.value(f"PRAGMA {pragma}") for pragma in pragmas] == ["wal", 2, 1, 30_000]
 
 
 def test_commits_need_not_wait_for_the_disk(path: Path) -> None:
     with open_playbook(path, durability="process") as book:
         assert isinstance(book.ledger, SqliteLedger)
-        with book.ledger._engine.connect() as reader, book.ledger._writer.connect() as writer:
-            for connection in (reader, writer):
+        with book.ledger.reading() as reader, book.ledger.writing() as writer:
+            for driver in (reader, writer):
                 pragmas = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
-                values = [connection.exec_driver_sql(f"PRAGMA {pragma}").scalar_one() for pragma in pragmas]
-                assert values == ["wal", 1, 1, 30_000]
+                assert [driver.value(f"PRAGMA {pragma}") for pragma in pragmas] == ["wal", 1, 1, 30_000]
 
 
 def test_a_durability_that_there_is_not(path: Path) -> None:
@@ -75,7 +71,8 @@ def test_a_durability_that_there_is_not(path: Path) -> None:
 
 def test_a_write_takes_the_lock_before_it_reads(ledger: SqliteLedger, sample: Any) -> None:
     said: list[str] = []
-    event.listen(ledger._engine, "checkout", lambda connection, *_: connection.set_trace_callback(said.append))
+    ledger._writer = ledger._connect()
+    ledger._writer.set_trace_callback(said.append)
     ledger.append(Entry([sample.bullet("b1")], at=AT, who="ana"))
     statements = [one for one in said if not one.startswith("PRAGMA")]
     assert statements[0] == "BEGIN IMMEDIATE"
@@ -215,7 +212,7 @@ def test_a_claim_counts_for_others_and_ends_with_the_process_that_has_it(tmp_pat
 def test_two_playbooks_on_one_file_that_save_in_turn_keep_what_the_events_give(
     path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(playbook_module, "CHECKPOINT_EVERY", 3)
+    monkeypatch.setattr(playbook_reading, "CHECKPOINT_EVERY", 3)
     dice = random.Random(seed)
     with BulletPlaybook(SqliteLedger.open(path)) as first, BulletPlaybook(SqliteLedger.open(path)) as second:
         for _ in range(25):
@@ -237,7 +234,7 @@ def test_two_playbooks_on_one_file_that_save_in_turn_keep_what_the_events_give(
 
 
 def test_a_checkpoint_of_many_bullets_is_kept_up(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(playbook_module, "CHECKPOINT_EVERY", 5)
+    monkeypatch.setattr(playbook_reading, "CHECKPOINT_EVERY", 5)
     with BulletPlaybook(SqliteLedger.open(path)) as first, BulletPlaybook(SqliteLedger.open(path)) as second:
         many = [BulletAdded(bullet=Bullet(id=f"b{place}", content="x")) for place in range(2_047)]
         first.record(many)
@@ -274,7 +271,7 @@ DAMAGES = [
 def test_a_damaged_checkpoint_is_passed_over_and_then_replaced(
     path: Path, damage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(playbook_module, "CHECKPOINT_EVERY", 2)
+    monkeypatch.setattr(playbook_reading, "CHECKPOINT_EVERY", 2)
     with BulletPlaybook(SqliteLedger.open(path)) as playbook:
         for place in range(4):
             playbook.add_bullet(f"call {place}: decline")
@@ -291,7 +288,7 @@ def test_a_damaged_checkpoint_is_passed_over_and_then_replaced(
 
 
 def test_opening_goes_on_from_the_checkpoint(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(playbook_module, "CHECKPOINT_EVERY", 10)
+    monkeypatch.setattr(playbook_reading, "CHECKPOINT_EVERY", 10)
     with BulletPlaybook(SqliteLedger.open(path)) as playbook:
         for place in range(13):
             playbook.add_bullet(f"call {place}: decline")
@@ -405,22 +402,17 @@ def test_a_file_without_permission_to_write(path: Path, sample: Any) -> None:
 
 
 def test_a_full_disk_leaves_nothing_half_written(ledger: SqliteLedger, sample: Any) -> None:
-    def fill(connection: Any, *_: object) -> None:
-        (pages,) = connection.execute("PRAGMA page_count").fetchone()
-        connection.execute(f"PRAGMA max_page_count = {pages + 2}")
-
     written = ledger.append(Entry([sample.bullet("b0")], at=AT, who="ana", cases=[sample.known("t0")]))
-    ledger._give_back()
-    event.listen(ledger._engine, "checkout", fill)
+    with ledger.writing() as driver:
+        driver.ask(f"PRAGMA max_page_count = {driver.value('PRAGMA page_count') + 2}")
     many = [sample.bullet(f"b{n}", content="x" * 2_000) for n in range(1, 50)]
     with pytest.raises(StoreError, match="disk is full") as caught:
         ledger.append(Entry(many, at=AT, who="ana", cases=[sample.known("t1")]))
     assert str(ledger.path) in str(caught.value)
-    event.remove(ledger._engine, "checkout", fill)
 
     assert list(ledger.read()) == written
     assert cases_of(ledger) == [sample.case("t0")]
-    ledger._engine.dispose()  # the limit belongs to the connection: a new one has space again
+    ledger._close_connections()  # the limit belongs to the connection: a new one has space again
     assert ledger.append(Entry(many, at=AT, who="ana"))[-1].seq == 50
 
 

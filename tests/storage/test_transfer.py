@@ -10,22 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import insert, select
 from tests.postgres import database_for
 from tests.storage.replaying import cases_of
 
 from acefraud.core.ledger import Entry, KeptRequest
 from acefraud.errors import InputError, StoreError
 from acefraud.storage import open_playbook
-from acefraud.storage.api_keys import KeyStore
 from acefraud.storage.archive import archive_decisions, place_of_archived
-from acefraud.storage.backup import copy_playbook
 from acefraud.storage.contents import file_statistics, holdings
+from acefraud.storage.copies import copy_playbook, read_from_file, write_to_file
 from acefraud.storage.postgres import PostgresLedger
-from acefraud.storage.schema import api_keys, metadata
+from acefraud.storage.schema import TABLES, selection
+from acefraud.storage.service_tables import KeyStore
 from acefraud.storage.sql_ledger import SqlLedger
 from acefraud.storage.sqlite import SqliteLedger
-from acefraud.storage.transfer import read_from_file, write_to_file
 
 pytestmark = pytest.mark.wide
 AT = datetime(2024, 5, 1, tzinfo=UTC)
@@ -41,11 +39,11 @@ KEY = {
 
 def everything(ledger: SqlLedger) -> dict[str, list[tuple[Any, ...]]]:
     """The rows of every table, but for the marks and keys of the database itself."""
-    with ledger.reading() as connection:
+    with ledger.reading() as driver:
         return {
-            table.name: sorted(tuple(row) for row in connection.execute(select(table)))
-            for table in metadata.sorted_tables
-            if table.name not in ("meta", "api_keys")
+            table: sorted(driver.fetch(f"{selection(table)} true"))
+            for table in TABLES
+            if table not in ("meta", "api_keys")
         }
 
 
@@ -66,8 +64,9 @@ def fill(ledger: SqlLedger, sample: Any) -> None:
             requests=[KeptRequest("k1", "t1", "digest", "d1")],
         )
     )
-    with ledger.writing() as connection:
-        connection.execute(insert(api_keys), KEY)
+    with ledger.writing() as driver:
+        columns, marks = ", ".join(KEY), ", ".join("?" * len(KEY))
+        driver.ask(f"INSERT INTO api_keys ({columns}) VALUES ({marks})", list(KEY.values()))
 
 
 @pytest.fixture
@@ -93,8 +92,8 @@ def test_a_database_written_to_a_file_and_read_into_another_has_everything(
         assert everything(other) == everything(filled)
         following = [one.append(Entry([sample.bullet("b2")], at=AT, who="ana"))[0].seq for one in (filled, other)]
         assert following == [6, 6]
-        with pytest.raises(StoreError, match="events are only ever appended"), other.writing() as connection:
-            connection.exec_driver_sql("DELETE FROM events")
+        with pytest.raises(StoreError, match="events are only ever appended"), other.writing() as driver:
+            driver.ask("DELETE FROM events")
 
 
 def test_keys_stay_where_they_were_made(filled: PostgresLedger, tmp_path: Path) -> None:
@@ -116,8 +115,8 @@ def test_a_file_can_be_appended_to_after_it_was_written(filled: PostgresLedger, 
     write_to_file(filled, tmp_path / "copy.db")
     with SqliteLedger.open(tmp_path / "copy.db") as copy:
         assert copy.append(Entry([sample.bullet("b2")], at=AT, who="ana"))[0].seq == 6
-        with pytest.raises(StoreError, match="only ever appended"), copy.writing() as connection:
-            connection.exec_driver_sql("DELETE FROM events")
+        with pytest.raises(StoreError, match="only ever appended"), copy.writing() as driver:
+            driver.ask("DELETE FROM events")
 
 
 def test_a_file_of_each_release_can_be_read_into_a_database(tmp_path: Path) -> None:
@@ -179,7 +178,7 @@ def test_what_a_database_holds_is_counted_as_in_a_file(filled: PostgresLedger, t
     room: dict[str, Any] = {"file_bytes": 0, "free_bytes": 0, "shrinks": False, "bytes_by_table": {}}
     assert replace(here, **room) == replace(there, **room)
     assert here.file_bytes == sum(here.bytes_by_table.values()) > 0
-    assert set(here.bytes_by_table) == {*metadata.tables, "alembic_version"}
+    assert set(here.bytes_by_table) == {*TABLES, "alembic_version"}
 
 
 def test_old_decisions_of_a_database_are_archived(filled: PostgresLedger, tmp_path: Path) -> None:

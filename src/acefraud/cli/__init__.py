@@ -41,6 +41,14 @@ SUMMARIES = {
 }
 """The first line of each command's help, so that the list of commands needs none of their modules."""
 
+REMEDIES = {
+    "create a list": ". `acefraud lists create` makes one",
+    "list the keys": "; `acefraud keys list` shows them",
+    "replace the file": ", or replace it with --force",
+    "start a playbook": ". `acefraud train`, `acefraud serve` and other commands that write start a playbook there",
+}
+"""How what would help against an error is done with this command."""
+
 app = typer.Typer(
     name="acefraud",
     help="A fraud-decision engine that learns in plain English.",
@@ -97,7 +105,7 @@ def main() -> None:
     try:
         app(prog_name="acefraud")
     except AcefraudError as problem:
-        print(f"acefraud: {problem}", file=sys.stderr)
+        print(f"acefraud: {problem}{REMEDIES.get(problem.remedy, '')}", file=sys.stderr)
         sys.exit(2)
     except SystemExit as left:
         if isinstance(getattr(left.__context__, "__cause__", None), KeyboardInterrupt):  # typer ends without a word

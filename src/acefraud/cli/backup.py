@@ -10,7 +10,7 @@ import typer
 from acefraud.cli.console import print_result
 from acefraud.cli.options import ForceOption, JsonOption, PlaybookOption
 from acefraud.cli.workspace import copy_to_file, place_of
-from acefraud.storage.database_address import shown_place
+from acefraud.support.database_address import shown_place
 
 
 def backup(

@@ -10,7 +10,7 @@ from acefraud.cli.options import JsonOption, PlaybookOption
 from acefraud.cli.workspace import existing_playbook
 from acefraud.core.fact_names import FactProfile
 from acefraud.rules.english import spoken_number
-from acefraud.storage.facts_at_hand import facts_at_hand
+from acefraud.storage.playbook_reading import facts_at_hand
 
 
 def facts(playbook: PlaybookOption = None, json: JsonOption = False) -> None:
@@ -22,7 +22,7 @@ def facts(playbook: PlaybookOption = None, json: JsonOption = False) -> None:
         acefraud facts --playbook book.db
     """
     with existing_playbook(playbook, read_only=True) as book:
-        catalog, lists = facts_at_hand(book), book.snapshot().lists
+        catalog, lists = facts_at_hand(book.ledger), book.snapshot().lists
     if json:
         print_json({"rows": catalog.rows, "facts": [one.as_json() for one in catalog.values()], "lists": list(lists)})
         return

@@ -12,7 +12,7 @@ from acefraud.cli.console import line, note, print_json, print_result
 from acefraud.cli.options import JsonOption, PlaybookOption, WhoOption
 from acefraud.cli.workspace import author, existing_ledger, ledger_to_fill
 from acefraud.core.scope import Scope
-from acefraud.storage.api_keys import ApiKey, KeyStore
+from acefraud.storage.service_tables import ApiKey, KeyStore
 
 app = typer.Typer(help=SUMMARIES["keys"], no_args_is_help=True, add_completion=False)
 

@@ -10,9 +10,8 @@ import typer
 from acefraud.cli.console import print_result
 from acefraud.cli.options import ForceOption, JsonOption, PlaybookOption
 from acefraud.cli.workspace import any_ledger, place_of
-from acefraud.storage.backup import copy_playbook
-from acefraud.storage.database_address import shown_place
-from acefraud.storage.transfer import read_from_file
+from acefraud.storage.copies import copy_playbook, read_from_file
+from acefraud.support.database_address import shown_place
 
 
 def restore(

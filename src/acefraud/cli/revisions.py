@@ -13,8 +13,7 @@ from acefraud.cli.workspace import author, embedded_learner, existing_ledger, ex
 from acefraud.core.events import DecisionMade, Event, RolledBack
 from acefraud.service.answers import rollback_answer
 from acefraud.storage.change_log import change_of, playbook_changes
-from acefraud.storage.changes import bullet_in
-from acefraud.storage.rollback import plan_rollback, rollback
+from acefraud.storage.changes import bullet_in, plan_rollback
 
 
 def history(bullet_id: BulletArgument, playbook: PlaybookOption = None, json: JsonOption = False) -> None:
@@ -90,7 +89,7 @@ def roll_back(
     """
     if not preview:
         with existing_playbook(playbook) as book:
-            done = rollback(book, revision, who=author(who), why=why)
+            done = book.rollback(revision, who=author(who), why=why)
         print_result(_as_json(done), _in_words(done), json=json)
         return
     with existing_playbook(playbook, read_only=True) as book:

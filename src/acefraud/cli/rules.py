@@ -102,7 +102,7 @@ def _in_words(reading: Reading) -> str:
             f" formal: {reading.condition}",
             f" argues: {reading.argues or 'for nothing'}",
             f" action: {action}",
-            *([ASKS_FOR_REVIEW] if reading.rule.asks_for_review else []),
+            *([_with_option(ASKS_FOR_REVIEW)] if reading.rule.asks_for_review else []),
         ]
     )
 
@@ -174,8 +174,8 @@ def _show(previewed: Previewed, *, json: bool) -> None:
 
 def _show_admitted(done: str, admitted: Admitted, *, json: bool) -> None:
     """Print how a rule was understood and what was measured of it."""
-    bullet, remarks = admitted.bullet, admitted.remarks
-    content = {**bullet.model_dump(mode="json"), "remarks": list(remarks)}
+    bullet, remarks = admitted.bullet, [_with_option(remark) for remark in admitted.remarks]
+    content = {**bullet.model_dump(mode="json"), "remarks": remarks}
     print_result(content, f"{done} {bullet.id}\n{described(bullet, remarks)}", json=json)
 
 
@@ -291,6 +291,13 @@ def snooze(
         bullet = bullet_in(book, bullet_id)
     text = f"{bullet_id} does not apply to {made.key} {made.value} until {made.until:%Y-%m-%d %H:%M} UTC\n{remark}"
     print_result({**bullet.model_dump(mode="json"), "remarks": [remark] if remark else []}, text.strip(), json=json)
+
+
+def _with_option(remark: str) -> str:
+    """A remark with the option that makes a rule a policy."""
+    return (
+        remark.replace("always reviews,", "always reviews (--always review),") if remark == ASKS_FOR_REVIEW else remark
+    )
 
 
 def described(bullet: Bullet, remarks: Sequence[str]) -> str:

@@ -24,7 +24,7 @@ from acefraud.rules.missing_cases import missing_cases
 from acefraud.rules.scorecard import GENERAL
 from acefraud.settings import ModelSettings
 from acefraud.storage import BulletPlaybook
-from acefraud.storage.database_address import shown_place
+from acefraud.support.database_address import shown_place
 
 BULLETS_SHOWN = 5
 _AS_IT_WAS = "the playbook is as it was"

@@ -22,9 +22,9 @@ from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.settings import ModelSettings, Settings
 from acefraud.storage import BulletPlaybook, open_playbook
-from acefraud.storage.database_address import is_database
 from acefraud.storage.open_ledger import open_ledger
 from acefraud.storage.sql_ledger import SqlLedger
+from acefraud.support.database_address import is_database
 
 if TYPE_CHECKING:
     from acefraud.datasets import SchemaMapping
@@ -99,8 +99,7 @@ def _existing(given: Path | None) -> Path | str:
 
 def copy_to_file(given: Path | None, file: Path, *, force: bool = False) -> int:
     """Copy a playbook to a file. Returns the size of the copy in bytes."""
-    from acefraud.storage.backup import copy_playbook  # noqa: PLC0415  # most commands copy nothing
-    from acefraud.storage.transfer import write_to_file  # noqa: PLC0415
+    from acefraud.storage.copies import copy_playbook, write_to_file  # noqa: PLC0415  # most commands copy nothing
 
     place = place_of(given)
     if isinstance(place, Path):

@@ -23,7 +23,8 @@ from acefraud.core.events import (
 )
 from acefraud.core.playbook import Checkpoint
 from acefraud.core.transaction import Case, FactValue, Verdict
-from acefraud.display.short_repr import ShortRepr
+from acefraud.display.short_repr import ShortRepr, quoted
+from acefraud.errors import AlreadyAnswered, StoreConflict
 
 
 class RowStore(Protocol):
@@ -381,3 +382,15 @@ class Ledger(Protocol):
 
     def close(self) -> None:
         """Close the store. Closing twice is harmless."""
+
+
+def conflict_with(event: Event) -> StoreConflict:
+    """The error for a write that another writer's event got ahead of."""
+    what = f"{event.payload.kind} of {event.payload.subject}"
+    message = f"{event.who} wrote event {event.seq} meanwhile ({what}) at {event.at:%Y-%m-%d %H:%M:%S %Z}".rstrip()
+    return StoreConflict(message, who=event.who, at=event.at)
+
+
+def answered_already(request: KeptRequest) -> AlreadyAnswered:
+    """The error for a request that somebody else has answered meanwhile."""
+    return AlreadyAnswered(f"the request {quoted(request.key)} was answered meanwhile")

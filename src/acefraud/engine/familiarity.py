@@ -30,8 +30,8 @@ from acefraud.facts.time_facts import CLOCK_FACTS, DAY_FACTS
 from acefraud.roles.embedded.agent import knowledge_of
 from acefraud.rules.scorecard import GENERAL
 from acefraud.selection.bullet_stats import stats_of
-from acefraud.storage.facts_at_hand import SAMPLE, facts_at_hand, plain_name
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.storage.playbook_reading import SAMPLE, facts_at_hand, plain_name
 from acefraud.support.timestamps import A_YEAR, last_plausible, micros_of, time_of
 
 LOOKED_AT = 1_000
@@ -177,7 +177,7 @@ class FamiliarFacts:
             state = self._playbook.learning(self._options.node)
             reviewed = snapshot.mapping, state.remembered, state.reviews
             if self._seen is None or self._seen[0] != reviewed:
-                self._seen = reviewed, facts_at_hand(self._playbook, LOOKED_AT)
+                self._seen = reviewed, facts_at_hand(self._playbook.ledger, LOOKED_AT)
                 late = any(case.time >= micros_of(EARLIEST) for case in self._playbook.ledger.remembered(1))
                 self._earliest = EARLIEST if late else _LONG_AGO
             self._names = snapshot, _Names(snapshot, self._options.node, self._seen[1])
@@ -392,7 +392,7 @@ def fact_changes(playbook: BulletPlaybook, node: str) -> FactChanges:
     wanted = DecisionFilter(since=newest[0].at - timedelta(days=1) if newest else None)
     made = [event.payload for event in playbook.ledger.find_decisions(wanted, limit=SAMPLE)]
     records = [event.record for event in made if isinstance(event, DecisionMade) and event.record.node == node]
-    learnt, now = facts_at_hand(playbook), FactCatalog.of(FactTable([record.basis[0] for record in records]))
+    learnt, now = facts_at_hand(playbook.ledger), FactCatalog.of(FactTable([record.basis[0] for record in records]))
     compared = FactChanges(learnt.rows, now.rows)
     return FactChanges(learnt.rows, now.rows, tuple(_changes(learnt, now))) if compared.are_known else compared
 

@@ -127,9 +127,9 @@ class Deciding:
         """The decisions on transactions that come with the key of a request, recorded with these keys, all or none.
 
         Raises AlreadyAnswered, with nothing recorded, if one of the requests was answered, or its transaction decided,
-        since an event.
+        since an event. That is the last one that the caller has read.
         """
-        snapshot = self._newest()
+        snapshot = self.playbook.snapshot()
         checked = [self._check([request.to_decide], snapshot) for request in requests]
         given = [transaction for each in checked for transaction in each.transactions]
         return replace(await self._decide(given, snapshot, requests, since=since), checked=checked)

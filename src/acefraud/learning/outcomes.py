@@ -212,7 +212,7 @@ class OutcomeRecorder:
                 self._write(draft, preconditions=[Precondition.no_decisions_since(draft.seen, ids)])
                 return draft.credited
             except StoreConflict:  # another outcome of one of these transactions came first, or a decision
-                continue
+                self._playbook.refresh()
         raise StoreConflict(f"other outcomes of the same transactions came first {ATTEMPTS} times in a row")
 
     async def take_in(self, limit: int) -> TakenIn:
@@ -304,13 +304,12 @@ class OutcomeRecorder:
         judgement: Judgement | None = None,
         received: Sequence[int] = (),
     ) -> _Draft:
-        """Judge and credit outcomes on the newest revision of the playbook, without recording them.
+        """Judge and credit outcomes on the current revision of the playbook, without recording them.
 
         `received` are the events with which they were received, if they were: decisions made later are left out, so
         that it does not matter when an outcome is judged.
         """
         playbook, node = self._playbook, self._node
-        playbook.refresh()
         seen, snapshot, feed = playbook.seq, playbook.snapshot(), playbook.feed(node)
         memory = memory_for(snapshot.mapping)
         pasts = playbook.ledger.transaction_events({outcome.transaction_id for outcome in outcomes})

@@ -19,9 +19,7 @@ from acefraud.rules.english import say
 from acefraud.storage.changes import Change, bullet_in, plan_addition, plan_edit, plan_status_change
 from acefraud.storage.playbook import BulletPlaybook
 
-ASKS_FOR_REVIEW = (
-    "The words ask for a review: as a policy that always reviews (--always review), such cases go to a person."
-)
+ASKS_FOR_REVIEW = "The words ask for a review: as a policy that always reviews, such cases go to a person."
 """What to do about a rule that asks for a review: as evidence it argues for nothing."""
 
 

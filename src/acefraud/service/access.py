@@ -17,7 +17,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from acefraud.core.scope import Scope, allows
 from acefraud.service.problems import Refused
 from acefraud.service.runtime import Runtime
-from acefraud.storage.api_keys import ApiKey
+from acefraud.storage.service_tables import ApiKey
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Final, NamedTuple
 
-from acefraud.storage.api_keys import ApiKey, KeyStore, hash_of
+from acefraud.storage.service_tables import ApiKey, KeyStore, hash_of
 
 SECONDS: Final = 5.0
 MOST: Final = 1_000

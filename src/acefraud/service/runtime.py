@@ -33,8 +33,7 @@ from acefraud.service.micro_batches import MicroBatches
 from acefraud.service.options import ServiceOptions
 from acefraud.service.threads import InThreads, OffLoop, OnAnotherLoop, Threads
 from acefraud.storage import BulletPlaybook, open_playbook
-from acefraud.storage.api_keys import KeyStore
-from acefraud.storage.request_pruning import RequestPruner
+from acefraud.storage.service_tables import KeyStore, RequestPruner
 from acefraud.storage.sql_ledger import SqlLedger
 
 T = TypeVar("T")

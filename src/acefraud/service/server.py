@@ -27,9 +27,9 @@ from acefraud.roles.model.build import check_models
 from acefraud.service.options import ServiceOptions
 from acefraud.service.request_log import set_up_logs
 from acefraud.storage import open_playbook
-from acefraud.storage.api_keys import KeyStore
-from acefraud.storage.database_address import shown_place
+from acefraud.storage.service_tables import KeyStore
 from acefraud.storage.sql_ledger import SqlLedger
+from acefraud.support.database_address import shown_place
 
 _LOG: Final = logging.getLogger(__name__)
 _SPAWN: Final = multiprocessing.get_context("spawn")

@@ -18,19 +18,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
-from sqlalchemy import ColumnElement, Connection, func, select
 
 from acefraud.core.events import THE_ENGINE, DecisionsArchived
 from acefraud.core.ledger import Entry
 from acefraud.errors import StoreError
-from acefraud.storage.backup import sync
-from acefraud.storage.file_errors import translated
-from acefraud.storage.playbook import system_clock
-from acefraud.storage.schema import common, decisions, events, requests
+from acefraud.storage.copies import sync
 from acefraud.storage.sql_ledger import SqlLedger
-from acefraud.storage.sql_reading import has_outcome
-from acefraud.storage.sqlite import SqliteLedger
-from acefraud.support.timestamps import micros_of
+from acefraud.storage.sqlite import SqliteLedger, translated
+from acefraud.support.timestamps import micros_of, system_clock
 
 DECISIONS_PER_FILE = 100_000
 """So many are held in memory at once."""
@@ -85,8 +80,8 @@ def archive_decisions(
     Decisions on transactions without an outcome stay unless `with_pending` is given: a late outcome needs them.
     """
     last = ledger.last_seq()
-    due = [decisions.c.seq <= last, decisions.c.at < micros_of(before)]
-    wanted = due if with_pending else [*due, has_outcome()]
+    due = f"decisions.seq <= {last} AND decisions.at < {micros_of(before)}"
+    wanted = due if with_pending else f"{due} AND {ledger.has_outcome()}"
     completed = _complete_the_last_run(ledger)
     files: list[Path] = []
     archived = 0
@@ -98,9 +93,9 @@ def archive_decisions(
         _delete(ledger, part)
         files.append(file)
         archived += len(part)
-    with ledger.reading() as connection:
-        pending = connection.execute(select(func.count()).select_from(decisions).where(*due)).scalar_one()
-        shrinks = isinstance(ledger, SqliteLedger) and _pragma(connection, "auto_vacuum") == 2  # INCREMENTAL
+    with ledger.reading() as driver:
+        pending = driver.value(f"SELECT count(*) FROM decisions WHERE {due}")
+        shrinks = isinstance(ledger, SqliteLedger) and driver.value("PRAGMA auto_vacuum") == 2  # INCREMENTAL
     given_back = _give_room_back(ledger) if isinstance(ledger, SqliteLedger) and shrinks else 0
     return ArchiveRun(archived, tuple(files), pending, completed, given_back, shrinks)
 
@@ -120,28 +115,23 @@ def place_of_archived(ledger: SqlLedger, wanted: str) -> str:
     return f"it may be in an archive that cannot be read any more: {', '.join(lost)}" if lost else ""
 
 
-def _read(ledger: SqlLedger, wanted: Sequence[ColumnElement[bool]]) -> pl.DataFrame:
+def _read(ledger: SqlLedger, wanted: str) -> pl.DataFrame:
     """The next decisions to archive, in order. Reading in parts keeps no lock open for long."""
-    setup, names = common.alias(), common.alias()
     query = (
-        select(decisions, setup.c.body.label("setup_body"), names.c.body.label("names_body"))
-        .outerjoin(setup, setup.c.key == decisions.c.setup)
-        .outerjoin(names, names.c.key == decisions.c.names)
-        .where(*wanted)
-        .order_by(decisions.c.seq)
+        "SELECT seq, id, transaction_id, at, coalesce(who, ?), coalesce(why, ''), verdict, probability, revision, "
+        "setup_piece.body, names_piece.body, decisions.body FROM decisions "
+        "LEFT JOIN common AS setup_piece ON setup_piece.key = setup "
+        "LEFT JOIN common AS names_piece ON names_piece.key = names "
+        f"WHERE {wanted} AND seq > ? ORDER BY seq LIMIT ?"
     )
     rows: list[tuple[Any, ...]] = []
-    after = 0
     while len(rows) < DECISIONS_PER_FILE:
         limit = min(_ROWS_PER_QUERY, DECISIONS_PER_FILE - len(rows))
-        with ledger.reading() as connection:
-            found = connection.execute(query.where(decisions.c.seq > after).limit(limit)).all()
-        for row in found:
-            said = row.verdict, row.probability, row.revision, row.setup_body, row.names_body, row.body
-            rows.append((row.seq, row.id, row.transaction_id, row.at, row.who or THE_ENGINE, row.why or "", *said))
+        with ledger.reading() as driver:
+            found = driver.fetch(query, (THE_ENGINE, rows[-1][0] if rows else 0, limit))
+        rows += found
         if len(found) < limit:
             break
-        after = found[-1].seq
     return pl.DataFrame(rows, schema=_COLUMNS, orient="row").with_columns(pl.col("at").cast(pl.Datetime("us", "UTC")))
 
 
@@ -194,12 +184,10 @@ def _complete_the_last_run(ledger: SqlLedger) -> int:
 
 def _archives(ledger: SqlLedger) -> list[tuple[datetime, DecisionsArchived]]:
     """When and where decisions were archived, oldest first."""
-    query = select(events.c.at, events.c.body).where(events.c.kind == "decisions_archived").order_by(events.c.seq)
-    with ledger.reading() as connection:
-        rows = connection.execute(query).all()
+    with ledger.reading() as driver:
+        rows = driver.fetch("SELECT at, body FROM events WHERE kind = 'decisions_archived' ORDER BY seq")
     return [
-        (datetime.fromisoformat(row.at).astimezone(UTC), DecisionsArchived.model_validate_json(row.body))
-        for row in rows
+        (datetime.fromisoformat(at).astimezone(UTC), DecisionsArchived.model_validate_json(body)) for at, body in rows
     ]
 
 
@@ -216,28 +204,25 @@ def _delete(ledger: SqlLedger, archived: pl.DataFrame) -> int:
 
 
 def _delete_some(ledger: SqlLedger, rows: Sequence[tuple[int, str, str]]) -> int:
-    answered = f"DELETE FROM {requests.name} WHERE transaction_id = ? AND decision_id = ?"
-    made = f"DELETE FROM {decisions.name} WHERE seq = ? AND id = ?"
-    with ledger.writing() as connection:
-        about = [(transaction_id, decision_id) for _, decision_id, transaction_id in rows]
-        connection.exec_driver_sql(ledger.dialect.sql(answered), about)
-        numbered = [(seq, decision_id) for seq, decision_id, _ in rows]
-        return connection.exec_driver_sql(ledger.dialect.sql(made), numbered).rowcount
+    with ledger.writing() as driver:
+        there = driver.fetch_about("SELECT seq, id FROM decisions WHERE {about}", "seq", [seq for seq, _, _ in rows])
+        made = {(seq, decision_id) for seq, decision_id, _ in rows}.intersection(there)
+        answered = [(transaction_id, decision_id) for _, decision_id, transaction_id in rows]
+        driver.run_many("DELETE FROM requests WHERE transaction_id = ? AND decision_id = ?", answered)
+        driver.run_many("DELETE FROM decisions WHERE seq = ? AND id = ?", sorted(made))
+        return len(made)
 
 
 def _give_room_back(ledger: SqliteLedger) -> int:
     """Give free pages back to the disk, a few at a time. Returns how many bytes."""
     given_back = 0
     while True:
-        with _taking_turns(), ledger.writing() as connection:
-            free = _pragma(connection, "freelist_count")
-            if free:
-                driver = connection.connection.driver_connection
-                assert driver is not None
-                for _ in range(min(free, _PAGES_PER_STEP)):  # the driver takes one step of the pragma, whatever it says
-                    driver.execute("PRAGMA incremental_vacuum(1)")
-            left = _pragma(connection, "freelist_count")
-            given_back += (free - left) * _pragma(connection, "page_size")
+        with _taking_turns(), ledger.writing() as driver:
+            free = int(driver.value("PRAGMA freelist_count"))
+            for _ in range(min(free, _PAGES_PER_STEP)):  # the driver takes one step of the pragma, whatever it says
+                driver.ask("PRAGMA incremental_vacuum(1)")
+            left = int(driver.value("PRAGMA freelist_count"))
+            given_back += (free - left) * int(driver.value("PRAGMA page_size"))
         if left in (0, free):
             return given_back
 
@@ -248,7 +233,3 @@ def _taking_turns() -> Iterator[None]:
     began = time.monotonic()
     yield
     time.sleep(time.monotonic() - began)
-
-
-def _pragma(connection: Connection, name: str) -> int:
-    return int(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one())

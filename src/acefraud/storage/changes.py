@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from itertools import count
-from typing import TYPE_CHECKING, Final, Generic, ParamSpec, TypeVar
+from typing import Final, Generic, ParamSpec, TypeVar
 
 from pydantic import ValidationError
 
@@ -17,22 +17,22 @@ from acefraud.core.bullet import MAX_CONTENT, Bullet, Claim, NewBullet, Policy, 
 from acefraud.core.bullet_table import contradicted_in
 from acefraud.core.condition import Condition
 from acefraud.core.context_facts import NAME, Feed, ListItem, ValueList
-from acefraud.core.ledger import KeptRequest
 from acefraud.core.outcome import MOST_SILENCE_DAYS, FeedKind
+from acefraud.core.playbook import Snapshot
 from acefraud.core.review_rule import ReviewRule
 from acefraud.core.transaction import Verdict
 from acefraud.display.short_repr import quoted
-from acefraud.errors import AlreadyAnswered, InputError, StoreConflict
+from acefraud.errors import InputError, StoreConflict
 from acefraud.rules.bullet_text import read_bullet_with, read_claim
+from acefraud.storage.playbook_reading import PlaybookReading
 from acefraud.support.arguments import check_choice, check_text, check_type, nearest
 from acefraud.support.validation import first_fault
-
-if TYPE_CHECKING:
-    from acefraud.storage.playbook import BulletPlaybook
 
 ATTEMPTS: Final = 20
 """How often an edit is tried before StoreConflict is raised."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.001, 0.1
+_SAID = ("content", "condition", "argues", "evidence", "claim", "policy", "contradicts", "problem_types")
+"""What an edit changes of a bullet."""
 _JITTER: Final = random.Random()
 """A generator of its own, so that retries leave the global one alone."""
 
@@ -50,7 +50,7 @@ class Change(Generic[T]):
     """Ids of bullets that nobody else may have added, edited or moved meanwhile; None means every bullet."""
 
 
-def plan_addition(playbook: BulletPlaybook, new: NewBullet, node: str, *, who: str) -> Change[str]:
+def plan_addition(playbook: PlaybookReading, new: NewBullet, node: str, *, who: str) -> Change[str]:
     """Add a bullet under a free id. The result is the id."""
     check_text("node", node, "the name of a node")
     _check_length(new)
@@ -83,7 +83,7 @@ def _check_length(new: NewBullet) -> None:
         raise InputError(f"content: expected at most {MAX_CONTENT:,} characters, got {len(new.content):,}")
 
 
-def plan_edit(playbook: BulletPlaybook, bullet_id: str, new: NewBullet) -> Change[None]:
+def plan_edit(playbook: PlaybookReading, bullet_id: str, new: NewBullet) -> Change[None]:
     """Rewrite a bullet."""
     before = bullet_in(playbook, bullet_id)
     _check_length(new)
@@ -105,39 +105,27 @@ def plan_edit(playbook: BulletPlaybook, bullet_id: str, new: NewBullet) -> Chang
     return Change(None, (edit,), [bullet_id])
 
 
-def plan_status_change(playbook: BulletPlaybook, bullet_id: str, status: Status, why: str) -> Change[None]:
+def plan_status_change(playbook: PlaybookReading, bullet_id: str, status: Status, why: str) -> Change[None]:
     """Change the status of a bullet; nothing if it has that status already."""
     moved = bullet_in(playbook, bullet_id).status is not status
     payloads = (events.StatusChanged(bullet_id=bullet_id, status=status, reason=why),) if moved else ()
     return Change(None, payloads, [bullet_id])
 
 
-def plan_use(playbook: BulletPlaybook, bullet_id: str, *, is_helpful: bool) -> Change[None]:
+def plan_use(playbook: PlaybookReading, bullet_id: str, *, is_helpful: bool) -> Change[None]:
     """Count one use of a bullet. Counters only add up, so this depends on no bullet."""
     bullet_in(playbook, bullet_id)
     credit = events.Credit(bullet_id=bullet_id, helpful=int(is_helpful), harmful=int(not is_helpful), selected=1)
     return Change(None, (events.BulletCredited(credit=credit),), ())
 
 
-def bullet_in(playbook: BulletPlaybook, bullet_id: str) -> Bullet:
+def bullet_in(playbook: PlaybookReading, bullet_id: str) -> Bullet:
     """The bullet with that id. Raises InputError if there is none."""
     bullet = playbook.get_bullet(bullet_id)
     if bullet is None:
-        like = nearest(bullet_id, (one.id for one in playbook))
+        like = nearest(bullet_id, (bullet.id for bullet in playbook))
         raise InputError(f"there is no bullet {quoted(bullet_id)} in this playbook{like}")
     return bullet
-
-
-def conflict_with(event: events.Event) -> StoreConflict:
-    """The error for a write that another writer's event got ahead of."""
-    what = f"{event.payload.kind} of {event.payload.subject}"
-    message = f"{event.who} wrote event {event.seq} meanwhile ({what}) at {event.at:%Y-%m-%d %H:%M:%S %Z}".rstrip()
-    return StoreConflict(message, who=event.who, at=event.at)
-
-
-def answered_already(request: KeptRequest) -> AlreadyAnswered:
-    """The error for a request that somebody else has answered meanwhile."""
-    return AlreadyAnswered(f"the request {quoted(request.key)} was answered meanwhile")
 
 
 def retry_on_conflict(attempt: Callable[[], T], attempts: int = ATTEMPTS) -> T:
@@ -163,7 +151,7 @@ def retried_on_conflict(work: Callable[P, T]) -> Callable[P, T]:
     return attempts
 
 
-def plan_snooze(playbook: BulletPlaybook, bullet_id: str, snooze: Snooze, why: str) -> Change[None]:
+def plan_snooze(playbook: PlaybookReading, bullet_id: str, snooze: Snooze, why: str) -> Change[None]:
     """Let a policy not apply to one entity until a date."""
     if bullet_in(playbook, bullet_id).policy is None:
         raise InputError(f"bullet {bullet_id} is no policy: only a policy can be snoozed")
@@ -171,7 +159,7 @@ def plan_snooze(playbook: BulletPlaybook, bullet_id: str, snooze: Snooze, why: s
 
 
 def plan_threshold(
-    playbook: BulletPlaybook, node: str, threshold: float | None, review: ReviewRule | None, *, no_review: bool = False
+    playbook: PlaybookReading, node: str, threshold: float | None, review: ReviewRule | None, *, no_review: bool = False
 ) -> Change[None]:
     """Set the threshold of a node and which cases go to a person. What is not given stays as it is."""
     snapshot = playbook.snapshot()
@@ -196,7 +184,7 @@ def plan_threshold(
 
 
 def plan_feed(
-    playbook: BulletPlaybook,
+    playbook: PlaybookReading,
     node: str,
     kind: FeedKind | str | None,
     *,
@@ -227,7 +215,7 @@ def plan_feed(
     return Change(None, (said,), ())
 
 
-def plan_level(playbook: BulletPlaybook, node: str, *, accept: bool) -> Change[None]:
+def plan_level(playbook: PlaybookReading, node: str, *, accept: bool) -> Change[None]:
     """Let a held step of the level count, or put the level back to what was calibrated."""
     calibration = playbook.snapshot().calibration(node)
     if calibration is None or (calibration.held is None if accept else not (calibration.held or calibration.recent)):
@@ -249,7 +237,7 @@ def plan_list(name: str, about: str, feed: Feed | None, why: str) -> Change[None
 
 
 def plan_list_change(
-    playbook: BulletPlaybook, name: str, added: Sequence[ListItem], removed: Sequence[str], why: str
+    playbook: PlaybookReading, name: str, added: Sequence[ListItem], removed: Sequence[str], why: str
 ) -> Change[None]:
     """Put values on a list, or take them off."""
     there = list_in(playbook, name).items
@@ -261,12 +249,12 @@ def plan_list_change(
     return Change(None, (events.ListChanged(name=name, added=tuple(added), removed=tuple(removed), reason=why),), ())
 
 
-def list_in(playbook: BulletPlaybook, name: str) -> ValueList:
+def list_in(playbook: PlaybookReading, name: str) -> ValueList:
     """The list with that name. Raises InputError if there is none."""
     lists = playbook.snapshot().lists
     if name not in lists:
         there = f"; there are {', '.join(sorted(lists))}" if lists else ""
-        raise InputError(f"there is no list '{name}' in this playbook{there}. `acefraud lists create` makes one")
+        raise InputError(f"there is no list '{name}' in this playbook{there}").helped_by("create a list")
     return lists[name]
 
 
@@ -276,7 +264,7 @@ def _policy(new: NewBullet, condition: Condition | None) -> Policy | None:
     return new.policy
 
 
-def _read(new: NewBullet, playbook: BulletPlaybook) -> tuple[Condition | None, Verdict | None, Claim | None]:
+def _read(new: NewBullet, playbook: PlaybookReading) -> tuple[Condition | None, Verdict | None, Claim | None]:
     """The condition, verdict and claim of a new bullet; its content is parsed only if something is missing.
 
     A figure in the content is a claim, unless it is the measured one.
@@ -299,3 +287,80 @@ def _condition(given: Condition | str) -> Condition:
         return Condition.parse(given) if isinstance(given, str) else given
     except ValueError as error:
         raise InputError(f"condition: {error}") from None
+
+
+def plan_rollback(playbook: PlaybookReading, revision: int, why: str = "") -> Change[events.RolledBack]:
+    """The events that bring a playbook back, none if it is as it was; and what they change.
+
+    What goes back: the words, condition, verdict, evidence, claim, policy and problem types of bullets, their status
+    and weight; the calibration of each node with its threshold and recent level, the review rules, the scales of
+    models' odds and the mapping. Bullets that were added since are retired.
+
+    What stays: the counters and records of bullets, which outcomes make; the remembered cases; and what is operational:
+    lists and snoozes. A bullet that has neither a weight nor evidence is weighed by its record, so outcomes heard since
+    still count for it.
+    """
+    playbook.refresh()
+    if not 0 <= revision <= playbook.seq:
+        latest = playbook.snapshot().revision
+        raise InputError(f"expected a revision from 0 to {latest}, the current one, got {revision}", field="revision")
+    now, then = playbook.snapshot(), playbook.snapshot_at(revision)
+    reason = f"rolled back to revision {revision}: {why}" if why else f"rolled back to revision {revision}"
+    retired = [
+        bullet.id
+        for bullet in now.table.bullets
+        if bullet.id not in then.bullets and bullet.status is not Status.RETIRED
+    ]
+    kept = [(now.bullets[before.id], before) for before in then.table.bullets]
+    edited = {
+        before.id: {name: getattr(before, name) for name in _SAID}
+        for after, before in kept
+        if any(getattr(after, name) != getattr(before, name) for name in _SAID)
+    }
+    moved = {before.id: before.status for after, before in kept if after.status is not before.status}
+    payloads: list[events.EventPayload] = [  # an edit drops the weight
+        events.BulletEdited(bullet_id=bullet_id, **said, reason=reason) for bullet_id, said in edited.items()
+    ]
+    payloads += [
+        events.StatusChanged(bullet_id=bullet_id, status=status, reason=reason)
+        for bullet_id, status in (*moved.items(), *((bullet_id, Status.RETIRED) for bullet_id in retired))
+    ]
+    halfway = playbook.snapshot_with(payloads)
+    payloads += _kept_records(now, then, halfway)
+    parts = {
+        "calibration": "calibrations",
+        "review rule": "reviews",
+        "scale of odds": "scales",
+        "mapping": "mapping",
+    }
+    done = events.RolledBack(
+        to=revision,
+        retired=tuple(retired),
+        edited=tuple(edited),
+        moved=tuple(moved),
+        weights={
+            before.id: before.weight
+            for before in then.table.bullets
+            if halfway.bullets[before.id].weight != before.weight
+        },
+        calibrations=dict(then.calibrations),
+        reviews=dict(then.reviews),
+        scales=dict(then.scales),
+        mapping=then.mapping,
+        also=tuple(part for part, name in parts.items() if getattr(now, name) != getattr(then, name)),
+    )
+    return Change(done, () if done.changes_nothing else (*payloads, done))
+
+
+def _kept_records(now: Snapshot, then: Snapshot, halfway: Snapshot) -> Iterator[events.BulletCredited]:
+    """What gives bullets the records back that edits and revivals have cleared.
+
+    A bullet that tests something else than it did gets the record of its former condition.
+    """
+    for before in then.table.bullets:
+        changed = now.bullets[before.id].condition != before.condition
+        wanted = before.record if changed else now.bullets[before.id].record
+        left = halfway.bullets[before.id].record
+        if left != wanted:
+            fired, frauds = wanted.support - left.support, wanted.frauds - left.frauds
+            yield events.BulletCredited(credit=events.Credit(before.id, fired=fired, fired_frauds=frauds))

@@ -1,16 +1,27 @@
-"""How much of everything a playbook holds, and how much room it takes."""
+"""What a playbook holds: how much of everything, the room that takes, and the decisions that rest on a bullet.
+
+A record names the bullets that it rests on, but a ledger has no index of them: decisions are looked through from the
+newest on, up to a stated number, and a page says how far that was.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, func, select
-
-from acefraud.storage.schema import cases, decisions, events, history, metadata
+from acefraud.core.events import DecisionMade, Event
+from acefraud.core.ledger import DecisionFilter, Ledger
+from acefraud.display.short_repr import ShortRepr
+from acefraud.storage.driver import Driver
+from acefraud.storage.schema import TABLES
 from acefraud.storage.sql_ledger import SqlLedger
 from acefraud.support.timestamps import time_of
+
+SCAN_LIMIT = 10_000
+"""How many decisions are looked at for one page."""
+_CHUNK = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,93 +51,133 @@ class FileStatistics:
     free_bytes: int
     """Room inside the file that the next writes use first."""
     shrinks: bool
-    """Whether `acefraud ledger archive` can give room back while others use the file."""
+    """Whether archiving can give room back while others use the file."""
     bytes_by_table: dict[str, int]
     """With indexes; empty if SQLite was compiled without `dbstat`."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Room:
-    """The room that a playbook takes, as in its statistics."""
-
-    file_bytes: int
-    free_bytes: int
-    shrinks: bool
-    bytes_by_table: dict[str, int]
-
-
 def holdings(ledger: SqlLedger) -> Holdings:
     """How many decisions, cases and rows of history a playbook holds."""
-    with ledger.reading() as connection:
-        counted = [connection.execute(select(func.count()).select_from(each)) for each in (decisions, cases, history)]
-        return Holdings(*(count.scalar_one() for count in counted))
+    with ledger.reading() as driver:
+        return Holdings(*(_count(driver, table) for table in ("decisions", "cases", "history")))
 
 
 def file_statistics(ledger: SqlLedger) -> FileStatistics:
     """How much a playbook holds, all of it at one moment."""
-    with ledger.reading() as connection:
-        by_kind = select(events.c.kind, func.count()).group_by(events.c.kind)
-        made = select(func.count(), func.count(decisions.c.setup)).select_from(decisions)
-        all_decisions, compact = connection.execute(made).one()
-        room = _room_of_file(connection) if connection.dialect.name == "sqlite" else _room_on_server(connection)
+    with ledger.reading() as driver:
+        ((made, compact),) = driver.fetch("SELECT count(*), count(setup) FROM decisions")
         return FileStatistics(
-            schema=connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one(),
-            events=dict(sorted((row[0], row[1]) for row in connection.execute(by_kind))),
+            schema=driver.value("SELECT version_num FROM alembic_version"),
+            events=dict(sorted(driver.fetch("SELECT kind, count(*) FROM events GROUP BY kind"))),
             compact_decisions=compact,
-            whole_decisions=all_decisions - compact,
-            cases=connection.execute(select(func.count()).select_from(cases)).scalar_one(),
-            entity_rows=connection.execute(select(func.count()).select_from(history)).scalar_one(),
-            oldest=_time(connection, newest=False),
-            newest=_time(connection, newest=True),
-            file_bytes=room.file_bytes,
-            free_bytes=room.free_bytes,
-            shrinks=room.shrinks,
-            bytes_by_table=room.bytes_by_table,
+            whole_decisions=made - compact,
+            cases=_count(driver, "cases"),
+            entity_rows=_count(driver, "history"),
+            oldest=_time(driver, newest=False),
+            newest=_time(driver, newest=True),
+            **(_room_on_server(driver) if driver.dialect.has_arrays else _room_of_file(driver)),
         )
 
 
-def _time(connection: Connection, *, newest: bool) -> datetime | None:
+def _count(driver: Driver, table: str) -> int:
+    return int(driver.value(f"SELECT count(*) FROM {table}"))
+
+
+def _time(driver: Driver, *, newest: bool) -> datetime | None:
     """When the event or decision with the lowest or highest number was written."""
-    found: list[tuple[int, Any]] = []
-    for table in (events, decisions):
-        order = table.c.seq.desc() if newest else table.c.seq
-        rows = connection.execute(select(table.c.seq, table.c.at).order_by(order).limit(1))
-        found += [(row.seq, row.at) for row in rows]
+    order = "seq DESC" if newest else "seq"
+    queries = [f"SELECT seq, at FROM {table} ORDER BY {order} LIMIT 1" for table in ("events", "decisions")]
+    found = [row for query in queries for row in driver.fetch(query)]
     if not found:
         return None
     _, at = (max if newest else min)(found)
     return datetime.fromisoformat(at) if isinstance(at, str) else time_of(at)
 
 
-def _room_of_file(connection: Connection) -> _Room:
-    page = _pragma(connection, "page_size")
-    return _Room(
-        file_bytes=page * _pragma(connection, "page_count"),
-        free_bytes=page * _pragma(connection, "freelist_count"),
-        shrinks=_pragma(connection, "auto_vacuum") == 2,  # INCREMENTAL
-        bytes_by_table=_bytes_by_table(connection),
-    )
-
-
-def _room_on_server(connection: Connection) -> _Room:
-    """The room that the tables of the schema take. The server keeps what is free for what comes next."""
-    rows = connection.exec_driver_sql(
-        "SELECT relname, pg_total_relation_size(oid) FROM pg_class "
-        "WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace ORDER BY 2 DESC"
-    )
-    sizes = {row[0]: int(row[1]) for row in rows if row[0] in {*metadata.tables, "alembic_version"}}
-    return _Room(sum(sizes.values()), 0, shrinks=False, bytes_by_table=sizes)
-
-
-def _bytes_by_table(connection: Connection) -> dict[str, int]:
-    if not connection.exec_driver_sql("SELECT sqlite_compileoption_used('ENABLE_DBSTAT_VTAB')").scalar_one():
-        return {}
-    rows = connection.exec_driver_sql(
+def _room_of_file(driver: Driver) -> dict[str, Any]:
+    page = driver.value("PRAGMA page_size")
+    by_table = (
         "SELECT coalesce(tbl_name, pages.name), sum(pgsize) FROM dbstat('main', 1) AS pages "
         "LEFT JOIN sqlite_master ON sqlite_master.name = pages.name GROUP BY 1 ORDER BY 2 DESC"
     )
-    return {row[0]: row[1] for row in rows}
+    can_tell = driver.value("SELECT sqlite_compileoption_used('ENABLE_DBSTAT_VTAB')")
+    return {
+        "file_bytes": page * driver.value("PRAGMA page_count"),
+        "free_bytes": page * driver.value("PRAGMA freelist_count"),
+        "shrinks": driver.value("PRAGMA auto_vacuum") == 2,  # INCREMENTAL
+        "bytes_by_table": dict(driver.fetch(by_table)) if can_tell else {},
+    }
 
 
-def _pragma(connection: Connection, name: str) -> int:
-    return int(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one())
+def _room_on_server(driver: Driver) -> dict[str, Any]:
+    """The room that the tables of the schema take. The server keeps what is free for what comes next."""
+    rows = driver.fetch(
+        "SELECT relname, pg_total_relation_size(oid) FROM pg_class "
+        "WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace ORDER BY 2 DESC"
+    )
+    sizes = {name: int(size) for name, size in rows if name in {*TABLES, "alembic_version"}}
+    return {"file_bytes": sum(sizes.values()), "free_bytes": 0, "shrinks": False, "bytes_by_table": sizes}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CitingPage(ShortRepr):
+    """Some decisions that rest on a bullet, newest first, and where to go on."""
+
+    events: tuple[Event, ...]
+    next_before: int | None
+    """Pass it as `before` to go on; None if there are no earlier decisions to look at."""
+    looked_at: int
+    """How many decisions were looked at."""
+
+
+def decisions_citing(
+    ledger: Ledger,
+    wanted: DecisionFilter,
+    bullet_id: str,
+    *,
+    before: int | None = None,
+    limit: int,
+    scan_limit: int = SCAN_LIMIT,
+) -> CitingPage:
+    """Up to `limit` of the wanted decisions that rest on a bullet, before an event if one is given.
+
+    At most `scan_limit` decisions are looked at, so a page may have fewer, even none, and still have a next one.
+    Decisions from before the bullet was added are not looked at.
+
+    >>> from acefraud import BulletPlaybook, Learner, Transaction
+    >>> playbook = BulletPlaybook()
+    >>> vpn = playbook.add_bullet("VPN: decline")
+    >>> orders = [Transaction(id=f"t{number}", facts={"vpn": number % 2 == 0}) for number in range(6)]
+    >>> _ = Learner(playbook).decide_all_sync(orders)
+    >>> page = decisions_citing(playbook.ledger, DecisionFilter(), vpn, limit=2)
+    >>> [event.payload.subject for event in page.events], page.looked_at
+    (['t4', 't2'], 4)
+    """
+    found: list[Event] = []
+    looked_at, last = 0, before
+    for event in _newest_first(ledger, wanted, bullet_id, before, scan_limit):
+        looked_at, last = looked_at + 1, event.seq
+        if isinstance(event.payload, DecisionMade) and event.payload.record.cites(bullet_id):
+            found.append(event)
+            if len(found) == limit:
+                break
+    seen_all = len(found) < limit and looked_at < scan_limit
+    return CitingPage(tuple(found), None if seen_all else last, looked_at)
+
+
+def last_firings(ledger: Ledger, bullet_id: str, limit: int, *, scan_limit: int = SCAN_LIMIT) -> CitingPage:
+    """The latest decisions that rest on a bullet, and how many decisions were looked at to find them."""
+    return decisions_citing(ledger, DecisionFilter(), bullet_id, limit=limit, scan_limit=scan_limit)
+
+
+def _newest_first(
+    ledger: Ledger, wanted: DecisionFilter, bullet_id: str, before: int | None, most: int
+) -> Iterator[Event]:
+    """The wanted decisions since a bullet was added, read in chunks; none if it never was."""
+    added = ledger.find_events({"bullet_added"}, subject=bullet_id, limit=1)
+    while added and most > 0:
+        chunk = ledger.find_decisions(wanted, after=added[0].seq, before=before, limit=min(_CHUNK, most))
+        yield from chunk
+        if len(chunk) < _CHUNK:
+            return
+        most, before = most - len(chunk), chunk[-1].seq

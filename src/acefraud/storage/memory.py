@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from itertools import groupby, islice, takewhile
 from threading import Condition, RLock
-from typing import Any
+from typing import Any, TypeVar
 
 from acefraud.core.decision import Decision, DecisionRecord
 from acefraud.core.events import BULLET_HISTORY_KINDS, DecisionMade, Event, OutcomeHeard, OutcomeReceived
@@ -24,11 +24,14 @@ from acefraud.core.ledger import (
     RememberedCase,
     RowStore,
     TransactionEvents,
+    answered_already,
+    conflict_with,
 )
 from acefraud.core.playbook import Checkpoint
 from acefraud.core.transaction import FactValue, Verdict
-from acefraud.storage.changes import answered_already, conflict_with
 from acefraud.support.timestamps import micros_of
+
+T = TypeVar("T")
 
 
 class MemoryLedger:
@@ -46,7 +49,6 @@ class MemoryLedger:
         self._cases_seen = 0
         self._decisions: dict[str, DecisionRecord] = {}
         self._decided: dict[str, list[DecisionRecord]] = defaultdict(list)
-        self._heard: dict[str, list[OutcomeHeard]] = defaultdict(list)
         self._requests: dict[str, KeptRequest] = {}
         self._reported: dict[str, Event] = {}
         """The first event of each outcome, received or heard, by key."""
@@ -59,28 +61,26 @@ class MemoryLedger:
     def append(self, entry: Entry) -> list[Event]:
         """Write all of it, or nothing."""
         with self._lock:
-            for each in entry.preconditions:
-                violation = next(filter(each.violated_by, self._events[each.seq :]), None)
+            for condition in entry.preconditions:
+                violation = next(filter(condition.violated_by, self._events[condition.seq :]), None)
                 if violation is not None:
                     raise conflict_with(violation)
-            if (answered := next((one for one in entry.requests if one.key in self._requests), None)) is not None:
-                raise answered_already(answered)
+            for request in entry.requests:
+                if request.key in self._requests:
+                    raise answered_already(request)
             events = entry.events_after(self.last_seq())
             if entry.rows is not None:
                 buffer = BufferedRows(self._rows)
                 entry.rows(buffer)
                 buffer.write_to(self._rows)
-            for payload in entry.payloads:
-                if isinstance(payload, DecisionMade):
-                    self._decisions[payload.record.id] = payload.record
-                    self._decided[payload.subject].append(payload.record)
-                elif isinstance(payload, OutcomeHeard):
-                    self._heard[payload.subject].append(payload)
             for event in events:
-                if isinstance(event.payload, OutcomeReceived | OutcomeHeard):
+                if isinstance(event.payload, DecisionMade):
+                    self._decisions[event.payload.record.id] = event.payload.record
+                    self._decided[event.payload.subject].append(event.payload.record)
+                elif isinstance(event.payload, OutcomeReceived | OutcomeHeard):
                     self._reported.setdefault(event.payload.outcome.key, event)
                     self._reports[event.payload.subject].append(event)
-            self._requests |= {one.key: one for one in entry.requests}
+            self._requests |= {request.key: request for request in entry.requests}
             for known in entry.cases:
                 self._cases_seen += 1
                 self._cases.pop(known.case.transaction.id, None)
@@ -103,7 +103,7 @@ class MemoryLedger:
 
     def decisions(self, decision_ids: Collection[str]) -> dict[str, Decision]:
         """The recorded decisions with these ids."""
-        return {one: self._decisions[one].decision for one in decision_ids if one in self._decisions}
+        return {key: record.decision for key, record in _picked(self._decisions, decision_ids).items()}
 
     def recorded(self, decision_ids: Collection[str]) -> set[str]:
         """Which of these decisions are recorded."""
@@ -117,8 +117,9 @@ class MemoryLedger:
     def reviews_since(self, at: datetime, after: int = 0) -> tuple[int, int]:
         """How many decisions sent a case to a person, and the last event."""
         last = self.last_seq()
-        made = (event.payload for event in self._events[after:last] if event.at >= at)
-        return sum(isinstance(one, DecisionMade) and one.record.verdict == Verdict.REVIEW for one in made), last
+        payloads = (event.payload for event in self._events[after:last] if event.at >= at)
+        made = (payload.record for payload in payloads if isinstance(payload, DecisionMade))
+        return sum(record.verdict == Verdict.REVIEW for record in made), last
 
     def find_decisions(
         self,
@@ -149,8 +150,9 @@ class MemoryLedger:
         )
 
     def _has_outcome(self, transaction_id: str) -> bool:
-        reports = (event.payload for event in self._reports.get(transaction_id, ()))
-        return any(isinstance(one, OutcomeReceived | OutcomeHeard) and not one.outcome.is_opinion for one in reports)
+        payloads = (event.payload for event in self._reports.get(transaction_id, ()))
+        reports = (payload for payload in payloads if isinstance(payload, OutcomeReceived | OutcomeHeard))
+        return any(not report.outcome.is_opinion for report in reports)
 
     def find_events(
         self,
@@ -180,35 +182,32 @@ class MemoryLedger:
 
     def received_outcomes(self, keys: Collection[str]) -> dict[str, Event]:
         """The outcomes received or heard with these keys."""
-        return {key: self._reported[key] for key in keys if key in self._reported}
+        return _picked(self._reported, keys)
 
     def outcome_events(self, transaction_ids: Collection[str]) -> dict[str, list[Event]]:
         """The events of outcomes of these transactions."""
-        return {one: list(self._reports[one]) for one in transaction_ids if one in self._reports}
+        return {key: list(events) for key, events in _picked(self._reports, transaction_ids).items()}
 
     def requests(self, keys: Collection[str]) -> dict[str, KeptRequest]:
         """The answered requests with these keys."""
-        return {key: self._requests[key] for key in keys if key in self._requests}
+        return _picked(self._requests, keys)
 
     def requests_about(self, transaction_ids: Collection[str]) -> dict[str, KeptRequest]:
         """The first answered request on each of these transactions."""
-        wanted = set(transaction_ids)
-        return {one.transaction_id: one for one in reversed(self._requests.values()) if one.transaction_id in wanted}
+        wanted, latest_first = set(transaction_ids), reversed(self._requests.values())
+        return {request.transaction_id: request for request in latest_first if request.transaction_id in wanted}
 
     def transaction_events(self, transaction_ids: Collection[str]) -> dict[str, TransactionEvents]:
         """The decisions on these transactions and their outcomes."""
-        return {
-            one: TransactionEvents(list(self._decided.get(one, ())), list(self._heard.get(one, ())))
-            for one in transaction_ids
-        }
+        found = {key: TransactionEvents(list(self._decided.get(key, ()))) for key in transaction_ids}
+        for key, past in found.items():
+            reports = (event.payload for event in self._reports.get(key, ()))
+            past.outcomes.extend(report for report in reports if isinstance(report, OutcomeHeard))
+        return found
 
     def history(self, bullet_id: str) -> list[Event]:
         """The events about a bullet."""
-        return [
-            event
-            for event in self._events
-            if event.payload.kind in BULLET_HISTORY_KINDS and event.payload.subject == bullet_id
-        ]
+        return self.find_events(BULLET_HISTORY_KINDS, subject=bullet_id, limit=len(self._events))
 
     def remembered(self, limit: int, after: int = 0) -> list[RememberedCase]:
         """The latest remembered cases after a position."""
@@ -231,15 +230,13 @@ class MemoryLedger:
     def known_cases(self, transaction_ids: Collection[str]) -> dict[str, KnownCase]:
         """The remembered cases of these transactions."""
         with self._lock:
-            return {one: self._cases[one][1] for one in transaction_ids if one in self._cases}
+            return {key: known for key, (_, known) in _picked(self._cases, transaction_ids).items()}
 
     def replace_facts(self, facts: Mapping[str, Mapping[str, FactValue]], reader: str) -> None:
         """Replace the facts of remembered cases."""
         with self._lock:
-            for one, new in facts.items():
-                if one in self._cases:
-                    seq, known = self._cases[one]
-                    self._cases[one] = seq, replace(known, facts=new, reader=reader)
+            for key, (seq, known) in _picked(self._cases, facts).items():
+                self._cases[key] = seq, replace(known, facts=facts[key], reader=reader)
 
     @contextmanager
     def rows(self) -> Iterator[RowStore]:
@@ -298,3 +295,8 @@ class MemoryLedger:
 
     def close(self) -> None:
         """Do nothing: there is no file."""
+
+
+def _picked(table: Mapping[str, T], keys: Iterable[str]) -> dict[str, T]:
+    """What there is with these keys."""
+    return {key: table[key] for key in keys if key in table}

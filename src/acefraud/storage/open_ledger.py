@@ -6,9 +6,9 @@ from pathlib import Path
 
 from acefraud.errors import ConfigurationError
 from acefraud.settings import Durability
-from acefraud.storage.database_address import is_database
 from acefraud.storage.sql_ledger import SqlLedger
 from acefraud.storage.sqlite import SqliteLedger
+from acefraud.support.database_address import is_database
 
 
 def open_ledger(

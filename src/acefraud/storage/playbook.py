@@ -6,19 +6,17 @@ has changed the bullets it depends on meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from threading import Lock, RLock
-from typing import Any, Self, TypeVar, Unpack, overload
+from threading import RLock
+from typing import Any, Self, TypeVar, Unpack
 
 import numpy as np
 
 from acefraud.core.bullet import (
     DEFAULT_NODE,
-    Bullet,
     BulletDetails,
     Evidence,
     NewBullet,
@@ -27,55 +25,25 @@ from acefraud.core.bullet import (
     Source,
     Status,
 )
-from acefraud.core.calibration import with_measured_text
 from acefraud.core.condition import Condition
 from acefraud.core.context_facts import Feed, ListItem, ValueList
-from acefraud.core.events import THE_ENGINE, Event, EventPayload, FeedSet
+from acefraud.core.events import THE_ENGINE, Event, EventPayload, FeedSet, RolledBack
 from acefraud.core.ledger import Entry, KeptRequest, KnownCase, Ledger, Precondition, RowUpdate
 from acefraud.core.outcome import FeedKind, OutcomeFeed
-from acefraud.core.playbook import LearningState, PlaybookState, Snapshot
 from acefraud.core.review_rule import ReviewRule, SaidReview
 from acefraud.core.transaction import Verdict
-from acefraud.display.frames import make_frame
-from acefraud.display.html_tables import block, line, table
-from acefraud.display.short_repr import given, quoted, shown_text
-from acefraud.errors import InputError
-from acefraud.rules.reader import Vocabulary
 from acefraud.storage import changes
-from acefraud.storage.bullet_frame import bullet_columns
 from acefraud.storage.changes import Change
-from acefraud.storage.earlier_revisions import EarlierRevisions
-from acefraud.storage.facts_at_hand import vocabulary_of
 from acefraud.storage.memory import MemoryLedger
-from acefraud.storage.unit_of_work import UnitOfWork
-from acefraud.support.arguments import check_choice, check_has, check_type, nearest
-from acefraud.support.callers import Owner, current_owner
-
-Clock = Callable[[], datetime]
-CHECKPOINT_EVERY = 1_000
-"""Events other than decisions, which change nothing that a checkpoint keeps."""
+from acefraud.storage.playbook_reading import Clock, PlaybookReading, UnitOfWork
+from acefraud.support.arguments import check_choice, check_has, check_type
+from acefraud.support.callers import current_owner
+from acefraud.support.timestamps import system_clock
 
 T = TypeVar("T")
 
 
-def system_clock() -> datetime:
-    """The time now, in UTC."""
-    return datetime.now(UTC)
-
-
-def _html_row(bullet: Bullet) -> tuple[str, ...]:
-    claim = " [claim, not measured]" if bullet.claim is not None and not bullet.verified else ""
-    return (
-        shown_text(bullet.id),
-        f"{bullet.shown_content(300)}{claim}",
-        str(bullet.status),
-        "" if bullet.weight is None else f"{bullet.weight:+.2f}",
-        bullet.evidence.in_words() if bullet.evidence is not None and bullet.verified else "",
-        f"{bullet.times_selected:,}",
-    )
-
-
-class BulletPlaybook:
+class BulletPlaybook(PlaybookReading):
     """Bullets by node, with their counters; in memory. `acefraud.open_playbook` opens one that is kept.
 
     Threads and tasks can share one. Each process opens its own on the file or database.
@@ -98,227 +66,9 @@ class BulletPlaybook:
     def __init__(self, ledger: Ledger | None = None, *, clock: Clock = system_clock) -> None:
         if ledger is not None:
             check_has("ledger", ledger, "a ledger (`acefraud.open_playbook` opens a file)", "checkpoint")
-        self.ledger: Ledger = MemoryLedger() if ledger is None else ledger
-        self.clock = clock
         self._editing = RLock()
         """Held while an edit is planned and written, so that threads do not compete for the ledger."""
-        self._refreshing = Lock()
-        """Held while what others have written is read and applied."""
-        self._saving = Lock()
-        """Held while a checkpoint is saved."""
-        self._lock = RLock()
-        """Held while events are applied and read from memory, never while somebody waits for the ledger."""
-        self._units: dict[Owner, UnitOfWork] = {}
-        self._vocabulary: tuple[object, Vocabulary] | None = None
-        self._state = PlaybookState(self.ledger.checkpoint())
-        self._last = Snapshot()
-        self._earlier = EarlierRevisions(self.ledger)
-        self._saved_at = self._state.applied
-        last = self.ledger.last_seq()
-        self._apply(self.ledger.read(self._state.seq, last, decisions=False), last)
-        self._save_if_due()
-
-    # --- reading ---
-
-    def snapshot(self) -> Snapshot:
-        """The playbook at its current revision. It never changes.
-
-        >>> playbook = BulletPlaybook()
-        >>> before = playbook.snapshot()
-        >>> _ = playbook.add_bullet("VPN: decline")
-        >>> len(before.bullets), len(playbook.snapshot().bullets)
-        (0, 1)
-        """
-        state = self._visible() if self._units else self._state  # every decision asks for it
-        if (latest := state.latest) is not None:
-            return latest
-        with self._lock:
-            made = state.snapshot()
-            if state is self._state:
-                self._last = made
-            return made
-
-    @property
-    def last_snapshot(self) -> Snapshot:
-        """The latest snapshot that anybody has asked for: no older than the last decision. It never waits."""
-        return self._last
-
-    def snapshot_with(self, payloads: Sequence[EventPayload]) -> Snapshot:
-        """The playbook as it would be after some events. Nothing is written."""
-        with self._lock:
-            branch = self._visible().branch()
-        for payload in payloads:
-            branch.apply(Event(branch.seq + 1, self.clock(), THE_ENGINE, payload))
-        return branch.snapshot()
-
-    def snapshot_at(self, revision: int) -> Snapshot:
-        """The playbook as it was at an earlier revision, replayed from the ledger.
-
-        >>> playbook = BulletPlaybook()
-        >>> bullet_id = playbook.add_bullet("VPN: decline")
-        >>> then = playbook.snapshot().revision
-        >>> playbook.edit_bullet(bullet_id, "VPN at night: decline")
-        >>> playbook.snapshot_at(then).bullets[bullet_id].content
-        'VPN: decline'
-        """
-        latest = self._state.latest
-        if latest is not None and latest.revision == revision:
-            return latest
-        return self._earlier.at(revision)
-
-    def get_bullet(self, bullet_id: str) -> Bullet | None:
-        """The bullet with that id, retired or not; None if there is none.
-
-        >>> playbook = BulletPlaybook()
-        >>> bullet_id = playbook.add_bullet("VPN: decline")
-        >>> str(playbook.get_bullet(bullet_id).argues), playbook.get_bullet("b-unknown")
-        ('DECLINE', None)
-        """
-        check_type("bullet_id", bullet_id, str, "the id of a bullet")
-        with self._lock:
-            return self._visible().get(bullet_id)
-
-    def get_bullets_for_node(self, node: str, source: Source | str | None = None) -> list[Bullet]:
-        """The bullets of a node that are not retired, from one source if given. Policies come last.
-
-        >>> playbook = BulletPlaybook()
-        >>> _ = playbook.add_bullet("VPN: decline", source="offline")
-        >>> _ = playbook.add_bullet("Strong authentication passed: approve", source="manual")
-        >>> [bullet.content for bullet in playbook.get_bullets_for_node("fraud_detection", source="manual")]
-        ['Strong authentication passed: approve']
-        """
-        check_type("node", node, str, "the name of a node")
-        if source is not None:
-            check_choice("source", source, Source)
-        snapshot = self.snapshot()
-        calibration = snapshot.calibration(node)
-        policies = [one for one in snapshot.policies(node) if source in (None, one.source)]
-        return [with_measured_text(bullet, calibration) for bullet in (*snapshot.for_node(node, source), *policies)]
-
-    def __contains__(self, bullet: object) -> bool:
-        """Whether there is a bullet with that id, or that bullet as it is now."""
-        with self._lock:
-            if isinstance(bullet, Bullet):
-                return self._visible().get(bullet.id) == bullet
-            return isinstance(bullet, str) and bullet in self._visible()
-
-    def __iter__(self) -> Iterator[Bullet]:
-        """All bullets in the order they were added, retired ones included."""
-        return iter(self.snapshot().table.bullets)
-
-    @overload
-    def __getitem__(self, index: str | int) -> Bullet: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[Bullet]: ...
-
-    def __getitem__(self, index: str | int | slice) -> Bullet | list[Bullet]:
-        """The bullet with that id or at that place, or those of a slice. Raises InputError if there is no such id."""
-        bullets = self.snapshot().table.bullets
-        if isinstance(index, slice):
-            return list(bullets[index])
-        if isinstance(index, int):
-            return bullets[index]
-        if not isinstance(index, str):
-            raise InputError(f"expected the id of a bullet, its place or a slice, got {given(index)}")
-        bullet = self.get_bullet(index)
-        if bullet is None:
-            like = nearest(index, (one.id for one in bullets))
-            raise InputError(f"there is no bullet {quoted(index)} among the {len(bullets):,} of this playbook{like}")
-        return bullet
-
-    def __repr__(self) -> str:
-        count = len(self)
-        place = getattr(self.ledger, "place", None)
-        where = "in memory" if place is None else quoted(place, 100)
-        return f"{type(self).__name__}({count:,} bullet{'' if count == 1 else 's'}, revision {self.revision}, {where})"
-
-    def _repr_html_(self) -> str:
-        """The bullets for a notebook: those in use first, and of these the strongest."""
-        snapshot = self.snapshot()
-        bullets = snapshot.table.bullets
-        by_strength = sorted(bullets, key=lambda one: (one.status is Status.RETIRED, -abs(one.weight or 0.0)))
-        headings = ["id", "content", "status", "weight", "evidence (95 % interval)", "uses"]
-        retired = sum(one.status is Status.RETIRED for one in bullets)
-        return block(
-            f"Playbook of {len(bullets):,} bullets at revision {snapshot.revision}",
-            line(f"{retired:,} of them are retired." if retired else ""),
-            table(headings, map(_html_row, by_strength)),
-        )
-
-    def to_frame(self, backend: str = "polars", *, node: str | None = None, retired: bool = False) -> Any:
-        """The bullets as a data frame of polars, pandas or pyarrow, those of one node if you name it.
-
-        >>> playbook = BulletPlaybook()
-        >>> _ = playbook.add_bullet("Amount above $500: decline")
-        >>> playbook.to_frame().select("english", "sql").row(0)
-        ('amount above 500', '"amount" > 500')
-        """
-        bullets = [
-            bullet
-            for bullet in self.snapshot().table.bullets
-            if (retired or bullet.status is not Status.RETIRED) and node in (None, bullet.node)
-        ]
-        return make_frame(bullet_columns(bullets), backend)
-
-    def __len__(self) -> int:
-        with self._lock:
-            return len(self._visible())
-
-    @property
-    def outcomes(self) -> int:
-        """How many outcomes were heard, revisions included."""
-        return self._visible().outcomes
-
-    def learning(self, node: str = DEFAULT_NODE) -> LearningState:
-        """What the learner has seen and reviewed at a node."""
-        return self._visible().learning(node)
-
-    def feed(self, node: str = DEFAULT_NODE) -> OutcomeFeed:
-        """How outcomes reach a node: which decisions get one, and what silence means.
-
-        >>> BulletPlaybook().feed().words
-        'it cannot be told yet which decisions get an outcome; silence says nothing'
-        """
-        return self._visible().feed(node)
-
-    def taken_in(self, node: str = DEFAULT_NODE) -> int:
-        """The number of the last event of a received outcome that was judged at a node; 0 if none was."""
-        return self._visible().taken_in(node)
-
-    @property
-    def seq(self) -> int:
-        """The number of the last event it has applied."""
-        return self._visible().seq
-
-    @property
-    def revision(self) -> int:
-        """The current revision. Unlike `snapshot` it never waits, not even for other threads."""
-        return self._visible().revision
-
-    @property
-    def mapping(self) -> str:
-        """The schema mapping of the file it was trained on. Never waits either."""
-        return self._visible().mapping
-
-    def _visible(self) -> PlaybookState:
-        """What the caller sees: the unit of work it is in, or what is written."""
-        unit = self._own_unit()
-        return self._state if unit is None else unit.state
-
-    def _own_unit(self) -> UnitOfWork | None:
-        """The caller's unit of work. One begun outside an event loop covers all tasks that run inside it."""
-        if not self._units:
-            return None
-        thread, task = current_owner()
-        return self._units.get((thread, task)) or self._units.get((thread, None))
-
-    def vocabulary(self) -> Vocabulary:
-        """The words that rules for this playbook may use: those for the facts it has seen, and its lists."""
-        seen = self.outcomes, self.learning(), tuple(self.snapshot().lists)
-        if self._vocabulary is None or self._vocabulary[0] != seen:
-            self._vocabulary = seen, vocabulary_of(self)
-        return self._vocabulary[1]
+        super().__init__(MemoryLedger() if ledger is None else ledger, clock)
 
     # --- editing ---
 
@@ -518,6 +268,32 @@ class BulletPlaybook:
         """
         return changes.list_in(self, name)
 
+    def rollback(self, revision: int, *, who: str, why: str = "") -> RolledBack:
+        """Bring the playbook back to an earlier revision, by new events in one unit of work. Returns what changed.
+
+        Nothing is deleted, and it can be undone (`plan_rollback` says what goes back). Raises InputError if there is no
+        such revision, and StoreConflict if others change the playbook faster every time.
+
+        >>> playbook = BulletPlaybook()
+        >>> bullet_id = playbook.add_bullet("VPN: decline")
+        >>> then = playbook.snapshot().revision
+        >>> playbook.edit_bullet(bullet_id, "VPN at night: decline")
+        >>> other = playbook.add_bullet("An emulator: decline")
+        >>> done = playbook.rollback(then, who="ana", why="too many false alarms")
+        >>> done.edited == (bullet_id,), done.retired == (other,)
+        (True, True)
+        >>> playbook.get_bullet(bullet_id).content
+        'VPN: decline'
+        """
+
+        def work() -> RolledBack:
+            change = changes.plan_rollback(self, revision, why)
+            if change.payloads:
+                self.record(change.payloads, who=who)
+            return change.result
+
+        return self.run_unit_of_work(work, who=who, why=why)
+
     def update_stats(self, bullet_id: str, is_helpful: bool) -> None:
         """Count one use of a bullet: helpful or harmful, and selected.
 
@@ -639,39 +415,11 @@ class BulletPlaybook:
 
     one_step, run_step = unit_of_work, run_unit_of_work  # their earlier names
 
-    def refresh(self) -> None:
-        """Read what others have written. Open units of work still see the playbook as it was when they began."""
-        with self._refreshing:
-            last = self.ledger.last_seq()
-            if last <= self._state.seq:
-                return
-            self._apply(list(self.ledger.read(self._state.seq, last, decisions=False)), last)
-        self._save_if_due()
-
-    def _apply(self, events: Iterable[Event], last: int) -> None:
-        """Apply all events up to one. Those among them that are not given are decisions, or were applied before."""
-        with self._lock:
-            for event in events:
-                self._state.apply(event)
-            self._state.skip_to(last)
-
-    def _save_if_due(self) -> None:
-        """Save a checkpoint after so many events, unless another thread is at it."""
-        if self._state.applied - self._saved_at < CHECKPOINT_EVERY or not self._saving.acquire(blocking=False):
-            return
-        try:
-            with self._lock:
-                applied, state = self._state.applied, self._state.branch()
-            self.ledger.save_checkpoint(state.checkpoint())
-            self._saved_at = applied
-        finally:
-            self._saving.release()
-
     def save(self, path: str | Path) -> None:
         """Write the playbook with its whole ledger to a new file. Raises StoreError if there is one already."""
-        from acefraud.storage.save import save_playbook  # noqa: PLC0415  # a playbook in memory needs no database
+        from acefraud.storage.copies import save_ledger  # noqa: PLC0415  # a playbook in memory needs no database
 
-        save_playbook(self.ledger, Path(path))
+        save_ledger(self.ledger, Path(path))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """One in memory is pickled with all it holds. Others are opened again where they are unpickled.
@@ -679,11 +427,7 @@ class BulletPlaybook:
         The pickle of one in a database has its address with the password, if that has one.
         """
         origin = getattr(self.ledger, "origin", None)
-        if origin is None:
-            return BulletPlaybook, (self.ledger,)
-        from acefraud.storage.save import reopen_playbook  # noqa: PLC0415  # it imports this module
-
-        return reopen_playbook, (origin,)
+        return (BulletPlaybook, (self.ledger,)) if origin is None else (_reopened, (origin,))
 
     def close(self) -> None:
         """Close the file."""
@@ -694,3 +438,10 @@ class BulletPlaybook:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+
+def _reopened(place: str | Path) -> BulletPlaybook:
+    """The playbook in a file or database that exists."""
+    from acefraud.storage.open_ledger import open_ledger  # noqa: PLC0415  # a playbook in memory needs no database
+
+    return BulletPlaybook(open_ledger(place, create=False))

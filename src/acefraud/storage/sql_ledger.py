@@ -8,52 +8,27 @@ from __future__ import annotations
 import json
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, Self
 
-from sqlalchemy import Connection, Engine, bindparam, delete, false, insert, select, update
-
 from acefraud.core.decision import Common
 from acefraud.core.events import DECISION_MADE, DecisionMade, Event
-from acefraud.core.ledger import Entry, Precondition
+from acefraud.core.ledger import Entry, Precondition, answered_already, conflict_with
 from acefraud.core.playbook import Checkpoint
 from acefraud.core.transaction import FactValue
 from acefraud.errors import StoreError, StoreUnavailable
-from acefraud.storage.changes import answered_already, conflict_with
-from acefraud.storage.driver import Dialect, Driver, DriverCursor
-from acefraud.storage.ledger_rows import (
-    CASE_COLUMNS,
-    DECISION_COLUMNS,
-    EVENT_COLUMNS,
-    PUT_COMMON,
-    CaseRow,
-    Run,
-    case_row,
-    rows_of,
-)
-from acefraud.storage.recent_pieces import RecentPieces
-from acefraud.storage.schema import cases as cases_table
-from acefraud.storage.schema import checkpoint_pages, checkpoints, events
-from acefraud.storage.schema import decisions as decisions_table
-from acefraud.storage.schema import requests as requests_table
-from acefraud.storage.sql_reading import REQUEST_COLUMNS, SqlReading, quoted
-from acefraud.storage.sql_rows import SqlRows
+from acefraud.storage.driver import Dialect, Driver, SqlRows
+from acefraud.storage.schema import PUT_CASE, PUT_COMMON, Run, case_values, insertion, rows_of, selection
+from acefraud.storage.sql_reading import LAST_EVENT, LAST_SEQ, SqlReading, quoted
 
 _LOOK_EVERY: Final = 0.2
 """How often, in seconds, somebody who waits for events looks."""
-_PUT_CASE: Final = (
-    f"INSERT INTO {cases_table.name} ({CASE_COLUMNS}) VALUES ({', '.join('?' * len(CaseRow._fields))}) "
-    "ON CONFLICT (transaction_id) DO UPDATE SET "
-    + ", ".join(f"{name} = excluded.{name}" for name in CaseRow._fields if name != "transaction_id")
-)
-_PUT_REQUEST: Final = f"INSERT INTO {requests_table.name} ({', '.join(REQUEST_COLUMNS)}, seq) VALUES (?, ?, ?, ?, ?)"
 
-
-_Question = tuple[DriverCursor, Callable[[Sequence[Any]], StoreError]]
+_Question = tuple[Any, Callable[[Sequence[Any]], StoreError]]
 """What was asked, and the error if there is an answer."""
 
 
@@ -64,8 +39,7 @@ class _Waiting:
     entry: Entry
     runs: list[Run]
     pieces: set[Common]
-    case_rows: list[CaseRow]
-    """Numbered from 1."""
+    case_rows: list[tuple[Any, ...]]
     events: list[Event] = field(default_factory=list)
     written: bool = False
     lost: StoreUnavailable | None = None
@@ -78,75 +52,71 @@ class SqlLedger(SqlReading):
     origin: str | Path
     """What opens it again: a path, or an address, which may have a password. `place` is what may be shown."""
 
-    def __init__(self, place: str, dialect: Dialect, engine: Engine, *, read_only: bool = False) -> None:
-        super().__init__(place, dialect)
+    def __init__(
+        self, place: str, dialect: Dialect, connect: Callable[[], Any], *, most_readers: int, read_only: bool = False
+    ) -> None:
+        super().__init__(place, dialect, connect, most_readers=most_readers)
         self.read_only = read_only
-        self._engine = engine
         self._queue: list[_Waiting] = []
         self._queueing = Lock()
         self._committing = Lock()
-        """Held by the thread that writes for all those in the queue."""
-        self._stored = RecentPieces()
-        """Pieces that are known to be in the database. Others may be too: writing them again changes nothing."""
-
-    @abstractmethod
-    def writing(self) -> AbstractContextManager[Connection]:
-        """A connection that holds the write lock. What it did is committed at the end, unless an exception ends it."""
+        """Held by the thread that writes, for itself or for all those in the queue."""
 
     @abstractmethod
     def claim(self, work: str) -> AbstractContextManager[bool]:
         """Try to be the only one, in any process, who does some work."""
 
     @abstractmethod
-    def _writing_entries(self) -> AbstractContextManager[tuple[Driver, int]]:
-        """A kept connection with the write lock, for the thread that commits, and the number of the last event."""
+    def _locked(self) -> AbstractContextManager[Driver]:
+        """The connection that writes, with the write lock of the database. The caller holds that of the threads."""
 
     @abstractmethod
     def _close_connections(self) -> None:
-        """Close all connections. The caller holds the lock of the thread that commits."""
+        """Close all connections that are not idle readers. The caller holds the lock of the thread that commits."""
 
     def _announce(self, driver: Driver, last: int) -> None:
         """Tell those who wait that there are new events other than decisions. By default they look for themselves."""
 
+    @contextmanager
+    def writing(self) -> Iterator[Driver]:
+        """A connection that holds the write lock. What it did is committed at the end, unless an exception ends it."""
+        with self._committing, self._locked() as driver:
+            yield driver
+
     def check_writable(self) -> None:
         """Raise a StoreError if nothing can be written now, as to a file that may only be read or to a standby."""
-        with self.writing() as connection:
-            connection.execute(delete(requests_table).where(false()))
+        with self.writing() as driver:
+            driver.ask("DELETE FROM requests WHERE false")
 
     # --- writing ---
 
     def append(self, entry: Entry) -> list[Event]:
         """Write the events, the cases they bring and the row update: all of it, or nothing."""
-        waiting = _Waiting(
-            entry, *rows_of(entry), [case_row(case, place) for place, case in enumerate(entry.cases, start=1)]
-        )
+        waiting = _Waiting(entry, *rows_of(entry), [case_values(case) for case in entry.cases])
         with self._queueing:
             self._queue.append(waiting)  # whoever commits next writes it too
         with self._committing:
             with self._queueing:
                 together, self._queue = self._queue, []
             if len(together) > 1:
-                self._try_to_write(together)
+                try:
+                    self._write(together)
+                except StoreUnavailable as problem:
+                    for other in together:
+                        other.lost = problem
+                except Exception:  # noqa: BLE001  # nothing was written, and each learns its own fate alone
+                    pass
             if waiting.lost is not None:
                 raise waiting.lost
             if not waiting.written:
                 self._write([waiting])
         return waiting.events
 
-    def _try_to_write(self, together: Sequence[_Waiting]) -> None:
-        try:
-            self._write(together)
-        except StoreUnavailable as problem:
-            for waiting in together:
-                waiting.lost = problem
-        except Exception:  # noqa: BLE001  # nothing was written, and each learns its own fate alone
-            return
-
     def _write(self, queue: Sequence[_Waiting]) -> None:
         """Write all entries of a queue with one commit, or none of them."""
-        with self.translated(), self._writing_entries() as (driver, newest):
-            last = newest
-            asked = [each for waiting in queue for each in self._ask(waiting.entry, last, driver)]
+        with self._locked() as driver:
+            last = int(driver.value(LAST_SEQ))
+            asked = [question for waiting in queue for question in self._ask(waiting.entry, last, driver)]
             for cursor, conflict in asked:  # asked first and read then, so that a server gets all questions at once
                 if rows := cursor.fetchall():
                     raise conflict(rows)
@@ -161,43 +131,47 @@ class SqlLedger(SqlReading):
                 self._announce(driver, last)
         for waiting in queue:
             waiting.written = True
-            self._stored.put(waiting.pieces)
+            self._remember(waiting.pieces)
 
     def _put(self, waiting: _Waiting, last: int, driver: Driver) -> None:
         """Write one entry after the last event."""
         entry = waiting.entry
-        stored = self._stored.get([one.key for one in waiting.pieces])
-        driver.run_many(PUT_COMMON, [(one.key, one.body) for one in waiting.pieces if one.key not in stored])
+        new = [(piece.key, piece.body) for piece in waiting.pieces if piece.key not in self._pieces]
+        driver.run_many(PUT_COMMON, new)
         for statement, rows in waiting.runs:
-            driver.run_many(statement, [(last + place, *row) for place, row in rows])
-        if waiting.case_rows:
-            ((cases,),) = driver.fetch(f"SELECT coalesce(max(seq), 0) FROM {cases_table.name}")
-            driver.run_many(_PUT_CASE, [row._replace(seq=cases + row.seq) for row in waiting.case_rows])
-        requests = [(one.key, one.transaction_id, one.digest, one.decision_id, last) for one in entry.requests]
-        driver.run_many(_PUT_REQUEST, requests)
+            driver.run_many(statement, [(last + number, *row) for number, row in rows])
+        driver.run_many(PUT_CASE, waiting.case_rows)
+        driver.run_many(
+            insertion("requests"),
+            [(kept.key, kept.transaction_id, kept.digest, kept.decision_id, last) for kept in entry.requests],
+        )
         if entry.rows is not None:
             entry.rows(SqlRows(driver))
         waiting.events = entry.events_after(last)
 
     def _ask(self, entry: Entry, last: int, driver: Driver) -> list[_Question]:
         """Ask for what may be in the way of an entry."""
-        asked = [one for each in entry.preconditions if last > each.seq for one in self._ask_since(each, driver)]
-        there = f"SELECT key FROM {requests_table.name} WHERE {{about}}"
+        asked = [
+            question
+            for precondition in entry.preconditions
+            if last > precondition.seq
+            for question in self._ask_since(precondition, driver)
+        ]
+        requests = {request.key: request for request in entry.requests}
         asked += [
-            (cursor, lambda rows: answered_already(next(one for one in entry.requests if one.key == rows[0][0])))
-            for cursor in driver.ask_about(there, "key", [one.key for one in entry.requests])
+            (cursor, lambda rows: answered_already(requests[rows[0][0]]))
+            for cursor in driver.ask_about("SELECT key FROM requests WHERE {about}", "key", list(requests))
         ]
         return asked
 
     def _ask_since(self, precondition: Precondition, driver: Driver) -> list[_Question]:
         asked: list[_Question] = []
         if written := precondition.kinds - {DECISION_MADE}:
-            since = f"SELECT {EVENT_COLUMNS} FROM {events.name} WHERE kind IN ({quoted(written)}) AND"
+            since = f"{selection('events')} kind IN ({quoted(written)}) AND"
             found = _first_since(precondition, since, "subject", driver)
             asked += [(cursor, lambda rows: conflict_with(self._events(rows)[0])) for cursor in found]
         if DECISION_MADE in precondition.kinds:
-            since = f"SELECT {DECISION_COLUMNS} FROM {decisions_table.name} WHERE"
-            found = _first_since(precondition, since, "transaction_id", driver)
+            found = _first_since(precondition, selection("decisions"), "transaction_id", driver)
             asked += [(cursor, lambda rows: conflict_with(self._decision_events(rows)[0])) for cursor in found]
         return asked
 
@@ -205,25 +179,24 @@ class SqlLedger(SqlReading):
         """Replace the facts of remembered cases. Does nothing if it may only be read: they are only a cache."""
         if self.read_only or not facts:
             return
-        put = update(cases_table).where(cases_table.c.transaction_id == bindparam("id"))
-        with self.writing() as connection:
-            connection.execute(
-                put.values(facts=bindparam("facts"), reader=reader),
-                [{"id": one, "facts": json.dumps(dict(new))} for one, new in facts.items()],
+        put = "UPDATE cases SET facts = ?, reader = ? WHERE transaction_id = ?"
+        with self.writing() as driver:
+            driver.run_many(
+                put, [(json.dumps(dict(new)), reader, transaction_id) for transaction_id, new in facts.items()]
             )
 
     def save_checkpoint(self, checkpoint: Checkpoint) -> None:
         """Replace the saved checkpoint. Does nothing if it may only be read: it is only a cache."""
         if self.read_only:
             return
-        header = checkpoint.header.model_dump_json()
-        with self.writing() as connection:
-            kept = connection.execute(select(checkpoints.c.seq)).scalar_one_or_none()
-            if kept is None or kept <= checkpoint.header.seq:
-                connection.execute(delete(checkpoint_pages))
-                connection.execute(delete(checkpoints))
-                connection.execute(insert(checkpoint_pages).values(number=0, table=b"", bullets=checkpoint.bullets))
-                connection.execute(insert(checkpoints).values(id=1, seq=checkpoint.header.seq, body=header))
+        header = checkpoint.header
+        with self.writing() as driver:
+            kept = driver.value("SELECT seq FROM checkpoints")
+            if kept is None or kept <= header.seq:
+                driver.ask("DELETE FROM checkpoint_pages")
+                driver.ask("DELETE FROM checkpoints")
+                driver.ask(insertion("checkpoint_pages"), (0, b"", checkpoint.bullets))
+                driver.ask(insertion("checkpoints"), (1, header.seq, header.model_dump_json()))
 
     # --- waiting and closing ---
 
@@ -233,7 +206,7 @@ class SqlLedger(SqlReading):
         Raises StoreError as soon as the playbook is closed.
         """
         deadline = time.monotonic() + timeout
-        while self._last_event() <= after:
+        while self._look_up(LAST_EVENT)[0][0] <= after:
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
@@ -246,7 +219,6 @@ class SqlLedger(SqlReading):
         with self._committing, self.translated():
             self._close_idle()
             self._close_connections()
-            self._engine.dispose()
 
     def __enter__(self) -> Self:
         return self
@@ -255,7 +227,7 @@ class SqlLedger(SqlReading):
         self.close()
 
 
-def _first_since(precondition: Precondition, since: str, column: str, driver: Driver) -> list[DriverCursor]:
+def _first_since(precondition: Precondition, since: str, column: str, driver: Driver) -> list[Any]:
     """Ask for the first of some events after a number, of any subject or of some."""
     after = f"{since} seq > {precondition.seq}"
     if precondition.keys is not None:
@@ -267,10 +239,10 @@ def _first_since(precondition: Precondition, since: str, column: str, driver: Dr
 
 def _check_among(entry: Entry, written: Sequence[Event], keys: set[str]) -> None:
     """Raise StoreConflict if what is written with the same commit is in the way of an entry."""
-    for each in entry.preconditions:
-        if (violation := next(filter(each.violated_by, written), None)) is not None:
+    for condition in entry.preconditions:
+        if (violation := next(filter(condition.violated_by, written), None)) is not None:
             raise conflict_with(violation)
-    for one in entry.requests:
-        if one.key in keys:
-            raise answered_already(one)
-        keys.add(one.key)
+    for request in entry.requests:
+        if request.key in keys:
+            raise answered_already(request)
+        keys.add(request.key)

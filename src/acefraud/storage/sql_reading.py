@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -12,7 +12,6 @@ from operator import attrgetter
 from typing import Any, Final
 
 from pydantic import ValidationError
-from sqlalchemy import ColumnElement, Connection, Table, or_, select
 
 from acefraud.core.decision import Common, Decision, DecisionRecord
 from acefraud.core.events import (
@@ -27,73 +26,91 @@ from acefraud.core.ledger import DecisionFilter, KeptRequest, KnownCase, Remembe
 from acefraud.core.outcome import OutcomeSource
 from acefraud.core.playbook import Checkpoint, CheckpointHeader
 from acefraud.core.transaction import Verdict
-from acefraud.errors import StoreError
-from acefraud.storage import ledger_rows
-from acefraud.storage.driver import Dialect, Driver, DriverConnection, chunked
-from acefraud.storage.recent_pieces import RecentPieces
-from acefraud.storage.schema import cases as cases_table
-from acefraud.storage.schema import checkpoint_pages, checkpoints, common, events
-from acefraud.storage.schema import decisions as decisions_table
-from acefraud.storage.schema import requests as requests_table
-from acefraud.storage.sql_rows import SqlRows
+from acefraud.errors import StoreError, StoreUnavailable
+from acefraud.storage.driver import Dialect, Driver, SqlRows, chunked
+from acefraud.storage.schema import (
+    CaseRow,
+    DecisionRow,
+    EventRow,
+    decision_event,
+    event_of,
+    known_case,
+    remembered_case,
+    selection,
+)
 from acefraud.support.timestamps import micros_of
 
+WAIT_SECONDS: Final = 30.0
+"""How long somebody waits for a lock, or for a connection."""
 _EVENTS_PER_QUERY: Final = 1_000
 """Reading in parts keeps no lock open while the caller works, so that SQLite can tidy its log."""
 _LOOK_UPS_AT_ONCE: Final = 4
 """So many connections are kept for short queries. More would crowd a server, and they are free again at once."""
+MOST_PIECES = 2_000
+LAST_EVENT: Final = "SELECT coalesce(max(seq), 0) FROM events"
 LAST_SEQ: Final = (
-    f"SELECT coalesce(max(last), 0) FROM (SELECT max(seq) AS last FROM {events.name} "
-    f"UNION ALL SELECT max(seq) FROM {decisions_table.name}) AS numbered"
+    "SELECT coalesce(max(last), 0) FROM (SELECT max(seq) AS last FROM events "
+    "UNION ALL SELECT max(seq) FROM decisions) AS numbered"
 )
-LAST_EVENT: Final = f"SELECT coalesce(max(seq), 0) FROM {events.name}"
 _REPORTS: Final = OUTCOME_KINDS | {OUTCOME_RECEIVED}
 """Outcomes, received or heard."""
-_SOME_EVENTS: Final = f"SELECT {ledger_rows.EVENT_COLUMNS} FROM {events.name} WHERE"
-_SOME_DECISIONS: Final = f"SELECT {ledger_rows.DECISION_COLUMNS} FROM {decisions_table.name} WHERE"
 _PART: Final = "seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
-REQUEST_COLUMNS: Final = ("key", "transaction_id", "digest", "decision_id")
+
+Conditions = list[tuple[str, tuple[Any, ...]]]
+"""What has to hold of a row, in SQL, each with its values."""
 
 
 class SqlReading(ABC):
     """Reads events, cases, rows and the checkpoint."""
 
-    def __init__(self, place: str, dialect: Dialect) -> None:
+    def __init__(self, place: str, dialect: Dialect, connect: Callable[[], Any], *, most_readers: int) -> None:
+        """`connect` makes a new connection of the driver, on which every statement is committed by itself."""
         self.place = place
         """Where it is, as messages name it."""
         self.dialect = dialect
+        self._connect = connect
         self._closed = threading.Event()
-        self._read_pieces = RecentPieces()
-        self._idle: list[DriverConnection] = []
-        """Connections for short queries that nobody uses."""
+        self._pieces: dict[int, Common] = {}
+        """Pieces that are known to be in the database. Others may be too: writing them again changes nothing."""
+        self._idle: list[Any] = []
+        """Connections that nobody uses."""
         self._look_ups = threading.BoundedSemaphore(_LOOK_UPS_AT_ONCE)
-
-    @abstractmethod
-    def reading(self) -> AbstractContextManager[Connection]:
-        """A connection that sees the database as it is at one moment."""
+        self._readers = threading.BoundedSemaphore(most_readers)
 
     @abstractmethod
     def translated(self) -> AbstractContextManager[None]:
         """Raise StoreError for errors of the database."""
 
-    @abstractmethod
-    def _connect(self) -> DriverConnection:
-        """A new connection of the driver, on which every statement is committed by itself."""
-
-    @abstractmethod
-    def _is_alive(self, connection: DriverConnection) -> bool:
+    def _is_alive(self, connection: Any) -> bool:  # noqa: ARG002 - a file does not go away
         """Whether a connection that was idle can be used."""
+        return True
 
-    @abstractmethod
-    def _driver_of(self, connection: Connection) -> Driver:
-        """The driver's connection behind one of SQLAlchemy."""
+    @contextmanager
+    def reading(self) -> Iterator[Driver]:
+        """A connection that sees the database as it is at one moment."""
+        self._check_open()
+        if not self._readers.acquire(timeout=WAIT_SECONDS):
+            raise StoreUnavailable(f"playbook {self.place}: all connections are in use; try again later")
+        try:
+            with self._borrowed() as driver:
+                driver.ask(self.dialect.begin_reading)
+                yield driver
+                driver.ask("COMMIT")
+        finally:
+            self._readers.release()
 
     @contextmanager
     def _looking_up(self) -> Iterator[Driver]:
-        """A connection for short queries. Every decision asks some, so it is kept."""
+        """A connection for short queries. Every decision asks some."""
         self._check_open()
-        with self.translated(), self._look_ups:
-            connection = self._idle.pop() if self._idle else None
+        with self._look_ups, self._borrowed() as driver:
+            yield driver
+
+    @contextmanager
+    def _borrowed(self) -> Iterator[Driver]:
+        """A connection that nobody else uses. It is kept, because opening one takes longer than most queries."""
+        with self.translated():
+            connection = self._take_idle()
             if connection is not None and not self._is_alive(connection):
                 connection.close()
                 connection = None
@@ -103,13 +120,23 @@ class SqlReading(ABC):
             except BaseException:
                 connection.close()
                 raise
-            self._idle.append(connection)
+            if len(self._idle) < _LOOK_UPS_AT_ONCE:
+                self._idle.append(connection)
+            else:
+                connection.close()
         if self._closed.is_set():
             self._close_idle()
 
+    def _take_idle(self) -> Any:
+        """A connection that nobody uses; None if there is none. Another thread may be first."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return None
+
     def _close_idle(self) -> None:
-        while self._idle:
-            self._idle.pop().close()
+        while (connection := self._take_idle()) is not None:
+            connection.close()
 
     def _look_up(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self._looking_up() as driver:
@@ -132,11 +159,6 @@ class SqlReading(ABC):
         ((last,),) = self._look_up(LAST_SEQ)
         return int(last)
 
-    def _last_event(self) -> int:
-        """The number of the last event that is not a decision."""
-        ((last,),) = self._look_up(LAST_EVENT)
-        return int(last)
-
     def read(self, after: int = 0, until: int | None = None, *, decisions: bool = True) -> Iterator[Event]:
         """The events after one number up to and including another; none that are written after the first is read."""
         last = self.last_seq()
@@ -148,8 +170,9 @@ class SqlReading(ABC):
     def _part(self, after: int, end: int, *, decisions: bool) -> tuple[list[Event], int]:
         """The next events and the number they reach to."""
         with self._looking_up() as driver:
-            written = driver.fetch(f"{_SOME_EVENTS} {_PART}", (after, end, _EVENTS_PER_QUERY))
-            made = driver.fetch(f"{_SOME_DECISIONS} {_PART}", (after, end, _EVENTS_PER_QUERY)) if decisions else []
+            limits = after, end, _EVENTS_PER_QUERY
+            written = driver.fetch(f"{selection('events')} {_PART}", limits)
+            made = driver.fetch(f"{selection('decisions')} {_PART}", limits) if decisions else []
         reached = min([end, *(some[-1][0] for some in (written, made) if len(some) == _EVENTS_PER_QUERY)])
         found = [*self._events(written), *self._decision_events(made)]
         return sorted((event for event in found if event.seq <= reached), key=attrgetter("seq")), reached
@@ -165,65 +188,65 @@ class SqlReading(ABC):
         newest_first: bool = False,
     ) -> list[Event]:
         """The events of these kinds."""
-        query = select(events).where(events.c.kind.in_(sorted(kinds)), *_between(events, after, before))
+        if not kinds:
+            return []
+        wanted = [self.dialect.among("kind", sorted(kinds)), *_between(after, before)]
         if subject is not None:
-            query = query.where(events.c.subject == subject)
-        order = events.c.seq.desc() if newest_first else events.c.seq
-        with self.reading() as connection:
-            rows = connection.execute(query.order_by(order).limit(max(0, limit))).all()
-        return self._events(rows)
+            wanted.append(("subject = ?", (subject,)))
+        with self._looking_up() as driver:
+            return self._events(_found(driver, "events", wanted, limit, newest_first=newest_first))
 
     def count_events(self, kinds: Collection[str], *, after: int = 0, limit: int) -> int:
         """How many events of these kinds there are after one."""
         if not kinds:
             return 0
-        some = f"SELECT 1 FROM {events.name} WHERE kind IN ({quoted(kinds)}) AND seq > ? LIMIT ?"
+        some = f"SELECT 1 FROM events WHERE kind IN ({quoted(kinds)}) AND seq > ? LIMIT ?"
         ((count,),) = self._look_up(f"SELECT count(*) FROM ({some}) AS found", (after, max(0, limit)))
         return int(count)
 
     def history(self, bullet_id: str) -> list[Event]:
         """The events about a bullet."""
-        query = f"{_SOME_EVENTS} kind IN ({quoted(BULLET_HISTORY_KINDS)}) AND subject = ? ORDER BY seq"
+        query = f"{selection('events')} kind IN ({quoted(BULLET_HISTORY_KINDS)}) AND subject = ? ORDER BY seq"
         return self._events(self._look_up(query, (bullet_id,)))
 
     def received_outcomes(self, keys: Collection[str]) -> dict[str, Event]:
         """The outcomes received or heard with these keys."""
-        query = f"{_SOME_EVENTS} kind IN ({quoted(_REPORTS)}) AND {{about}} ORDER BY seq DESC"
-        rows = [ledger_rows.EventRow._make(row) for row in self._look_up_about(query, "key", keys)]
-        return {row.key: ledger_rows.event_of(row, self.place) for row in rows if row.key is not None}
+        query = f"{selection('events')} kind IN ({quoted(_REPORTS)}) AND {{about}} ORDER BY seq DESC"
+        rows = [EventRow._make(row) for row in self._look_up_about(query, "key", keys)]
+        return {row.key: event_of(row, self.place) for row in rows if row.key is not None}
 
     def outcome_events(self, transaction_ids: Collection[str]) -> dict[str, list[Event]]:
         """The events of outcomes of these transactions. Every decision asks, and mostly there are none."""
-        query = f"{_SOME_EVENTS} kind IN ({quoted(_REPORTS)}) AND {{about}} ORDER BY seq"
+        query = f"{selection('events')} kind IN ({quoted(_REPORTS)}) AND {{about}} ORDER BY seq"
         found: dict[str, list[Event]] = {}
         for event in self._events(self._look_up_about(query, "subject", transaction_ids)):
             found.setdefault(event.payload.subject, []).append(event)
         return found
 
     def _events(self, rows: Sequence[Sequence[Any]]) -> list[Event]:
-        return [ledger_rows.event_of(ledger_rows.EventRow._make(row), self.place) for row in rows]
+        return [event_of(EventRow._make(row), self.place) for row in rows]
 
     # --- decisions and outcomes ---
 
     def decisions(self, decision_ids: Collection[str]) -> dict[str, Decision]:
         """The recorded decisions with these ids."""
-        made = self._decisions_with("id", decision_ids)
-        return {one.record.id: one.record.decision for one in made}
+        decided = self._decisions_with("id", decision_ids)
+        return {made.record.id: made.record.decision for made in decided}
 
     def recorded(self, decision_ids: Collection[str]) -> set[str]:
         """Which of these decisions are recorded."""
-        query = f"SELECT id FROM {decisions_table.name} WHERE {{about}}"
+        query = "SELECT id FROM decisions WHERE {about}"
         return {one for (one,) in self._look_up_about(query, "id", decision_ids)}
 
     def latest_decisions(self, limit: int) -> list[DecisionRecord]:
         """The records of the latest decisions, oldest first."""
-        made = self._look_up(f"{_SOME_DECISIONS} true ORDER BY seq DESC LIMIT ?", (max(0, limit),))
-        return [one.record for one in _made(self._decision_events(made[::-1]))]
+        rows = self._look_up(f"{selection('decisions')} true ORDER BY seq DESC LIMIT ?", (max(0, limit),))
+        return [made.record for made in _made(self._decision_events(rows[::-1]))]
 
     def reviews_since(self, at: datetime, after: int = 0) -> tuple[int, int]:
         """How many decisions sent a case to a person, and the last event."""
         last = self.last_seq()
-        query = f"SELECT count(*) FROM {decisions_table.name} WHERE seq > ? AND seq <= ? AND at >= ? AND verdict = ?"
+        query = "SELECT count(*) FROM decisions WHERE seq > ? AND seq <= ? AND at >= ? AND verdict = ?"
         ((count,),) = self._look_up(query, (after, last, micros_of(at), str(Verdict.REVIEW)))
         return count, last
 
@@ -237,24 +260,46 @@ class SqlReading(ABC):
         newest_first: bool = True,
     ) -> list[Event]:
         """The recorded decisions that are wanted."""
-        order, most = decisions_table.c.seq.desc() if newest_first else decisions_table.c.seq, max(0, limit)
-        between = _between(decisions_table, after, before)
-        with self.reading() as connection:
+        between = _between(after, before)
+        with self.reading() as driver:
             rows = [
-                row
+                DecisionRow._make(row)
                 for part in _parts(wanted)
-                for row in connection.execute(
-                    select(decisions_table).where(*_wanted(part), *between).order_by(order).limit(most)
-                )
+                for row in _found(driver, "decisions", self._wanted(part) + between, limit, newest_first=newest_first)
             ]
-        return self._decision_events(sorted(rows, key=attrgetter("seq"), reverse=newest_first)[:most])
+        return self._decision_events(sorted(rows, key=attrgetter("seq"), reverse=newest_first)[: max(0, limit)])
+
+    def _wanted(self, wanted: DecisionFilter) -> Conditions:
+        among, simple = (
+            self.dialect.among,
+            (
+                ("at >= ?", wanted.since and micros_of(wanted.since)),
+                ("at < ?", wanted.until and micros_of(wanted.until)),
+                ("verdict = ?", wanted.verdict and str(wanted.verdict)),
+                ("probability >= ?", wanted.least_probability),
+                ("probability <= ?", wanted.most_probability),
+            ),
+        )
+        conditions: Conditions = [(condition, (value,)) for condition, value in simple if value is not None]
+        for column, values in (("id", wanted.ids), ("transaction_id", wanted.transaction_ids)):
+            if values is not None:
+                conditions.append(among(column, list(values)))
+        if wanted.without_outcome:
+            conditions.append((f"NOT {self.has_outcome(_REPORTS)}", ()))
+        return conditions
+
+    def has_outcome(self, kinds: Collection[str] = OUTCOME_KINDS) -> str:
+        """That an event of these kinds tells the truth about the transaction of a decision, which an opinion is not."""
+        is_truth = f"coalesce({self.dialect.outcome_source}, '') <> '{OutcomeSource.JUDGE}'"
+        about = "subject = decisions.transaction_id"
+        return f"EXISTS (SELECT 1 FROM events WHERE kind IN ({quoted(kinds)}) AND {about} AND {is_truth})"
 
     def transaction_events(self, transaction_ids: Collection[str]) -> dict[str, TransactionEvents]:
         """The decisions on these transactions and their outcomes."""
-        found = {one: TransactionEvents() for one in transaction_ids}
+        found = {transaction_id: TransactionEvents() for transaction_id in transaction_ids}
         for made in self._decisions_with("transaction_id", found):
             found[made.subject].records.append(made.record)
-        heard = f"{_SOME_EVENTS} kind IN ({quoted(OUTCOME_KINDS)}) AND {{about}} ORDER BY seq"
+        heard = f"{selection('events')} kind IN ({quoted(OUTCOME_KINDS)}) AND {{about}} ORDER BY seq"
         for event in self._events(self._look_up_about(heard, "subject", found)):
             assert isinstance(event.payload, OutcomeHeard)
             found[event.payload.subject].outcomes.append(event.payload)
@@ -262,63 +307,64 @@ class SqlReading(ABC):
 
     def _decisions_with(self, column: str, values: Collection[str]) -> list[DecisionMade]:
         """The decisions in which a column has one of many values, in order."""
-        rows = self._look_up_about(f"{_SOME_DECISIONS} {{about}} ORDER BY seq", column, values)
+        rows = self._look_up_about(f"{selection('decisions')} {{about}} ORDER BY seq", column, values)
         return _made(self._decision_events(rows))
 
     def _decision_events(self, rows: Sequence[Sequence[Any]]) -> list[Event]:
-        made = [ledger_rows.DecisionRow._make(row) for row in rows]
-        pieces = self._pieces({key for row in made for key in (row.setup, row.names) if key is not None})
-        return [ledger_rows.decision_event(row, pieces) for row in made]
+        made = [DecisionRow._make(row) for row in rows]
+        wanted = {key for row in made for key in (row.setup, row.names) if key is not None}
+        known = self._pieces  # those seen before are not read again: a piece never changes
+        if missing := wanted - known.keys():
+            found = self._look_up_about("SELECT key, body FROM common WHERE {about}", "key", missing)
+            known = known | {key: Common(key, body) for key, body in found}
+            self._remember(known[key] for key in wanted if key in known)
+        return [decision_event(row, known) for row in made]
 
-    def _pieces(self, keys: set[int]) -> dict[int, Common]:
-        """The pieces with these keys. Those seen before are not read again: a piece never changes."""
-        pieces = self._read_pieces.get(keys)
-        if missing := keys - pieces.keys():
-            found = self._look_up_about(f"SELECT key, body FROM {common.name} WHERE {{about}}", "key", missing)
-            read = {key: Common(key, body) for key, body in found}
-            self._read_pieces.put(read.values())
-            pieces |= read
-        return pieces
+    def _remember(self, pieces: Iterable[Common]) -> None:
+        """Remember pieces that are in the database. All others are forgotten now and then, so that they stay few."""
+        if len(self._pieces) > MOST_PIECES:
+            self._pieces = {}
+        self._pieces.update((piece.key, piece) for piece in pieces)
 
     # --- requests ---
 
     def requests(self, keys: Collection[str]) -> dict[str, KeptRequest]:
         """The answered requests with these keys."""
-        return {one.key: one for one in self._requests_with("key", keys)}
+        return {request.key: request for request in self._requests_with("key", keys)}
 
     def requests_about(self, transaction_ids: Collection[str]) -> dict[str, KeptRequest]:
         """The first answered request on each of these transactions."""
-        return {one.transaction_id: one for one in self._requests_with("transaction_id", transaction_ids)}
+        return {request.transaction_id: request for request in self._requests_with("transaction_id", transaction_ids)}
 
     def _requests_with(self, column: str, values: Collection[str]) -> list[KeptRequest]:
         """The answered requests in which a column has one of many values, the latest first."""
-        query = f"SELECT {', '.join(REQUEST_COLUMNS)} FROM {requests_table.name} WHERE {{about}} ORDER BY seq DESC"
+        query = "SELECT key, transaction_id, digest, decision_id FROM requests WHERE {about} ORDER BY seq DESC"
         return [KeptRequest(*row) for row in self._look_up_about(query, column, values)]
 
     # --- cases, rows and the checkpoint ---
 
     def remembered(self, limit: int, after: int = 0) -> list[RememberedCase]:
         """The latest remembered cases after a position."""
-        query = f"SELECT {ledger_rows.CASE_COLUMNS} FROM {cases_table.name} WHERE seq > ? ORDER BY seq DESC LIMIT ?"
+        query = f"{selection('cases')} seq > ? ORDER BY seq DESC LIMIT ?"
         rows = self._look_up(query, (after, max(0, limit)))
-        return [ledger_rows.remembered_case(ledger_rows.CaseRow._make(row)) for row in reversed(rows)]
+        return [remembered_case(CaseRow._make(row)) for row in reversed(rows)]
 
     def known_cases(self, transaction_ids: Collection[str]) -> dict[str, KnownCase]:
         """The remembered cases of these transactions."""
-        query = f"SELECT {ledger_rows.CASE_COLUMNS} FROM {cases_table.name} WHERE {{about}}"
-        rows = [ledger_rows.CaseRow._make(row) for row in self._look_up_about(query, "transaction_id", transaction_ids)]
-        return {row.transaction_id: ledger_rows.known_case(row, self.place) for row in rows}
+        query = f"{selection('cases')} {{about}}"
+        rows = [CaseRow._make(row) for row in self._look_up_about(query, "transaction_id", transaction_ids)]
+        return {row.transaction_id: known_case(row, self.place) for row in rows}
 
     @contextmanager
     def rows(self) -> Iterator[RowStore]:
         """The row store as it is at one moment, for reading only."""
-        with self.reading() as connection:
-            yield SqlRows(self._driver_of(connection))
+        with self.reading() as driver:
+            yield SqlRows(driver)
 
     def checkpoint(self) -> Checkpoint | None:
         """The saved checkpoint. One of another version is ignored, since the events can be applied again."""
-        with self.reading() as connection:
-            body = connection.execute(select(checkpoints.c.body)).scalar_one_or_none()
+        with self.reading() as driver:
+            body = driver.value("SELECT body FROM checkpoints")
             if body is None:
                 return None
             try:
@@ -326,8 +372,8 @@ class SqlReading(ABC):
             except ValidationError:
                 return None
             # Earlier versions wrote several pages.
-            pages = connection.execute(select(checkpoint_pages.c.bullets).order_by(checkpoint_pages.c.number)).scalars()
-            return Checkpoint(header, b"\n".join(pages))
+            pages = driver.fetch("SELECT bullets FROM checkpoint_pages ORDER BY number")
+            return Checkpoint(header, b"\n".join(bullets for (bullets,) in pages))
 
 
 def quoted(kinds: Collection[str]) -> str:
@@ -339,8 +385,18 @@ def _made(found: Sequence[Event]) -> list[DecisionMade]:
     return [event.payload for event in found if isinstance(event.payload, DecisionMade)]
 
 
-def _between(table: Table, after: int, before: int | None) -> list[ColumnElement[bool]]:
-    return [table.c.seq > after, *([] if before is None else [table.c.seq < before])]
+def _between(after: int, before: int | None) -> Conditions:
+    return [("seq > ?", (after,)), *([] if before is None else [("seq < ?", (before,))])]
+
+
+def _found(
+    driver: Driver, table: str, conditions: Conditions, limit: int, *, newest_first: bool
+) -> list[tuple[Any, ...]]:
+    """The rows for which the conditions hold, in the order of their numbers."""
+    where = " AND ".join(condition for condition, _ in conditions)
+    values = [value for _, given in conditions for value in given]
+    order = "seq DESC" if newest_first else "seq"
+    return driver.fetch(f"{selection(table)} {where} ORDER BY {order} LIMIT ?", (*values, max(0, limit)))
 
 
 def _parts(wanted: DecisionFilter) -> Iterator[DecisionFilter]:
@@ -352,34 +408,3 @@ def _parts(wanted: DecisionFilter) -> Iterator[DecisionFilter]:
 
 def _chunked_ids(ids: Collection[str] | None) -> Iterable[list[str] | None]:
     return [None] if ids is None else chunked(dict.fromkeys(ids))
-
-
-def _wanted(wanted: DecisionFilter) -> list[ColumnElement[bool]]:
-    columns = decisions_table.c
-    conditions: list[ColumnElement[bool]] = []
-    for column, values in ((columns.id, wanted.ids), (columns.transaction_id, wanted.transaction_ids)):
-        if values is not None:
-            conditions.append(column.in_(list(values)))
-    if wanted.since is not None:
-        conditions.append(columns.at >= micros_of(wanted.since))
-    if wanted.until is not None:
-        conditions.append(columns.at < micros_of(wanted.until))
-    if wanted.verdict is not None:
-        conditions.append(columns.verdict == str(wanted.verdict))
-    if wanted.least_probability is not None:
-        conditions.append(columns.probability >= wanted.least_probability)
-    if wanted.most_probability is not None:
-        conditions.append(columns.probability <= wanted.most_probability)
-    if wanted.without_outcome:
-        conditions.append(~has_outcome(_REPORTS))
-    return conditions
-
-
-def has_outcome(kinds: Collection[str] = OUTCOME_KINDS) -> ColumnElement[bool]:
-    """That an event of these kinds tells the truth about the transaction of a decision. An opinion is not the truth."""
-    # Quotation marks inside a text are escaped, so that no text reads like this. PostgreSQL does not parse JSON with a
-    # null character in a text.
-    opinions = [f'"is_fraud":{flag},"source":"{OutcomeSource.JUDGE}"' for flag in ("true", "false")]
-    is_opinion = or_(*(events.c.body.contains(opinion, autoescape=True) for opinion in opinions))
-    about = events.c.subject == decisions_table.c.transaction_id
-    return select(1).where(events.c.kind.in_(sorted(kinds)), about, ~is_opinion).exists()

@@ -14,6 +14,11 @@ from pydantic import AfterValidator, BeforeValidator
 _PLAIN = (float, str, bool, int)
 
 
+def system_clock() -> datetime:
+    """The time now, in UTC."""
+    return datetime.now(UTC)
+
+
 def plain_value(value: Any) -> Any:
     """The value in plain Python, None if it says that there is none. Anything else is returned as it is.
 

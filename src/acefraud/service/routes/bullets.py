@@ -19,7 +19,7 @@ from acefraud.service.paging import Cursor, Limit, read_cursor, write_cursor
 from acefraud.service.problems import Refused, naming
 from acefraud.service.runtime import Runtime
 from acefraud.storage.change_log import change_of
-from acefraud.storage.citing_decisions import last_firings
+from acefraud.storage.contents import last_firings
 from acefraud.wire.answer import Page
 from acefraud.wire.bodies import BulletChangeBody, NewBulletBody, PolicyFields, SnoozeBody
 from acefraud.wire.playbook import AdmittedRule, BulletAnswer, ChangeAnswer, WholeBullet

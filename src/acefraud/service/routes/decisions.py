@@ -25,7 +25,7 @@ from acefraud.service.metrics import DECISIONS, UNFAMILIAR
 from acefraud.service.paging import Cursor, Limit, read_cursor, write_cursor
 from acefraud.service.problems import Refused
 from acefraud.service.runtime import Runtime
-from acefraud.storage.citing_decisions import decisions_citing
+from acefraud.storage.contents import decisions_citing
 from acefraud.wire.answer import Page
 from acefraud.wire.bodies import AnyCaseVerdict, BatchBody, Id, Time, TransactionBody
 from acefraud.wire.decisions import BatchAnswer, DecisionAnswer, ExplainedDecision, ListedDecision, ScoreAnswer

@@ -23,7 +23,7 @@ from acefraud.service.paging import Cursor, Limit, page_of, read_cursor, write_c
 from acefraud.service.problems import Refused
 from acefraud.service.runtime import Runtime
 from acefraud.storage.change_log import playbook_changes
-from acefraud.storage.rollback import plan_rollback, rollback
+from acefraud.storage.changes import plan_rollback
 from acefraud.wire.answer import Page
 from acefraud.wire.bodies import FeedChangeBody, RollbackBody, ThresholdBody
 from acefraud.wire.playbook import ChangeAnswer, OutcomeFeedAnswer, PlaybookPage, RollbackAnswer, ThresholdAnswer
@@ -94,7 +94,7 @@ async def roll_back(body: RollbackBody, runtime: Serving, caller: MayCurate) -> 
 
     def done() -> RollbackAnswer:
         if not body.preview:
-            return rollback_answer(rollback(runtime.playbook, body.revision, who=caller.name, why=body.reason))
+            return rollback_answer(runtime.playbook.rollback(body.revision, who=caller.name, why=body.reason))
         change = plan_rollback(runtime.playbook, body.revision, body.reason)
         return rollback_answer(change.result, runtime.learner.preview_change(change.payloads))
 

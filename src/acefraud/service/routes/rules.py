@@ -22,7 +22,7 @@ from acefraud.service.paging import Cursor, Limit, page_of, read_cursor
 from acefraud.service.problems import Refused, naming
 from acefraud.service.routes.bullets import bullet_or_404, policy_of
 from acefraud.service.runtime import Runtime
-from acefraud.storage.facts_at_hand import facts_at_hand
+from acefraud.storage.playbook_reading import facts_at_hand
 from acefraud.wire.answer import Page
 from acefraud.wire.bodies import PreviewRequestBody, ReadBody
 from acefraud.wire.playbook import FactAnswer, PreviewedRule, RuleReading
@@ -39,7 +39,7 @@ def list_facts(runtime: Serving, _: MayRead, limit: Limit = 50, cursor: Cursor =
     name.
     """
     start = read_cursor("facts", cursor) or 0
-    found, more = page_of("facts", list(facts_at_hand(runtime.playbook).values()), start, limit)
+    found, more = page_of("facts", list(facts_at_hand(runtime.playbook.ledger).values()), start, limit)
     return Page(items=[_fact_answer(runtime, fact) for fact in found], next=more)
 
 

@@ -7,16 +7,31 @@ add a dump of a file with the new schema to `tests/storage/released`.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection
+from sqlalchemy import Connection, NullPool, create_engine
+from sqlalchemy.exc import DBAPIError
 
 _ONE_AT_A_TIME = threading.Lock()
 """Migrations use `alembic.op`, which holds one connection for the whole process."""
+
+
+@contextmanager
+def migrating(database: str, connect: Callable[[], Any], **options: Any) -> Iterator[Connection]:
+    """A connection for `upgrade`, made by the driver. Errors of the driver pass through unchanged."""
+    engine = create_engine(database, creator=connect, poolclass=NullPool, hide_parameters=True, **options)
+    try:
+        with engine.connect() as connection:
+            yield connection
+    except DBAPIError as error:
+        raise (error.orig or error) from error
 
 
 def known_versions() -> frozenset[str]:
