@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 from rapidfuzz import fuzz, process
 
-from acefraud.cli.console import line, note, note_bad_rows, print_json, progress
-from acefraud.cli.interrupts import nothing_written, stoppable
+from acefraud.cli.console import line, note, note_bad_rows, nothing_written, print_json, progress, stoppable
 from acefraud.cli.options import DaysAheadOption, JsonOption, MappingOption, PlaybookOption, with_model_options
 from acefraud.cli.stream import BatchOption, Stream, StreamOptions, as_line, one_line
 from acefraud.cli.workspace import existing_playbook, is_there, learner_with, place_of, roles_for, trained_mapping

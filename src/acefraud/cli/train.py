@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from acefraud.cli.console import line, note, note_bad_rows, print_json, progress
-from acefraud.cli.interrupts import stoppable
+from acefraud.cli.console import line, note, note_bad_rows, print_json, progress, stoppable
 from acefraud.cli.options import JsonOption, MappingOption, PlaybookOption, StrictOption, with_model_options
 from acefraud.cli.threshold import CostsOption
 from acefraud.cli.workspace import any_playbook, exit_if_over_budget, learner_with, model_report, place_of, roles_for
