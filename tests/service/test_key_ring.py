@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Connection
 
 from acefraud.core.scope import Scope
-from acefraud.service.key_ring import KeyRing
+from acefraud.service.admission import KeyRing
 from acefraud.storage.api_keys import KeyStore
 from acefraud.storage.sqlite import SqliteLedger
 

@@ -257,9 +257,9 @@ class Learner:
         """The decisions on transactions that come with the key of a request, recorded with these keys, all or none.
 
         Raises AlreadyAnswered, with nothing recorded, if one of the requests was answered, or its transaction decided,
-        since an event.
+        since an event. The caller has refreshed the playbook, and looked up the requests in it, at that event.
         """
-        snapshot = self._newest()
+        snapshot = self.playbook.snapshot()
         checked = [self._check([one.to_decide], snapshot) for one in requests]
         given = [one for found in checked for one in found.transactions]
         return replace(await self._decide(given, snapshot, requests, since=since), checked=checked)

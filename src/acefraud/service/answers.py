@@ -20,19 +20,23 @@ from acefraud.rules.scorecard import GENERAL
 from acefraud.service.masking import RuleWords, hidden_in, rule_text
 from acefraud.storage.change_log import PlaybookChange
 from acefraud.storage.playbook import BulletPlaybook
-from acefraud.wire.decisions import DecisionAnswer, ListedDecision, ReasonAnswer, StageAnswer, UnfamiliarFactAnswer
-from acefraud.wire.playbook import (
+from acefraud.wire.answers import (
     AdmittedRule,
     BulletAnswer,
     ChangeAnswer,
     ClaimAnswer,
     CountersAnswer,
+    DecisionAnswer,
     EvidenceAnswer,
+    ListedDecision,
     OutcomeFeedAnswer,
     PreviewAnswer,
+    ReasonAnswer,
     RollbackAnswer,
     SnoozeAnswer,
+    StageAnswer,
     ThresholdAnswer,
+    UnfamiliarFactAnswer,
 )
 
 BOUNDS: Final = f"It looks at the latest {CASES:,} labelled cases and the latest {DECISIONS:,} decisions at most."

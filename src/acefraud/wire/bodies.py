@@ -22,7 +22,7 @@ from acefraud.core.outcome import (
 )
 from acefraud.core.review_rule import ReviewRule
 from acefraud.core.transaction import MAX_TEXT, Verdict
-from acefraud.wire.answer import examples
+from acefraud.wire.answers import examples
 
 _MAX_WHY: Final = 1_000
 _MOST: Final = sys.float_info.max

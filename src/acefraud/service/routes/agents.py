@@ -20,8 +20,8 @@ from acefraud.service.metrics import DECISIONS, OUTCOMES
 from acefraud.service.problems import Refused
 from acefraud.service.routes.decisions import transaction_of
 from acefraud.service.runtime import Runtime
+from acefraud.wire.answers import ContextAnswer, ContextBullet, DecisionAnswer, TraceAnswer
 from acefraud.wire.bodies import TraceBody, TransactionBody
-from acefraud.wire.decisions import ContextAnswer, ContextBullet, DecisionAnswer, TraceAnswer
 
 router = APIRouter(prefix="/v1", tags=["agents"])
 

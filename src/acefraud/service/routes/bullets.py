@@ -12,17 +12,25 @@ from acefraud.core.events import BULLET_HISTORY_KINDS
 from acefraud.core.transaction import Verdict
 from acefraud.errors import InputError
 from acefraud.learning.rule_admission import Admitted, PolicyOptions, admit_rule, edit_rule
-from acefraud.service.access import MayCurate, MayRead, Requester, Serving, in_thread
+from acefraud.service.access import (
+    Cursor,
+    Limit,
+    MayCurate,
+    MayRead,
+    Requester,
+    Serving,
+    in_thread,
+    read_cursor,
+    write_cursor,
+)
 from acefraud.service.answers import BOUNDS, admitted_rule, bullet_answer, change_answer, listed_decision
 from acefraud.service.masking import RuleWords
-from acefraud.service.paging import Cursor, Limit, read_cursor, write_cursor
 from acefraud.service.problems import Refused, naming
 from acefraud.service.runtime import Runtime
 from acefraud.storage.change_log import change_of
 from acefraud.storage.citing_decisions import last_firings
-from acefraud.wire.answer import Page
+from acefraud.wire.answers import AdmittedRule, BulletAnswer, ChangeAnswer, Page, WholeBullet
 from acefraud.wire.bodies import BulletChangeBody, NewBulletBody, PolicyFields, SnoozeBody
-from acefraud.wire.playbook import AdmittedRule, BulletAnswer, ChangeAnswer, WholeBullet
 
 router = APIRouter(prefix="/v1", tags=["playbook"])
 BulletId = Annotated[str, Path(max_length=100, description="Id of the bullet, as `GET /v1/playbook` tells it.")]

@@ -17,18 +17,27 @@ from acefraud.core.transaction import Transaction
 from acefraud.errors import CannotExplain, InputError
 from acefraud.learning.decision_recorder import DecisionRequest
 from acefraud.learning.outcome_feeds import with_silence
-from acefraud.service.access import MayDecide, MayRead, Requester, Serving, charge, in_thread
+from acefraud.service.access import (
+    Cursor,
+    Limit,
+    MayDecide,
+    MayRead,
+    Requester,
+    Serving,
+    charge,
+    in_thread,
+    read_cursor,
+    write_cursor,
+)
 from acefraud.service.answers import decision_answer, listed_decision, stage_answers
 from acefraud.service.decision_requests import Answered, Result
 from acefraud.service.masking import RuleWords
 from acefraud.service.metrics import DECISIONS, UNFAMILIAR
-from acefraud.service.paging import Cursor, Limit, read_cursor, write_cursor
 from acefraud.service.problems import Refused
 from acefraud.service.runtime import Runtime
 from acefraud.storage.citing_decisions import decisions_citing
-from acefraud.wire.answer import Page
+from acefraud.wire.answers import BatchAnswer, DecisionAnswer, ExplainedDecision, ListedDecision, Page, ScoreAnswer
 from acefraud.wire.bodies import AnyCaseVerdict, BatchBody, Id, Time, TransactionBody
-from acefraud.wire.decisions import BatchAnswer, DecisionAnswer, ExplainedDecision, ListedDecision, ScoreAnswer
 
 router = APIRouter(prefix="/v1", tags=["decisions"])
 
@@ -172,7 +181,7 @@ async def explain(
     assert isinstance(event.payload, DecisionMade)
     decision, explained = event.payload.decision, True
     try:
-        decision = await runtime.off_loop.run(partial(runtime.learner.explain, decision))
+        decision = await runtime.off_loop.finish(partial(runtime.learner.explain, decision))
     except CannotExplain:
         explained = False
     words = RuleWords.ever(runtime.playbook, in_clear=caller.in_clear)

@@ -8,15 +8,13 @@ from fastapi import APIRouter, Path
 from pydantic import AfterValidator
 
 from acefraud.core.context_facts import NAME, ListItem, ValueList
-from acefraud.service.access import MayCurate, MayRead, Serving, in_thread
+from acefraud.service.access import Cursor, Limit, MayCurate, MayRead, Serving, in_thread, page_of, read_cursor
 from acefraud.service.masking import rule_text
-from acefraud.service.paging import Cursor, Limit, page_of, read_cursor
 from acefraud.service.problems import Refused
 from acefraud.service.routes.bullets import check_still_to_come
 from acefraud.service.runtime import Runtime
-from acefraud.wire.answer import Page
+from acefraud.wire.answers import FeedAnswer, ListAnswer, ListPage, ListValue, Page
 from acefraud.wire.bodies import ListChangeBody, ListDescriptionBody
-from acefraud.wire.playbook import FeedAnswer, ListAnswer, ListPage, ListValue
 
 router = APIRouter(prefix="/v1", tags=["lists"])
 

@@ -9,13 +9,22 @@ from fastapi import APIRouter, Query
 from acefraud.core.ledger import DecisionFilter
 from acefraud.core.scope import Scope
 from acefraud.errors import OutcomeConflict
-from acefraud.service.access import MayRead, Requester, Serving, charge, in_thread, requires
+from acefraud.service.access import (
+    Cursor,
+    Limit,
+    MayRead,
+    Requester,
+    Serving,
+    charge,
+    in_thread,
+    read_cursor,
+    requires,
+    write_cursor,
+)
 from acefraud.service.answers import listed_decision
 from acefraud.service.metrics import OUTCOMES
-from acefraud.service.paging import Cursor, Limit, read_cursor, write_cursor
-from acefraud.wire.answer import Page
+from acefraud.wire.answers import ListedDecision, Page, Receipt, ReceiptsAnswer
 from acefraud.wire.bodies import OneOrManyOutcomes, OutcomesBody, Time
-from acefraud.wire.decisions import ListedDecision, Receipt, ReceiptsAnswer
 
 router = APIRouter(prefix="/v1", tags=["outcomes"])
 

@@ -9,7 +9,17 @@ from fastapi import APIRouter, Query
 from acefraud.core.bullet import Bullet, Source, Status
 from acefraud.core.playbook import Snapshot
 from acefraud.errors import InputError
-from acefraud.service.access import MayCurate, MayRead, Serving, in_thread
+from acefraud.service.access import (
+    Cursor,
+    Limit,
+    MayCurate,
+    MayRead,
+    Serving,
+    in_thread,
+    page_of,
+    read_cursor,
+    write_cursor,
+)
 from acefraud.service.answers import (
     BOUNDS,
     bullet_answer,
@@ -19,14 +29,12 @@ from acefraud.service.answers import (
     threshold_answer,
 )
 from acefraud.service.masking import RuleWords
-from acefraud.service.paging import Cursor, Limit, page_of, read_cursor, write_cursor
 from acefraud.service.problems import Refused
 from acefraud.service.runtime import Runtime
 from acefraud.storage.change_log import playbook_changes
 from acefraud.storage.rollback import plan_rollback, rollback
-from acefraud.wire.answer import Page
+from acefraud.wire.answers import ChangeAnswer, OutcomeFeedAnswer, Page, PlaybookPage, RollbackAnswer, ThresholdAnswer
 from acefraud.wire.bodies import FeedChangeBody, RollbackBody, ThresholdBody
-from acefraud.wire.playbook import ChangeAnswer, OutcomeFeedAnswer, PlaybookPage, RollbackAnswer, ThresholdAnswer
 
 router = APIRouter(prefix="/v1", tags=["playbook"])
 

@@ -16,16 +16,14 @@ from acefraud.learning.rule_admission import (
     read_rule,
     reading_as_json,
 )
-from acefraud.service.access import MayRead, Requester, Serving, in_thread
+from acefraud.service.access import Cursor, Limit, MayRead, Requester, Serving, in_thread, page_of, read_cursor
 from acefraud.service.answers import BOUNDS, bullet_answer, preview_answer
-from acefraud.service.paging import Cursor, Limit, page_of, read_cursor
 from acefraud.service.problems import Refused, naming
 from acefraud.service.routes.bullets import bullet_or_404, policy_of
 from acefraud.service.runtime import Runtime
 from acefraud.storage.facts_at_hand import facts_at_hand
-from acefraud.wire.answer import Page
+from acefraud.wire.answers import FactAnswer, Page, PreviewedRule, RuleReading
 from acefraud.wire.bodies import PreviewRequestBody, ReadBody
-from acefraud.wire.playbook import FactAnswer, PreviewedRule, RuleReading
 
 router = APIRouter(prefix="/v1", tags=["rules"])
 
