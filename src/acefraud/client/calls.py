@@ -244,8 +244,12 @@ def decide_batch(transactions: Iterable[TransactionInput]) -> ServiceCall[tuple[
 
     One with the id of an earlier transaction and other facts is a ServiceConflict.
     """
-    call = posting("/v1/decisions:batch", BatchAnswer, {"transactions": transactions_json(transactions)})
-    return replace(call, read=lambda content: BatchAnswer.model_validate(content).decisions)
+    return ServiceCall(
+        method="POST",
+        path="/v1/decisions:batch",
+        read=lambda content: BatchAnswer.model_validate(content).decisions,
+        body={"transactions": transactions_json(transactions)},
+    )
 
 
 def score(transaction: TransactionInput) -> ServiceCall[ScoreAnswer]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import wraps
 from ipaddress import IPv6Address, IPv6Network, ip_address
 from math import ceil
-from typing import Annotated, Any, Final, ParamSpec, TypeVar
+from typing import Annotated, Any, Final, ParamSpec, TypedDict, TypeVar
 
 from fastapi import Depends, Query, Request
 from fastapi.params import Depends as Dependency
@@ -29,6 +29,13 @@ _TOO_MANY: Final = "too many requests with this key"
 _TOO_MANY_FAILURES: Final = "too many requests without a valid key from this address"
 
 
+class Author(TypedDict):
+    """Who changes something, and why."""
+
+    who: str
+    why: str
+
+
 @dataclass(frozen=True, slots=True)
 class Requester:
     """Who sent a request."""
@@ -40,6 +47,10 @@ class Requester:
     def may(self, scope: Scope) -> bool:
         """Whether they have this scope too."""
         return allows(self.scopes, scope)
+
+    def by(self, reason: str) -> Author:
+        """Who changes something, and why."""
+        return Author(who=self.name, why=reason)
 
     @property
     def in_clear(self) -> bool:
@@ -64,7 +75,7 @@ def in_thread(route: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
     async def run(*given: P.args, **named: P.kwargs) -> T:
         runtime = named["runtime"]
         assert isinstance(runtime, Runtime)
-        return await runtime.in_thread(lambda: route(*given, **named))
+        return await runtime.threads.run(lambda: route(*given, **named))
 
     # FastAPI would look for the types of the parameters in this module.
     setattr(run, "__signature__", inspect.signature(route, eval_str=True))  # noqa: B010

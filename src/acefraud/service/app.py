@@ -17,7 +17,10 @@ from acefraud import __version__
 from acefraud.display.short_repr import quoted, shown_text
 from acefraud.service.middleware import BodyLimit, Crashes, Deadline, LoopbackOnly, RequestLog
 from acefraud.service.problems import PROBLEMS, Refused, add_problem_handlers, only_problems
-from acefraud.service.routes import agents, bullets, decisions, lists, operations, outcomes, playbook, rules
+from acefraud.service.routes import operations
+from acefraud.service.routes.bullets import bullet_routes, rule_routes
+from acefraud.service.routes.decisions import agent_routes, decision_routes, outcome_routes
+from acefraud.service.routes.playbook import list_routes, playbook_routes
 from acefraud.service.runtime import Runtime
 from acefraud.support.arguments import nearest
 
@@ -102,8 +105,11 @@ def build_app(runtime: Runtime, *, on_start: Callable[[], None] = lambda: None) 
         redoc_url=None,
     )
     app.state.runtime = runtime
-    for module in (decisions, agents, outcomes, playbook, bullets, rules, lists):
-        app.include_router(module.router, dependencies=[Depends(refuse_unknown_parameters)])
+    for routes in (
+        *(decision_routes, agent_routes, outcome_routes),
+        *(playbook_routes, bullet_routes, rule_routes, list_routes),
+    ):
+        app.include_router(routes, dependencies=[Depends(refuse_unknown_parameters)])
     app.include_router(router)
     app.include_router(operations.router)  # load balancers and scrapers may send parameters of their own
     add_problem_handlers(app)

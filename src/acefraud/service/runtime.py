@@ -174,10 +174,6 @@ class Runtime:
         with self.deciding.admit():
             return await self.off_loop.finish(lambda: self.learner.context(transaction, n_bullets))
 
-    async def in_thread(self, work: Callable[[], T]) -> T:
-        """What a function returns that waits for the store, while the event loop goes on."""
-        return await self.threads.run(work)
-
     @property
     def mask(self) -> FactMask:
         """Masks personal facts, and those that the mapping of the playbook calls sensitive."""
