@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from acefraud.cli.console import Said, line, note, note_bad_rows, nothing_written, out, print_json, progress, stoppable
-from acefraud.cli.options import JsonOption, MappingOption, PlaybookOption, StrictOption, with_model_options
+from acefraud.cli.options import JsonOption, MappingOption, PlaybookOption, StrictOption
 from acefraud.cli.train import note_label_delay, note_reading
 from acefraud.cli.workspace import embedded_learner, existing_playbook, note_usage, roles_for, trained_mapping
 from acefraud.core.condition import Condition
@@ -35,7 +35,6 @@ from acefraud.settings import ModelSettings
 from acefraud.storage import BulletPlaybook
 
 
-@with_model_options
 @stoppable(nothing_written)
 def compare(
     source: Annotated[
@@ -155,8 +154,8 @@ def tiers_table(figures: ModelFigures) -> Table:
 def _table(title: str, headings: tuple[str, ...]) -> Table:
     """A narrow table with its first column on the left and figures on the right."""
     table = Table(padding=(0, 0, 0, 1), title=title)
-    for place, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if place else "left")
+    for index, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if index else "left")
     return table
 
 

@@ -48,20 +48,22 @@ def print_json(content: Any) -> None:
 
 Shown = str | Iterable[str | tuple[str, str] | Table]
 """What people see: a text, or lines, those with a style as pairs, and tables."""
-Said = tuple[Any, Shown]
-"""What a command says: to scripts, which get it as JSON, and to people."""
+Said = tuple[Any, Shown] | tuple[Any, Shown, int]
+"""What a command says: to scripts, which get it as JSON, and to people; and its exit code, if it is not 0."""
 
 
-def print_result(content: Any, shown: Shown, *, json: bool) -> None:
-    """Print a result: the content as JSON for scripts, or what people see."""
+def print_result(content: Any, shown: Shown, code: int = 0, *, json: bool) -> None:
+    """Print a result, as JSON for scripts or what people see, and end with an exit code that is not 0."""
     if json:
         print_json(content)
-        return
-    for part in [shown] if isinstance(shown, str) else shown:
-        if isinstance(part, Table):
-            out.print(part)
-        else:
-            line(*((part,) if isinstance(part, str) else part))
+    else:
+        for part in [shown] if isinstance(shown, str) else shown:
+            if isinstance(part, Table):
+                out.print(part)
+            else:
+                line(*((part,) if isinstance(part, str) else part))
+    if code:
+        raise typer.Exit(code)
 
 
 def note_bad_rows(bad_rows: Sequence[BadRow], unlabelled: int = 0, remarks: Sequence[str] = ()) -> None:

@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 from acefraud.cli.console import line, out, print_json
-from acefraud.cli.options import JsonOption, with_model_options
+from acefraud.cli.options import JsonOption
 from acefraud.cli.workspace import Reading, not_recorded, roles_for, trained_mapping
 from acefraud.core.decision import Decision, ProbabilityFrom, ReasonKind
 from acefraud.core.review_rule import DecidingRule
@@ -29,7 +29,6 @@ from acefraud.settings import EMBEDDED, ModelSettings
 from acefraud.storage import BulletPlaybook
 
 
-@with_model_options
 def explain(
     book: Reading,
     decision_id: Annotated[str, typer.Argument(help="Id of a decision, or of a transaction (its latest decision).")],

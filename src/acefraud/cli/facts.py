@@ -12,7 +12,7 @@ from rich.box import SIMPLE
 from rich.table import Column, Table
 
 from acefraud.cli import group
-from acefraud.cli.console import Said, read_text
+from acefraud.cli.console import Said, Shown, read_text
 from acefraud.cli.options import PlaybookOption
 from acefraud.cli.rules import later, unseen_key
 from acefraud.cli.workspace import Author, Changing, Reading, any_playbook, embedded_learner
@@ -51,7 +51,8 @@ def facts(book: Reading) -> Said:
         table.add_row(fact.name, fact.noun, fact.kind, _range(fact), f"{100 * fact.coverage:.0f}%")
     counts = [f"{len(catalog)} facts of the latest {catalog.rows:,} cases"]
     counts += [f"list {listed.name}: {len(listed.items):,} values" for listed in lists.values()]
-    return content, [table, *((count, "dim") for count in counts)]
+    shown: Shown = [table, *((count, "dim") for count in counts)]
+    return content, shown
 
 
 def _range(fact: FactProfile) -> str:
@@ -148,7 +149,8 @@ def show(
         lists = book.snapshot().lists.values()
         return [_as_json(values) for values in lists], [_heading(values) for values in lists]
     chosen = book.get_list(name)
-    return _as_json(chosen), [_heading(chosen), *(_item(item) for item in chosen.items.values())]
+    shown: Shown = [_heading(chosen), *(_item(item) for item in chosen.items.values())]
+    return _as_json(chosen), shown
 
 
 def _heading(values: ValueList) -> tuple[str, str]:

@@ -13,13 +13,13 @@ from typing import Annotated
 import typer
 
 from acefraud.cli.console import BAD_ROWS_SHOWN, Said, note, note_bad_rows, print_result, progress, stoppable
-from acefraud.cli.options import JsonOption, MappingOption, PlaybookOption, StrictOption, with_model_options
+from acefraud.cli.options import JsonOption, MappingOption, PlaybookOption, StrictOption
 from acefraud.cli.stream import Answer, BatchOption, Stream, StreamOptions, as_line, one_line
 from acefraud.cli.workspace import (
     Changing,
+    budget_code,
     embedded_learner,
     existing_playbook,
-    exit_if_over_budget,
     learner_with,
     model_report,
     playbook_copy,
@@ -57,7 +57,6 @@ _WAITING = (
 )
 
 
-@with_model_options
 def learn(
     source: Annotated[str, typer.Argument(metavar="[FILE|-]", help="Outcomes, or - for JSON lines on stdin.")] = "-",
     playbook: PlaybookOption = None,
@@ -98,7 +97,8 @@ def learn(
             reader = RecordReader(mapping=mapping, remembered=remembered)
             how = StreamOptions(json=json, strict=strict, batch_ms=batch_ms)
             learner, stream = asyncio.run(_hear_stream(roles, book, reader, how))
-            exit_if_over_budget(learner)
+            if code := budget_code(learner):
+                raise typer.Exit(code)
             stream.exit_if_bad()
             return
         with stoppable(partial(_kept, book, book.outcomes)):
@@ -122,8 +122,7 @@ def learn(
             f"Nothing was stored. {words}\n{flips:,} of the latest {len(before):,} decisions would be decided "
             f"differently; {declines[0]:,} of them are declined now, {declines[1]:,} would be"
         )
-    print_result(content, words, json=json)
-    exit_if_over_budget(learner)
+    print_result(content, words, budget_code(learner), json=json)
 
 
 def _verdicts(book: BulletPlaybook) -> list[Verdict]:
@@ -269,7 +268,6 @@ async def _hear(
     return all_heard
 
 
-@with_model_options
 def judge(
     book: Changing,
     limit: Annotated[int, typer.Option(min=1, help="Judge at most this many decisions, the latest first.")] = 100,

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from acefraud.cli import group
-from acefraud.cli.console import Said, note, read_text
+from acefraud.cli.console import Said, Shown, note, read_text
 from acefraud.cli.options import PlaybookOption
 from acefraud.cli.rules import BulletArgument, add, bullet_json, edit, flips_in_words, preview, read, snooze
 from acefraud.cli.workspace import (
@@ -121,11 +121,8 @@ def show(book: Reading, bullet_id: BulletArgument) -> Said:
     bullet, events = bullet_in(book, bullet_id), book.ledger.history(bullet_id)
     heading = f"{bullet.id}  {bullet.status}  {bullet.source}  node {bullet.node}", "bold"
     details = [("status", _status(bullet, events)), *_details(bullet)]
-    return bullet.model_dump(mode="json"), [
-        heading,
-        bullet.content,
-        *(f"{name:>17}  {value}" for name, value in details),
-    ]
+    shown: Shown = [heading, bullet.content, *(f"{name:>17}  {value}" for name, value in details)]
+    return bullet.model_dump(mode="json"), shown
 
 
 def _status(bullet: Bullet, events: list[Event]) -> str:

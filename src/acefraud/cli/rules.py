@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from acefraud.cli.console import Said, print_result
-from acefraud.cli.options import JsonOption, PlaybookOption
+from acefraud.cli.console import Said
+from acefraud.cli.options import PlaybookOption
 from acefraud.cli.workspace import (
     Author,
     Changing,
@@ -80,7 +80,7 @@ AsNoteOption = Annotated[
 ]
 
 
-def read(rule: RuleArgument, playbook: PlaybookOption = None, json: JsonOption = False) -> None:
+def read(rule: RuleArgument, playbook: PlaybookOption = None) -> Said:
     """Show how a rule is understood. Nothing is stored.
 
     A rule may use the facts that the playbook has seen (`acefraud facts`). It is understood only if every word that
@@ -90,9 +90,7 @@ def read(rule: RuleArgument, playbook: PlaybookOption = None, json: JsonOption =
     """
     with _readable(playbook) as book:
         reading = read_rule(book, rule)
-    print_result(reading_as_json(reading), _in_words(reading), json=json)
-    if reading.condition is None:
-        raise typer.Exit(1)
+    return reading_as_json(reading), _in_words(reading), int(reading.condition is None)
 
 
 def _readable(playbook: Path | None) -> BulletPlaybook:

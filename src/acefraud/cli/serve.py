@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from functools import partial
 from typing import Annotated, Any
 
 import typer
 
 from acefraud.cli import group
 from acefraud.cli.console import Said, line, note, print_result
-from acefraud.cli.options import DaysAheadOption, JsonOption, PlaybookOption, WhoOption, with_model_options
+from acefraud.cli.options import DaysAheadOption, JsonOption, PlaybookOption, WhoOption
 from acefraud.cli.workspace import author, existing_ledger, ledger_to_fill, place_of
 from acefraud.core.scope import Scope
 from acefraud.errors import ConfigurationError
@@ -23,7 +22,6 @@ ScopeOption = Annotated[
 ]
 
 
-@partial(with_model_options, without=["judge"])  # what nobody labels is judged by `acefraud judge`
 def serve(
     playbook: PlaybookOption = None,
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
@@ -48,7 +46,7 @@ def serve(
     days_ahead: DaysAheadOption = 1.0,
     grace: Annotated[int, typer.Option("--grace", min=0, help="Seconds to finish what was accepted.")] = 30,
     *,
-    settings: ModelSettings,
+    settings: Annotated[ModelSettings, "judge"],  # what nobody labels is judged by `acefraud judge`
 ) -> None:
     """Serve a playbook over HTTP: decisions, outcomes and rules.
 

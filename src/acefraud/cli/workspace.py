@@ -11,10 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-import typer
-
 from acefraud.cli.console import note, print_result
-from acefraud.cli.options import DatabaseOption, JsonOption, PlaybookOption, WhoOption, WhyOption
+from acefraud.cli.options import MODEL_OPTIONS, DatabaseOption, JsonOption, PlaybookOption, WhoOption, WhyOption
 from acefraud.core.events import THE_ENGINE
 from acefraud.core.ledger import Ledger
 from acefraud.engine.entity_memory import mapping_of
@@ -54,22 +52,33 @@ def complete(command: Callable[..., Any]) -> Callable[..., None]:
     """A command with the options that follow from what it takes and returns.
 
     One that takes `playbook`, or `book` to get it opened, has --playbook and --database; one that takes `by` has --who
-    and --why; one that returns what it says has --json, and it is printed. `place_of` reads --database.
+    and --why; one that takes `settings` has the options that choose models, but those that its annotation names; one
+    that returns what it says has --json, and it is printed. `place_of` reads --database.
+
+    >>> def greet(name: str, settings: ModelSettings) -> None:
+    ...     print(f"{name}, the agent is {settings.agent}")
+    >>> list(inspect.signature(complete(greet)).parameters)[:3]
+    ['name', 'models', 'agent']
+    >>> complete(greet)(name="Ana", agent="openai:gpt-4o-mini")
+    Ana, the agent is openai:gpt-4o-mini
     """
     signature = inspect.signature(command, eval_str=True)
     taken, says = signature.parameters, signature.return_annotation is not None
     reads = taken["book"].annotation.__metadata__[0] if "book" in taken else None
-    own, models = list[inspect.Parameter](), list[inspect.Parameter]()
+    own: list[inspect.Parameter] = []
     for name, parameter in taken.items():
         if name in ("book", "playbook"):
             own += [_added("playbook", PlaybookOption, None), _added("database", DatabaseOption, None)]
-        elif name != "by":
-            kept = models if parameter.kind is inspect.Parameter.KEYWORD_ONLY else own
-            kept.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+        elif name not in ("by", "settings"):
+            own.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
     if "by" in taken:
         own += [_added("who", WhoOption, None), _added("why", WhyOption, "")]
     if says:
         own.append(_added("json", JsonOption, False))
+    if "settings" in taken:
+        without = getattr(taken["settings"].annotation, "__metadata__", ())
+        models = {name: option for name, option in MODEL_OPTIONS.items() if name not in without}
+        own += [_added(name, option, False if name == "no_cache" else None) for name, option in models.items()]
 
     @functools.wraps(command)
     def completed(**given: Any) -> None:
@@ -77,6 +86,9 @@ def complete(command: Callable[..., Any]) -> Callable[..., None]:
             _DATABASE.set(given.pop("database"))
         if "by" in taken:
             given["by"] = Author(who=author(given.pop("who")), why=given.pop("why"))
+        if "settings" in taken:
+            flags = {name: given.pop(name) for name in MODEL_OPTIONS if name in given}
+            given["settings"] = Settings.from_environment(flags=flags).models
         json = given.pop("json") if says else False
         with ExitStack() as stack:
             if reads is not None:
@@ -85,9 +97,8 @@ def complete(command: Callable[..., Any]) -> Callable[..., None]:
             if says:
                 print_result(*said, json=json)
 
-    parameters = [*own, *models]
-    completed.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    setattr(completed, "__signature__", inspect.Signature(parameters))  # noqa: B010  # a function does not declare it
+    completed.__annotations__ = {parameter.name: parameter.annotation for parameter in own}
+    setattr(completed, "__signature__", inspect.Signature(own))  # noqa: B010  # a function does not declare it
     return completed
 
 
@@ -271,7 +282,6 @@ def model_report(roles: Roles, learner: Learner | None = None) -> dict[str, Any]
     return report
 
 
-def exit_if_over_budget(learner: Learner, unfitted: str = "") -> None:
-    """End with a code of its own if a budget stopped the run early."""
-    if unfitted or (learner.proposed is not None and learner.proposed.stopped):
-        raise typer.Exit(OVER_BUDGET)
+def budget_code(learner: Learner, unfitted: str = "") -> int:
+    """The exit code of a run: one of its own if a budget stopped it early."""
+    return OVER_BUDGET if unfitted or (learner.proposed is not None and learner.proposed.stopped) else 0

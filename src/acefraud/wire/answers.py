@@ -115,31 +115,37 @@ class UnfamiliarFactAnswer(Answer):
     """The known name that is written most like it; None if none is."""
 
 
-class ListedDecision(Answer):
-    """A recorded decision as lists show it: without its reasons."""
+class _Verdict(Answer):
+    """What was decided about which transaction."""
 
     decision_id: str
     transaction_id: str
     verdict: Verdict
     probability: float = Field(ge=0, le=1)
     """The probability of fraud."""
-    playbook_revision: int
-    time: datetime
-    """When it was decided."""
 
 
 class _Decided(Answer):
-    """What is told of a decision when it is made."""
+    """With which playbook, and when."""
 
-    decision_id: str
-    transaction_id: str
-    verdict: Verdict
-    probability: float = Field(ge=0, le=1)
-    """The probability of fraud."""
-    reasons: tuple[ReasonAnswer, ...]
     playbook_revision: int
     time: datetime
     """When it was decided."""
+
+
+class _WithReasons(_Verdict):
+    """Why it was decided so."""
+
+    reasons: tuple[ReasonAnswer, ...]
+
+
+class ListedDecision(_Decided, _Verdict):
+    """A recorded decision as lists show it: without its reasons."""
+
+
+class _Made(_Decided, _WithReasons):
+    """What is told of a decision when it is made."""
+
     familiarity: float | None = None
     """The share of what the playbook relies on that is known of the transaction; None if nothing was learnt."""
     unfamiliar: bool = False
@@ -150,7 +156,7 @@ class _Decided(Answer):
     """What is unusual about the request, in words."""
 
 
-class DecisionAnswer(ListedDecision, _Decided):
+class DecisionAnswer(_Made, ListedDecision):
     """A decision that was made and recorded."""
 
     model_config = examples(
@@ -170,7 +176,7 @@ class DecisionAnswer(ListedDecision, _Decided):
     )
 
 
-class ScoreAnswer(_Decided):
+class ScoreAnswer(_Made):
     """How a transaction would be decided now. Nothing was recorded."""
 
     decision_id: str = ""
