@@ -15,9 +15,10 @@ from acefraud.cli import group
 from acefraud.cli.console import Said, Shown, read_text
 from acefraud.cli.options import PlaybookOption
 from acefraud.cli.rules import later, unseen_key
-from acefraud.cli.workspace import Author, Changing, Reading, any_playbook, embedded_learner
+from acefraud.cli.workspace import Changing, Reading, any_playbook, embedded_learner
 from acefraud.core.context_facts import MAX_VALUE, Feed, ListItem, ValueList
 from acefraud.core.fact_names import FactProfile
+from acefraud.core.scope import Author
 from acefraud.errors import InputError
 from acefraud.rules.english import spoken_number
 from acefraud.storage import BulletPlaybook

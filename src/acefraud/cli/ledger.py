@@ -15,10 +15,11 @@ import typer
 from acefraud.cli import group
 from acefraud.cli.console import Said, line, print_json
 from acefraud.cli.options import JsonOption, PlaybookOption
-from acefraud.cli.workspace import Author, existing_ledger, not_recorded, place_of
+from acefraud.cli.workspace import existing_ledger, not_recorded, place_of
 from acefraud.core.decision import Decision, DecisionRecord
 from acefraud.core.events import DecisionMade, Event
 from acefraud.core.ledger import DecisionFilter
+from acefraud.core.scope import Author
 from acefraud.core.transaction import FactValue, Verdict
 from acefraud.display.visible_text import visible
 from acefraud.engine.inputs import nearly_decided

@@ -15,7 +15,6 @@ from acefraud.cli.console import Said, Shown, note, read_text
 from acefraud.cli.options import PlaybookOption
 from acefraud.cli.rules import BulletArgument, add, bullet_json, edit, flips_in_words, preview, read, snooze
 from acefraud.cli.workspace import (
-    Author,
     Changing,
     Reading,
     any_playbook,
@@ -34,6 +33,7 @@ from acefraud.core.events import (
     StatusChanged,
     Trained,
 )
+from acefraud.core.scope import Author
 from acefraud.errors import InputError
 from acefraud.rules.english import say
 from acefraud.service.answers import rollback_answer

@@ -14,7 +14,6 @@ import typer
 from acefraud.cli.console import Said
 from acefraud.cli.options import PlaybookOption
 from acefraud.cli.workspace import (
-    Author,
     Changing,
     Reading,
     any_playbook,
@@ -24,6 +23,7 @@ from acefraud.cli.workspace import (
     place_of,
 )
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, Snooze, record_in_words
+from acefraud.core.scope import Author
 from acefraud.core.transaction import Verdict
 from acefraud.engine.rule_context import entity_columns
 from acefraud.errors import InputError, RuleNotUnderstood

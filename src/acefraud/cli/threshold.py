@@ -9,10 +9,11 @@ import typer
 from acefraud.cli import group
 from acefraud.cli.console import Said
 from acefraud.cli.rules import flips_in_words
-from acefraud.cli.workspace import Author, Changing, Reading, embedded_learner
+from acefraud.cli.workspace import Changing, Reading, embedded_learner
 from acefraud.core.bullet import DEFAULT_NODE
 from acefraud.core.outcome import FeedKind
 from acefraud.core.review_rule import COSTS, ReviewRule
+from acefraud.core.scope import Author
 from acefraud.errors import InputError
 from acefraud.service.answers import threshold_answer
 from acefraud.storage import BulletPlaybook

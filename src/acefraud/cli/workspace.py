@@ -9,12 +9,13 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 from acefraud.cli.console import note, print_result
 from acefraud.cli.options import MODEL_OPTIONS, DatabaseOption, JsonOption, PlaybookOption, WhoOption, WhyOption
 from acefraud.core.events import THE_ENGINE
 from acefraud.core.ledger import Ledger
+from acefraud.core.scope import Author
 from acefraud.engine.entity_memory import mapping_of
 from acefraud.errors import ConfigurationError, InputError, StoreError
 from acefraud.learning.build_roles import Roles, build_roles
@@ -39,13 +40,6 @@ Reading = Annotated[BulletPlaybook, True]
 """A playbook to read, which must be there."""
 Changing = Annotated[BulletPlaybook, False]
 """A playbook to read and change, which must be there."""
-
-
-class Author(TypedDict):
-    """Who changes something by hand, and why."""
-
-    who: str
-    why: str
 
 
 def complete(command: Callable[..., Any]) -> Callable[..., None]:

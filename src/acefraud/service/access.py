@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from functools import wraps
 from ipaddress import IPv6Address, IPv6Network, ip_address
 from math import ceil
-from typing import Annotated, Any, Final, ParamSpec, TypedDict, TypeVar
+from typing import Annotated, Any, Final, ParamSpec, TypeVar
 
 from fastapi import Depends, Query, Request
 from fastapi.params import Depends as Dependency
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from acefraud.core.scope import Scope, allows
+from acefraud.core.scope import Author, Scope, allows
 from acefraud.service.problems import Refused
 from acefraud.service.runtime import Runtime
 
@@ -27,13 +27,6 @@ _NO_KEY: Final = "expected a key in the header `Authorization: Bearer KEY`; `ace
 _BEARER: Final = HTTPBearer(auto_error=False, description="An API key, made by `acefraud keys create`.")
 _TOO_MANY: Final = "too many requests with this key"
 _TOO_MANY_FAILURES: Final = "too many requests without a valid key from this address"
-
-
-class Author(TypedDict):
-    """Who changes something, and why."""
-
-    who: str
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
