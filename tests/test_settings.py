@@ -12,7 +12,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from acefraud.cli.options import MODEL_OPTIONS, with_model_options
+from acefraud.cli.options import MODEL_OPTIONS
+from acefraud.cli.workspace import complete
 from acefraud.errors import ConfigurationError
 from acefraud.roles.embedded.embedder import EMBEDDERS as EMBEDDED_EMBEDDERS
 from acefraud.settings import EMBEDDERS, ROLES, ModelSettings, Settings, service_key
@@ -401,7 +402,7 @@ def command_line() -> typer.Typer:
     app = typer.Typer()
 
     @app.command()
-    @with_model_options
+    @complete
     def greet(
         name: Annotated[str, typer.Argument(help="Whom.")],
         loud: Annotated[bool, typer.Option("--loud", help="Shout.")] = False,

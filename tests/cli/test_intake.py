@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from acefraud.cli import intake
-from acefraud.cli.intake import MOST_LINES, Intake, split_lines
+from acefraud.cli import stream
+from acefraud.cli.stream import MOST_LINES, Intake, split_lines
 
 
 class Endless:
@@ -41,7 +41,7 @@ def test_lines_are_split_wherever_the_parts_end() -> None:
 
 
 def test_of_a_line_that_is_too_long_only_the_beginning_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intake, "LONGEST", 10)
+    monkeypatch.setattr(stream, "LONGEST", 10)
     found = list(split_lines(OneByOne(b"123456", b"789012345", b"67\nok\n", b"x" * 30)))
     assert [(line.number, len(line.content), line.cut) for line in found] == [
         (1, 10, True),
@@ -69,7 +69,7 @@ def test_nothing_more_is_read_while_the_queue_is_full() -> None:
 
 
 def test_long_lines_fill_the_queue_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intake, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(stream, "MOST_BYTES", 10_000)
 
     async def run() -> None:
         source = Endless(b"x" * 4_999 + b"\n")

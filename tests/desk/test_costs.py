@@ -14,7 +14,7 @@ from tests.cli.conftest import shell, trained, trained_once  # noqa: F401
 from tests.service.conftest import admin, serving, store  # noqa: F401
 
 from acefraud import BulletPlaybook, Case, Learner, Transaction, Verdict, open_playbook
-from acefraud.client.playbook_calls import set_threshold
+from acefraud.client.calls import set_threshold
 from acefraud.core.events import ThresholdSet
 from acefraud.core.review_rule import ReviewCosts, ReviewRule
 from acefraud.errors import AcefraudError, InputError

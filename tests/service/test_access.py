@@ -19,8 +19,8 @@ from tests.service.test_key_ring import Clock
 
 from acefraud.core.scope import Scope, allows
 from acefraud.service.access import SCOPE_OF
+from acefraud.service.admission import RateLimit
 from acefraud.service.app import build_app
-from acefraud.service.limits import RateLimit
 from acefraud.service.options import ServiceOptions
 from acefraud.service.runtime import FAILURES_AT_ONCE, FAILURES_PER_SECOND, Runtime
 from acefraud.storage.service_tables import KeyStore

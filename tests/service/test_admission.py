@@ -14,8 +14,8 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from acefraud.learning.learner import Learner
+from acefraud.service.admission import Capacity, TooManyWaiting
 from acefraud.service.app import build_app
-from acefraud.service.limits import Capacity, TooManyWaiting
 from acefraud.service.options import ServiceOptions
 from acefraud.service.runtime import Runtime
 from acefraud.service.threads import OnAnotherLoop

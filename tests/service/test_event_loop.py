@@ -20,7 +20,7 @@ from acefraud.storage.playbook import BulletPlaybook
 from acefraud.storage.sql_ledger import SqlLedger
 from acefraud.storage.sql_reading import SqlReading
 from acefraud.storage.sqlite import SqliteLedger
-from acefraud.wire.decisions import DecisionAnswer
+from acefraud.wire.answers import DecisionAnswer
 
 WAIT = {
     BulletPlaybook: ("snapshot", "refresh", "get_bullet", "__len__"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.postgres import database_for
 
-from acefraud.service.follower import Follower
+from acefraud.service.threads import Follower
 from acefraud.storage import open_playbook
 
 pytestmark = pytest.mark.wide

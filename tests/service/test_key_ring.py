@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from acefraud.core.scope import Scope
-from acefraud.service.key_ring import KeyRing
+from acefraud.service.admission import KeyRing
 from acefraud.storage.driver import Driver
 from acefraud.storage.service_tables import KeyStore
 from acefraud.storage.sqlite import SqliteLedger

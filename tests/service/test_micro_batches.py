@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from acefraud.service.micro_batches import MicroBatches
+from acefraud.service.threads import MicroBatches
 
 
 def run_together(batches: MicroBatches[int, int], numbers: Sequence[int]) -> list[int | BaseException]:

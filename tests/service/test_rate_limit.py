@@ -6,7 +6,7 @@ import pytest
 from tests.service.test_key_ring import Clock
 
 from acefraud.errors import ConfigurationError
-from acefraud.service.limits import RateLimit
+from acefraud.service.admission import RateLimit
 
 
 def test_a_burst_passes_and_then_the_rate() -> None:

@@ -11,7 +11,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from acefraud.errors import DuplicateRule
-from acefraud.service.routes import bullets, rules
+from acefraud.service.routes import bullets
+from acefraud.service.routes import bullets as rules
 from acefraud.service.threads import Threads
 
 MANY = 45

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from functools import cached_property
+from functools import cache
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -40,6 +40,16 @@ SUMMARIES = {
     "keys": "Create, list and revoke the API keys of the service.",
 }
 """The first line of each command's help, so that the list of commands needs none of their modules."""
+_MODULES = {
+    "backtest": "compare",
+    "feed": "threshold",
+    "judge": "learn",
+    "keys": "serve",
+    "lists": "facts",
+    "reread": "facts",
+    "restore": "backup",
+}
+"""Where a command is, unless a module has its name."""
 
 REMEDIES = {
     "create a list": ". `acefraud lists create` makes one",
@@ -59,21 +69,33 @@ app = typer.Typer(
 )
 
 
+def group(name: str) -> typer.Typer:
+    """A command that is a group of commands."""
+    return typer.Typer(help=SUMMARIES[name], no_args_is_help=True, add_completion=False)
+
+
+@cache
+def load(name: str) -> Any:
+    """A command, or group of commands: what has its name in its module."""
+    module = import_module(f"acefraud.cli.{_MODULES.get(name, name)}")
+    from acefraud.cli.workspace import complete  # noqa: PLC0415  # the list of commands opens no playbook
+
+    loaded: Any = getattr(module, f"{name}_app", None)
+    if loaded is None:
+        loaded = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+        loaded.command(name)(getattr(module, name))
+    for command in loaded.registered_commands:
+        command.callback = complete(command.callback)
+    return typer.main.get_command(loaded)
+
+
 class LazyCommand(TyperCommand):
     """A command, or group of commands, whose module is imported when it is called."""
 
-    @cached_property
+    @property
     def loaded(self) -> Any:
-        """The command itself: `app` of its module, or the function of its name."""
-        module = import_module(f"acefraud.cli.{self.name}")
-        found = getattr(module, "app", None)
-        if found is None:
-            found = typer.Typer(add_completion=False, rich_markup_mode="markdown")
-            found.command(self.name)(getattr(module, str(self.name)))
-        from acefraud.cli.options import add_database_option  # noqa: PLC0415  # the list of commands needs no options
-
-        add_database_option(found)
-        return typer.main.get_command(found)
+        """The command itself."""
+        return load(str(self.name))
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Parse the arguments as the command itself does."""

@@ -1,28 +1,40 @@
-"""`acefraud compare`: the three modes side by side, beside LightGBM."""
+"""`acefraud compare` and `acefraud backtest`: figures on labelled history."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from acefraud.cli.console import line, note, note_bad_rows, out, print_json, progress
-from acefraud.cli.interrupts import nothing_written, stoppable
-from acefraud.cli.options import JsonOption, MappingOption, StrictOption, with_model_options
+from acefraud.cli.console import Said, line, note, note_bad_rows, nothing_written, out, print_json, progress, stoppable
+from acefraud.cli.options import JsonOption, MappingOption, PlaybookOption, StrictOption
 from acefraud.cli.train import note_label_delay, note_reading
-from acefraud.cli.workspace import note_usage, roles_for
+from acefraud.cli.workspace import embedded_learner, existing_playbook, note_usage, roles_for, trained_mapping
+from acefraud.core.condition import Condition
+from acefraud.core.fact_names import FactCatalog
+from acefraud.core.table import FactTable
+from acefraud.core.transactions import Cases
 from acefraud.datasets import SHIPPED, Dataset, load_dataset
+from acefraud.engine.entity_memory import memory_for
+from acefraud.engine.score import measured_on
+from acefraud.errors import InputError
+from acefraud.evaluation.backtest import Backtest, evidence_json
+from acefraud.evaluation.backtest import backtest as measure
 from acefraud.evaluation.compare import compare_parts
 from acefraud.evaluation.comparison import LIGHTGBM, NAMES, Comparison, ModelFigures, mode_rows
 from acefraud.evaluation.metrics import METRICS, Interval, in_percent
 from acefraud.evaluation.parts import Part, limited, parts_of_data, parts_of_worlds
 from acefraud.evaluation.report import write_report
+from acefraud.roles.embedded.case_memory import LabelledFacts
+from acefraud.rules.english import say
+from acefraud.rules.reader import Vocabulary, read_rule
 from acefraud.settings import ModelSettings
+from acefraud.storage import BulletPlaybook
 
 
-@with_model_options
 @stoppable(nothing_written)
 def compare(
     source: Annotated[
@@ -142,8 +154,8 @@ def tiers_table(figures: ModelFigures) -> Table:
 def _table(title: str, headings: tuple[str, ...]) -> Table:
     """A narrow table with its first column on the left and figures on the right."""
     table = Table(padding=(0, 0, 0, 1), title=title)
-    for place, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if place else "left")
+    for index, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if index else "left")
     return table
 
 
@@ -151,3 +163,76 @@ def _cell(interval: Interval, *, signed: bool = False) -> str:
     """The interval below the mean, so that the table stays narrow."""
     text = in_percent(interval, signed=signed).replace(" (", "\n").replace(")", "")
     return text.replace(" to ", "–").replace("100.0", "100")
+
+
+@stoppable(nothing_written)
+def backtest(
+    source: Annotated[str, typer.Argument(metavar="FILE", help="Labelled history.")],
+    condition: Annotated[
+        str | None, typer.Option("--condition", help="A condition, in its text form or in plain English.")
+    ] = None,
+    playbook: PlaybookOption = None,
+    mapping: MappingOption = None,
+    strict: StrictOption = False,
+) -> Said:
+    """Measure a condition, or every bullet of a playbook and its decisions, on labelled history.
+
+    Nothing is learnt and nothing is recorded. On the history that a playbook was trained on, its figures look better
+    than they are: use later cases. A case sees only labels that had arrived by then, after the label_delay of the
+    playbook's mapping; a second set of figures does without the facts that depend on labels.
+
+        acefraud backtest history.csv --condition "amount > 2000 and account_age_days < 30"
+        acefraud backtest later.csv --playbook book.db
+    """
+    if condition is not None:
+        data = load_dataset(source, mapping=mapping, strict=strict)
+        note_bad_rows(data.bad_rows, data.unlabelled, data.remarks)
+        note_label_delay(data, mapping)
+        return _condition(condition, data)
+    with existing_playbook(playbook, read_only=True) as book:
+        data = load_dataset(source, mapping=mapping, remembered=trained_mapping(book), strict=strict)
+        note_bad_rows(data.bad_rows, data.unlabelled, data.remarks)
+        measured = measure(embedded_learner(book), data)
+        figures = measured.as_json()
+        bullets = figures.pop("bullets")
+        content = {"rows": figures.pop("rows"), "rows.unreadable": data.unreadable, **figures, "bullets": bullets}
+        return content, list(_backtest_lines(measured, book))
+
+
+def _condition(text: str, data: Dataset) -> Said:
+    memory = memory_for(data.mapping.describe())
+    cases = Cases.stacked([data.train, data.test])
+    known = LabelledFacts.of(memory.studied(cases, data.waiting) if memory else cases)
+    condition = read(text, known.facts)
+    evidence = measured_on(condition, known)
+    lines = [str(condition), f"{say(condition)}: {evidence.in_words()}"]
+    if evidence.lift is not None:
+        lines.append(f"{evidence.lift:.2f} times the {100 * evidence.base_rate:.1f}% of all cases")
+    return {"condition": str(condition), "english": say(condition), **evidence_json(evidence)}, lines
+
+
+def _backtest_lines(measured: Backtest, book: BulletPlaybook) -> Iterator[str | tuple[str, str]]:
+    yield from _figures(measured.figures)
+    if measured.without_label_facts is not None:
+        late = f"{measured.label_delay} after their transaction (label_delay)"
+        yield f"Labels without a time of their own arrive {late}. With facts that depend on labels unknown:"
+        yield from _figures(measured.without_label_facts)
+    yield f"{len(measured.bullets)} bullets on {measured.rows:,} cases; {measured.counted}", "bold"
+    for tested in measured.bullets:
+        bullet = book.get_bullet(tested.id)
+        words = say(bullet.condition) if bullet and bullet.condition else tested.content
+        learnt = tested.learnt.in_words() if tested.learnt else "nothing: unverified"
+        yield f"{tested.id}  {tested.argues}  {words}"
+        yield f"    here {tested.evidence.in_words()}; learnt with {learnt}"
+
+
+def _figures(figures: dict[str, Interval]) -> list[str]:
+    return [f"{metric.replace('_', ' '):>18}  {in_percent(figure)}" for metric, figure in figures.items()]
+
+
+def read(text: str, facts: FactTable) -> Condition:
+    """A condition from its text form or from English. Raises InputError that names what was not understood."""
+    reading = read_rule(text, Vocabulary.of(FactCatalog.of(facts)))
+    if reading.condition is None:
+        raise InputError(f"{reading.problem} The facts are: {', '.join(facts.names[:20])}", field="condition")
+    return reading.condition

@@ -1,15 +1,20 @@
-"""What every command prints with: results, JSON, notes on standard error, and a progress bar."""
+"""What every command prints with: results, notes on standard error, a progress bar, and what it says on Ctrl-C."""
 
 from __future__ import annotations
 
 import json as jsonlib
+import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
+import typer
 from rich.console import Console
+from rich.table import Table
 
 from acefraud.errors import InputError
 
@@ -17,6 +22,8 @@ if TYPE_CHECKING:
     from acefraud.datasets import BadRow
 
 BAD_ROWS_SHOWN = 5
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
 
 # Printed text may come from data: "[bold]" and ":100:" must stay as they are.
 out = Console(markup=False, emoji=False)
@@ -39,12 +46,24 @@ def print_json(content: Any) -> None:
     sys.stdout.flush()
 
 
-def print_result(content: Any, text: str, *, json: bool) -> None:
-    """Print a result: the content as JSON for scripts, or the text for people."""
+Shown = str | Iterable[str | tuple[str, str] | Table]
+"""What people see: a text, or lines, those with a style as pairs, and tables."""
+Said = tuple[Any, Shown] | tuple[Any, Shown, int]
+"""What a command says: to scripts, which get it as JSON, and to people; and its exit code, if it is not 0."""
+
+
+def print_result(content: Any, shown: Shown, code: int = 0, *, json: bool) -> None:
+    """Print a result, as JSON for scripts or what people see, and end with an exit code that is not 0."""
     if json:
         print_json(content)
     else:
-        line(text)
+        for part in [shown] if isinstance(shown, str) else shown:
+            if isinstance(part, Table):
+                out.print(part)
+            else:
+                line(*((part,) if isinstance(part, str) else part))
+    if code:
+        raise typer.Exit(code)
 
 
 def note_bad_rows(bad_rows: Sequence[BadRow], unlabelled: int = 0, remarks: Sequence[str] = ()) -> None:
@@ -80,3 +99,29 @@ def progress(what: str) -> Iterator[Callable[[float], None]]:
     with Progress(console=err, transient=True) as bar:
         task = bar.add_task(what, total=1.0)
         yield lambda done: bar.update(task, completed=done)
+
+
+@contextmanager
+def stoppable(kept: Callable[[], str]) -> Iterator[None]:
+    """Stop at once on Ctrl-C, say on standard error what is kept, and end with a code of its own.
+
+    An event loop takes over the default handler, and cancels its task when that next waits. A computation does not wait
+    until its end, so the signal gets a handler of ours here, which event loops leave alone.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    takes_over = before is signal.default_int_handler and current_thread() is main_thread()
+    if takes_over:
+        signal.signal(signal.SIGINT, partial(signal.default_int_handler))
+    try:
+        yield
+    except KeyboardInterrupt:
+        note(f"stopped; {kept()}")
+        raise typer.Exit(INTERRUPTED) from None
+    finally:
+        if takes_over:
+            signal.signal(signal.SIGINT, before)
+
+
+def nothing_written() -> str:
+    """What a command keeps that only reads."""
+    return "nothing was written"

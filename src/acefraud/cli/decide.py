@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 from rapidfuzz import fuzz, process
 
-from acefraud.cli.console import line, note, note_bad_rows, print_json, progress
-from acefraud.cli.interrupts import nothing_written, stoppable
-from acefraud.cli.options import DaysAheadOption, JsonOption, MappingOption, PlaybookOption, with_model_options
+from acefraud.cli.console import line, note, note_bad_rows, nothing_written, print_json, progress, stoppable
+from acefraud.cli.options import DaysAheadOption, JsonOption, MappingOption, PlaybookOption
 from acefraud.cli.stream import BatchOption, Stream, StreamOptions, as_line, one_line
 from acefraud.cli.workspace import existing_playbook, is_there, learner_with, place_of, roles_for, trained_mapping
 from acefraud.core.context_facts import UNFAMILIAR, snoozed_in
@@ -58,7 +57,6 @@ LIKE_THE_NAME, NEARLY_THE_NAME = 65.0, 88.0
 """Of 100: how much like that of a file a name has to be, to be suggested and to be taken for it."""
 
 
-@with_model_options
 def decide(
     what: Annotated[
         str,
@@ -147,7 +145,7 @@ async def _decide_stream(
                 if words not in told:
                     told.add(words)
                     note(words)
-            return [as_line(as_json(one)) if how.json else _in_short(one) for one in decisions]
+            return [as_line(as_json(decision)) if how.json else _in_short(decision) for decision in decisions]
 
         most = BATCH_IN_STREAM if roles.agent is None else BATCH_WITH_MODEL
         stream = Stream(read, record, most, how)
@@ -218,7 +216,7 @@ def _is_path(what: str) -> bool:
 
 def _file_like(path: Path, least: float) -> str:
     """The file of the same folder whose name, with or without its ending, is most like this one; empty if none is."""
-    names = [one.name for one in path.parent.iterdir() if one.is_file()] if path.parent.is_dir() else []
+    names = [file.name for file in path.parent.iterdir() if file.is_file()] if path.parent.is_dir() else []
     called = {name: name for name in names} | {Path(name).stem: name for name in names}
     found = process.extractOne(path.name, list(called), scorer=fuzz.ratio, score_cutoff=least)
     return called[found[0]] if found else ""

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
 from rich.table import Table
 
-from acefraud.cli.console import line, out, print_json
-from acefraud.cli.options import JsonOption, PlaybookOption, with_model_options
+from acefraud.cli.console import Said
+from acefraud.cli.options import PlaybookOption
 from acefraud.cli.workspace import existing_playbook, is_there, place_of
 from acefraud.core.bullet import DEFAULT_NODE
 from acefraud.core.transaction import Transaction, Verdict
@@ -68,14 +68,12 @@ class Trial:
         return None if self.cost is None or self.error else round(1_000 * self.cost, 6)
 
 
-@with_model_options
 def doctor(
     playbook: PlaybookOption = None,
     offline: Annotated[bool, typer.Option("--offline", help="Show the settings only; call nothing.")] = False,
-    json: JsonOption = False,
     *,
     settings: ModelSettings,
-) -> None:
+) -> Said:
     """Show which model plays which role, where that was set, and whether it answers.
 
     Each role is asked one question about an invented transaction: none of your data is sent. Of an API key, only
@@ -92,30 +90,20 @@ def doctor(
     trials = {} if offline else asyncio.run(try_roles(settings))
     rows = [_row(role, settings, trials.get(role)) for role in ROLES]
     costs = {role: trials[role].cost_per_thousand for role in DECIDING} if trials else None
-    facts = _facts(playbook)
-    if json:
-        print_json({"roles": rows, "usd_per_thousand_decisions": costs, "facts": facts and asdict(facts)})
-    else:
-        _print(rows, settings, costs)
-        if facts is not None:
-            _print_facts(facts)
-    if any(row["answered"] is False for row in rows):
-        raise typer.Exit(1)
+    facts = None
+    if playbook is not None or is_there(place_of(playbook)):
+        with existing_playbook(playbook, read_only=True) as book:
+            facts = fact_changes(book, DEFAULT_NODE)
+    content = {"roles": rows, "usd_per_thousand_decisions": costs, "facts": facts and asdict(facts)}
+    lines = [*_in_force(rows, settings, costs), *(_changes(facts) if facts else ())]
+    return content, lines, int(any(row["answered"] is False for row in rows))
 
 
-def _facts(playbook: Path | None) -> FactChanges | None:
-    """What changed about the facts; None if no playbook is named and none is at the usual place."""
-    if playbook is None and not is_there(place_of(playbook)):
-        return None
-    with existing_playbook(playbook, read_only=True) as book:
-        return fact_changes(book, DEFAULT_NODE)
-
-
-def _print_facts(facts: FactChanges) -> None:
+def _changes(facts: FactChanges) -> Iterator[str | tuple[str, str]]:
     differ = f"{len(facts.changes):,} differ" if facts.are_known else "too few to compare"
-    line(f"Facts of {facts.decisions:,} decisions of the latest day, beside {facts.cases:,} cases: {differ}")
+    yield f"Facts of {facts.decisions:,} decisions of the latest day, beside {facts.cases:,} cases: {differ}"
     for change in facts.changes:
-        line(f"  {change.change}: {shown_text(change.name)}: {change.words}", "yellow")
+        yield f"  {change.change}: {shown_text(change.name)}: {change.words}", "yellow"
 
 
 async def try_roles(settings: ModelSettings) -> dict[str, Trial]:
@@ -226,7 +214,9 @@ def _without_password(address: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
-def _print(rows: list[dict[str, Any]], settings: ModelSettings, costs: dict[str, float | None] | None) -> None:
+def _in_force(
+    rows: list[dict[str, Any]], settings: ModelSettings, costs: dict[str, float | None] | None
+) -> Iterator[str | tuple[str, str] | Table]:
     in_force = Table("role", "model", "chosen by", "server", "key", padding=(0, 0, 0, 1), title="In force")
     tried = Table("role", "answered", "secs", "tokens", "log-probs", padding=(0, 0, 0, 1), title="Tried once")
     for column in in_force.columns:
@@ -241,11 +231,11 @@ def _print(rows: list[dict[str, Any]], settings: ModelSettings, costs: dict[str,
             logprobs = {True: "yes", False: "no", None: "-" if embedded else "not asked for"}[row["logprobs"]]
             answered = "yes" if row["answered"] else f"no: {row['error']}"
             tried.add_row(row["role"], answered, f"{row['seconds']:.2f}", tokens, logprobs)
-    out.print(in_force)
+    yield in_force
     if costs is not None:
-        out.print(tried)
+        yield tried
     if settings.base_url and not any(settings.server_of(role) for role in ROLES):
-        line(f"{_without_password(settings.base_url)} is not used: no role is on openai", "yellow")
+        yield f"{_without_password(settings.base_url)} is not used: no role is on openai", "yellow"
     if costs is not None:
         each = ", ".join(f"{role} {'no price known' if usd is None else f'${usd:.4g}'}" for role, usd in costs.items())
-        line(f"A thousand decisions like this one: {each}")
+        yield f"A thousand decisions like this one: {each}"

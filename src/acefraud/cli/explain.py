@@ -12,8 +12,8 @@ import typer
 from rich.table import Table
 
 from acefraud.cli.console import line, out, print_json
-from acefraud.cli.options import JsonOption, PlaybookOption, with_model_options
-from acefraud.cli.workspace import existing_playbook, not_recorded, roles_for, trained_mapping
+from acefraud.cli.options import JsonOption
+from acefraud.cli.workspace import Reading, not_recorded, roles_for, trained_mapping
 from acefraud.core.decision import Decision, ProbabilityFrom, ReasonKind
 from acefraud.core.review_rule import DecidingRule
 from acefraud.display.visible_text import visible
@@ -30,10 +30,9 @@ from acefraud.settings import EMBEDDED, ModelSettings
 from acefraud.storage import BulletPlaybook
 
 
-@with_model_options
 def explain(
+    book: Reading,
     decision_id: Annotated[str, typer.Argument(help="Id of a decision, or of a transaction (its latest decision).")],
-    playbook: PlaybookOption = None,
     replay: Annotated[bool, typer.Option("--replay", help="Decide again from the ledger alone and compare.")] = False,
     json: JsonOption = False,
     *,
@@ -48,33 +47,32 @@ def explain(
 
         acefraud explain d-4f0c2a917be31d55 --playbook book.db --replay
     """
-    with existing_playbook(playbook, read_only=True) as book:
-        found = _find(book, decision_id)
-        decision, unknown = asyncio.run(_explained(book, found, settings))
-        same = asyncio.run(_replayed_the_same(book, found, settings)) if replay else None
-        ruling = ruling_of(decision, book.snapshot_at(decision.revision))
-        transaction_id = decision.transaction.id
-        heard_of = book.ledger.transaction_events([transaction_id])[transaction_id].outcomes
-        outcomes = with_silence(book, {transaction_id: heard_of}, decision.node)[transaction_id]
-        if json:
-            content = decision.model_dump(mode="json")
-            content["outcomes"] = [heard.model_dump(mode="json") for heard in outcomes]
-            content |= {"read": _clauses(decision, book), "unfamiliar": decision.unfamiliar}
-            content["decided_by"] = ruling.model_dump(mode="json")
-            print_json({**content, "not_explained": unknown, "replayed_the_same": same})
-        else:
-            _print(decision, book, ruling)
-            if unknown:
-                line(f"Its stages and scores cannot be shown: {unknown}.", "yellow")
-            for heard in outcomes:
-                outcome = heard.outcome
-                by = f" by {visible(outcome.author)}" if outcome.author else ""
-                line(f"Outcome ({outcome.source}{by}): {outcome.truth}; the verdict was {heard.judgement.ruling}")
-                for name, text in (("note", outcome.note), *outcome.details.items()):
-                    if text:
-                        line(f"         {visible(name)}: {visible(text)}", "dim")
-            if same is not None:
-                line("Replayed from the ledger: the same decision." if same else "Replayed: NOT the same decision.")
+    found = _find(book, decision_id)
+    decision, unknown = asyncio.run(_explained(book, found, settings))
+    same = asyncio.run(_replayed_the_same(book, found, settings)) if replay else None
+    ruling = ruling_of(decision, book.snapshot_at(decision.revision))
+    transaction_id = decision.transaction.id
+    heard_of = book.ledger.transaction_events([transaction_id])[transaction_id].outcomes
+    outcomes = with_silence(book, {transaction_id: heard_of}, decision.node)[transaction_id]
+    if json:
+        content = decision.model_dump(mode="json")
+        content["outcomes"] = [heard.model_dump(mode="json") for heard in outcomes]
+        content |= {"read": _clauses(decision, book), "unfamiliar": decision.unfamiliar}
+        content["decided_by"] = ruling.model_dump(mode="json")
+        print_json({**content, "not_explained": unknown, "replayed_the_same": same})
+    else:
+        _print(decision, book, ruling)
+        if unknown:
+            line(f"Its stages and scores cannot be shown: {unknown}.", "yellow")
+        for heard in outcomes:
+            outcome = heard.outcome
+            by = f" by {visible(outcome.author)}" if outcome.author else ""
+            line(f"Outcome ({outcome.source}{by}): {outcome.truth}; the verdict was {heard.judgement.ruling}")
+            for name, text in (("note", outcome.note), *outcome.details.items()):
+                if text:
+                    line(f"         {visible(name)}: {visible(text)}", "dim")
+        if same is not None:
+            line("Replayed from the ledger: the same decision." if same else "Replayed: NOT the same decision.")
     if same is False:
         raise typer.Exit(1)
 

@@ -1,4 +1,4 @@
-"""`acefraud learn`: outcomes that have arrived."""
+"""`acefraud learn` and `acefraud judge`: outcomes that have arrived, and decisions without one."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ from typing import Annotated
 
 import typer
 
-from acefraud.cli.console import BAD_ROWS_SHOWN, note, note_bad_rows, print_result, progress
-from acefraud.cli.interrupts import stoppable
-from acefraud.cli.options import JsonOption, MappingOption, PlaybookOption, StrictOption, with_model_options
+from acefraud.cli.console import BAD_ROWS_SHOWN, Said, note, note_bad_rows, print_result, progress, stoppable
+from acefraud.cli.options import JsonOption, MappingOption, PlaybookOption, StrictOption
 from acefraud.cli.stream import Answer, BatchOption, Stream, StreamOptions, as_line, one_line
 from acefraud.cli.workspace import (
+    Changing,
+    budget_code,
     embedded_learner,
     existing_playbook,
-    exit_if_over_budget,
     learner_with,
     model_report,
     playbook_copy,
     roles_for,
     trained_mapping,
 )
+from acefraud.core.decision import Decision
+from acefraud.core.events import DecisionMade, OutcomeHeard, OutcomeReceived
 from acefraud.core.outcome import FeedKind, Ruling
 from acefraud.core.transaction import Verdict
 from acefraud.datasets.records import RecordReader
 from acefraud.datasets.rows import ReportedOutcome, read_outcomes
-from acefraud.errors import InputError, InputWarning
+from acefraud.errors import ConfigurationError, InputError, InputWarning
 from acefraud.learning.build_roles import Roles
 from acefraud.learning.hearing import Heard
 from acefraud.learning.learner import Learner
@@ -41,6 +43,8 @@ PREVIEWED = 1_000
 """The latest decisions that a preview makes again."""
 BATCH = 50
 """Outcomes that are written and acknowledged together."""
+JUDGED = 32
+"""Decisions that are judged at the same time."""
 _PAUSE = 0.1
 """Seconds between two looks whether another process has taken in what was received."""
 _RULINGS = {
@@ -54,7 +58,6 @@ _WAITING = (
 )
 
 
-@with_model_options
 def learn(
     source: Annotated[str, typer.Argument(metavar="[FILE|-]", help="Outcomes, or - for JSON lines on stdin.")] = "-",
     playbook: PlaybookOption = None,
@@ -95,7 +98,8 @@ def learn(
             reader = RecordReader(mapping=mapping, remembered=remembered)
             how = StreamOptions(json=json, strict=strict, batch_ms=batch_ms)
             learner, stream = asyncio.run(_hear_stream(roles, book, reader, how))
-            exit_if_over_budget(learner)
+            if code := budget_code(learner):
+                raise typer.Exit(code)
             stream.exit_if_bad()
             return
         with stoppable(partial(_kept, book, book.outcomes)):
@@ -112,22 +116,21 @@ def learn(
         counts["rows.unreadable"] = loaded.unreadable
     content, words = {**counts, **model_report(roles, learner)}, _in_words(counts)
     if preview:
-        flips = sum(one != other for one, other in zip(before, after, strict=True))
-        declines = [some.count(Verdict.DECLINE) for some in (before, after)]
+        flips = sum(verdict != other for verdict, other in zip(before, after, strict=True))
+        declines = [verdicts.count(Verdict.DECLINE) for verdicts in (before, after)]
         content |= {"preview": True, "decisions": len(before), "flips": flips, "declines": declines}
         words = (
             f"Nothing was stored. {words}\n{flips:,} of the latest {len(before):,} decisions would be decided "
             f"differently; {declines[0]:,} of them are declined now, {declines[1]:,} would be"
         )
-    print_result(content, words, json=json)
-    exit_if_over_budget(learner)
+    print_result(content, words, budget_code(learner), json=json)
 
 
 def _verdicts(book: BulletPlaybook) -> list[Verdict]:
     """What the playbook would decide now on the transactions of the latest decisions."""
     made = [record.decision.transaction for record in book.ledger.latest_decisions(PREVIEWED)]
     with warnings.catch_warnings(action="ignore", category=InputWarning):  # they were pointed out when it decided
-        return [one.verdict for one in embedded_learner(book).score_sync(made)] if made else []
+        return [decision.verdict for decision in embedded_learner(book).score_sync(made)] if made else []
 
 
 def _advice(book: BulletPlaybook) -> str:
@@ -166,7 +169,7 @@ async def _hear_stream(
             heard = await _hear(learner, rows, counts, told)
             for remark in (remark for row in rows for remark in row.remarks):
                 _note_once(remark, told)
-            return [_answer(row, one, json=how.json) for row, one in zip(rows, heard, strict=True)]
+            return [_answer(row, answer, json=how.json) for row, answer in zip(rows, heard, strict=True)]
 
         stream = Stream(reader.outcome, record, BATCH, how)
         try:
@@ -264,3 +267,50 @@ async def _hear(
             if heard.review.declined:
                 note(f"nothing was learnt at this point: {heard.review.declined}")
     return all_heard
+
+
+def judge(
+    book: Changing,
+    limit: Annotated[int, typer.Option(min=1, help="Judge at most this many decisions, the latest first.")] = 100,
+    *,
+    settings: ModelSettings,
+) -> Said:
+    """Ask a model whether decisions without an outcome were right.
+
+    Its answer counts as a use of the bullets that the decision cited. It is an opinion: no evidence and no bullet
+    comes from it, and a label that arrives later replaces it. If a call fails, the decision stays unjudged.
+
+        acefraud judge --judge-model openai:gpt-4o-mini --playbook book.db --limit 50
+    """
+    if "judge" not in settings.on_models:
+        raise ConfigurationError("no model plays the judge; name one, as in --judge-model openai:gpt-4o-mini")
+    roles = roles_for(settings, trained_mapping(book))
+    pending = _pending(book)[:limit]
+    counts = asyncio.run(_judge_all(roles, book, pending))
+    return {**counts, **model_report(roles)}, (
+        f"{len(pending):,} decisions without an outcome: {counts['correct']:,} judged right, "
+        f"{counts['incorrect']:,} wrong, {counts['unjudged']:,} not judged"
+    )
+
+
+def _pending(book: BulletPlaybook) -> list[Decision]:
+    """The decisions on transactions without an outcome, the latest first."""
+    made: dict[str, Decision] = {}
+    for event in book.ledger.read():
+        if isinstance(event.payload, DecisionMade):
+            made[event.payload.decision.transaction.id] = event.payload.decision
+        elif isinstance(event.payload, OutcomeHeard | OutcomeReceived):
+            made.pop(event.payload.outcome.transaction_id, None)
+    return [decision for decision in reversed(made.values()) if decision.verdict is not Verdict.REVIEW]
+
+
+async def _judge_all(roles: Roles, book: BulletPlaybook, pending: list[Decision]) -> Counter[str]:
+    counts: Counter[str] = Counter(correct=0, incorrect=0, unjudged=0)
+    async with learner_with(roles, book) as learner:
+        with progress("judging") as done:
+            for start in range(0, len(pending), JUDGED):
+                batch = pending[start : start + JUDGED]
+                for judgement in await asyncio.gather(*(learner.judge_pending(decision) for decision in batch)):
+                    counts[str(judgement.ruling)] += 1
+                done((start + len(batch)) / len(pending))
+    return counts

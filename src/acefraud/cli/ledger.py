@@ -12,13 +12,14 @@ from typing import Annotated, Any
 
 import typer
 
-from acefraud.cli import SUMMARIES
-from acefraud.cli.console import line, print_json
-from acefraud.cli.options import JsonOption, PlaybookOption, WhoOption, WhyOption
-from acefraud.cli.workspace import author, existing_ledger, not_recorded, place_of
+from acefraud.cli import group
+from acefraud.cli.console import Said, line, print_json
+from acefraud.cli.options import JsonOption, PlaybookOption
+from acefraud.cli.workspace import existing_ledger, not_recorded, place_of
 from acefraud.core.decision import Decision, DecisionRecord
 from acefraud.core.events import DecisionMade, Event
 from acefraud.core.ledger import DecisionFilter
+from acefraud.core.scope import Author
 from acefraud.core.transaction import FactValue, Verdict
 from acefraud.display.visible_text import visible
 from acefraud.engine.inputs import nearly_decided
@@ -26,12 +27,12 @@ from acefraud.errors import InputError
 from acefraud.learning.outcomes import waiting_outcomes
 from acefraud.storage.contents import FileStatistics, file_statistics
 
-app = typer.Typer(help=SUMMARIES["ledger"], no_args_is_help=True, add_completion=False)
+ledger_app = group("ledger")
 
 SHOWN = 5
 
 
-@app.command()
+@ledger_app.command()
 def show(
     playbook: PlaybookOption = None,
     decision: Annotated[str | None, typer.Option("--decision", metavar="ID", help="The decision with this id.")] = None,
@@ -142,7 +143,7 @@ def _named(facts: dict[str, FactValue]) -> str:
     return ", ".join(f"{name}={value}" for name, value in sorted(facts.items()))
 
 
-@app.command()
+@ledger_app.command()
 def waiting(playbook: PlaybookOption = None, json: JsonOption = False) -> None:
     """List outcomes whose transactions were not decided yet, oldest first. They count once these are decided.
 
@@ -152,19 +153,21 @@ def waiting(playbook: PlaybookOption = None, json: JsonOption = False) -> None:
     """
     with existing_ledger(playbook) as ledger:
         found = waiting_outcomes(ledger)
-        near = nearly_decided([one.transaction_id for one in found], ledger)
-    for one in found:
+        near = nearly_decided([outcome.transaction_id for outcome in found], ledger)
+    for outcome in found:
+        about = outcome.transaction_id
         if json:
-            print_json({**one.model_dump(mode="json"), "nearly": near.get(one.transaction_id)})
+            print_json({**outcome.model_dump(mode="json"), "nearly": near.get(about)})
             continue
-        hint = f"; '{near[one.transaction_id]}' was decided" if one.transaction_id in near else ""
-        line(visible(f"{one.transaction_id}  {'fraud' if one.is_fraud else 'legitimate'} ({one.source}){hint}"))
+        hint = f"; '{near[about]}' was decided" if about in near else ""
+        line(visible(f"{about}  {'fraud' if outcome.is_fraud else 'legitimate'} ({outcome.source}){hint}"))
     if not found and not json:
         line("No outcome waits for its transaction to be decided")
 
 
-@app.command()
+@ledger_app.command()
 def archive(
+    by: Author,
     before: Annotated[
         datetime,
         typer.Option(
@@ -179,10 +182,7 @@ def archive(
     with_pending: Annotated[
         bool, typer.Option("--with-pending", help="Include decisions whose outcome has not arrived.")
     ] = False,
-    who: WhoOption = None,
-    why: WhyOption = "",
-    json: JsonOption = False,
-) -> None:
+) -> Said:
     """Move old decisions to Parquet files, while others go on using the playbook.
 
     Decisions whose outcome has not arrived stay, because a late outcome needs them. Bullets, counters and evidence stay
@@ -194,39 +194,31 @@ def archive(
     from acefraud.storage.archive import archive_decisions  # noqa: PLC0415  # polars is slow to import
 
     with existing_ledger(playbook, read_only=False) as ledger:
-        run = archive_decisions(
-            ledger, before.replace(tzinfo=UTC), to, with_pending=with_pending, who=author(who), why=why
-        )
-    if json:
-        print_json({**asdict(run), "files": [str(file) for file in run.files]})
-        return
+        run = archive_decisions(ledger, before.replace(tzinfo=UTC), to, with_pending=with_pending, **by)
+    lines = [f"{run.archived:,} decisions archived", *(f"  {file}" for file in run.files)]
     if run.completed:
-        line(f"{run.completed:,} decisions that an earlier run had archived were deleted")
-    line(f"{run.archived:,} decisions archived" + "".join(f"\n  {file}" for file in run.files))
+        lines.insert(0, f"{run.completed:,} decisions that an earlier run had archived were deleted")
     if run.pending:
-        line(f"{run.pending:,} older decisions stay: their outcome has not arrived")
+        lines.append(f"{run.pending:,} older decisions stay: their outcome has not arrived")
     if isinstance(place_of(playbook), str):
-        line("The server uses the room for what comes next")
+        lines.append("The server uses the room for what comes next")
     elif run.shrinks:
-        line(f"{run.bytes_given_back:,} bytes given back to the disk")
+        lines.append(f"{run.bytes_given_back:,} bytes given back to the disk")
     else:
-        line("The room is free inside the file for what comes next; `acefraud backup` makes a smaller copy")
+        lines.append("The room is free inside the file for what comes next; `acefraud backup` makes a smaller copy")
+    return {**asdict(run), "files": [str(file) for file in run.files]}, lines
 
 
-@app.command()
-def stats(playbook: PlaybookOption = None, json: JsonOption = False) -> None:
+@ledger_app.command()
+def stats(playbook: PlaybookOption = None) -> Said:
     """Show how much a playbook holds, since when, and how much room it takes.
 
     acefraud ledger stats --playbook book.db
     """
     with existing_ledger(playbook) as ledger:
         found = file_statistics(ledger)
-    if json:
-        times = {name: time and time.isoformat() for name, time in (("oldest", found.oldest), ("newest", found.newest))}
-        print_json({**asdict(found), **times})
-        return
-    for name, value in _rows(found):
-        line(f"{name:<26}  {value:>14}")
+    times = {name: time and time.isoformat() for name, time in (("oldest", found.oldest), ("newest", found.newest))}
+    return {**asdict(found), **times}, [f"{name:<26}  {value:>14}" for name, value in _rows(found)]
 
 
 def _rows(found: FileStatistics) -> Iterator[tuple[str, str]]:

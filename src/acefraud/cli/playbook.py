@@ -3,31 +3,48 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from acefraud.cli import SUMMARIES
-from acefraud.cli.console import line, note, print_json, print_result, read_text
-from acefraud.cli.options import JsonOption, PlaybookOption, WhoOption, WhyOption
-from acefraud.cli.revisions import changes, history, roll_back
-from acefraud.cli.rules import BulletArgument, add, edit, preview, read, snooze
-from acefraud.cli.workspace import any_playbook, author, embedded_learner, existing_playbook
+from acefraud.cli import group
+from acefraud.cli.console import Said, Shown, note, read_text
+from acefraud.cli.options import PlaybookOption
+from acefraud.cli.rules import BulletArgument, add, bullet_json, edit, flips_in_words, preview, read, snooze
+from acefraud.cli.workspace import (
+    Changing,
+    Reading,
+    any_playbook,
+    embedded_learner,
+    existing_ledger,
+    existing_playbook,
+)
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source, Status, percent, record_in_words
-from acefraud.core.events import BulletAdded, Event, EventPayload, Recalibrated, StatusChanged, Trained
+from acefraud.core.events import (
+    BulletAdded,
+    DecisionMade,
+    Event,
+    EventPayload,
+    Recalibrated,
+    RolledBack,
+    StatusChanged,
+    Trained,
+)
+from acefraud.core.scope import Author
 from acefraud.errors import InputError
 from acefraud.rules.english import say
+from acefraud.service.answers import rollback_answer
 from acefraud.storage import BulletPlaybook
-from acefraud.storage.change_log import why_of
-from acefraud.storage.changes import bullet_in
+from acefraud.storage.change_log import change_of, playbook_changes, why_of
+from acefraud.storage.changes import bullet_in, plan_rollback
 from acefraud.storage.contents import holdings
 from acefraud.storage.playbook_text import Exported, from_json, from_markdown, to_json, to_markdown
 from acefraud.storage.sql_ledger import SqlLedger
 
-app = typer.Typer(help=SUMMARIES["playbook"], no_args_is_help=True, add_completion=False)
+playbook_app = group("playbook")
 
 
 class Format(StrEnum):
@@ -37,51 +54,51 @@ class Format(StrEnum):
     JSON = "json"
 
 
-@app.command("list")
+@playbook_app.command("list")
 def list_bullets(
-    playbook: PlaybookOption = None,
+    book: Reading,
     source: Annotated[Source | None, typer.Option(help="Only bullets from this source.")] = None,
     status: Annotated[Status | None, typer.Option(help="Only bullets with this status.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Include retired bullets.")] = False,
-    json: JsonOption = False,
-) -> None:
+) -> Said:
     """List the bullets with their evidence and what has happened since: policies, then by strength, then notes.
 
     acefraud playbook list --playbook book.db
     """
-    with existing_playbook(playbook, read_only=True) as book:
-        bullets = [
-            bullet
-            for bullet in book.snapshot().bullets.values()
-            if (everything or status is Status.RETIRED or bullet.status is not Status.RETIRED)
-            and source in (None, bullet.source)
-            and status in (None, bullet.status)
-        ]
-        remarks = _remarks(book, bullets)
+    bullets = [
+        bullet
+        for bullet in book.snapshot().bullets.values()
+        if (everything or status is Status.RETIRED or bullet.status is not Status.RETIRED)
+        and source in (None, bullet.source)
+        and status in (None, bullet.status)
+    ]
     bullets.sort(key=lambda bullet: (bullet.policy is None, bullet.is_note, -abs(bullet.weight or 0)))
-    if json:
-        print_json([{**one.model_dump(mode="json"), "remarks": remarks.get(one.id, [])} for one in bullets])
-        return
-    for bullet in bullets:
-        used = f"{bullet.helpful_count} helpful, {bullet.harmful_count} harmful"
-        if bullet.record.support:
-            used += f"; since added {bullet.record.frauds} of {bullet.record.support} were fraud"
-        line(f"{bullet.id}  {bullet.status:<9}  {_effect(bullet)}  {used}", "bold")
-        line(f"    {bullet.shown}")
-        if bullet.condition is not None and bullet.source is Source.MANUAL:
-            line(f"    read as: {say(bullet.condition)}", "dim")
-        if bullet.contradicts:
-            line(f"    contradicts {', '.join(bullet.contradicts)}", "yellow")
-        for remark in remarks.get(bullet.id, ()):
-            line(f"    {remark}", "yellow")
-    line(f"{len(bullets)} bullets", "dim")
+    remarks = _remarks(book, bullets)
+    content = [bullet_json(bullet, remarks.get(bullet.id, ())) for bullet in bullets]
+    return content, [line for bullet in bullets for line in _listed(bullet, remarks)] + [
+        (f"{len(bullets)} bullets", "dim")
+    ]
+
+
+def _listed(bullet: Bullet, remarks: Mapping[str, Sequence[str]]) -> Iterator[str | tuple[str, str]]:
+    used = f"{bullet.helpful_count} helpful, {bullet.harmful_count} harmful"
+    if bullet.record.support:
+        used += f"; since added {bullet.record.frauds} of {bullet.record.support} were fraud"
+    yield f"{bullet.id}  {bullet.status:<9}  {_effect(bullet)}  {used}", "bold"
+    yield f"    {bullet.shown}"
+    if bullet.condition is not None and bullet.source is Source.MANUAL:
+        yield f"    read as: {say(bullet.condition)}", "dim"
+    if bullet.contradicts:
+        yield f"    contradicts {', '.join(bullet.contradicts)}", "yellow"
+    for remark in remarks.get(bullet.id, ()):
+        yield f"    {remark}", "yellow"
 
 
 def _remarks(book: BulletPlaybook, bullets: Sequence[Bullet]) -> dict[str, list[str]]:
     """What is wrong with rules that people wrote. What the engine learnt has fired by definition."""
     learner = embedded_learner(book)
-    manual = [one for one in bullets if one.source is Source.MANUAL and one.status is not Status.RETIRED]
-    return {one.id: found for one in manual if (found := learner.remarks_on(one))}
+    manual = [bullet for bullet in bullets if bullet.source is Source.MANUAL and bullet.status is not Status.RETIRED]
+    return {bullet.id: learner.remarks_on(bullet) for bullet in manual}
 
 
 def _effect(bullet: Bullet) -> str:
@@ -94,22 +111,17 @@ def _effect(bullet: Bullet) -> str:
     return f"{bullet.argues or 'no verdict':<10}  {weight}"
 
 
-@app.command()
-def show(bullet_id: BulletArgument, playbook: PlaybookOption = None, json: JsonOption = False) -> None:
+@playbook_app.command()
+def show(book: Reading, bullet_id: BulletArgument) -> Said:
     """Show everything about one bullet: its status and why, its condition, its figures, and which are only claims.
 
     acefraud playbook show b-1f2e3d4c --playbook book.db
     """
-    with existing_playbook(playbook, read_only=True) as book:
-        bullet, events = bullet_in(book, bullet_id), book.ledger.history(bullet_id)
-    if json:
-        print_json(bullet.model_dump(mode="json"))
-        return
-    line(f"{bullet.id}  {bullet.status}  {bullet.source}  node {bullet.node}", style="bold")
-    line(bullet.content)
-    line(f"{'status':>17}  {_status(bullet, events)}")
-    for name, value in _details(bullet):
-        line(f"{name:>17}  {value}")
+    bullet, events = bullet_in(book, bullet_id), book.ledger.history(bullet_id)
+    heading = f"{bullet.id}  {bullet.status}  {bullet.source}  node {bullet.node}", "bold"
+    details = [("status", _status(bullet, events)), *_details(bullet)]
+    shown: Shown = [heading, bullet.content, *(f"{name:>17}  {value}" for name, value in details)]
+    return bullet.model_dump(mode="json"), shown
 
 
 def _status(bullet: Bullet, events: list[Event]) -> str:
@@ -150,31 +162,119 @@ def _details(bullet: Bullet) -> Iterator[tuple[str, str]]:
         yield "contradicts", ", ".join(bullet.contradicts)
 
 
-app.command("read")(read)
-app.command("add")(add)
-app.command("edit")(edit)
-app.command("preview")(preview)
-app.command("snooze")(snooze)
-app.command("history")(history)
-app.command("changes")(changes)
-app.command("rollback")(roll_back)
+for command in (read, add, edit, preview, snooze):
+    playbook_app.command()(command)
 
 
-def _status_command(status: Status, help: str) -> Callable[..., None]:
+@playbook_app.command()
+def history(book: Reading, bullet_id: BulletArgument) -> Said:
+    """Show what happened to a bullet: when, by whom and why.
+
+    acefraud playbook history b-1f2e3d4c --playbook book.db
+    """
+    bullet_in(book, bullet_id)
+    events = book.ledger.history(bullet_id)
+    return [_event_json(event) for event in events], [line for event in events for line in _happened(event)]
+
+
+def _happened(event: Event) -> Iterator[str | tuple[str, str]]:
+    change = change_of(event)
+    yield f"{change.at:%Y-%m-%d %H:%M:%S}  {change.what}  by {change.who}  {change.why}".rstrip()
+    if change.content:
+        yield f"    {change.content}", "dim"
+
+
+def _event_json(event: Event) -> dict[str, Any]:
+    assert not isinstance(event.payload, DecisionMade), "the history of a bullet has no decisions"
+    return {
+        "seq": event.seq,
+        "at": event.at.isoformat(),
+        "who": event.who,
+        "why": event.why,
+        "what": event.payload.model_dump(mode="json"),
+    }
+
+
+@playbook_app.command()
+def changes(
+    playbook: PlaybookOption = None,
+    last: Annotated[int, typer.Option("--last", min=1, help="How many.")] = 20,
+    before: Annotated[
+        int | None, typer.Option("--before", min=1, metavar="REVISION", help="Only those before this revision.")
+    ] = None,
+) -> Said:
+    """Show what changed a playbook, newest first: the revision after it, when, by whom and why.
+
+    `acefraud playbook rollback` takes such a revision.
+
+        acefraud playbook changes --playbook book.db
+    """
+    with existing_ledger(playbook) as ledger:
+        found = playbook_changes(ledger, before=before, limit=last)
+    lines: list[str | tuple[str, str]] = []
+    for change in found:
+        lines.append(f"{change.seq:>7}  {change.at:%Y-%m-%d %H:%M:%S}  {change.words}  by {change.who}")
+        if change.content:
+            lines.append((f"         {change.content}", "dim"))
+    return [change.as_json() for change in found], lines
+
+
+@playbook_app.command("rollback")
+def roll_back(
+    by: Author,
+    revision: Annotated[int, typer.Argument(metavar="REVISION", help="As `changes` shows it.")],
+    playbook: PlaybookOption = None,
+    preview: Annotated[
+        bool, typer.Option("--preview", help="Show what would change, and which decisions; store nothing.")
+    ] = False,
+) -> Said:
+    """Bring a playbook back to an earlier revision. Nothing is deleted: a rollback can be rolled back.
+
+    Bullets get their words, status and weight of then, and those added since are retired; calibration, threshold,
+    review rule and mapping go back. Counters, lists, snoozes and remembered cases stay.
+
+        acefraud playbook rollback 41 --preview --playbook book.db
+        acefraud playbook rollback 41 --why "too many false alarms since Monday" --playbook book.db
+    """
+    if not preview:
+        with existing_playbook(playbook) as book:
+            done = book.rollback(revision, **by)
+        return _rollback_json(done), _in_words(done)
+    with existing_playbook(playbook, read_only=True) as book:
+        change = plan_rollback(book, revision, by["why"])
+        found = embedded_learner(book).preview_change(change.payloads)
+    content = {**_rollback_json(change.result), "preview": found.as_json()}
+    return content, [_in_words(change.result, planned=True), *flips_in_words(found)]
+
+
+def _rollback_json(done: RolledBack) -> dict[str, Any]:
+    return {"to": done.to, **rollback_answer(done).model_dump(mode="json", exclude={"revision", "preview"})}
+
+
+def _in_words(done: RolledBack, *, planned: bool = False) -> str:
+    if done.changes_nothing:
+        return f"The playbook is as it was at revision {done.to}: nothing to do"
+    counts = (
+        (done.retired, "retired, which were not there then"),
+        (done.edited, "with their former words"),
+        (done.moved, "with their former status"),
+    )
+    lines = [f"{'Would roll' if planned else 'Rolled'} back to revision {done.to}"]
+    lines += [f"{len(some):>7,} {how}: {', '.join(some)}" for some, how in counts if some]
+    if done.weights:
+        lines.append(f"{len(done.weights):>7,} with their former weight")
+    if done.also:
+        lines.append(f"        and the former {', '.join(done.also)}")
+    return "\n".join(lines)
+
+
+def _status_command(status: Status, help: str) -> Callable[..., Said]:
     """A command that moves a bullet to a status."""
 
-    def command(
-        bullet_id: BulletArgument,
-        playbook: PlaybookOption = None,
-        who: WhoOption = None,
-        why: WhyOption = "",
-        json: JsonOption = False,
-    ) -> None:
-        with existing_playbook(playbook) as book:
-            before = bullet_in(book, bullet_id).status
-            book.set_status(bullet_id, status, who=author(who), why=why)
-            after = bullet_in(book, bullet_id)
-        print_result(after.model_dump(mode="json"), f"{bullet_id}: {before} -> {status}", json=json)
+    def command(book: Changing, by: Author, bullet_id: BulletArgument) -> Said:
+        before = bullet_in(book, bullet_id).status
+        book.set_status(bullet_id, status, **by)
+        return bullet_in(book, bullet_id).model_dump(mode="json"), f"{bullet_id}: {before} -> {status}"
 
     command.__doc__ = help
     return command
@@ -192,14 +292,14 @@ RETIRE = """Retire a bullet: it is never selected again, and learning does not b
 
 acefraud playbook retire b-1f2e3d4c --playbook book.db --why "the pattern has faded"
 """
-app.command("approve")(_status_command(Status.ACTIVE, APPROVE))
-app.command("pin")(_status_command(Status.PINNED, PIN))
-app.command("retire")(_status_command(Status.RETIRED, RETIRE))
+playbook_app.command("approve")(_status_command(Status.ACTIVE, APPROVE))
+playbook_app.command("pin")(_status_command(Status.PINNED, PIN))
+playbook_app.command("retire")(_status_command(Status.RETIRED, RETIRE))
 
 
-@app.command()
+@playbook_app.command()
 def export(
-    playbook: PlaybookOption = None,
+    book: Reading,
     format: Annotated[Format, typer.Option(help="Markdown for people and diffs, JSON for scripts.")] = Format.MARKDOWN,
     to: Annotated[Path | None, typer.Option(help="File to write. Default: standard output.")] = None,
 ) -> None:
@@ -209,9 +309,7 @@ def export(
 
         acefraud playbook export --playbook book.db --to book.md
     """
-    with existing_playbook(playbook, read_only=True) as book:
-        exported = Exported.of(book.snapshot())
-        left_out = _left_out(book)
+    exported, left_out = Exported.of(book.snapshot()), _left_out(book)
     text = to_json(exported) if format is Format.JSON else to_markdown(exported)
     if to is None:
         sys.stdout.write(text)
@@ -242,14 +340,12 @@ def _left_out(book: BulletPlaybook) -> str:
     return ", ".join(f"{count:,} {what}" for count, what in counts if count)
 
 
-@app.command("import")
+@playbook_app.command("import")
 def import_bullets(
+    by: Author,
     source: Annotated[Path, typer.Argument(metavar="FILE", help="What `export` wrote, Markdown or JSON.")],
     playbook: PlaybookOption = None,
-    who: WhoOption = None,
-    why: WhyOption = "",
-    json: JsonOption = False,
-) -> None:
+) -> Said:
     """Read an exported playbook into this one, all of it or nothing. Starts a playbook if there is none.
 
     Bullets that are already there and say the same are skipped. A bullet that is already there and says something else
@@ -260,13 +356,11 @@ def import_bullets(
     text = read_text(source)
     read = from_json if text.lstrip().startswith("{") else from_markdown
     exported = read(text, file=str(source))
+    by["why"] = by["why"] or f"imported from {source.name}"
     with any_playbook(playbook) as book:
-        why = why or f"imported from {source.name}"
-        added = book.run_unit_of_work(lambda: _import(exported, book), who=author(who), why=why)
+        added = book.run_unit_of_work(lambda: _import(exported, book), **by)
     there = len(exported.bullets) - added
-    print_result(
-        {"imported": added, "there_already": there}, f"{added} bullets imported, {there} already there", json=json
-    )
+    return {"imported": added, "there_already": there}, f"{added} bullets imported, {there} already there"
 
 
 def _import(exported: Exported, book: BulletPlaybook) -> int:

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from acefraud.cli.checks import later, unseen_key
-from acefraud.cli.console import print_result
-from acefraud.cli.options import JsonOption, PlaybookOption, WhoOption, WhyOption
-from acefraud.cli.workspace import any_playbook, author, embedded_learner, existing_playbook, is_there, place_of
+from acefraud.cli.console import Said
+from acefraud.cli.options import PlaybookOption
+from acefraud.cli.workspace import (
+    Changing,
+    Reading,
+    any_playbook,
+    embedded_learner,
+    existing_playbook,
+    is_there,
+    place_of,
+)
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, Snooze, record_in_words
+from acefraud.core.scope import Author
 from acefraud.core.transaction import Verdict
+from acefraud.engine.rule_context import entity_columns
 from acefraud.errors import InputError, RuleNotUnderstood
 from acefraud.learning.preview import SHOWN, Preview
 from acefraud.learning.rule_admission import (
@@ -33,8 +42,9 @@ from acefraud.learning.rule_admission import (
     read_rule,
     reading_as_json,
 )
-from acefraud.rules.bullet_text import Reading
+from acefraud.rules.bullet_text import Reading as RuleReading
 from acefraud.rules.english import say, spoken_number
+from acefraud.rules.reader.wording import nearest_facts
 from acefraud.storage import BulletPlaybook
 from acefraud.storage.changes import bullet_in
 
@@ -70,7 +80,7 @@ AsNoteOption = Annotated[
 ]
 
 
-def read(rule: RuleArgument, playbook: PlaybookOption = None, json: JsonOption = False) -> None:
+def read(rule: RuleArgument, playbook: PlaybookOption = None) -> Said:
     """Show how a rule is understood. Nothing is stored.
 
     A rule may use the facts that the playbook has seen (`acefraud facts`). It is understood only if every word that
@@ -80,9 +90,7 @@ def read(rule: RuleArgument, playbook: PlaybookOption = None, json: JsonOption =
     """
     with _readable(playbook) as book:
         reading = read_rule(book, rule)
-    print_result(reading_as_json(reading), _in_words(reading), json=json)
-    if reading.condition is None:
-        raise typer.Exit(1)
+    return reading_as_json(reading), _in_words(reading), int(reading.condition is None)
 
 
 def _readable(playbook: Path | None) -> BulletPlaybook:
@@ -90,7 +98,7 @@ def _readable(playbook: Path | None) -> BulletPlaybook:
     return existing_playbook(playbook, read_only=True) if is_there(place_of(playbook)) else BulletPlaybook()
 
 
-def _in_words(reading: Reading) -> str:
+def _in_words(reading: RuleReading) -> str:
     if reading.condition is None:
         return f"Not read as a rule: {reading.rule.problem}"
     action = (
@@ -108,6 +116,7 @@ def _in_words(reading: Reading) -> str:
 
 
 def add(
+    by: Author,
     rule: RuleArgument,
     playbook: PlaybookOption = None,
     always: AlwaysOption = None,
@@ -116,10 +125,7 @@ def add(
     as_note: AsNoteOption = False,
     preview: PreviewOption = False,
     node: Annotated[str, typer.Option("--node", help="Which agent uses it.")] = DEFAULT_NODE,
-    who: WhoOption = None,
-    why: WhyOption = "",
-    json: JsonOption = False,
-) -> None:
+) -> Said:
     """Add a rule in plain English or in the formal syntax. Starts a playbook if there is none.
 
     It is shown back as it was understood and measured on the cases that the playbook remembers. A rule of which a part
@@ -134,20 +140,16 @@ def add(
     with any_playbook(playbook) as book, _command_line_hints():
         learner = embedded_learner(book)
         if preview:
-            _show(preview_rule(learner, rule, node=node, policy=policy, as_note=as_note, who=author(who)), json=json)
-            return
-        added = admit_rule(
-            learner, rule, node=node, policy=policy, as_note=as_note, with_preview=False, who=author(who), why=why
-        )
-    _show_admitted("added", added, json=json)
+            return _preview(preview_rule(learner, rule, node=node, policy=policy, as_note=as_note, who=by["who"]))
+        added = admit_rule(learner, rule, node=node, policy=policy, as_note=as_note, with_preview=False, **by)
+    return _admitted("added", added)
 
 
 def preview(
+    book: Reading,
     bullet_id: BulletArgument,
-    playbook: PlaybookOption = None,
     edit: Annotated[str | None, typer.Option("--edit", metavar="RULE", help="Preview these words instead.")] = None,
-    json: JsonOption = False,
-) -> None:
+) -> Said:
     """Show what a change would do to past decisions and labelled cases. Nothing is stored.
 
     For a rule in use: what retiring it would do, or with --edit what other words would. For a candidate or a retired
@@ -157,26 +159,27 @@ def preview(
         acefraud playbook preview b-1f2e3d4c --playbook book.db
         acefraud playbook preview b-1f2e3d4c --edit "Amount above 6,000 and an emulator: decline" --playbook book.db
     """
-    with existing_playbook(playbook, read_only=True) as book:
-        learner = embedded_learner(book)
-        if edit is None:
-            _show(preview_status(learner, bullet_id), json=json)
-        else:
-            with _command_line_hints():
-                _show(preview_edit(learner, bullet_id, edit), json=json)
+    learner = embedded_learner(book)
+    if edit is None:
+        return _preview(preview_status(learner, bullet_id))
+    with _command_line_hints():
+        return _preview(preview_edit(learner, bullet_id, edit))
 
 
-def _show(previewed: Previewed, *, json: bool) -> None:
-    """Print what a change would do."""
-    found = previewed.preview
-    print_result(found.as_json(), preview_in_words(previewed.bullet, found), json=json)
+def _preview(previewed: Previewed) -> Said:
+    """What a change would do."""
+    return previewed.preview.as_json(), preview_in_words(previewed.bullet, previewed.preview)
 
 
-def _show_admitted(done: str, admitted: Admitted, *, json: bool) -> None:
-    """Print how a rule was understood and what was measured of it."""
+def _admitted(done: str, admitted: Admitted) -> Said:
+    """How a rule was understood and what was measured of it."""
     bullet, remarks = admitted.bullet, [_with_option(remark) for remark in admitted.remarks]
-    content = {**bullet.model_dump(mode="json"), "remarks": remarks}
-    print_result(content, f"{done} {bullet.id}\n{described(bullet, remarks)}", json=json)
+    return bullet_json(bullet, remarks), f"{done} {bullet.id}\n{described(bullet, remarks)}"
+
+
+def bullet_json(bullet: Bullet, remarks: Sequence[str]) -> dict[str, Any]:
+    """A bullet for scripts, with what its author should know."""
+    return {**bullet.model_dump(mode="json"), "remarks": list(remarks)}
 
 
 @contextmanager
@@ -194,7 +197,7 @@ def _policy(always: Always | None, priority: int | None, final: bool) -> PolicyO
     return PolicyOptions(always=verdict, priority=priority, final=final)
 
 
-def preview_in_words(rule: Bullet, found: Preview) -> str:
+def preview_in_words(rule: Bullet, found: Preview) -> list[str]:
     """A preview for people."""
     lines = [rule.shown if rule.condition is None else f"{say(rule.condition)}  [{rule.condition}]"]
     measured = f": {record_in_words(found.fires_on)}" if found.fires_on.support else ""
@@ -207,7 +210,7 @@ def preview_in_words(rule: Bullet, found: Preview) -> str:
         lines.append(f"{other} fires on {100 * share:.0f}% of what it fires on")
     if found.contradicts:
         lines.append(f"It contradicts {', '.join(found.contradicts)}")
-    return "\n".join(lines)
+    return lines
 
 
 def flips_in_words(found: Preview) -> list[str]:
@@ -242,41 +245,35 @@ def _money_in_words(found: Preview) -> list[str]:
 
 
 def edit(
+    book: Changing,
+    by: Author,
     bullet_id: BulletArgument,
     rule: RuleArgument,
-    playbook: PlaybookOption = None,
     always: AlwaysOption = None,
     priority: PriorityOption = None,
     final: FinalOption = False,
     as_note: AsNoteOption = False,
-    who: WhoOption = None,
-    why: WhyOption = "",
-    json: JsonOption = False,
-) -> None:
+) -> Said:
     """Change what a rule says. It is read and measured again; its counters stay. A policy stays a policy.
 
     acefraud playbook edit b-1f2e3d4c "Amount above 6,000 and an emulator: decline" --why "5,000 was too low"
     """
     policy = _policy(always, priority, final)
-    with existing_playbook(playbook) as book, _command_line_hints():
+    with _command_line_hints():
         learner = embedded_learner(book)
-        edited = edit_rule(
-            learner, bullet_id, rule, policy=policy, as_note=as_note, with_preview=False, who=author(who), why=why
-        )
-    _show_admitted("edited", edited, json=json)
+        edited = edit_rule(learner, bullet_id, rule, policy=policy, as_note=as_note, with_preview=False, **by)
+    return _admitted("edited", edited)
 
 
 def snooze(
+    by: Author,
     bullet_id: BulletArgument,
     who_or_what: Annotated[
         str, typer.Argument(metavar="KEY=VALUE", help="The entity or the fact, such as card=4111 or merchant=ACME.")
     ],
     until: Annotated[datetime, typer.Option("--until", help="Until when, in UTC: 2026-01-31 or 2026-01-31T12:00:00.")],
-    playbook: PlaybookOption = None,
-    who: WhoOption = None,
-    why: WhyOption = "",
-    json: JsonOption = False,
-) -> None:
+    book: Changing,
+) -> Said:
     """Let a policy not apply to one customer, card or other entity until a date.
 
     acefraud playbook snooze b-1f2e3d4c card=4111 --until 2026-01-31 --why "travels until then"
@@ -285,12 +282,10 @@ def snooze(
     if not (found and key.strip() and value.strip()):
         raise InputError(f"expected KEY=VALUE such as card=4111, got '{who_or_what}'")
     made = Snooze(key=key.strip(), value=value.strip(), until=later(until))
-    with existing_playbook(playbook) as book:
-        remark = unseen_key(book, made.key)
-        book.snooze(bullet_id, made, who=author(who), why=why)
-        bullet = bullet_in(book, bullet_id)
+    remark = unseen_key(book, made.key)
+    book.snooze(bullet_id, made, **by)
     text = f"{bullet_id} does not apply to {made.key} {made.value} until {made.until:%Y-%m-%d %H:%M} UTC\n{remark}"
-    print_result({**bullet.model_dump(mode="json"), "remarks": [remark] if remark else []}, text.strip(), json=json)
+    return bullet_json(bullet_in(book, bullet_id), [remark] if remark else []), text.strip()
 
 
 def _with_option(remark: str) -> str:
@@ -315,3 +310,21 @@ def described(bullet: Bullet, remarks: Sequence[str]) -> str:
     elif bullet.claim is not None:
         lines.append(f"Its figure ({bullet.claim.words}) is a claim until it is measured.")
     return "\n".join([*lines, *remarks])
+
+
+def later(until: datetime) -> datetime:
+    """A date in UTC up to which something counts. One that is past is an error."""
+    end = until.replace(tzinfo=UTC)
+    if end <= datetime.now(UTC):
+        raise InputError(f"expected a date that is still to come, got {end:%Y-%m-%d %H:%M} UTC", field="until")
+    return end
+
+
+def unseen_key(playbook: BulletPlaybook, key: str) -> str:
+    """What to say of an entity or a fact that no remembered case has; empty if one has it, or if there are none."""
+    vocabulary, columns = playbook.vocabulary(), entity_columns(playbook.mapping)
+    if vocabulary.is_open or key in {*vocabulary.facts, *vocabulary.entities.values(), *columns.values(), *columns}:
+        return ""
+    known = dict.fromkeys([*vocabulary.entities.values(), *nearest_facts([key], vocabulary)])
+    nearest = f"; there is {', '.join(known)}" if known else ""
+    return f"no case so far has a '{key}'{nearest}"

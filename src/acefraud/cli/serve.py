@@ -1,20 +1,27 @@
-"""`acefraud serve`: the decision service."""
+"""`acefraud serve` and `acefraud keys ...`: the decision service, and who may use it for what."""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Annotated
+from datetime import UTC, datetime
+from typing import Annotated, Any
 
 import typer
 
-from acefraud.cli.console import line
-from acefraud.cli.options import DaysAheadOption, PlaybookOption, with_model_options
-from acefraud.cli.workspace import place_of
+from acefraud.cli import group
+from acefraud.cli.console import Said, line, note, print_result
+from acefraud.cli.options import DaysAheadOption, JsonOption, PlaybookOption, WhoOption
+from acefraud.cli.workspace import author, existing_ledger, ledger_to_fill, place_of
+from acefraud.core.scope import Scope
 from acefraud.errors import ConfigurationError
 from acefraud.settings import ModelSettings, Settings
+from acefraud.storage.service_tables import ApiKey, KeyStore
+
+keys_app = group("keys")
+ScopeOption = Annotated[
+    list[Scope], typer.Option("--scope", help="What it allows; repeat it for several. `admin` includes all others.")
+]
 
 
-@partial(with_model_options, without=["judge"])  # what nobody labels is judged by `acefraud judge`
 def serve(
     playbook: PlaybookOption = None,
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
@@ -39,7 +46,7 @@ def serve(
     days_ahead: DaysAheadOption = 1.0,
     grace: Annotated[int, typer.Option("--grace", min=0, help="Seconds to finish what was accepted.")] = 30,
     *,
-    settings: ModelSettings,
+    settings: Annotated[ModelSettings, "judge"],  # what nobody labels is judged by `acefraud judge`
 ) -> None:
     """Serve a playbook over HTTP: decisions, outcomes and rules.
 
@@ -71,3 +78,79 @@ def serve(
         models=settings,
     )
     run(options, announce=lambda address: line(f"listening on {address}"))
+
+
+@keys_app.command()
+def create(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Who uses it: the author of what is done with it.")],
+    scope: ScopeOption,
+    playbook: PlaybookOption = None,
+    who: WhoOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Create an API key and print its secret, which cannot be shown again: only its hash is kept.
+
+    A database without a playbook gets its tables. A file must be there.
+
+    acefraud keys create checkout --scope decide --scope outcomes --playbook book.db
+    """
+    with ledger_to_fill(playbook) as ledger:
+        key, secret = KeyStore(ledger).create(name, scope, who=author(who), now=datetime.now(UTC))
+    if not json:
+        note(f"key {key.id} for {key.name}: {_scopes(key)}. Keep the secret: it is not shown again")
+    print_result({**_as_json(key), "secret": secret}, secret, json=json)
+
+
+@keys_app.command("list")
+def list_keys(playbook: PlaybookOption = None) -> Said:
+    """List the API keys with what they allow, revoked ones included. Secrets are not kept.
+
+    acefraud keys list --playbook book.db
+    """
+    with existing_ledger(playbook) as ledger:
+        keys = KeyStore(ledger).list()
+    in_use = sum(key.revoked_at is None for key in keys)
+    count = f"{in_use:,} {'key' if in_use == 1 else 'keys'} in use"
+    return [_as_json(key) for key in keys], [*map(_in_words, keys), (count, "dim")]
+
+
+def _in_words(key: ApiKey) -> str | tuple[str, str]:
+    words = f"{key.id}  {key.name}  {_scopes(key)}  created {_when(key.created_at)} by {key.created_by}"
+    if key.revoked_at is None:
+        return words
+    return f"{words}  revoked {_when(key.revoked_at)} by {key.revoked_by}", "dim"
+
+
+@keys_app.command()
+def revoke(
+    key: Annotated[str, typer.Argument(metavar="KEY", help="Its id or its name, as `list` shows them.")],
+    playbook: PlaybookOption = None,
+    who: WhoOption = None,
+) -> Said:
+    """Revoke an API key. A service that is running refuses it within seconds.
+
+    acefraud keys revoke checkout --playbook book.db
+    """
+    with existing_ledger(playbook, read_only=False) as ledger:
+        revoked = KeyStore(ledger).revoke(key, who=author(who), now=datetime.now(UTC))
+    return _as_json(revoked), f"revoked {revoked.id} ({revoked.name})"
+
+
+def _scopes(key: ApiKey) -> str:
+    return ", ".join(scope for scope in Scope if scope in key.scopes)
+
+
+def _when(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M}"
+
+
+def _as_json(key: ApiKey) -> dict[str, Any]:
+    return {
+        "id": key.id,
+        "name": key.name,
+        "scopes": [scope for scope in Scope if scope in key.scopes],
+        "created_at": key.created_at.isoformat(),
+        "created_by": key.created_by,
+        "revoked_at": key.revoked_at.isoformat() if key.revoked_at else None,
+        "revoked_by": key.revoked_by,
+    }

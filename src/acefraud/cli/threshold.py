@@ -1,4 +1,4 @@
-"""`acefraud threshold ...`: from which fraud probability on to decline, and which cases go to a person."""
+"""`acefraud threshold ...` and `feed ...`: what becomes of a probability, and what outcomes say of its level."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import Annotated
 
 import typer
 
-from acefraud.cli import SUMMARIES
-from acefraud.cli.console import print_result
-from acefraud.cli.feed import level_in_words
-from acefraud.cli.options import JsonOption, PlaybookOption, WhoOption, WhyOption
+from acefraud.cli import group
+from acefraud.cli.console import Said
 from acefraud.cli.rules import flips_in_words
-from acefraud.cli.workspace import author, embedded_learner, existing_playbook
+from acefraud.cli.workspace import Changing, Reading, embedded_learner
 from acefraud.core.bullet import DEFAULT_NODE
+from acefraud.core.outcome import FeedKind
 from acefraud.core.review_rule import COSTS, ReviewRule
+from acefraud.core.scope import Author
 from acefraud.errors import InputError
 from acefraud.service.answers import threshold_answer
 from acefraud.storage import BulletPlaybook
 from acefraud.storage.changes import plan_threshold
 
-app = typer.Typer(help=SUMMARIES["threshold"], no_args_is_help=True, add_completion=False)
+threshold_app, feed_app = group("threshold"), group("feed")
 
 ThresholdOption = Annotated[
     float | None, typer.Option("--threshold", help="Decline from this fraud probability on. Default: as it is.")
@@ -45,27 +45,24 @@ NoReviewOption = Annotated[
 ]
 
 
-@app.command()
-def show(playbook: PlaybookOption = None, json: JsonOption = False) -> None:
+@threshold_app.command()
+def show(book: Reading) -> Said:
     """Show what decides: the threshold, a band or costs, and what is left of today's reviews if they are limited.
 
     acefraud threshold show --playbook book.db
     """
-    with existing_playbook(playbook, read_only=True) as book:
-        _print(book, json=json)
+    return _threshold(book)
 
 
-@app.command("set")
+@threshold_app.command("set")
 def set_threshold(
-    playbook: PlaybookOption = None,
+    book: Changing,
+    by: Author,
     threshold: ThresholdOption = None,
     review_between: BetweenOption = None,
     costs: CostsOption = None,
     no_review: NoReviewOption = False,
-    who: WhoOption = None,
-    why: WhyOption = "",
-    json: JsonOption = False,
-) -> None:
+) -> Said:
     """Set the threshold, which cases go to a person, or what each verdict costs, without training again.
 
     What is not given stays as it is. With costs, each case gets the verdict that is expected to cost least; a day's
@@ -75,30 +72,25 @@ def set_threshold(
         acefraud threshold set --review-between 0.3 0.7 --playbook book.db
         acefraud threshold set --costs false_decline=15,missed_fraud=200,review=5,per_day=50 --playbook book.db
     """
-    review = _review(review_between, costs)
-    with existing_playbook(playbook) as book:
-        book.set_threshold(threshold, review, no_review=no_review, who=author(who), why=why)
-        _print(book, json=json)
+    book.set_threshold(threshold, _review(review_between, costs), no_review=no_review, **by)
+    return _threshold(book)
 
 
-@app.command()
+@threshold_app.command()
 def preview(
-    playbook: PlaybookOption = None,
+    book: Reading,
     threshold: ThresholdOption = None,
     review_between: BetweenOption = None,
     costs: CostsOption = None,
     no_review: NoReviewOption = False,
-    json: JsonOption = False,
-) -> None:
+) -> Said:
     """Show which past decisions and labelled cases another threshold would change. Nothing is stored.
 
     acefraud threshold preview --threshold 0.4 --playbook book.db
     """
-    review = _review(review_between, costs)
-    with existing_playbook(playbook, read_only=True) as book:
-        change = plan_threshold(book, DEFAULT_NODE, threshold, review, no_review=no_review)
-        found = embedded_learner(book).preview_change(change.payloads)
-    print_result(found.as_json(), "\n".join(flips_in_words(found)), json=json)
+    change = plan_threshold(book, DEFAULT_NODE, threshold, _review(review_between, costs), no_review=no_review)
+    preview = embedded_learner(book).preview_change(change.payloads)
+    return preview.as_json(), flips_in_words(preview)
 
 
 def _review(between: tuple[float, float] | None, costs: str | None) -> ReviewRule | None:
@@ -108,8 +100,93 @@ def _review(between: tuple[float, float] | None, costs: str | None) -> ReviewRul
     return None if said is None else ReviewRule.of(said)
 
 
-def _print(book: BulletPlaybook, *, json: bool) -> None:
-    told = threshold_answer(book.snapshot(), DEFAULT_NODE, embedded_learner(book))
-    level = level_in_words(book)
-    words = "\n".join([told.words[0].upper() + told.words[1:], *level])
-    print_result({**told.model_dump(mode="json"), "level": level}, words, json=json)
+def _threshold(book: BulletPlaybook) -> Said:
+    told, level = threshold_answer(book.snapshot(), DEFAULT_NODE, embedded_learner(book)), level_in_words(book)
+    return {**told.model_dump(mode="json"), "level": level}, [told.words[0].upper() + told.words[1:], *level]
+
+
+@feed_app.command("show")
+def show_feed(book: Reading) -> Said:
+    """Show how outcomes arrive, what silence means, and where the level of fraud is.
+
+    acefraud feed show --playbook book.db
+    """
+    return _feed(book)
+
+
+@feed_app.command("set")
+def set_feed(
+    book: Changing,
+    by: Author,
+    kind: Annotated[
+        FeedKind | None, typer.Option("--kind", help="Which decisions get an outcome; unknown lets it be recognised.")
+    ] = None,
+    silence_days: Annotated[
+        float | None,
+        typer.Option(
+            "--silence-days",
+            min=0,
+            help="After so many days without a report a decision counts as legitimate; 0: silence says nothing.",
+        ),
+    ] = None,
+    declines_pass: Annotated[
+        bool | None,
+        typer.Option(
+            "--declines-pass/--declines-stop",
+            help="Whether declined transactions go through all the same, so that their silence says something.",
+        ),
+    ] = None,
+    follow_level: Annotated[
+        bool | None, typer.Option("--follow-level/--no-level", help="Whether the level of fraud follows outcomes.")
+    ] = None,
+) -> Said:
+    """Say how outcomes arrive. What is not given stays as it is.
+
+    Chargebacks report frauds only, so nothing is learnt from them until you say when silence counts as legitimate.
+
+        acefraud feed set --kind fraud_only --silence-days 60 --playbook book.db
+        acefraud feed set --no-level --why 'a partner sent wrong labels' --playbook book.db
+    """
+    book.set_feed(kind, silence_days=silence_days, declines_pass=declines_pass, follow_level=follow_level, **by)
+    return _feed(book)
+
+
+@feed_app.command()
+def accept(book: Changing, by: Author) -> Said:
+    """Agree to a step of the level of fraud that is held because it would change many verdicts.
+
+    acefraud feed accept --who ana --why 'the attack is real' --playbook book.db
+    """
+    book.settle_level(accept=True, **by)
+    return _feed(book)
+
+
+@feed_app.command()
+def reset(book: Changing, by: Author) -> Said:
+    """Put the level of fraud back to what was calibrated, and drop a step that is held.
+
+    acefraud feed reset --playbook book.db
+    """
+    book.settle_level(accept=False, **by)
+    return _feed(book)
+
+
+def _feed(book: BulletPlaybook) -> Said:
+    feed, level = book.feed(DEFAULT_NODE), level_in_words(book)
+    content = {**feed.model_dump(mode="json"), "words": feed.words, "level": level}
+    return content, [f"Outcomes: {feed.words}", *level]
+
+
+def level_in_words(book: BulletPlaybook) -> list[str]:
+    """Where the level of fraud is, what is held, and since when silence counts."""
+    feed, calibration = book.feed(DEFAULT_NODE), book.snapshot().calibration(DEFAULT_NODE)
+    told = []
+    if feed.silence_days is not None and feed.silent_until is None:
+        told.append("The days run from when a transaction is decided; none is that old yet")
+    if feed.silent_until is not None:
+        told.append(f"Silence counts for decisions made until {feed.silent_until:%Y-%m-%d %H:%M}")
+    if calibration is not None and calibration.recent is not None:
+        told.append(f"Level of fraud: {calibration.recent.shift:+.1f}, {calibration.recent.in_words}")
+    if calibration is not None and calibration.held is not None:
+        told.append(f"Held until `acefraud feed accept`: {calibration.held.in_words}")
+    return told

@@ -9,11 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from acefraud.cli.console import line, note, note_bad_rows, print_json, progress
-from acefraud.cli.interrupts import stoppable
-from acefraud.cli.options import JsonOption, MappingOption, PlaybookOption, StrictOption, with_model_options
+from acefraud.cli.console import Said, note, note_bad_rows, progress, stoppable
+from acefraud.cli.options import MappingOption, PlaybookOption, StrictOption
 from acefraud.cli.threshold import CostsOption
-from acefraud.cli.workspace import any_playbook, exit_if_over_budget, learner_with, model_report, place_of, roles_for
+from acefraud.cli.workspace import any_playbook, budget_code, learner_with, model_report, place_of, roles_for
 from acefraud.datasets import SHIPPED, Dataset, load_dataset, load_mapping
 from acefraud.engine.thresholds import RULES, ThresholdRule
 from acefraud.errors import BudgetExceeded, InputError, ModelError
@@ -30,7 +29,6 @@ BULLETS_SHOWN = 5
 _AS_IT_WAS = "the playbook is as it was"
 
 
-@with_model_options
 @stoppable(lambda: _AS_IT_WAS)
 def train(
     source: Annotated[str, typer.Argument(metavar="FILE", help="Labelled transactions: JSON, JSONL, CSV or Parquet.")],
@@ -56,10 +54,9 @@ def train(
         typer.Option("--plain", help="Learn short bullets only, now and later: two tests, lists of three values."),
     ] = False,
     strict: StrictOption = False,
-    json: JsonOption = False,
     *,
     settings: ModelSettings,
-) -> None:
+) -> Said:
     """Learn bullets from labelled history and add them to a playbook.
 
     Conditions are grown on the earlier four fifths of the rows and must hold on the latest fifth; each bullet shows
@@ -99,40 +96,36 @@ def train(
         declines_from = (book.snapshot().calibration(node) or GENERAL).threshold
     if unfitted:
         note(f"the odds of the agent's words were not fitted: {unfitted}. What was learnt until then is kept")
-    if json:
-        history = memory and {"entities": memory.names, "windows": memory.plan.windows, "facts": len(memory.facts)}
-        print_json(
-            {
-                "playbook": place,
-                "rows": len(data),
-                "rows.unreadable": data.unreadable,
-                "frauds": data.frauds,
-                "bad_rows": len(data.bad_rows),
-                "unlabelled": data.unlabelled,
-                "bullets": len(kept),
-                "threshold": declines_from,
-                "threshold_rule": rule.words if rule else None,
-                **({"history": history, "label_delay": memory.plan.label_delay} if memory else {}),
-                **({"odds_not_fitted": unfitted} if unfitted else {}),
-                **model_report(roles, learner),
-            }
-        )
-    else:
-        count = f"{len(kept)} bullet{'' if len(kept) == 1 else 's'}"
-        line(f"{len(data):,} cases, {data.frauds:,} of them fraud: {count} in {place}")
-        line(f"Declines from a fraud probability of {declines_from:.3g}{f' ({rule.words})' if rule else ''}")
-        if memory is not None:
-            windows = ", ".join(memory.plan.windows)
-            line(f"History of each {' and '.join(memory.names)} over {windows}: {len(memory.facts)} facts")
-        for bullet in sorted(kept, key=lambda bullet: -abs(bullet.weight or 0))[:BULLETS_SHOWN]:
-            line(f"  {bullet.id}  {bullet.content}")
-        if not kept and bullets:
-            line(f"Nothing new: the playbook's {len(bullets)} bullets already say what these cases teach.")
-        elif not kept:
-            line(f"No bullet was learnt: {nothing}.")
-            if missing:
-                line(f"What is missing: {missing}")
-    exit_if_over_budget(learner, unfitted)
+    content = {
+        "playbook": place,
+        "rows": len(data),
+        "rows.unreadable": data.unreadable,
+        "frauds": data.frauds,
+        "bad_rows": len(data.bad_rows),
+        "unlabelled": data.unlabelled,
+        "bullets": len(kept),
+        "threshold": declines_from,
+        "threshold_rule": rule.words if rule else None,
+    }
+    count = f"{len(kept)} bullet{'' if len(kept) == 1 else 's'}"
+    lines = [
+        f"{len(data):,} cases, {data.frauds:,} of them fraud: {count} in {place}",
+        f"Declines from a fraud probability of {declines_from:.3g}{f' ({rule.words})' if rule else ''}",
+    ]
+    if memory is not None:
+        history = {"entities": memory.names, "windows": memory.plan.windows, "facts": len(memory.facts)}
+        content |= {"history": history, "label_delay": memory.plan.label_delay}
+        windows = ", ".join(memory.plan.windows)
+        lines.append(f"History of each {' and '.join(memory.names)} over {windows}: {len(memory.facts)} facts")
+    if unfitted:
+        content["odds_not_fitted"] = unfitted
+    strongest = sorted(kept, key=lambda bullet: -abs(bullet.weight or 0))[:BULLETS_SHOWN]
+    lines += [f"  {bullet.id}  {bullet.content}" for bullet in strongest]
+    if not kept and bullets:
+        lines.append(f"Nothing new: the playbook's {len(bullets)} bullets already say what these cases teach.")
+    elif not kept:
+        lines += [f"No bullet was learnt: {nothing}.", *([f"What is missing: {missing}"] if missing else [])]
+    return {**content, **model_report(roles, learner)}, lines, budget_code(learner, unfitted)
 
 
 def _kept(book: BulletPlaybook, seq: int) -> str:

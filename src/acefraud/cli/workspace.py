@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+import functools
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from acefraud.cli.console import note
-from acefraud.cli.options import given_database
+from acefraud.cli.console import note, print_result
+from acefraud.cli.options import MODEL_OPTIONS, DatabaseOption, JsonOption, PlaybookOption, WhoOption, WhyOption
 from acefraud.core.events import THE_ENGINE
 from acefraud.core.ledger import Ledger
+from acefraud.core.scope import Author
 from acefraud.engine.entity_memory import mapping_of
 from acefraud.errors import ConfigurationError, InputError, StoreError
 from acefraud.learning.build_roles import Roles, build_roles
@@ -32,6 +34,70 @@ if TYPE_CHECKING:
 REFUSALS_SHOWN = 5
 OVER_BUDGET = 3
 """Exit code if a budget ran out: what was learnt until then is kept."""
+_DATABASE: ContextVar[str | None] = ContextVar("database", default=None)
+"""The address that the command was given with --database, if any."""
+Reading = Annotated[BulletPlaybook, True]
+"""A playbook to read, which must be there."""
+Changing = Annotated[BulletPlaybook, False]
+"""A playbook to read and change, which must be there."""
+
+
+def complete(command: Callable[..., Any]) -> Callable[..., None]:
+    """A command with the options that follow from what it takes and returns.
+
+    One that takes `playbook`, or `book` to get it opened, has --playbook and --database; one that takes `by` has --who
+    and --why; one that takes `settings` has the options that choose models, but those that its annotation names; one
+    that returns what it says has --json, and it is printed. `place_of` reads --database.
+
+    >>> def greet(name: str, settings: ModelSettings) -> None:
+    ...     print(f"{name}, the agent is {settings.agent}")
+    >>> list(inspect.signature(complete(greet)).parameters)[:3]
+    ['name', 'models', 'agent']
+    >>> complete(greet)(name="Ana", agent="openai:gpt-4o-mini")
+    Ana, the agent is openai:gpt-4o-mini
+    """
+    signature = inspect.signature(command, eval_str=True)
+    taken, says = signature.parameters, signature.return_annotation is not None
+    reads = taken["book"].annotation.__metadata__[0] if "book" in taken else None
+    own: list[inspect.Parameter] = []
+    for name, parameter in taken.items():
+        if name in ("book", "playbook"):
+            own += [_added("playbook", PlaybookOption, None), _added("database", DatabaseOption, None)]
+        elif name not in ("by", "settings"):
+            own.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+    if "by" in taken:
+        own += [_added("who", WhoOption, None), _added("why", WhyOption, "")]
+    if says:
+        own.append(_added("json", JsonOption, False))
+    if "settings" in taken:
+        without = getattr(taken["settings"].annotation, "__metadata__", ())
+        models = {name: option for name, option in MODEL_OPTIONS.items() if name not in without}
+        own += [_added(name, option, False if name == "no_cache" else None) for name, option in models.items()]
+
+    @functools.wraps(command)
+    def completed(**given: Any) -> None:
+        if "database" in given:
+            _DATABASE.set(given.pop("database"))
+        if "by" in taken:
+            given["by"] = Author(who=author(given.pop("who")), why=given.pop("why"))
+        if "settings" in taken:
+            flags = {name: given.pop(name) for name in MODEL_OPTIONS if name in given}
+            given["settings"] = Settings.from_environment(flags=flags).models
+        json = given.pop("json") if says else False
+        with ExitStack() as stack:
+            if reads is not None:
+                given["book"] = stack.enter_context(existing_playbook(given.pop("playbook"), read_only=reads))
+            said = command(**given)
+            if says:
+                print_result(*said, json=json)
+
+    completed.__annotations__ = {parameter.name: parameter.annotation for parameter in own}
+    setattr(completed, "__signature__", inspect.Signature(own))  # noqa: B010  # a function does not declare it
+    return completed
+
+
+def _added(name: str, option: Any, default: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=option)
 
 
 def author(given: str | None) -> str:
@@ -47,7 +113,7 @@ def place_of(given: Path | None) -> Path | str:
 
     Flags come first, then the environment. `shown_place` is what may be printed.
     """
-    address = given_database()
+    address = _DATABASE.get()
     if address is not None:
         if given is not None:
             raise ConfigurationError("--playbook and --database contradict each other; give one of them")
@@ -209,7 +275,6 @@ def model_report(roles: Roles, learner: Learner | None = None) -> dict[str, Any]
     return report
 
 
-def exit_if_over_budget(learner: Learner, unfitted: str = "") -> None:
-    """End with a code of its own if a budget stopped the run early."""
-    if unfitted or (learner.proposed is not None and learner.proposed.stopped):
-        raise typer.Exit(OVER_BUDGET)
+def budget_code(learner: Learner, unfitted: str = "") -> int:
+    """The exit code of a run: one of its own if a budget stopped it early."""
+    return OVER_BUDGET if unfitted or (learner.proposed is not None and learner.proposed.stopped) else 0

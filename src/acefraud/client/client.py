@@ -1,27 +1,241 @@
 """The clients of the decision service: one that blocks, and one to await.
 
-Their methods are the functions of `calls` and `playbook_calls`, sent.
+Their methods are the functions of `calls`, sent.
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from functools import update_wrapper
+from http import HTTPStatus
 from random import Random
-from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
+from typing import Any, Final, Generic, NoReturn, ParamSpec, Self, TypeVar, overload
 
 import httpx
+from pydantic import ValidationError
 
-from acefraud.client import calls, playbook_calls
+from acefraud.client import calls
 from acefraud.client.calls import ServiceCall
-from acefraud.client.exchange import Attempts, Exchange, Retries, checked_url
+from acefraud.display.personal_data import MASKED
+from acefraud.display.short_repr import shortened
+from acefraud.errors import ConfigurationError, InputError, ServiceConflict, ServiceError, ServiceUnavailable
 from acefraud.settings import service_key
-from acefraud.wire.answer import Page
+from acefraud.support.arguments import check_type
+from acefraud.support.backoff import wait_after
+from acefraud.wire.answers import Page
+
+TRY_LATER: Final = frozenset({429, 502, 503, 504})
+"""The statuses that say that the same request may succeed later."""
+_NOT_SENT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_LONGEST_MESSAGE: Final = 1_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retries:
+    """When a request is sent again: after outages, with growing pauses, within limits.
+
+    >>> Retries(attempts=0)
+    Traceback (most recent call last):
+    acefraud.errors.ConfigurationError: attempts: expected at least 1, got 0
+    """
+
+    attempts: int = 5
+    """How often a request is sent at most."""
+    seconds: float = 30.0
+    """No attempt begins later than this after the first."""
+    first_pause: float = 0.2
+    """Seconds; each pause is twice as long as the one before, less some jitter."""
+    longest_pause: float = 5.0
+
+    def __post_init__(self) -> None:
+        for name, least in (("attempts", 1), ("seconds", 0), ("first_pause", 0), ("longest_pause", 0)):
+            if not getattr(self, name) >= least:
+                raise ConfigurationError(f"{name}: expected at least {least}, got {getattr(self, name)}")
+
+
+@dataclass(frozen=True, repr=False)
+class Exchange:
+    """The rules by which requests and answers are exchanged with one service."""
+
+    url: str
+    api_key: str | None
+    retries: Retries
+    random: Random
+    clock: Callable[[], float]
+
+    def __post_init__(self) -> None:
+        key = self.api_key
+        if key and not (key.isascii() and key.isprintable() and " " not in key):
+            raise ConfigurationError("api_key: expected the secret that `acefraud keys create` prints")
+
+    def options(self, timeout: float, verify: ssl.SSLContext | bool, proxy: str | None) -> dict[str, Any]:
+        """The options of both clients of httpx."""
+        headers = {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
+        return {
+            "base_url": self.url,
+            "headers": {"Accept": "application/json", **headers},
+            "timeout": timeout,
+            "verify": verify,
+            "proxy": proxy,
+            "trust_env": False,  # a proxy that only the environment names would get the key
+            "follow_redirects": False,
+        }
+
+    def request(self, call: ServiceCall[Any]) -> dict[str, Any]:
+        """The arguments that send a call. Every attempt sends the same bytes."""
+        try:
+            for value in call.params.values():
+                str(value).encode()
+            body = None if call.body is None else json.dumps(call.body, ensure_ascii=False, allow_nan=False).encode()
+        except UnicodeEncodeError as problem:
+            raise InputError(f"expected valid UTF-8, got something else at character {problem.start + 1}") from None
+        kind = {} if body is None else {"Content-Type": "application/json"}
+        return {
+            "method": call.method,
+            "url": call.path,
+            "params": call.params,
+            "content": body,
+            "headers": {**kind, **call.headers},
+        }
+
+    def read(self, call: ServiceCall[T], response: httpx.Response) -> T:
+        """What the response says. Raises ServiceError if it is an error, or not what the call asked for."""
+        if not response.is_success:
+            self.fail(response)
+        try:
+            return call.read(json.loads(response.content))
+        except (ValueError, TypeError, KeyError) as problem:
+            where = f" in {_places(problem)}" if isinstance(problem, ValidationError) else ""
+            message = f"the answer to {_named(call)} cannot be read{where}; is {self.url} a decision service?"
+            raise ServiceError(message, status=response.status_code) from None
+
+    def fail(self, response: httpx.Response, retry_after: float | None = None) -> NoReturn:
+        """Raise the error that a response is."""
+        problem = self._problem(response)
+        status, message = response.status_code, _in_words(response.status_code, problem)
+        if status == HTTPStatus.CONFLICT:
+            raise ServiceConflict(message, status=status, problem=problem)
+        if status in TRY_LATER:
+            raise ServiceUnavailable(message, status=status, problem=problem, retry_after=retry_after)
+        raise ServiceError(message, status=status, problem=problem)
+
+    def _problem(self, response: httpx.Response) -> dict[str, Any]:
+        text = response.content.decode(errors="replace")
+        if self.api_key:  # a proxy may say back what it was sent
+            text = text.replace(self.api_key, MASKED)
+        try:
+            problem = json.loads(text)
+        except ValueError:
+            return {}
+        return problem if isinstance(problem, dict) else {}
+
+
+class Attempts:
+    """The attempts to send one call, and the pauses between them."""
+
+    def __init__(self, exchange: Exchange, call: ServiceCall[Any]) -> None:
+        self._exchange = exchange
+        self._call = call
+        self._failed = 0
+        self._end = exchange.clock() + exchange.retries.seconds
+
+    def after_failure(self, error: httpx.RequestError) -> float:
+        """The pause after an attempt that got no answer. Raises ServiceUnavailable after the last one."""
+        again = self._call.repeatable or isinstance(error, _NOT_SENT)
+        pause = self._pause(None) if again else None
+        if pause is None:
+            tries = f" after {self._failed} attempts" if self._failed > 1 else ""
+            done = "" if again else "; it may have been done, so look before you send it again"
+            message = f"{self._exchange.url}: no answer to {_named(self._call)}{tries} ({type(error).__name__}){done}"
+            raise ServiceUnavailable(message) from error
+        return pause
+
+    def after_answer(self, response: httpx.Response) -> float | None:
+        """The pause if the service asks to come back later; None if this is the answer.
+
+        Raises ServiceUnavailable after the last attempt, or if the service asks for more time than there is.
+        """
+        if response.status_code not in TRY_LATER:
+            return None
+        asked = _retry_after(response.headers)
+        again = self._call.repeatable or response.status_code == HTTPStatus.TOO_MANY_REQUESTS
+        pause = self._pause(asked) if again else None
+        if pause is None:
+            self._exchange.fail(response, asked)
+        return pause
+
+    def _pause(self, asked: float | None) -> float | None:
+        """The pause before the next attempt; None if there is to be none."""
+        retries = self._exchange.retries
+        self._failed += 1
+        if self._failed >= retries.attempts:
+            return None
+        growing = wait_after(
+            self._failed, first=retries.first_pause, longest=retries.longest_pause, random=self._exchange.random
+        )
+        pause = max(growing, asked or 0.0)
+        return pause if self._exchange.clock() + pause <= self._end else None
+
+
+def _named(call: ServiceCall[Any]) -> str:
+    return f"{call.method} {call.path}"
+
+
+def checked_url(url: str) -> str:
+    """The address of a service. Raises ConfigurationError if it is none."""
+    check_type("url", url, str, "the address of a service", ConfigurationError)
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL as problem:
+        raise ConfigurationError(f"url: {problem}") from None
+    if parsed.userinfo:
+        raise ConfigurationError("url: expected no user or password in it; give the key as `api_key`")
+    if parsed.scheme not in ("http", "https") or not parsed.host or parsed.query or parsed.fragment:
+        raise ConfigurationError("url: expected an address such as https://fraud.example.com")
+    return str(parsed).rstrip("/")
+
+
+def _retry_after(headers: httpx.Headers) -> float | None:
+    """The seconds that a response asks to wait, if it does: as a number, or as a time by the server's own clock."""
+    asked = headers.get("Retry-After", "")
+    try:
+        if asked.replace(".", "", 1).isdecimal():
+            return float(asked)
+        return max(0.0, (parsedate_to_datetime(asked) - parsedate_to_datetime(headers["Date"])).total_seconds())
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def _in_words(status: int, problem: Mapping[str, Any]) -> str:
+    """What went wrong in one line. The detail is left out if the fields that are wrong say it too."""
+    faults = _faults(problem)
+    detail = str(problem.get("detail") or "")
+    said = any(fault.get("message") and str(fault["message"]) in detail for fault in faults)
+    fields = "; ".join(f"{fault.get('field')}: {fault.get('message')}" for fault in faults)
+    parts = (problem.get("title") or _phrase(status), "" if said else detail, fields)
+    return shortened(f"HTTP {status}, {': '.join(str(part) for part in parts if part)}", _LONGEST_MESSAGE)
+
+
+def _phrase(status: int) -> str:
+    return HTTPStatus(status).phrase if status in set(HTTPStatus) else "an error"
+
+
+def _faults(problem: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The fields that are wrong."""
+    errors = problem.get("errors")
+    return [fault for fault in errors if isinstance(fault, dict)] if isinstance(errors, list) else []
+
+
+def _places(problem: ValidationError) -> str:
+    return ", ".join(".".join(map(str, error["loc"])) for error in problem.errors(include_input=False)[:3])
+
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -118,29 +332,29 @@ class _Service(Generic[Transport]):
     decisions = _Paged(calls.decisions)
     report = _Sent(calls.report)
     pending = _Paged(calls.pending)
-    playbook = _Paged(playbook_calls.playbook)
-    bullet = _Sent(playbook_calls.bullet)
-    history = _Paged(playbook_calls.history)
-    add_rule = _Sent(playbook_calls.add_rule)
-    edit_rule = _Sent(playbook_calls.edit_rule)
-    set_status = _Sent(playbook_calls.set_status)
-    pin = _Sent(playbook_calls.pin)
-    retire = _Sent(playbook_calls.retire)
-    snooze = _Sent(playbook_calls.snooze)
-    facts = _Paged(playbook_calls.facts)
-    read_rule = _Sent(playbook_calls.read_rule)
-    preview_rule = _Sent(playbook_calls.preview_rule)
-    lists = _Paged(playbook_calls.lists)
-    list_values = _Paged(playbook_calls.list_values)
-    put_list = _Sent(playbook_calls.put_list)
-    change_list = _Sent(playbook_calls.change_list)
-    changes = _Paged(playbook_calls.changes)
-    rollback = _Sent(playbook_calls.rollback)
-    preview_rollback = _Sent(playbook_calls.preview_rollback)
-    threshold = _Sent(playbook_calls.threshold)
-    set_threshold = _Sent(playbook_calls.set_threshold)
-    feed = _Sent(playbook_calls.feed)
-    set_feed = _Sent(playbook_calls.set_feed)
+    playbook = _Paged(calls.playbook)
+    bullet = _Sent(calls.bullet)
+    history = _Paged(calls.history)
+    add_rule = _Sent(calls.add_rule)
+    edit_rule = _Sent(calls.edit_rule)
+    set_status = _Sent(calls.set_status)
+    pin = _Sent(calls.pin)
+    retire = _Sent(calls.retire)
+    snooze = _Sent(calls.snooze)
+    facts = _Paged(calls.facts)
+    read_rule = _Sent(calls.read_rule)
+    preview_rule = _Sent(calls.preview_rule)
+    lists = _Paged(calls.lists)
+    list_values = _Paged(calls.list_values)
+    put_list = _Sent(calls.put_list)
+    change_list = _Sent(calls.change_list)
+    changes = _Paged(calls.changes)
+    rollback = _Sent(calls.rollback)
+    preview_rollback = _Sent(calls.preview_rollback)
+    threshold = _Sent(calls.threshold)
+    set_threshold = _Sent(calls.set_threshold)
+    feed = _Sent(calls.feed)
+    set_feed = _Sent(calls.set_feed)
     context = _Sent(calls.context)
     trace = _Sent(calls.trace)
 

@@ -1,9 +1,10 @@
-"""What the holder of an API key may do."""
+"""What the holder of an API key may do, and who changes something."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from enum import StrEnum
+from typing import TypedDict
 
 
 class Scope(StrEnum):
@@ -32,3 +33,10 @@ def allows(scopes: Collection[Scope], wanted: Scope) -> bool:
     (False, True)
     """
     return wanted in scopes or Scope.ADMIN in scopes
+
+
+class Author(TypedDict):
+    """Who changes something, and why."""
+
+    who: str
+    why: str

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from acefraud.core.bullet import Bullet, Evidence
 from acefraud.core.decision import Decision, SelectionTrace
 from acefraud.core.events import DecisionMade, Event, RolledBack
 from acefraud.core.playbook import Snapshot
 from acefraud.core.review_rule import in_words
-from acefraud.core.transaction import Verdict
 from acefraud.engine.familiarity import CheckedInput, unfamiliar_remarks
 from acefraud.learning.learner import Learner
 from acefraud.learning.preview import CASES, DECISIONS, Preview
@@ -20,23 +19,35 @@ from acefraud.rules.scorecard import GENERAL
 from acefraud.service.masking import RuleWords, hidden_in, rule_text
 from acefraud.storage.change_log import PlaybookChange
 from acefraud.storage.playbook import BulletPlaybook
-from acefraud.wire.decisions import DecisionAnswer, ListedDecision, ReasonAnswer, StageAnswer, UnfamiliarFactAnswer
-from acefraud.wire.playbook import (
+from acefraud.wire.answers import (
     AdmittedRule,
+    Answer,
     BulletAnswer,
     ChangeAnswer,
     ClaimAnswer,
     CountersAnswer,
+    DecisionAnswer,
     EvidenceAnswer,
+    ListedDecision,
     OutcomeFeedAnswer,
     PreviewAnswer,
+    ReasonAnswer,
     RollbackAnswer,
     SnoozeAnswer,
+    StageAnswer,
     ThresholdAnswer,
+    UnfamiliarFactAnswer,
 )
 
+A = TypeVar("A", bound=Answer)
 BOUNDS: Final = f"It looks at the latest {CASES:,} labelled cases and the latest {DECISIONS:,} decisions at most."
 """For the descriptions of routes that preview something."""
+
+
+def told(kind: type[A], source: object, **more: Any) -> A:
+    """An answer with the fields that a source has too, under the same names, and with more."""
+    names = [name for name in kind.model_fields if name not in more and hasattr(source, name)]
+    return kind(**{name: getattr(source, name) for name in names}, **more)
 
 
 def decision_answer(
@@ -72,33 +83,18 @@ def listed_decision(event: Event) -> ListedDecision:
     """A recorded decision: what was decided, without the facts that it rests on."""
     assert isinstance(event.payload, DecisionMade)
     record = event.payload.record
-    return ListedDecision(
-        decision_id=record.id,
-        transaction_id=record.transaction_id,
-        verdict=Verdict(record.verdict),
-        probability=record.probability,
-        playbook_revision=record.revision,
-        time=event.at,
-    )
+    return told(ListedDecision, record, decision_id=record.id, playbook_revision=record.revision, time=event.at)
 
 
 def stage_answers(trace: SelectionTrace) -> tuple[StageAnswer, ...]:
     """The stages of a selection."""
-    return tuple(StageAnswer(stage=count.stage, left=count.left) for count in trace.stages)
+    return tuple(told(StageAnswer, count) for count in trace.stages)
 
 
 def evidence_answer(evidence: Evidence) -> EvidenceAnswer:
     """The evidence of a bullet."""
-    record, (low, high) = evidence.shown, evidence.interval
-    return EvidenceAnswer(
-        support=record.support,
-        frauds=record.frauds,
-        precision=record.precision,
-        low=low,
-        high=high,
-        base_rate=evidence.base_rate,
-        words=evidence.in_words(),
-    )
+    (low, high), words = evidence.interval, evidence.in_words()
+    return told(EvidenceAnswer, evidence.shown, low=low, high=high, base_rate=evidence.base_rate, words=words)
 
 
 def bullet_answer(bullet: Bullet, *, in_clear: bool) -> BulletAnswer:
@@ -108,16 +104,12 @@ def bullet_answer(bullet: Bullet, *, in_clear: bool) -> BulletAnswer:
     def shown(text: str) -> str:
         return rule_text(text, hidden, in_clear=in_clear)
 
-    return BulletAnswer(
-        id=bullet.id,
+    return told(
+        BulletAnswer,
+        bullet,
         content=shown(bullet.content),
         condition=None if condition is None else shown(str(condition)),
         english=None if condition is None else shown(say(condition)),
-        status=bullet.status,
-        source=bullet.source,
-        node=bullet.node,
-        argues=bullet.argues,
-        weight=bullet.weight,
         policy=None if bullet.policy is None else bullet.policy.words,
         evidence=None if bullet.evidence is None else evidence_answer(bullet.evidence),
         claim=None if claim is None else ClaimAnswer(fraud_share=claim.fraud_share, words=shown(claim.words)),
@@ -128,11 +120,7 @@ def bullet_answer(bullet: Bullet, *, in_clear: bool) -> BulletAnswer:
             fired=bullet.record.support,
             fired_frauds=bullet.record.frauds,
         ),
-        snoozes=[
-            SnoozeAnswer(key=snooze.key, value=shown(snooze.value), until=snooze.until) for snooze in bullet.snoozes
-        ],
-        contradicts=bullet.contradicts,
-        added_at=bullet.added_at,
+        snoozes=[told(SnoozeAnswer, snooze, value=shown(snooze.value)) for snooze in bullet.snoozes],
     )
 
 
@@ -152,13 +140,11 @@ def preview_answer(preview: Preview) -> PreviewAnswer:
 
 def change_answer(change: PlaybookChange, words: RuleWords) -> ChangeAnswer:
     """A change of the playbook."""
-    return ChangeAnswer(
+    return told(
+        ChangeAnswer,
+        change,
         revision=change.seq,
-        at=change.at,
-        who=change.who,
         reason=words.shown(change.why, change.subject),
-        kind=change.kind,
-        subject=change.subject,
         what=words.shown(change.what, change.subject),
         content=words.shown(change.content, change.subject),
     )
@@ -166,13 +152,8 @@ def change_answer(change: PlaybookChange, words: RuleWords) -> ChangeAnswer:
 
 def rollback_answer(done: RolledBack, preview: Preview | None = None) -> RollbackAnswer:
     """A rollback that was done or planned."""
-    return RollbackAnswer(
-        **done.model_dump(include={"retired", "edited", "moved", "also"}),
-        revision=done.to,
-        weights=len(done.weights),
-        changes_nothing=done.changes_nothing,
-        preview=None if preview is None else preview_answer(preview),
-    )
+    previewed = None if preview is None else preview_answer(preview)
+    return told(RollbackAnswer, done, revision=done.to, weights=len(done.weights), preview=previewed)
 
 
 def threshold_answer(snapshot: Snapshot, node: str, learner: Learner) -> ThresholdAnswer:

@@ -4,19 +4,58 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
-from fastapi import Depends, FastAPI, Request
+import fastapi_offline
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.routing import APIRoute
+from starlette.responses import FileResponse
 
 from acefraud import __version__
 from acefraud.display.short_repr import quoted, shown_text
-from acefraud.service import api_page
 from acefraud.service.middleware import BodyLimit, Crashes, Deadline, LoopbackOnly, RequestLog
 from acefraud.service.problems import PROBLEMS, Refused, add_problem_handlers, only_problems
-from acefraud.service.routes import agents, bullets, decisions, lists, operations, outcomes, playbook, rules
+from acefraud.service.routes import operations
+from acefraud.service.routes.bullets import bullet_routes, rule_routes
+from acefraud.service.routes.decisions import agent_routes, decision_routes, outcome_routes
+from acefraud.service.routes.playbook import list_routes, playbook_routes
 from acefraud.service.runtime import Runtime
 from acefraud.support.arguments import nearest
+
+router = APIRouter(include_in_schema=False)
+_FILES: Final = Path(fastapi_offline.__file__).parent / "static"
+_FOR_A_DAY: Final = {"Cache-Control": "public, max-age=86400"}
+_NO_ICON: Final = "data:,"
+_PARAMETERS: Final = {"validatorUrl": None}
+"""Swagger UI would otherwise ask a server on the internet whether the document is valid."""
+
+
+@router.get("/docs")
+async def page() -> Response:
+    """Every route with examples, to be tried out. Addresses are relative, so that it may be behind a prefix."""
+    return get_swagger_ui_html(
+        openapi_url="openapi.json",
+        title="acefraud",
+        swagger_js_url="docs/swagger-ui-bundle.js",
+        swagger_css_url="docs/swagger-ui.css",
+        swagger_favicon_url=_NO_ICON,
+        swagger_ui_parameters=_PARAMETERS,
+    )
+
+
+@router.get("/docs/swagger-ui-bundle.js")
+async def script() -> Response:
+    """What draws the page."""
+    return FileResponse(_FILES / "swagger-ui-bundle.js", headers=_FOR_A_DAY)
+
+
+@router.get("/docs/swagger-ui.css")
+async def style() -> Response:
+    """How it looks."""
+    return FileResponse(_FILES / "swagger-ui.css", headers=_FOR_A_DAY)
+
 
 _ABOUT = """Decide transactions with a playbook that learns in plain English.
 
@@ -66,9 +105,12 @@ def build_app(runtime: Runtime, *, on_start: Callable[[], None] = lambda: None) 
         redoc_url=None,
     )
     app.state.runtime = runtime
-    for module in (decisions, agents, outcomes, playbook, bullets, rules, lists):
-        app.include_router(module.router, dependencies=[Depends(refuse_unknown_parameters)])
-    app.include_router(api_page.router)
+    for routes in (
+        *(decision_routes, agent_routes, outcome_routes),
+        *(playbook_routes, bullet_routes, rule_routes, list_routes),
+    ):
+        app.include_router(routes, dependencies=[Depends(refuse_unknown_parameters)])
+    app.include_router(router)
     app.include_router(operations.router)  # load balancers and scrapers may send parameters of their own
     add_problem_handlers(app)
     app.add_middleware(Crashes)

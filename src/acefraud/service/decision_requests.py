@@ -60,9 +60,9 @@ async def answer_requests(learner: Learner, requests: Sequence[DecisionRequest])
     results: dict[int, Result] = {}
     for _ in range(ATTEMPTS):
         with suppress(AlreadyAnswered):
-            while waiting := {place: one for place, one in enumerate(requests) if place not in results}:
+            while waiting := {index: request for index, request in enumerate(requests) if index not in results}:
                 results |= await _attempt(learner, waiting)
-            return [results[place] for place in range(len(requests))]
+            return [results[index] for index in range(len(requests))]
     raise StoreConflict(f"others answered the same requests {ATTEMPTS} times in a row")
 
 
@@ -74,7 +74,7 @@ async def _attempt(learner: Learner, requests: dict[int, DecisionRequest]) -> di
     learner.playbook.refresh()
     seen = learner.playbook.seq
     known = _known(learner, requests)
-    fresh = _distinct({place: one for place, one in requests.items() if place not in known})
+    fresh = _distinct({index: request for index, request in requests.items() if index not in known})
     return known | await _decided(learner, fresh, seen)
 
 
@@ -82,10 +82,10 @@ def _distinct(requests: dict[int, DecisionRequest]) -> dict[int, DecisionRequest
     """Those that no other before them shares a key or a transaction with."""
     seen: set[str] = set()
     chosen = {}
-    for place, one in requests.items():
-        names = {one.kept_key, f"transaction:{one.transaction.id}"}
+    for index, request in requests.items():
+        names = {request.kept_key, f"transaction:{request.transaction.id}"}
         if not names & seen:
-            chosen[place] = one
+            chosen[index] = request
         seen |= names
     return chosen
 
@@ -94,28 +94,28 @@ def _known(learner: Learner, requests: dict[int, DecisionRequest]) -> dict[int, 
     """The answers to requests that were answered before, and errors for keys with other content."""
     ledger = learner.playbook.ledger
     # Without a key of its own, a request is found by its transaction.
-    by_key = ledger.requests({one.kept_key for one in requests.values() if one.key})
-    by_transaction = ledger.requests_about({one.transaction.id for one in requests.values()})
+    by_key = ledger.requests({request.kept_key for request in requests.values() if request.key})
+    by_transaction = ledger.requests_about({request.transaction.id for request in requests.values()})
     results: dict[int, Result] = {}
     repeats: dict[int, KeptRequest] = {}
     new_keys: dict[str, KeptRequest] = {}
-    for place, one in requests.items():
-        kept, about = by_key.get(one.kept_key), by_transaction.get(one.transaction.id)
-        if kept is not None and kept.digest != one.digest:
-            results[place] = _conflict(one, kept)
+    for index, request in requests.items():
+        kept, about = by_key.get(request.kept_key), by_transaction.get(request.transaction.id)
+        if kept is not None and kept.digest != request.digest:
+            results[index] = _conflict(request, kept)
         elif kept is not None:
-            repeats[place] = kept
-        elif about is not None and about.digest == one.digest:
-            repeats[place] = about
-            if one.key:
-                new_keys[one.kept_key] = one.kept(about.decision_id)
-        elif about is not None and not one.key:
-            results[place] = _conflict(one, about)
+            repeats[index] = kept
+        elif about is not None and about.digest == request.digest:
+            repeats[index] = about
+            if request.key:
+                new_keys[request.kept_key] = request.kept(about.decision_id)
+        elif about is not None and not request.key:
+            results[index] = _conflict(request, about)
     if new_keys:
         learner.playbook.record([], requests=list(new_keys.values()))
     answers = _recorded_answers(learner, {kept.decision_id for kept in repeats.values()})
     # A decision that is archived at this moment takes its requests along: they are new ones from then on.
-    told = {place: answers[kept.decision_id] for place, kept in repeats.items() if kept.decision_id in answers}
+    told = {index: answers[kept.decision_id] for index, kept in repeats.items() if kept.decision_id in answers}
     return results | told
 
 
@@ -136,7 +136,7 @@ def _recorded_answers(learner: Learner, decision_ids: Collection[str]) -> dict[s
         return {}
     found = learner.playbook.ledger.find_decisions(DecisionFilter(ids=decision_ids), limit=2 * len(decision_ids))
     made = [(event.payload, event.at) for event in found if isinstance(event.payload, DecisionMade)]
-    return {one.record.id: Answered(one.decision, at, repeated=True) for one, at in made}
+    return {payload.record.id: Answered(payload.decision, at, repeated=True) for payload, at in made}
 
 
 async def with_reasons(learner: Learner, results: Sequence[Result]) -> list[Result]:
@@ -144,11 +144,13 @@ async def with_reasons(learner: Learner, results: Sequence[Result]) -> list[Resu
 
     A decision whose reasons cannot be computed again stays as it is recorded.
     """
-    repeated = {place: one for place, one in enumerate(results) if isinstance(one, Answered) and one.repeated}
+    repeated = {
+        index: result for index, result in enumerate(results) if isinstance(result, Answered) and result.repeated
+    }
     told = list(results)
-    for place in sorted(repeated, key=lambda place: repeated[place].decision.revision):
+    for index in sorted(repeated, key=lambda index: repeated[index].decision.revision):
         with suppress(CannotExplain):
-            told[place] = replace(repeated[place], decision=await learner.explain(repeated[place].decision))
+            told[index] = replace(repeated[index], decision=await learner.explain(repeated[index].decision))
     return told
 
 
@@ -161,10 +163,10 @@ async def _decided(learner: Learner, fresh: dict[int, DecisionRequest], seen: in
     except InputError as problem:
         if len(fresh) == 1:
             return dict.fromkeys(fresh, problem)
-        alone = [await _decided(learner, {place: one}, seen) for place, one in fresh.items()]
-        return {place: result for results in alone for place, result in results.items()}
+        alone = [await _decided(learner, {index: request}, seen) for index, request in fresh.items()]
+        return {index: result for results in alone for index, result in results.items()}
     before = _recorded_answers(learner, made.known)
     return {
-        place: before.get(decision.id, Answered(decision, made.at, checked=checked))
-        for place, decision, checked in zip(fresh, made.decisions, made.checked, strict=True)
+        index: before.get(decision.id, Answered(decision, made.at, checked=checked))
+        for index, decision, checked in zip(fresh, made.decisions, made.checked, strict=True)
     }

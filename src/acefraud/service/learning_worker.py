@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol
+from threading import Event
 
 from acefraud.errors import AcefraudError
 from acefraud.learning.learner import Learner
@@ -14,16 +14,6 @@ from acefraud.learning.outcomes import TakenIn
 from acefraud.support.backoff import wait_after
 
 LOG = logging.getLogger(__name__)
-
-
-class Stop(Protocol):
-    """What says that a worker should end, such as a `threading.Event`."""
-
-    def is_set(self) -> bool:
-        """Whether it should end."""
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait until it should end, or for so many seconds. Returns whether it should."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +56,7 @@ class LearningWorker:
         self._options = options or WorkerOptions()
         self._random = Random()
 
-    def run(self, stop: Stop) -> None:
+    def run(self, stop: Event) -> None:
         """Take in outcomes as they come. When told to stop, the batch at hand is finished first."""
         ledger, failures = self._learner.playbook.ledger, 0
         while not stop.is_set():

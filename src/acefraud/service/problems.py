@@ -28,7 +28,7 @@ from acefraud.errors import (
 )
 from acefraud.service.request_log import request_id
 from acefraud.support.validation import misfit
-from acefraud.wire.answer import Fault, Problem
+from acefraud.wire.answers import Fault, Problem
 
 _LOG = logging.getLogger(__name__)
 MEDIA_TYPE: Final = "application/problem+json"

@@ -23,15 +23,12 @@ from acefraud.learning.build_roles import Roles, build_roles
 from acefraud.learning.decision_recorder import DecisionRequest
 from acefraud.learning.learner import Learner
 from acefraud.learning.outcomes import Received, receive
+from acefraud.service.admission import Capacity, KeyRing, RateLimit
 from acefraud.service.decision_requests import Answered, Result, answer_requests, decide_requests, with_reasons
-from acefraud.service.follower import Follower
-from acefraud.service.key_ring import KeyRing
-from acefraud.service.limits import Capacity, RateLimit
 from acefraud.service.masking import FactMask
 from acefraud.service.metrics import LEVEL, LEVEL_HELD, WAITING
-from acefraud.service.micro_batches import MicroBatches
 from acefraud.service.options import ServiceOptions
-from acefraud.service.threads import InThreads, OffLoop, OnAnotherLoop, Threads
+from acefraud.service.threads import Follower, MicroBatches, OnAnotherLoop, Threads
 from acefraud.storage import BulletPlaybook, open_playbook
 from acefraud.storage.service_tables import KeyStore, RequestPruner
 from acefraud.storage.sql_ledger import SqlLedger
@@ -89,7 +86,8 @@ class Runtime:
     decisions: MicroBatches[DecisionRequest, Answered]
     outcomes: MicroBatches[Report, Sequence[Received]]
     follower: Follower
-    off_loop: OffLoop
+    off_loop: Threads | OnAnotherLoop
+    """For coroutines of the learner."""
     deciding: Capacity
     reporting: Capacity
     failures: RateLimit = field(default_factory=lambda: RateLimit(FAILURES_PER_SECOND, FAILURES_AT_ONCE))
@@ -131,7 +129,7 @@ class Runtime:
             MicroBatches(partial(decide_requests, learner), most=MOST_IN_BATCH),
             MicroBatches(partial(receive_reports, learner), most=MOST_IN_BATCH),
             follower,
-            OnAnotherLoop() if learner.waits else InThreads(16),
+            OnAnotherLoop() if learner.waits else Threads("decisions", 16),
             Capacity(options.most_waiting),
             Capacity(options.most_waiting),
         )
@@ -144,7 +142,7 @@ class Runtime:
             if not answer.repeated:
                 return answer
             # An earlier revision of the playbook may have to be replayed: those who are new do not wait for that.
-            (result,) = await self.off_loop.run(lambda: with_reasons(self.learner, [answer]))
+            (result,) = await self.off_loop.finish(lambda: with_reasons(self.learner, [answer]))
         else:
             (result,) = await self.decide_all([request])
         if isinstance(result, Exception):
@@ -158,7 +156,7 @@ class Runtime:
             return await with_reasons(self.learner, await answer_requests(self.learner, requests))
 
         with self.deciding.admit(len(requests)):
-            return await self.off_loop.run(answered)
+            return await self.off_loop.finish(answered)
 
     async def score(self, transaction: Transaction) -> tuple[Decision, CheckedInput]:
         """The decision that would be made now, and what is unusual about the transaction. Nothing is recorded."""
@@ -168,16 +166,12 @@ class Runtime:
             return await self.learner.score(transaction), checked
 
         with self.deciding.admit():
-            return await self.off_loop.run(scored)
+            return await self.off_loop.finish(scored)
 
     async def context(self, transaction: Transaction, n_bullets: int | None) -> Context:
         """The bullets that would be selected for a transaction now."""
         with self.deciding.admit():
-            return await self.off_loop.run(lambda: self.learner.context(transaction, n_bullets))
-
-    async def in_thread(self, work: Callable[[], T]) -> T:
-        """What a function returns that waits for the store, while the event loop goes on."""
-        return await self.threads.run(work)
+            return await self.off_loop.finish(lambda: self.learner.context(transaction, n_bullets))
 
     @property
     def mask(self) -> FactMask:
@@ -203,9 +197,8 @@ class Runtime:
         self.follower.stop()
         self.decisions.close()
         self.outcomes.close()
-        await self.off_loop.run(self.roles.close)
-        await self.off_loop.close()
-        for threads in (self.threads, self.key_threads, self.probing, self.previewing, self.curating):
+        await self.off_loop.finish(self.roles.close)
+        for threads in (self.off_loop, self.threads, self.key_threads, self.probing, self.previewing, self.curating):
             threads.close()
         self.playbook.close()
         self.follower.join()

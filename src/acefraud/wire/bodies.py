@@ -18,11 +18,10 @@ from acefraud.core.outcome import (
     MOST_SILENCE_DAYS,
     FeedKind,
     Outcome,
-    OutcomeSource,
 )
 from acefraud.core.review_rule import ReviewRule
 from acefraud.core.transaction import MAX_TEXT, Verdict
-from acefraud.wire.answer import examples
+from acefraud.wire.answers import examples
 
 _MAX_WHY: Final = 1_000
 _MOST: Final = sys.float_info.max
@@ -161,16 +160,8 @@ class OutcomeBody(PrivateBody):
 
     def outcome(self) -> Outcome:
         """The outcome."""
-        return Outcome(
-            transaction_id=self.transaction_id,
-            is_fraud=self.label == "fraud",
-            source=OutcomeSource(self.source),
-            id=self.id,
-            at=self.time,
-            note=self.note,
-            author=self.author,
-            details=self.details,
-        )
+        content = self.model_dump(exclude={"label", "time"})
+        return Outcome(**content, is_fraud=self.label == "fraud", at=self.time)
 
 
 class OutcomesBody(StrictBody):

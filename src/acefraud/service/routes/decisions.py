@@ -1,11 +1,11 @@
-"""Decisions: make them, look them up, explain them."""
+"""Decisions: make, look up and explain them, hear what they turned out to be, and serve agents that callers keep."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from pydantic import AfterValidator
@@ -13,24 +13,60 @@ from pydantic import AfterValidator
 from acefraud.core.decision import Decision
 from acefraud.core.events import DecisionMade, Event, OutcomeHeard
 from acefraud.core.ledger import DecisionFilter
+from acefraud.core.outcome import Outcome
+from acefraud.core.scope import Scope
 from acefraud.core.transaction import Transaction
-from acefraud.errors import CannotExplain, InputError
+from acefraud.engine.own_agents import Context
+from acefraud.errors import CannotExplain, InputError, OutcomeConflict
 from acefraud.learning.credits import with_silence
 from acefraud.learning.decision_recorder import DecisionRequest
-from acefraud.service.access import MayDecide, MayRead, Requester, Serving, charge, in_thread
-from acefraud.service.answers import decision_answer, listed_decision, stage_answers
+from acefraud.learning.hearing import Traced
+from acefraud.service.access import (
+    Cursor,
+    Limit,
+    MayDecide,
+    MayRead,
+    Requester,
+    Serving,
+    charge,
+    in_thread,
+    lacks,
+    read_cursor,
+    requires,
+    write_cursor,
+)
+from acefraud.service.answers import decision_answer, listed_decision, stage_answers, told
 from acefraud.service.decision_requests import Answered, Result
 from acefraud.service.masking import RuleWords
-from acefraud.service.metrics import DECISIONS, UNFAMILIAR
-from acefraud.service.paging import Cursor, Limit, read_cursor, write_cursor
+from acefraud.service.metrics import DECISIONS, OUTCOMES, UNFAMILIAR
 from acefraud.service.problems import Refused
 from acefraud.service.runtime import Runtime
 from acefraud.storage.contents import decisions_citing
-from acefraud.wire.answer import Page
-from acefraud.wire.bodies import AnyCaseVerdict, BatchBody, Id, Time, TransactionBody
-from acefraud.wire.decisions import BatchAnswer, DecisionAnswer, ExplainedDecision, ListedDecision, ScoreAnswer
+from acefraud.wire.answers import (
+    BatchAnswer,
+    ContextAnswer,
+    ContextBullet,
+    DecisionAnswer,
+    ExplainedDecision,
+    ListedDecision,
+    Page,
+    Receipt,
+    ReceiptsAnswer,
+    ScoreAnswer,
+    TraceAnswer,
+)
+from acefraud.wire.bodies import (
+    AnyCaseVerdict,
+    BatchBody,
+    Id,
+    OneOrManyOutcomes,
+    OutcomesBody,
+    Time,
+    TraceBody,
+    TransactionBody,
+)
 
-router = APIRouter(prefix="/v1", tags=["decisions"])
+decision_routes = APIRouter(prefix="/v1", tags=["decisions"])
 
 
 def _printable(key: str) -> str:
@@ -60,7 +96,7 @@ def transaction_of(runtime: Runtime, body: TransactionBody, within: str = "") ->
         raise InputError(problem.message, field=field) from problem
 
 
-@router.post("/decisions", summary="Decide a transaction", response_model=DecisionAnswer)
+@decision_routes.post("/decisions", summary="Decide a transaction", response_model=DecisionAnswer)
 async def decide(
     request: Request, body: TransactionBody, runtime: Serving, caller: MayDecide, idempotency_key: IdempotencyKey = ""
 ) -> Response:
@@ -75,13 +111,13 @@ async def decide(
     count(answer)
     request.scope["state"]["about"]["decision_id"] = answer.decision.id
     if answer.repeated:
-        (told,) = await runtime.in_thread(lambda: _told(runtime, caller, [answer], [asked]))
+        (shown,) = await runtime.threads.run(lambda: _shown(runtime, caller, [answer], [asked]))
     else:
-        (told,) = _told(runtime, caller, [answer], [asked])
-    return Response(told.model_dump_json(), media_type="application/json")
+        (shown,) = _shown(runtime, caller, [answer], [asked])
+    return Response(shown.model_dump_json(), media_type="application/json")
 
 
-@router.post("/decisions:batch", summary="Decide many transactions", response_model=BatchAnswer)
+@decision_routes.post("/decisions:batch", summary="Decide many transactions", response_model=BatchAnswer)
 async def decide_batch(
     body: BatchBody, runtime: Serving, caller: MayDecide, idempotency_key: IdempotencyKey = ""
 ) -> Response:
@@ -92,10 +128,10 @@ async def decide_batch(
     """
     charge(runtime, caller, len(body.transactions))
     # So many bodies take a while to read and to write: other requests go on meanwhile.
-    requests = await runtime.in_thread(lambda: _requests(runtime, body, caller, idempotency_key))
+    requests = await runtime.threads.run(lambda: _requests(runtime, body, caller, idempotency_key))
     answers = await runtime.decide_all(requests)
-    told = await runtime.in_thread(lambda: _answered(runtime, caller, answers, requests))
-    return Response(told, media_type="application/json")
+    content = await runtime.threads.run(lambda: _answered(runtime, caller, answers, requests))
+    return Response(content, media_type="application/json")
 
 
 def request_of(
@@ -137,10 +173,10 @@ def _answered(runtime: Runtime, caller: Requester, answers: Sequence[Result], as
     made = [answer for answer in answers if not isinstance(answer, InputError)]
     for answer in made:
         count(answer)
-    return BatchAnswer(decisions=_told(runtime, caller, made, asked)).model_dump_json()
+    return BatchAnswer(decisions=_shown(runtime, caller, made, asked)).model_dump_json()
 
 
-def _told(
+def _shown(
     runtime: Runtime, caller: Requester, answers: Sequence[Answered], asked: Sequence[DecisionRequest]
 ) -> list[DecisionAnswer]:
     """Answers as a caller may see them. A repeated one may rest on rules that have other words by now."""
@@ -152,7 +188,7 @@ def _told(
     ]
 
 
-@router.post("/score", summary="Decide without recording")
+@decision_routes.post("/score", summary="Decide without recording")
 async def score(body: TransactionBody, runtime: Serving, caller: MayDecide) -> ScoreAnswer:
     """The decision that `POST /v1/decisions` would make now. Nothing is recorded."""
     arriving = request_of(runtime, transaction_of(runtime, body), "", caller).to_decide
@@ -161,22 +197,22 @@ async def score(body: TransactionBody, runtime: Serving, caller: MayDecide) -> S
     return ScoreAnswer(**vars(decision_answer(decision, runtime.playbook.clock(), words, checked)))
 
 
-@router.get("/decisions/{decision_id}", summary="Explain a decision")
+@decision_routes.get("/decisions/{decision_id}", summary="Explain a decision")
 async def explain(
     decision_id: Annotated[Id, Path()],
     runtime: Serving,
     caller: MayRead,
 ) -> ExplainedDecision:
     """A recorded decision with its stages, scores and reasons, and the outcome as far as it is known."""
-    event = await runtime.in_thread(lambda: _recorded(runtime, decision_id))
+    event = await runtime.threads.run(lambda: _recorded(runtime, decision_id))
     assert isinstance(event.payload, DecisionMade)
     decision, explained = event.payload.decision, True
     try:
-        decision = await runtime.off_loop.run(partial(runtime.learner.explain, decision))
+        decision = await runtime.off_loop.finish(partial(runtime.learner.explain, decision))
     except CannotExplain:
         explained = False
     words = RuleWords.ever(runtime.playbook, in_clear=caller.in_clear)
-    return await runtime.in_thread(lambda: _explained(runtime, decision, event.at, words, explained=explained))
+    return await runtime.threads.run(lambda: _explained(runtime, decision, event.at, words, explained=explained))
 
 
 def _recorded(runtime: Runtime, decision_id: str) -> Event:
@@ -199,18 +235,15 @@ def _explained(
     mask, heard = runtime.mask, _outcome(runtime, decision.transaction.id)
     outcome = None if heard is None else heard.outcome
     judgement = heard.judgement if heard is not None and heard.decision_id == decision.id else None
-    told = decision_answer(decision, at, words, runtime.learner.check([decision.transaction]))
-    return ExplainedDecision(
-        **{**vars(told), "warnings": [mask.masked_text(warning, decision.facts) for warning in told.warnings]},
-        threshold=decision.threshold,
-        base=decision.base,
+    answer = decision_answer(decision, at, words, runtime.learner.check([decision.transaction]))
+    return told(
+        ExplainedDecision,
+        decision,
+        **{**vars(answer), "warnings": [mask.masked_text(warning, decision.facts) for warning in answer.warnings]},
         facts=mask.masked_facts(decision.facts),
         unread=[mask.masked_text(text, decision.facts) for text in decision.unread],
         stages=stage_answers(decision.selection),
         scores=[score.model_dump() for score in decision.selection.scores],
-        model=decision.model,
-        probability_from=decision.probability_from,
-        fallback=decision.fallback,
         explained=explained,
         outcome=None if outcome is None else "fraud" if outcome.is_fraud else "legitimate",
         outcome_source=None if outcome is None else outcome.source,
@@ -223,7 +256,7 @@ def _explained(
     )
 
 
-@router.get("/decisions", summary="List decisions")
+@decision_routes.get("/decisions", summary="List decisions")
 @in_thread
 def list_decisions(
     runtime: Serving,
@@ -259,3 +292,134 @@ def list_decisions(
         found, more = page.events, page.next_before
     items = [listed_decision(event) for event in found]
     return Page(items=items, next=None if more is None else write_cursor("decisions", more))
+
+
+outcome_routes = APIRouter(prefix="/v1", tags=["outcomes"])
+
+
+@outcome_routes.post("/outcomes", summary="Report outcomes", status_code=202)
+async def report(
+    body: OneOrManyOutcomes,
+    runtime: Serving,
+    caller: Annotated[Requester, requires(Scope.OUTCOMES)],
+) -> ReceiptsAnswer:
+    """Report one outcome, or many at once.
+
+    Once this answers, they are durable; they are judged and learnt from in the background, in the order in which they
+    were received. An outcome may come before its decision, or months after. The same id again changes nothing, and with
+    other content is a 409. A later outcome with another id revises an earlier one: every counter follows. For the rate
+    limit each outcome counts as a request.
+    """
+    outcomes = [report.outcome() for report in (body.outcomes if isinstance(body, OutcomesBody) else [body])]
+    charge(runtime, caller, len(outcomes))
+    try:
+        received = await runtime.receive(outcomes, caller.name)
+    except OutcomeConflict as problem:
+        if isinstance(body, OutcomesBody):
+            problem.field = f"outcomes.{problem.place}.id"
+        raise
+    receipts = []
+    for outcome, kept in zip(outcomes, received, strict=True):
+        receipts.append(Receipt(id=outcome.id, status="known" if kept.already_known else "received"))
+        if not kept.already_known:
+            OUTCOMES.labels("fraud" if outcome.is_fraud else "legitimate").inc()
+    feed = runtime.playbook.feed(runtime.learner.options.node)
+    unheard = [feed.words] if feed.defers and feed.silence_days is None else []
+    remarks = dict.fromkeys(kept.remark for kept in received if kept.remark)
+    return ReceiptsAnswer(outcomes=receipts, warnings=[*remarks, *unheard])
+
+
+@outcome_routes.get("/outcomes/pending", summary="List decisions without an outcome")
+@in_thread
+def pending(
+    runtime: Serving,
+    _: MayRead,
+    before: Annotated[Time | None, Query(description="Decided before this time.")] = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Page[ListedDecision]:
+    """Decisions whose outcome is not known yet, the oldest first. Pending is not negative: nothing is counted."""
+    wanted = DecisionFilter(until=before, without_outcome=True)
+    after = read_cursor("pending", cursor) or 0
+    found = runtime.playbook.ledger.find_decisions(wanted, after=after, limit=limit, newest_first=False)
+    more = write_cursor("pending", found[-1].seq) if len(found) == limit else None
+    return Page(items=[listed_decision(event) for event in found], next=more)
+
+
+agent_routes = APIRouter(prefix="/v1", tags=["agents"])
+
+
+@agent_routes.post("/context", summary="Select bullets for your own agent")
+async def context(
+    body: TransactionBody,
+    runtime: Serving,
+    caller: MayDecide,
+    n_bullets: Annotated[int | None, Query(ge=1, le=100, description="Default: as many as a decision cites.")] = None,
+) -> ContextAnswer:
+    """The bullets that matter for a transaction or a text, and a prompt with them. Nothing is decided or recorded."""
+    transaction = transaction_of(runtime, body)
+    selected = await runtime.context(transaction, n_bullets)
+    return _context_answer(selected, RuleWords.now(runtime.playbook, in_clear=caller.in_clear))
+
+
+def _context_answer(context: Context, words: RuleWords) -> ContextAnswer:
+    shown = [
+        told(
+            ContextBullet,
+            bullet,
+            content=words.shown(bullet.content, bullet.bullet_id),
+            claim=words.shown(bullet.claim, bullet.bullet_id),
+        )
+        for bullet in context.bullets
+    ]
+    stages, revision = stage_answers(context.trace), context.revision
+    return told(ContextAnswer, context, bullets=shown, stages=stages, playbook_revision=revision)
+
+
+@agent_routes.post("/traces", summary="Record what your own agent decided", status_code=201)
+async def trace(request: Request, body: TraceBody, runtime: Serving, caller: MayDecide) -> TraceAnswer:
+    """Record the decision of an agent of yours, so that the bullets it used are counted when the truth comes.
+
+    The truth may come along, or later as an outcome. It is judged, reflected on and learnt from in the background, as
+    that of every decision. A label needs the scope `outcomes` too. The same trace again changes nothing.
+    """
+    if body.label is not None and not caller.may(Scope.OUTCOMES):
+        raise Refused(403, f"a label needs another scope: {lacks(caller.name, Scope.OUTCOMES)}", field="label")
+    transaction = transaction_of(runtime, body.transaction, "transaction")
+    traced = await runtime.threads.run(lambda: _traced(runtime, transaction, body, caller))
+    if not traced.already_known:
+        DECISIONS.labels(str(traced.decision.verdict)).inc()
+    outcome: Literal["received", "known"] | None = None
+    if body.label is not None:
+        truth = Outcome(transaction_id=transaction.id, is_fraud=body.label == "fraud", id=f"trace:{traced.decision.id}")
+        (received,) = await runtime.receive([truth], caller.name)
+        outcome = "known" if received.already_known else "received"
+        if not received.already_known:
+            OUTCOMES.labels(body.label).inc()
+    request.scope["state"]["about"]["decision_id"] = traced.decision.id
+    wanted = DecisionFilter(ids=[traced.decision.id])
+    words = RuleWords.ever(runtime.playbook, in_clear=caller.in_clear)
+
+    def recorded() -> DecisionAnswer:
+        (event,) = runtime.playbook.ledger.find_decisions(wanted, limit=1)
+        return decision_answer(traced.decision, event.at, words)
+
+    decision = await runtime.threads.run(recorded)
+    return TraceAnswer(decision=decision, status="known" if traced.already_known else "recorded", outcome=outcome)
+
+
+def _traced(runtime: Runtime, transaction: Transaction, body: TraceBody, caller: Requester) -> Traced:
+    try:
+        return runtime.learner.record_trace_sync(
+            transaction,
+            body.verdict,
+            probability=body.probability,
+            cited=body.bullet_ids,
+            agent=body.agent,
+            reasons=body.reasoning,
+            who=caller.name,
+        )
+    except InputError as problem:
+        if problem.field == "cited":
+            problem.field = "bullet_ids"
+        raise

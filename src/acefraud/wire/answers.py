@@ -1,18 +1,298 @@
-"""Answers about the playbook: bullets, rules, lists, changes and the threshold."""
+"""What the service answers: about decisions, outcomes, agents of the caller's own and the playbook."""
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Generic, Literal, TypeVar
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue, SkipJsonSchema
+from pydantic_core import CoreSchema
 
 from acefraud.core.bullet import DEFAULT_NODE, Source, Status
-from acefraud.core.outcome import FeedKind
-from acefraud.core.review_rule import ReviewRule
-from acefraud.core.transaction import Verdict
-from acefraud.wire.answer import Answer, Page, examples
-from acefraud.wire.decisions import ListedDecision
+from acefraud.core.decision import BulletScore
+from acefraud.core.outcome import FeedKind, OutcomeSource
+from acefraud.core.review_rule import DecidingRule, ReviewRule
+from acefraud.core.transaction import Fact, Verdict
+from acefraud.display.short_repr import ShortRepr
+
+T = TypeVar("T")
+_NONE: Final = re.compile(r"\bNone\b")
+
+
+class Answer(
+    ShortRepr,
+    BaseModel,
+    frozen=True,
+    extra="allow",
+    hide_input_in_errors=True,
+    use_attribute_docstrings=True,
+    json_schema_serialization_defaults_required=True,
+):
+    """Anything that the service answers.
+
+    Fields that this version does not know are kept, and can be read like the others. A default stands in for a field
+    that older services do not send; this one sends them all.
+
+    >>> Page.model_validate({"items": ["a"], "total": 7}).total
+    7
+    """
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """The fields as the service sends them: without what helps to read other versions, and with null for None."""
+        answer = handler(schema)
+        described = handler.resolve_ref_schema(answer)
+        described.pop("additionalProperties", None)
+        for field in described.get("properties", {}).values():
+            field.pop("default", None)
+            if "description" in field:
+                field["description"] = _NONE.sub("null", field["description"])
+        return answer
+
+
+class Page(Answer, Generic[T], use_attribute_docstrings=False):  # every Page[...] would read its source again
+    """Part of a list, and where the next part begins."""
+
+    items: tuple[T, ...]
+    next: str | None = Field(
+        default=None, description="Pass it as `cursor` for the next part; None if this is the last."
+    )
+
+
+def examples(*bodies: dict[str, Any]) -> ConfigDict:
+    """The configuration of a model whose description shows these."""
+    return ConfigDict(json_schema_extra={"examples": list(bodies)})
+
+
+class Fault(BaseModel):
+    """One thing that is wrong with a request."""
+
+    field: str = Field(examples=["facts.amount"])
+    message: str = Field(examples=["expected a number, a flag or text"])
+
+
+class Problem(BaseModel):
+    """What went wrong (RFC 9457)."""
+
+    model_config = examples(
+        {
+            "type": "urn:acefraud:problem:conflict",
+            "title": "Conflict",
+            "status": 409,
+            "detail": "transaction 't1' was decided with other content",
+            "instance": "urn:acefraud:request:4f0c",
+            "errors": [],
+        }
+    )
+
+    type: str = Field(description="A URI that names the kind of problem.")
+    title: str
+    status: int
+    detail: str
+    instance: str = Field(description="Names the request, as its log lines do.")
+    errors: list[Fault] = Field(default_factory=list)
+    bullet_id: str | None = Field(default=None, description="The bullet that says already what a new rule says.")
+
+
+class ReasonAnswer(Answer):
+    """One reason for a decision."""
+
+    bullet_id: str | None
+    """The bullet; None for general knowledge and for what a model said."""
+    content: str
+    """The bullet, or what else it rests on."""
+    weight: float | None
+    """What it adds to the log-odds of fraud; None if that is not known."""
+
+
+class UnfamiliarFactAnswer(Answer):
+    """A fact or an entity that the playbook does not know."""
+
+    name: str
+    nearest: str | None
+    """The known name that is written most like it; None if none is."""
+
+
+class _Verdict(Answer):
+    """What was decided about which transaction."""
+
+    decision_id: str
+    transaction_id: str
+    verdict: Verdict
+    probability: float = Field(ge=0, le=1)
+    """The probability of fraud."""
+
+
+class _Decided(Answer):
+    """With which playbook, and when."""
+
+    playbook_revision: int
+    time: datetime
+    """When it was decided."""
+
+
+class _WithReasons(_Verdict):
+    """Why it was decided so."""
+
+    reasons: tuple[ReasonAnswer, ...]
+
+
+class ListedDecision(_Decided, _Verdict):
+    """A recorded decision as lists show it: without its reasons."""
+
+
+class _Made(_Decided, _WithReasons):
+    """What is told of a decision when it is made."""
+
+    familiarity: float | None = None
+    """The share of what the playbook relies on that is known of the transaction; None if nothing was learnt."""
+    unfamiliar: bool = False
+    """Whether none of the facts that the playbook relies on is known."""
+    unfamiliar_facts: tuple[UnfamiliarFactAnswer, ...] = ()
+    """The facts and entities that the playbook does not know."""
+    warnings: tuple[str, ...] = ()
+    """What is unusual about the request, in words."""
+
+
+class DecisionAnswer(_Made, ListedDecision):
+    """A decision that was made and recorded."""
+
+    model_config = examples(
+        {
+            "decision_id": "d-0f3c5e7a9b1d2f40",
+            "transaction_id": "order-17",
+            "verdict": "DECLINE",
+            "probability": 0.91,
+            "reasons": [{"bullet_id": "b-1f2e3d4c", "content": "VPN and a new device", "weight": 1.3}],
+            "playbook_revision": 120,
+            "time": "2026-03-01T02:14:01Z",
+            "familiarity": 0.85,
+            "unfamiliar": False,
+            "unfamiliar_facts": [],
+            "warnings": [],
+        }
+    )
+
+
+class ScoreAnswer(_Made):
+    """How a transaction would be decided now. Nothing was recorded."""
+
+    decision_id: str = ""
+    """No recorded decision has this id."""
+
+
+class BatchAnswer(Answer):
+    """The decisions on a batch, in the same order."""
+
+    decisions: tuple[DecisionAnswer, ...]
+
+
+class StageAnswer(Answer):
+    """How many bullets were left after a stage of the selection."""
+
+    stage: str
+    left: int
+
+
+class BulletScoreAnswer(BulletScore, Answer):
+    """Every component of a selected bullet's score, including the random draw."""
+
+
+class ExplainedDecision(DecisionAnswer):
+    """A recorded decision with everything that explains it."""
+
+    threshold: float
+    """The probability from which on transactions were declined."""
+    base: float
+    """Log-odds before any reason is added."""
+    facts: dict[str, Fact]
+    """All facts that were used, given or read. Sensitive ones are masked."""
+    unread: tuple[str, ...]
+    """Parts of the text in which no fact was found."""
+    stages: tuple[StageAnswer, ...]
+    scores: tuple[BulletScoreAnswer, ...]
+    """The scores of the selected bullets."""
+    model: str
+    """What decided: a language model by name, or the embedded engine."""
+    probability_from: str
+    fallback: str
+    """Why the configured model did not decide; empty if it did."""
+    explained: bool
+    """Whether stages and reasons could be computed again on that revision."""
+    outcome: Literal["fraud", "legitimate"] | None
+    """What it turned out to be, as known so far. A judge's opinion is not an outcome."""
+    outcome_source: OutcomeSource | None
+    """Who said so."""
+    outcome_time: datetime | None
+    """When it became known; None if the report did not say."""
+    outcome_author: str = ""
+    """The person or system that found out, masked."""
+    outcome_note: str = ""
+    """What they noted about it, masked."""
+    outcome_details: dict[str, str] = Field(default_factory=dict)
+    """What else the report said, masked."""
+    correct: bool | None
+    """Whether the verdict was right; None if it was not judged."""
+    decided_by: DecidingRule | SkipJsonSchema[None] = None
+    """Which rule gave the verdict, with its figures. Older services do not tell."""
+
+
+class Receipt(Answer):
+    """That an outcome is kept, and will be learnt from."""
+
+    id: str
+    status: Literal["received", "known"]
+    """`known` if the same outcome was received before."""
+
+
+class ReceiptsAnswer(Answer):
+    """A receipt for each outcome, in the same order."""
+
+    outcomes: tuple[Receipt, ...]
+    warnings: tuple[str, ...] = ()
+    """What is odd about them; they are kept all the same."""
+
+
+class ContextBullet(Answer):
+    """A bullet that matters for a transaction."""
+
+    bullet_id: str
+    content: str
+    argues: Verdict | None
+    weight: float | None
+    """Log-odds of fraud that it adds where it applies; None before the first fit."""
+    evidence: str
+    """What was measured of it, in words; empty if nothing was."""
+    claim: str
+    """A figure in its words that nobody measured; empty if there is none."""
+    applies: bool
+    """Whether its condition holds, or only its words are like the transaction's."""
+
+
+class ContextAnswer(Answer):
+    """The bullets that matter for a transaction, best first, for an agent of your own."""
+
+    transaction_id: str
+    bullets: tuple[ContextBullet, ...]
+    policy: str | None
+    """The policy that would decide it whatever the bullets say; None if there is none."""
+    prompt: str
+    """A text for the prompt of your agent. Words of bullets stand in it as data."""
+    stages: tuple[StageAnswer, ...]
+    playbook_revision: int
+
+
+class TraceAnswer(Answer):
+    """What became of the decision of an agent of your own."""
+
+    decision: DecisionAnswer
+    status: Literal["recorded", "known"]
+    """`known` if the same trace was recorded before."""
+    outcome: Literal["received", "known"] | None
+    """What became of the truth; None if it was not given."""
+
 
 _BULLET: Final[dict[str, Any]] = {
     "id": "b-cd2445bf",
