@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
@@ -14,9 +14,9 @@ from acefraud.cli.console import note
 from acefraud.cli.options import given_database
 from acefraud.core.events import THE_ENGINE
 from acefraud.core.ledger import Ledger
+from acefraud.datasets import SchemaMapping, load_mapping, mapping_of
 from acefraud.errors import ConfigurationError, InputError, StoreError
 from acefraud.learning.build_roles import Roles, build_roles
-from acefraud.learning.entity_memory import mapping_of
 from acefraud.learning.learner import Learner
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.selection.hybrid import HybridSelector
@@ -25,9 +25,6 @@ from acefraud.storage import BulletPlaybook, open_playbook
 from acefraud.storage.database_address import is_database
 from acefraud.storage.open_ledger import open_ledger
 from acefraud.storage.sql_ledger import SqlLedger
-
-if TYPE_CHECKING:
-    from acefraud.datasets import SchemaMapping
 
 REFUSALS_SHOWN = 5
 OVER_BUDGET = 3
@@ -145,8 +142,6 @@ def roles_for(settings: ModelSettings, *mappings: SchemaMapping | Path | None) -
 
 
 def _loaded(mapping: SchemaMapping | Path) -> SchemaMapping:
-    from acefraud.datasets import load_mapping  # noqa: PLC0415  # only needed for a file
-
     return load_mapping(mapping) if isinstance(mapping, Path) else mapping
 
 

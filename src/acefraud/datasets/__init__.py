@@ -9,7 +9,7 @@ not imported here.
 
 from acefraud.datasets.dataset import Dataset
 from acefraud.datasets.loading import SHIPPED, ShippedDatasetWarning, load_dataset, load_transactions
-from acefraud.datasets.mapping import SchemaMapping, load_mapping, parse_mapping
+from acefraud.datasets.mapping import SchemaMapping, load_mapping, mapping_of, parse_mapping
 from acefraud.datasets.table import BadRow
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "load_dataset",
     "load_mapping",
     "load_transactions",
+    "mapping_of",
     "parse_mapping",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -428,6 +429,12 @@ def parse_mapping(text: str, *, place: str = "mapping") -> SchemaMapping:
         raise ConfigurationError(f"{place}: {problem}") from None
     except ValidationError as problem:
         raise ConfigurationError(f"{place}: {_first_problem(problem)}") from None
+
+
+@lru_cache(maxsize=16)
+def mapping_of(written: str) -> SchemaMapping | None:
+    """The mapping that a playbook was trained with, from its TOML; None if there was none."""
+    return parse_mapping(written, place="the mapping this playbook was trained with") if written else None
 
 
 def _first_problem(problem: ValidationError) -> str:

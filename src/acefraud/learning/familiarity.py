@@ -19,11 +19,12 @@ from acefraud.core.fact_names import NAMED_FACTS, words_for
 from acefraud.core.playbook import Snapshot
 from acefraud.core.timestamps import A_YEAR, last_plausible, micros_of, time_of
 from acefraud.core.transaction import FactValue, Transaction, Verdict
+from acefraud.datasets import mapping_of
 from acefraud.display.short_repr import shown_text
 from acefraud.errors import InputError
 from acefraud.facts.extraction import KnownFacts
 from acefraud.facts.time_facts import CLOCK_FACTS, DAY_FACTS
-from acefraud.learning.entity_memory import mapping_of, memory_for, time_facts_of
+from acefraud.learning.entity_memory import memory_for, time_facts_of
 from acefraud.learning.options import LearnerOptions
 from acefraud.rules.scorecard import GENERAL, scorecard
 from acefraud.selection.bullet_stats import stats_of

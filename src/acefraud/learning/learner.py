@@ -24,7 +24,7 @@ from acefraud.core.table import FactTable
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.curation.curator import Curator
-from acefraud.datasets import SchemaMapping
+from acefraud.datasets import SchemaMapping, mapping_of
 from acefraud.display.short_repr import ShortRepr, quoted
 from acefraud.errors import CannotExplain, ConfigurationError, InputError, point_out
 from acefraud.facts.extraction import KnownFacts, facts_in
@@ -37,7 +37,7 @@ from acefraud.learning.decider import Decider
 from acefraud.learning.decision_frames import DecisionList, DecisionSequence
 from acefraud.learning.decision_recorder import DecisionRecorder, DecisionRequest, ToDecide
 from acefraud.learning.embedded_decisions import COMPATIBLE, ENGINE, EmbeddedDecisions
-from acefraud.learning.entity_memory import EntityMemory, mapping_of, memory_for, time_facts_of
+from acefraud.learning.entity_memory import EntityMemory, memory_for, time_facts_of
 from acefraud.learning.external_traces import Trace, decision_from, trace_id, truth_of
 from acefraud.learning.fact_changes import FactChanges, fact_changes
 from acefraud.learning.familiarity import CheckedInput, FamiliarFacts, InputRemark, unfamiliar_remarks

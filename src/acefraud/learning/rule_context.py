@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 
 from acefraud.core.bullet import Bullet
 from acefraud.core.context_facts import list_of, snooze_fact
 from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.core.value_list import ValueList
-from acefraud.datasets import parse_mapping
+from acefraud.datasets import mapping_of
 from acefraud.facts.time_facts import CLOCK_FACTS, DAY_FACTS, with_own_time_facts
 
 
@@ -109,10 +108,8 @@ def value_of(transaction: Transaction, key: str, columns: Mapping[str, str]) -> 
     return None if fact is None else str(fact)
 
 
-@lru_cache(maxsize=16)
-def entity_columns(mapping: str) -> Mapping[str, str]:
+def entity_columns(written: str) -> Mapping[str, str]:
     """The column of each entity, by the name that facts use."""
-    if not mapping:
-        return {}
-    history = parse_mapping(mapping, place="the mapping this playbook was trained with").history
+    mapping = mapping_of(written)
+    history = mapping.history if mapping else None
     return {} if history is None else {history.name_of(column): column for column in history.entities}

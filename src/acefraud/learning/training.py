@@ -14,13 +14,13 @@ from acefraud.core.row_store import RowUpdate
 from acefraud.core.timestamps import UNKNOWN, last_plausible
 from acefraud.core.transaction import Transaction
 from acefraud.core.transactions import Cases, Transactions
-from acefraud.datasets import SchemaMapping
+from acefraud.datasets import SchemaMapping, mapping_of
 from acefraud.display.short_repr import ShortRepr
 from acefraud.errors import InputError, point_out
 from acefraud.facts.extraction import READER
 from acefraud.facts.time_facts import with_time_facts
 from acefraud.learning.batch_scoring import score
-from acefraud.learning.entity_memory import mapping_of, memory_for, time_facts_of
+from acefraud.learning.entity_memory import memory_for, time_facts_of
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.thresholds import ThresholdRule, cases_for, choose
 from acefraud.roles.embedded.case_memory import LabelledFacts

@@ -18,7 +18,7 @@ from acefraud.core.transaction import Case, Transaction
 from acefraud.core.transaction_text import from_text, id_from
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.core.validation_words import misfit
-from acefraud.datasets import SchemaMapping, parse_mapping
+from acefraud.datasets import SchemaMapping, mapping_of
 from acefraud.display.frames import is_frame
 from acefraud.errors import InputError
 from acefraud.learning.outcome_remarks import warn_of
@@ -58,10 +58,10 @@ class RememberedMapping:
         self.written = written
         self._strict = strict
 
-    @cached_property
+    @property
     def schema(self) -> SchemaMapping | None:
         """The mapping; None if the playbook remembers none."""
-        return parse_mapping(self.written, place="the mapping this playbook was trained with") if self.written else None
+        return mapping_of(self.written)
 
     @cached_property
     def reader(self) -> RecordReader:
