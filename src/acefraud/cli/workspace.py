@@ -14,7 +14,7 @@ from acefraud.cli.console import note
 from acefraud.cli.options import given_database
 from acefraud.core.events import THE_ENGINE
 from acefraud.core.ledger import Ledger
-from acefraud.datasets import SchemaMapping, load_mapping, mapping_of
+from acefraud.datasets import SchemaMapping, mapping_of
 from acefraud.errors import ConfigurationError, InputError, StoreError
 from acefraud.learning.build_roles import Roles, build_roles
 from acefraud.learning.learner import Learner
@@ -142,7 +142,7 @@ def roles_for(settings: ModelSettings, *mappings: SchemaMapping | Path | None) -
 
 
 def _loaded(mapping: SchemaMapping | Path) -> SchemaMapping:
-    return load_mapping(mapping) if isinstance(mapping, Path) else mapping
+    return SchemaMapping.load(mapping) if isinstance(mapping, Path) else mapping
 
 
 def embedded_learner(playbook: BulletPlaybook) -> Learner:

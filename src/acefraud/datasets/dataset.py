@@ -246,7 +246,7 @@ class Dataset(Sequence[Case]):
         if not 2 <= k <= groups:
             raise ConfigurationError(f"k must be between 2 and the {groups} distinct rows, got {k}")
         sides = _deal(self.train, (1 / k,) * k, seed)
-        return [(self.train.take(sides != one), self.train.take(sides == one)) for one in range(k)]
+        return [(self.train.take(sides != fold), self.train.take(sides == fold)) for fold in range(k)]
 
     def with_history(self) -> Dataset:
         """The dataset in the order of time, with the facts of the declared history as plain facts of every case.
@@ -260,7 +260,7 @@ class Dataset(Sequence[Case]):
         >>> times = [datetime(2025, 3, 1, hour, tzinfo=UTC) for hour in range(3)]
         >>> orders = [Transaction(id=f"t{at.hour}", time=at, text="$20", entities={"card": "c1"}) for at in times]
         >>> mapping = SchemaMapping(history={"entities": ("card",), "windows": ("24h",)})
-        >>> data = Dataset("cards", [Case(transaction=one, is_fraud=False) for one in orders], mapping=mapping)
+        >>> data = Dataset("cards", [Case(transaction=order, is_fraud=False) for order in orders], mapping=mapping)
         >>> [case.transaction.facts["card_count_24h"] for case in data.with_history()]
         [0.0, 1.0, 2.0]
         """
@@ -310,7 +310,7 @@ def _cell(value: FactValue | None) -> str:
 def first_alike(cases: Cases) -> IntArray:
     """For each row the first one with the same facts and text.
 
-    >>> rows = [Transaction(id=one, facts={"amount": amount}) for one, amount in [("a", 5.0), ("b", 7.0), ("c", 5.0)]]
+    >>> rows = [Transaction(id=name, facts={"amount": amount}) for name, amount in [("a", 5.0), ("b", 7.0), ("c", 5.0)]]
     >>> first_alike(Cases.of([Case(transaction=row, is_fraud=False) for row in rows])).tolist()
     [0, 1, 0]
     """
@@ -342,9 +342,8 @@ def _deal(cases: Cases, shares: Sequence[float], seed: int) -> IntArray:
         frauds = int(cases.labels[group].sum())
         label = int(2 * frauds > len(group))
         # The side that stays furthest behind its share takes the group.
-        side = min(
-            range(len(shares)), key=lambda one: ((filled[one][label] + len(group)) / shares[one], sum(filled[one]))
-        )
+        behind = [((rows[label] + len(group)) / share, sum(rows)) for rows, share in zip(filled, shares, strict=True)]
+        side = behind.index(min(behind))
         filled[side][1] += frauds
         filled[side][0] += len(group) - frauds
         sides[group] = side

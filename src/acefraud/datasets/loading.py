@@ -18,6 +18,7 @@ from acefraud.core.arrays import FloatArray
 from acefraud.core.transactions import Transactions
 from acefraud.datasets.dataset import Dataset
 from acefraud.datasets.mapping import SchemaMapping
+from acefraud.datasets.table import Table
 from acefraud.datasets.world import WorldOptions, generate
 from acefraud.display.frames import is_frame
 from acefraud.display.short_repr import given
@@ -97,14 +98,12 @@ def load_dataset(
     if is_frame(source):
         if options is not None:
             raise ConfigurationError(f"options shape a shipped dataset ({', '.join(SHIPPED)}); this is a data frame")
-        from acefraud.datasets.frames import FRAME, frame_table  # noqa: PLC0415
-        from acefraud.datasets.rows import read_dataset  # noqa: PLC0415
+        from acefraud.datasets.files import FRAME, frame_table  # noqa: PLC0415
 
         table = frame_table(source, name or FRAME)
         checked = None if weights is None else _checked_weights(weights, table.height)
         table = replace(table, weights=checked, labels_apart=labels_apart)
-        data = read_dataset(table, table.name, mapping=mapping, remembered=remembered, strict=strict, ids=ids)
-        return _warned(data)
+        return _read(table, table.name, mapping=mapping, remembered=remembered, strict=strict, ids=ids)
     if weights is not None:
         raise ConfigurationError("weights belong to the rows of a data frame; the source is none")
     path = _path_of(source, "the path of a file, the name of a shipped dataset")
@@ -124,14 +123,16 @@ def load_dataset(
         raise InputError(f"there is no such file, and {shipped}", file=str(source))
     # Reading files needs polars, which is slow to import; the shipped dataset does not.
     from acefraud.datasets.files import read_table  # noqa: PLC0415
-    from acefraud.datasets.rows import read_dataset  # noqa: PLC0415
 
     table = read_table(path, name=name)
-    return _warned(read_dataset(table, name or path.stem, mapping=mapping, remembered=remembered, strict=strict))
+    return _read(table, name or path.stem, mapping=mapping, remembered=remembered, strict=strict)
 
 
-def _warned(data: Dataset) -> Dataset:
-    """The dataset, with a warning of each guess that may cost something."""
+def _read(table: Table, name: str, **options: Any) -> Dataset:
+    """The labelled rows of a table, with a warning of each guess that may cost something."""
+    from acefraud.datasets.rows import read_dataset  # noqa: PLC0415
+
+    data = read_dataset(table, name, **options)
     for remark in data.report:
         if remark.weight == "warning":
             point_out(f"{data.name}: {remark}")
