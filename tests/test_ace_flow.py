@@ -28,7 +28,7 @@ from acefraud import (
 from acefraud.core.bullet import NewBullet
 from acefraud.core.calibration import Calibration
 from acefraud.core.measured_text import Fit, MeasuredText
-from acefraud.datasets.loading import ShippedDatasetWarning
+from acefraud.datasets.dataset import ShippedDatasetWarning
 from acefraud.errors import InputError
 
 NODE = "fraud_detection"

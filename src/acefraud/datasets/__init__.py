@@ -7,8 +7,7 @@ transactions or outcomes (`rows`). May import facts, core, settings and errors. 
 slow to import, so it is not imported here.
 """
 
-from acefraud.datasets.dataset import Dataset
-from acefraud.datasets.loading import SHIPPED, ShippedDatasetWarning, load_dataset, load_transactions
+from acefraud.datasets.dataset import SHIPPED, Dataset, ShippedDatasetWarning, load_dataset, load_transactions
 from acefraud.datasets.mapping import SchemaMapping, mapping_of, parse_mapping
 from acefraud.datasets.table import BadRow
 

@@ -209,10 +209,10 @@ def _bad_ids(texts: pl.Series, table: Table, *, unique: bool) -> BadCells:
     if not wrong.any():
         return []
     first = {text: row for row, text in reversed(list(enumerate(texts)))}
-    rows = wrong.arg_true().to_list()
-    ids = [texts[row] for row in rows]
-    problems = [wrong_id(text) or f"duplicate id {text!r}, first at row {table.rows[first[text]]}" for text in ids]
-    return list(zip(rows, problems, strict=True))
+    return [
+        (row, wrong_id(texts[row]) or f"duplicate id {texts[row]!r}, first at row {table.rows[first[texts[row]]]}")
+        for row in wrong.arg_true().to_list()
+    ]
 
 
 def _read_times(assembly: Assembly, like: str) -> None:

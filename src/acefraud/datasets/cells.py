@@ -34,6 +34,7 @@ from acefraud.datasets.columns import (
     is_null_word,
     plain_text,
     spread,
+    thinned,
     unknown_words,
 )
 from acefraud.datasets.mapping import SchemaMapping
@@ -57,7 +58,6 @@ _FLAG = "expected a flag (true/false, yes/no or 1/0)"
 _Cells = tuple[list[FactValue | None], BadCells]
 """A column read as facts, None where a fact is not known, and the cells that do not fit."""
 Sign = Literal[",", "."]
-_CELLS_LOOKED_AT = 2000
 # Two letters stand apart from the digits: "FR76" is the beginning of an IBAN.
 _CURRENCY_WORDS = [rf"{word}\b" if len(word) < 3 else word for word in USUAL_WORDS["numbers"]["currencies"]]
 _CURRENCY = rf"(?i:[a-z]{{0,2}}\p{{Sc}}[a-z]{{0,2}}|(?:{'|'.join(sorted(_CURRENCY_WORDS, key=len, reverse=True))})\.?)"
@@ -163,7 +163,7 @@ def _tidied(text: pl.Series) -> pl.Series:
 
 def _look_at(column: pl.Series, *, semicolons: bool) -> _Written:
     """Beside semicolons, which stand where commas are in numbers, three digits after a comma are decimals too."""
-    sample = column[:: max(1, len(column) // _CELLS_LOOKED_AT)]
+    sample = pl.Series(thinned(column))
     cells = plain_text(sample.filter(~unknown_words(sample))).drop_nulls()
     is_plain = not cells.cast(pl.Float64, strict=False).has_nulls()
     tidy = cells if is_plain else _tidied(cells)

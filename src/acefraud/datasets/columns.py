@@ -166,6 +166,10 @@ def spread(bad: Sequence[tuple[int, str]], places: IntArray) -> BadCells:
 
 
 USUAL_WORDS = read_package_toml("acefraud.datasets", "usual_words.toml", dict[str, dict[str, tuple[str, ...]]])
+
+
+# --- labels
+
 USUAL = "expected a label such as 0/1, yes/no, fraud/legit or APPROVE/DECLINE"
 
 
@@ -232,6 +236,8 @@ def read_labels(column: Column, reader: LabelReader) -> tuple[Flags, BadCells]:
     found, places, bad = read_distinct(column, reader, reader.expected)
     return np.array([-1 if is_fraud is None else is_fraud for is_fraud in found], dtype=np.int8)[places], bad
 
+
+# --- what the name of a column says
 
 _ENTITY = re.compile(
     r"(?:^|_)(?:id|uuid|guid|iban|e_?mail|ip|ip_address)$"
@@ -322,6 +328,8 @@ def names_what_comes_after(column: str) -> bool:
     plain = plain_name(column)
     return any(word in plain for word in _AFTERWARDS) and not _BEFOREHAND & set(name_parts(column))
 
+
+# --- times
 
 ISO = "iso"
 EPOCH = "epoch"
