@@ -93,7 +93,7 @@ class Assembly:
 
     def good_rows(self) -> IntArray:
         """The rows with nothing wrong in them."""
-        return np.setdiff1d(np.arange(self.table.height), list(self.bad))
+        return np.setdiff1d(np.arange(self.table.height), list(self.bad), assume_unique=True)
 
     def has_content(self) -> BoolArray:
         """Whether each row has a fact or a text."""
@@ -210,8 +210,8 @@ def _bad_ids(texts: pl.Series, table: Table, *, unique: bool) -> BadCells:
         return []
     first = {text: row for row, text in reversed(list(enumerate(texts)))}
     return [
-        (row, wrong_id(texts[row]) or f"duplicate id {texts[row]!r}, first at row {table.rows[first[texts[row]]]}")
-        for row in wrong.arg_true().to_list()
+        (row, wrong_id(text) or f"duplicate id {text!r}, first at row {table.rows[first[text]]}")
+        for row, text in zip(wrong.arg_true(), texts.filter(wrong), strict=True)
     ]
 
 

@@ -224,13 +224,14 @@ class SchemaMapping(ShortRepr, BaseModel):
     @classmethod
     def load(cls, path: str | Path) -> SchemaMapping:
         """The mapping in a TOML file."""
+        file = Path(path)
         try:
-            text = Path(path).read_text("utf-8")
+            text = file.read_text("utf-8")
         except OSError as problem:
-            raise ConfigurationError(f"{path}: the mapping cannot be read: {problem.strerror or problem}") from None
+            raise ConfigurationError(f"{file}: the mapping cannot be read: {problem.strerror or problem}") from None
         except UnicodeDecodeError as problem:
-            raise ConfigurationError(f"{path}: the mapping is not valid UTF-8 at byte {problem.start}") from None
-        return parse_mapping(text, place=str(path))
+            raise ConfigurationError(f"{file}: the mapping is not valid UTF-8 at byte {problem.start}") from None
+        return parse_mapping(text, place=str(file))
 
     def is_fraud(self, label: object) -> bool | None:
         """What a label means by this mapping, or by the usual words; None if it says nothing of it.
