@@ -15,10 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from acefraud.core.arrays import BoolArray, IntArray
 from acefraud.core.fact_names import Kind
 from acefraud.core.table import Categories, Columns, FactTable, Flags
-from acefraud.core.timestamps import UNKNOWN, time_of
 from acefraud.core.transactions import Cases, Ids, Transactions
 from acefraud.datasets.cells import (
     FLAGS,
@@ -50,6 +48,8 @@ from acefraud.datasets.mapping import KINDS, SchemaMapping, declared_kind
 from acefraud.datasets.table import BadRow, Column, ReadingReport, Remark, Table
 from acefraud.errors import InputError
 from acefraud.facts.time_facts import with_time_facts
+from acefraud.support.arrays import BoolArray, IntArray
+from acefraud.support.timestamps import UNKNOWN, time_of
 
 _SHOWN = 5
 _WORDS_LOOKED_AT = 50

@@ -20,7 +20,6 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from acefraud.core.arrays import FloatArray, IntArray
 from acefraud.core.fact_names import Kind, words_for
 from acefraud.core.table import Categories, Columns, Flags, coded
 from acefraud.core.transaction import MAX_TEXT, MAX_WORD, FactValue
@@ -39,6 +38,7 @@ from acefraud.datasets.columns import (
 )
 from acefraud.datasets.mapping import SchemaMapping
 from acefraud.datasets.table import FACTS, Column, Remark, Table
+from acefraud.support.arrays import FloatArray, IntArray
 
 NO_CONTENT = "expected at least one fact or a text"
 MAX_ID = 200

@@ -17,13 +17,13 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
-from acefraud.core.arrays import FloatArray, IntArray
-from acefraud.core.package_data import read_package_toml
 from acefraud.core.table import Flags
-from acefraud.core.timestamps import UNKNOWN, micros_of
 from acefraud.datasets.mapping import SchemaMapping, TimeParts
 from acefraud.datasets.table import FACTS, Column
 from acefraud.facts.time_facts import DAY
+from acefraud.support.arrays import FloatArray, IntArray
+from acefraud.support.package_data import read_package_toml
+from acefraud.support.timestamps import UNKNOWN, micros_of
 
 BadCells = list[tuple[int, str]]
 """Rows with what is wrong in them."""
@@ -565,7 +565,7 @@ def _from_epoch(texts: pl.Series, per_second: int) -> IntArray:
 def read_time_parts(columns: Mapping[str, Column], parts: TimeParts) -> tuple[IntArray, list[tuple[str, BadCells]]]:
     """The times that the parts make, `UNKNOWN` where one is missing, and by column the cells that cannot be read.
 
-    >>> from acefraud.core.timestamps import time_of
+    >>> from acefraud.support.timestamps import time_of
     >>> columns = {"Year": [1994, 1995, 1996], "Month": ["Dec", 2, "May"], "Week": [3, 5, None]}
     >>> times, _ = read_time_parts(columns, TimeParts(year="Year", month="Month", week="Week"))
     >>> [time and f"{time:%Y-%m-%d}" for time in map(time_of, times)]

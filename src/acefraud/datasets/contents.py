@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from acefraud.core.arrays import IntArray
 from acefraud.core.fact_names import words_for
 from acefraud.core.table import Flags
 from acefraud.datasets.columns import (
@@ -29,6 +28,7 @@ from acefraud.datasets.columns import (
 )
 from acefraud.datasets.table import FACTS, Column
 from acefraud.facts.text import read_facts
+from acefraud.support.arrays import IntArray
 
 MANY_VALUES = 50
 _FEWEST_SENTENCES, _DISTINCT, _FEWEST_WORDS = 20, 0.1, 4

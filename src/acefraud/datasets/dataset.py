@@ -15,10 +15,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.arguments import check_type, check_whole, nearest_file
-from acefraud.core.arrays import FloatArray, IntArray
-from acefraud.core.evidence import percent
-from acefraud.core.timestamps import UNKNOWN
+from acefraud.core.bullet import percent
 from acefraud.core.transaction import Case, FactValue, Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets.mapping import SchemaMapping
@@ -31,6 +28,9 @@ from acefraud.display.personal_data import MASKED, is_personal
 from acefraud.display.short_repr import given, quoted, shown_names, shown_number, shown_text, shown_value
 from acefraud.errors import ConfigurationError, InputError, point_out
 from acefraud.facts.extraction import facts_in
+from acefraud.support.arguments import check_type, check_whole, nearest_file
+from acefraud.support.arrays import FloatArray, IntArray
+from acefraud.support.timestamps import UNKNOWN
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame

@@ -24,11 +24,11 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from acefraud.core.arguments import nearest_file
 from acefraud.datasets.columns import json_column
 from acefraud.datasets.records import HALF_CHARACTER, TWICE, flat_record, json_type, opened_objects, parse_json
 from acefraud.datasets.table import FACTS, BadRow, Column, Table
 from acefraud.errors import InputError
+from acefraud.support.arguments import nearest_file
 
 FRAME = "frame"
 """What a frame is called in messages, since it has no file name."""

@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from acefraud.core.arrays import IntArray
 from acefraud.core.fact_names import NAMED_FACTS, words_for
-from acefraud.core.timestamps import UNKNOWN
 from acefraud.datasets.cells import (
     MARKS,
     holds_clocks,
@@ -64,6 +62,8 @@ from acefraud.datasets.mapping import SchemaMapping, with_given
 from acefraud.datasets.table import FACTS, Column, Purpose, Table
 from acefraud.facts.history.plan import HOUR, HistoryPlan, entity_name, read_duration
 from acefraud.facts.time_facts import CLOCK_FACTS, DAY, DAY_FACTS
+from acefraud.support.arrays import IntArray
+from acefraud.support.timestamps import UNKNOWN
 
 _REPEATS = 0.05
 """Share of rows with an id that other rows have too, from which the id counts as an entity. A few frequent entities are

@@ -11,10 +11,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from acefraud.core.arguments import nearest
-from acefraud.core.construct import construct_unchecked
 from acefraud.core.outcome import MAX_AUTHOR, MAX_DETAIL, MAX_DETAILS, MAX_NOTE, Outcome, OutcomeSource
-from acefraud.core.timestamps import UNKNOWN, micros_of, time_of
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.datasets.cells import (
     NO_CONTENT,
@@ -47,6 +44,9 @@ from acefraud.datasets.table import FACTS, Purpose, Table
 from acefraud.display.short_repr import ShortRepr
 from acefraud.errors import InputError, point_out
 from acefraud.facts.time_facts import with_own_time_facts
+from acefraud.support.arguments import nearest
+from acefraud.support.timestamps import UNKNOWN, micros_of, time_of
+from acefraud.support.validation import construct_unchecked
 
 _WRITTEN_OUT = re.compile(r"[-+(]?\s*(?:[^\W\d_]{3}|[^\w\s.,'-])?\s*\d[\d.,'’\s]*(?:[^\W\d_]{3}|[^\w\s.,'])?\)?-?")
 """A number that may be written as people do, such as $1,200.50."""

@@ -12,7 +12,6 @@ from typing import Any, Generic, TextIO, TypeVar
 import numpy as np
 import polars as pl
 
-from acefraud.core.timestamps import plausible, time_of
 from acefraud.core.transactions import Transactions
 from acefraud.datasets import guess
 from acefraud.datasets.assembly import Assembly, assemble
@@ -28,6 +27,7 @@ from acefraud.datasets.table import BadRow, Column, Purpose, ReadingReport, Rema
 from acefraud.display.frames import is_frame
 from acefraud.display.short_repr import ShortRepr
 from acefraud.errors import InputError
+from acefraud.support.timestamps import plausible, time_of
 
 _COLUMNS_SHOWN = 20
 _MANY = 20
