@@ -13,7 +13,7 @@ from tests.blank_playbooks import migrated_once
 from tests.postgres import drop_schemas
 
 import acefraud.roles.reflector  # noqa: F401  # it must have the options before a test replaces them
-from acefraud.datasets import loading
+from acefraud.datasets import dataset
 from acefraud.datasets.world import generate
 from acefraud.roles.embedded import reflector
 from acefraud.roles.embedded.reflector import ReflectorOptions
@@ -92,5 +92,5 @@ def _certificates_read_once() -> Iterator[None]:
 def _worlds_made_once() -> Iterator[None]:
     """Make each shipped world once: its cases cannot be changed, and the tests of the generator call it themselves."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loading, "generate", lru_cache(maxsize=None, typed=True)(generate))
+        patch.setattr(dataset, "generate", lru_cache(maxsize=None, typed=True)(generate))
         yield

@@ -27,7 +27,7 @@ from acefraud import (
 )
 from acefraud.core.bullet import NewBullet
 from acefraud.core.calibration import Calibration, Fit, MeasuredText
-from acefraud.datasets.loading import ShippedDatasetWarning
+from acefraud.datasets.dataset import ShippedDatasetWarning
 from acefraud.errors import InputError
 
 NODE = "fraud_detection"

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from acefraud import Cases, load_dataset
-from acefraud.datasets import load_mapping
+from acefraud.datasets import SchemaMapping
 from benchmarks.arrays import Numbers
 from benchmarks.quality.contenders import CONTENDERS
 from benchmarks.quality.measures import NAMES
@@ -192,7 +192,7 @@ def test_who_fails_is_told_and_the_rest_is_measured(bench: Any, data: Path, monk
 
 @pytest.mark.parametrize("path", sorted(MAPPINGS.glob("*.toml")), ids=lambda path: path.stem)
 def test_the_mappings_of_the_benchmark_are_sound(path: Path) -> None:
-    mapping = load_mapping(path)
+    mapping = SchemaMapping.load(path)
     assert mapping.label
     if path.stem == "card_handbook":
         assert "TX_FRAUD_SCENARIO" in (mapping.ignore or ())

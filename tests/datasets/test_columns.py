@@ -14,9 +14,9 @@ import pytest
 from acefraud.core.transaction import Case
 from acefraud.core.transactions import Cases
 from acefraud.datasets import Dataset, SchemaMapping, load_dataset
+from acefraud.datasets.columns import read_times
 from acefraud.datasets.mapping import TimeParts
 from acefraud.datasets.rows import read_transactions
-from acefraud.datasets.times import read_times
 from acefraud.errors import InputError
 from acefraud.support.timestamps import UNKNOWN, time_of
 

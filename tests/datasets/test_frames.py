@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from acefraud import BulletPlaybook, Dataset, Learner, SchemaMapping, load_dataset, load_transactions
-from acefraud.datasets.frames import frame_table
+from acefraud.datasets.files import frame_table
 from acefraud.errors import ConfigurationError, InputError
 
 pytestmark = pytest.mark.wide

@@ -14,7 +14,8 @@ from acefraud import BulletPlaybook, InputWarning, Learner
 from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import Case, Transaction
 from acefraud.datasets import SchemaMapping, load_dataset
-from acefraud.datasets.preparation import holds_codes, known_fact
+from acefraud.datasets.contents import holds_codes
+from acefraud.datasets.guess import known_fact
 from acefraud.datasets.rows import read_transactions
 
 NIGHT = datetime(2025, 2, 1, 23, 30, tzinfo=UTC)

@@ -63,6 +63,12 @@ STORES = "id card_id store_id datetime amount currency customer_present fraud pr
 PAYMENTS = "transaction_id merchant_id user_id card_number transaction_date transaction_amount device_id has_cbk"
 
 
+def named(columns: str, time: str = "") -> dict[str, pl.Series]:
+    """Columns whose cells tell nothing but times."""
+    times, others = pl.Series(["2025-01-01", "2025-01-02"]), pl.Series(["0", "1"])
+    return {name: times if name == time else others for name in columns.split()}
+
+
 @pytest.mark.parametrize(
     ("columns", "roles", "facts"),
     [
@@ -85,13 +91,13 @@ PAYMENTS = "transaction_id merchant_id user_id card_number transaction_date tran
     ],
 )
 def test_guesses_by_name(columns: str, roles: tuple[str, ...], facts: str) -> None:
-    guessed = guess_mapping(columns.split())
+    guessed = guess_mapping(named(columns, time=roles[1]), SchemaMapping())
     assert (guessed.id, guessed.time, guessed.label, guessed.amount, guessed.text) == roles
     assert list(guessed.facts_by_column(columns.split()).values()) == facts.split()
 
 
 def test_a_leak_is_ignored_with_its_reason() -> None:
-    guessed = guess_mapping(HANDBOOK.split())
+    guessed = guess_mapping(named(HANDBOOK), SchemaMapping())
     assert "TX_FRAUD_SCENARIO" in (guessed.ignore or ())
     assert (
         '"TX_FRAUD_SCENARIO" = "looks like another name for the label: it would leak the answer"' in guessed.describe()
@@ -99,7 +105,7 @@ def test_a_leak_is_ignored_with_its_reason() -> None:
 
 
 def test_listed_columns_are_kept_even_if_they_look_like_ids() -> None:
-    guessed = guess_mapping(PAYMENTS.split(), given=SchemaMapping(categories=("device_id",)))
+    guessed = guess_mapping(named(PAYMENTS), SchemaMapping(categories=("device_id",)))
     assert guessed.ignore == ("merchant_id", "user_id", "card_number")
 
 
@@ -306,7 +312,7 @@ def test_with_time_parts_no_time_column_is_guessed() -> None:
         "label": pl.Series([0, 1] * 30),
     }
     given = SchemaMapping(time_parts=TimeParts(year="Year", month="Month", week="Week"))
-    guessed = guess_mapping(list(sample), sample, given=given)
+    guessed = guess_mapping(sample, given)
     assert guessed.time == ""
     assert guessed.entities == ("shop_id",)
     assert guessed.ignore == ("Year", "date", "shop_id")
@@ -385,7 +391,8 @@ def test_without_a_time_there_is_no_history(tmp_path: Path) -> None:
 def test_at_most_four_entities_are_guessed_and_one_of_each_name(tmp_path: Path) -> None:
     columns = ["card_id", "card_number", "shop_id", "user_id", "device_id", "ip"]
     cells = pl.Series([str(n % 5) for n in range(50)])
-    guessed = guess_mapping(["time", *columns], dict.fromkeys(columns, cells), given=SchemaMapping(time="time"))
+    times = pl.Series([f"2025-01-{1 + n % 28:02}" for n in range(50)])
+    guessed = guess_mapping({"time": times, **dict.fromkeys(columns, cells)}, SchemaMapping(time="time"))
     assert guessed.entities == ("card_id", "shop_id", "user_id", "device_id")
     assert set(guessed.ignore or ()) == set(columns)
 

@@ -18,8 +18,8 @@ import pytest
 
 from acefraud import Dataset, InputWarning, SchemaMapping, load_dataset, load_transactions
 from acefraud.core.transaction import Case
+from acefraud.datasets.contents import LEAK
 from acefraud.datasets.files import read_table
-from acefraud.datasets.leaks import LEAK
 from acefraud.datasets.records import RecordReader
 from acefraud.errors import InputError
 

@@ -30,8 +30,8 @@ from acefraud.core.decision import Decision
 from acefraud.core.events import DecisionMade, OutcomeHeard, OutcomeReceived
 from acefraud.core.outcome import FeedKind, Ruling
 from acefraud.core.transaction import Verdict
-from acefraud.datasets.records import RecordReader
-from acefraud.datasets.rows import ReportedOutcome, read_outcomes
+from acefraud.datasets.records import RecordReader, ReportedOutcome
+from acefraud.datasets.rows import read_outcomes
 from acefraud.errors import ConfigurationError, InputError, InputWarning
 from acefraud.learning.build_roles import Roles
 from acefraud.learning.hearing import Heard

@@ -13,7 +13,7 @@ from acefraud.cli.console import Said, note, note_bad_rows, progress, stoppable
 from acefraud.cli.options import MappingOption, PlaybookOption, StrictOption
 from acefraud.cli.threshold import CostsOption
 from acefraud.cli.workspace import any_playbook, budget_code, learner_with, model_report, place_of, roles_for
-from acefraud.datasets import SHIPPED, Dataset, load_dataset, load_mapping
+from acefraud.datasets import SHIPPED, Dataset, SchemaMapping, load_dataset
 from acefraud.engine.thresholds import RULES, ThresholdRule
 from acefraud.errors import BudgetExceeded, InputError, ModelError
 from acefraud.learning.build_roles import Roles
@@ -176,10 +176,10 @@ def note_reading(data: Dataset, source: str, mapping: Path | None) -> None:
     head = "# The columns were read like this. To correct it, save it to a file and pass that with --mapping:"
     note(f"# What {mapping} leaves open was read like this:" if mapping else head)
     told = data.mapping.model_copy(update={"why": {}})  # the report has said it
-    note(told.describe(beside=load_mapping(mapping) if mapping else None).rstrip())
+    note(told.describe(beside=SchemaMapping.load(mapping) if mapping else None).rstrip())
 
 
 def note_label_delay(data: Dataset, mapping: Path | None) -> None:
     """Warn on standard error if figures depend on how late labels are, and nobody has said it."""
-    if remark := data.delay_remark(load_mapping(mapping) if mapping else None):
+    if remark := data.delay_remark(SchemaMapping.load(mapping) if mapping else None):
         note(f"warning: {remark}")

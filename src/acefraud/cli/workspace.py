@@ -9,14 +9,14 @@ from contextlib import ExitStack, asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from acefraud.cli.console import note, print_result
 from acefraud.cli.options import MODEL_OPTIONS, DatabaseOption, JsonOption, PlaybookOption, WhoOption, WhyOption
 from acefraud.core.events import THE_ENGINE
 from acefraud.core.ledger import Ledger
 from acefraud.core.scope import Author
-from acefraud.engine.entity_memory import mapping_of
+from acefraud.datasets import SchemaMapping, mapping_of
 from acefraud.errors import ConfigurationError, InputError, StoreError
 from acefraud.learning.build_roles import Roles, build_roles
 from acefraud.learning.learner import Learner
@@ -27,9 +27,6 @@ from acefraud.storage import BulletPlaybook, open_playbook
 from acefraud.storage.open_ledger import open_ledger
 from acefraud.storage.sql_ledger import SqlLedger
 from acefraud.support.database_address import is_database
-
-if TYPE_CHECKING:
-    from acefraud.datasets import SchemaMapping
 
 REFUSALS_SHOWN = 5
 OVER_BUDGET = 3
@@ -210,9 +207,7 @@ def roles_for(settings: ModelSettings, *mappings: SchemaMapping | Path | None) -
 
 
 def _loaded(mapping: SchemaMapping | Path) -> SchemaMapping:
-    from acefraud.datasets import load_mapping  # noqa: PLC0415  # only needed for a file
-
-    return load_mapping(mapping) if isinstance(mapping, Path) else mapping
+    return SchemaMapping.load(mapping) if isinstance(mapping, Path) else mapping
 
 
 def embedded_learner(playbook: BulletPlaybook) -> Learner:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,29 +17,40 @@ import polars as pl
 
 from acefraud.core.fact_names import Kind
 from acefraud.core.table import Categories, Columns, FactTable, Flags
-from acefraud.core.transaction import MAX_TEXT
 from acefraud.core.transactions import Cases, Ids, Transactions
-from acefraud.datasets.cells import FLAGS, compact, find_kind, join_columns, read_fact, read_words
+from acefraud.datasets.cells import (
+    FLAGS,
+    MAX_ID,
+    NO_CONTENT,
+    compact,
+    content_id,
+    find_kind,
+    read_fact,
+    read_words,
+    wrong_id,
+    wrong_text,
+)
 from acefraud.datasets.columns import (
     BadCells,
     LabelReader,
+    Times,
     distinct_values,
     folded,
     plain_text,
-    plain_texts,
+    read_elapsed,
     read_labels,
+    read_time_parts,
+    read_times,
+    shared_format,
     unknown_words,
 )
 from acefraud.datasets.mapping import KINDS, SchemaMapping, declared_kind
 from acefraud.datasets.table import BadRow, Column, ReadingReport, Remark, Table
-from acefraud.datasets.times import Times, read_elapsed, read_time_parts, read_times, shared_format
 from acefraud.errors import InputError
 from acefraud.facts.time_facts import with_time_facts
 from acefraud.support.arrays import BoolArray, IntArray
 from acefraud.support.timestamps import UNKNOWN, time_of
 
-NO_CONTENT = "expected at least one fact or a text"
-_MAX_ID = 200
 _SHOWN = 5
 _WORDS_LOOKED_AT = 50
 _PLAIN_WORDS = frozenset(
@@ -81,9 +93,7 @@ class Assembly:
 
     def good_rows(self) -> IntArray:
         """The rows with nothing wrong in them."""
-        good = np.ones(self.table.height, dtype=np.bool_)
-        good[list(self.bad)] = False
-        return np.flatnonzero(good)
+        return np.setdiff1d(np.arange(self.table.height), list(self.bad), assume_unique=True)
 
     def has_content(self) -> BoolArray:
         """Whether each row has a fact or a text."""
@@ -193,23 +203,16 @@ def _read_ids(assembly: Assembly, *, unique: bool) -> None:
 
 def _bad_ids(texts: pl.Series, table: Table, *, unique: bool) -> BadCells:
     """The cells that are no id or, where ids are ``unique``, repeat an earlier one."""
-    wrong = texts.is_null() | (texts.str.len_chars() > _MAX_ID).fill_null(True)
+    wrong = texts.is_null() | (texts.str.len_chars() > MAX_ID).fill_null(True)
     if unique:
         wrong |= ~texts.is_first_distinct()
     if not wrong.any():
         return []
     first = {text: row for row, text in reversed(list(enumerate(texts)))}
-    rows = wrong.arg_true().to_list()
-    ids = [texts[row] for row in rows]
-    problems = [wrong_id(text) or f"duplicate id {text!r}, first at row {table.rows[first[text]]}" for text in ids]
-    return list(zip(rows, problems, strict=True))
-
-
-def wrong_id(text: str | None) -> str | None:
-    """What is wrong with an id by itself; None if it is one."""
-    if text is None:
-        return "expected an id, got an empty cell"
-    return None if len(text) <= _MAX_ID else f"expected an id of at most {_MAX_ID} characters, got {len(text):,}"
+    return [
+        (row, wrong_id(text) or f"duplicate id {text!r}, first at row {table.rows[first[text]]}")
+        for row, text in zip(wrong.arg_true(), texts.filter(wrong), strict=True)
+    ]
 
 
 def _read_times(assembly: Assembly, like: str) -> None:
@@ -251,21 +254,12 @@ def _mark_times(assembly: Assembly, column: str, times: Times) -> None:
 
 def _read_texts(assembly: Assembly) -> None:
     if (found := _column(assembly, "difficulty")) is not None:
-        assembly.difficulty = [text or "" for text in plain_texts(found[1])]
+        assembly.difficulty = [text or "" for text in plain_text(found[1])]
     if (found := _column(assembly, "text")) is None:
         return
     cells = list(found[1])
     assembly.texts = [cell if isinstance(cell, str) else "" for cell in cells]
     assembly.mark_bad(found[0], [(row, problem) for row, cell in enumerate(cells) if (problem := wrong_text(cell))])
-
-
-def wrong_text(cell: object) -> str | None:
-    """What is wrong with the text of a row; None if it is one, or empty."""
-    if cell is None:
-        return None
-    if not isinstance(cell, str):
-        return "expected text"
-    return None if len(cell) <= MAX_TEXT else f"expected a text of at most {MAX_TEXT:,} characters, got {len(cell):,}"
 
 
 def _read_labels(assembly: Assembly) -> None:
@@ -294,13 +288,14 @@ def _say_how(
 
 def _read_facts(assembly: Assembly, skip: Collection[str]) -> None:
     table, mapping = assembly.table, assembly.mapping
-    parts: list[Columns] = []
+    facts: dict[str, dict[str, Any]] = {"numbers": {}, "flags": {}, "categories": {}}
     columns: dict[Kind, list[str]] = {kind: [*getattr(mapping, key)] for key, kind in KINDS.items()}
-    for column, fact in mapping.facts_by_column([one for one in table.columns if one not in skip]).items():
-        kind = declared_kind(mapping, column) or find_kind(table.columns[column], fact, typed=table.typed)
+    for column, fact in mapping.facts_by_column([name for name in table.columns if name not in skip]).items():
         cells = table.columns[column]
+        kind = declared_kind(mapping, column) or find_kind(cells, fact, typed=table.typed)
         read, bad = read_fact(fact, cells, kind, typed=table.typed, nan_is_unknown=table.is_frame)
-        parts.append(read)
+        for key in facts:
+            facts[key] |= getattr(read, key)
         assembly.mark_bad(column, [*(table.unfit.get(column, ()) if kind == "number" else ()), *bad])
         if kind == "flag":
             _say_how(assembly, column, "yes or no", lambda text: FLAGS.get(folded(text)), ("no", "yes"))
@@ -309,10 +304,10 @@ def _read_facts(assembly: Assembly, skip: Collection[str]) -> None:
         if kind is not None and column not in columns[kind]:
             columns[kind].append(column)
     for fact, elapsed, read_columns in read_elapsed(table.columns, mapping):
-        parts.append(Columns({fact: elapsed}))
+        facts["numbers"][fact] = elapsed
         for column, times in read_columns.items():
             _mark_times(assembly, column, times)
-    assembly.facts = join_columns(parts)
+    assembly.facts = Columns(**facts)
     # The mapping keeps the kinds that were found, so that a single row decided later is read like the file.
     assembly.mapping = mapping.model_copy(update={key: tuple(columns[kind]) for key, kind in KINDS.items()})
 
@@ -360,11 +355,6 @@ def _numbered(ids: Ids) -> Ids:
         if seen[content] > 1:
             ids[row] = f"{content}-{seen[content]}"
     return ids
-
-
-def content_id(cells: Sequence[object]) -> str:
-    """An id made from the cells of a row."""
-    return "tx-" + hashlib.sha256(repr(tuple(cells)).encode(errors="surrogatepass")).hexdigest()[:12]
 
 
 def hashed_ids(table: Table) -> Ids:

@@ -1,4 +1,8 @@
-"""Columns of a table become facts: a column is found to hold numbers, flags or categories, then read as a whole.
+"""Columns of a table become facts: put into plain form, found to hold numbers, flags or categories, and read whole.
+
+Files write ``1.222,52 €``, ``$1,222.52``, ``CHF 1'222.50``, ``(12.50)`` and ``12,5 %``. One column has one reading.
+Which of comma and point is the decimal sign is decided by the cells of the column that can only be read one way, in
+doubt by the other columns of the file; the mapping keeps it for later files and single rows.
 
 Whether ``12,5x`` is a category or a typing error depends on its neighbours. So the kind is settled per column, and a
 cell that does not fit the kind of its column is an error with a place, never a silent category.
@@ -6,17 +10,19 @@ cell that does not fit the kind of its column is an error with a place, never a 
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
 from acefraud.core.fact_names import Kind, words_for
-from acefraud.core.table import Categories, Columns, coded
-from acefraud.core.transaction import MAX_WORD, FactValue
+from acefraud.core.table import Categories, Columns, Flags, coded
+from acefraud.core.transaction import MAX_TEXT, MAX_WORD, FactValue
 from acefraud.datasets.columns import (
     UNKNOWN_WORDS,
     USUAL_WORDS,
@@ -27,29 +33,277 @@ from acefraud.datasets.columns import (
     is_null_word,
     plain_text,
     spread,
+    thinned,
+    unknown_words,
 )
-from acefraud.datasets.plain_cells import parse_numbers
-from acefraud.datasets.table import Column
-from acefraud.support.arrays import IntArray
+from acefraud.datasets.mapping import SchemaMapping
+from acefraud.datasets.table import FACTS, Column, Remark, Table
+from acefraud.support.arrays import FloatArray, IntArray
 
+NO_CONTENT = "expected at least one fact or a text"
+MAX_ID = 200
 _FEW = 20
 """With fewer rows than this, the name of a column decides its kind rather than its cells."""
 _MOSTLY = 0.95
 """Share of the non-empty cells that settles what a column holds."""
-
 _WORDED_FLAGS = {folded(word): key == "yes" for key in ("yes", "no") for word in USUAL_WORDS["flags"][key]}
 _LETTERS = USUAL_WORDS["flags"]["letters"]
 FLAGS = {pair[0]: True for pair in _LETTERS} | {pair[1]: False for pair in _LETTERS} | _WORDED_FLAGS
 FLAGS |= {"1": True, "0": False, "1.0": True, "0.0": False}
 _SURELY_UNKNOWN = UNKNOWN_WORDS - {"none"}
 """Words that are no answer; "none" is more often one ("past claims: none"), but "None" is Python's empty cell."""
-
 _NUMBER = "expected a number"
 _FINITE = "expected a finite number or an empty cell"
 _FLAG = "expected a flag (true/false, yes/no or 1/0)"
-
 _Cells = tuple[list[FactValue | None], BadCells]
 """A column read as facts, None where a fact is not known, and the cells that do not fit."""
+Sign = Literal[",", "."]
+# Two letters stand apart from the digits: "FR76" is the beginning of an IBAN.
+_CURRENCY_WORDS = [rf"{word}\b" if len(word) < 3 else word for word in USUAL_WORDS["numbers"]["currencies"]]
+_CURRENCY = rf"(?i:[a-z]{{0,2}}\p{{Sc}}[a-z]{{0,2}}|(?:{'|'.join(sorted(_CURRENCY_WORDS, key=len, reverse=True))})\.?)"
+_IN_PARENTHESES = (r"^\((.*)\)$", "-$1")
+_TIDY = (
+    (r"\s+", " "),
+    ("[−–]", "-"),
+    ("[’‘´`ʼ]", "'"),
+    _IN_PARENTHESES,
+    (rf"^([-+]?) ?{_CURRENCY} ?([-+]?) ?([\d.,(].*)$", "$1$2$3"),
+    (rf"^(.*\d[.,]?-{{0,2}}\)?) ?{_CURRENCY} ?([-+]?)$", "$1$2"),
+    _IN_PARENTHESES,
+    (" ?%$", ""),
+    ("[.,]-{1,2}$", ""),  # no cents, as in "12,-"
+    ("^([^-+].*?) ?([-+])$", "$2$1"),
+    ("^([-+]) ", "$1"),
+)
+"""What is changed before a number is only digits, signs between them and a sign in front."""
+_WHOLE = r"[1-9]\d{0,2}(?: \d{3})+|\d{1,3}(?:'\d{3})+|\d+"
+_WRITTEN: dict[Sign, str] = {
+    ".": rf"^[-+]?(?:\d{{1,3}}(?:,\d{{3}})+|\d{{1,2}}(?:,\d{{2}})+,\d{{3}}|{_WHOLE})?(?:\.\d*)?(?:[eE][-+]?\d+)?$",
+    ",": rf"^[-+]?(?:\d{{1,3}}(?:\.\d{{3}})+|{_WHOLE})?(?:,\d*)?(?:[eE][-+]?\d+)?$",
+}
+# One, two or more than three digits follow only a decimal sign; three may follow a sign between thousands.
+_SURELY_WRITTEN: dict[Sign, str] = {
+    ",": r",(?:\d{1,2}|\d{4,})(?:[eE].*)?$|^[-+]?0?,\d+$|\.\d{3},\d|\.\d{3}\.\d{3}|[ ']\d{3},\d",
+    ".": r"\.(?:\d{1,2}|\d{4,})(?:[eE].*)?$|^[-+]?0?\.\d+$|,\d{3}\.\d|,\d{2,3},\d{3}|[ ']\d{3}\.\d",
+}
+_UNSURE = r"^[-+]?[1-9]\d{0,2}[.,]\d{3}$"
+MARKS = ("x", "✓", "✔")
+_CLOCK = r"(?i)^(?:[01]?\d|2[0-3])(?::| ?h ?)[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?: ?[ap]\.? ?m\.?)?$"
+_LONGEST_LIST = 10
+_LONGEST_WORD = 40
+_MOST_WORDS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What the cells of a column show of how its numbers are written."""
+
+    looks_like_numbers: bool
+    is_plain: bool
+    """Every cell is a number as programs write it."""
+    sure: Sign | None
+    unsure: str | None
+    """A cell that can be read both ways, where no cell decides."""
+    currencies: tuple[str, ...]
+
+
+def with_plain_numbers(table: Table, mapping: SchemaMapping) -> tuple[Table, SchemaMapping]:
+    """The table with numbers as programs write them, and the mapping with the decimal sign that was found.
+
+    Categories, and columns with another role, stay as they are written.
+
+    >>> table = Table("a.csv", {"Betrag": pl.Series(["1.222,52 €", "3 €"])}, range(1, 3), typed=False)
+    >>> plain, mapping = with_plain_numbers(table, SchemaMapping())
+    >>> plain.columns["Betrag"].to_list(), mapping.decimal, str(plain.remarks[0]).split(";")[0]
+    (['1222.52', '3'], ',', "`Betrag` is read as a number: '1.222,52 €' is 1222.52")
+    """
+    listed = {*mapping.numbers, mapping.amount}
+    others = {column for role, column in mapping.roles() if role != "amount"} | {*mapping.categories, *mapping.entities}
+    found = {
+        name: _look_at(column, semicolons=table.semicolons)
+        for name, column in table.columns.items()
+        if isinstance(column, pl.Series) and column.dtype == pl.String and name not in others
+    }
+    found = {name: written for name, written in found.items() if written.looks_like_numbers or name in listed}
+    signs: set[Sign] = {written.sure for written in found.values() if written.sure}
+    shared = mapping.decimal or (next(iter(signs)) if len(signs) == 1 else None)
+    columns, unfit, remarks, commas = dict(table.columns), dict(table.unfit), list(table.remarks), []
+    for name, written in found.items():
+        decided: Sign | None = "," if name in mapping.decimal_commas else written.sure or shared
+        sign = decided or ("," if written.currencies and "." in (written.unsure or "") else ".")
+        commas += [name] if sign == "," else []
+        example = None
+        if not written.is_plain or sign == ",":
+            columns[name], bad, example = _plain_column(table.columns[name], sign)
+            unfit |= {name: bad} if bad else {}
+        remarks += _number_remarks(name, written, example, assumed="" if decided else sign)
+    table = replace(table, columns=columns, unfit=unfit, remarks=tuple(remarks))
+    if "." in signs and commas and mapping.decimal is None:
+        return table, mapping.model_copy(update={"decimal_commas": tuple(commas)})
+    return table, mapping.model_copy(update={"decimal": mapping.decimal or ("," if commas else None)})
+
+
+def _plain_texts(text: pl.Series, sign: Sign) -> pl.Series:
+    """Numbers in plain form, null where the text is none that is written with this decimal sign.
+
+    >>> _plain_texts(pl.Series(["(1 222,50) EUR", "CHF 5", "1.5"]), ",").to_list()
+    ['-1222.50', '5', None]
+    """
+    text = _tidied(text)
+    text = text.set(~text.str.contains(_WRITTEN[sign]).fill_null(False), None)
+    return text.str.replace_all("[., ']".replace(sign, ""), "").str.replace(sign, ".", literal=True)
+
+
+def _tidied(text: pl.Series) -> pl.Series:
+    text = text.set(~text.str.contains(r"\d").fill_null(False), None).str.strip_chars()  # words cost nothing further
+    for pattern, plain in _TIDY:
+        text = text.str.replace_all(pattern, plain)
+    return text.str.strip_chars()
+
+
+def _look_at(column: pl.Series, *, semicolons: bool) -> _Written:
+    """Beside semicolons, which stand where commas are in numbers, three digits after a comma are decimals too."""
+    sample = pl.Series(thinned(column))
+    cells = plain_text(sample.filter(~unknown_words(sample))).drop_nulls()
+    is_plain = not cells.cast(pl.Float64, strict=False).has_nulls()
+    tidy = cells if is_plain else _tidied(cells)
+    fits: dict[Sign, pl.Series] = {sign: tidy.str.contains(pattern) for sign, pattern in _WRITTEN.items()}
+    counts: dict[Sign, int] = {
+        sign: int((fits[sign] & tidy.str.contains(_SURELY_WRITTEN[sign])).sum()) for sign in _WRITTEN
+    }
+    if semicolons and not any(counts.values()):
+        counts[","] = int(tidy.str.contains(r"\d,\d").sum())
+    unsure, whole = tidy.filter(tidy.str.contains(_UNSURE)), tidy.filter(tidy.str.contains(r"^[-+]?\d+$"))
+    if len(unsure) >= 5 and not any(counts.values()) and len(whole) and not whole.str.contains(r"\d{4}").any():
+        # No thousand is without the sign, and no decimals are fewer than three.
+        counts["," if "." in unsure[0] else "."] = 1
+    sure = max(counts, key=lambda sign: counts[sign])
+    # Groups of digits in every cell are ids, such as the numbers of phones, unless something says that they are sums.
+    is_id = bool(tidy.str.contains(r"^\d+( \d+)+$").all()) and bool((tidy == cells).all())
+    found = cells.str.extract(rf"({_CURRENCY})").drop_nulls() if not is_plain else cells.clear()
+    signs = found.str.strip_chars(" .").str.to_uppercase()
+    currencies = {USUAL_WORDS["numbers"].get(sign, (sign,))[0] for sign in signs}
+    return _Written(
+        looks_like_numbers=int((fits[","] | fits["."]).sum()) >= _MOSTLY * len(cells) and not is_id,
+        is_plain=is_plain,
+        sure=sure if counts[sure] else None,
+        unsure=None if counts[sure] or unsure.is_empty() else unsure[0],
+        currencies=tuple(sorted(currencies)),
+    )
+
+
+def _plain_column(column: Any, sign: Sign) -> tuple[pl.Series, BadCells, tuple[str, str] | None]:
+    """The column in plain form, the cells that do not fit, and the cell that changes most with what it is read as."""
+    cells, places = distinct_values(column)
+    plain = _plain_texts(cells, sign)
+    percent = cells.str.contains("%").fill_null(False)
+    if 2 * percent.filter(plain.is_not_null()).sum() not in (0, 2 * plain.is_not_null().sum()):
+        plain = plain.set(percent != (2 * percent.sum() > len(percent)), None)
+    texts = cells.to_list()
+    changed = [(text, new) for text, new in zip(texts, plain, strict=True) if new is not None and text.strip() != new]
+    example = max(changed, key=lambda pair: len(pair[0]) - len(pair[1]), default=None)
+    like = f" like {example[0].strip()!r}" if example else ""
+    wrong = [
+        (at, f"expected a number{like}, got {text.strip()[:60]!r}")
+        for at, (text, new) in enumerate(zip(texts, plain, strict=True))
+        if new is None and text is not None and text.strip() and not is_null_word(text.strip())
+    ]
+    plain = plain.zip_with(plain.is_not_null(), cells)
+    return plain.gather(places).alias(column.name), spread(wrong, places), example
+
+
+def _number_remarks(name: str, written: _Written, example: tuple[str, str] | None, *, assumed: str) -> Iterator[Remark]:
+    if example:
+        told = f"{' '.join(example[0].split())!r} is {example[1]}"
+        yield Remark(name, "is read as a number", told, f'categories = ["{name}"]')
+    if written.unsure and assumed:
+        told = f"{written.unsure!r} could be read both ways; {assumed!r} is taken as its decimal sign"
+        yield Remark(name, "is read as a number", told, f'decimal = "{"," if assumed == "." else "."}"')
+    if len(written.currencies) > 1:
+        yield Remark(name, "is read as a number", f"the currencies are several: {', '.join(written.currencies[:5])}")
+
+
+def holds_marks(column: Column) -> bool:
+    """Whether a column holds one mark and empty cells, and nothing else.
+
+    >>> holds_marks(pl.Series(["X", None, ""])), holds_marks(pl.Series(["x", "x"])), holds_marks(pl.Series(["x", "y"]))
+    (True, False, False)
+    """
+    if not isinstance(column, pl.Series) or column.dtype != pl.String:
+        return False
+    words = plain_text(column).str.to_lowercase().unique()
+    return len(words) == 2 and words.has_nulls() and words.is_in(MARKS).any()
+
+
+def holds_clocks(column: Column) -> bool:
+    """Whether nearly all cells are times of day."""
+    if not isinstance(column, pl.Series) or column.dtype not in (pl.String, pl.Time):
+        return False
+    cells = plain_text(column).drop_nulls()
+    return len(cells) > 0 and int(cells.str.contains(_CLOCK).sum()) >= 0.95 * len(cells)
+
+
+def with_whole_cells(table: Table, mapping: SchemaMapping, *, done: SchemaMapping | None = None) -> Table:
+    """The table with the time of day beside its date, and yes or no for marks; not what was ``done`` before.
+
+    >>> table = Table("a.csv", {"Tag": pl.Series(["3.4.25"]), "Zeit": pl.Series(["9:05"])}, range(1, 2), typed=False)
+    >>> with_whole_cells(table, SchemaMapping(time="Tag", clock="Zeit")).columns["Tag"].to_list()
+    ['3.4.25 9:05']
+    """
+    done = done or SchemaMapping()
+    columns, unfit, remarks = dict(table.columns), dict(table.unfit), list(table.remarks)
+    for name in (marked for marked in mapping.marked if marked in columns and marked not in done.marked):
+        cells = plain_text(columns[name])
+        columns[name] = cells.str.replace(f"(?i)^(?:{'|'.join(MARKS)})$", "yes").fill_null("no")
+        example = f"{cells.drop_nulls().first()!r} is yes, an empty cell is no"
+        remarks.append(Remark(name, "is read as yes or no", example, f'categories = ["{name}"]'))
+    if mapping.clock and mapping.time and not done.clock and {mapping.clock, mapping.time} <= columns.keys():
+        clocks = (texts := plain_text(columns[mapping.clock])).set(unknown_words(texts), None)
+        wrong = (~clocks.str.contains(_CLOCK)).fill_null(False).arg_true().to_list()
+        unfit[mapping.clock] = [(row, f"expected a time of day like 14:05, got {clocks[row][:60]!r}") for row in wrong]
+        days = plain_text(columns[mapping.time]).str.replace(r"[ T]00:00[:.0]*$", "")
+        columns[mapping.time] = (days + " " + clocks).alias(mapping.time)
+    return replace(table, columns=columns, unfit=unfit, remarks=tuple(remarks))
+
+
+def with_lists_as_facts(table: Table, mapping: SchemaMapping) -> Table:
+    """The table with a length, and flags for words, in place of each column of lists.
+
+    The words are those that the mapping names, so that a later file has the same facts; otherwise all words of the
+    column if its lists are short. A column that the mapping names, or that is named like a known fact, stays.
+
+    >>> table = Table("a.json", {"tags": [["gift", "new"], [], None]}, range(1, 4), typed=True)
+    >>> {name: list(column) for name, column in with_lists_as_facts(table, SchemaMapping()).columns.items()}
+    {'tags.length': [2, 0, None], 'tags.gift': [True, False, None], 'tags.new': [True, False, None]}
+    """
+    named = {column for _, column in mapping.named_columns()}
+    columns: dict[str, Column] = {}
+    for name, column in table.columns.items():
+        present = [cell for cell in column if cell is not None] if isinstance(column, list) else []
+        holds_lists = present and all(isinstance(cell, list) for cell in present)
+        if name in named or words_for(name.removeprefix(FACTS).lower()) or not holds_lists:
+            columns[name] = column
+            continue
+        columns[f"{name}.length"] = pl.Series([None if cell is None else len(cell) for cell in column], dtype=pl.Int64)
+        held = [None if cell is None else {item.strip() for item in cell if isinstance(item, str)} for cell in column]
+        named_words = [flag.removeprefix(f"{name}.") for flag in mapping.flags if flag.startswith(f"{name}.")]
+        for word in named_words or _words_in(column):
+            has_word = [None if words is None else word in words for words in held]
+            columns[f"{name}.{word}"] = pl.Series(has_word, dtype=pl.Boolean)
+    return replace(table, columns=columns)
+
+
+def _words_in(column: Iterable[list[Any] | None]) -> list[str]:
+    """The words of a column, or none if it holds anything else, long lists or too many words."""
+    words: dict[str, None] = {}
+    for cell in column:
+        for item in cell or ():
+            if not isinstance(item, str) or not 0 < len(item.strip()) <= _LONGEST_WORD:
+                return []
+            words[item.strip()] = None
+        if len(cell or ()) > _LONGEST_LIST or len(words) > _MOST_WORDS:
+            return []
+    return sorted(words)
 
 
 def find_kind(column: Column, fact: str, *, typed: bool) -> Kind | None:
@@ -114,16 +368,13 @@ def holds_flags(cells: pl.Series) -> bool:
 
 
 def _kind_of_mixed(column: list[Any]) -> Kind | None:
-    present = [value for value in column if value is not None and not _says_nothing(value)]
+    nothing = (None, "", *_SURELY_UNKNOWN)
+    present = [cell for cell in column if (cell.strip().lower() if isinstance(cell, str) else cell) not in nothing]
     flags = sum(isinstance(value, bool) for value in present)
     numbers = sum(isinstance(value, int | float) for value in present) - flags
     if present and numbers >= _MOSTLY * len(present):
         return "number"
     return "flag" if present and flags >= _MOSTLY * len(present) else None
-
-
-def _says_nothing(value: Any) -> bool:
-    return isinstance(value, str) and value.strip().lower() in {"", *_SURELY_UNKNOWN}
 
 
 def read_fact(
@@ -154,21 +405,19 @@ def read_words(column: Column) -> tuple[Categories, BadCells]:
 def _by_kind(fact: str, values: Sequence[FactValue | None], places: IntArray) -> Columns:
     """The values of a fact, each among its own kind: a JSON column may mix them."""
     kinds = {type(value) for value in values}
-    columns = Columns()
+    numbers, flags, categories = dict[str, FloatArray](), dict[str, Flags](), dict[str, Categories]()
     if float in kinds:
-        numbers = np.array([value if type(value) is float else np.nan for value in values], dtype=np.float64)
-        columns = Columns({fact: numbers[places]})
+        numbers[fact] = np.array([value if type(value) is float else np.nan for value in values])[places]
     if bool in kinds:
-        flags = np.array([value if type(value) is bool else -1 for value in values], dtype=np.int8)
-        columns = Columns(columns.numbers, {fact: flags[places]})
+        flags[fact] = np.array([value if type(value) is bool else -1 for value in values], dtype=np.int8)[places]
     if str in kinds:
         codes, words = coded([value if isinstance(value, str) else None for value in values])
-        columns = Columns(columns.numbers, columns.flags, {fact: (codes[places], words)})
-    return columns
+        categories[fact] = codes[places], words
+    return Columns(numbers, flags, categories)
 
 
 def _too_long(values: Sequence[FactValue | None]) -> BadCells:
-    return [(place, problem) for place, value in enumerate(values) if (problem := too_long(value))]
+    return [(at, problem) for at, value in enumerate(values) if (problem := too_long(value))]
 
 
 def too_long(value: FactValue | None) -> str | None:
@@ -179,29 +428,18 @@ def too_long(value: FactValue | None) -> str | None:
 
 
 def _read_cells(column: Column, kind: Kind | None, *, typed: bool) -> _Cells:
-    if isinstance(column, pl.Series) and (column.dtype.is_nested() or column.dtype == pl.Binary):
-        column = column.to_list()
-    if isinstance(column, list):
-        return _read_mixed(column, kind)
-    match kind:
-        case "number":
-            return _read_numbers(column)
-        case "flag":
-            return _read_flags(column)
-    return _read_categories(column, typed=typed), []
-
-
-def _without_null_words(column: pl.Series) -> pl.Series:
-    """Trimmed text, null where it is empty or says that there is none."""
-    text = column.cast(pl.String).str.strip_chars()
-    return text.set(text.str.to_lowercase().is_in(["", *UNKNOWN_WORDS]).fill_null(False), None)
+    if isinstance(column, list) or column.dtype.is_nested() or column.dtype == pl.Binary:
+        return _read_mixed(list(column), kind)
+    if kind == "number":
+        return _read_numbers(column)
+    return _read_flags(column) if kind == "flag" else (_read_categories(column, typed=typed), [])
 
 
 def _as_floats(text: pl.Series) -> pl.Series:
     numbers = text.cast(pl.Float64, strict=False)
     if numbers.null_count() == text.null_count():
         return numbers
-    return numbers.zip_with(numbers.is_not_null(), parse_numbers(text))
+    return numbers.zip_with(numbers.is_not_null(), _plain_texts(text, ".").cast(pl.Float64, strict=False))
 
 
 def _finite(numbers: pl.Series, column: pl.Series, *, nan_is_unknown: bool = False) -> tuple[pl.Series, BadCells]:
@@ -216,7 +454,8 @@ def _read_numbers(column: pl.Series) -> _Cells:
     if column.dtype.is_numeric():
         numbers, bad = _finite(column.cast(pl.Float64), column)
         return numbers.to_list(), bad
-    text = _without_null_words(column)
+    text = column.cast(pl.String).str.strip_chars()
+    text = text.set(text.str.to_lowercase().is_in(["", *UNKNOWN_WORDS]).fill_null(False), None)
     parsed = _as_floats(text)
     numbers, bad = _finite(parsed, column)
     wrong = (parsed.is_null() & text.is_not_null()).arg_true().to_list()
@@ -224,18 +463,9 @@ def _read_numbers(column: pl.Series) -> _Cells:
 
 
 def _read_flags(column: pl.Series) -> _Cells:
-    if column.dtype == pl.Boolean:
-        return column.to_list(), []
-    if column.dtype.is_float():
-        column = column.fill_nan(None)
-    texts = _without_null_words(column).to_list()
-    values = [None if text is None else FLAGS.get(folded(text)) for text in texts]
-    bad = [
-        (row, f"{_FLAG}, got {text[:60]!r}")
-        for row, (text, value) in enumerate(zip(texts, values, strict=True))
-        if value is None and text is not None
-    ]
-    return list(values), bad
+    if column.dtype != pl.Boolean:
+        column = (column.fill_nan(None) if column.dtype.is_float() else column).cast(pl.String)
+    return _read_mixed(column.to_list(), "flag")
 
 
 def _read_categories(column: pl.Series, *, typed: bool) -> list[FactValue | None]:
@@ -292,33 +522,16 @@ def read_cell(value: Any, kind: Kind | None) -> FactValue | None:
 def _read_number(value: str | bool | float, text: str) -> float | None:
     if isinstance(value, str) and is_null_word(text):
         return None
-    parsed: float | None
-    if isinstance(value, str):
-        parsed = _as_floats(pl.Series([text]))[0]
-    else:
-        parsed = None if isinstance(value, bool) else _float(value)
-    if parsed is None:
+    try:
+        parsed = _as_floats(pl.Series([text]))[0] if isinstance(value, str) else float(value)
+    except OverflowError:  # a whole number beyond what a float can hold
+        parsed = math.inf
+    if parsed is None or isinstance(value, bool):
         written = text.lower() if isinstance(value, bool) else text  # a flag as files write it
         raise ValueError(f"{_NUMBER}, got {written[:60]!r}")
     if not math.isfinite(parsed):
         raise ValueError(f"{_FINITE}, got {text[:60]!r}")
     return parsed
-
-
-def _float(value: float) -> float:
-    try:
-        return float(value)
-    except OverflowError:  # a whole number beyond what a float can hold
-        return math.inf
-
-
-def join_columns(parts: Sequence[Columns]) -> Columns:
-    """The facts of all parts side by side."""
-    return Columns(
-        {name: column for part in parts for name, column in part.numbers.items()},
-        {name: column for part in parts for name, column in part.flags.items()},
-        {name: column for part in parts for name, column in part.categories.items()},
-    )
 
 
 def compact(columns: Columns) -> Columns:
@@ -329,7 +542,9 @@ def compact(columns: Columns) -> Columns:
     """
     numbers = {name: column for name, column in columns.numbers.items() if not np.isnan(column).all()}
     flags = {name: column for name, column in columns.flags.items() if (column >= 0).any()}
-    words = {name: _used(found) for name, found in columns.categories.items() if (found[0] >= 0).any()}
+    words = {
+        name: _used(coded_words) for name, coded_words in columns.categories.items() if (coded_words[0] >= 0).any()
+    }
     return Columns(numbers, flags, words)
 
 
@@ -341,3 +556,24 @@ def _used(found: Categories) -> Categories:
     new = np.full(len(words) + 1, -1, dtype=np.int32)  # the last one is where -1 leads
     new[:-1][used] = np.arange(used.sum(), dtype=np.int32)
     return new[codes], tuple(words[code] for code in np.flatnonzero(used))
+
+
+def wrong_id(text: str | None) -> str | None:
+    """What is wrong with an id by itself; None if it is one."""
+    if text is None:
+        return "expected an id, got an empty cell"
+    return None if len(text) <= MAX_ID else f"expected an id of at most {MAX_ID} characters, got {len(text):,}"
+
+
+def wrong_text(cell: object) -> str | None:
+    """What is wrong with the text of a row; None if it is one, or empty."""
+    if cell is None:
+        return None
+    if not isinstance(cell, str):
+        return "expected text"
+    return None if len(cell) <= MAX_TEXT else f"expected a text of at most {MAX_TEXT:,} characters, got {len(cell):,}"
+
+
+def content_id(cells: Sequence[object]) -> str:
+    """An id made from the cells of a row."""
+    return "tx-" + hashlib.sha256(repr(tuple(cells)).encode(errors="surrogatepass")).hexdigest()[:12]

@@ -1,29 +1,39 @@
-"""Files and streams as tables: CSV, Excel, JSON, JSON lines, Parquet. Problems with the whole file are raised here."""
+"""Sources as tables: CSV, Excel, JSON, JSON lines, Parquet, and data frames of any library that narwhals reads.
+
+Problems with the whole file are raised here.
+"""
 
 from __future__ import annotations
 
 import codecs
 import csv
 import io
-import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import date
+from decimal import Decimal
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
+import narwhals as nw
+import numpy as np
 import polars as pl
 
 from acefraud.datasets.columns import json_column
-from acefraud.datasets.frames import read_excel, read_parquet
+from acefraud.datasets.records import HALF_CHARACTER, TWICE, flat_record, json_type, opened_objects, parse_json
 from acefraud.datasets.table import FACTS, BadRow, Column, Table
 from acefraud.errors import InputError
 from acefraud.support.arguments import nearest_file
 
+FRAME = "frame"
+"""What a frame is called in messages, since it has no file name."""
+_NUMPY_KINDS = "bifuMm"
+"""Kinds of NumPy columns that polars reads without a copy of every cell."""
 _BLANK = re.compile(rb"[\xef\xbb\xbf \t\r\n]*")
 _EXCEL = b"PK\x03\x04"
 """How a workbook begins, also one that was named ``.csv``."""
@@ -32,19 +42,11 @@ _MOST_ABOVE = 8
 """Lines above a header, which are looked for only in files of at least twice as many lines."""
 _BLOCK = 50_000
 """Rows of a CSV file that are held as Python objects at once."""
-_DEEPEST = 10
-"""Objects inside objects that are opened."""
-_Field = tuple[str, list[Any]]
-"""A field by its dotted name, with its cells."""
-_HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
-"""Half of a surrogate pair. Alone it is not valid Unicode, and nothing further on could store it."""
-
 _BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _ENCODINGS = {"utf-16-le": "UTF-16", "utf-16-be": "UTF-16", "cp1252": "Windows-1252"}
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x81\x8d\x8f\x90\x9d]")
 """Control characters, and bytes that Windows-1252 leaves free."""
 _FOREIGN_WORD = re.compile(r"[^\s;,|\"]*[^\x00-\x7f][^\s;,|\"]*")
-_TWICE = "the field '{}' is there twice: under this name, and inside an object"
 
 
 def read_table(source: Path | TextIO, *, name: str | None = None) -> Table:
@@ -58,9 +60,9 @@ def read_table(source: Path | TextIO, *, name: str | None = None) -> Table:
         label = name or getattr(source, "name", None) or "input"
         ending = "jsonl"
     if ending not in _READERS and ending not in _BINARY:
-        known = ", ".join(f".{one}" for one in (*_READERS, *_BINARY))
+        known = ", ".join(f".{kind}" for kind in (*_READERS, *_BINARY))
         raise InputError(f"unknown kind of file '.{ending}': expected one of {known}", file=label)
-    data = _file_bytes(source, label) if isinstance(source, Path) else _stream_bytes(source)
+    data = _bytes_of(source, label)
     if _BLANK.fullmatch(data):
         raise InputError("the file is empty", file=label)
     if ending in _BINARY or data.startswith(_EXCEL):
@@ -70,18 +72,16 @@ def read_table(source: Path | TextIO, *, name: str | None = None) -> Table:
     return replace(table, remarks=(assumed, *table.remarks)) if assumed else table
 
 
-def _file_bytes(path: Path, label: str) -> bytes:
+def _bytes_of(source: Path | TextIO, label: str) -> bytes:
+    if not isinstance(source, Path):
+        content = getattr(source, "buffer", source).read()
+        return content.encode("utf-8", "surrogatepass") if isinstance(content, str) else bytes(content)
     try:
-        return path.read_bytes()
+        return source.read_bytes()
     except FileNotFoundError:
-        raise InputError(f"there is no such file{nearest_file(path)}", file=label) from None
+        raise InputError(f"there is no such file{nearest_file(source)}", file=label) from None
     except OSError as problem:
         raise InputError(f"cannot be read: {problem.strerror or problem}", file=label) from problem
-
-
-def _stream_bytes(stream: TextIO) -> bytes:
-    content = getattr(stream, "buffer", stream).read()
-    return content.encode("utf-8", "surrogatepass") if isinstance(content, str) else bytes(content)
 
 
 def _read_csv(text: str, name: str, separators: str) -> Table:
@@ -102,7 +102,7 @@ def _read_csv(text: str, name: str, separators: str) -> Table:
             remarks = (f"lines above the header that are passed over: {title}",)
             text = text.split("\n", title)[title]
         data = text.encode()
-        separator = max(separators, key=lambda one: len(next(_csv_rows(data, name, one, strict=False), [])))
+        separator = max(separators, key=lambda sign: len(next(_csv_rows(data, name, sign, strict=False), [])))
         header = _csv_header(data, name, separator)
         widths = [len(row) for row in _csv_rows(data, name, separator)]
         regular = set(widths) == {len(header)}
@@ -117,9 +117,9 @@ def _read_csv(text: str, name: str, separators: str) -> Table:
 def _title_lines(text: str, separators: str) -> int:
     """How many lines stand above the header: those before the first line with names for as many fields as rows have."""
     lines = [line.replace("\r", "") for line in text.split("\n", 60)[:60]]
-    cells = {one: [next(csv.reader([line], delimiter=one), []) for line in lines] for one in separators}
-    widths = {one: sorted(map(len, rows))[len(lines) // 2] for one, rows in cells.items()}
-    separator = max(separators, key=lambda one: widths[one])
+    cells = {sign: [next(csv.reader([line], delimiter=sign), []) for line in lines] for sign in separators}
+    widths = {sign: sorted(map(len, rows))[len(lines) // 2] for sign, rows in cells.items()}
+    separator = max(separators, key=lambda sign: widths[sign])
     first = next((at for at, row in enumerate(cells[separator]) if len(row) == widths[separator]), 0)
     names = [cell.strip() for cell in cells[separator][first]]
     are_names = all(name and not name[0].isdigit() for name in names) and len(set(names)) == len(names)
@@ -192,7 +192,7 @@ def _long_cells_allowed() -> Iterator[None]:
 
 def _read_json(text: str, name: str) -> Table:
     """A list of objects, an object that holds one such list, or one object alone."""
-    return _json_table(enumerate(_json_records(_parse_json(text, name), name), start=1), name, text, [])
+    return _json_table(enumerate(_json_records(parse_json(text, name), name), start=1), name, text, [])
 
 
 def _read_json_lines(text: str, name: str) -> Table:
@@ -203,53 +203,19 @@ def _read_json_lines(text: str, name: str) -> Table:
         if not line.strip():
             continue
         try:
-            rows.append((number, _parse_json(line)))
+            rows.append((number, parse_json(line)))
         except InputError as broken:
             bad.append(BadRow(name, number, None, broken.message))
     return _json_table(rows, name, text, bad)
-
-
-def read_record(line: str) -> dict[str, Any]:
-    """The fields of one JSON object by the names that its columns would have in a file.
-
-    >>> read_record('{"id": "t1", "card": {"age": 3}, "facts": {"vpn": true}}')
-    {'id': 't1', 'card.age': 3, 'facts.vpn': True}
-    """
-    return fields_of(_parse_json(line), check_unicode=_HALF_CHARACTER.search(line) is not None)
-
-
-def fields_of(content: object, *, check_unicode: bool = True) -> dict[str, Any]:
-    """The fields of a parsed JSON object by the names that its columns would have in a file."""
-    record, _ = _flat_record(content, check_unicode=check_unicode)
-    fields: dict[str, Any] = {}
-    for key, (value,) in _opened_objects([record]):
-        if key in fields:
-            raise InputError(_TWICE.format(key))
-        fields[key] = value
-    return fields
-
-
-def _parse_json(text: str, file: str | None = None) -> object:
-    """What a whole file holds, or a single line if there is no file to name."""
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as broken:
-        line = f"line {broken.lineno}, " if file else ""
-        problem = f"broken JSON at {line}column {broken.colno}: {broken.msg}"
-    except RecursionError:
-        problem = "broken JSON: nested too deeply"
-    except ValueError:
-        problem = "broken JSON: a number with too many digits"
-    raise InputError(problem, file=file)
 
 
 def _json_records(content: object, name: str) -> list[Any]:
     if isinstance(content, list):
         return content
     if not isinstance(content, dict):
-        raise InputError(f"expected a list of objects, got {_json_type(content)}", file=name)
+        raise InputError(f"expected a list of objects, got {json_type(content)}", file=name)
     lists = [value for value in content.values() if isinstance(value, list)]
-    of_objects = [value for value in lists if value and all(isinstance(one, dict) for one in value)]
+    of_objects = [value for value in lists if value and all(isinstance(row, dict) for row in value)]
     if len(lists) == 1 and (len(content) == 1 or of_objects):
         return lists[0]
     if of_objects:
@@ -258,13 +224,13 @@ def _json_records(content: object, name: str) -> list[Any]:
 
 
 def _json_table(rows: Iterable[tuple[int, object]], name: str, text: str, bad: list[BadRow]) -> Table:
-    check_unicode = _HALF_CHARACTER.search(text) is not None
+    check_unicode = HALF_CHARACTER.search(text) is not None
     numbers: list[int] = []
     records: list[dict[str, Any]] = []
     metadata: list[dict[str, Any]] = []
     for number, row in rows:
         try:
-            record, extra = _flat_record(row, check_unicode=check_unicode)
+            record, extra = flat_record(row, check_unicode=check_unicode)
         except InputError as problem:
             bad.append(BadRow(name, number, problem.field, problem.message))
             continue
@@ -272,57 +238,11 @@ def _json_table(rows: Iterable[tuple[int, object]], name: str, text: str, bad: l
         records.append(record)
         metadata.append(extra)
     columns: dict[str, Column] = {}
-    for key, values in _opened_objects(records):
+    for key, values in opened_objects(records):
         if key in columns:
-            raise InputError(_TWICE.format(key), file=name)
+            raise InputError(TWICE.format(key), file=name)
         columns[key] = json_column(key, values)
     return Table(name, columns, numbers, typed=True, bad=tuple(bad), metadata=metadata, open_ended=True)
-
-
-def _opened_objects(values: Sequence[dict[str, Any] | None], path: tuple[str, ...] = ()) -> Iterator[_Field]:
-    """The fields of objects, and the fields of objects inside them under dotted names.
-
-    An object stays, and makes a bad row, if it is too deep or if another row holds something else in its place.
-    """
-    for key in dict.fromkeys(key for value in values if value for key in value):
-        inner = [None if value is None else value.get(key) for value in values]
-        present = [cell for cell in inner if cell is not None]
-        if present and len(path) < _DEEPEST and all(isinstance(cell, dict) for cell in present):
-            yield from _opened_objects(inner, (*path, key))
-        else:
-            yield ".".join((*path, key)), inner
-
-
-def _flat_record(row: object, *, check_unicode: bool) -> tuple[dict[str, Any], dict[str, Any]]:
-    """One flat record and its metadata: ``transaction`` is opened, and ``facts`` become columns."""
-    if not isinstance(row, dict):
-        raise InputError(f"expected an object, got {_json_type(row)}")
-    if check_unicode and not _is_unicode(row):
-        raise InputError("expected text that is valid Unicode, got half of a two-part character")
-    record = dict(row)
-    whole = record.pop("transaction", None) if isinstance(record.get("transaction"), dict) else {}
-    inner = {"transaction_id" if key == "id" else key: value for key, value in whole.items()}
-    record = inner | record
-    metadata = record.pop("metadata", None)
-    facts = record.pop("facts", None)
-    for field, value in (("metadata", metadata), ("facts", facts)):
-        if value is not None and not isinstance(value, dict):
-            raise InputError(f"expected an object, got {_json_type(value)}", field=field)
-    record |= {FACTS + key: value for key, value in (facts or {}).items()}
-    return record, metadata or {}
-
-
-def _is_unicode(row: dict[str, Any]) -> bool:
-    try:
-        json.dumps(row, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _json_type(value: object) -> str:
-    names = {dict: "an object", list: "a list", str: "text", bool: "a flag", type(None): "null"}
-    return names.get(type(value), "a number")
 
 
 def decode_text(data: bytes, file: str, *, header: bool, by_line: bool) -> tuple[str, str]:
@@ -362,6 +282,140 @@ def _is_windows_text(data: bytes) -> bool:
         return False
     readable = len(re.findall(r"[^\x00-\x7f]", data.decode("utf-8", "ignore")))
     return readable <= data.decode("utf-8", "replace").count("\ufffd")
+
+
+def frame_table(frame: Any, name: str = FRAME) -> Table:
+    """The columns of a data frame. Numbers are shared with it, not copied, where their type allows it.
+
+    A lazy frame is collected. Texts are read as in a CSV file, and NaN is an unknown number, as it is to pandas.
+
+    >>> table = frame_table(pl.DataFrame({"amount": [5.0, None], "country": ["FR", "DE"]}))
+    >>> list(table.columns), table.height
+    (['amount', 'country'], 2)
+    """
+    try:
+        lazy_or_eager = nw.from_native(frame)
+        given = lazy_or_eager.collect("polars") if isinstance(lazy_or_eager, nw.LazyFrame) else lazy_or_eager
+        names = [str(column) for column in given.columns]
+    except nw.exceptions.DuplicateError:
+        raise InputError("a column appears twice: expected names that differ", file=name) from None
+    columns, metadata = _typed_columns(dict(zip(names, _frame_columns(given), strict=True)))
+    rows = range(1, len(given) + 1)
+    return Table(name, columns, rows, typed=False, metadata=metadata, is_frame=True)
+
+
+def _frame_columns(frame: nw.DataFrame[Any]) -> Iterator[Column]:
+    for column in frame.iter_columns():
+        native = column.to_native()
+        if not nw.dependencies.is_pandas_like_series(native):
+            yield column.to_polars()
+        elif isinstance(native.dtype, np.dtype) and native.dtype.kind in _NUMPY_KINDS:
+            yield _from_numpy(native.to_numpy())
+        elif native.dtype == object:
+            yield _from_objects(column.name, native)
+        else:
+            yield _from_extension(column)
+
+
+def _from_numpy(cells: Any) -> pl.Series:
+    kind = cells.dtype.kind
+    series = pl.Series(cells.astype(f"{kind}8[us]") if kind in "Mm" else cells)
+    return _whole_numbers(series) if kind == "f" and series.is_nan().any() else series
+
+
+def _from_extension(column: nw.Series[Any]) -> Column:
+    """Texts, categories, masked numbers, times with a zone. Without pyarrow they are read cell by cell."""
+    native = column.to_native()
+    categories = getattr(native.dtype, "categories", native)  # of which `pd.cut` makes intervals
+    if str(getattr(categories, "dtype", "")).startswith(("interval", "period")):
+        return pl.Series([None if missing else str(cell) for cell, missing in zip(native, native.isna(), strict=True)])
+    try:
+        return column.to_polars()
+    except ImportError:
+        return _from_objects(column.name, native)
+
+
+def _from_objects(name: str, series: Any) -> Column:
+    objects = series.astype(object).where(series.notna(), None).to_list()
+    cells = [cell.tolist() if isinstance(cell, np.generic | np.ndarray) else cell for cell in objects]
+    kinds = {type(cell) for cell in cells} - {type(None)}
+    if len(kinds) == 1 and issubclass(kinds.pop(), date | Decimal):
+        return pl.Series(cells)
+    return json_column(name, cells)
+
+
+def read_parquet(data: bytes, name: str) -> Table:
+    """The table in a Parquet file."""
+    try:
+        frame = pl.read_parquet(io.BytesIO(data))
+    except (pl.exceptions.PolarsError, OSError) as problem:
+        raise InputError(f"not readable as Parquet: {str(problem).splitlines()[0]}", file=name) from problem
+    columns, metadata = _typed_columns(frame.to_dict())
+    return Table(name, columns, range(1, frame.height + 1), typed=True, metadata=metadata)
+
+
+def read_excel(data: bytes, name: str) -> Table:
+    """The first sheet of a workbook. Its texts are read as those of a CSV file."""
+    try:
+        import fastexcel  # noqa: PLC0415  # an extra
+    except ImportError:
+        how = "pip install 'acefraud[xlsx]', or save it as CSV (UTF-8)"
+        raise InputError(f"a workbook of Excel needs fastexcel: {how}", file=name) from None
+    try:
+        book = fastexcel.read_excel(data)
+        frame = book.load_sheet(0, schema_sample_rows=None).to_polars()
+    except fastexcel.FastExcelError as problem:
+        raise InputError(f"not readable as a workbook of Excel: {str(problem).splitlines()[0]}", file=name) from problem
+    used, *others = book.sheet_names
+    remarks = (f"only the first sheet is read, {used!r}; the others are: {', '.join(others)}",) if others else ()
+    columns, _ = _typed_columns({column.strip(): _whole_numbers(cells) for column, cells in frame.to_dict().items()})
+    return Table(name, columns, range(1, frame.height + 1), typed=False, remarks=remarks)
+
+
+def _whole_numbers(series: pl.Series) -> pl.Series:
+    """A column of floats as whole numbers where all are: Excel knows no others, and pandas none with empty cells."""
+    if not series.dtype.is_float():
+        return series
+    known = series.fill_nan(None)
+    is_whole = bool((known == known.round()).all()) and float(known.abs().max() or 0) < 2**53  # type: ignore[arg-type]
+    return known.cast(pl.Int64) if is_whole else series
+
+
+def _typed_columns(given: Mapping[str, Column]) -> tuple[dict[str, Column], list[dict[str, Any]]]:
+    """Columns that keep their types, and the metadata of each row.
+
+    A ``facts`` struct becomes columns and a ``metadata`` struct is kept apart. Other structs are opened.
+    """
+    columns: dict[str, Column] = {}
+    metadata: list[dict[str, Any]] = []
+    for name, column in given.items():
+        if isinstance(column, list):
+            columns[name] = column
+        elif name == "metadata" and column.dtype == pl.Struct:
+            metadata = [cell or {} for cell in column.to_list()]
+        elif name == "facts" and column.dtype == pl.Struct:
+            facts = column.struct.unnest()
+            columns |= {FACTS + fact: _simple_type(facts[fact]) for fact in facts.columns}
+        else:
+            columns |= _opened_struct(name, _simple_type(column))
+    return columns, metadata
+
+
+def _opened_struct(name: str, series: pl.Series) -> dict[str, Column]:
+    """A column, or the fields of a struct under dotted names; lists as Python objects."""
+    if series.dtype != pl.Struct:
+        return {name: series.to_list() if series.dtype.is_nested() or series.dtype == pl.Object else series}
+    opened: dict[str, Column] = {}
+    for field in series.struct.fields:
+        opened |= _opened_struct(f"{name}.{field}", _simple_type(series.struct.field(field)))
+    return opened
+
+
+def _simple_type(series: pl.Series) -> pl.Series:
+    """Categories as text, and durations as seconds."""
+    if series.dtype in (pl.Categorical, pl.Enum, pl.Null):
+        return series.cast(pl.String)
+    return series.dt.total_seconds() if series.dtype == pl.Duration else series
 
 
 _READERS: dict[str, Callable[[str, str], Table]] = {

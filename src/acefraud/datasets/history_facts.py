@@ -28,14 +28,14 @@ def history_facts(mapping: SchemaMapping, cases: Cases, waiting: Transactions) -
     >>> def paid(one: str, hour: int) -> Transaction:
     ...     time = datetime(2025, 1, 1, hour, tzinfo=UTC)
     ...     return Transaction(id=one, time=time, facts={"amount": 5.0}, entities={"card": "c1"})
-    >>> cases = Cases.of([Case(transaction=paid(one, hour), is_fraud=False) for one, hour in [("a", 9), ("b", 7)]])
+    >>> cases = Cases.of([Case(transaction=paid(name, hour), is_fraud=False) for name, hour in [("a", 9), ("b", 7)]])
     >>> history_facts(mapping, cases, Transactions.of([paid("c", 8)])).numbers["card_count_24h"].tolist()
     [2.0, 0.0]
     """
     plan = mapping.history
     if plan is None or not plan.entities or not len(cases):
         return Columns()
-    rows = Transactions.stacked([_needed(one, mapping, plan) for one in (cases.transactions, waiting)])
+    rows = Transactions.stacked([_needed(part, mapping, plan) for part in (cases.transactions, waiting)])
     labels = np.concatenate([cases.labels.astype(np.int8), np.full(len(waiting), -1, dtype=np.int8)])
     known_at = np.concatenate([usual_known_at(cases, plan), np.full(len(waiting), UNKNOWN, dtype=np.int64)])
     order = _order(rows)
@@ -78,14 +78,8 @@ def _needed(rows: Transactions, mapping: SchemaMapping, plan: HistoryPlan) -> Tr
     """The rows with only the columns that a history uses."""
     facts = {"amount", *fact_columns(mapping, plan).values()}
     columns = {column for _, column in plan.named_columns()}
-    given = rows.facts.columns
-    kept = Columns(
-        {name: column for name, column in given.numbers.items() if name in facts},
-        {name: column for name, column in given.flags.items() if name in facts},
-        {name: column for name, column in given.categories.items() if name in facts},
-    )
-    entities = {column: found for column, found in rows.entities.items() if column in columns}
-    return Transactions(rows.ids, FactTable.of_columns(kept, len(rows)), times=rows.times, entities=entities)
+    entities = {column: words for column, words in rows.entities.items() if column in columns}
+    return Transactions(rows.ids, rows.facts.only(facts), times=rows.times, entities=entities)
 
 
 def _events(

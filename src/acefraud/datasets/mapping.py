@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -178,10 +179,10 @@ class SchemaMapping(ShortRepr, BaseModel):
         self._check_entities(parts)
         if self.text and self.text in self.sensitive:
             raise ConfigurationError(f"'text' and 'sensitive' both name the column '{self.text}'")
-        for one, other, what in _DISJOINT:
-            for name in getattr(self, one) or ():
+        for key, other, what in _DISJOINT:
+            for name in getattr(self, key) or ():
                 if name in (getattr(self, other) or ()):
-                    raise ConfigurationError(f"'{one}' and '{other}' both name the {what} '{name}'")
+                    raise ConfigurationError(f"'{key}' and '{other}' both name the {what} '{name}'")
         return self
 
     def _check_times(self, parts: Mapping[str, str]) -> None:
@@ -223,7 +224,14 @@ class SchemaMapping(ShortRepr, BaseModel):
     @classmethod
     def load(cls, path: str | Path) -> SchemaMapping:
         """The mapping in a TOML file."""
-        return load_mapping(Path(path))
+        file = Path(path)
+        try:
+            text = file.read_text("utf-8")
+        except OSError as problem:
+            raise ConfigurationError(f"{file}: the mapping cannot be read: {problem.strerror or problem}") from None
+        except UnicodeDecodeError as problem:
+            raise ConfigurationError(f"{file}: the mapping is not valid UTF-8 at byte {problem.start}") from None
+        return parse_mapping(text, place=str(file))
 
     def is_fraud(self, label: object) -> bool | None:
         """What a label means by this mapping, or by the usual words; None if it says nothing of it.
@@ -242,11 +250,11 @@ class SchemaMapping(ShortRepr, BaseModel):
         {'TX_AMOUNT': 'amount', 'Make': 'Make'}
         """
         used = {column for role, column in self.roles() if role != "amount"} | set(self.ignore or ())
-        wanted = [one for one in columns if one not in used]
+        wanted = [name for name in columns if name not in used]
         if self.known:
-            wanted = [one for one in wanted if one in self.known or one == self.amount]
+            wanted = [name for name in wanted if name in self.known or name == self.amount]
         renamed = {self.amount or "": "amount", **self.rename}
-        named = {one: renamed.get(one) or one.removeprefix(FACTS) for one in wanted}
+        named = {name: renamed.get(name) or name.removeprefix(FACTS) for name in wanted}
         for column, fact in named.items():
             known_name = fact.lower()
             if column not in self.rename and words_for(known_name) and known_name not in named.values():
@@ -310,8 +318,7 @@ class SchemaMapping(ShortRepr, BaseModel):
         [('label', 'chargeback'), ('amount', 'TX_AMOUNT')]
         """
         for role in ROLES:
-            column = getattr(self, role)
-            if column:
+            if column := getattr(self, role):
                 yield role, column
 
     def named_columns(self) -> Iterator[tuple[str, str]]:
@@ -355,7 +362,7 @@ class SchemaMapping(ShortRepr, BaseModel):
         ('a',)
         """
         changes: dict[str, Any] = {role: None for role in ROLES if getattr(self, role) not in columns}
-        changes |= {key: tuple(one for one in getattr(self, key) or () if one in columns) for key in _LISTS}
+        changes |= {key: tuple(name for name in getattr(self, key) or () if name in columns) for key in _LISTS}
         changes["rename"] = {column: fact for column, fact in self.rename.items() if column in columns}
         for key in ("elapsed", "days_between"):
             changes[key] = {fact: pair for fact, pair in getattr(self, key).items() if set(pair) <= set(columns)}
@@ -430,6 +437,12 @@ def parse_mapping(text: str, *, place: str = "mapping") -> SchemaMapping:
         raise ConfigurationError(f"{place}: {_first_problem(problem)}") from None
 
 
+@lru_cache(maxsize=16)
+def mapping_of(written: str) -> SchemaMapping | None:
+    """The mapping that a playbook was trained with, from its TOML; None if there was none."""
+    return parse_mapping(written, place="the mapping this playbook was trained with") if written else None
+
+
 def _first_problem(problem: ValidationError) -> str:
     first = problem.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
@@ -438,17 +451,6 @@ def _first_problem(problem: ValidationError) -> str:
         model = tables.get(str(first["loc"][0]), SchemaMapping)
         return f"unknown key '{key}'; the keys are: {', '.join(model.model_fields)}"
     return f"key '{key}': {first['msg']}"
-
-
-def load_mapping(path: Path) -> SchemaMapping:
-    """The mapping in a TOML file."""
-    try:
-        text = path.read_text("utf-8")
-    except OSError as problem:
-        raise ConfigurationError(f"{path}: the mapping cannot be read: {problem.strerror or problem}") from None
-    except UnicodeDecodeError as problem:
-        raise ConfigurationError(f"{path}: the mapping is not valid UTF-8 at byte {problem.start}") from None
-    return parse_mapping(text, place=str(path))
 
 
 def with_given(given: SchemaMapping | None, earlier: SchemaMapping | None) -> SchemaMapping | None:
@@ -465,8 +467,5 @@ def with_given(given: SchemaMapping | None, earlier: SchemaMapping | None) -> Sc
 
 def declared_kind(mapping: SchemaMapping, column: str) -> Kind | None:
     """The kind that the mapping gives a column, or None."""
-    if column in mapping.categories:
-        return "category"
-    if column in mapping.flags:
-        return "flag"
-    return "number" if column in mapping.numbers or column == mapping.amount else None
+    listed = (kind for key, kind in KINDS.items() if column in getattr(mapping, key))
+    return next(listed, "number" if column == mapping.amount else None)

@@ -5,9 +5,9 @@ Tables have named columns and the number of each row in its file; everything aft
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from acefraud.display.short_repr import ShortRepr
 from acefraud.errors import InputError
@@ -15,10 +15,6 @@ from acefraud.support.arrays import FloatArray
 
 if TYPE_CHECKING:
     import polars as pl
-
-
-from collections.abc import Iterable
-from typing import Self
 
 Column: TypeAlias = "pl.Series | list[Any]"
 """A series if all cells have one type; a plain list if a JSON file mixes types in one column."""
@@ -142,7 +138,9 @@ class ReadingReport(tuple[Remark, ...]):
     __slots__ = ()
 
     def __new__(cls, remarks: Iterable[str] = ()) -> Self:
-        return super().__new__(cls, (one if isinstance(one, Remark) else Remark("", one) for one in remarks))
+        return super().__new__(
+            cls, (remark if isinstance(remark, Remark) else Remark("", remark) for remark in remarks)
+        )
 
     @property
     def remarks(self) -> tuple[Remark, ...]:

@@ -18,7 +18,7 @@ from acefraud.core.outcome import Outcome
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.core.transactions import Cases, Transactions
-from acefraud.datasets import SchemaMapping, parse_mapping
+from acefraud.datasets import SchemaMapping, mapping_of
 from acefraud.datasets.history_facts import fact_columns, has_amounts, history_facts, usual_known_at
 from acefraud.facts.history import HistoryEvent, HistoryPlan, HistoryState
 from acefraud.support.arrays import BoolArray, IntArray
@@ -27,7 +27,6 @@ from acefraud.support.timestamps import UNKNOWN, micros_of, plausible, time_of
 MOST_ROWS = 100_000
 """Of a longer training history, only what the longest window can still reach is kept."""
 
-_PLACE = "the mapping this playbook was trained with"
 _MAPPING = "mapping"
 _CHANGES = "changes"
 
@@ -273,24 +272,16 @@ class EntityMemory:
 
 def directions_of(written: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The facts that a mapping declares as `rising` and as `falling`."""
-    mapping = parse_mapping(written, place=_PLACE)
-    return mapping.rising, mapping.falling
+    mapping = mapping_of(written)
+    return (mapping.rising, mapping.falling) if mapping else ((), ())
 
 
-@lru_cache(maxsize=16)
-def mapping_of(written: str) -> SchemaMapping | None:
-    """The mapping that a training was read with; None if there was none."""
-    return parse_mapping(written, place=_PLACE) if written else None
-
-
-@lru_cache(maxsize=16)
 def sensitive_facts_of(written: str) -> frozenset[str]:
     """The facts that a mapping names as sensitive, in lower case."""
     mapping = mapping_of(written)
     return frozenset(name.casefold() for name in mapping.sensitive_facts) if mapping else frozenset()
 
 
-@lru_cache(maxsize=16)
 def time_facts_of(written: str) -> tuple[str, ...]:
     """The facts that a mapping wants made from the time of a transaction."""
     mapping = mapping_of(written)

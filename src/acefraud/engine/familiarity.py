@@ -21,8 +21,9 @@ from acefraud.core.ledger import DecisionFilter
 from acefraud.core.playbook import Snapshot
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue, Transaction, Verdict
+from acefraud.datasets import mapping_of
 from acefraud.display.short_repr import shown_text
-from acefraud.engine.entity_memory import mapping_of, memory_for, time_facts_of
+from acefraud.engine.entity_memory import memory_for, time_facts_of
 from acefraud.engine.options import LearnerOptions
 from acefraud.errors import InputError
 from acefraud.facts.extraction import KnownFacts
@@ -401,9 +402,8 @@ def _changes(learnt: FactCatalog, now: FactCatalog) -> Iterator[FactChange]:
     for name in sorted(name for name in {*learnt, *now} if not is_context_fact(name)):
         before, after = learnt.get(name), now.get(name)
         had, has = (0.0 if profile is None else profile.coverage for profile in (before, after))
-        if (
-            had >= HAD_USUALLY and has < HAS_RARELY * had and name not in DAY_FACTS + CLOCK_FACTS
-        ):  # decisions have those in use
+        # Decisions have only those facts of the day and the clock that are in use.
+        if had >= HAD_USUALLY and has < HAS_RARELY * had and name not in DAY_FACTS + CLOCK_FACTS:
             told = f"{100 * had:.0f}% of the cases had it, {100 * has:.0f}% of the decisions have it"
             yield FactChange(name, "missing", told)
         elif before is None and has >= HAS_RARELY:

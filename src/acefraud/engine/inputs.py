@@ -16,9 +16,8 @@ from acefraud.core.ledger import Ledger
 from acefraud.core.outcome import Outcome, OutcomeSource
 from acefraud.core.transaction import Case, Transaction, from_text, id_from
 from acefraud.core.transactions import Cases, Transactions
-from acefraud.datasets import SchemaMapping
+from acefraud.datasets import SchemaMapping, mapping_of
 from acefraud.display.frames import is_frame
-from acefraud.engine.entity_memory import mapping_of
 from acefraud.errors import InputError, point_out
 from acefraud.support.timestamps import plain_value
 from acefraud.support.validation import misfit
@@ -131,7 +130,7 @@ class RememberedMapping:
         self.written = written
         self._strict = strict
 
-    @cached_property
+    @property
     def schema(self) -> SchemaMapping | None:
         """The mapping; None if the playbook remembers none."""
         return mapping_of(self.written)

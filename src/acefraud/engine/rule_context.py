@@ -17,7 +17,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, time
-from functools import lru_cache
 from itertools import compress
 from threading import Lock
 
@@ -31,7 +30,7 @@ from acefraud.core.ledger import DecisionFilter, Ledger
 from acefraud.core.playbook import Snapshot
 from acefraud.core.review_rule import DecidingRule, ReviewCosts, number_in
 from acefraud.core.transaction import FactValue, Transaction, Verdict
-from acefraud.engine.entity_memory import mapping_of
+from acefraud.datasets import mapping_of
 from acefraud.facts.time_facts import CLOCK_FACTS, DAY_FACTS, with_own_time_facts
 from acefraud.settings import EMBEDDED
 
@@ -127,12 +126,11 @@ def value_of(transaction: Transaction, key: str, columns: Mapping[str, str]) -> 
     return None if fact is None else str(fact)
 
 
-@lru_cache(maxsize=16)
-def entity_columns(mapping: str) -> Mapping[str, str]:
+def entity_columns(written: str) -> Mapping[str, str]:
     """The column of each entity, by the name that facts use."""
-    schema = mapping_of(mapping)
-    history = schema and schema.history
-    return {history.name_of(column): column for column in history.entities} if history else {}
+    mapping = mapping_of(written)
+    history = mapping.history if mapping else None
+    return {} if history is None else {history.name_of(column): column for column in history.entities}
 
 
 def deciding_policies(

@@ -13,9 +13,9 @@ from acefraud.core.review_rule import DecidingRule
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import Case, Transaction
 from acefraud.core.transactions import Cases, Transactions
-from acefraud.datasets import SchemaMapping
+from acefraud.datasets import SchemaMapping, mapping_of
 from acefraud.engine.decider import COMPATIBLE, ENGINE, Decider, DecisionList, DecisionSequence, EmbeddedDecisions
-from acefraud.engine.entity_memory import EntityMemory, mapping_of, memory_for, time_facts_of
+from acefraud.engine.entity_memory import EntityMemory, memory_for, time_facts_of
 from acefraud.engine.familiarity import (
     CheckedInput,
     FactChanges,

@@ -12,10 +12,10 @@ from acefraud.core.events import Recalibrated, ThresholdSet, Trained
 from acefraud.core.ledger import KnownCase, RowUpdate
 from acefraud.core.transaction import Case, Transaction
 from acefraud.core.transactions import Cases, Transactions
-from acefraud.datasets import Dataset, SchemaMapping, load_dataset, parse_mapping
+from acefraud.datasets import Dataset, SchemaMapping, load_dataset, mapping_of, parse_mapping
 from acefraud.display.frames import is_frame
 from acefraud.display.short_repr import ShortRepr
-from acefraud.engine.entity_memory import mapping_of, memory_for, time_facts_of
+from acefraud.engine.entity_memory import memory_for, time_facts_of
 from acefraud.engine.options import LearnerOptions
 from acefraud.engine.score import score
 from acefraud.engine.thresholds import ThresholdRule, cases_for, choose

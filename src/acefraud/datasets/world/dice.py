@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from acefraud.errors import ConfigurationError
 
@@ -14,6 +15,11 @@ _BATCH = 4096
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
+
+
+def _one_by_one(draw: Callable[[int], npt.NDArray[np.float64]]) -> Iterator[float]:
+    while True:
+        yield from draw(_BATCH).tolist()
 
 
 class Dice:
@@ -26,24 +32,16 @@ class Dice:
         if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
             raise ConfigurationError(f"seed must be a whole number of at least 0, got {seed!r}")
         self._rng = np.random.Generator(np.random.PCG64([seed, stream]))
-        self._uniforms: Iterator[float] = iter(())
-        self._normals: Iterator[float] = iter(())
+        self._uniforms = _one_by_one(self._rng.random)
+        self._normals = _one_by_one(self._rng.standard_normal)
 
     def uniform(self, low: float = 0.0, high: float = 1.0) -> float:
         """A number between two bounds."""
-        value = next(self._uniforms, None)
-        if value is None:
-            self._uniforms = iter(self._rng.random(_BATCH).tolist())
-            value = next(self._uniforms)
-        return low + (high - low) * value
+        return low + (high - low) * next(self._uniforms)
 
     def normal(self) -> float:
         """A standard normal number."""
-        value = next(self._normals, None)
-        if value is None:
-            self._normals = iter(self._rng.standard_normal(_BATCH).tolist())
-            value = next(self._normals)
-        return value
+        return next(self._normals)
 
     def around(self, median: float, spread: float) -> float:
         """A positive number, log-normal around its median."""

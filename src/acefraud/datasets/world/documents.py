@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from acefraud.core.transaction import FactValue
 from acefraud.datasets.world.dice import Dice
@@ -28,10 +29,8 @@ class Voice:
     @classmethod
     def draw(cls, scene: Scene, facts: Mapping[str, FactValue], dice: Dice) -> Voice:
         """A writer for this scene."""
-        style, person, merchant = dice.pick(phrasebook().document["money"]), _person(dice), _merchant(dice)
-        return cls(
-            scene, facts, style, person, merchant, dice.pick(phrasebook().document["customer"]), dice.chance(0.2)
-        )
+        style, person, merchant = _phrase("money", dice), _person(dice), _merchant(dice)
+        return cls(scene, facts, style, person, merchant, _phrase("customer", dice), dice.chance(0.2))
 
     def money(self, amount: float) -> str:
         """An amount in the style of this text."""
@@ -80,16 +79,12 @@ def _mention_chance(name: str, value: FactValue, facts: Mapping[str, FactValue])
     return 0.85 if value == 0.0 else 0.93
 
 
-def clause(name: str, voice: Voice, dice: Dice) -> str:
-    """The fact as a clause that can stand as a sentence."""
+def _told(name: str, voice: Voice, dice: Dice, form: Literal["clauses", "notes"]) -> str:
+    """The fact as a clause that can stand as a sentence, or as a note: a fragment for a list or a log line."""
     phrases, figure, window = _words(name, voice, dice)
-    return _fill(dice.pick(phrases.clauses), figure, window, voice)
-
-
-def note(name: str, voice: Voice, dice: Dice) -> str:
-    """The fact as a fragment for a list or a log line."""
-    phrases, figure, window = _words(name, voice, dice)
-    return _fill(dice.pick(phrases.notes), figure, window, voice)
+    customer, scene, template = voice.customer, voice.scene, dice.pick(getattr(phrases, form))
+    words = {"who": customer, "whose": f"{customer}'s", "place": scene.place, "home": scene.home}
+    return str(template.format(v=figure, w=window, **words))
 
 
 def _words(name: str, voice: Voice, dice: Dice) -> tuple[Phrases, object, str]:
@@ -120,11 +115,6 @@ def _figure(name: str, value: float, voice: Voice, dice: Dice) -> object:
         case "distance_km":
             return f"{value:,.0f} {dice.pick(('km', 'km', 'kilometres'))}"
     return (SpelledCount if voice.spells_numbers else Count)(value)
-
-
-def _fill(template: str, figure: object, window: str, voice: Voice) -> str:
-    customer, scene = voice.customer, voice.scene
-    return template.format(v=figure, w=window, who=customer, whose=f"{customer}'s", place=scene.place, home=scene.home)
 
 
 class Count(int):
@@ -213,8 +203,7 @@ def clock(hour: int, minute: int, dice: Dice) -> str:
         return "just after midnight" if hour == 0 else "just after noon"
     half = "AM" if hour < 12 else "PM"
     twelve = hour % 12 or 12
-    way = dice.pick(phrasebook().document["clock"])
-    return way.format(hour=hour, twelve=twelve, minute=minute, half=half, letter=half.lower()[0])
+    return _phrase("clock", dice).format(hour=hour, twelve=twelve, minute=minute, half=half, letter=half.lower()[0])
 
 
 def write_document(scene: Scene, facts: Mapping[str, FactValue], dice: Dice) -> str:
@@ -270,10 +259,10 @@ def _prose(told: Sequence[str], voice: Voice, dice: Dice) -> str:
     """Clauses joined by twos, so that texts vary in rhythm without growing unreadable."""
     sentences, left = [], list(told)
     while left:
-        text = clause(left.pop(0), voice, dice)
+        text = _told(left.pop(0), voice, dice, "clauses")
         if left and dice.chance(0.55):
             join = _phrase("joins", dice)
-            second = clause(left.pop(0), voice, dice)
+            second = _told(left.pop(0), voice, dice, "clauses")
             text += join + (second[0].upper() + second[1:] if join == ". " else second)
         sentences.append(_sentence(text))
     return " ".join(sentences)
@@ -282,7 +271,7 @@ def _prose(told: Sequence[str], voice: Voice, dice: Dice) -> str:
 def _listed(told: Sequence[str], voice: Voice, dice: Dice) -> str:
     """A sentence that lists notes."""
     opening = _phrase("list_openings", dice)
-    notes = [note(name, voice, dice) for name in told]
+    notes = [_told(name, voice, dice, "notes") for name in told]
     listed = notes[0] if len(notes) == 1 else f"{', '.join(notes[:-1])} and {notes[-1]}"
     return _sentence(opening + listed)
 
@@ -296,7 +285,7 @@ def _analyst_note(voice: Voice, groups: list[list[str]], dice: Dice) -> str:
 def _log_line(voice: Voice, groups: list[list[str]], dice: Dice) -> str:
     separator = _phrase("separators", dice)
     start = f"{_phrase('log_titles', dice)}: {voice.person}{separator}{_payment(voice, dice)}"
-    notes = [note(name, voice, dice) for group in groups for name in group]
+    notes = [_told(name, voice, dice, "notes") for group in groups for name in group]
     return f"{separator.join([start, *notes])}."
 
 
@@ -313,7 +302,7 @@ def _case_file(voice: Voice, groups: list[list[str]], dice: Dice) -> str:
     sections = [f"{_phrase('case_file_titles', dice)}: {_opening(voice, dice)}"]
     for group in groups:
         titles = next(titles for titles, names in phrasebook().subjects.values() if group[0] in names)
-        body = dice.pick(("; ", ", ")).join(note(name, voice, dice) for name in group) + "."
+        body = dice.pick(("; ", ", ")).join(_told(name, voice, dice, "notes") for name in group) + "."
         sections.append(f"{dice.pick(titles)}: {body if dice.chance(0.7) else _prose(group, voice, dice)}")
     return line.join(sections)
 
