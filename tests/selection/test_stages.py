@@ -19,9 +19,18 @@ from acefraud.roles.protocols import EmbedsInProcess, Vectors
 from acefraud.selection import stages
 from acefraud.selection.bullet_stats import BulletStats
 from acefraud.selection.hybrid import HybridSelector
-from acefraud.selection.ranking import Pick, Picks, Ranking, add_picks
-from acefraud.selection.stages import Candidates, Passed, Request, Weights, hybrid
-from acefraud.selection.vectors import Likeness
+from acefraud.selection.stages import (
+    Candidates,
+    Likeness,
+    Passed,
+    Pick,
+    Picks,
+    Ranking,
+    Request,
+    Weights,
+    add_picks,
+    hybrid,
+)
 
 NODE = "fraud_detection"
 HOLDS = Condition.parse("amount > 100")
@@ -393,7 +402,7 @@ def test_many_together_get_what_each_gets_alone(sizes: list[tuple[int, int]], ex
     assert picks_for(list(range(len(sizes)))) == alone
     assert [len(picks) for picks in alone] == [before + min(size, WANTED - before) for size, before in sizes]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("acefraud.selection.ranking.CELLS", 50)
+        patch.setattr("acefraud.selection.stages.CELLS", 50)
         assert picks_for(list(range(len(sizes)))) == alone
 
 

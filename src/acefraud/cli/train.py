@@ -20,8 +20,7 @@ from acefraud.learning.build_roles import Roles
 from acefraud.learning.learner import Learner
 from acefraud.learning.pipeline import sample_of
 from acefraud.learning.thresholds import RULES, ThresholdRule
-from acefraud.rules.missing_cases import missing_cases
-from acefraud.rules.scorecard import GENERAL
+from acefraud.rules.scorecard import GENERAL, missing_cases
 from acefraud.settings import ModelSettings
 from acefraud.storage import BulletPlaybook
 from acefraud.storage.database_address import shown_place

@@ -12,8 +12,7 @@ from acefraud.core.timestamps import UNKNOWN, plausible
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets.mapping import SchemaMapping
 from acefraud.facts.history.columns import history_columns
-from acefraud.facts.history.events import HistoryEvents
-from acefraud.facts.history.plan import HistoryPlan
+from acefraud.facts.history.plan import HistoryEvents, HistoryPlan
 
 
 def history_facts(mapping: SchemaMapping, cases: Cases, waiting: Transactions) -> Columns:

@@ -23,8 +23,7 @@ from acefraud.learning.options import LearnerOptions
 from acefraud.roles.embedded.agent import weights_of
 from acefraud.rules.induction.fitting import probabilities
 from acefraud.rules.scorecard import GENERAL, score_in
-from acefraud.selection.bullet_stats import stats_of
-from acefraud.selection.draws import key_for
+from acefraud.selection.bullet_stats import key_for, stats_of
 from acefraud.selection.hybrid import HybridSelector
 
 

@@ -31,8 +31,7 @@ from acefraud.learning.policies import deciding_policies, policy_reason
 from acefraud.learning.review_capacity import ReviewsLeft
 from acefraud.roles.embedded.agent import largest_first, reason_of, reasons_apart_from_bullets
 from acefraud.rules.scorecard import GENERAL
-from acefraud.selection.bullet_stats import stats_of
-from acefraud.selection.draws import Keys
+from acefraud.selection.bullet_stats import Keys, stats_of
 from acefraud.selection.hybrid import HybridSelector, Selections
 from acefraud.settings import EMBEDDED
 

@@ -26,8 +26,7 @@ from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.roles.embedded.reflector import EmbeddedReflector, can_be_fitted
 from acefraud.rules.induction.boosting import nearly_same
 from acefraud.rules.induction.induce import Induced, Lesson
-from acefraud.rules.missing_cases import missing_cases
-from acefraud.rules.scorecard import lines_in
+from acefraud.rules.scorecard import lines_in, missing_cases
 
 ZERO_WEIGHT = "its fitted weight is zero: other bullets cover it, or it no longer holds"
 _MANY_OUTCOMES = 500

@@ -29,11 +29,19 @@ from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER, CachedEmbedder, e
 from acefraud.roles.model.embedder import DEFAULT_EMBEDDING, ModelEmbedder
 from acefraud.roles.protocols import Embedder, OwnRole
 from acefraud.selection import stages
-from acefraud.selection.bullet_stats import stats_of
-from acefraud.selection.draws import key_for
-from acefraud.selection.ranking import Picks, Ranking, add_picks
-from acefraud.selection.stages import NO_CANDIDATES, STAGES, Candidates, Passed, Request, Weights
-from acefraud.selection.vectors import BulletVectors
+from acefraud.selection.bullet_stats import key_for, stats_of
+from acefraud.selection.stages import (
+    NO_CANDIDATES,
+    STAGES,
+    BulletVectors,
+    Candidates,
+    Passed,
+    Picks,
+    Ranking,
+    Request,
+    Weights,
+    add_picks,
+)
 from acefraud.storage.playbook import BulletPlaybook
 
 ONLY_NODE = 0

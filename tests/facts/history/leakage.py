@@ -10,8 +10,7 @@ import numpy as np
 from acefraud.core.arrays import IntArray
 from acefraud.core.table import Columns, FactTable
 from acefraud.core.timestamps import UNKNOWN
-from acefraud.facts.history.events import HistoryEvents
-from acefraud.facts.history.plan import HOUR
+from acefraud.facts.history.plan import HOUR, HistoryEvents
 
 
 def leaks(

@@ -12,8 +12,8 @@ from acefraud.core.row_store import MemoryRows
 from acefraud.core.table import FactTable
 from acefraud.core.timestamps import UNKNOWN
 from acefraud.facts.history import HistoryEvent, HistoryEvents, HistoryPlan, HistoryState, history_columns
-from acefraud.facts.history.entity import EntityState
 from acefraud.facts.history.plan import DAY, HOUR
+from acefraud.facts.history.state import EntityState
 
 Stream = Callable[[int], HistoryEvents]
 

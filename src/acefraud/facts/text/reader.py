@@ -8,13 +8,10 @@ from dataclasses import dataclass
 
 from acefraud.core.transaction import FactValue
 
-from .categories import read_categories
 from .document import Document, Statement
-from .fact_patterns import part, read_theme
-from .flags import read_flags
-from .log_lines import read_log_lines
+from .fact_patterns import part, read_log_lines, read_theme
+from .flags import read_categories, read_flags, read_places
 from .patterns import search_pattern
-from .places import read_places
 
 _QUOTED = re.compile(r'"([^"\n]{1,300})"')
 _ONE_FIGURE = frozenset({"amount", "hour"})

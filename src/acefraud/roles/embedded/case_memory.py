@@ -15,7 +15,7 @@ from acefraud.core.timestamps import UNKNOWN, time_of
 from acefraud.core.transactions import Cases, Ids
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, shown_names
 from acefraud.facts.extraction import facts_in
-from acefraud.rules.fitted_points import FittedPoints, fit_points
+from acefraud.rules.induction.fitting import FittedPoints, fit_points
 from acefraud.rules.induction.out_of_time import record_of
 
 APART_SHARE = 0.2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
-from acefraud.core.arrays import BoolArray, FloatArray
+from acefraud.core.arrays import BoolArray, FloatArray, IntArray
 from acefraud.core.calibration import Calibration
-from acefraud.rules.scorecard import GENERAL
+from acefraud.core.table import FactTable
+from acefraud.rules.scorecard import GENERAL, lines_in, score_in, scorecard
 
 SMALL = 20_000_000
 """Cells up to which a matrix is multiplied on one thread."""
@@ -129,7 +130,7 @@ def margins(masks: BoolArray, cases: FitCases, fitted: Fitted) -> FloatArray:
 def loss_of(fitted: Fitted, masks: BoolArray, cases: FitCases) -> float:
     """The mean log-loss."""
     margin = margins(masks, cases, fitted)
-    return float(cases.weights @ (np.logaddexp(0.0, margin) - cases.labels * margin) / cases.weights.sum())
+    return float(cases.weights @ _loss(margin, cases.labels) / cases.weights.sum())
 
 
 def fit(
@@ -315,3 +316,220 @@ def strongest(masks: BoolArray, weights: FloatArray, most: int) -> BoolArray:
     kept = masks.copy()
     kept[crowded] = part.T
     return kept
+
+
+ENOUGH = 20
+"""Frauds, and other cases, needed to calibrate."""
+GENTLEST, STEEPEST = 0.5, 2.0
+_FARTHEST = 1.0
+"""The most that one Newton step may add to the log-odds of a case. Longer steps land where the curve is flat."""
+
+
+def slope_of(fitted: Fitted, masks: BoolArray, cases: FitCases) -> float:
+    """The factor on all weights that fits these cases best."""
+    if not _enough(cases):
+        return 1.0
+    with threads_for(masks.size):
+        return _slope(_spoken(fitted, masks, cases), cases, fitted.calibration.intercept)
+
+
+def levelled(fitted: Fitted, slope: float, masks: BoolArray, cases: FitCases) -> Fitted:
+    """All weights times a slope, with the intercept fitted to these cases. The ranking stays."""
+    if not _enough(cases):
+        return fitted
+    frame = fitted.calibration
+    with threads_for(masks.size):
+        level = _level(slope * _spoken(fitted, masks, cases), cases, frame.intercept)
+    scale = frame.knowledge_scale * slope
+    changes = {"intercept": level, "knowledge_scale": scale, "base_rate": cases.base_rate}
+    return Fitted(fitted.weights * slope, frame.model_copy(update=changes))
+
+
+def calibrated(fitted: Fitted, masks: BoolArray, cases: FitCases) -> Fitted:
+    """Slope and level fitted on the same cases."""
+    return levelled(fitted, slope_of(fitted, masks, cases), masks, cases)
+
+
+def _enough(cases: FitCases) -> bool:
+    return min(int(cases.labels.sum()), int((~cases.labels).sum())) >= ENOUGH
+
+
+def separation(fitted: Fitted, masks: BoolArray, cases: FitCases) -> float:
+    """How far apart the log-odds of frauds and of other cases are, in standard errors under chance."""
+    if not len(cases.labels):
+        return 0.0
+    spoken, usual = _spoken(fitted, masks, cases), cases.base_rate
+    apart = cases.weights * (spoken - float(cases.weights @ spoken / cases.weights.sum()))
+    error = float(np.sqrt(usual * (1 - usual) * (apart @ apart)))
+    return float(apart @ (cases.labels - usual)) / error if error else 0.0
+
+
+def _spoken(fitted: Fitted, masks: BoolArray, cases: FitCases) -> FloatArray:
+    return margins(masks, cases, fitted) - fitted.calibration.intercept
+
+
+@dataclass(frozen=True, slots=True)
+class _ScoreGroups:
+    """Cases of which the bullets say the same, grouped: far fewer than cases."""
+
+    spoken: FloatArray
+    counts: FloatArray
+    frauds: FloatArray
+
+    @classmethod
+    def of(cls, spoken: FloatArray, cases: FitCases) -> _ScoreGroups:
+        values, group = np.unique(spoken, return_inverse=True)
+        counts, frauds = (
+            np.bincount(group, part).astype(np.float64) for part in (cases.weights, cases.weights * cases.labels)
+        )
+        return cls(values, counts, frauds)
+
+
+def _slope(spoken: FloatArray, cases: FitCases, level: float) -> float:
+    """Newton's method on level and slope, with a ridge that keeps the slope near one for few cases."""
+    groups, slope = _ScoreGroups.of(spoken, cases), 1.0
+    said, counts = groups.spoken, groups.counts
+    furthest = float(np.abs(said).max())
+    for _ in range(50):
+        p = probabilities(level + slope * said)
+        error, curvature = counts * p - groups.frauds, counts * p * (1 - p)
+        gradient = np.array([error.sum(), error @ said + (slope - 1.0)])
+        cross = float(curvature @ said)
+        hessian = np.array([[curvature.sum() + 1e-9, cross], [cross, curvature @ said**2 + 1.0]])
+        step = np.linalg.solve(hessian, gradient)
+        step *= min(1.0, _FARTHEST / max(abs(step[0]) + abs(step[1]) * furthest, 1e-12))
+        before = level, slope
+        level, slope = level - float(step[0]), float(np.clip(slope - float(step[1]), GENTLEST, STEEPEST))
+        if max(abs(level - before[0]), abs(slope - before[1])) < 1e-9:
+            break
+    return slope
+
+
+def _level(spoken: FloatArray, cases: FitCases, level: float) -> float:
+    groups = _ScoreGroups.of(spoken, cases)
+    frauds = float(groups.frauds.sum())
+    for _ in range(50):
+        p = probabilities(level + groups.spoken)
+        step = (frauds - float(groups.counts @ p)) / max(float(groups.counts @ (p * (1 - p))), 1e-9)
+        level += min(max(step, -_FARTHEST), _FARTHEST)
+        if abs(step) < 1e-9:
+            break
+    return level
+
+
+_FOLDS = 5
+_STEPS = 6
+_LEAST_GAIN = 1.0
+"""Nats by which a rule must lower the log-loss of unseen cases in all."""
+
+
+def improving(masks: BoolArray, cases: FitCases, fitted: Fitted, options: FitOptions) -> BoolArray:
+    """The conditions that lower the log-loss of unseen cases, one after the other, the strongest first."""
+    alone = fit(masks[:, :0], cases, options)
+    log_odds = margins(masks[:, :0], cases, alone)
+    strength = np.abs(fitted.weights) * np.sqrt(cases.weights @ masks)
+    fold = np.random.default_rng(0).permutation(len(log_odds)) % _FOLDS
+    kept = np.zeros(masks.shape[1], dtype=np.bool_)
+    for place in np.argsort(-strength, kind="stable").tolist():
+        if strength[place] == 0:
+            break
+        rows = np.flatnonzero(masks[:, place])
+        weights = _weights_apart(log_odds[rows], cases.labels[rows], fold[rows], options.shrinkage)
+        moved = log_odds[rows] + weights[fold[rows]]
+        gain = float((_loss(log_odds[rows], cases.labels[rows]) - _loss(moved, cases.labels[rows])).sum())
+        if gain > _LEAST_GAIN:
+            kept[place] = True
+            log_odds[rows] = moved
+            log_odds += _weight(log_odds, cases.labels, options.shrinkage)  # the level moves with every rule
+    return kept
+
+
+def _weights_apart(log_odds: FloatArray, frauds: BoolArray, fold: IntArray, ridge: float) -> FloatArray:
+    """The weight of one condition for each fold, fitted on the other folds."""
+    return np.array([_weight(log_odds[fold != one], frauds[fold != one], ridge) for one in range(_FOLDS)])
+
+
+def _weight(log_odds: FloatArray, frauds: BoolArray, ridge: float) -> float:
+    """What has to be added to the log-odds of these cases, by Newton's method."""
+    weight = 0.0
+    for _ in range(_STEPS):
+        p = probabilities(log_odds + weight)
+        step = (float((frauds - p).sum()) - ridge * weight) / (float((p * (1 - p)).sum()) + ridge)
+        weight += min(max(step, -1.0), 1.0)
+    return weight
+
+
+def _loss(log_odds: FloatArray, frauds: BoolArray | FloatArray) -> FloatArray:
+    loss: FloatArray = np.logaddexp(0.0, log_odds) - frauds * log_odds
+    return loss
+
+
+_TRUST = 5.0
+"""L2 penalty on the difference of each line to its own points, and of the intercept to its own: as much as about
+twenty cases on which a line applies."""
+_ERRORS, _LEAST_POINT_GAIN = 1.0, 2.0
+"""Standard errors, and nats in all, by which the log-loss of unseen cases must fall for a fit to count. Where the
+scorecard is nearly always right, the gains are tiny but all alike, so that their error says nothing."""
+_MOST = 20_000
+"""Cases that are fitted, the latest ones."""
+_POINT_STEPS, _FARTHEST_POINT = 30, 2.0
+"""Newton steps, and the most that one may change the log-odds of a case."""
+
+
+@dataclass(frozen=True, slots=True)
+class FittedPoints:
+    """The points of a scorecard that was fitted to labelled cases."""
+
+    sums: FloatArray
+    """The sum of points for each of the cases. Its points were fitted without its label, as those of a new case are, so
+    that rules learn what the scorecard really misses."""
+    points: dict[str, float] = field(default_factory=dict)
+    """By line; empty if the scorecard as it ships predicts just as well."""
+
+
+def fit_points(facts: FactTable, labels: BoolArray) -> FittedPoints:
+    """Fit the points of all lines that apply to any of the cases."""
+    latest = slice(max(0, len(labels) - _MOST), None)
+    lines, frauds = lines_in(facts.take(latest)), labels[latest].astype(np.float64)
+    design = np.column_stack([np.ones(len(frauds)), lines])
+    with threads_for(design.size):
+        return _fitted(facts, latest, design, frauds)
+
+
+def _fitted(facts: FactTable, latest: slice, design: FloatArray, frauds: FloatArray) -> FittedPoints:
+    lines, apart = design[:, 1:], _fitted_apart(design, frauds)
+    gains = _loss(design @ _shipped(), frauds) - _loss((design * apart).sum(axis=1), frauds)
+    if gains.sum() <= max(_LEAST_POINT_GAIN, _ERRORS * gains.std() * np.sqrt(len(gains))):
+        return FittedPoints(score_in(facts))
+    fitted = zip(scorecard(), _fit_points(design, frauds)[1:].tolist(), lines.sum(axis=0).tolist(), strict=True)
+    points = {point.line: round(value, 4) for point, value, count in fitted if count}
+    sums = score_in(facts, points)
+    sums[latest] = (lines * apart[:, 1:]).sum(axis=1)
+    return FittedPoints(sums, points)
+
+
+def _fitted_apart(design: FloatArray, frauds: FloatArray) -> FloatArray:
+    """Intercept and points for each case, fitted without the fold that it is in."""
+    fold = np.random.default_rng(0).permutation(len(frauds)) % _FOLDS
+    fits = np.stack([_fit_points(design[fold != one], frauds[fold != one]) for one in range(_FOLDS)])
+    return fits[fold]
+
+
+def _shipped() -> FloatArray:
+    return np.array([GENERAL.intercept, *(point.points for point in scorecard())])
+
+
+def _fit_points(design: FloatArray, frauds: FloatArray) -> FloatArray:
+    """Logistic regression by Newton's method, with a ridge towards the scorecard as it ships."""
+    start = _shipped()
+    fitted = start.copy()
+    for _ in range(_POINT_STEPS):
+        p = probabilities(design @ fitted)
+        gradient = design.T @ (p - frauds) + _TRUST * (fitted - start)
+        hessian = (design * (p * (1 - p))[:, None]).T @ design + _TRUST * np.eye(len(start))
+        step = np.linalg.solve(hessian, gradient)
+        step *= min(1.0, _FARTHEST_POINT / max(float(np.abs(design @ step).max(initial=0.0)), 1e-12))
+        fitted = fitted - step
+        if float(np.abs(step).max()) < 1e-6:
+            break
+    return fitted

@@ -11,11 +11,16 @@ from dataclasses import dataclass
 
 from acefraud.core.comparison import ORDERED, Op, Test
 from acefraud.core.condition import AnyOf, Condition
-from acefraud.rules.reader.category_phrases import band_tests, category_tests, event_tests, value_tests
-from acefraud.rules.reader.entity_phrases import last_event_tests, new_pair_tests
+from acefraud.rules.reader.category_phrases import (
+    band_tests,
+    category_tests,
+    event_tests,
+    flag_tests,
+    presence_tests,
+    value_tests,
+)
 from acefraud.rules.reader.facts import TIME_FACTS
-from acefraud.rules.reader.flag_phrases import flag_tests, presence_tests
-from acefraud.rules.reader.history_phrases import history_tests
+from acefraud.rules.reader.history_phrases import history_tests, last_event_tests, new_pair_tests
 from acefraud.rules.reader.joints import (
     JoinedTest,
     Joint,

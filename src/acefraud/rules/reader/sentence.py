@@ -7,8 +7,7 @@ from functools import lru_cache, wraps
 from typing import Any, TypeVar
 
 from acefraud.core.condition import Condition
-from acefraud.rules.reader.facts import Fact
-from acefraud.rules.reader.names import COUNTRY_NAMES
+from acefraud.rules.reader.facts import COUNTRY_NAMES, Fact
 from acefraud.rules.reader.tokens import DETERMINERS, Kind, Token, Words, words
 from acefraud.rules.reader.vocabulary import Vocabulary
 

@@ -16,8 +16,20 @@ from pydantic import BaseModel
 from acefraud.core.fact_catalog import FactCatalog, FactProfile
 from acefraud.core.fact_names import NAMED_FACTS, words_for
 from acefraud.core.package_data import read_package_toml
-from acefraud.rules.reader.facts import HISTORY_NAME, Band, Fact, Measure, bands_of, measure_of
-from acefraud.rules.reader.names import as_words, names_of, split_name, translations, ways_to_say, without_determiners
+from acefraud.rules.reader.facts import (
+    HISTORY_NAME,
+    Band,
+    Fact,
+    Measure,
+    as_words,
+    bands_of,
+    measure_of,
+    names_of,
+    split_name,
+    translations,
+    ways_to_say,
+    without_determiners,
+)
 from acefraud.rules.reader.tokens import Words, singular, words
 
 T = TypeVar("T")

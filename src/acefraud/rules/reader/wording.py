@@ -13,7 +13,7 @@ from rapidfuzz.distance import OSA
 
 from acefraud.core.fact_names import words_for
 from acefraud.core.package_data import read_package_toml
-from acefraud.rules.reader.names import split_name
+from acefraud.rules.reader.facts import split_name
 from acefraud.rules.reader.tokens import Kind, Token, Tokens, Words, grammar_words, tokens_of, words
 from acefraud.rules.reader.vocabulary import Vocabulary
 
