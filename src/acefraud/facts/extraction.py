@@ -13,13 +13,14 @@ from acefraud.core.table import Columns, FactTable
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.core.transactions import Transactions
 from acefraud.display.short_repr import ShortRepr
-from acefraud.facts.text import TextFacts, read_facts
+from acefraud.facts.text import read_facts
 from acefraud.facts.time_facts import are_night
 
 READER = "2"
 """The version of the reader. Raise it whenever the reader would make other facts of the same transaction. Stored facts
 stay as the reader of their time made them, until `acefraud reread`."""
 _NEAR_A_TIE, _EXACT_TO = 1e-3, 1e9
+_read = lru_cache(maxsize=4096)(read_facts)
 _RATIOS = (("amount_to_usual", "usual_amount"), ("amount_to_usual_max", "usual_amount_max"))
 
 
@@ -58,15 +59,11 @@ def facts_in(transactions: Transactions) -> FactTable:
 
 
 def _derived_in(table: FactTable) -> Columns:
-    amount, hour = table.numbers("amount"), table.numbers("hour")
-    known = set(table.names)
-    ratios = {}
-    for ratio, base in _RATIOS:
-        if {"amount", base} <= known:
-            ratios[ratio] = _rounded_ratios(amount, table.numbers(base))
-    if "hour" not in known:
-        return Columns(ratios)
-    return Columns(ratios, {"night": are_night(hour)})
+    amount, known = table.numbers("amount"), set(table.names)
+    ratios = {
+        ratio: _rounded_ratios(amount, table.numbers(base)) for ratio, base in _RATIOS if {"amount", base} <= known
+    }
+    return Columns(ratios, {"night": are_night(table.numbers("hour"))} if "hour" in known else {})
 
 
 def _rounded_ratios(amount: FloatArray, usual: FloatArray) -> FloatArray:
@@ -80,11 +77,6 @@ def _rounded_ratios(amount: FloatArray, usual: FloatArray) -> FloatArray:
     rounded: FloatArray = np.rint(scaled) / 1e4
     rounded[unsure] = [round(ratio, 4) for ratio in ratios[unsure].tolist()]
     return rounded
-
-
-@lru_cache(maxsize=4096)
-def _read(text: str) -> TextFacts:
-    return read_facts(text)
 
 
 def with_derived(given: dict[str, FactValue]) -> dict[str, FactValue]:

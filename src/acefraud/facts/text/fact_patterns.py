@@ -172,13 +172,10 @@ class FactPattern:
                 continue
             found = Found(match, document.figures[inside.start : inside.stop])
             currency = min([figure.currency for figure in found.sums], default="")
-            said = False
-            for fact, value in self.facts:
-                stated = value(found) if callable(value) else value
-                if stated is not None:
-                    document.statements.append(Statement(fact, stated, start, end, self.tier, currency))
-                    said = True
-            if said or not self.facts:
+            values = [(fact, value(found) if callable(value) else value) for fact, value in self.facts]
+            stated = [(fact, value) for fact, value in values if value is not None]
+            document.statements += [Statement(*pair, start, end, self.tier, currency) for pair in stated]
+            if stated or not self.facts:
                 document.take(inside)
 
 
@@ -220,9 +217,9 @@ def part(name: str) -> str:
 
 def read_theme(theme: str, document: Document) -> None:
     """Apply the patterns of a theme in their order: an earlier one takes the figures that it understands."""
-    for one in THEMES[theme]:
-        if one.pattern in document.survey.starts:
-            one.read(document)
+    for pattern in THEMES[theme]:
+        if pattern.pattern in document.survey.starts:
+            pattern.read(document)
 
 
 _PAIR = re.compile(

@@ -90,39 +90,30 @@ def stance(document: Document, start: int, end: int) -> bool | None:
     return True
 
 
-def _is_near(document: Document, place: int) -> bool:
-    """Whether a distance is too short to mean another place."""
-    inside = document.figures_in(place, place + 1)
-    return document.figures[inside[0]].low < _NEAR_KM
-
-
 def _readings(flag: Flag, document: Document) -> Iterator[tuple[bool | None, int, int]]:
     unless = flag.unless.regex if flag.unless and document.survey.may_hold(flag.unless) else None
     for match in document.matches(flag.pattern):
         start, end = match.span()
         if unless and unless.search(document.plain, *document.segment(start)):
             continue
-        if document.plain[start] == _DISTANCE and _is_near(document, start):
+        # a short distance does not mean another place
+        if document.plain[start] == _DISTANCE and document.figures[document.figures_in(start, end)[0]].low < _NEAR_KM:
             continue
         affirmed = stance(document, start, end)
-        if affirmed is None:
-            yield None, start, end
-            continue
-        said = match.lastgroup != "fails"
-        if match.lastgroup == "also" and _STANCE["inner_not"].search(match[0]):
-            said = not said
-        yield said == affirmed, start, end
+        inner_not = match.lastgroup == "also" and _STANCE["inner_not"].search(match[0]) is not None
+        said = (match.lastgroup != "fails") != inner_not
+        yield None if affirmed is None else said == affirmed, start, end
 
 
 def read_flags(document: Document) -> None:
     """Every flag with phrases of its own. A doubtful mention counts as not understood."""
-    given = [one for one in document.statements if isinstance(one.value, bool)]
+    given = [statement for statement in document.statements if isinstance(statement.value, bool)]
     for flag in FLAGS:
         if flag.pattern not in document.survey.starts:
             continue
         for said, start, end in _readings(flag, document):
             # "vpn=0" has been read as a key and its value, which the bare word must not contradict
-            if any(one.fact == flag.name and one.start < end and start < one.end for one in given):
+            if any(other.fact == flag.name and other.start < end and start < other.end for other in given):
                 continue
             if said is None:
                 document.doubts.append((start, end))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum, auto
+from enum import Enum
 from typing import Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ from acefraud.core.arrays import BoolArray, FloatArray, IntArray
 from acefraud.core.condition import MAX_TESTS, Condition, Op, Test
 from acefraud.core.context_facts import is_context_fact
 from acefraud.core.fact_names import words_for
-from acefraud.core.table import Columns, FactTable
+from acefraud.core.table import FactTable
 
 Codes = npt.NDArray[np.uint8]
 
@@ -47,14 +47,8 @@ class BinOptions:
     least_support: int = 5
 
 
-class BinKind(Enum):
-    """What the bins of a fact stand for."""
-
-    CUT = auto()
-    STEP = auto()
-    FLAG = auto()
-    WORD = auto()
-    GROUP = auto()
+BinKind = Enum("BinKind", ["CUT", "STEP", "FLAG", "WORD", "GROUP"])
+"""What the bins of a fact stand for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,17 +198,17 @@ class BinnedTable:
 
 def cut_facts(table: FactTable, labels: BoolArray, options: BinOptions) -> tuple[BinnedFact, ...]:
     """The bins of every fact that varies."""
-    found = (_cut(name, table, labels, options) for name in table.names if not is_context_fact(name))
-    facts = _with_round_cuts([fact for fact in found if fact is not None])
-    columns = table.columns
-    return tuple(
-        replace(fact, may_be_missing=words_for(fact.name) is None and not _mixed(fact.name, columns)) for fact in facts
-    )
-
-
-def _mixed(name: str, columns: Columns) -> bool:
-    """Whether a fact is a number in one row and a word in another, so that no kind of bins covers all rows."""
-    return sum(name in kind for kind in (columns.numbers, columns.flags, columns.categories)) > 1
+    cut = (_cut(name, table, labels, options) for name in table.names if not is_context_fact(name))
+    facts = [fact for fact in cut if fact is not None]
+    rounded = iter(rounded_cuts([fact.cuts for fact in facts if fact.kind is BinKind.CUT]))
+    kinds = (table.columns.numbers, table.columns.flags, table.columns.categories)
+    found = []
+    for fact in facts:
+        # A fact that is a number in one row and a word in another has no kind of bins that covers all rows.
+        one_kind = sum(fact.name in kind for kind in kinds) == 1
+        cuts = next(rounded) if fact.kind is BinKind.CUT else fact.cuts
+        found.append(replace(fact, cuts=cuts, may_be_missing=words_for(fact.name) is None and one_kind))
+    return tuple(found)
 
 
 def _cut(name: str, table: FactTable, labels: BoolArray, options: BinOptions) -> BinnedFact | None:
@@ -327,12 +321,6 @@ def quantiles(ordered: FloatArray, count: int) -> FloatArray:
     low, high = ordered[below], ordered[np.minimum(below + 1, len(ordered) - 1)]
     found: FloatArray = low + (high - low) * (places - below)
     return found
-
-
-def _with_round_cuts(facts: Sequence[BinnedFact]) -> Iterator[BinnedFact]:
-    """Facts with their bin edges replaced by rounded cuts."""
-    rounded = iter(rounded_cuts([fact.cuts for fact in facts if fact.kind is BinKind.CUT]))
-    return (replace(fact, cuts=next(rounded)) if fact.kind is BinKind.CUT else fact for fact in facts)
 
 
 def rounded_cuts(edges: Sequence[FloatArray]) -> list[FloatArray]:

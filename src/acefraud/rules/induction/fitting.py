@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
-from acefraud.core.arrays import BoolArray, FloatArray, IntArray
+from acefraud.core.arrays import BoolArray, FloatArray
 from acefraud.core.calibration import Calibration
 from acefraud.core.table import FactTable
 from acefraud.rules.scorecard import GENERAL, lines_in, score_in, scorecard
@@ -197,11 +197,6 @@ class _Groups:
         )
         return cls(masks[first], knowledge, offset, counts, frauds, excess)
 
-    @property
-    def as_cases(self) -> FitCases:
-        """The groups as cases, for computing log-odds."""
-        return FitCases(self.frauds > 0, self.knowledge, self.offset)
-
 
 def _hashes(masks: BoolArray, columns: Sequence[FloatArray]) -> npt.NDArray[np.uint64]:
     """A 64-bit hash of each row's masks and columns."""
@@ -233,16 +228,14 @@ class _Problem:
         frame = start.calibration
         self.start = np.concatenate([[frame.intercept, frame.knowledge_scale], start.weights])
         self.anchor = np.array([first.intercept, 1.0])
-        p = probabilities(margins(groups.masks, groups.as_cases, start))
+        p = probabilities(margins(groups.masks, FitCases(groups.frauds > 0, groups.knowledge, groups.offset), start))
         curvature = self.counts * np.maximum(p * (1 - p), 0.01)
         trust = options.trust_in_knowledge if has_knowledge else 1.0
         steady = 0.01 if has_knowledge else options.steady_level * float(curvature.sum())
         self.ridge = np.concatenate([[steady, trust], np.full(conditions, options.shrinkage)])
         exact = self.counts * p * (1 - p)
-        sums = (
-            np.stack([curvature, exact, groups.excess]).astype(np.float32) @ self.design
-        )  # masks are their own squares
-        information = sums[0]
+        sums = np.stack([curvature, exact, groups.excess]).astype(np.float32) @ self.design
+        information = sums[0]  # masks are their own squares
         information[1] = curvature @ np.square(self.design[:, 1])
         self.scale = np.sqrt(information + self.ridge + 1e-3)
         self.lasso = np.concatenate([[0.0, 0.0], options.certainty * np.sqrt(np.maximum(sums[1, 2:], 0) + 1e-3)])
@@ -434,19 +427,15 @@ def improving(masks: BoolArray, cases: FitCases, fitted: Fitted, options: FitOpt
         if strength[place] == 0:
             break
         rows = np.flatnonzero(masks[:, place])
-        weights = _weights_apart(log_odds[rows], cases.labels[rows], fold[rows], options.shrinkage)
-        moved = log_odds[rows] + weights[fold[rows]]
-        gain = float((_loss(log_odds[rows], cases.labels[rows]) - _loss(moved, cases.labels[rows])).sum())
+        odds, frauds, folds = log_odds[rows], cases.labels[rows], fold[rows]
+        apart = [_weight(odds[folds != each], frauds[folds != each], options.shrinkage) for each in range(_FOLDS)]
+        moved = odds + np.array(apart)[folds]
+        gain = float((_loss(odds, frauds) - _loss(moved, frauds)).sum())
         if gain > _LEAST_GAIN:
             kept[place] = True
             log_odds[rows] = moved
             log_odds += _weight(log_odds, cases.labels, options.shrinkage)  # the level moves with every rule
     return kept
-
-
-def _weights_apart(log_odds: FloatArray, frauds: BoolArray, fold: IntArray, ridge: float) -> FloatArray:
-    """The weight of one condition for each fold, fitted on the other folds."""
-    return np.array([_weight(log_odds[fold != one], frauds[fold != one], ridge) for one in range(_FOLDS)])
 
 
 def _weight(log_odds: FloatArray, frauds: BoolArray, ridge: float) -> float:
@@ -497,7 +486,9 @@ def fit_points(facts: FactTable, labels: BoolArray) -> FittedPoints:
 
 
 def _fitted(facts: FactTable, latest: slice, design: FloatArray, frauds: FloatArray) -> FittedPoints:
-    lines, apart = design[:, 1:], _fitted_apart(design, frauds)
+    fold = np.random.default_rng(0).permutation(len(frauds)) % _FOLDS
+    apart = np.stack([_fit_points(design[fold != each], frauds[fold != each]) for each in range(_FOLDS)])[fold]
+    lines = design[:, 1:]
     gains = _loss(design @ _shipped(), frauds) - _loss((design * apart).sum(axis=1), frauds)
     if gains.sum() <= max(_LEAST_POINT_GAIN, _ERRORS * gains.std() * np.sqrt(len(gains))):
         return FittedPoints(score_in(facts))
@@ -506,13 +497,6 @@ def _fitted(facts: FactTable, latest: slice, design: FloatArray, frauds: FloatAr
     sums = score_in(facts, points)
     sums[latest] = (lines * apart[:, 1:]).sum(axis=1)
     return FittedPoints(sums, points)
-
-
-def _fitted_apart(design: FloatArray, frauds: FloatArray) -> FloatArray:
-    """Intercept and points for each case, fitted without the fold that it is in."""
-    fold = np.random.default_rng(0).permutation(len(frauds)) % _FOLDS
-    fits = np.stack([_fit_points(design[fold != one], frauds[fold != one]) for one in range(_FOLDS)])
-    return fits[fold]
 
 
 def _shipped() -> FloatArray:

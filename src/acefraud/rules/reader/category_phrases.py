@@ -357,18 +357,13 @@ def _flags(sentence: Sentence, at: int) -> Iterator[tuple[str, bool, int]]:
             if end < longest:
                 continue  # "prepaid card" is one value, not something prepaid
             is_head = sentence.is_mere_word(end, _AFTER_FLAG)
-            if is_head and _may_be_value(sentence, begin, end):
+            said = sentence.said(begin, end)
+            if is_head and said in sentence.vocabulary.values and said[0] in _OTHERWISE:
                 continue  # "travel payments": of that category, or by somebody who travels?
             for flag in meanings:
                 yield flag.fact, flag.holds == is_said, end + is_head
                 if (switched := _after_switch(sentence, end)) > end + is_head:
                     yield flag.fact, flag.holds == is_said, switched
-
-
-def _may_be_value(sentence: Sentence, start: int, end: int) -> bool:
-    """Whether the words of a flag are, or begin, a value of a category that says something else."""
-    said = sentence.said(start, end)
-    return said in sentence.vocabulary.values and said[0] in _OTHERWISE
 
 
 def _after_switch(sentence: Sentence, at: int) -> int:

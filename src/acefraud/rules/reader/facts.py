@@ -26,21 +26,8 @@ HISTORY_NAME = re.compile(
 """The name of a fact about the past of an entity."""
 
 
-class Measure(Enum):
-    """What a number counts, which says which figures fit it."""
-
-    PLAIN = "plain"
-    MONEY = "money"
-    COUNT = "count"
-    DAYS = "days"
-    HOURS = "hours"
-    MINUTES = "minutes"
-    YEARS = "years"
-    KM = "km"
-    KMH = "km/h"
-    SHARE = "share"
-    TIMES = "times"
-    CLOCK = "clock"
+Measure = Enum("Measure", "PLAIN MONEY COUNT DAYS HOURS MINUTES YEARS KM KMH SHARE TIMES CLOCK")
+"""What a number counts, which says which figures fit it."""
 
 
 HOURS = {
@@ -53,16 +40,9 @@ DISTANCES = {"km": "km", "kilometre": "km", "kilometer": "km", "km/h": "km/h", "
 KILOMETRES = tuple(word for word, unit in DISTANCES.items() if unit == "km")
 TIME_FACTS = frozenset({"night", "weekend", "weekday", "hour"})
 _COUNTS = (
-    "chargebacks",
-    "failed_attempts",
-    "fraud_reports",
-    "declined_before",
-    "recent_transactions",
-    "purchases_at_merchant",
-    "larger_purchases",
-    "account_transactions",
-    "transactions_per_month",
-)
+    "chargebacks", "failed_attempts", "fraud_reports", "declined_before", "recent_transactions",
+    "purchases_at_merchant", "larger_purchases", "account_transactions", "transactions_per_month",
+)  # fmt: skip
 _HISTORY = {
     "count": Measure.COUNT,
     "known_frauds": Measure.COUNT,
@@ -72,7 +52,9 @@ _HISTORY = {
     "kmh_from_last": Measure.KMH,
     "amount_to_usual": Measure.TIMES,
 }
-_UNITS = ("days", "minutes", "km", "km/h", "times")
+_UNITS = {
+    "days": Measure.DAYS, "minutes": Measure.MINUTES, "km": Measure.KM, "km/h": Measure.KMH, "times": Measure.TIMES,
+}  # fmt: skip
 """Units of named facts that are measures too."""
 _BY_NAME = (
     (r"^hour$", Measure.CLOCK),
@@ -88,8 +70,8 @@ _BY_NAME = (
 def measure_of(name: str, known: FactWords | None) -> Measure:
     """What the number of a fact counts, from its name and from what the engine knows of it.
 
-    >>> [measure_of(name, None).value for name in ("card_count_24h", "days_since_signup", "holder_age", "V14")]
-    ['count', 'days', 'years', 'plain']
+    >>> [measure_of(name, None).name for name in ("card_count_24h", "days_since_signup", "holder_age", "V14")]
+    ['COUNT', 'DAYS', 'YEARS', 'PLAIN']
     """
     if (match := HISTORY_NAME.fullmatch(name)) is not None:
         figure = match["figure"] or ("count" if match["other"] else match["single"])
@@ -99,7 +81,7 @@ def measure_of(name: str, known: FactWords | None) -> Measure:
     if name in _COUNTS:
         return Measure.COUNT
     if known is not None and known.unit in _UNITS:
-        return Measure(known.unit)
+        return _UNITS[known.unit]
     lower = name.lower()
     return next((measure for pattern, measure in _BY_NAME if re.search(pattern, lower)), Measure.PLAIN)
 

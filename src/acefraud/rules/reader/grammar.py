@@ -68,6 +68,7 @@ LINKS = phrases("links")
 _LINK_WORDS = frozenset(word for said in LINKS for word in said.split())
 _FILLERS_AFTER = words("fillers_after") | TRANSACTIONS
 _FILLER_PHRASES = phrases("filler_phrases")
+_CORRELATED = {"either": "or", "neither": "nor", "both": "and"}
 STOPS = (",", ";", ".", "-", "–", "—", ":")
 """Signs between two parts of a sentence."""
 
@@ -110,7 +111,8 @@ class Grammar:
         whole: list[tuple[tuple[int, int], Condition]] = []
         unclear: list[tuple[tuple[int, int], tuple[JoinedTest, ...]]] = []
         for cut in self._cuts(0, 0):
-            if not _only_stops(self._sentence, cut.end):
+            after = self._sentence.tokens[cut.end :]
+            if not all(token.kind is Kind.SIGN and token.text in ".!?;,:-–—" for token in after):
                 continue
             cost = cut.cost, len(cut.tests)
             condition = None if may_be_a_choice(cut.tests, as_object=self._as_object) else folded(cut.tests)
@@ -228,16 +230,15 @@ class Grammar:
     def _correlated(self, at: int, depth: int) -> Tests:
         """ "either A or B", "both A and B", "neither A nor B" """
         sentence = self._sentence
-        if sentence.is_word(at, "either"):
-            yield from ((Condition.any_of(parts), end) for parts, end in self._parts(at + 1, "or", depth + 1))
-        elif sentence.is_word(at, "neither"):
-            for parts, end in self._parts(at + 1, "nor", depth + 1):
+        word = sentence.tokens[at].text if sentence.is_one_of(at, _CORRELATED) else ""
+        for parts, end in self._parts(at + 1, _CORRELATED[word], depth + 1) if word else ():
+            if word == "either":
+                yield Condition.any_of(parts), end
+            elif word == "neither":
                 yield Condition.all_of(part.negated() for part in parts), end
-        elif sentence.is_word(at, "both"):
-            for parts, end in self._parts(at + 1, "and", depth + 1):
-                is_either = all(part.facts <= TIME_FACTS for part in parts)  # "both at night and on weekends"
-                if not is_either and not sentence.is_word(end, "or"):
-                    yield Condition.all_of(parts), end
+            # "both at night and on weekends" means either of them
+            elif not all(part.facts <= TIME_FACTS for part in parts) and not sentence.is_word(end, "or"):
+                yield Condition.all_of(parts), end
 
     def _parts(self, at: int, joint: str, depth: int) -> Iterator[tuple[list[Condition], int]]:
         """Two tests or more between which a joint stands."""
@@ -253,19 +254,16 @@ class Grammar:
                 yield [first, *more], final
 
 
-def _only_stops(sentence: Sentence, at: int) -> bool:
-    """Whether the sentence ends here, but for stops."""
-    return all(token.kind is Kind.SIGN and token.text in ".!?;,:-–—" for token in sentence.tokens[at:])
-
-
 def _is_impossible(condition: Condition) -> bool:
     """Whether a conjunction asks for what nobody means.
 
     That is two different values of one category, bounds of one number that exclude each other, as in "after 10 pm and
     before 4 am", or two bounds on the same side, as in "crypto over $500 and gift cards over $300".
     """
-    checks = (_has_two_values, _has_odd_bounds, _has_both_ways, _excludes_every_option)
-    return any(is_odd(condition) for is_odd in checks)
+    flags = {(part.fact, part.value) for part in condition.parts if isinstance(part, Test) and part.op is Op.IS}
+    has_both_ways = any((fact, not value) in flags for fact, value in flags if isinstance(value, bool))
+    checks = (_has_two_values, _has_odd_bounds, _excludes_every_option)
+    return has_both_ways or any(is_odd(condition) for is_odd in checks)
 
 
 def _excludes_every_option(condition: Condition) -> bool:
@@ -276,11 +274,6 @@ def _excludes_every_option(condition: Condition) -> bool:
         for part in condition.parts
         if isinstance(part, AnyOf)
     )
-
-
-def _has_both_ways(condition: Condition) -> bool:
-    flags = {(part.fact, part.value) for part in condition.parts if isinstance(part, Test) and part.op is Op.IS}
-    return any((fact, not value) in flags for fact, value in flags if isinstance(value, bool))
 
 
 def _has_odd_bounds(condition: Condition) -> bool:

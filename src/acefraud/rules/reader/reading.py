@@ -40,14 +40,6 @@ class Conclusion:
     argues: Verdict | None
     always: Verdict | None
 
-    def is_predicate(self, tokens: Tokens) -> bool:
-        """Whether it is said of the words before it directly: "payments at night are fraud"."""
-        return self.start > 0 and tokens[self.start - 1].kind is not Kind.SIGN
-
-    def has_object(self, tokens: Tokens) -> bool:
-        """Whether the words after it are what it is said of: "decline payments at night"."""
-        return self.end < len(tokens) and tokens[self.end].kind is not Kind.SIGN
-
 
 def conclusions(tokens: Tokens) -> Iterator[Conclusion]:
     """Every run of words that may be the conclusion of a rule."""
@@ -243,7 +235,7 @@ def _joined(text: str, sentence: Sentence, conclusion: Conclusion, doubtful: lis
     left, right = _without_last_filler(sentence.part(0, before)), sentence.part(after)
     befores: list[Condition | None] = [None]
     if _has_words(left):
-        predicate = conclusion.is_predicate(tokens)
+        predicate = tokens[conclusion.start - 1].kind is not Kind.SIGN  # "payments at night are fraud"
         if predicate and left.is_one_of(left.skipped(0, STOPS), _NEGATIVE):
             return []  # "no VPN user is safe"
         excepted, first = _after_exception(left)
@@ -254,13 +246,15 @@ def _joined(text: str, sentence: Sentence, conclusion: Conclusion, doubtful: lis
         return [condition for condition in befores if condition is not None]
     negated, rest = _after_link(right)
     linked = negated or len(rest.tokens) < len(right.tokens)
-    if negated and _is_open_exception(right, rest):
+    # "decline, unless A, B": where does it end? "decline except VIP and verified": both, or whoever is either?
+    unclear = (",", ";", "if", "when", "where", *(() if right.is_word(0, "unless") else ("and",)))
+    if negated and rest.has_word(0, len(rest.tokens), *unclear):
         return []
     if not linked and right.is_one_of(0, _NEGATIVE):
         return []  # "let through no VPN user"
     if not linked and befores != [None] and not _goes_on(left, right):
         return []  # "payments over 900 are fraud. Payments at night"
-    has_object = conclusion.has_object(tokens) and not linked
+    has_object = not linked and tokens[conclusion.end].kind is not Kind.SIGN  # "decline payments at night"
     afters, _, unclear = _readings(text, rest, as_object=has_object, opened=right.is_one_of(0, _LINKING))
     doubtful += unclear if not negated and befores == [None] else []
     joined = []
@@ -268,15 +262,6 @@ def _joined(text: str, sentence: Sentence, conclusion: Conclusion, doubtful: lis
         second = condition.negated() if negated else condition
         joined += [second if first is None else Condition.all_of([first, second]) for first in befores]
     return joined
-
-
-def _is_open_exception(right: Sentence, rest: Sentence) -> bool:
-    """Whether it is open what an exception covers.
-
-    "decline, unless A, B": where does it end? "decline except VIP and verified": both of them, or whoever is either?
-    """
-    unclear = (",", ";", "if", "when", "where", *(() if right.is_word(0, "unless") else ("and",)))
-    return rest.has_word(0, len(rest.tokens), *unclear)
 
 
 def _goes_on(left: Sentence, right: Sentence) -> bool:
@@ -382,17 +367,13 @@ def read_exactly(written: str, vocabulary: Vocabulary) -> Condition | None:
     'amount > 500 and vpn is true'
     """
     condition = read_condition(written) or _formal(written, vocabulary)
-    return condition if condition is not None and _fits(condition, vocabulary) else None
-
-
-def _fits(condition: Condition, vocabulary: Vocabulary) -> bool:
-    """Whether a condition is about facts at hand, and compares each with a value of its own type."""
-    if not vocabulary.is_open and unknown_facts(condition, vocabulary):
-        return False
-    return all(_has_type(leaf, vocabulary) for leaf in condition.leaves)
+    if condition is None or (not vocabulary.is_open and unknown_facts(condition, vocabulary)):
+        return None
+    return condition if all(_has_type(leaf, vocabulary) for leaf in condition.leaves) else None
 
 
 def _has_type(leaf: Leaf, vocabulary: Vocabulary) -> bool:
+    """Whether a test compares its fact with a value of the fact's own type."""
     fact = vocabulary.facts.get(leaf.fact)
     if fact is None or not isinstance(leaf, Test) or leaf.value is None:
         return True
@@ -408,18 +389,14 @@ def _formal(written: str, vocabulary: Vocabulary) -> Condition | None:
         return None
     lower = vocabulary.lower_names
     renamed = {name: lower.get(name.lower(), name) for name in condition.facts if name not in vocabulary.facts}
-    condition = condition.mapped(
-        lambda leaf: (
-            replace(leaf, fact=renamed.get(leaf.fact, leaf.fact), other=renamed.get(leaf.other, leaf.other))
-            if isinstance(leaf, PairTest)
-            else replace(leaf, fact=renamed.get(leaf.fact, leaf.fact))
-        )
-    )
-    if vocabulary.is_open and not all(
-        _looks_like_a_name(name, written) for name in unknown_facts(condition, vocabulary)
-    ):
-        return None
-    return condition
+
+    def with_names(leaf: Leaf) -> Leaf:
+        others = {"other": renamed.get(leaf.other, leaf.other)} if isinstance(leaf, PairTest) else {}
+        return replace(leaf, fact=renamed.get(leaf.fact, leaf.fact), **others)
+
+    condition = condition.mapped(with_names)
+    unknown = unknown_facts(condition, vocabulary) if vocabulary.is_open else []
+    return condition if all(_looks_like_a_name(name, written) for name in unknown) else None
 
 
 def unknown_facts(condition: Condition, vocabulary: Vocabulary) -> list[str]:

@@ -145,7 +145,9 @@ def _clock_pairs(sentence: Sentence, at: int, joints: tuple[str, ...]) -> Iterat
             if is_bare and _is_bare(sentence, middle + 1, end):
                 continue
             # "from 8 to 10 pm" begins at 8 pm, "from 11 to 5 pm" at 11 am
-            is_late = is_bare and _is_afternoon(sentence, end - 1) and first < 12 and first % 12 < last % 12
+            token = sentence.tokens[end - 1]
+            is_afternoon = token.kind is Kind.CLOCK and token.text.rstrip(".").endswith(("pm", "p.m"))
+            is_late = is_bare and is_afternoon and first < 12 and first % 12 < last % 12
             yield (first % 12 + 12 if is_late else first) % 24, last % 24, end
     if sentence.has_word(max(0, at - 4), at, "hour"):  # "hour between 1 and 5"
         for low, high, end in figure_pairs(sentence, at, "", *joints):
@@ -155,11 +157,6 @@ def _clock_pairs(sentence: Sentence, at: int, joints: tuple[str, ...]) -> Iterat
 
 def _is_bare(sentence: Sentence, start: int, end: int) -> bool:
     return sentence.tokens[start].kind is Kind.NUMBER and end == start + 1
-
-
-def _is_afternoon(sentence: Sentence, at: int) -> bool:
-    token = sentence.tokens[at]
-    return token.kind is Kind.CLOCK and token.text.rstrip(".").endswith(("pm", "p.m"))
 
 
 def _days_between(first: str, last: str) -> list[str]:

@@ -81,15 +81,8 @@ _THOUSANDS_OR_DECIMALS = re.compile(r"-?[1-9]\d{0,2}\.\d{3}")
 """An amount such as "2.000", which is two thousand in one half of the world and two in the other."""
 
 
-class Kind(Enum):
-    """What a token is."""
-
-    WORD = "word"
-    NUMBER = "number"
-    CLOCK = "clock"
-    SIGN = "sign"
-    QUOTED = "quoted"
-    FACT = "fact"
+Kind = Enum("Kind", ["WORD", "NUMBER", "CLOCK", "SIGN", "QUOTED", "FACT"])
+"""What a token is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import TypeVar
 
-from pydantic import BaseModel
-
-from acefraud.core.fact_catalog import FactCatalog, FactProfile
+from acefraud.core.fact_catalog import FactCatalog
 from acefraud.core.fact_names import NAMED_FACTS, words_for
 from acefraud.core.package_data import read_package_toml
 from acefraud.rules.reader.facts import (
@@ -69,18 +67,7 @@ class AgeWords:
     idle: tuple[Words, ...] = ()
 
 
-class _Concept(BaseModel, extra="forbid"):
-    """One table of ``concepts.toml``, which explains the keys."""
-
-    facts: tuple[str, ...]
-    nouns: tuple[str, ...]
-    age_of: tuple[str, ...] = ()
-    since: tuple[str, ...] = ()
-    did: tuple[str, ...] = ()
-    idle: tuple[str, ...] = ()
-
-
-_CONCEPTS = read_package_toml("acefraud.rules.reader", "concepts.toml", dict[str, _Concept])
+_CONCEPTS = read_package_toml("acefraud.rules.reader", "concepts.toml", dict[str, dict[str, tuple[str, ...]]])
 
 
 @dataclass
@@ -104,9 +91,12 @@ class Vocabulary:
         """The vocabulary of the facts at hand, and of others that the engine knows by name and may see later."""
         made = cls(lists=frozenset(lists))
         for name in named:
-            made._add(_fact_named(name))
-        for profile in catalog.values():
-            made._add(_fact_of(profile))
+            words = NAMED_FACTS[name]
+            made._add(Fact(name, words.kind, measure_of(name, words), words=split_name(name)))
+        for name, profile in catalog.items():
+            measure = measure_of(name, words_for(name)) if profile.kind == "number" else Measure.PLAIN
+            is_known = profile.coverage == 1
+            made._add(Fact(name, profile.kind, measure, profile.values, profile.high, split_name(name), is_known))
         made._add_meanings()
         return made
 
@@ -181,7 +171,11 @@ class Vocabulary:
         own = set(self.nouns)
         for concept in _CONCEPTS.values():
             self._add_concept(concept, own)
-        self._add_likely_entities()
+        for alike in _SAME_ENTITY:  # other words for an entity, where only one entity can be meant
+            here = [name for words, name in self.entities.items() if " ".join(words) in alike]
+            if len(here) == 1:
+                for other in alike:
+                    self.entities.setdefault(tuple(other.split()), here[0])
 
     def _add_events(self) -> None:
         """Tell facts such as `Month` and `MonthClaimed` apart by the event that each is about."""
@@ -201,15 +195,15 @@ class Vocabulary:
     def _add_noun(self, words: Words, fact: str) -> None:
         _append(self.nouns, without_determiners(words), fact)
 
-    def _add_concept(self, concept: _Concept, own: set[Words]) -> None:
+    def _add_concept(self, concept: dict[str, tuple[str, ...]], own: set[Words]) -> None:
         """Give a fact the names of a concept, except those that are another fact's own name."""
-        for pattern in concept.facts:
+        for pattern in concept["facts"]:
             for fact in self.facts:
                 if re.fullmatch(pattern, fact.lower()):
-                    for noun in map(as_words, concept.nouns):
+                    for noun in map(as_words, concept["nouns"]):
                         if without_determiners(noun) not in own:
                             self._add_noun(noun, fact)
-                    said = (concept.age_of, concept.since, concept.did, concept.idle)
+                    said = (concept.get(key, ()) for key in ("age_of", "since", "did", "idle"))
                     self.ages.append(AgeWords(fact, *(tuple(map(_plain_words, phrases)) for phrases in said)))
                     return
 
@@ -232,14 +226,6 @@ class Vocabulary:
             if words[0] in ("is", "has") and len(words) > 1:
                 _append(self.flags, words[1:], FlagPhrase(fact.name, True))
 
-    def _add_likely_entities(self) -> None:
-        """Other words for an entity, where only one entity can be meant."""
-        for alike in _SAME_ENTITY:
-            here = [name for words, name in self.entities.items() if " ".join(words) in alike]
-            if len(here) == 1:
-                for other in alike:
-                    self.entities.setdefault(tuple(other.split()), here[0])
-
 
 @cache
 def _general_vocabulary() -> Vocabulary:
@@ -253,15 +239,3 @@ def _plain_words(said: str) -> Words:
 def _append(table: dict[Words, list[T]], words: Words, meaning: T) -> None:
     if words and meaning not in (there := table.setdefault(words, [])):
         there.append(meaning)
-
-
-def _fact_named(name: str) -> Fact:
-    words = NAMED_FACTS[name]
-    return Fact(name, words.kind, measure_of(name, words), words=split_name(name))
-
-
-def _fact_of(profile: FactProfile) -> Fact:
-    name, is_number = profile.name, profile.kind == "number"
-    measure = measure_of(name, words_for(name)) if is_number else Measure.PLAIN
-    is_known = profile.coverage == 1
-    return Fact(name, profile.kind, measure, profile.values, profile.high, split_name(name), is_known)
