@@ -402,7 +402,7 @@ def test_many_together_get_what_each_gets_alone(sizes: list[tuple[int, int]], ex
     assert picks_for(list(range(len(sizes)))) == alone
     assert [len(picks) for picks in alone] == [before + min(size, WANTED - before) for size, before in sizes]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("acefraud.selection.stages.CELLS", 50)
+        patch.setattr("acefraud.selection.stages.TABLE_CELLS", 50)
         assert picks_for(list(range(len(sizes)))) == alone
 
 

@@ -1,7 +1,8 @@
 """Conditions, bullets and facts in English.
 
-`say` is exact: `acefraud.rules.english` reads its words back to an equal condition. Values and names that are
-long or hold invisible characters are cut and marked with "…". A sentence with such a mark is not read back.
+`say` is exact: `read_condition` reads its words back to an equal condition; other words are read by
+`acefraud.rules.reader`. Values and names that are long or hold invisible characters are cut and marked with "…". A
+sentence with such a mark is not read back.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache, cached_property, lru_cache
+from operator import itemgetter
 
 from acefraud.core.comparison import PRESENCE, Op, Test, plain_number
 from acefraud.core.condition import AnyOf, Condition, Leaf, PairTest
@@ -46,7 +48,7 @@ def say(condition: Condition) -> str:
 
 
 def _say_choice(choice: AnyOf) -> str:
-    return " or ".join(say(one) if len(one.parts) == 1 else f"({say(one)})" for one in choice.options)
+    return " or ".join(say(option) if len(option.parts) == 1 else f"({say(option)})" for option in choice.options)
 
 
 def sentence(condition: Condition, evidence: Evidence) -> str:
@@ -89,13 +91,10 @@ def say_clause(condition: Condition, facts: Mapping[str, FactValue]) -> str:
     'amount above 5 (9) and a VPN or proxy (true)'
     """
     return " and ".join(
-        f"{say_test(leaf)} ({', '.join(_value(facts.get(name)) for name in _in_order(leaf))})"
+        f"{say_test(leaf)} ({_value(facts.get(leaf.fact))}"
+        f"{f', {_value(facts.get(leaf.other))}' if isinstance(leaf, PairTest) else ''})"
         for leaf in condition.clause(facts)
     )
-
-
-def _in_order(leaf: Leaf) -> tuple[str, ...]:
-    return (leaf.fact, leaf.other) if isinstance(leaf, PairTest) else (leaf.fact,)
 
 
 def _value(value: FactValue | None) -> str:
@@ -237,7 +236,7 @@ def _choice(words: str, position: int, depth: int) -> tuple[Condition, int] | No
     while (found := _part(words, position, depth)) is not None:
         parts.append(found[0])
         position = found[1]
-        joint = joint or next((one for one in (" and ", " or ") if words.startswith(one, position)), "")
+        joint = joint or next((word for word in (" and ", " or ") if words.startswith(word, position)), "")
         if not joint or not words.startswith(joint, position):
             return (Condition.any_of(parts) if joint == " or " else Condition.all_of(parts)), position
         position += len(joint)
@@ -254,16 +253,13 @@ def _part(words: str, position: int, depth: int) -> tuple[Condition, int] | None
     found: list[tuple[int, Leaf]] = []
     for phrase in _phrases_beginning(start):
         match = phrase.regex.match(words, position)
-        if match and _at_end_of_test(words, match.end()) and (test := phrase.test(match)) is not None:
+        is_whole = match and (match.end() == len(words) or words.startswith((" and ", " or ", ")"), match.end()))
+        if match and is_whole and (test := phrase.test(match)) is not None:
             found.append((match.end(), test))
     if not found:
         return None
-    end, test = max(found, key=lambda one: one[0])
+    end, test = max(found, key=itemgetter(0))
     return Condition.of(test), end
-
-
-def _at_end_of_test(words: str, position: int) -> bool:
-    return position == len(words) or words.startswith((" and ", " or ", ")"), position)
 
 
 # --- phrases ----------------------------------------------------------------------------------------------------
@@ -315,7 +311,8 @@ class _Phrase:
         if groups.get("listed") is not None:
             return Test(list_fact(fact, _unquoted(groups["listed"])), Op.IS, self.op is Op.IN)
         if groups.get("pair") is not None:
-            return _pair(fact, self.op, groups["pair"], groups["times"])
+            named, times = _fact_called(groups["pair"]), (groups["times"] or "1").replace(",", "")
+            return PairTest(fact, self.op, named, float(times)) if named and named != fact else None
         if self.op in PRESENCE or self.value is not None:
             return Test(fact, self.op, self.value)
         if groups.get("w") is not None:
@@ -328,13 +325,6 @@ class _Phrase:
 
 def _unquoted(word: str) -> str:
     return re.sub(r"\\(.)", r"\1", word[1:-1])
-
-
-def _pair(fact: str, op: Op, other: str, times: str | None) -> PairTest | None:
-    named = _fact_called(other)
-    if named is None or named == fact:
-        return None
-    return PairTest(fact, op, named, float(times.replace(",", "")) if times else 1.0)
 
 
 def _fact_called(noun: str) -> str | None:

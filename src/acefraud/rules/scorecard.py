@@ -2,7 +2,7 @@
 
 Vanilla mode decides by it alone, and a playbook that has learnt nothing yet starts from it. ``scorecard.toml`` lists
 the points, which are log-odds of fraud set by judgement. They are a starting point: a playbook with labelled history
-fits points of its own (`fitted_points`), and one scale for the scorecard as a whole.
+fits points of its own (`fit_points`), and one scale for the scorecard as a whole.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Figures that selection needs of each bullet at one base rate, computed once per table."""
+"""Figures that selection needs of each bullet at one base rate, computed once per table, and random draws from them.
+
+Draws are a function of the seed, the transaction, the revision and the bullet. They do not depend on a position in a
+sequence. So many transactions can be drawn for at once, and a decision can be replayed however it was computed.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +91,8 @@ def beta(keys: Keys, shapes: BetaShapes) -> FloatArray:
         turn += together
     plain = shapes.low == 1
     if plain.any():
-        drawn[plain] = _by_inversion(keys[plain], shapes.a[plain], shapes.b[plain])
+        u, a, b = uniform(keys[plain], 0, 1)[0], shapes.a[plain], shapes.b[plain]
+        drawn[plain] = np.where(b == 1, u ** (1 / a), 1 - u ** (1 / b))
     return drawn
 
 
@@ -109,12 +114,6 @@ def _steps(first: int, count: int) -> Keys:
 
 
 _STEPS = _steps(0, 64)
-
-
-def _by_inversion(keys: Keys, a: FloatArray, b: FloatArray) -> FloatArray:
-    u = uniform(keys, 0, 1)[0]
-    drawn: FloatArray = np.where(b == 1, u ** (1 / a), 1 - u ** (1 / b))
-    return drawn
 
 
 def _attempts(keys: Keys, shapes: BetaShapes, turn: int, together: int) -> tuple[FloatArray, npt.NDArray[np.bool_]]:

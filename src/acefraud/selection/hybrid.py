@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from threading import RLock
-from typing import overload
+from typing import NamedTuple, overload
 
 import numpy as np
 
@@ -59,8 +59,7 @@ class Selection(ShortRepr):
     """How many of the first bullets are proven to apply."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
+class Setup(NamedTuple):
     """What all selections of a batch have in common."""
 
     revision: int
@@ -119,10 +118,7 @@ class Selections(Sequence[Selection]):
                 )
                 for bullet, pick in zip(bullets, picks, strict=True)
             ),
-            revision=self.setup.revision,
-            seed=self.setup.seed,
-            embedder=self.setup.embedder,
-            settings=self.setup.settings,
+            **self.setup._asdict(),
         )
         return Selection(bullets, trace.scores, trace, self.proven[place])
 
@@ -158,13 +154,12 @@ class HybridSelector:
             check_has("embedding_model", embedding_model, "the name of an embedder, or an Embedder", "embed")
         check_whole("seed", seed)
         self.embedder = _embedder(embedding_model)
-        self.quality_threshold = _checked_share("quality_threshold", quality_threshold)
-        self.semantic_threshold = (
-            self.embedder.threshold
-            if semantic_threshold is None
-            else _checked_share("semantic_threshold", semantic_threshold)
-        )
-        self.diversity_weight = _checked_share("diversity_weight", diversity_weight)
+        check_share("quality_threshold", quality_threshold)
+        if semantic_threshold is not None:
+            check_share("semantic_threshold", semantic_threshold)
+        check_share("diversity_weight", diversity_weight)
+        self.quality_threshold, self.diversity_weight = quality_threshold, diversity_weight
+        self.semantic_threshold = self.embedder.threshold if semantic_threshold is None else semantic_threshold
         self.weights = Weights.of(weights)
         self.seed = seed
         self.explore = explore
@@ -374,8 +369,3 @@ def _source(source: Source | str | None) -> Source | None:
         return None if source is None else Source(source)
     except ValueError:
         raise ConfigurationError(f"source must be one of {', '.join(Source)}, got {source!r}") from None
-
-
-def _checked_share(name: str, value: float) -> float:
-    check_share(name, value)
-    return value

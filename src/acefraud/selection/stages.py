@@ -1,4 +1,8 @@
-"""The five stages of a selection: contextual, quality, semantic, hybrid, diversity. Values in, values out."""
+"""The five stages of a selection: contextual, quality, semantic, hybrid, diversity. Values in, values out.
+
+The arithmetic of a transaction does not depend on the others in its batch, so a selection is the same to the last bit
+whichever way it is computed.
+"""
 
 from __future__ import annotations
 

@@ -172,7 +172,8 @@ def history_columns(plan: HistoryPlan, events: HistoryEvents) -> Columns:
     [0.0, 1.0, 0.0]
     """
     counted, repeated, original = _arrivals(plan, events)
-    table = _Table.of(plan, events, counted)
+    amount = None if events.amount is None else amounts_units(events.amount)
+    table = _Table(plan, events, amount, _label_arrivals(plan, events, counted))
     kinds = plan.facts(amounts=events.amount is not None)
     numbers = {name: np.full(len(events), np.nan) for name, kind in kinds.items() if kind == "number"}
     flags = {name: np.full(len(events), -1, dtype=np.int8) for name, kind in kinds.items() if kind == "flag"}
@@ -199,11 +200,6 @@ class _Table:
     amount: IntArray | None
     arrival: IntArray
     """`UNKNOWN` if no label arrives in time to be of use, or the transaction itself came too late for that."""
-
-    @classmethod
-    def of(cls, plan: HistoryPlan, events: HistoryEvents, counted: IntArray) -> _Table:
-        amount = None if events.amount is None else amounts_units(events.amount)
-        return cls(plan, events, amount, _label_arrivals(plan, events, counted))
 
 
 def _label_arrivals(plan: HistoryPlan, events: HistoryEvents, counted: IntArray) -> IntArray:
@@ -333,17 +329,12 @@ def _known_frauds(table: _Table, entity: str, past: GroupedRows) -> Figures:
     at_once = arrival == past.time
     ties = past.values.after(past.group, past.time)
     end = known.after(past.group, past.time)
-    early_labels, early_frauds = _between(running(at_once), ties), _between(running(at_once & fraud), ties)
+    early_labels, early_frauds = (totals[ties] - totals[:-1] for totals in (running(at_once), running(at_once & fraud)))
     for span in table.plan.spans:
         start = known.after(past.group, past.time - span.length)
         found = (frauds[end] - frauds[start] - early_frauds).astype(np.float64)
         yield f"{entity}_known_frauds_{span.name}", found
         yield f"{entity}_known_fraud_share_{span.name}", _share(found, labels[end] - labels[start] - early_labels)
-
-
-def _between(totals: IntArray, ends: IntArray) -> IntArray:
-    """What is added from each position up to an end."""
-    return totals[ends] - totals[:-1]
 
 
 def _since_last(table: _Table, entity: str, past: GroupedRows) -> Figures:

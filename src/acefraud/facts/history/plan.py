@@ -1,4 +1,8 @@
-"""The plan of a history: which entities are remembered and for how long. Facts from history are derived from it."""
+"""The plan of a history: which entities are remembered and for how long. Facts from history are derived from it.
+
+And transactions as the history sees them, one by one or as columns, with their amounts and places. The batch and the
+streaming computation share these measures, so that they agree to the last bit.
+"""
 
 from __future__ import annotations
 

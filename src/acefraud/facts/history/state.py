@@ -1,4 +1,4 @@
-"""Facts from history, one transaction at a time."""
+"""Facts from history, one transaction at a time: the memory of each entity, and of all of them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, islice, pairwise
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from acefraud.core.row_store import MemoryRows, RowStore
@@ -71,6 +72,7 @@ def from_json(row: bytes) -> Any:
     return json.loads(row.decode("utf-8", "surrogatepass"))
 
 
+_known_at = attrgetter("known_at")
 FoundFacts = Iterator[tuple[str, FactValue]]
 
 
@@ -96,10 +98,6 @@ class Label:
     is_fraud: bool
     until: int | None = None
 
-    def holds_at(self, time: int) -> bool:
-        """Whether it is the latest truth at this time."""
-        return self.known_at <= time and (self.until is None or time < self.until)
-
 
 @dataclass(slots=True)
 class Pair:
@@ -122,11 +120,6 @@ class EntityPlan:
     def of(cls, plan: HistoryPlan, column: str, *, amounts: bool) -> EntityPlan:
         """The part of a plan for one column. `amounts` says whether transactions have amounts."""
         return cls(plan, plan.name_of(column), tuple(name for _, name in plan.others(column)), amounts)
-
-    @property
-    def memory(self) -> int:
-        """How long a transaction is remembered."""
-        return self.plan.longest.length
 
 
 @dataclass(slots=True)
@@ -178,18 +171,19 @@ class EntityState:
     def _frauds(self, name: str, time: int, length: int) -> FoundFacts:
         start = bisect_right(self.labels, time - length, key=_known_at)
         end = bisect_right(self.labels, time, key=_known_at)
-        arrived = [label.is_fraud for label in self.labels[start:end] if label.holds_at(time)]
+        known = self.labels[start:end]
+        arrived = [label.is_fraud for label in known if label.until is None or time < label.until]
         yield name.format("frauds"), float(sum(arrived))
         if arrived:
             yield name.format("fraud_share"), sum(arrived) / len(arrived)
 
     def _usual(self, event: EntityEvent, amount: int, end: int, of: EntityPlan) -> FoundFacts:
-        start = bisect_right(self.times, event.time - of.memory)
-        known = [one for one in self.amounts[start:end] if one is not None]
+        start = bisect_right(self.times, event.time - of.plan.longest.length)
+        known = [other for other in self.amounts[start:end] if other is not None]
         yield from _to_usual(f"{of.name}_amount_to_usual", amount, known)
         if of.plan.category and event.category is not None:
             alike = zip(self.amounts[start:end], self.categories[start:end], strict=True)
-            known = [one for one, category in alike if one is not None and category == event.category]
+            known = [other for other, category in alike if other is not None and category == event.category]
             yield from _to_usual(f"{of.name}_amount_to_usual_in_category", amount, known)
 
     def _since_last(self, event: EntityEvent, end: int, of: EntityPlan) -> FoundFacts:
@@ -229,7 +223,7 @@ class EntityState:
                 pairs = self.pairs.setdefault(position, {})
                 known = pairs.pop(value, None)
                 pairs[value] = Pair(event.time if known is None else min(event.time, known.earliest), number)
-        self._forget(self.times[-1] - of.memory, number - of.plan.pair_memory)
+        self._forget(self.times[-1] - of.plan.longest.length, number - of.plan.pair_memory)
         return number
 
     def _forget(self, time: int, number: int) -> None:
@@ -246,7 +240,7 @@ class EntityState:
         for label in self.labels:
             if label.number == number:
                 label.until = known_at if label.until is None else min(label.until, known_at)
-        if known_at > self.times[-1] - of.memory:
+        if known_at > self.times[-1] - of.plan.longest.length:
             label = Label(known_at, number, is_fraud)
             self.labels.insert(bisect_right(self.labels, known_at, key=_known_at), label)
 
@@ -293,10 +287,6 @@ class EntityState:
             labels=[Label(known, number, bool(fraud), until) for known, number, fraud, until in content["l"]],
             pairs=pairs,
         )
-
-
-def _known_at(label: Label) -> int:
-    return label.known_at
 
 
 def _to_usual(name: str, amount: int, known: Sequence[int]) -> FoundFacts:
@@ -507,7 +497,7 @@ class HistoryState:
             head = self._queue.get(_chunk_key(clock.first))
             if head is not None and head.newest is not None and head.newest > self._horizon():
                 return
-            old = [] if head is None else [_key_of(one) for one in head.ids]
+            old = [] if head is None else list(map(_key_of, head.ids))
             rows = self._added.get_many(old)
             self._added.forget(key for key, row in rows.items() if row.time <= self._horizon())
             self._queue.forget([_chunk_key(clock.first)])

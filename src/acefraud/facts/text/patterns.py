@@ -1,8 +1,9 @@
 """Text patterns: regular expressions over a document, and the index that says which of them to try where.
 
 There are hundreds of patterns, and a text matches few of them. A pattern is tried only at words that it can begin with,
-and only if its cues, words without which it cannot match, follow soon enough. `pattern_needs` derives both from the
-pattern when the first text is read.
+and only if its cues, words without which it cannot match, follow soon enough. Both are derived from the pattern when
+the first text is read. They may let a pattern run in vain, but never keep one from matching: what cannot be determined
+is left open.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def parse(pattern: str) -> list[list[Item]]:
                 continue
             texts = () if ways else _literal_texts(text)
             optional = quantity[:1] in ("?", "*") or quantity.startswith(("{0", "{,"))
-            signs = max(map(_signs, ways)) if ways else _item_signs(text)
+            signs = max(sum(item.signs for item in way) for way in ways) if ways else _item_signs(text)
             groups[-1][1][-1].append(
                 Item(texts, ways, optional, quantity not in ("", "?"), signs * _most_times(quantity))
             )
@@ -104,10 +105,6 @@ def _most_times(quantity: str) -> int:
         return 1
     most = quantity.strip("*+{}").rpartition(",")[2]
     return int(most) if most else _MANY
-
-
-def _signs(way: list[Item]) -> int:
-    return sum(item.signs for item in way)
 
 
 def needs_of(way: list[Item]) -> list[Need]:
@@ -213,20 +210,16 @@ _PATTERNS: list[TextPattern] = []
 
 def text_pattern(pattern: str, *, not_after: str = r"\w", not_before: str = "") -> TextPattern:
     """A pattern whose matches begin at a word or a sign. Placeholders are filled in."""
-    return _registered(TextPattern(expand(pattern), not_after, not_before))
+    made = TextPattern(expand(pattern), not_after, not_before)
+    _PATTERNS.append(made)
+    for index in (_index, _look_up, _owners):
+        index.cache_clear()
+    return made
 
 
 def search_pattern(pattern: str) -> TextPattern:
     """A pattern to search for in a part of a text. Placeholders are filled in."""
-    return _registered(TextPattern(expand(pattern)))
-
-
-def _registered(pattern: TextPattern) -> TextPattern:
-    _PATTERNS.append(pattern)
-    _index.cache_clear()
-    _look_up.cache_clear()
-    _owners.cache_clear()
-    return pattern
+    return text_pattern(pattern, not_after="")
 
 
 # --- which patterns to try where ---------------------------------------------------------------------------------

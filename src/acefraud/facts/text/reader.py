@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from acefraud.core.transaction import FactValue
 
 from .document import Document, Statement
-from .fact_patterns import part, read_log_lines, read_theme
-from .flags import read_categories, read_flags, read_places
 from .patterns import search_pattern
+from .statements import part, read_log_lines, read_theme
+from .themes import read_categories, read_flags, read_places
 
 _QUOTED = re.compile(r'"([^"\n]{1,300})"')
 _ONE_FIGURE = frozenset({"amount", "hour"})
@@ -57,7 +57,8 @@ def read_facts(text: str) -> TextFacts:
         read(document)
     facts, used, disputed = _settle(document.statements)
     _derive(facts, {statement.fact: statement.currency for statement in used})
-    spans = tuple((statement.fact, *document.origins(statement.start, statement.end)) for statement in used)
+    ends = [(said.fact, document.origin(said.start), document.origin(said.end)) for said in used]
+    spans = tuple((fact, start, max(start, end)) for fact, start, end in ends)
     return TextFacts(facts, _unread(document, disputed), spans)
 
 
@@ -165,7 +166,8 @@ def _read_amount(document: Document) -> None:
     if len(left) != 1:
         return
     place = document.places[left[0]]
-    if _LONE_STOP.regex.search(document.clause_text(place)) is None:
+    start, end = document.clause(place)
+    if _LONE_STOP.regex.search(document.plain[max(start, place - 200) : min(end, place + 200)]) is None:
         figure = document.figures[left[0]]
         document.add("amount", figure.middle, place, place + 1, tier=2, currency=figure.currency)
 

@@ -241,19 +241,26 @@ def _cut_groups(
     Each row is binned by the share of fraud among the rows of the other folds with its value, so that a value with few
     rows does not look telling because of its own label. Rare and new values count as cases of the base rate.
     """
-    known = codes >= 0
-    shares = _Shares(codes, labels, len(words), options.group_pull)
+    known, base, pull = codes >= 0, float(labels.mean()), options.group_pull
+
+    def shares_among(rows: BoolArray) -> FloatArray:
+        """The share of fraud of each value, smoothed towards the base rate, and last that of rows without a value."""
+        counts = np.bincount(codes[rows], minlength=len(words) + 1)
+        frauds = np.bincount(codes[rows], labels[rows], minlength=len(words) + 1)
+        shares: FloatArray = (frauds + pull * base) / (counts + pull)
+        return shares
+
     folds = np.random.default_rng(0).integers(0, _FOLDS, len(codes))
     row_shares = np.zeros(len(codes))
     for fold in range(_FOLDS):
-        row_shares[folds == fold] = shares.among(known & (folds != fold))[codes[folds == fold]]
+        row_shares[folds == fold] = shares_among(known & (folds != fold))[codes[folds == fold]]
     counts = np.bincount(codes[known], minlength=len(words))
     listed = counts >= options.least_support
     cuts = quantiles(np.sort(row_shares[known]), options.group_cuts)
     if labels[known].sum() >= options.least_support:
         cuts = np.concatenate([cuts, quantiles(np.sort(row_shares[known & labels]), options.group_cuts // 2)])
-    whole = shares.among(known)[: len(words)]
-    cuts = _between(np.unique(cuts), np.append(whole[listed], shares.base))
+    whole = shares_among(known)[: len(words)]
+    cuts = _between(np.unique(cuts), np.append(whole[listed], base))
     if not len(cuts):
         return None
     place = np.searchsorted(cuts, whole)
@@ -261,29 +268,8 @@ def _cut_groups(
     groups = tuple(tuple(words[word] for word in by_size if place[word] == group) for group in range(len(cuts) + 1))
     held_out = (np.searchsorted(cuts, row_shares) + 1).astype(np.uint8)
     held_out[~known] = UNKNOWN
-    others = int(np.searchsorted(cuts, shares.base)) + 1
+    others = int(np.searchsorted(cuts, base)) + 1
     return BinnedFact(name, BinKind.GROUP, cuts, (), groups=groups, others=others, held_out=held_out)
-
-
-@dataclass(frozen=True, slots=True)
-class _Shares:
-    """The share of fraud of each value, smoothed towards the base rate."""
-
-    codes: npt.NDArray[np.int32]
-    labels: BoolArray
-    values: int
-    pull: float
-
-    @property
-    def base(self) -> float:
-        return float(self.labels.mean())
-
-    def among(self, rows: BoolArray) -> FloatArray:
-        """By value, from these rows; the last one, for rows without a value, is the base rate."""
-        counts = np.bincount(self.codes[rows], minlength=self.values + 1)
-        frauds = np.bincount(self.codes[rows], self.labels[rows], minlength=self.values + 1)
-        shares: FloatArray = (frauds + self.pull * self.base) / (counts + self.pull)
-        return shares
 
 
 def _between(cuts: FloatArray, values: FloatArray) -> FloatArray:

@@ -1,4 +1,10 @@
-"""One search of a labelled history: each round adds the conditions that explain what the others still get wrong."""
+"""Searches of a labelled history, and several of them distilled into one set of rules.
+
+Each round of a search adds the conditions that explain what the others still get wrong. One search sees a small history
+through one sample and one order of rounds, so much of what it finds is chance. The average log-odds of several searches
+is steadier, but cites every rule of all of them. So all their rules are fitted to that average instead of to the
+labels: it has no noise, so a light penalty keeps the few rules that reproduce it.
+"""
 
 from __future__ import annotations
 
@@ -230,7 +236,7 @@ class Boosting:
         self._keep(worth_keeping(self._fitted.weights, self._masks, self._cases, most, always))
 
     def _keep(self, kept: BoolArray) -> None:
-        self._conditions = [one for one, stays in zip(self._conditions, kept, strict=True) if stays]
+        self._conditions = [condition for condition, stays in zip(self._conditions, kept, strict=True) if stays]
         self._masks, self._later_masks = self._masks[:, kept], self._later_masks[:, kept]
         self._fitted = self._fitted.only(kept)
 
@@ -246,10 +252,8 @@ class Boosting:
 
         It is infinite if chance is not looked at.
         """
-        if self._options.chance >= 1:
-            return math.inf
         spoken = strongest(self._later_masks, self._fitted.weights, self._options.most_cited)
-        return separation(self._fitted, spoken, self._later_cases)
+        return math.inf if self._options.chance >= 1 else separation(self._fitted, spoken, self._later_cases)
 
     def _allowed(self, condition: Condition, sign: float) -> bool:
         """Whether a condition that argues this way respects the declared directions of facts."""
@@ -341,7 +345,8 @@ def distilled(
     average = _average(searches, conditions, masks, cases, options.most_cited)
     alike = nearly_same(masks, cases.weights)
     own = distinct(alike, conditions, always)
-    again = _found_again(searches, conditions, alike)[own]
+    by_search = [alike @ are_in(conditions, frozenset(with_weight([search]))) for search in searches]
+    again = np.maximum(np.mean(by_search, axis=0), 1 / len(searches))[own]
     conditions, masks = tuple(c for c, kept in zip(conditions, own, strict=True) if kept), masks[:, own]
     prices = (1 + _EFFORT * np.array([condition.effort for condition in conditions])) / np.sqrt(again)
     student = _Student(masks, replace(cases, targets=probabilities(average)), average, prices, options)
@@ -356,17 +361,10 @@ def distilled(
 def with_weight(searches: Sequence[FittedRules], always: Set[Condition] = frozenset()) -> tuple[Condition, ...]:
     """The distinct conditions that some search gave a weight, and those that stay `always`."""
     found: dict[Condition, None] = {}
-    for one in searches:
-        weighted = np.abs(one.fitted.weights) > NOTHING
-        found |= dict.fromkeys(c for c, has in zip(one.conditions, weighted, strict=True) if has or c in always)
+    for search in searches:
+        weighted = np.abs(search.fitted.weights) > NOTHING
+        found |= dict.fromkeys(c for c, has in zip(search.conditions, weighted, strict=True) if has or c in always)
     return tuple(found)
-
-
-def _found_again(searches: Sequence[FittedRules], conditions: Sequence[Condition], alike: BoolArray) -> FloatArray:
-    """The share of the searches that found each condition, or one that holds on nearly the same cases."""
-    by_search = [alike @ are_in(conditions, frozenset(with_weight([search]))) for search in searches]
-    share: FloatArray = np.mean(by_search, axis=0)
-    return np.maximum(share, 1 / len(searches))
 
 
 def _average(
@@ -375,10 +373,9 @@ def _average(
     """The mean log-odds of the searches, each with as many rules per case as a decision may cite."""
     place = {condition: position for position, condition in enumerate(conditions)}
     total = np.zeros(len(masks))
-    for one in searches:
-        there = np.array([condition in place for condition in one.conditions], dtype=np.bool_)
-        fitted = one.fitted.only(there)
-        chosen = [place[condition] for condition in one.conditions if condition in place]
+    for search in searches:
+        fitted = search.fitted.only(are_in(search.conditions, frozenset(place)))
+        chosen = [place[condition] for condition in search.conditions if condition in place]
         total += margins(strongest(masks[:, chosen], fitted.weights, cited), cases, fitted)
     mean: FloatArray = total / len(searches)
     return mean
@@ -401,12 +398,12 @@ class _Student:
     def fit(self, always: BoolArray) -> Fitted:
         """The rules of the strictest penalty that explains nearly as much as lighter ones."""
         penalty = self._strict_enough(always)
-        path = self._fitted(self._masks, self._no_rules(), penalty, self._prices)
+        path = self._first_fit(penalty)
         fits = [self._relaxed(path, always, penalty)]
         while penalty > _LIGHTEST:
             penalty /= 2
             path = self._fitted(self._masks, path, penalty, self._prices)
-            if self._count(path, always) > self._options.most_bullets:
+            if self._too_many(path, always):
                 break
             fits.append(self._relaxed(path, always, penalty))
         explained = [self._explained(fitted) for fitted in fits]
@@ -416,23 +413,21 @@ class _Student:
     def _strict_enough(self, always: BoolArray) -> float:
         """The usual penalty or, if it leaves too many rules, about the lightest that does not."""
         low, high = 0.0, _USUAL
-        while self._too_many(high, always):
+        while self._too_many(self._first_fit(high), always):
             low, high = high, 2 * high
         for _ in range(_HALVINGS if low else 0):
             middle = (low + high) / 2
-            low, high = (middle, high) if self._too_many(middle, always) else (low, middle)
+            low, high = (middle, high) if self._too_many(self._first_fit(middle), always) else (low, middle)
         return high
 
-    def _too_many(self, penalty: float, always: BoolArray) -> bool:
-        path = self._fitted(self._masks, self._no_rules(), penalty, self._prices)
-        return self._count(path, always) > self._options.most_bullets
+    def _too_many(self, path: Fitted, always: BoolArray) -> bool:
+        return int(((np.abs(path.weights) > NOTHING) & ~always).sum()) > self._options.most_bullets
 
-    def _no_rules(self) -> Fitted:
+    def _first_fit(self, penalty: float) -> Fitted:
+        """All rules, fitted from no rules on."""
         empty = fit(self._masks[:, :0], self._cases, self._options.fit)
-        return replace(empty, weights=np.zeros(self._masks.shape[1]))
-
-    def _count(self, fitted: Fitted, always: BoolArray) -> int:
-        return int(((np.abs(fitted.weights) > NOTHING) & ~always).sum())
+        no_rules = replace(empty, weights=np.zeros(self._masks.shape[1]))
+        return self._fitted(self._masks, no_rules, penalty, self._prices)
 
     def _relaxed(self, path: Fitted, always: BoolArray, penalty: float) -> Fitted:
         """The rules that a penalty left, fitted again with less of it, so that their weights are not shrunk."""

@@ -1,4 +1,4 @@
-"""Sparse logistic regression: the weights of all conditions, fitted together."""
+"""Fits: the weights of all conditions together, their calibration, and the points of the scorecard."""
 
 from __future__ import annotations
 
@@ -191,11 +191,8 @@ class _Groups:
             _hashes(masks, [part for part in given if part is not None]), return_index=True, return_inverse=True
         )
         knowledge, offset = (None if part is None else part[first] for part in given)
-        counts, frauds, excess = (
-            np.bincount(group, part).astype(np.float64)
-            for part in (cases.weights, cases.weights * cases.expected, _excess(cases))
-        )
-        return cls(masks[first], knowledge, offset, counts, frauds, excess)
+        summed = (cases.weights, cases.weights * cases.expected, _excess(cases))
+        return cls(masks[first], knowledge, offset, *(np.bincount(group, part).astype(np.float64) for part in summed))
 
 
 def _hashes(masks: BoolArray, columns: Sequence[FloatArray]) -> npt.NDArray[np.uint64]:
@@ -311,6 +308,8 @@ def strongest(masks: BoolArray, weights: FloatArray, most: int) -> BoolArray:
     return kept
 
 
+# --- calibration by Platt scaling: a level and a slope, fitted on the out-of-time cases ---
+
 ENOUGH = 20
 """Frauds, and other cases, needed to calibrate."""
 GENTLEST, STEEPEST = 0.5, 2.0
@@ -361,31 +360,21 @@ def _spoken(fitted: Fitted, masks: BoolArray, cases: FitCases) -> FloatArray:
     return margins(masks, cases, fitted) - fitted.calibration.intercept
 
 
-@dataclass(frozen=True, slots=True)
-class _ScoreGroups:
-    """Cases of which the bullets say the same, grouped: far fewer than cases."""
-
-    spoken: FloatArray
-    counts: FloatArray
-    frauds: FloatArray
-
-    @classmethod
-    def of(cls, spoken: FloatArray, cases: FitCases) -> _ScoreGroups:
-        values, group = np.unique(spoken, return_inverse=True)
-        counts, frauds = (
-            np.bincount(group, part).astype(np.float64) for part in (cases.weights, cases.weights * cases.labels)
-        )
-        return cls(values, counts, frauds)
+def _by_score(spoken: FloatArray, cases: FitCases) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """What the bullets say of cases, how many cases that is each, and how many frauds: far fewer groups than cases."""
+    values, group = np.unique(spoken, return_inverse=True)
+    summed = (cases.weights, cases.weights * cases.labels)
+    counts, frauds = (np.bincount(group, part).astype(np.float64) for part in summed)
+    return values, counts, frauds
 
 
 def _slope(spoken: FloatArray, cases: FitCases, level: float) -> float:
     """Newton's method on level and slope, with a ridge that keeps the slope near one for few cases."""
-    groups, slope = _ScoreGroups.of(spoken, cases), 1.0
-    said, counts = groups.spoken, groups.counts
+    (said, counts, frauds), slope = _by_score(spoken, cases), 1.0
     furthest = float(np.abs(said).max())
     for _ in range(50):
         p = probabilities(level + slope * said)
-        error, curvature = counts * p - groups.frauds, counts * p * (1 - p)
+        error, curvature = counts * p - frauds, counts * p * (1 - p)
         gradient = np.array([error.sum(), error @ said + (slope - 1.0)])
         cross = float(curvature @ said)
         hessian = np.array([[curvature.sum() + 1e-9, cross], [cross, curvature @ said**2 + 1.0]])
@@ -399,17 +388,20 @@ def _slope(spoken: FloatArray, cases: FitCases, level: float) -> float:
 
 
 def _level(spoken: FloatArray, cases: FitCases, level: float) -> float:
-    groups = _ScoreGroups.of(spoken, cases)
-    frauds = float(groups.frauds.sum())
+    said, counts, frauds = _by_score(spoken, cases)
     for _ in range(50):
-        p = probabilities(level + groups.spoken)
-        step = (frauds - float(groups.counts @ p)) / max(float(groups.counts @ (p * (1 - p))), 1e-9)
+        p = probabilities(level + said)
+        step = (float(frauds.sum()) - float(counts @ p)) / max(float(counts @ (p * (1 - p))), 1e-9)
         level += min(max(step, -_FARTHEST), _FARTHEST)
         if abs(step) < 1e-9:
             break
     return level
 
 
+# --- small histories: a rule must improve on general knowledge on cases that its weight was not fitted on ---
+
+# With some hundred cases the out-of-time part is too small to refute much. Cross-validation uses every case twice: to
+# fit a weight and, in another fold, to judge it.
 _FOLDS = 5
 _STEPS = 6
 _LEAST_GAIN = 1.0
@@ -453,6 +445,10 @@ def _loss(log_odds: FloatArray, frauds: BoolArray | FloatArray) -> FloatArray:
     return loss
 
 
+# --- the points of the scorecard, fitted to labelled cases and shrunk towards where they started ---
+
+# Knowledge adapts before new bullets can be proven: a line needs far fewer cases to be corrected than a condition needs
+# to be found. The fit counts only if it predicts cases that it has not seen better than the scorecard as it ships.
 _TRUST = 5.0
 """L2 penalty on the difference of each line to its own points, and of the intercept to its own: as much as about
 twenty cases on which a line applies."""

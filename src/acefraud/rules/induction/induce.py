@@ -170,10 +170,10 @@ def _fit_all(
     """
     places, counts = sample(split.history.labels, options.most_rows, generator)
     cases, rows = split.cases(places, counts), split.history.rows(places)
-    taking_part = np.array([one.holds_up or one.stopped for one in checked], dtype=np.bool_)
     masks = np.zeros((len(places), len(conditions)), dtype=np.bool_)
-    for place in np.flatnonzero(taking_part).tolist():
-        masks[:, place] = conditions[place].holds_in(rows)
+    for place, (condition, found) in enumerate(zip(conditions, checked, strict=True)):
+        if found.holds_up or found.stopped:
+            masks[:, place] = condition.holds_in(rows)
     masks &= distinct(nearly_same(masks, counts), conditions, always)
     fitted = fit(masks, cases, options.fit)
     if cases.knowledge is not None and len(split.history) <= options.small:
@@ -182,7 +182,7 @@ def _fit_all(
     for _ in range(_FINAL_FITS - 1):
         spoken = strongest(masks, fitted.weights, options.most_cited)
         fitted = fit(spoken, cases, options.fit, fitted, options.steps * 3)
-    kept = np.array([one.holds_up for one in checked], dtype=np.bool_)
+    kept = np.array([condition.holds_up for condition in checked], dtype=np.bool_)
     fitted = replace(fitted, weights=np.where(kept, fitted.weights, 0.0))
     kept = worth_keeping(fitted.weights, masks, cases, options.most_bullets, are_in(conditions, always))
     fitted = replace(fitted, weights=fitted.weights * kept)

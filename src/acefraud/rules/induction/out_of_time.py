@@ -1,11 +1,11 @@
-"""The out-of-time check: whether a condition still holds on later cases than it was found on."""
+"""Labelled cases split in time, and whether a condition still holds on later cases than it was found on."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -99,7 +99,7 @@ def check(mask: BoolArray, periods: Periods, span: tuple[int, int] | None = None
     learnt, later = (Record(support=int(part.sum()), frauds=int(part[:, 1].sum())) for part in _split(counts))
     before, after = (int(part.sum()) for part in _split(totals))
     stopped = later.support < STOPPED * learnt.support * after / max(1, before) - 2
-    then, now = (_Excess.of(part, shares) for part, shares in zip(_split(counts), _split(periods.shares), strict=True))
+    then, now = (_excess(part, shares) for part, shares in zip(_split(counts), _split(periods.shares), strict=True))
     side = float(np.sign(then.frauds))
     kept = side * now.effect + now.error >= KEPT * side * then.effect
     confirmed = side * now.effect > 0 and kept if later.support >= ENOUGH else side * now.deviation > -1
@@ -145,32 +145,21 @@ def record_of(mask: BoolArray, labels: BoolArray) -> Record:
     return Record(support=int(mask.sum()), frauds=int((mask & labels).sum()))
 
 
-@dataclass(frozen=True, slots=True)
-class _Excess:
-    """Frauds above expectation, and the variance of that number under chance."""
+class _Excess(NamedTuple):
+    """Frauds above expectation: their number, the change in log-odds that it is with its error, and in errors."""
 
     frauds: float
-    variance: float
+    effect: float = 0.0
+    error: float = 0.0
+    deviation: float = 0.0
 
-    @classmethod
-    def of(cls, counts: IntArray, shares: FloatArray) -> _Excess:
-        cases = counts.sum(axis=1)
-        return cls(float((counts[:, 1] - cases * shares).sum()), float((cases * shares * (1 - shares)).sum()))
 
-    @property
-    def effect(self) -> float:
-        """The approximate change in log-odds."""
-        return self.frauds / self.variance if self.variance > 0 else 0.0
-
-    @property
-    def error(self) -> float:
-        """The standard error of the effect."""
-        return 1 / math.sqrt(self.variance) if self.variance > 0 else 0.0
-
-    @property
-    def deviation(self) -> float:
-        """Frauds above expectation, in standard errors."""
-        return self.frauds / math.sqrt(self.variance) if self.variance > 0 else 0.0
+def _excess(counts: IntArray, shares: FloatArray) -> _Excess:
+    cases = counts.sum(axis=1)
+    frauds, variance = float((counts[:, 1] - cases * shares).sum()), float((cases * shares * (1 - shares)).sum())
+    if not variance > 0:
+        return _Excess(frauds)
+    return _Excess(frauds, frauds / variance, 1 / math.sqrt(variance), frauds / math.sqrt(variance))
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,14 +184,10 @@ class History:
 
     def in_order(self, order: IntArray) -> History:
         """The cases in another order. The table stays as it is."""
-        return History(
-            self.table,
-            self.labels[order],
-            knowledge=None if self.knowledge is None else self.knowledge[order],
-            offset=None if self.offset is None else self.offset[order],
-            times=None if self.times is None else self.times[order],
-            weights=None if self.weights is None else self.weights[order],
-            order=order if self.order is None else self.order[order],
+        known = {name: getattr(self, name) for name in ("knowledge", "offset", "times", "weights")}
+        moved = {name: part[order] for name, part in known.items() if part is not None}
+        return replace(
+            self, labels=self.labels[order], order=order if self.order is None else self.order[order], **moved
         )
 
     def rows(self, places: IntArray) -> FactTable:

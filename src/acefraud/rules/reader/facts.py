@@ -1,4 +1,4 @@
-"""A fact as the reader sees it: what its number counts, and the bands of numbers that its values may be."""
+"""A fact as the reader sees it: what its number counts, the bands that its values may be, and how all is called."""
 
 from __future__ import annotations
 

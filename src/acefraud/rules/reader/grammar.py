@@ -8,17 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from acefraud.core.comparison import ORDERED, Op, Test
 from acefraud.core.condition import AnyOf, Condition
-from acefraud.rules.reader.category_phrases import (
-    band_tests,
-    category_tests,
-    event_tests,
-    flag_tests,
-    presence_tests,
-    value_tests,
-)
 from acefraud.rules.reader.facts import TIME_FACTS
 from acefraud.rules.reader.history_phrases import history_tests, last_event_tests, new_pair_tests
 from acefraud.rules.reader.joints import (
@@ -34,6 +27,14 @@ from acefraud.rules.reader.number_phrases import amount_tests, burst_tests, coun
 from acefraud.rules.reader.sentence import Sentence, Tests, remembered
 from acefraud.rules.reader.time_phrases import age_tests, people_tests, time_tests
 from acefraud.rules.reader.tokens import FILLERS, TRANSACTIONS, Kind, phrases, words
+from acefraud.rules.reader.value_phrases import (
+    band_tests,
+    category_tests,
+    event_tests,
+    flag_tests,
+    presence_tests,
+    value_tests,
+)
 
 _READERS = (
     history_tests,
@@ -67,7 +68,6 @@ LINKS = phrases("links")
 """What links a test to what was said before, as "and" does."""
 _LINK_WORDS = frozenset(word for said in LINKS for word in said.split())
 _FILLERS_AFTER = words("fillers_after") | TRANSACTIONS
-_FILLER_PHRASES = phrases("filler_phrases")
 _CORRELATED = {"either": "or", "neither": "nor", "both": "and"}
 STOPS = (",", ";", ".", "-", "–", "—", ":")
 """Signs between two parts of a sentence."""
@@ -97,7 +97,7 @@ class Grammar:
         self._sentence = sentence
         self._as_object = as_object
         self._opened = opened
-        self._tests_at: dict[tuple[int, int], list[tuple[Condition, int, int]]] = {}
+        self._tests = cache(self._find_tests)
         self.furthest = 0
         """How far the best reading came."""
         self.doubtful: list[Condition] = []
@@ -171,18 +171,15 @@ class Grammar:
         ):
             yield from ((joint, after) for after in sentence.after(comma, *said))
 
-    def _tests(self, at: int, depth: int) -> list[tuple[Condition, int, int]]:
+    def _find_tests(self, at: int, depth: int) -> list[tuple[Condition, int, int]]:
         """The tests that begin here, each with the place after it and the words that were passed over."""
-        key = at, depth
-        if key not in self._tests_at:
-            costs: dict[tuple[Condition, int], int] = {}
-            for start, cost in self._starts(at):
-                for condition, end in self._cores(start, depth):
-                    for place, extra in {(end, 0), self._after_fillers(end)}:
-                        known = costs.get((condition, place), cost + extra)
-                        costs[condition, place] = min(known, cost + extra)
-            self._tests_at[key] = [(condition, end, cost) for (condition, end), cost in costs.items()]
-        return self._tests_at[key]
+        costs: dict[tuple[Condition, int], int] = {}
+        for start, cost in self._starts(at):
+            for condition, end in self._cores(start, depth):
+                for after, extra in {(end, 0), self._after_fillers(end)}:
+                    known = costs.get((condition, after), cost + extra)
+                    costs[condition, after] = min(known, cost + extra)
+        return [(condition, end, cost) for (condition, end), cost in costs.items()]
 
     def _starts(self, at: int) -> Iterator[tuple[int, int]]:
         """The places where a test may begin: here, or after words that say nothing."""
@@ -202,7 +199,7 @@ class Grammar:
         """The place after a word here, or a phrase after a comma, that says nothing. A value always says something."""
         sentence = self._sentence
         says_nothing = sentence.is_one_of(at, fillers) and not sentence.is_value(at)
-        return next(sentence.after(comma, *_FILLER_PHRASES), at + says_nothing)
+        return next(sentence.after(comma, *phrases("filler_phrases")), at + says_nothing)
 
     def _after_fillers(self, at: int) -> tuple[int, int]:
         """The place after words behind a test that say nothing, and how many of them there are."""

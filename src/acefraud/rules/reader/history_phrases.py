@@ -1,6 +1,8 @@
 """What is said of the past of a card or another entity: "more than 5 transactions of the card in an hour".
 
-The figures of the past are nouns too, as in "the card's 30 day maximum" or "total amount of the user in 7 days".
+The figures of the past are nouns too, as in "the card's 30 day maximum" or "total amount of the user in 7 days". Of
+the last transaction and of whether two entities have met: "the card's last transaction was less than an hour ago",
+"more than 500 km from its last place", "a card that is new to the merchant", "never seen at this merchant".
 """
 
 from __future__ import annotations
@@ -27,11 +29,9 @@ for _kind in TRANSACTIONS - {"operation"}:
 BELONGS = words("belongs")
 _WINDOW_START, _LAST = words("window_start"), words("last")
 _USUAL, _USUAL_AMOUNTS = words("usual"), words("usual_amounts")
-_KNOWN_FRAUDS = phrases("known_fraud_cases")
 _HAS, _MET, _SPENT = words("has"), words("met"), words("spent")
 _IS_USED, _USED = words("is_used"), words("used")
 _DIFFERENT = words("different")
-_TURNED_OUT = words("turned_out")
 _TIMES = {"once": 1.0, "twice": 2.0, "thrice": 3.0}
 _SUM = Fact("", "number", Measure.MONEY)
 _SHARE = Fact("", "number", Measure.SHARE)
@@ -229,7 +229,7 @@ def _share_first(sentence: Sentence, at: int) -> Tests:
             if not sentence.is_one_of(then, TRANSACTIONS) and not sentence.is_word(then, "label", "case"):
                 continue
             for condition, last in _each(sentence, ([entity], "all"), "known_fraud_share", bound, then + 1):
-                end = sentence.skipped(last, _TURNED_OUT)
+                end = sentence.skipped(last, words("turned_out"))
                 if end > last and sentence.is_word(end, "fraud", "fraudulent"):
                     yield condition, end + 1
 
@@ -254,7 +254,7 @@ def _counted(sentence: Sentence, at: int) -> Iterator[tuple[str, int]]:
     place = sentence.skipped(at, ("successful", "separate", "other", "earlier", "previous", "prior", "past"))
     if sentence.is_one_of(place, TRANSACTIONS):
         yield "count", place + 1
-    yield from (("known_frauds", after) for after in sentence.after(place, *_KNOWN_FRAUDS))
+    yield from (("known_frauds", after) for after in sentence.after(place, *phrases("known_fraud_cases")))
 
 
 def _others(sentence: Sentence, at: int) -> list[tuple[str, int]]:
@@ -286,7 +286,6 @@ def _none_of(condition: Condition) -> Condition:
     return negated
 
 
-_AFTER_EVENT = words("after_event")
 _AGAIN, _QUIET, _MOVED = words("again"), words("quiet"), words("moved")
 _LAST_PLACE = phrases("last_place")
 _DURATION = Fact("", "number", Measure.HOURS)
@@ -391,7 +390,7 @@ def _duration_first(sentence: Sentence, at: int) -> Iterator[tuple[str | None, B
 def _durations_after(sentence: Sentence, at: int) -> Bounds:
     """A duration with the place after "of", "since" and the like, which must follow."""
     for bound, end in bounds(sentence, at, _DURATION):
-        if sentence.is_one_of(end, _AFTER_EVENT):
+        if sentence.is_one_of(end, words("after_event")):
             yield bound, end + 1
 
 

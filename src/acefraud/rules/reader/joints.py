@@ -17,7 +17,7 @@ _ADJECTIVES = ("present", "filed", "known", "used", "seen", "given")
 """After "not" they end what is denied: "the customer is not present and ..."."""
 _GROUPS = words("heads") | TRANSACTIONS | PEOPLE | {"man", "woman", "accident", "withdrawal"}
 _PREPOSITIONS = frozenset({"to", "by", "at", "with", "in", "from", "on", "via", "using", "for", "during", "through"})
-_ALL = ("everything", "anything", "all", "every", "any")
+EVERYTHING = ("everything", "anything", "all", "every", "any")
 _IFS = ("if", "when", "where", "whenever")
 
 
@@ -75,7 +75,7 @@ def joined_test(
         is_group=_is_group(sentence, start, end, condition),
         is_modifier=sentence.is_one_of(start, _PREPOSITIONS),
         is_past=_is_past(condition),
-        is_exempt=but_exempts and sentence.has_word(0, place, *_ALL),  # "everything over 500 but groceries"
+        is_exempt=but_exempts and sentence.has_word(0, place, *EVERYTHING),  # "everything over 500 but groceries"
         is_clause=sentence.has_word(place, start + 1, *_IFS),
         is_restart=begins_anew and not opened,
     )

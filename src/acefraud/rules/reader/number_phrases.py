@@ -13,10 +13,7 @@ from acefraud.rules.reader.quantities import MINUTES, bounded, comparators, coun
 from acefraud.rules.reader.sentence import Sentence, Tests
 from acefraud.rules.reader.tokens import PEOPLE, TRANSACTIONS, Kind, words
 
-_USUAL = words("usual")
 _AMOUNT_SUBJECTS = TRANSACTIONS | words("amount_subjects")
-_COSTS = words("costs")
-_CURRENCIES = words("plain_currencies")
 _NO_SUBJECTS = PEOPLE | {"and", "or", "woman", "man", "but"}
 """Words before a number that rule out an amount: "payments by women over 60"."""
 _NOT_AMOUNTS = TRANSACTIONS | {"time", "x", "old", "ago", "of"}
@@ -24,7 +21,6 @@ _NOT_AMOUNTS = TRANSACTIONS | {"time", "x", "old", "ago", "of"}
 _LEAST_AMOUNT = 50
 """A smaller number without a unit or a noun could be anything."""
 _ENDS_OF_TESTS = (",", ";", "and", ")")
-_BURST_WINDOW = words("burst_window")
 _BURST_UNITS = MINUTES | {"day": 1440.0}
 """The units of the window of a burst, in minutes."""
 
@@ -87,7 +83,7 @@ def _paired(sentence: Sentence, fact: Fact, op: Op, at: int) -> Tests:
     for times, after in multiples(sentence, at):
         yield from _against(sentence, fact, op, times, after)
         usual = sentence.skipped(after)
-        if only_ratio and sentence.is_one_of(usual, _USUAL):
+        if only_ratio and sentence.is_one_of(usual, words("usual")):
             yield Condition.of(Test("amount_to_usual", op, times)), usual + 1 + sentence.is_word(usual + 1, "amount")
 
 
@@ -168,7 +164,7 @@ def amount_tests(sentence: Sentence, at: int) -> Tests:
         start = sentence.after_be(start + 1)[-1]
     has_subject = sentence.is_mere_word(start, _AMOUNT_SUBJECTS)
     first = start + has_subject
-    last = sentence.skipped(first, _COSTS) if has_subject else first
+    last = sentence.skipped(first, words("costs")) if has_subject else first
     if sentence.is_word(at, "for", "of", "worth", "at", "costing"):
         first = last = at + 1
     is_named = has_subject or sentence.is_word(at, "for", "worth", "costing")
@@ -198,7 +194,7 @@ def _is_money(sentence: Sentence, start: int, end: int) -> bool:
     """Whether a figure itself says that it is an amount: it is money, or it is in thousands."""
     return any(
         token.is_money
-        or token.text in _CURRENCIES
+        or token.text in words("plain_currencies")
         or token.text in ("thousand", "million", "grand")
         or (token.kind is Kind.NUMBER and token.shown.lower().endswith("k"))
         for token in sentence.tokens[start:end]
@@ -261,7 +257,7 @@ def burst_tests(sentence: Sentence, at: int) -> Tests:
 
 def _burst_windows(sentence: Sentence, at: int) -> Tests:
     """The window in which a count of transactions fell: "within 10 minutes"."""
-    start = sentence.skipped(at, _BURST_WINDOW)
+    start = sentence.skipped(at, words("burst_window"))
     if start == at:
         return
     start = next(sentence.after(start, "a window of", "window of"), start)

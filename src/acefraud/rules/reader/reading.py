@@ -11,6 +11,7 @@ from acefraud.core.fact_names import words_for
 from acefraud.core.transaction import Verdict
 from acefraud.rules.english import read_condition
 from acefraud.rules.reader.grammar import EXCEPTIONS, LINKS, STOPS, Grammar
+from acefraud.rules.reader.joints import EVERYTHING
 from acefraud.rules.reader.quantities import NUMBER_WORDS
 from acefraud.rules.reader.sentence import Sentence
 from acefraud.rules.reader.tokens import FILLERS, Kind, Token, Tokens, grammar_words, phrases, tokens_of, words
@@ -134,7 +135,6 @@ _ASKS = ("should", "do", "has", "can", "could", "would", "may", "shall", "will")
 _LINKING = ("if", "when", "where", "whenever", "once", "provided", "as")
 _OF_A_SETTING = ("for", "in", "is", "on", "at", "during", "between", "after", "before", "from")
 """Words that open what a rule is about, before its verdict: "if ..., decline", "on Sundays, decline"."""
-_EVERYTHING = ("everything", "anything", "all", "any", "every")
 _NOT_HONOURED: dict[str, list[str]] = {}
 """Words that change what a rule means in ways that it cannot have, by the first of them."""
 for _said in phrases("not_honoured"):
@@ -267,7 +267,7 @@ def _joined(text: str, sentence: Sentence, conclusion: Conclusion, doubtful: lis
 def _goes_on(left: Sentence, right: Sentence) -> bool:
     """Whether what follows a conclusion narrows what stands before it: "if A, decline everything B"."""
     opening = left.is_one_of(0, (*_LINKING, *_OF_A_SETTING)) or any(left.after(0, *EXCEPTIONS))
-    return opening or right.is_one_of(0, _EVERYTHING)
+    return opening or right.is_one_of(0, EVERYTHING)
 
 
 def _without_last_filler(sentence: Sentence) -> Sentence:

@@ -13,7 +13,6 @@ from acefraud.rules.reader.sentence import Sentence, Tests
 from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, TRANSACTIONS, Kind, Words, words
 from acefraud.rules.reader.vocabulary import AgeWords
 
-_LINKS = words("time_links")
 _WEEKDAYS = words("weekdays")
 _AFTER_FACT = ("is", "in", "=", "==", "!=", "<>", "not", ":", "one", "known", "unknown", "missing")
 """Words after "weekday" that make it the fact of that name rather than a working day."""
@@ -30,7 +29,6 @@ _TRANSACTIONS = TRANSACTIONS | {"this", "that", "claim"}
 _OPENED, _EXISTED = words("opened"), words("existed")
 _WHO, _AGED = words("who"), words("aged")
 _BEFORE_AGE = PEOPLE | {"woman", "man"}
-_AFTER_EVENT = words("after_event")
 _WITHIN_LAST = ("within the last", "in the last", "in the past", "within the past", "during the last", "over the last")
 _UNITS = frozenset(HOURS) - {"second", "sec"}
 """Units of an age."""
@@ -39,7 +37,7 @@ _UNITS = frozenset(HOURS) - {"second", "sec"}
 def time_tests(sentence: Sentence, at: int) -> Tests:
     """Every test of a time of day or of a day that begins here."""
     facts = sentence.vocabulary.facts
-    start = sentence.skipped(at, _LINKS)
+    start = sentence.skipped(at, words("time_links"))
     for place in {at, start}:
         if "weekday" in facts:
             yield from _weekdays(sentence, place)
@@ -248,7 +246,7 @@ def _within_last(sentence: Sentence, fact: Fact, at: int) -> Tests:
 def _since(sentence: Sentence, age: AgeWords, fact: Fact, at: int) -> Tests:
     """ "within a day of signing up" """
     for condition, end in _durations(sentence, fact, at) if age.since else ():
-        if sentence.is_one_of(end, _AFTER_EVENT):
+        if sentence.is_one_of(end, words("after_event")):
             person = sentence.skipped(end + 1, PEOPLE | DETERMINERS | {"they", "he", "she"})
             for start, said in ((end + 1, age.since), (person, age.did)):
                 for _, final in sentence.matches(start, dict.fromkeys(said, age.fact)):

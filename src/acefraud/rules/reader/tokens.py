@@ -15,6 +15,7 @@ _TABLES = read_package_toml("acefraud.rules.reader", "words.toml", dict[str, dic
 _LISTS = {name: said for table in _TABLES.values() for name, said in table.items()}
 
 
+@cache
 def words(name: str) -> frozenset[str]:
     """The words of a list, to ask whether a word is one of them.
 

@@ -103,7 +103,8 @@ class Vocabulary:
     @classmethod
     def general(cls, *, lists: Iterable[str] = ()) -> Vocabulary:
         """The vocabulary of the facts that the engine knows by name, for a playbook that has seen no case yet."""
-        return replace(_general_vocabulary(), lists=frozenset(lists))  # the tables are shared: nobody changes them
+        general, known = _general_vocabulary(), frozenset(lists)
+        return replace(general, lists=known) if known else general  # the tables are shared: nobody changes them
 
     @cached_property
     def word_list(self) -> frozenset[str]:
@@ -210,21 +211,18 @@ class Vocabulary:
     def _add_flag(self, fact: Fact) -> None:
         known = words_for(fact.name)
         if known is not None and known.kind == "flag":
-            for said in (known.true, *known.said):
-                _append(self.flags, _plain_words(said), FlagPhrase(fact.name, True))
-            if known.false:
-                _append(self.flags, _plain_words(known.false), FlagPhrase(fact.name, False))
+            true, false = list(map(_plain_words, (known.true, *known.said))), _plain_words(known.false)
         else:
             words = split_name(fact.name)
-            _append(self.flags, words, FlagPhrase(fact.name, True))
-            for translated in translations(words[1:] if words[0] == "flag" else words):
-                _append(self.flags, translated, FlagPhrase(fact.name, True))
+            true = [words, *translations(words[1:] if words[0] == "flag" else words)]
             if words[-1] in _DROPPED_AFTER_FLAG and (len(words) > 2 or words[0] not in _GENERIC):
-                _append(self.flags, words[:-1], FlagPhrase(fact.name, True))
-            if words[-1] == "present" and len(words) > 1:
-                _append(self.flags, (*words[:-1], "absent"), FlagPhrase(fact.name, False))
-            if words[0] in ("is", "has") and len(words) > 1:
-                _append(self.flags, words[1:], FlagPhrase(fact.name, True))
+                true.append(words[:-1])
+            if words[0] in ("is", "has"):
+                true.append(words[1:])
+            false = (*words[:-1], "absent") if words[-1] == "present" and len(words) > 1 else ()
+        for said in true:
+            _append(self.flags, said, FlagPhrase(fact.name, True))
+        _append(self.flags, false, FlagPhrase(fact.name, False))
 
 
 @cache

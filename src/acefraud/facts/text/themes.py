@@ -1,6 +1,6 @@
-"""Flags: phrases that say that something holds, with the negations and doubts around them.
+"""Flags, with the negations and doubts around them; places; and what the merchant sells, the channel and the like.
 
-The phrases of each flag are in ``vocabulary/flags.toml``.
+The words are in ``vocabulary/flags.toml``, ``places.toml`` and ``categories.toml``.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from acefraud.core.fact_names import NAMED_FACTS
 from acefraud.errors import ConfigurationError
 
 from .document import Document
-from .fact_patterns import read_theme
 from .figures import MARKERS, PatternText, fill, read_vocabulary
 from .patterns import TextPattern, search_pattern, text_pattern
+from .statements import read_theme
 
 _WORD = re.compile(r"\w")
 _DISTANCE = MARKERS["distance"]
@@ -121,6 +121,9 @@ def read_flags(document: Document) -> None:
                 document.add_flag(flag.name, said, start, end)
 
 
+# --- places: where this happens, where the customer usually is, and whether the place itself carries risk ---
+
+
 class _PlaceNames(BaseModel, extra="forbid"):
     """The content of ``vocabulary/places.toml``, which explains the keys."""
 
@@ -136,12 +139,8 @@ class _PlaceNames(BaseModel, extra="forbid"):
 _NAMES = read_vocabulary("places", _PlaceNames)
 _REGIONS = _NAMES.countries | (frozenset(_NAMES.states.values()) - _NAMES.ambiguous_states)
 
-_REGION = "|".join(
-    [
-        *(name.upper() for name in _NAMES.states),
-        *(name.title() if len(name) > 3 else name.upper() for name in sorted(_NAMES.countries)),
-    ]
-)
+_COUNTRIES = (name.title() if len(name) > 3 else name.upper() for name in sorted(_NAMES.countries))
+_REGION = "|".join([*(name.upper() for name in _NAMES.states), *_COUNTRIES])
 _PATTERNS = {key: fill(pattern, {"region": _REGION, **_NAMES.patterns}) for key, pattern in _NAMES.patterns.items()}
 _PLACE, _USUAL_CUE = re.compile(_PATTERNS["place"]), re.compile(_PATTERNS["usual"])
 _CUE, _NOW_CUE = text_pattern(_PATTERNS["cue"]), search_pattern(_PATTERNS["now"])
@@ -169,18 +168,10 @@ def _same(here: Place, there: Place) -> bool | None:
         if here[0] != there[0]:
             return False
         return None if here[1] and there[1] and here[1] != there[1] else True
-    if here[1] and there[1]:
-        # a state and a country cannot be compared
-        if (here[1] in _NAMES.countries) != (there[1] in _NAMES.countries):
-            return None
+    # a state and a country cannot be compared
+    if here[1] and there[1] and (here[1] in _NAMES.countries) == (there[1] in _NAMES.countries):
         return here[1] == there[1]
     return None
-
-
-def _is_usual(before: str) -> bool:
-    """Whether the words before a place speak of a habit or the past, without a return to this transaction."""
-    cues = list(_USUAL_CUE.finditer(before))
-    return bool(cues) and _NOW_CUE.regex.search(before, cues[-1].end()) is None
 
 
 def _compare(document: Document) -> None:
@@ -202,15 +193,16 @@ def _compare(document: Document) -> None:
         before = document.plain[max(document.clause(start)[0], start - 120) : start] + cue
         if before.endswith(f"not {cue}"):
             continue
-        (usual if _is_usual(before) else here).add(place)
+        # a habit or the past, without a return to this transaction
+        cues = list(_USUAL_CUE.finditer(before))
+        is_usual = bool(cues) and _NOW_CUE.regex.search(before, cues[-1].end()) is None
+        (usual if is_usual else here).add(place)
         spans.append((start, end))
     if len(here) != 1 or not usual:
         return
     answers = {_same(next(iter(here)), place) for place in usual}
-    if True in answers:
-        document.add("location_change", False, *spans[-1], tier=1)
-    elif answers == {False}:
-        document.add("location_change", True, *spans[-1], tier=1)
+    if True in answers or answers == {False}:
+        document.add("location_change", True not in answers, *spans[-1], tier=1)
 
 
 def read_places(document: Document) -> None:
@@ -224,6 +216,8 @@ def read_places(document: Document) -> None:
                 document.add_flag(fact, True, start, end)
     _compare(document)
 
+
+# --- what the merchant sells, the channel and the payment method ---
 
 _CATEGORY_TABLES = read_vocabulary("categories", dict[str, dict[str, PatternText]])
 _CATEGORIES: dict[str, tuple[TextPattern, list[str]]] = {
@@ -280,10 +274,8 @@ def _tier(document: Document, fact: str, index: int, span: tuple[int, int]) -> i
     """How explicit a mention is: a merchant's name more than other goods, the narrower word more than the wider."""
     start, end = span
     if fact == "merchant_category":
-        named = _MERCHANT_KIND.match(document.plain, end) or _MERCHANT_CUE.search(
-            document.plain[max(0, start - 60) : start]
-        )
-        return 0 if named else 1
+        before = document.plain[max(0, start - 60) : start]
+        return 0 if _MERCHANT_KIND.match(document.plain, end) or _MERCHANT_CUE.search(before) else 1
     if fact == "channel":  # a transfer or a withdrawal may also be called "online"
         return 1 if index == len(_CATEGORY_TABLES[fact]) - 1 else 0
     return 0 if index == 0 else 1

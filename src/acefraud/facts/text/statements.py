@@ -159,14 +159,11 @@ class FactPattern:
 
     def read(self, document: Document) -> None:
         """Add the statements that this pattern finds in a document."""
-        matches = document.matches(self.pattern)
-        if not matches:
-            return
         unless = self.unless.regex if self.unless and document.survey.may_hold(self.unless) else None
-        for match in matches:
+        for match in document.matches(self.pattern):
             start, end = match.span()
             inside = document.figures_in(start, end)
-            if document.any_taken(inside):
+            if True in document.taken[inside.start : inside.stop]:
                 continue
             if unless and unless.search(document.plain, document.segment_start(start), end):
                 continue
