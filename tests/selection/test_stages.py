@@ -396,7 +396,7 @@ def test_many_together_get_what_each_gets_alone(sizes: list[tuple[int, int]], ex
         for row, place in enumerate(places):
             picks.rows[row, : sizes[place][1]] = 45 + np.arange(sizes[place][1])
         add_picks(picks, [candidates[place] for place in places], [keys[place] for place in places], ranking)
-        return list(picks)
+        return [picks[row] for row in range(len(picks))]
 
     alone = [picks_for([place])[0] for place in range(len(sizes))]
     assert picks_for(list(range(len(sizes)))) == alone

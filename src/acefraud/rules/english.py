@@ -378,19 +378,15 @@ def _pattern(words: str) -> str:
 
 def _generic_phrases(noun: str, fact: str, number: str) -> Iterator[_Phrase]:
     """What can be said of any fact: that it is missing or known, and that it equals a category, a flag or a figure."""
-    yield _Phrase(rf"{noun} is missing", Op.MISSING, fact)
-    yield _Phrase(rf"{noun} is known", Op.KNOWN, fact)
-    yield _Phrase(rf"{noun} is one of {_LIST}", Op.IN, fact)
-    yield _Phrase(rf"{noun} is none of {_LIST}", Op.NOT_IN, fact)
+    other = rf"(?:(?P<times>{_FIGURE}) times )?(?P<pair>`[^`]+`|[^()`]+?)(?= and | or |\)|$)"
+    said = [("is missing", Op.MISSING), ("is known", Op.KNOWN)]
+    said += [(f"is one of {_LIST}", Op.IN), (f"is none of {_LIST}", Op.NOT_IN)]
     for op in (Op.IS, Op.IS_NOT):
-        yield _Phrase(rf"{noun} {op} (?P<w>{_QUOTED})", op, fact)
-        yield _Phrase(rf"{noun} {op} {number}", op, fact)
-    for how, op in ((SAME, Op.IS), (DIFFERENT, Op.IS_NOT), *((word, op) for op, word in COMPARISONS.items())):
-        yield _Phrase(
-            rf"{noun} {how} (?:(?P<times>{_FIGURE}) times )?(?P<pair>`[^`]+`|[^()`]+?)(?= and | or |\)|$)", op, fact
-        )
-    yield _Phrase(rf"{noun} is in list (?P<listed>{_QUOTED})", Op.IN, fact)
-    yield _Phrase(rf"{noun} is not in list (?P<listed>{_QUOTED})", Op.NOT_IN, fact)
+        said += [(rf"{op} (?P<w>{_QUOTED})", op), (f"{op} {number}", op)]
+    said += [(f"{how} {other}", op) for op, how in ((Op.IS, SAME), (Op.IS_NOT, DIFFERENT), *COMPARISONS.items())]
+    listed = rf"in list (?P<listed>{_QUOTED})"
+    said += [(f"is {listed}", Op.IN), (f"is not {listed}", Op.NOT_IN)]
+    yield from (_Phrase(f"{noun} {words}", op, fact) for words, op in said)
     yield _Phrase(rf"{noun} is true", Op.IS, fact, True)
     yield _Phrase(rf"{noun} is false", Op.IS, fact, False)
 

@@ -233,18 +233,19 @@ class HybridSelector:
         good = stages.passed_by(request, facts, self.quality_threshold)
         revisions = [snapshot.revision] * len(transactions) if drawn_at is None else drawn_at
         keys = [
-            key_for(self.seed, one.id, revision) if self.explore else None
-            for one, revision in zip(transactions, revisions, strict=True)
+            key_for(self.seed, transaction.id, revision) if self.explore else None
+            for transaction, revision in zip(transactions, revisions, strict=True)
         ]
         with self._selecting:
             prose = self._semantic_matches(request, transactions, facts, good)
             picks = self._picks(request, good, prose, keys)
         counts = picks.counts.tolist()
+        relevant = [len(passed.proven) + len(near.rows) for passed, near in zip(good, prose, strict=True)]
         left = [
-            (one.in_context, one.good, len(one.proven) + len(near.rows), len(one.proven) + len(near.rows), count)
-            for one, near, count in zip(good, prose, counts, strict=True)
+            (passed.in_context, passed.good, near, near, count)
+            for passed, near, count in zip(good, relevant, counts, strict=True)
         ]
-        proven = [min(len(one.proven), count) for one, count in zip(good, counts, strict=True)]
+        proven = [min(len(passed.proven), count) for passed, count in zip(good, counts, strict=True)]
         setup = self.setup(snapshot.revision, n_bullets, source)
         return Selections(snapshot.table, picks, left, proven, setup)
 
@@ -279,7 +280,7 @@ class HybridSelector:
     ) -> list[Candidates]:
         """Stage 3 for bullets in prose."""
         found = [NO_CANDIDATES] * len(good)
-        asking = [place for place, one in enumerate(good) if len(one.prose)]
+        asking = [place for place, passed in enumerate(good) if len(passed.prose)]
         if asking:
             texts = [self.embedder.presentable(transactions[place].text, facts[place]) for place in asking]
             queries = self.embedder.embed(texts)
@@ -296,7 +297,9 @@ class HybridSelector:
         stats = stats_of(request.table, request.base_rate)
         likeness_of = partial(self._vectors.likeness, request.table)
         ranking = Ranking(stats, likeness_of, self.weights, self.diversity_weight)
-        proven = stages.all_semantic_by_proof([one.proven for one in good], stats.strength, self.semantic_threshold)
+        proven = stages.all_semantic_by_proof(
+            [passed.proven for passed in good], stats.strength, self.semantic_threshold
+        )
         picks = Picks.none(len(good), request.wanted)
         for candidates in (proven, prose):
             add_picks(picks, candidates, keys, ranking)

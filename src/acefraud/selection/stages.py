@@ -207,7 +207,7 @@ def passed_by(request: Request, facts: Sequence[Mapping[str, FactValue]], thresh
         return [quality(request, contextual(request, each), threshold) for each in facts]
     at_once = max(FEW, CELLS // max(1, len(request.table)))
     parts = [facts[start : start + at_once] for start in range(0, len(facts), at_once)]
-    return [one for part in parts for one in _passed_together(request, part, threshold)]
+    return [passed for part in parts for passed in _passed_together(request, part, threshold)]
 
 
 def _passed_together(request: Request, facts: Sequence[Mapping[str, FactValue]], threshold: float) -> list[Passed]:
@@ -217,7 +217,7 @@ def _passed_together(request: Request, facts: Sequence[Mapping[str, FactValue]],
     possible, proven = index.match_all(facts)
     possible &= proven if request.proven_only else ~packed([table.unapproved_notes().bits], words)
     least = (threshold, RELAXATION * threshold)
-    good_enough = [good_in_use(table, node, source, request.base_rate, one).bits for one in least]
+    good_enough = [good_in_use(table, node, source, request.base_rate, share).bits for share in least]
     in_use, strict, relaxed = (
         possible & packed([bits], words) for bits in (table.in_use(node, source).bits, *good_enough)
     )
@@ -226,7 +226,7 @@ def _passed_together(request: Request, facts: Sequence[Mapping[str, FactValue]],
     resembles = np.where((_counts(applies) >= request.wanted)[:, None], np.uint64(0), good & ~proven)
     in_context, left = _counts(in_use).tolist(), _counts(good).tolist()
     rows = (rows_of_each(some, len(table)) for some in (applies, resembles))
-    return [Passed(*one) for one in zip(in_context, left, *rows, strict=True)]
+    return [Passed(*columns) for columns in zip(in_context, left, *rows, strict=True)]
 
 
 def _counts(rows: Words) -> IntArray:
@@ -379,9 +379,6 @@ class Picks:
         found = rows[rows >= 0].tolist()
         return [Pick(row, *parts) for row, parts in zip(found, self.parts[place].tolist(), strict=False)]
 
-    def __iter__(self) -> Iterator[list[Pick]]:
-        return (self[place] for place in range(len(self)))
-
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
@@ -413,7 +410,7 @@ def add_picks(
         some = [candidates[place] for place in batch]
         rows, parts = _pick_batch(some, wanted[which], [keys[place] for place in batch], picks.rows[which], ranking)
         turns = np.arange(rows.shape[1])
-        row, turn = np.nonzero(turns < np.minimum(wanted[which], [len(one.rows) for one in some])[:, None])
+        row, turn = np.nonzero(turns < np.minimum(wanted[which], [len(each.rows) for each in some])[:, None])
         into = which[row], taken[which][row] + turn
         picks.rows[into], picks.parts[into] = rows[row, turn], parts[row, turn]
 
@@ -437,13 +434,13 @@ def _pick_batch(
 ) -> tuple[IntArray, FloatArray]:
     """As many picks for each transaction as any of them wants."""
     stats = ranking.stats
-    lengths = np.array([len(one.rows) for one in batch])
+    lengths = np.array([len(some.rows) for some in batch])
     is_candidate: BoolArray = np.arange(lengths.max()) < lengths[:, None]
-    flat = np.concatenate([one.rows for one in batch])
+    flat = np.concatenate([some.rows for some in batch])
     rows = np.zeros(is_candidate.shape, dtype=np.int64)
     rows[is_candidate] = flat
     relevance, draws = np.zeros(is_candidate.shape), np.zeros(is_candidate.shape)
-    relevance[is_candidate] = np.concatenate([one.relevance for one in batch])
+    relevance[is_candidate] = np.concatenate([some.relevance for some in batch])
     draws[is_candidate] = _draws(keys, flat, lengths, stats)
     success = stats.success[rows]
     combined = hybrid(success, relevance, draws, ranking.weights)

@@ -183,8 +183,8 @@ def history_columns(plan: HistoryPlan, events: HistoryEvents) -> Columns:
         calm, late = past.split_by_order()
         for name, figures in _numbers(table, column, calm):
             numbers[name][calm.rows] = figures
-        for name, found in _new_pairs(table, column, calm):
-            flags[name][calm.rows] = found
+        for name, new in _new_pairs(table, column, calm):
+            flags[name][calm.rows] = new
         _replay(table, column, late, Columns(numbers, flags))
     for facts in (*numbers.values(), *flags.values()):
         facts[repeated] = facts[original]
@@ -285,8 +285,8 @@ def _amounts(entity: str, amounts: IntArray, starts: dict[str, IntArray]) -> Fig
         total = units.astype(np.float64)
         yield f"{entity}_sum_{span}", total / UNITS
         yield f"{entity}_mean_{span}", _share(total, count * UNITS)
-    for span, found in highest(amounts, starts):
-        yield f"{entity}_max_{span}", np.where(found == UNKNOWN, np.nan, found / UNITS)
+    for span, most in highest(amounts, starts):
+        yield f"{entity}_max_{span}", np.where(most == UNKNOWN, np.nan, most / UNITS)
 
 
 def _to_usual(amounts: IntArray, start: IntArray) -> FloatArray:

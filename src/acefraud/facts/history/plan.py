@@ -181,9 +181,9 @@ class HistoryPlan(BaseModel):
         found: dict[str, Literal["number", "flag"]] = {}
         for column in self.entities:
             found |= dict.fromkeys(self._numbers_of(self.name_of(column), amounts=amounts), "number")
-        for one, other in permutations(map(self.name_of, self.entities), 2):
-            found |= dict.fromkeys((f"{one}_distinct_{other}_{span.name}" for span in self.pair_spans), "number")
-            found[f"{one}_new_{other}"] = "flag"
+        for entity, other in permutations(map(self.name_of, self.entities), 2):
+            found |= dict.fromkeys((f"{entity}_distinct_{other}_{span.name}" for span in self.pair_spans), "number")
+            found[f"{entity}_new_{other}"] = "flag"
         return found
 
     def _numbers_of(self, entity: str, *, amounts: bool) -> Iterator[str]:

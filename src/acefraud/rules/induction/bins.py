@@ -314,10 +314,12 @@ def rounded_cuts(edges: Sequence[FloatArray]) -> list[FloatArray]:
 
     All facts at once, because one by one would dominate the time of a short search.
     """
-    middles = [(one[:-1] + one[1:]) / 2 for one in edges]
-    low, high = (np.concatenate([np.zeros(0), *(one[part] for one in middles)]) for part in (slice(-1), slice(1, None)))
-    figures = np.split(roundest(low, high), np.cumsum([len(one) - 1 for one in middles])[:-1])
-    return [np.unique(some[one[1:] > one[:-1]]) for one, some in zip(middles, figures, strict=False)]
+    middles = [(edge[:-1] + edge[1:]) / 2 for edge in edges]
+    low, high = (
+        np.concatenate([np.zeros(0), *(middle[part] for middle in middles)]) for part in (slice(-1), slice(1, None))
+    )
+    figures = np.split(roundest(low, high), np.cumsum([len(middle) - 1 for middle in middles])[:-1])
+    return [np.unique(some[middle[1:] > middle[:-1]]) for middle, some in zip(middles, figures, strict=False)]
 
 
 _DIGITS, _FRACTIONS = 17, (1.0, 0.5, 0.25)

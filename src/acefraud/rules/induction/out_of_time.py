@@ -126,7 +126,11 @@ def spread_of(checked: Sequence[Checked]) -> float:
 
     Measured by how far the records of all conditions moved out of time. That covers both selection bias and drift.
     """
-    moves = [_move(one) for one in checked if one.later.support >= ENOUGH and one.learnt.support and not one.stopped]
+    moves = [
+        _move(record)
+        for record in checked
+        if record.later.support >= ENOUGH and record.learnt.support and not record.stopped
+    ]
     if len(moves) < ENOUGH:
         return NARROWEST
     return float(min(max(np.quantile(moves, 0.95) / Z95, NARROWEST), WIDEST))

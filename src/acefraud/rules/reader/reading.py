@@ -247,8 +247,8 @@ def _joined(text: str, sentence: Sentence, conclusion: Conclusion, doubtful: lis
     negated, rest = _after_link(right)
     linked = negated or len(rest.tokens) < len(right.tokens)
     # "decline, unless A, B": where does it end? "decline except VIP and verified": both, or whoever is either?
-    unclear = (",", ";", "if", "when", "where", *(() if right.is_word(0, "unless") else ("and",)))
-    if negated and rest.has_word(0, len(rest.tokens), *unclear):
+    breaks = (",", ";", "if", "when", "where", *(() if right.is_word(0, "unless") else ("and",)))
+    if negated and rest.has_word(0, len(rest.tokens), *breaks):
         return []
     if not linked and right.is_one_of(0, _NEGATIVE):
         return []  # "let through no VPN user"
@@ -391,8 +391,9 @@ def _formal(written: str, vocabulary: Vocabulary) -> Condition | None:
     renamed = {name: lower.get(name.lower(), name) for name in condition.facts if name not in vocabulary.facts}
 
     def with_names(leaf: Leaf) -> Leaf:
-        others = {"other": renamed.get(leaf.other, leaf.other)} if isinstance(leaf, PairTest) else {}
-        return replace(leaf, fact=renamed.get(leaf.fact, leaf.fact), **others)
+        if isinstance(leaf, PairTest):
+            leaf = replace(leaf, other=renamed.get(leaf.other, leaf.other))
+        return replace(leaf, fact=renamed.get(leaf.fact, leaf.fact))
 
     condition = condition.mapped(with_names)
     unknown = unknown_facts(condition, vocabulary) if vocabulary.is_open else []
