@@ -280,9 +280,8 @@ def _number(fact: str, unit: str, figure: MarkedFigure) -> FactValue | None:
         value = value * per if figure.kind == "count" else value
         accepted = figure.kind == "duration" or (figure.kind == "count" and per > 0)
         return round(value, 6) if accepted else None
-    if figure.kind not in _KEYS.figures.get(fact, ("count", "count_range")) or value >= _KEYS.below.get(
-        fact, float("inf")
-    ):
+    kinds, below = _KEYS.figures.get(fact, ("count", "count_range")), _KEYS.below.get(fact, float("inf"))
+    if figure.kind not in kinds or value >= below:
         return None
     in_days = fact == "recent_window_minutes" and figure.kind == "duration"
     return round(value * 1_440, 2) if in_days else round(value, 6)
@@ -292,12 +291,10 @@ def _flag(name: str, value: str, figure: MarkedFigure | None) -> tuple[str, bool
     """A flag from a key and a word, or from 1 and 0."""
     if figure is not None:
         value = {0.0: "no", 1.0: "yes"}.get(figure.low, "") if figure.kind == "count" else ""
-    if name in _CHECKS:
-        fact, when_passed = _CHECKS[name]
-        known, passed = _KEYS.words["passed"] | _KEYS.words["failed"], value in _KEYS.words["passed"]
-        return (fact, when_passed == passed) if value in known else None
-    known, yes = _KEYS.words["yes"] | _KEYS.words["no"], value in _KEYS.words["yes"]
-    return (_FLAGS[name], yes) if value in known else None
+    words = _KEYS.words
+    yes, no = (words["passed"], words["failed"]) if name in _CHECKS else (words["yes"], words["no"])
+    fact, when_yes = _CHECKS[name] if name in _CHECKS else (_FLAGS[name], True)
+    return (fact, when_yes == (value in yes)) if value in yes | no else None
 
 
 def _pairs(text: str) -> Iterator[re.Match[str]]:
@@ -323,15 +320,11 @@ def read_log_lines(document: Document) -> None:
             continue
         inside = document.figures_in(*match.span(2))
         figure = document.figures[inside[0]] if len(inside) else None
-        start, end = match.span()
-        if name in _NUMBERS:
-            if _RELATIVE.match(match[1]):
-                continue
-            value = _number(_NUMBERS[name], unit, figure) if figure else None
-            if figure and value is not None and not document.taken[inside[0]]:
-                document.add(_NUMBERS[name], value, match.start(2), end, currency=figure.currency)
-            continue
-        said = _flag(name, match[2], figure)
-        if said:
-            document.add_flag(*said, start, end)
-            document.take(inside)
+        if name not in _NUMBERS:
+            if said := _flag(name, match[2], figure):
+                document.add_flag(*said, *match.span())
+                document.take(inside)
+        elif figure and not _RELATIVE.match(match[1]) and not document.taken[inside[0]]:
+            value = _number(_NUMBERS[name], unit, figure)
+            if value is not None:
+                document.add(_NUMBERS[name], value, match.start(2), match.end(), currency=figure.currency)
