@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acefraud.core.arrays import IntArray
 from acefraud.core.bullet import Bullet, Source, Status
 from acefraud.core.bullet_table import BulletTable
 from acefraud.core.condition import Condition
@@ -31,6 +30,7 @@ from acefraud.selection.stages import (
     add_picks,
     hybrid,
 )
+from acefraud.support.arrays import IntArray
 
 NODE = "fraud_detection"
 HOLDS = Condition.parse("amount > 100")

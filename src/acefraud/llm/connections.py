@@ -11,9 +11,9 @@ from inspect import signature
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from acefraud.core.callers import blocked_loops
 from acefraud.errors import ConfigurationError
 from acefraud.llm.vendor_errors import note_response
+from acefraud.support.callers import blocked_loops
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient

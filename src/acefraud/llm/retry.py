@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from random import Random
 
-from acefraud.core.backoff import wait_after
 from acefraud.errors import ModelRateLimited, ModelTimeout, ModelUnavailable
 from acefraud.llm.call import Call, Caller, Reply, Wrapper
+from acefraud.support.backoff import wait_after
 
 OUTAGES = (ModelTimeout, ModelRateLimited, ModelUnavailable)
 """Failures of the server rather than of the call: the same call may succeed later."""

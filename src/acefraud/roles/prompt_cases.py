@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from acefraud.core.arrays import FloatArray
 from acefraud.core.comparison import Op, Test, plain_number
 from acefraud.core.context_facts import is_context_fact
 from acefraud.core.table import FactTable
@@ -14,6 +13,7 @@ from acefraud.core.transaction import Case, FactValue, Verdict
 from acefraud.facts.extraction import facts_of
 from acefraud.roles.protocols import Example, FactSummary
 from acefraud.rules.english import quoted
+from acefraud.support.arrays import FloatArray
 
 WORDS_SHOWN = 8
 """The most words of a category that a reflector is shown."""

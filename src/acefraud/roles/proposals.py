@@ -9,9 +9,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from acefraud.core.bullet import Bullet, NewBullet, Source, Status
+from acefraud.core.bullet import (
+    ENOUGH_TO_SHOW,
+    Z95,
+    Bullet,
+    Evidence,
+    NewBullet,
+    Record,
+    Source,
+    Status,
+    percent,
+    record_in_words,
+    wilson,
+)
 from acefraud.core.condition import Condition
-from acefraud.core.evidence import ENOUGH_TO_SHOW, Z95, Evidence, Record, percent, record_in_words, wilson
 from acefraud.core.transaction import Transaction, Verdict
 from acefraud.display.short_repr import ShortRepr
 from acefraud.roles.embedded.reflector import EmbeddedReflector

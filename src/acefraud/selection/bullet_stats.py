@@ -13,12 +13,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.arrays import BoolArray, FloatArray
-from acefraud.core.bullet import Source, Status
+from acefraud.core.bullet import Source, Status, balanced_precision
 from acefraud.core.bullet_table import STATUSES, VERDICTS, BulletTable, Columns, RowSet
-from acefraud.core.evidence import balanced_precision
 from acefraud.core.transaction import Verdict
 from acefraud.roles.embedded.agent import weights_in
+from acefraud.support.arrays import BoolArray, FloatArray
 
 Keys = npt.NDArray[np.uint64]
 

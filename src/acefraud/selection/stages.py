@@ -15,16 +15,15 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.arguments import check_type
-from acefraud.core.arrays import BoolArray, FloatArray, IntArray
 from acefraud.core.bullet import Source
-from acefraud.core.bullet_table import BulletTable, Wording
-from acefraud.core.condition_index import FEW, Words, packed, rows_of_each, words_for
+from acefraud.core.bullet_table import FEW, BulletTable, Wording, Words, packed, rows_of_each, words_for
 from acefraud.core.transaction import FactValue
 from acefraud.errors import ConfigurationError
 from acefraud.roles.embedded.embedder import CachedEmbedder
 from acefraud.roles.protocols import Embedder, Vectors
 from acefraud.selection.bullet_stats import BulletStats, beta, good_in_use
+from acefraud.support.arguments import check_type
+from acefraud.support.arrays import BoolArray, FloatArray, IntArray
 
 MOST_COMPARED = 2_048
 """In a playbook of up to this many bullets, each cosine is computed once. Their table takes up to 16 MB."""

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from acefraud.core.arrays import IntArray
 from acefraud.core.table import Columns, FactTable
-from acefraud.core.timestamps import UNKNOWN
 from acefraud.facts.history.plan import HOUR, HistoryEvents
+from acefraud.support.arrays import IntArray
+from acefraud.support.timestamps import UNKNOWN
 
 
 def leaks(

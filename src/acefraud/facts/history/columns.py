@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.arrays import BoolArray, FloatArray, IntArray
 from acefraud.core.table import Codes, Columns, Flags
-from acefraud.core.timestamps import UNKNOWN
 from acefraud.facts.history.plan import HOUR, UNITS, HistoryEvents, HistoryPlan, amounts_units, distance_km, place
 from acefraud.facts.history.state import EntityEvent, EntityPlan, EntityState
+from acefraud.support.arrays import BoolArray, FloatArray, IntArray
+from acefraud.support.timestamps import UNKNOWN
 
 _MOST = 2**62
 

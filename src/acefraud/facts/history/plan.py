@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from acefraud.core.arrays import FloatArray, IntArray
 from acefraud.core.table import Codes, Flags
-from acefraud.core.timestamps import UNKNOWN
 from acefraud.errors import ConfigurationError, InputError
+from acefraud.support.arrays import FloatArray, IntArray
+from acefraud.support.timestamps import UNKNOWN
 
 HOUR = 3_600_000_000
 """In microseconds, like all times here."""

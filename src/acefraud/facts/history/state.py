@@ -10,7 +10,7 @@ from itertools import accumulate, islice, pairwise
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
-from acefraud.core.row_store import MemoryRows, RowStore
+from acefraud.core.ledger import MemoryRows, RowStore
 from acefraud.core.transaction import FactValue
 from acefraud.facts.history.plan import HOUR, UNITS, HistoryEvent, HistoryPlan, Place, amount_units, distance_km, place
 

@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, BaseModel
 
-from acefraud.core.package_data import read_package_toml
+from acefraud.support.package_data import read_package_toml
 
 T = TypeVar("T")
 

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
-from acefraud.core.arrays import BoolArray, FloatArray
 from acefraud.core.calibration import Calibration
 from acefraud.core.table import FactTable
 from acefraud.rules.scorecard import GENERAL, lines_in, score_in, scorecard
+from acefraud.support.arrays import BoolArray, FloatArray
 
 SMALL = 20_000_000
 """Cells up to which a matrix is multiplied on one thread."""

@@ -8,12 +8,9 @@ from functools import cache
 
 import numpy as np
 
-from acefraud.core.arrays import BoolArray
-from acefraud.core.bullet import NewBullet, Source
+from acefraud.core.bullet import Evidence, NewBullet, Source
 from acefraud.core.calibration import Calibration
 from acefraud.core.condition import Condition
-from acefraud.core.evidence import Evidence
-from acefraud.core.timestamps import time_of
 from acefraud.core.transaction import Verdict
 from acefraud.rules.english import sentence
 from acefraud.rules.induction.boosting import (
@@ -40,6 +37,8 @@ from acefraud.rules.induction.fitting import (
     threads_for,
 )
 from acefraud.rules.induction.out_of_time import Checked, History, SplitHistory, sample, spread_of
+from acefraud.support.arrays import BoolArray
+from acefraud.support.timestamps import time_of
 
 SEPARATED, SEPARATED_TOO = 2.5, 1.0
 """How far apart the rules of the searches must put later frauds and other cases, in standard errors under chance, for

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.arrays import BoolArray, FloatArray, IntArray
+from acefraud.core.bullet import ENOUGH_TO_SHOW, Z95, Record
 from acefraud.core.condition import Condition
-from acefraud.core.evidence import ENOUGH_TO_SHOW, Z95, Record
 from acefraud.core.table import FactTable
 from acefraud.rules.induction.fitting import FitCases
+from acefraud.support.arrays import BoolArray, FloatArray, IntArray
 
 ENOUGH = 10
 """Later cases from which on their record decides. Fewer must contradict a condition beyond chance to reject it."""

@@ -14,8 +14,8 @@ from itertools import product
 from acefraud.core.comparison import Test
 from acefraud.core.condition import Condition
 from acefraud.core.fact_names import FactWords, words_for
-from acefraud.core.package_data import read_package_toml
 from acefraud.rules.reader.tokens import DETERMINERS, Kind, Words, tokens_of, words
+from acefraud.support.package_data import read_package_toml
 
 HISTORY_NAME = re.compile(
     r"(?P<entity>\w+?)_(?:(?P<figure>count|sum|mean|max|known_frauds|known_fraud_share)_\d+[hd]"

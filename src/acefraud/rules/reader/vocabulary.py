@@ -11,9 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import TypeVar
 
-from acefraud.core.fact_catalog import FactCatalog
-from acefraud.core.fact_names import NAMED_FACTS, words_for
-from acefraud.core.package_data import read_package_toml
+from acefraud.core.fact_names import NAMED_FACTS, FactCatalog, words_for
 from acefraud.rules.reader.facts import (
     HISTORY_NAME,
     Band,
@@ -29,6 +27,7 @@ from acefraud.rules.reader.facts import (
     without_determiners,
 )
 from acefraud.rules.reader.tokens import Words, singular, words
+from acefraud.support.package_data import read_package_toml
 
 T = TypeVar("T")
 MOST_VALUES = 3_000
