@@ -16,8 +16,7 @@ from acefraud.core.fact_names import NAMED_FACTS
 from acefraud.core.transaction import Verdict
 from acefraud.display.visible_text import visible
 from acefraud.rules.bullet_text import read_bullet
-from acefraud.rules.english import MOST_OF_A_VALUE, say, say_facts, sentence, spoken_number
-from acefraud.rules.parse_english import read_condition
+from acefraud.rules.english import MOST_OF_A_VALUE, read_condition, say, say_facts, sentence, spoken_number
 
 figures = st.sampled_from([-0.5, 0.0, 30.0, 12_500.0, 1e-7, 1e22]) | st.floats(allow_nan=False, allow_infinity=False)
 words = st.sampled_from(["FR", 'a "b"', "back\\slash", "this and that", "one, two"]) | st.text(max_size=6).map(visible)

@@ -7,7 +7,7 @@ import pytest
 
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
-from acefraud.rules.fitted_points import fit_points
+from acefraud.rules.induction.fitting import fit_points
 from acefraud.rules.scorecard import score_in, scorecard
 from acefraud.support.arrays import BoolArray
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acefraud.rules.parse_english import read_condition
+from acefraud.rules.english import read_condition
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from acefraud.core.fact_names import NAMED_FACTS
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
 from acefraud.roles.embedded.agent import weigh
-from acefraud.rules.parse_english import read_condition
+from acefraud.rules.english import read_condition
 from acefraud.rules.scorecard import GENERAL, points_for, score_in, scorecard
 
 REASSURING = {

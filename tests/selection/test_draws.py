@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from acefraud.core.bullet_table import key_of
-from acefraud.selection.draws import FEW, BetaShapes, Keys, beta, key_for, uniform
+from acefraud.selection.bullet_stats import FEW, BetaShapes, Keys, beta, key_for, uniform
 
 NEARLY = 1 + 1e-9
 

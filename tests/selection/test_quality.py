@@ -13,8 +13,7 @@ from acefraud.core.condition import Condition
 from acefraud.core.transaction import Verdict
 from acefraud.roles.embedded.agent import weight_of, weights_in
 from acefraud.selection import stages
-from acefraud.selection.bullet_stats import RAREST, good_in_use, merits_in, stats_of, success_of
-from acefraud.selection.draws import beta, key_for
+from acefraud.selection.bullet_stats import RAREST, beta, good_in_use, key_for, merits_in, stats_of, success_of
 
 RELAXED = stages.RELAXATION * 0.3
 """What even a book with too few bullets asks for."""

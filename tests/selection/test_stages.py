@@ -18,9 +18,18 @@ from acefraud.roles.protocols import EmbedsInProcess, Vectors
 from acefraud.selection import stages
 from acefraud.selection.bullet_stats import BulletStats
 from acefraud.selection.hybrid import HybridSelector
-from acefraud.selection.ranking import Pick, Picks, Ranking, add_picks
-from acefraud.selection.stages import Candidates, Passed, Request, Weights, hybrid
-from acefraud.selection.vectors import Likeness
+from acefraud.selection.stages import (
+    Candidates,
+    Likeness,
+    Passed,
+    Pick,
+    Picks,
+    Ranking,
+    Request,
+    Weights,
+    add_picks,
+    hybrid,
+)
 from acefraud.support.arrays import IntArray
 
 NODE = "fraud_detection"
@@ -387,13 +396,13 @@ def test_many_together_get_what_each_gets_alone(sizes: list[tuple[int, int]], ex
         for row, place in enumerate(places):
             picks.rows[row, : sizes[place][1]] = 45 + np.arange(sizes[place][1])
         add_picks(picks, [candidates[place] for place in places], [keys[place] for place in places], ranking)
-        return list(picks)
+        return [picks[row] for row in range(len(picks))]
 
     alone = [picks_for([place])[0] for place in range(len(sizes))]
     assert picks_for(list(range(len(sizes)))) == alone
     assert [len(picks) for picks in alone] == [before + min(size, WANTED - before) for size, before in sizes]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("acefraud.selection.ranking.CELLS", 50)
+        patch.setattr("acefraud.selection.stages.TABLE_CELLS", 50)
         assert picks_for(list(range(len(sizes)))) == alone
 
 

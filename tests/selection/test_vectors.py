@@ -20,7 +20,7 @@ from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.roles.protocols import EmbedsInProcess, Vectors
 from acefraud.selection.hybrid import HybridSelector
-from acefraud.selection.vectors import BulletVectors
+from acefraud.selection.stages import BulletVectors
 from acefraud.storage.playbook import BulletPlaybook
 
 NODE = "fraud_detection"

@@ -19,8 +19,7 @@ from acefraud.errors import BudgetExceeded, InputError, ModelError
 from acefraud.learning.build_roles import Roles
 from acefraud.learning.learner import Learner
 from acefraud.learning.pipeline import sample_of
-from acefraud.rules.missing_cases import missing_cases
-from acefraud.rules.scorecard import GENERAL
+from acefraud.rules.scorecard import GENERAL, missing_cases
 from acefraud.settings import ModelSettings
 from acefraud.storage import BulletPlaybook
 from acefraud.support.database_address import shown_place

@@ -139,7 +139,7 @@ class Curator:
         ('amount > $1000 = DECLINE', None)
         """
         return playbook.run_unit_of_work(
-            lambda: [self._merge(one, node, playbook, who) for one in new], who=who, why=why
+            lambda: [self._merge(bullet, node, playbook, who) for bullet in new], who=who, why=why
         )
 
     def said_already(self, new: NewBullet | Bullet, node: str, playbook: BulletPlaybook) -> Bullet | None:
@@ -154,15 +154,10 @@ class Curator:
         >>> Curator().said_already(again, "fraud_detection", playbook).id == known
         True
         """
-        retired: Bullet | None = None
-        for bullet in self._candidates(new, node, playbook):
-            if retired is not None and bullet.status is Status.RETIRED:
-                continue
-            if self.duplicate_of(new, [bullet]) is not None:
-                if bullet.status is not Status.RETIRED:
-                    return bullet
-                retired = bullet
-        return retired
+        likely = self._candidates(new, node, playbook)
+        in_use = [bullet for bullet in likely if bullet.status is not Status.RETIRED]
+        retired = [bullet for bullet in likely if bullet.status is Status.RETIRED]
+        return self.duplicate_of(new, [*in_use, *retired])
 
     def _candidates(self, new: NewBullet | Bullet, node: str, playbook: BulletPlaybook) -> list[Bullet]:
         """The bullets that may say the same, judged by condition or by words, in order."""
@@ -177,13 +172,11 @@ class Curator:
             same_facts = [row for row in rows if facts[row] == mine]
             rows = [row for row in rows if not facts[row]]
         texts = [table.wording.lower_case[row] for row in rows]
-        found = same_facts + [rows[place] for place in self._could_be_alike(new.content.lower(), texts)]
-        return [table.bullets[row] for row in sorted(found)]
-
-    def _could_be_alike(self, text: str, others: Sequence[str]) -> list[int]:
-        """The places of the others whose Indel similarity, an upper bound, reaches the threshold."""
-        bound = cdist([text], others, scorer=Indel.normalized_similarity, score_cutoff=self._least_likeness, workers=1)
-        return np.flatnonzero(bound[0] > 0).tolist()
+        # The Indel similarity is an upper bound of what `alike` compares.
+        least, text = self._least_likeness, new.content.lower()
+        bounds = cdist([text], texts, scorer=Indel.normalized_similarity, score_cutoff=least, workers=1)[0]
+        alike = [row for row, bound in zip(rows, bounds.tolist(), strict=True) if bound > 0]
+        return [table.bullets[row] for row in sorted(same_facts + alike)]
 
     def duplicate_of(self, new: NewBullet | Bullet, existing: Iterable[Bullet]) -> Bullet | None:
         """The first bullet that says the same, if any."""
@@ -227,15 +220,12 @@ def nearly_equal(one: Condition, other: Condition) -> bool:
 
 
 def _nearly_same(mine: Part, theirs: Part) -> bool:
-    if mine == theirs:
-        return True
-    if not isinstance(mine, Test) or not isinstance(theirs, Test):
-        return False
-    if (mine.fact, mine.op) != (theirs.fact, theirs.op):
-        return False
+    if mine == theirs or not isinstance(mine, Test) or not isinstance(theirs, Test):
+        return mine == theirs
     if not isinstance(mine.value, float) or not isinstance(theirs.value, float):
         return False
-    return math.isclose(mine.value, theirs.value, rel_tol=FIGURE_THAT_MATTERS)
+    same_test = (mine.fact, mine.op) == (theirs.fact, theirs.op)
+    return same_test and math.isclose(mine.value, theirs.value, rel_tol=FIGURE_THAT_MATTERS)
 
 
 def _fits_in(fit: Fit, node: str, playbook: BulletPlaybook) -> bool:
@@ -244,7 +234,7 @@ def _fits_in(fit: Fit, node: str, playbook: BulletPlaybook) -> bool:
     current = snapshot.calibration(node)
     if current is not None and current.cases > fit.calibration.cases:
         return False
-    return all(one.weight is None or one.condition in fit.weights for one in snapshot.for_node(node))
+    return all(bullet.weight is None or bullet.condition in fit.weights for bullet in snapshot.for_node(node))
 
 
 def _use_fit(fit: Fit, node: str, playbook: BulletPlaybook) -> None:
@@ -252,7 +242,7 @@ def _use_fit(fit: Fit, node: str, playbook: BulletPlaybook) -> None:
     snapshot = playbook.snapshot()
     current = snapshot.calibration(node)
     new = fit.calibration.model_copy(update={"threshold": current.threshold}) if current else fit.calibration
-    fitted = [one for one in snapshot.for_node(node) if one.condition in fit.weights]
-    weights = {one.id: fit.weights[one.condition] for one in fitted if one.condition is not None}
-    if new != current or any(one.weight != weights[one.id] for one in fitted):
+    fitted = [bullet for bullet in snapshot.for_node(node) if bullet.condition in fit.weights]
+    weights = {bullet.id: fit.weights[bullet.condition] for bullet in fitted if bullet.condition is not None}
+    if new != current or any(bullet.weight != weights[bullet.id] for bullet in fitted):
         playbook.record([Recalibrated(node=node, calibration=new, weights=weights)])

@@ -10,8 +10,7 @@ from acefraud.core.table import Categories, Codes, Columns, FactTable, Flags
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets.mapping import SchemaMapping
 from acefraud.facts.history.columns import history_columns
-from acefraud.facts.history.events import HistoryEvents
-from acefraud.facts.history.plan import HistoryPlan
+from acefraud.facts.history.plan import HistoryEvents, HistoryPlan
 from acefraud.support.arrays import FloatArray, IntArray
 from acefraud.support.timestamps import UNKNOWN, plausible
 

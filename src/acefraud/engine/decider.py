@@ -49,8 +49,7 @@ from acefraud.roles.embedded.agent import (
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.roles.protocols import Agent
 from acefraud.rules.scorecard import GENERAL
-from acefraud.selection.bullet_stats import stats_of
-from acefraud.selection.draws import Keys
+from acefraud.selection.bullet_stats import Keys, stats_of
 from acefraud.selection.hybrid import HybridSelector, Selections
 from acefraud.support.arrays import FloatArray, IntArray
 from acefraud.support.validation import construct_unchecked

@@ -30,8 +30,7 @@ from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.rules.induction.fitting import probabilities
 from acefraud.rules.induction.out_of_time import record_of
 from acefraud.rules.scorecard import GENERAL
-from acefraud.selection.bullet_stats import stats_of
-from acefraud.selection.draws import key_for
+from acefraud.selection.bullet_stats import key_for, stats_of
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.support.arrays import BoolArray, FloatArray, IntArray

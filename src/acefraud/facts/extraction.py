@@ -58,15 +58,11 @@ def facts_in(transactions: Transactions) -> FactTable:
 
 
 def _derived_in(table: FactTable) -> Columns:
-    amount, hour = table.numbers("amount"), table.numbers("hour")
-    known = set(table.names)
-    ratios = {}
-    for ratio, base in _RATIOS:
-        if {"amount", base} <= known:
-            ratios[ratio] = _rounded_ratios(amount, table.numbers(base))
-    if "hour" not in known:
-        return Columns(ratios)
-    return Columns(ratios, {"night": are_night(hour)})
+    amount, known = table.numbers("amount"), set(table.names)
+    ratios = {
+        ratio: _rounded_ratios(amount, table.numbers(base)) for ratio, base in _RATIOS if {"amount", base} <= known
+    }
+    return Columns(ratios, {"night": are_night(table.numbers("hour"))} if "hour" in known else {})
 
 
 def _rounded_ratios(amount: FloatArray, usual: FloatArray) -> FloatArray:

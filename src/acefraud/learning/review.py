@@ -30,8 +30,7 @@ from acefraud.roles.embedded.reflector import EmbeddedReflector, can_be_fitted
 from acefraud.rules.induction.boosting import nearly_same
 from acefraud.rules.induction.induce import Induced, Lesson
 from acefraud.rules.induction.out_of_time import record_of
-from acefraud.rules.missing_cases import missing_cases
-from acefraud.rules.scorecard import lines_in
+from acefraud.rules.scorecard import lines_in, missing_cases
 from acefraud.storage.changes import plan_edit
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.support.arrays import FloatArray

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from acefraud.core.bullet import Claim
 from acefraud.core.condition import Condition
@@ -48,12 +48,6 @@ class Reading:
         return self.rule.condition
 
 
-@cache
-def general_vocabulary() -> Vocabulary:
-    """The words for the facts that the engine knows by name."""
-    return Vocabulary.general()
-
-
 @lru_cache(maxsize=1024)
 def read_bullet(content: str) -> Reading:
     """What a bullet says in terms of the facts that the engine knows by name.
@@ -66,7 +60,7 @@ def read_bullet(content: str) -> Reading:
     >>> read_bullet("Be careful with customers who sound nervous").condition is None
     True
     """
-    return read_bullet_with(content, general_vocabulary())
+    return read_bullet_with(content, Vocabulary.general())
 
 
 def read_bullet_with(content: str, vocabulary: Vocabulary) -> Reading:

@@ -1,20 +1,24 @@
 """Conditions, bullets and facts in English.
 
-`say` is exact: `acefraud.rules.parse_english` reads its words back to an equal condition. Values and names that are
-long or hold invisible characters are cut and marked with "…". A sentence with such a mark is not read back.
+`say` is exact: `read_condition` reads its words back to an equal condition; other words are read by
+`acefraud.rules.reader`. Values and names that are long or hold invisible characters are cut and marked with "…". A
+sentence with such a mark is not read back.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache, cached_property, lru_cache
+from operator import itemgetter
 
 from acefraud.core.bullet import Evidence
-from acefraud.core.comparison import Op, Test, plain_number
+from acefraud.core.comparison import PRESENCE, Op, Test, plain_number
 from acefraud.core.condition import AnyOf, Condition, Leaf, PairTest
-from acefraud.core.context_facts import list_of
-from acefraud.core.fact_names import COMPARISONS, FactWords, words_for
+from acefraud.core.context_facts import list_fact, list_of
+from acefraud.core.fact_names import COMPARISONS, HISTORY_FACTS, NAMED_FACTS, FactWords, history_name, words_for
 from acefraud.core.transaction import FactValue
 from acefraud.display.visible_text import visible
 
@@ -44,7 +48,7 @@ def say(condition: Condition) -> str:
 
 
 def _say_choice(choice: AnyOf) -> str:
-    return " or ".join(say(one) if len(one.parts) == 1 else f"({say(one)})" for one in choice.options)
+    return " or ".join(say(option) if len(option.parts) == 1 else f"({say(option)})" for option in choice.options)
 
 
 def sentence(condition: Condition, evidence: Evidence) -> str:
@@ -87,13 +91,10 @@ def say_clause(condition: Condition, facts: Mapping[str, FactValue]) -> str:
     'amount above 5 (9) and a VPN or proxy (true)'
     """
     return " and ".join(
-        f"{say_test(leaf)} ({', '.join(_value(facts.get(name)) for name in _in_order(leaf))})"
+        f"{say_test(leaf)} ({_value(facts.get(leaf.fact))}"
+        f"{f', {_value(facts.get(leaf.other))}' if isinstance(leaf, PairTest) else ''})"
         for leaf in condition.clause(facts)
     )
-
-
-def _in_order(leaf: Leaf) -> tuple[str, ...]:
-    return (leaf.fact, leaf.other) if isinstance(leaf, PairTest) else (leaf.fact,)
 
 
 def _value(value: FactValue | None) -> str:
@@ -210,3 +211,196 @@ def say_facts(facts: Mapping[str, FactValue]) -> str:
             noun = words.noun if words else name.replace("_", " ")
             said.append(f"{noun} {_figure(words, value) if isinstance(value, float) else value}")
     return "; ".join(said)
+
+
+_DEEPEST = 50
+
+
+def read_condition(words: str) -> Condition | None:
+    """The condition that `say` says in these words, or None if they are other words.
+
+    >>> str(read_condition("amount above 2,000 and (a VPN or proxy or account younger than 30 days)"))
+    'amount > 2000 and (account_age_days < 30 or vpn is true)'
+    """
+    try:
+        found = _choice(words, 0, 0)
+    except ValueError:  # a figure that no float can hold, as in "above 1e999"
+        return None
+    return found[0] if found is not None and found[1] == len(words) else None
+
+
+def _choice(words: str, position: int, depth: int) -> tuple[Condition, int] | None:
+    """Options joined by "or", or parts joined by "and": what stands in parentheses has one kind of joint."""
+    parts: list[Condition] = []
+    joint = ""
+    while (found := _part(words, position, depth)) is not None:
+        parts.append(found[0])
+        position = found[1]
+        joint = joint or next((word for word in (" and ", " or ") if words.startswith(word, position)), "")
+        if not joint or not words.startswith(joint, position):
+            return (Condition.any_of(parts) if joint == " or " else Condition.all_of(parts)), position
+        position += len(joint)
+    return None
+
+
+def _part(words: str, position: int, depth: int) -> tuple[Condition, int] | None:
+    if words.startswith("(", position) and depth < _DEEPEST:
+        inner = _choice(words, position + 1, depth + 1)
+        if inner is not None and words.startswith(")", inner[1]):
+            return inner[0], inner[1] + 1
+        return None
+    start = words[position : position + _START].lower()
+    found: list[tuple[int, Leaf]] = []
+    for phrase in _phrases_beginning(start):
+        match = phrase.regex.match(words, position)
+        is_whole = match and (match.end() == len(words) or words.startswith((" and ", " or ", ")"), match.end()))
+        if match and is_whole and (test := phrase.test(match)) is not None:
+            found.append((match.end(), test))
+    if not found:
+        return None
+    end, test = max(found, key=itemgetter(0))
+    return Condition.of(test), end
+
+
+# --- phrases ----------------------------------------------------------------------------------------------------
+
+_FIGURE = r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?"
+_NUMBER = rf"(?P<v>{_FIGURE})"
+_SHARE = r"(?P<share>-?\d+(?:\.\d+)?)%"
+_QUOTED = r"\"(?:[^\"\\]|\\.)*\""
+_LIST = rf"(?P<w>{_QUOTED}(?:, {_QUOTED})*)"
+_NAME = r"(?:`(?P<ticked>[^`]+)`|(?P<name>[A-Za-z]\w*_\w*|_\w+))"
+_ENTITY_WORD = r"(?!(?:and|or|above|below)\b)\w+"
+_ENTITY = rf"{_ENTITY_WORD}(?: {_ENTITY_WORD}){{0,7}}?"
+_HISTORY = {
+    "{e}": rf"(?P<entity>{_ENTITY})",
+    "{o}": rf"(?P<other>{_ENTITY})",
+    "{os}": rf"(?P<others>{_ENTITY}s)",
+    "{w}": r"the last (?P<window>(?:\d+ )?(?:hour|day)s?)",
+}
+_START = 8
+"""How many characters of the words decide which exact phrases are tried."""
+_FIXED_TEXT = re.compile(r"(?:(?:[\w ',/%]|\\\W)(?![?*+{]))*")
+"""The beginning of a pattern that stands for itself: plain and escaped characters that nothing repeats."""
+
+
+@dataclass(frozen=True)
+class _Phrase:
+    """One way to say a test. What is left open is read from the named groups of the match."""
+
+    pattern: str
+    op: Op
+    fact: str = ""
+    value: bool | float | None = None
+
+    @cached_property
+    def regex(self) -> re.Pattern[str]:
+        """The pattern, compiled when it is first tried."""
+        return re.compile(self.pattern, re.IGNORECASE)
+
+    @cached_property
+    def opening(self) -> str:
+        """The fixed text that the pattern begins with, in lower case."""
+        fixed = _FIXED_TEXT.match(self.pattern)
+        return fixed[0].replace("\\", "").lower() if fixed else ""
+
+    def test(self, match: re.Match[str]) -> Leaf | None:
+        """The test that a match of the pattern states; None if it names a fact that there is not."""
+        groups = match.groupdict()
+        fact = history_name(self.fact, groups) if self.fact else groups["ticked"] or groups["name"]
+        if groups.get("listed") is not None:
+            return Test(list_fact(fact, _unquoted(groups["listed"])), Op.IS, self.op is Op.IN)
+        if groups.get("pair") is not None:
+            named, times = _fact_called(groups["pair"]), (groups["times"] or "1").replace(",", "")
+            return PairTest(fact, self.op, named, float(times)) if named and named != fact else None
+        if self.op in PRESENCE or self.value is not None:
+            return Test(fact, self.op, self.value)
+        if groups.get("w") is not None:
+            words = tuple(map(_unquoted, re.findall(_QUOTED, groups["w"])))
+            return Test(fact, self.op, words if self.op in (Op.IN, Op.NOT_IN) else words[0])
+        if groups.get("share") is not None:
+            return Test(fact, self.op, float(Decimal(groups["share"]) / 100))
+        return Test(fact, self.op, float(groups["v"].replace(",", "")))
+
+
+def _unquoted(word: str) -> str:
+    return re.sub(r"\\(.)", r"\1", word[1:-1])
+
+
+def _fact_called(noun: str) -> str | None:
+    """The fact that a noun of `say` means: a name, or "the" and the noun of a fact that the engine knows."""
+    if match := re.fullmatch(_NAME, noun):
+        return match["ticked"] or match["name"]
+    return _facts_by_noun().get(noun.removeprefix("the ")) or next(
+        (
+            history_name(words.name, match.groupdict())
+            for words in HISTORY_FACTS
+            if (match := re.fullmatch(_pattern(words.noun), noun.removeprefix("the ")))
+        ),
+        None,
+    )
+
+
+@cache
+def _facts_by_noun() -> dict[str, str]:
+    return {words.noun: name for name, words in NAMED_FACTS.items()}
+
+
+@cache
+def _exact_phrases() -> tuple[_Phrase, ...]:
+    """The phrases that `acefraud.rules.english.say` uses."""
+    found: list[_Phrase] = []
+    for words in (*NAMED_FACTS.values(), *HISTORY_FACTS):
+        found.extend(_generic_phrases(_pattern(words.noun), words.name, _SHARE if words.share else _NUMBER))
+        found.extend(_number_phrases(words) if words.kind == "number" else _flag_phrases(words))
+    found.extend(_generic_phrases(_NAME, "", _NUMBER))
+    found.extend(_Phrase(rf"{_NAME} {word} {_NUMBER}", op) for op, word in COMPARISONS.items())
+    return tuple(found)
+
+
+@lru_cache(maxsize=1024)
+def _phrases_beginning(start: str) -> list[_Phrase]:
+    """The exact phrases that can begin with these characters. Letters beyond ASCII may match in unexpected ways."""
+    return [
+        phrase
+        for phrase in _exact_phrases()
+        if not start.isascii() or phrase.opening[:_START] == start or start.startswith(phrase.opening)
+    ]
+
+
+def _pattern(words: str) -> str:
+    """The words as a regular expression that leaves entities and windows open."""
+    pattern = re.escape(words)
+    for part, group in _HISTORY.items():
+        pattern = pattern.replace(re.escape(part), group)
+    return pattern
+
+
+def _generic_phrases(noun: str, fact: str, number: str) -> Iterator[_Phrase]:
+    """What can be said of any fact: that it is missing or known, and that it equals a category, a flag or a figure."""
+    other = rf"(?:(?P<times>{_FIGURE}) times )?(?P<pair>`[^`]+`|[^()`]+?)(?= and | or |\)|$)"
+    said = [("is missing", Op.MISSING), ("is known", Op.KNOWN)]
+    said += [(f"is one of {_LIST}", Op.IN), (f"is none of {_LIST}", Op.NOT_IN)]
+    for op in (Op.IS, Op.IS_NOT):
+        said += [(rf"{op} (?P<w>{_QUOTED})", op), (f"{op} {number}", op)]
+    said += [(f"{how} {other}", op) for op, how in ((Op.IS, SAME), (Op.IS_NOT, DIFFERENT), *COMPARISONS.items())]
+    listed = rf"in list (?P<listed>{_QUOTED})"
+    said += [(f"is {listed}", Op.IN), (f"is not {listed}", Op.NOT_IN)]
+    yield from (_Phrase(f"{noun} {words}", op, fact) for words, op in said)
+    yield _Phrase(rf"{noun} is true", Op.IS, fact, True)
+    yield _Phrase(rf"{noun} is false", Op.IS, fact, False)
+
+
+def _number_phrases(words: FactWords) -> Iterator[_Phrase]:
+    for op, said in words.comparisons.items():
+        before, after = said.split("{v}")
+        number = _SHARE if words.share else _NUMBER
+        yield _Phrase(_pattern(before) + number + _pattern(after), op, words.name)
+        if not words.share:
+            yield _Phrase(_pattern(in_singular(said, "1")), op, words.name, 1.0)
+
+
+def _flag_phrases(words: FactWords) -> Iterator[_Phrase]:
+    if words.true:
+        for said, value in ((words.true, True), (words.false, False)):
+            yield _Phrase(rf"{_pattern(said)}(?= and | or |\)|$)", Op.IS, words.name, value)

@@ -2,11 +2,12 @@
 
 Vanilla mode decides by it alone, and a playbook that has learnt nothing yet starts from it. ``scorecard.toml`` lists
 the points, which are log-odds of fraud set by judgement. They are a starting point: a playbook with labelled history
-fits points of its own (`fitted_points`), and one scale for the scorecard as a whole.
+fits points of its own (`fit_points`), and one scale for the scorecard as a whole.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +20,7 @@ from acefraud.core.bullet_table import ConditionIndex, rows_in
 from acefraud.core.calibration import Calibration
 from acefraud.core.comparison import ORDERED, Op
 from acefraud.core.condition import Condition
+from acefraud.core.fact_names import words_for
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
 from acefraud.rules.english import say
@@ -102,3 +104,36 @@ def directions() -> tuple[tuple[str, ...], tuple[str, ...]]:
     rising = tuple(fact for fact in facts if (fact, True) in upward and (fact, False) not in upward)
     falling = tuple(fact for fact in facts if (fact, False) in upward and (fact, True) not in upward)
     return rising, falling
+
+
+_PROVEN, _LEAST = 2.0, 0.5
+"""Standard errors by which the frauds of a line must differ from what the scorecard expects to be proven, and to be
+worth naming."""
+_FEWEST = 5
+"""Cases to which a line must apply."""
+_MOST = 1_000
+"""More cases than this are no useful answer."""
+
+
+def missing_cases(facts: FactTable, labels: BoolArray) -> str:
+    """The number that could be proven first, and how many more outcomes that would take; empty if none stands out.
+
+    >>> missing_cases(FactTable([{"merchant_rating": 2.0}] * 8), np.array([True] * 3 + [False] * 5))
+    'about 17 more outcomes that state the merchant rating'
+    """
+    p = 0.5 * (1.0 + np.tanh(0.5 * (GENERAL.intercept + score_in(facts))))
+    nearest: dict[str, int] = {}
+    for point in scorecard():
+        mask, (test, *_) = point.condition.holds_in(facts), point.condition.tests
+        words = words_for(test.fact)
+        if words is None or words.kind != "number" or mask.sum() < _FEWEST:
+            continue
+        errors = abs(float((labels - p)[mask].sum())) / math.sqrt(float((p * (1 - p))[mask].sum()))
+        if _LEAST <= errors < _PROVEN:
+            more = math.ceil(int(facts.known(test.fact).sum()) * ((_PROVEN / errors) ** 2 - 1))
+            nearest[words.noun] = min(more, nearest.get(words.noun, _MOST))
+    noun = min(nearest, key=lambda one: nearest[one], default="")
+    if not noun or nearest[noun] >= _MOST:
+        return ""
+    outcomes = "outcome that states" if nearest[noun] == 1 else "outcomes that state"
+    return f"about {nearest[noun]} more {outcomes} the {noun}"

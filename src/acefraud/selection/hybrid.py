@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from threading import RLock
-from typing import overload
+from typing import NamedTuple, overload
 
 import numpy as np
 
@@ -25,11 +25,19 @@ from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER, CachedEmbedder, e
 from acefraud.roles.model.embedder import DEFAULT_EMBEDDING, ModelEmbedder
 from acefraud.roles.protocols import Embedder, OwnRole
 from acefraud.selection import stages
-from acefraud.selection.bullet_stats import stats_of
-from acefraud.selection.draws import key_for
-from acefraud.selection.ranking import Picks, Ranking, add_picks
-from acefraud.selection.stages import NO_CANDIDATES, STAGES, Candidates, Passed, Request, Weights
-from acefraud.selection.vectors import BulletVectors
+from acefraud.selection.bullet_stats import key_for, stats_of
+from acefraud.selection.stages import (
+    NO_CANDIDATES,
+    STAGES,
+    BulletVectors,
+    Candidates,
+    Passed,
+    Picks,
+    Ranking,
+    Request,
+    Weights,
+    add_picks,
+)
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.support.arguments import check_has, check_share, check_type, check_whole
 from acefraud.support.arrays import IntArray
@@ -50,8 +58,7 @@ class Selection(ShortRepr):
     """How many of the first bullets are proven to apply."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
+class Setup(NamedTuple):
     """What all selections of a batch have in common."""
 
     revision: int
@@ -110,10 +117,7 @@ class Selections(Sequence[Selection]):
                 )
                 for bullet, pick in zip(bullets, picks, strict=True)
             ),
-            revision=self.setup.revision,
-            seed=self.setup.seed,
-            embedder=self.setup.embedder,
-            settings=self.setup.settings,
+            **self.setup._asdict(),
         )
         return Selection(bullets, trace.scores, trace, self.proven[place])
 
@@ -149,13 +153,12 @@ class HybridSelector:
             check_has("embedding_model", embedding_model, "the name of an embedder, or an Embedder", "embed")
         check_whole("seed", seed)
         self.embedder = _embedder(embedding_model)
-        self.quality_threshold = _checked_share("quality_threshold", quality_threshold)
-        self.semantic_threshold = (
-            self.embedder.threshold
-            if semantic_threshold is None
-            else _checked_share("semantic_threshold", semantic_threshold)
-        )
-        self.diversity_weight = _checked_share("diversity_weight", diversity_weight)
+        check_share("quality_threshold", quality_threshold)
+        if semantic_threshold is not None:
+            check_share("semantic_threshold", semantic_threshold)
+        check_share("diversity_weight", diversity_weight)
+        self.quality_threshold, self.diversity_weight = quality_threshold, diversity_weight
+        self.semantic_threshold = self.embedder.threshold if semantic_threshold is None else semantic_threshold
         self.weights = Weights.of(weights)
         self.seed = seed
         self.explore = explore
@@ -229,18 +232,19 @@ class HybridSelector:
         good = stages.passed_by(request, facts, self.quality_threshold)
         revisions = [snapshot.revision] * len(transactions) if drawn_at is None else drawn_at
         keys = [
-            key_for(self.seed, one.id, revision) if self.explore else None
-            for one, revision in zip(transactions, revisions, strict=True)
+            key_for(self.seed, transaction.id, revision) if self.explore else None
+            for transaction, revision in zip(transactions, revisions, strict=True)
         ]
         with self._selecting:
             prose = self._semantic_matches(request, transactions, facts, good)
             picks = self._picks(request, good, prose, keys)
         counts = picks.counts.tolist()
+        relevant = [len(passed.proven) + len(near.rows) for passed, near in zip(good, prose, strict=True)]
         left = [
-            (one.in_context, one.good, len(one.proven) + len(near.rows), len(one.proven) + len(near.rows), count)
-            for one, near, count in zip(good, prose, counts, strict=True)
+            (passed.in_context, passed.good, near, near, count)
+            for passed, near, count in zip(good, relevant, counts, strict=True)
         ]
-        proven = [min(len(one.proven), count) for one, count in zip(good, counts, strict=True)]
+        proven = [min(len(passed.proven), count) for passed, count in zip(good, counts, strict=True)]
         setup = self.setup(snapshot.revision, n_bullets, source)
         return Selections(snapshot.table, picks, left, proven, setup)
 
@@ -275,7 +279,7 @@ class HybridSelector:
     ) -> list[Candidates]:
         """Stage 3 for bullets in prose."""
         found = [NO_CANDIDATES] * len(good)
-        asking = [place for place, one in enumerate(good) if len(one.prose)]
+        asking = [place for place, passed in enumerate(good) if len(passed.prose)]
         if asking:
             texts = [self.embedder.presentable(transactions[place].text, facts[place]) for place in asking]
             queries = self.embedder.embed(texts)
@@ -292,7 +296,9 @@ class HybridSelector:
         stats = stats_of(request.table, request.base_rate)
         likeness_of = partial(self._vectors.likeness, request.table)
         ranking = Ranking(stats, likeness_of, self.weights, self.diversity_weight)
-        proven = stages.all_semantic_by_proof([one.proven for one in good], stats.strength, self.semantic_threshold)
+        proven = stages.all_semantic_by_proof(
+            [passed.proven for passed in good], stats.strength, self.semantic_threshold
+        )
         picks = Picks.none(len(good), request.wanted)
         for candidates in (proven, prose):
             add_picks(picks, candidates, keys, ranking)
@@ -365,8 +371,3 @@ def _source(source: Source | str | None) -> Source | None:
         return None if source is None else Source(source)
     except ValueError:
         raise ConfigurationError(f"source must be one of {', '.join(Source)}, got {source!r}") from None
-
-
-def _checked_share(name: str, value: float) -> float:
-    check_share(name, value)
-    return value

@@ -1,24 +1,107 @@
-"""The five stages of a selection: contextual, quality, semantic, hybrid, diversity. Values in, values out."""
+"""The five stages of a selection: contextual, quality, semantic, hybrid, diversity. Values in, values out.
+
+The arithmetic of a transaction does not depend on the others in its batch, so a selection is the same to the last bit
+whichever way it is computed.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from acefraud.core.bullet import Source
-from acefraud.core.bullet_table import FEW, BulletTable, Words, packed, rows_of_each, words_for
+from acefraud.core.bullet_table import FEW, BulletTable, Wording, Words, packed, rows_of_each, words_for
 from acefraud.core.transaction import FactValue
 from acefraud.errors import ConfigurationError
-from acefraud.roles.protocols import Vectors
-from acefraud.selection.bullet_stats import good_in_use
-from acefraud.selection.vectors import Likeness
+from acefraud.roles.embedded.embedder import CachedEmbedder
+from acefraud.roles.protocols import Embedder, Vectors
+from acefraud.selection.bullet_stats import BulletStats, beta, good_in_use
 from acefraud.support.arguments import check_type
-from acefraud.support.arrays import FloatArray, IntArray
+from acefraud.support.arrays import BoolArray, FloatArray, IntArray
+
+MOST_COMPARED = 2_048
+"""In a playbook of up to this many bullets, each cosine is computed once. Their table takes up to 16 MB."""
+
+
+class Likeness:
+    """How much bullets resemble each other: the cosines of their vectors, which have length one."""
+
+    def __init__(self, matrix: Vectors, known: tuple[BoolArray, Vectors] | None = None) -> None:
+        """With a table of `known` cosines, and of which rows of it are filled, each cosine is computed once."""
+        self._matrix = matrix
+        self._known = known
+
+    def to_one(self, rows: IntArray) -> Callable[[int], Vectors]:
+        """A function that gives the cosines of one bullet with these ones."""
+        if self._known is not None:
+            return lambda picked: self._filled(picked).take(rows)
+        matrix, some = self._matrix, self._matrix[rows]
+        return lambda picked: np.vecdot(some, matrix[picked])
+
+    def to_each(self, picked: IntArray, rows: IntArray) -> Vectors:
+        """The cosines of some bullets, one for each row of a table of bullets, with the bullets in that row."""
+        found: Vectors
+        if self._known is None:
+            found = np.vecdot(self._matrix[rows], self._matrix[picked][:, None, :])
+        else:
+            filled, cosines = self._known
+            if not filled[picked].all():
+                for row in np.unique(picked[~filled[picked]]).tolist():
+                    self._filled(row)
+            found = cosines.ravel().take(picked[:, None] * len(cosines) + rows)  # faster than with two indices
+        return found
+
+    def _filled(self, row: int) -> Vectors:
+        assert self._known is not None
+        filled, cosines = self._known
+        if not filled[row]:
+            cosines[row], filled[row] = np.vecdot(self._matrix, self._matrix[row]), True
+        found: Vectors = cosines[row]
+        return found
+
+
+class BulletVectors:
+    """Embeds bullets when they are first needed. Counters leave the matrix as it is, and no text is embedded twice."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        # An embedder that fetches ahead keeps its vectors itself.
+        self._embedder: Embedder = embedder if embedder.fetches_ahead else CachedEmbedder(embedder)
+        self._matrices: WeakKeyDictionary[Wording, tuple[BoolArray, Vectors]] = WeakKeyDictionary()
+        self._cosines: WeakKeyDictionary[Wording, tuple[BoolArray, Vectors]] = WeakKeyDictionary()
+
+    def matrix(self, table: BulletTable, rows: IntArray) -> Vectors:
+        """A row for each bullet, in which at least these rows, one or more, are filled."""
+        filled, matrix = self._matrices.get(table.wording) or (np.zeros(len(table), dtype=np.bool_), None)
+        # What comes over a network is asked for only if it is needed.
+        missing = rows[~filled[rows]] if self._embedder.fetches_ahead else np.flatnonzero(~filled)
+        if len(missing) or matrix is None:
+            missing = np.unique(missing)
+            bullets = (table.bullets[row] for row in missing)
+            vectors = self._embedder.embed([self._embedder.presentable_bullet(bullet) for bullet in bullets])
+            if matrix is None:
+                matrix = np.zeros((len(table), vectors.shape[1]), dtype=np.float32)
+            matrix[missing], filled[missing] = vectors, True
+            self._matrices[table.wording] = filled, matrix
+        return matrix
+
+    def likeness(self, table: BulletTable, rows: IntArray) -> Likeness:
+        """How much bullets resemble each other. Only these rows may be asked about."""
+        matrix = self.matrix(table, rows)
+        if len(table) > MOST_COMPARED or self._embedder.fetches_ahead:
+            return Likeness(matrix)
+        known = self._cosines.get(table.wording)
+        if known is None:
+            size = len(table)
+            known = np.zeros(size, dtype=np.bool_), np.zeros((size, size), dtype=np.float32)
+            self._cosines[table.wording] = known
+        return Likeness(matrix, known)
+
 
 CELLS = 4_000_000
 """Pairs of a transaction and a bullet that are looked at together."""
@@ -123,7 +206,7 @@ def passed_by(request: Request, facts: Sequence[Mapping[str, FactValue]], thresh
         return [quality(request, contextual(request, each), threshold) for each in facts]
     at_once = max(FEW, CELLS // max(1, len(request.table)))
     parts = [facts[start : start + at_once] for start in range(0, len(facts), at_once)]
-    return [one for part in parts for one in _passed_together(request, part, threshold)]
+    return [passed for part in parts for passed in _passed_together(request, part, threshold)]
 
 
 def _passed_together(request: Request, facts: Sequence[Mapping[str, FactValue]], threshold: float) -> list[Passed]:
@@ -133,7 +216,7 @@ def _passed_together(request: Request, facts: Sequence[Mapping[str, FactValue]],
     possible, proven = index.match_all(facts)
     possible &= proven if request.proven_only else ~packed([table.unapproved_notes().bits], words)
     least = (threshold, RELAXATION * threshold)
-    good_enough = [good_in_use(table, node, source, request.base_rate, one).bits for one in least]
+    good_enough = [good_in_use(table, node, source, request.base_rate, share).bits for share in least]
     in_use, strict, relaxed = (
         possible & packed([bits], words) for bits in (table.in_use(node, source).bits, *good_enough)
     )
@@ -142,7 +225,7 @@ def _passed_together(request: Request, facts: Sequence[Mapping[str, FactValue]],
     resembles = np.where((_counts(applies) >= request.wanted)[:, None], np.uint64(0), good & ~proven)
     in_context, left = _counts(in_use).tolist(), _counts(good).tolist()
     rows = (rows_of_each(some, len(table)) for some in (applies, resembles))
-    return [Passed(*one) for one in zip(in_context, left, *rows, strict=True)]
+    return [Passed(*columns) for columns in zip(in_context, left, *rows, strict=True)]
 
 
 def _counts(rows: Words) -> IntArray:
@@ -245,3 +328,166 @@ def diversity_alone(
 def _rows(bits: int, count: int) -> IntArray:
     raw = np.frombuffer(bits.to_bytes((count + 7) // 8, "little"), dtype=np.uint8)
     return np.flatnonzero(np.unpackbits(raw, bitorder="little", count=count))
+
+
+TABLE_CELLS = 32_768
+"""Candidates in one table."""
+
+
+class Pick(NamedTuple):
+    """A bullet that was picked, by its row in the table of bullets, with every component of its score."""
+
+    row: int
+    quality: float
+    semantic: float
+    thompson: float
+    combined: float
+    diversity: float
+
+
+class Picks:
+    """The picks for many transactions, in columns: a row for each transaction, a column for each place.
+
+    >>> picks = Picks.none(transactions=2, wanted=3)
+    >>> picks.counts.tolist(), picks[0]
+    ([0, 0], [])
+    """
+
+    def __init__(self, rows: IntArray, parts: FloatArray) -> None:
+        self.rows = rows
+        """The rows of the bullets, -1 after the last pick."""
+        self.parts = parts
+        """For each pick its quality, semantic, thompson, combined and diversity scores."""
+
+    @classmethod
+    def none(cls, transactions: int, wanted: int) -> Picks:
+        """No picks yet, with room for as many as are wanted."""
+        return cls(np.full((transactions, wanted), -1), np.zeros((transactions, wanted, len(Pick._fields) - 1)))
+
+    @property
+    def counts(self) -> IntArray:
+        """How many were picked for each transaction."""
+        counts: IntArray = (self.rows >= 0).sum(axis=1)
+        return counts
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, place: int) -> list[Pick]:
+        rows = self.rows[place]
+        found = rows[rows >= 0].tolist()
+        return [Pick(row, *parts) for row, parts in zip(found, self.parts[place].tolist(), strict=False)]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """How candidates are compared."""
+
+    stats: BulletStats
+    likeness_of: Callable[[IntArray], Likeness]
+    """How much bullets resemble each other, if only these rows are asked about."""
+    weights: Weights
+    diversity_weight: float
+
+
+def add_picks(
+    picks: Picks, candidates: Sequence[Candidates], keys: Sequence[np.uint64 | None], ranking: Ranking
+) -> None:
+    """Fill the places that are left with the best candidates of each transaction, best first.
+
+    Draws start from `keys`; where there is none, the expected value takes the place of a draw.
+    """
+    if not any(len(some.rows) for some in candidates):
+        return
+    if len(candidates) == 1:
+        _add_alone(picks, candidates[0], keys, ranking)
+        return
+    taken = picks.counts
+    wanted = picks.rows.shape[1] - taken
+    for batch in _batches([len(some.rows) for some in candidates], wanted):
+        which = np.array(batch)
+        some = [candidates[place] for place in batch]
+        rows, parts = _pick_batch(some, wanted[which], [keys[place] for place in batch], picks.rows[which], ranking)
+        turns = np.arange(rows.shape[1])
+        row, turn = np.nonzero(turns < np.minimum(wanted[which], [len(each.rows) for each in some])[:, None])
+        into = which[row], taken[which][row] + turn
+        picks.rows[into], picks.parts[into] = rows[row, turn], parts[row, turn]
+
+
+def _batches(sizes: Sequence[int], wanted: IntArray) -> Iterator[list[int]]:
+    """Transactions with about as many candidates, which waste the least room in a table."""
+    batch: list[int] = []
+    for place in sorted(range(len(sizes)), key=sizes.__getitem__):
+        if not sizes[place] or not wanted[place]:
+            continue
+        if batch and (len(batch) + 1) * sizes[place] > TABLE_CELLS:
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch
+
+
+def _pick_batch(
+    batch: Sequence[Candidates], wanted: IntArray, keys: Sequence[np.uint64 | None], before: IntArray, ranking: Ranking
+) -> tuple[IntArray, FloatArray]:
+    """As many picks for each transaction as any of them wants."""
+    stats = ranking.stats
+    lengths = np.array([len(some.rows) for some in batch])
+    is_candidate: BoolArray = np.arange(lengths.max()) < lengths[:, None]
+    flat = np.concatenate([some.rows for some in batch])
+    rows = np.zeros(is_candidate.shape, dtype=np.int64)
+    rows[is_candidate] = flat
+    relevance, draws = np.zeros(is_candidate.shape), np.zeros(is_candidate.shape)
+    relevance[is_candidate] = np.concatenate([some.relevance for some in batch])
+    draws[is_candidate] = _draws(keys, flat, lengths, stats)
+    success = stats.success[rows]
+    combined = hybrid(success, relevance, draws, ranking.weights)
+    most = int(np.minimum(wanted, lengths).max())
+    before = before[:, : int((before >= 0).sum(axis=1).max(initial=0))]
+    likeness = _likeness(ranking, flat, before[before >= 0], most)
+    scores = np.where(is_candidate, combined, -math.inf)
+    places, bonuses = diversity(scores, rows, likeness, most, ranking.diversity_weight, picked=before)
+    each = np.arange(len(batch))[:, None]
+    parts = np.empty((*places.shape, 5))
+    for place, part in enumerate((success, relevance, draws, combined)):
+        parts[:, :, place] = part[each, places]
+    parts[:, :, 4] = bonuses
+    return rows[each, places], parts
+
+
+def _add_alone(picks: Picks, candidates: Candidates, keys: Sequence[np.uint64 | None], ranking: Ranking) -> None:
+    """The picks for a single transaction: the same arithmetic, without tables."""
+    before = picks.rows[0]
+    taken = int((before >= 0).sum())
+    stats, rows, relevance = ranking.stats, candidates.rows, candidates.relevance
+    most = min(len(before) - taken, len(rows))
+    if most == 0:
+        return
+    draws = _draws(keys, rows, np.array([len(rows)]), stats)
+    success = stats.success[rows]
+    combined = hybrid(success, relevance, draws, ranking.weights)
+    likeness = _likeness(ranking, rows, before[:taken], most)
+    picked = before[:taken].tolist()
+    places, bonuses = diversity_alone(combined, rows, likeness, most, ranking.diversity_weight, picked=picked)
+    into = slice(taken, taken + most)
+    picks.rows[0, into] = rows[places]
+    parts = picks.parts[0, into]
+    for column, part in enumerate((success, relevance, draws, combined)):
+        parts[:, column] = part[places]
+    parts[:, 4] = bonuses
+
+
+def _likeness(ranking: Ranking, rows: IntArray, before: IntArray, most: int) -> Likeness:
+    """How much candidates resemble each other and those picked before. A single pick is compared with nothing."""
+    if most == 1 and not len(before):
+        return Likeness(np.empty((0, 0), dtype=np.float32))
+    return ranking.likeness_of(np.concatenate([rows, before]) if len(before) else rows)
+
+
+def _draws(keys: Sequence[np.uint64 | None], rows: IntArray, lengths: IntArray, stats: BulletStats) -> FloatArray:
+    shapes = stats.shapes.take(rows)
+    drawn_from = [key for key in keys if key is not None]
+    if not drawn_from:
+        return shapes.expected
+    return beta(stats.keys[rows] ^ np.repeat(np.array(drawn_from, dtype=np.uint64), lengths), shapes)

@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from acefraud.core.table import Columns, FactTable
-from acefraud.facts.history.events import HistoryEvents
-from acefraud.facts.history.plan import HOUR
+from acefraud.facts.history.plan import HOUR, HistoryEvents
 from acefraud.support.arrays import IntArray
 from acefraud.support.timestamps import UNKNOWN
 

@@ -13,8 +13,7 @@ from acefraud.core.ledger import MemoryRows
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
 from acefraud.facts.history import HistoryEvent, HistoryEvents, HistoryPlan, HistoryState, history_columns
-from acefraud.facts.history.events import UNITS, distance_km
-from acefraud.facts.history.plan import HOUR, Window
+from acefraud.facts.history.plan import HOUR, UNITS, Window, distance_km
 from acefraud.support.timestamps import UNKNOWN
 
 ENTITIES = ("card_id", "shop_id", "device_id")

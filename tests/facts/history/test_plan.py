@@ -11,8 +11,7 @@ from acefraud.core.condition import Condition
 from acefraud.core.fact_names import words_for
 from acefraud.datasets.guess import names_a_label
 from acefraud.facts.history import HistoryPlan
-from acefraud.rules.english import say, say_facts
-from acefraud.rules.parse_english import read_condition
+from acefraud.rules.english import read_condition, say, say_facts
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from acefraud.errors import InputError
 from acefraud.facts.history import HistoryEvents
-from acefraud.facts.history.window_index import GroupedValues
+from acefraud.facts.history.columns import GroupedValues
 
 moments = st.integers(-20, 20) | st.sampled_from([-(2**60), 2**60, 2**60 + 1])
 

@@ -6,7 +6,7 @@ import pytest
 
 from acefraud.core.fact_names import NAMED_FACTS
 from acefraud.errors import ConfigurationError
-from acefraud.facts.text import categories, fact_patterns, flags, pattern_needs, patterns, read_facts
+from acefraud.facts.text import patterns, read_facts, statements, themes
 from acefraud.facts.text.document import Document
 from acefraud.support.package_data import read_package_toml
 
@@ -315,8 +315,8 @@ def test_cues_never_keep_a_search_from_finding() -> None:
 
 
 def test_every_pattern_is_part_of_the_index() -> None:
-    used = [one.pattern for theme in fact_patterns.THEMES.values() for one in theme]
-    used += [flag.pattern for flag in flags.FLAGS] + [pattern for pattern, _ in categories._CATEGORIES.values()]
+    used = [one.pattern for theme in statements.THEMES.values() for one in theme]
+    used += [flag.pattern for flag in themes.FLAGS] + [pattern for pattern, _ in themes._CATEGORIES.values()]
     assert len(used) > 100
     assert set(used) <= set(patterns._PATTERNS)
 
@@ -336,13 +336,13 @@ def test_every_pattern_is_part_of_the_index() -> None:
     ],
 )
 def test_needs_are_words_that_a_match_cannot_do_without(pattern: str, needs: list[tuple[set[str], int]]) -> None:
-    (way,) = pattern_needs.parse(patterns.expand(pattern))
-    assert [(set(need.cues), need.signs) for need in pattern_needs.needs_of(way)] == needs
+    (way,) = patterns.parse(patterns.expand(pattern))
+    assert [(set(need.cues), need.signs) for need in patterns.needs_of(way)] == needs
 
 
 def test_alternatives_are_those_of_the_groups_that_make_up_a_pattern() -> None:
-    ways = pattern_needs.parse("(?P<fails>no card|(?:home|own) ip)|(?:vpn|proxy)")
-    assert [pattern_needs.needs_of(way)[0].cues for way in pattern_needs.phrases(ways)] == [
+    ways = patterns.parse("(?P<fails>no card|(?:home|own) ip)|(?:vpn|proxy)")
+    assert [patterns.needs_of(way)[0].cues for way in patterns.phrases(ways)] == [
         {"card"}, {"home", "own"}, {"vpn"}, {"proxy"},
     ]  # fmt: skip
 
@@ -357,14 +357,14 @@ def test_alternatives_are_those_of_the_groups_that_make_up_a_pattern() -> None:
     ],
 )
 def test_openings_are_how_a_match_can_begin(pattern: str, openings: set[str]) -> None:
-    assert {text for text, _ in pattern_needs.openings_of(pattern_needs.parse(pattern))} == openings
+    assert {text for text, _ in patterns.openings_of(patterns.parse(pattern))} == openings
 
 
 # --- the vocabulary files ----------------------------------------------------------------------------------------
 
 
 def test_a_flag_that_is_no_named_fact_is_refused() -> None:
-    tables = flags._FlagTables.model_validate(
+    tables = themes._FlagTables.model_validate(
         {"parts": {}, "stance": {}, "flags": {"levitating": {"holds": ["floats"]}}}
     )
     with pytest.raises(ConfigurationError, match="'levitating' is not a flag"):

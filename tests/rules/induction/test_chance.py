@@ -13,8 +13,8 @@ from acefraud.core.condition import Condition
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
 from acefraud.rules.induction.boosting import InductionOptions, WorthByChance
-from acefraud.rules.induction.history import History
 from acefraud.rules.induction.induce import Lesson, induce
+from acefraud.rules.induction.out_of_time import History
 from acefraud.rules.induction.trees import TreeOptions
 from acefraud.support.arrays import BoolArray
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from acefraud.rules.induction.cross_validation import improving
-from acefraud.rules.induction.fitting import FitCases, FitOptions, Fitted, fit
+from acefraud.rules.induction.fitting import FitCases, FitOptions, Fitted, fit, improving
 
 OPTIONS = FitOptions(certainty=0.0)
 

@@ -9,10 +9,9 @@ import pytest
 from acefraud.core.calibration import Calibration
 from acefraud.core.condition import Condition
 from acefraud.core.table import Columns, FactTable
-from acefraud.rules.induction.boosting import InductionOptions
-from acefraud.rules.induction.distillation import FittedRules, distilled
+from acefraud.rules.induction.boosting import FittedRules, InductionOptions, distilled
 from acefraud.rules.induction.fitting import Fitted, probabilities, strongest
-from acefraud.rules.induction.history import History, SplitHistory
+from acefraud.rules.induction.out_of_time import History, SplitHistory
 
 FACTS = 12
 

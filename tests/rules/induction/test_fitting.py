@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 
 from acefraud.rules.induction.fitting import FitCases, FitOptions, fit, loss_of, margins, probabilities, strongest
-from acefraud.rules.induction.history import sample
+from acefraud.rules.induction.out_of_time import sample
 from acefraud.rules.scorecard import GENERAL
 
 Column = npt.NDArray[np.float64]

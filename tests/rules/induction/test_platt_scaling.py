@@ -7,8 +7,17 @@ import numpy.typing as npt
 import pytest
 
 from acefraud.core.calibration import Calibration
-from acefraud.rules.induction.fitting import FitCases, Fitted, margins, probabilities
-from acefraud.rules.induction.platt_scaling import GENTLEST, STEEPEST, calibrated, levelled, slope_of
+from acefraud.rules.induction.fitting import (
+    GENTLEST,
+    STEEPEST,
+    FitCases,
+    Fitted,
+    calibrated,
+    levelled,
+    margins,
+    probabilities,
+    slope_of,
+)
 
 WEIGHTS = np.array([1.5, -1.0, 0.8, 2.0])
 

@@ -6,8 +6,7 @@ Imports `core` and `errors` only.
 """
 
 from acefraud.facts.history.columns import history_columns
-from acefraud.facts.history.events import HistoryEvent, HistoryEvents
-from acefraud.facts.history.plan import HistoryPlan
+from acefraud.facts.history.plan import HistoryEvent, HistoryEvents, HistoryPlan
 from acefraud.facts.history.state import HistoryState
 
 __all__ = ["HistoryEvent", "HistoryEvents", "HistoryPlan", "HistoryState", "history_columns"]

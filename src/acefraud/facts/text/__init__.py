@@ -7,13 +7,13 @@ Where to add what a text can say:
 - a merchant category, a channel or a payment method: ``vocabulary/categories.toml``;
 - a key of log lines (``amt=1250.00``): ``vocabulary/log_keys.toml``; a place: ``vocabulary/places.toml``;
 - a number: an entry of its theme in ``vocabulary/statements.toml``. ``{money}``, ``{duration}`` and the like stand for
-  a figure; `figures` finds them, and `getters` turns them into the value of a fact.
+  a figure; `figures` finds them, and `statements` turns them into the value of a fact.
 
 Then add an example to ``tests/facts/text/test_text_facts.py`` and raise `READER` in ``facts/extraction.py``, because
 stored facts carry the version of the reader that made them. `acefraud reread` renews those of existing playbooks.
 
-How it works: `document` replaces the figures of a text by markers, `patterns` says which patterns to try where
-(`pattern_needs` derives that from each pattern), each theme adds statements to the document, and `reader` settles them.
+How it works: `document` replaces the figures of a text by markers, `patterns` says which patterns to try where, the
+numbers (`statements`) and the other `themes` add statements to the document, and `reader` settles them.
 May import core.
 """
 

@@ -74,11 +74,6 @@ class Document:
             return position
         return position - self.places[before] - 1 + self.figures[before].end
 
-    def origins(self, start: int, end: int) -> tuple[int, int]:
-        """The positions in the text of the two ends of a part of the document."""
-        first = self.origin(start)
-        return first, max(first, self.origin(end))
-
     def figures_in(self, start: int, end: int) -> range:
         """The indices of the figures between two positions."""
         return range(bisect_left(self.places, start), bisect_left(self.places, end))
@@ -92,21 +87,15 @@ class Document:
     def segment_start(self, position: int) -> int:
         """Where the segment of a position begins, at most 200 characters before it."""
         start = max(self.clause(position)[0], position - 200)
-        last = start
         for match in _SEGMENT_END.finditer(self.plain, start, position):
-            last = match.end()
-        return last
+            start = match.end()
+        return start
 
     def segment(self, position: int) -> tuple[int, int]:
         """The bounds of the part between commas that a position is in, at most 200 characters to either side."""
         start, end = self.segment_start(position), min(self.clause(position)[1], position + 200)
         after = _SEGMENT_END.search(self.plain, position + 1, end)
         return start, after.start() if after else end
-
-    def clause_text(self, position: int) -> str:
-        """The clause that a position is in, at most 200 characters to either side."""
-        start, end = self.clause(position)
-        return self.plain[max(start, position - 200) : min(end, position + 200)]
 
     def add(self, fact: str, value: FactValue, start: int, end: int, *, tier: int = 0, currency: str = "") -> None:
         """Add a statement, and mark its figures as understood."""
@@ -117,10 +106,6 @@ class Document:
         """Mark figures as understood, by their indices."""
         for index in inside:
             self.taken[index] = True
-
-    def any_taken(self, inside: range) -> bool:
-        """Whether one of these figures was already understood."""
-        return True in self.taken[inside.start : inside.stop]
 
     def add_flag(self, fact: str, value: bool, start: int, end: int) -> None:
         """Add a statement of a flag. Its figures, if any, belong to other facts and stay free."""

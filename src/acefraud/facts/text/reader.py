@@ -8,13 +8,10 @@ from dataclasses import dataclass
 
 from acefraud.core.transaction import FactValue
 
-from .categories import read_categories
 from .document import Document, Statement
-from .fact_patterns import part, read_theme
-from .flags import read_flags
-from .log_lines import read_log_lines
 from .patterns import search_pattern
-from .places import read_places
+from .statements import part, read_log_lines, read_theme
+from .themes import read_categories, read_flags, read_places
 
 _QUOTED = re.compile(r'"([^"\n]{1,300})"')
 _ONE_FIGURE = frozenset({"amount", "hour"})
@@ -60,7 +57,8 @@ def read_facts(text: str) -> TextFacts:
         read(document)
     facts, used, disputed = _settle(document.statements)
     _derive(facts, {statement.fact: statement.currency for statement in used})
-    spans = tuple((statement.fact, *document.origins(statement.start, statement.end)) for statement in used)
+    ends = [(said.fact, document.origin(said.start), document.origin(said.end)) for said in used]
+    spans = tuple((fact, start, max(start, end)) for fact, start, end in ends)
     return TextFacts(facts, _unread(document, disputed), spans)
 
 
@@ -73,17 +71,13 @@ def _settle(statements: list[Statement]) -> tuple[dict[str, FactValue], list[Sta
     used: list[Statement] = []
     disputed: list[Statement] = []
     for fact, said in by_fact.items():
-        if len(said) == 1:
-            facts[fact] = said[0].value
-            used += said
-            continue
-        best = min(one.tier for one in said)
-        explicit = [one for one in said if one.tier == best]
-        if len({one.value for one in explicit}) == 1:
+        best = min(statement.tier for statement in said)
+        explicit = [statement for statement in said if statement.tier == best]
+        if len({statement.value for statement in explicit}) == 1:
             facts[fact] = explicit[0].value
             used += explicit
             if fact in _ONE_FIGURE:
-                disputed += [one for one in said if one.tier > best and one.value != explicit[0].value]
+                disputed += [other for other in said if other.tier > best and other.value != facts[fact]]
         else:
             disputed += explicit
     return facts, used, disputed
@@ -93,7 +87,7 @@ def _derive(facts: dict[str, FactValue], currencies: dict[str, str]) -> None:
     """Add facts that follow from others. What the text states itself is kept, except that the hour decides on night."""
     hour, amount = facts.get("hour"), facts.get("amount")
     if isinstance(hour, float):
-        facts["night"] = _is_night(hour)
+        facts["night"] = hour >= 23 or hour < 6
     for usual, ratio in (("usual_amount", "amount_to_usual"), ("usual_amount_max", "amount_to_usual_max")):
         base = facts.get(usual)
         one, other = currencies.get("amount", ""), currencies.get(usual, "")
@@ -123,7 +117,8 @@ def _unread(document: Document, disputed: list[Statement]) -> tuple[str, ...]:
     bounds |= {start: document.segment(start) for start, _ in document.doubts}
     bounds |= {start: document.clause(start) for start in _unread_quotes(document)}
     if unknown:
-        statements = [(one.start, one.end) for one in document.statements if document.figures_in(one.start, one.end)]
+        spans = [(statement.start, statement.end) for statement in document.statements]
+        statements = [span for span in spans if document.figures_in(*span)]
         bounds |= {place: _around(document, place, statements) for place in unknown if place not in bounds}
     pieces: dict[str, None] = {}
     for place in sorted(bounds):
@@ -135,13 +130,12 @@ def _unread(document: Document, disputed: list[Statement]) -> tuple[str, ...]:
 
 def _unread_quotes(document: Document) -> list[int]:
     """The positions of quotes in which nothing was understood."""
-    places: list[int] = []
-    understood = [one.start for one in document.statements]
-    for match in _QUOTED.finditer(document.plain):
-        wordy = match[1].count(" ") >= 2
-        if wordy and not any(match.start() <= start < match.end() for start in understood):
-            places.append(match.start(1))
-    return places
+    understood = [statement.start for statement in document.statements]
+    return [
+        match.start(1)
+        for match in _QUOTED.finditer(document.plain)
+        if match[1].count(" ") >= 2 and not any(match.start() <= start < match.end() for start in understood)
+    ]
 
 
 def _around(document: Document, place: int, statements: list[tuple[int, int]]) -> tuple[int, int]:
@@ -172,7 +166,8 @@ def _read_amount(document: Document) -> None:
     if len(left) != 1:
         return
     place = document.places[left[0]]
-    if _LONE_STOP.regex.search(document.clause_text(place)) is None:
+    start, end = document.clause(place)
+    if _LONE_STOP.regex.search(document.plain[max(start, place - 200) : min(end, place + 200)]) is None:
         figure = document.figures[left[0]]
         document.add("amount", figure.middle, place, place + 1, tier=2, currency=figure.currency)
 
@@ -188,8 +183,3 @@ def _read_clock(document: Document) -> None:
         part_of_span = _SPAN_AHEAD.regex.match(after) or _SPAN_BEHIND.regex.search(before)
         if not part_of_span and not _ELSEWHERE.regex.search(document.plain, document.segment_start(place), place):
             document.add("hour", figure.low, place, place + 1, tier=1)
-
-
-def _is_night(hour: float) -> bool:
-    """Whether an hour is between 11 PM and 6 AM."""
-    return hour >= 23 or hour < 6

@@ -13,7 +13,7 @@ from acefraud.core.table import FactTable, RowIndex
 from acefraud.core.transactions import Cases, Ids
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, shown_names
 from acefraud.facts.extraction import facts_in
-from acefraud.rules.fitted_points import FittedPoints, fit_points
+from acefraud.rules.induction.fitting import FittedPoints, fit_points
 from acefraud.rules.induction.out_of_time import record_of
 from acefraud.support.arrays import BoolArray, FloatArray, IntArray
 from acefraud.support.timestamps import UNKNOWN, time_of

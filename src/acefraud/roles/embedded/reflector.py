@@ -20,8 +20,8 @@ from acefraud.roles.protocols import Example, Reflection
 from acefraud.rules.induction.bins import BinOptions
 from acefraud.rules.induction.boosting import InductionOptions
 from acefraud.rules.induction.fitting import FitCases, FitOptions, fit
-from acefraud.rules.induction.history import History
 from acefraud.rules.induction.induce import Induced, Lesson, induce, too_little
+from acefraud.rules.induction.out_of_time import History
 from acefraud.rules.induction.trees import TreeOptions
 from acefraud.rules.scorecard import directions
 from acefraud.settings import EMBEDDED

@@ -11,9 +11,9 @@
 4. A rule is kept only if its effect holds on the out-of-time cases, the latest ones (`out_of_time`), and if no simpler
    rule holds on nearly the same cases.
 5. The weights of the kept rules are fitted on all cases, with as many rules per case as a decision may cite. Slope and
-   level are calibrated on the out-of-time cases (`platt_scaling`).
+   level are calibrated on the out-of-time cases (`fitting`).
 6. A whole history is searched several times. The average of the searches is distilled into one set of rules, the fewest
-   that reproduce it (`distillation`); `induce` runs all of this.
+   that reproduce it (`boosting`); `induce` runs all of this.
 
 Imports `core` and the other modules of `rules`.
 """

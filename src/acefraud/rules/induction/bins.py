@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum, auto
+from enum import Enum
 from typing import Literal
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from acefraud.core.condition import MAX_TESTS, Condition, Op, Test
 from acefraud.core.context_facts import is_context_fact
 from acefraud.core.fact_names import words_for
-from acefraud.core.table import Columns, FactTable
+from acefraud.core.table import FactTable
 from acefraud.support.arrays import BoolArray, FloatArray, IntArray
 
 Codes = npt.NDArray[np.uint8]
@@ -47,14 +47,8 @@ class BinOptions:
     least_support: int = 5
 
 
-class BinKind(Enum):
-    """What the bins of a fact stand for."""
-
-    CUT = auto()
-    STEP = auto()
-    FLAG = auto()
-    WORD = auto()
-    GROUP = auto()
+BinKind = Enum("BinKind", ["CUT", "STEP", "FLAG", "WORD", "GROUP"])
+"""What the bins of a fact stand for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,17 +198,17 @@ class BinnedTable:
 
 def cut_facts(table: FactTable, labels: BoolArray, options: BinOptions) -> tuple[BinnedFact, ...]:
     """The bins of every fact that varies."""
-    found = (_cut(name, table, labels, options) for name in table.names if not is_context_fact(name))
-    facts = _with_round_cuts([fact for fact in found if fact is not None])
-    columns = table.columns
-    return tuple(
-        replace(fact, may_be_missing=words_for(fact.name) is None and not _mixed(fact.name, columns)) for fact in facts
-    )
-
-
-def _mixed(name: str, columns: Columns) -> bool:
-    """Whether a fact is a number in one row and a word in another, so that no kind of bins covers all rows."""
-    return sum(name in kind for kind in (columns.numbers, columns.flags, columns.categories)) > 1
+    cut = (_cut(name, table, labels, options) for name in table.names if not is_context_fact(name))
+    facts = [fact for fact in cut if fact is not None]
+    rounded = iter(rounded_cuts([fact.cuts for fact in facts if fact.kind is BinKind.CUT]))
+    kinds = (table.columns.numbers, table.columns.flags, table.columns.categories)
+    found = []
+    for fact in facts:
+        # A fact that is a number in one row and a word in another has no kind of bins that covers all rows.
+        one_kind = sum(fact.name in kind for kind in kinds) == 1
+        cuts = next(rounded) if fact.kind is BinKind.CUT else fact.cuts
+        found.append(replace(fact, cuts=cuts, may_be_missing=words_for(fact.name) is None and one_kind))
+    return tuple(found)
 
 
 def _cut(name: str, table: FactTable, labels: BoolArray, options: BinOptions) -> BinnedFact | None:
@@ -247,19 +241,26 @@ def _cut_groups(
     Each row is binned by the share of fraud among the rows of the other folds with its value, so that a value with few
     rows does not look telling because of its own label. Rare and new values count as cases of the base rate.
     """
-    known = codes >= 0
-    shares = _Shares(codes, labels, len(words), options.group_pull)
+    known, base, pull = codes >= 0, float(labels.mean()), options.group_pull
+
+    def shares_among(rows: BoolArray) -> FloatArray:
+        """The share of fraud of each value, smoothed towards the base rate, and last that of rows without a value."""
+        counts = np.bincount(codes[rows], minlength=len(words) + 1)
+        frauds = np.bincount(codes[rows], labels[rows], minlength=len(words) + 1)
+        shares: FloatArray = (frauds + pull * base) / (counts + pull)
+        return shares
+
     folds = np.random.default_rng(0).integers(0, _FOLDS, len(codes))
     row_shares = np.zeros(len(codes))
     for fold in range(_FOLDS):
-        row_shares[folds == fold] = shares.among(known & (folds != fold))[codes[folds == fold]]
+        row_shares[folds == fold] = shares_among(known & (folds != fold))[codes[folds == fold]]
     counts = np.bincount(codes[known], minlength=len(words))
     listed = counts >= options.least_support
     cuts = quantiles(np.sort(row_shares[known]), options.group_cuts)
     if labels[known].sum() >= options.least_support:
         cuts = np.concatenate([cuts, quantiles(np.sort(row_shares[known & labels]), options.group_cuts // 2)])
-    whole = shares.among(known)[: len(words)]
-    cuts = _between(np.unique(cuts), np.append(whole[listed], shares.base))
+    whole = shares_among(known)[: len(words)]
+    cuts = _between(np.unique(cuts), np.append(whole[listed], base))
     if not len(cuts):
         return None
     place = np.searchsorted(cuts, whole)
@@ -267,29 +268,8 @@ def _cut_groups(
     groups = tuple(tuple(words[word] for word in by_size if place[word] == group) for group in range(len(cuts) + 1))
     held_out = (np.searchsorted(cuts, row_shares) + 1).astype(np.uint8)
     held_out[~known] = UNKNOWN
-    others = int(np.searchsorted(cuts, shares.base)) + 1
+    others = int(np.searchsorted(cuts, base)) + 1
     return BinnedFact(name, BinKind.GROUP, cuts, (), groups=groups, others=others, held_out=held_out)
-
-
-@dataclass(frozen=True, slots=True)
-class _Shares:
-    """The share of fraud of each value, smoothed towards the base rate."""
-
-    codes: npt.NDArray[np.int32]
-    labels: BoolArray
-    values: int
-    pull: float
-
-    @property
-    def base(self) -> float:
-        return float(self.labels.mean())
-
-    def among(self, rows: BoolArray) -> FloatArray:
-        """By value, from these rows; the last one, for rows without a value, is the base rate."""
-        counts = np.bincount(self.codes[rows], minlength=self.values + 1)
-        frauds = np.bincount(self.codes[rows], self.labels[rows], minlength=self.values + 1)
-        shares: FloatArray = (frauds + self.pull * self.base) / (counts + self.pull)
-        return shares
 
 
 def _between(cuts: FloatArray, values: FloatArray) -> FloatArray:
@@ -329,21 +309,17 @@ def quantiles(ordered: FloatArray, count: int) -> FloatArray:
     return found
 
 
-def _with_round_cuts(facts: Sequence[BinnedFact]) -> Iterator[BinnedFact]:
-    """Facts with their bin edges replaced by rounded cuts."""
-    rounded = iter(rounded_cuts([fact.cuts for fact in facts if fact.kind is BinKind.CUT]))
-    return (replace(fact, cuts=next(rounded)) if fact.kind is BinKind.CUT else fact for fact in facts)
-
-
 def rounded_cuts(edges: Sequence[FloatArray]) -> list[FloatArray]:
     """The inner edges of each fact, each as the roundest number nearer to it than to its neighbours.
 
     All facts at once, because one by one would dominate the time of a short search.
     """
-    middles = [(one[:-1] + one[1:]) / 2 for one in edges]
-    low, high = (np.concatenate([np.zeros(0), *(one[part] for one in middles)]) for part in (slice(-1), slice(1, None)))
-    figures = np.split(roundest(low, high), np.cumsum([len(one) - 1 for one in middles])[:-1])
-    return [np.unique(some[one[1:] > one[:-1]]) for one, some in zip(middles, figures, strict=False)]
+    middles = [(edge[:-1] + edge[1:]) / 2 for edge in edges]
+    low, high = (
+        np.concatenate([np.zeros(0), *(middle[part] for middle in middles)]) for part in (slice(-1), slice(1, None))
+    )
+    figures = np.split(roundest(low, high), np.cumsum([len(middle) - 1 for middle in middles])[:-1])
+    return [np.unique(some[middle[1:] > middle[:-1]]) for middle, some in zip(middles, figures, strict=False)]
 
 
 _DIGITS, _FRACTIONS = 17, (1.0, 0.5, 0.25)

@@ -1,10 +1,10 @@
-"""Sparse logistic regression: the weights of all conditions, fitted together."""
+"""Fits: the weights of all conditions together, their calibration, and the points of the scorecard."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -13,7 +13,8 @@ import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
 from acefraud.core.calibration import Calibration
-from acefraud.rules.scorecard import GENERAL
+from acefraud.core.table import FactTable
+from acefraud.rules.scorecard import GENERAL, lines_in, score_in, scorecard
 from acefraud.support.arrays import BoolArray, FloatArray
 
 SMALL = 20_000_000
@@ -129,7 +130,7 @@ def margins(masks: BoolArray, cases: FitCases, fitted: Fitted) -> FloatArray:
 def loss_of(fitted: Fitted, masks: BoolArray, cases: FitCases) -> float:
     """The mean log-loss."""
     margin = margins(masks, cases, fitted)
-    return float(cases.weights @ (np.logaddexp(0.0, margin) - cases.labels * margin) / cases.weights.sum())
+    return float(cases.weights @ _loss(margin, cases.labels) / cases.weights.sum())
 
 
 def fit(
@@ -190,16 +191,8 @@ class _Groups:
             _hashes(masks, [part for part in given if part is not None]), return_index=True, return_inverse=True
         )
         knowledge, offset = (None if part is None else part[first] for part in given)
-        counts, frauds, excess = (
-            np.bincount(group, part).astype(np.float64)
-            for part in (cases.weights, cases.weights * cases.expected, _excess(cases))
-        )
-        return cls(masks[first], knowledge, offset, counts, frauds, excess)
-
-    @property
-    def as_cases(self) -> FitCases:
-        """The groups as cases, for computing log-odds."""
-        return FitCases(self.frauds > 0, self.knowledge, self.offset)
+        summed = (cases.weights, cases.weights * cases.expected, _excess(cases))
+        return cls(masks[first], knowledge, offset, *(np.bincount(group, part).astype(np.float64) for part in summed))
 
 
 def _hashes(masks: BoolArray, columns: Sequence[FloatArray]) -> npt.NDArray[np.uint64]:
@@ -232,16 +225,14 @@ class _Problem:
         frame = start.calibration
         self.start = np.concatenate([[frame.intercept, frame.knowledge_scale], start.weights])
         self.anchor = np.array([first.intercept, 1.0])
-        p = probabilities(margins(groups.masks, groups.as_cases, start))
+        p = probabilities(margins(groups.masks, FitCases(groups.frauds > 0, groups.knowledge, groups.offset), start))
         curvature = self.counts * np.maximum(p * (1 - p), 0.01)
         trust = options.trust_in_knowledge if has_knowledge else 1.0
         steady = 0.01 if has_knowledge else options.steady_level * float(curvature.sum())
         self.ridge = np.concatenate([[steady, trust], np.full(conditions, options.shrinkage)])
         exact = self.counts * p * (1 - p)
-        sums = (
-            np.stack([curvature, exact, groups.excess]).astype(np.float32) @ self.design
-        )  # masks are their own squares
-        information = sums[0]
+        sums = np.stack([curvature, exact, groups.excess]).astype(np.float32) @ self.design
+        information = sums[0]  # masks are their own squares
         information[1] = curvature @ np.square(self.design[:, 1])
         self.scale = np.sqrt(information + self.ridge + 1e-3)
         self.lasso = np.concatenate([[0.0, 0.0], options.certainty * np.sqrt(np.maximum(sums[1, 2:], 0) + 1e-3)])
@@ -315,3 +306,210 @@ def strongest(masks: BoolArray, weights: FloatArray, most: int) -> BoolArray:
     kept = masks.copy()
     kept[crowded] = part.T
     return kept
+
+
+# --- calibration by Platt scaling: a level and a slope, fitted on the out-of-time cases ---
+
+ENOUGH = 20
+"""Frauds, and other cases, needed to calibrate."""
+GENTLEST, STEEPEST = 0.5, 2.0
+_FARTHEST = 1.0
+"""The most that one Newton step may add to the log-odds of a case. Longer steps land where the curve is flat."""
+
+
+def slope_of(fitted: Fitted, masks: BoolArray, cases: FitCases) -> float:
+    """The factor on all weights that fits these cases best."""
+    if not _enough(cases):
+        return 1.0
+    with threads_for(masks.size):
+        return _slope(_spoken(fitted, masks, cases), cases, fitted.calibration.intercept)
+
+
+def levelled(fitted: Fitted, slope: float, masks: BoolArray, cases: FitCases) -> Fitted:
+    """All weights times a slope, with the intercept fitted to these cases. The ranking stays."""
+    if not _enough(cases):
+        return fitted
+    frame = fitted.calibration
+    with threads_for(masks.size):
+        level = _level(slope * _spoken(fitted, masks, cases), cases, frame.intercept)
+    scale = frame.knowledge_scale * slope
+    changes = {"intercept": level, "knowledge_scale": scale, "base_rate": cases.base_rate}
+    return Fitted(fitted.weights * slope, frame.model_copy(update=changes))
+
+
+def calibrated(fitted: Fitted, masks: BoolArray, cases: FitCases) -> Fitted:
+    """Slope and level fitted on the same cases."""
+    return levelled(fitted, slope_of(fitted, masks, cases), masks, cases)
+
+
+def _enough(cases: FitCases) -> bool:
+    return min(int(cases.labels.sum()), int((~cases.labels).sum())) >= ENOUGH
+
+
+def separation(fitted: Fitted, masks: BoolArray, cases: FitCases) -> float:
+    """How far apart the log-odds of frauds and of other cases are, in standard errors under chance."""
+    if not len(cases.labels):
+        return 0.0
+    spoken, usual = _spoken(fitted, masks, cases), cases.base_rate
+    apart = cases.weights * (spoken - float(cases.weights @ spoken / cases.weights.sum()))
+    error = float(np.sqrt(usual * (1 - usual) * (apart @ apart)))
+    return float(apart @ (cases.labels - usual)) / error if error else 0.0
+
+
+def _spoken(fitted: Fitted, masks: BoolArray, cases: FitCases) -> FloatArray:
+    return margins(masks, cases, fitted) - fitted.calibration.intercept
+
+
+def _by_score(spoken: FloatArray, cases: FitCases) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """What the bullets say of cases, how many cases that is each, and how many frauds: far fewer groups than cases."""
+    values, group = np.unique(spoken, return_inverse=True)
+    summed = (cases.weights, cases.weights * cases.labels)
+    counts, frauds = (np.bincount(group, part).astype(np.float64) for part in summed)
+    return values, counts, frauds
+
+
+def _slope(spoken: FloatArray, cases: FitCases, level: float) -> float:
+    """Newton's method on level and slope, with a ridge that keeps the slope near one for few cases."""
+    (said, counts, frauds), slope = _by_score(spoken, cases), 1.0
+    furthest = float(np.abs(said).max())
+    for _ in range(50):
+        p = probabilities(level + slope * said)
+        error, curvature = counts * p - frauds, counts * p * (1 - p)
+        gradient = np.array([error.sum(), error @ said + (slope - 1.0)])
+        cross = float(curvature @ said)
+        hessian = np.array([[curvature.sum() + 1e-9, cross], [cross, curvature @ said**2 + 1.0]])
+        step = np.linalg.solve(hessian, gradient)
+        step *= min(1.0, _FARTHEST / max(abs(step[0]) + abs(step[1]) * furthest, 1e-12))
+        before = level, slope
+        level, slope = level - float(step[0]), float(np.clip(slope - float(step[1]), GENTLEST, STEEPEST))
+        if max(abs(level - before[0]), abs(slope - before[1])) < 1e-9:
+            break
+    return slope
+
+
+def _level(spoken: FloatArray, cases: FitCases, level: float) -> float:
+    said, counts, frauds = _by_score(spoken, cases)
+    for _ in range(50):
+        p = probabilities(level + said)
+        step = (float(frauds.sum()) - float(counts @ p)) / max(float(counts @ (p * (1 - p))), 1e-9)
+        level += min(max(step, -_FARTHEST), _FARTHEST)
+        if abs(step) < 1e-9:
+            break
+    return level
+
+
+# --- small histories: a rule must improve on general knowledge on cases that its weight was not fitted on ---
+
+# With some hundred cases the out-of-time part is too small to refute much. Cross-validation uses every case twice: to
+# fit a weight and, in another fold, to judge it.
+_FOLDS = 5
+_STEPS = 6
+_LEAST_GAIN = 1.0
+"""Nats by which a rule must lower the log-loss of unseen cases in all."""
+
+
+def improving(masks: BoolArray, cases: FitCases, fitted: Fitted, options: FitOptions) -> BoolArray:
+    """The conditions that lower the log-loss of unseen cases, one after the other, the strongest first."""
+    alone = fit(masks[:, :0], cases, options)
+    log_odds = margins(masks[:, :0], cases, alone)
+    strength = np.abs(fitted.weights) * np.sqrt(cases.weights @ masks)
+    fold = np.random.default_rng(0).permutation(len(log_odds)) % _FOLDS
+    kept = np.zeros(masks.shape[1], dtype=np.bool_)
+    for place in np.argsort(-strength, kind="stable").tolist():
+        if strength[place] == 0:
+            break
+        rows = np.flatnonzero(masks[:, place])
+        odds, frauds, folds = log_odds[rows], cases.labels[rows], fold[rows]
+        apart = [_weight(odds[folds != each], frauds[folds != each], options.shrinkage) for each in range(_FOLDS)]
+        moved = odds + np.array(apart)[folds]
+        gain = float((_loss(odds, frauds) - _loss(moved, frauds)).sum())
+        if gain > _LEAST_GAIN:
+            kept[place] = True
+            log_odds[rows] = moved
+            log_odds += _weight(log_odds, cases.labels, options.shrinkage)  # the level moves with every rule
+    return kept
+
+
+def _weight(log_odds: FloatArray, frauds: BoolArray, ridge: float) -> float:
+    """What has to be added to the log-odds of these cases, by Newton's method."""
+    weight = 0.0
+    for _ in range(_STEPS):
+        p = probabilities(log_odds + weight)
+        step = (float((frauds - p).sum()) - ridge * weight) / (float((p * (1 - p)).sum()) + ridge)
+        weight += min(max(step, -1.0), 1.0)
+    return weight
+
+
+def _loss(log_odds: FloatArray, frauds: BoolArray | FloatArray) -> FloatArray:
+    loss: FloatArray = np.logaddexp(0.0, log_odds) - frauds * log_odds
+    return loss
+
+
+# --- the points of the scorecard, fitted to labelled cases and shrunk towards where they started ---
+
+# Knowledge adapts before new bullets can be proven: a line needs far fewer cases to be corrected than a condition needs
+# to be found. The fit counts only if it predicts cases that it has not seen better than the scorecard as it ships.
+_TRUST = 5.0
+"""L2 penalty on the difference of each line to its own points, and of the intercept to its own: as much as about
+twenty cases on which a line applies."""
+_ERRORS, _LEAST_POINT_GAIN = 1.0, 2.0
+"""Standard errors, and nats in all, by which the log-loss of unseen cases must fall for a fit to count. Where the
+scorecard is nearly always right, the gains are tiny but all alike, so that their error says nothing."""
+_MOST = 20_000
+"""Cases that are fitted, the latest ones."""
+_POINT_STEPS, _FARTHEST_POINT = 30, 2.0
+"""Newton steps, and the most that one may change the log-odds of a case."""
+
+
+@dataclass(frozen=True, slots=True)
+class FittedPoints:
+    """The points of a scorecard that was fitted to labelled cases."""
+
+    sums: FloatArray
+    """The sum of points for each of the cases. Its points were fitted without its label, as those of a new case are, so
+    that rules learn what the scorecard really misses."""
+    points: dict[str, float] = field(default_factory=dict)
+    """By line; empty if the scorecard as it ships predicts just as well."""
+
+
+def fit_points(facts: FactTable, labels: BoolArray) -> FittedPoints:
+    """Fit the points of all lines that apply to any of the cases."""
+    latest = slice(max(0, len(labels) - _MOST), None)
+    lines, frauds = lines_in(facts.take(latest)), labels[latest].astype(np.float64)
+    design = np.column_stack([np.ones(len(frauds)), lines])
+    with threads_for(design.size):
+        return _fitted(facts, latest, design, frauds)
+
+
+def _fitted(facts: FactTable, latest: slice, design: FloatArray, frauds: FloatArray) -> FittedPoints:
+    fold = np.random.default_rng(0).permutation(len(frauds)) % _FOLDS
+    apart = np.stack([_fit_points(design[fold != each], frauds[fold != each]) for each in range(_FOLDS)])[fold]
+    lines = design[:, 1:]
+    gains = _loss(design @ _shipped(), frauds) - _loss((design * apart).sum(axis=1), frauds)
+    if gains.sum() <= max(_LEAST_POINT_GAIN, _ERRORS * gains.std() * np.sqrt(len(gains))):
+        return FittedPoints(score_in(facts))
+    fitted = zip(scorecard(), _fit_points(design, frauds)[1:].tolist(), lines.sum(axis=0).tolist(), strict=True)
+    points = {point.line: round(value, 4) for point, value, count in fitted if count}
+    sums = score_in(facts, points)
+    sums[latest] = (lines * apart[:, 1:]).sum(axis=1)
+    return FittedPoints(sums, points)
+
+
+def _shipped() -> FloatArray:
+    return np.array([GENERAL.intercept, *(point.points for point in scorecard())])
+
+
+def _fit_points(design: FloatArray, frauds: FloatArray) -> FloatArray:
+    """Logistic regression by Newton's method, with a ridge towards the scorecard as it ships."""
+    start = _shipped()
+    fitted = start.copy()
+    for _ in range(_POINT_STEPS):
+        p = probabilities(design @ fitted)
+        gradient = design.T @ (p - frauds) + _TRUST * (fitted - start)
+        hessian = (design * (p * (1 - p))[:, None]).T @ design + _TRUST * np.eye(len(start))
+        step = np.linalg.solve(hessian, gradient)
+        step *= min(1.0, _FARTHEST_POINT / max(float(np.abs(design @ step).max(initial=0.0)), 1e-12))
+        fitted = fitted - step
+        if float(np.abs(step).max()) < 1e-6:
+            break
+    return fitted

@@ -16,20 +16,27 @@ from acefraud.rules.english import sentence
 from acefraud.rules.induction.boosting import (
     NOTHING,
     Boosting,
+    FittedRules,
     InductionOptions,
     Searched,
     are_in,
+    distilled,
     distinct,
     nearly_same,
+    with_weight,
     worth_keeping,
 )
-from acefraud.rules.induction.cross_validation import improving
-from acefraud.rules.induction.distillation import FittedRules, distilled, with_weight
-from acefraud.rules.induction.fitting import FitCases, Fitted, fit, strongest, threads_for
-from acefraud.rules.induction.history import History, SplitHistory, sample
-from acefraud.rules.induction.out_of_time import Checked, spread_of
-from acefraud.rules.induction.platt_scaling import levelled, slope_of
-from acefraud.rules.problem_types import problem_types
+from acefraud.rules.induction.fitting import (
+    FitCases,
+    Fitted,
+    fit,
+    improving,
+    levelled,
+    slope_of,
+    strongest,
+    threads_for,
+)
+from acefraud.rules.induction.out_of_time import Checked, History, SplitHistory, sample, spread_of
 from acefraud.support.arrays import BoolArray
 from acefraud.support.timestamps import time_of
 
@@ -162,10 +169,10 @@ def _fit_all(
     """
     places, counts = sample(split.history.labels, options.most_rows, generator)
     cases, rows = split.cases(places, counts), split.history.rows(places)
-    taking_part = np.array([one.holds_up or one.stopped for one in checked], dtype=np.bool_)
     masks = np.zeros((len(places), len(conditions)), dtype=np.bool_)
-    for place in np.flatnonzero(taking_part).tolist():
-        masks[:, place] = conditions[place].holds_in(rows)
+    for place, (condition, found) in enumerate(zip(conditions, checked, strict=True)):
+        if found.holds_up or found.stopped:
+            masks[:, place] = condition.holds_in(rows)
     masks &= distinct(nearly_same(masks, counts), conditions, always)
     fitted = fit(masks, cases, options.fit)
     if cases.knowledge is not None and len(split.history) <= options.small:
@@ -174,7 +181,7 @@ def _fit_all(
     for _ in range(_FINAL_FITS - 1):
         spoken = strongest(masks, fitted.weights, options.most_cited)
         fitted = fit(spoken, cases, options.fit, fitted, options.steps * 3)
-    kept = np.array([one.holds_up for one in checked], dtype=np.bool_)
+    kept = np.array([condition.holds_up for condition in checked], dtype=np.bool_)
     fitted = replace(fitted, weights=np.where(kept, fitted.weights, 0.0))
     kept = worth_keeping(fitted.weights, masks, cases, options.most_bullets, are_in(conditions, always))
     fitted = replace(fitted, weights=fitted.weights * kept)
@@ -214,3 +221,35 @@ def _lesson(
         last_seen=last,
     )
     return Lesson(condition, Verdict.of(weight > 0), evidence, float(weight))
+
+
+_FACTS: dict[str, tuple[str, ...]] = {
+    "spending_anomaly": ("amount", "amount_to_usual", "amount_to_usual_max", "usual_amount", "usual_amount_max"),
+    "account_history": ("account_age_days", "account_transactions", "transactions_per_month", "larger_purchases"),
+    "suspicious_time": ("hour", "night"),
+    "location_fraud": (
+        "location_change", "high_risk_country", "sanctioned", "impossible_travel", "distance_km", "travel",
+    ),
+    "merchant_risk": (
+        "merchant_rating", "fraud_reports", "fraud_report_window_days", "merchant_category", "crypto", "gift_cards",
+        "first_time_merchant", "purchases_at_merchant", "prepaid_card",
+    ),
+    "device_risk": ("vpn", "emulator", "new_device", "device_age_days", "remote_access"),
+    "account_takeover": ("password_reset", "contact_changed", "failed_attempts", "days_since_last"),
+    "velocity": (
+        "velocity", "recent_transactions", "recent_window_minutes", "declined_before", "escalating_amounts",
+    ),
+    "identity": ("kyc_missing", "verified", "strong_authentication", "vip", "business_account", "address_mismatch"),
+    "payment_route": ("new_payee", "funds_forwarded", "channel", "payment_method", "payment_method_age_days"),
+    "dispute_history": ("chargebacks", "disputes_before"),
+}  # fmt: skip
+_TYPE_OF = {fact: kind for kind, facts in _FACTS.items() for fact in facts}
+
+
+def problem_types(condition: Condition) -> list[str]:
+    """Categories of a bullet, in alphabetical order; "other" for columns that are no named facts.
+
+    >>> problem_types(Condition.parse("vpn is true and high_risk_country is true"))
+    ['device_risk', 'location_fraud']
+    """
+    return sorted({_TYPE_OF.get(fact, "other") for fact in condition.facts})

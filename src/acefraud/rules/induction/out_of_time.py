@@ -1,16 +1,19 @@
-"""The out-of-time check: whether a condition still holds on later cases than it was found on."""
+"""Labelled cases split in time, and whether a condition still holds on later cases than it was found on."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from acefraud.core.bullet import ENOUGH_TO_SHOW, Z95, Record
+from acefraud.core.condition import Condition
+from acefraud.core.table import FactTable
+from acefraud.rules.induction.fitting import FitCases
 from acefraud.support.arrays import BoolArray, FloatArray, IntArray
 
 ENOUGH = 10
@@ -96,7 +99,7 @@ def check(mask: BoolArray, periods: Periods, span: tuple[int, int] | None = None
     learnt, later = (Record(support=int(part.sum()), frauds=int(part[:, 1].sum())) for part in _split(counts))
     before, after = (int(part.sum()) for part in _split(totals))
     stopped = later.support < STOPPED * learnt.support * after / max(1, before) - 2
-    then, now = (_Excess.of(part, shares) for part, shares in zip(_split(counts), _split(periods.shares), strict=True))
+    then, now = (_excess(part, shares) for part, shares in zip(_split(counts), _split(periods.shares), strict=True))
     side = float(np.sign(then.frauds))
     kept = side * now.effect + now.error >= KEPT * side * then.effect
     confirmed = side * now.effect > 0 and kept if later.support >= ENOUGH else side * now.deviation > -1
@@ -123,7 +126,11 @@ def spread_of(checked: Sequence[Checked]) -> float:
 
     Measured by how far the records of all conditions moved out of time. That covers both selection bias and drift.
     """
-    moves = [_move(one) for one in checked if one.later.support >= ENOUGH and one.learnt.support and not one.stopped]
+    moves = [
+        _move(record)
+        for record in checked
+        if record.later.support >= ENOUGH and record.learnt.support and not record.stopped
+    ]
     if len(moves) < ENOUGH:
         return NARROWEST
     return float(min(max(np.quantile(moves, 0.95) / Z95, NARROWEST), WIDEST))
@@ -142,29 +149,98 @@ def record_of(mask: BoolArray, labels: BoolArray) -> Record:
     return Record(support=int(mask.sum()), frauds=int((mask & labels).sum()))
 
 
-@dataclass(frozen=True, slots=True)
-class _Excess:
-    """Frauds above expectation, and the variance of that number under chance."""
+class _Excess(NamedTuple):
+    """Frauds above expectation: their number, the change in log-odds that it is with its error, and in errors."""
 
     frauds: float
-    variance: float
+    effect: float = 0.0
+    error: float = 0.0
+    deviation: float = 0.0
+
+
+def _excess(counts: IntArray, shares: FloatArray) -> _Excess:
+    cases = counts.sum(axis=1)
+    frauds, variance = float((counts[:, 1] - cases * shares).sum()), float((cases * shares * (1 - shares)).sum())
+    if not variance > 0:
+        return _Excess(frauds)
+    return _Excess(frauds, frauds / variance, 1 / math.sqrt(variance), frauds / math.sqrt(variance))
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Labelled cases in order of time, or in an order that was drawn if times are unknown."""
+
+    table: FactTable
+    """Their facts, as they came."""
+    labels: BoolArray
+    knowledge: FloatArray | None = None
+    """The scorecard's sum for each case; None if general knowledge is not used."""
+    offset: FloatArray | None = None
+    """Log-odds of each case from rules that keep their weight."""
+    times: IntArray | None = None
+    weights: FloatArray | None = None
+    """How much each case counts in a fit; None if all count alike."""
+    order: IntArray | None = None
+    """The row of the table for each case, if they are not in its order. The table itself may be large: it stays."""
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def in_order(self, order: IntArray) -> History:
+        """The cases in another order. The table stays as it is."""
+        known = {name: getattr(self, name) for name in ("knowledge", "offset", "times", "weights")}
+        moved = {name: part[order] for name, part in known.items() if part is not None}
+        return replace(
+            self, labels=self.labels[order], order=order if self.order is None else self.order[order], **moved
+        )
+
+    def rows(self, places: IntArray) -> FactTable:
+        """The facts of some of the cases."""
+        return self.table.take(places if self.order is None else self.order[places])
+
+
+@dataclass(frozen=True, slots=True)
+class SplitHistory:
+    """A history split in time: the cases from the cut on are the out-of-time part."""
+
+    history: History
+    cut: int
+    periods: Periods
+    """Of the rows of the table."""
+    usual: FloatArray
+    """The share of fraud at the time of each case, where each counts by its weight."""
 
     @classmethod
-    def of(cls, counts: IntArray, shares: FloatArray) -> _Excess:
-        cases = counts.sum(axis=1)
-        return cls(float((counts[:, 1] - cases * shares).sum()), float((cases * shares * (1 - shares)).sum()))
+    def of(cls, history: History, later_share: float) -> SplitHistory:
+        cut = round(len(history.labels) * (1 - later_share))
+        periods = Periods.of(history.labels, cut)
+        weighted = periods if history.weights is None else Periods.of(history.labels, cut, history.weights)
+        in_rows = periods if history.order is None else periods.in_rows(history.order)
+        return cls(history, cut, in_rows, weighted.usual)
 
-    @property
-    def effect(self) -> float:
-        """The approximate change in log-odds."""
-        return self.frauds / self.variance if self.variance > 0 else 0.0
+    def cases(self, places: IntArray, counts: FloatArray) -> FitCases:
+        """Some of the cases, to fit weights on."""
+        history = self.history
+        knowledge = None if history.knowledge is None else history.knowledge[places]
+        offset = None if history.offset is None else history.offset[places]
+        if history.weights is not None:
+            counts = counts * history.weights[places]
+        return FitCases(history.labels[places], knowledge, offset, counts=counts, usual=self.usual[places])
 
-    @property
-    def error(self) -> float:
-        """The standard error of the effect."""
-        return 1 / math.sqrt(self.variance) if self.variance > 0 else 0.0
+    def check(self, condition: Condition) -> Checked:
+        """Whether a condition holds out of time."""
+        mask = condition.holds_in(self.history.table)
+        return check(mask, self.periods, None if self.history.times is None else span_of(mask))
 
-    @property
-    def deviation(self) -> float:
-        """Frauds above expectation, in standard errors."""
-        return self.frauds / math.sqrt(self.variance) if self.variance > 0 else 0.0
+
+def sample(labels: BoolArray, most: int, generator: np.random.Generator) -> tuple[IntArray, FloatArray]:
+    """Positions of at most `most` frauds and `most` others, in order, and how many cases each stands for."""
+    chosen, counts = [], []
+    for kind in (True, False):
+        places = np.flatnonzero(labels == kind)
+        drawn = places if len(places) <= most else generator.choice(places, most, replace=False)
+        chosen.append(drawn)
+        counts.append(np.full(len(drawn), len(places) / max(1, len(drawn))))
+    together = np.concatenate(chosen)
+    order = np.argsort(together, kind="stable")
+    return together[order], np.concatenate(counts)[order]

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from acefraud.core.comparison import ORDERED, Op, Test
 from acefraud.core.condition import AnyOf, Condition
-from acefraud.rules.reader.category_phrases import band_tests, category_tests, event_tests, value_tests
-from acefraud.rules.reader.entity_phrases import last_event_tests, new_pair_tests
 from acefraud.rules.reader.facts import TIME_FACTS
-from acefraud.rules.reader.flag_phrases import flag_tests, presence_tests
-from acefraud.rules.reader.history_phrases import history_tests
+from acefraud.rules.reader.history_phrases import history_tests, last_event_tests, new_pair_tests
 from acefraud.rules.reader.joints import (
     JoinedTest,
     Joint,
@@ -29,6 +27,14 @@ from acefraud.rules.reader.number_phrases import amount_tests, burst_tests, coun
 from acefraud.rules.reader.sentence import Sentence, Tests, remembered
 from acefraud.rules.reader.time_phrases import age_tests, people_tests, time_tests
 from acefraud.rules.reader.tokens import FILLERS, TRANSACTIONS, Kind, phrases, words
+from acefraud.rules.reader.value_phrases import (
+    band_tests,
+    category_tests,
+    event_tests,
+    flag_tests,
+    presence_tests,
+    value_tests,
+)
 
 _READERS = (
     history_tests,
@@ -62,7 +68,7 @@ LINKS = phrases("links")
 """What links a test to what was said before, as "and" does."""
 _LINK_WORDS = frozenset(word for said in LINKS for word in said.split())
 _FILLERS_AFTER = words("fillers_after") | TRANSACTIONS
-_FILLER_PHRASES = phrases("filler_phrases")
+_CORRELATED = {"either": "or", "neither": "nor", "both": "and"}
 STOPS = (",", ";", ".", "-", "–", "—", ":")
 """Signs between two parts of a sentence."""
 
@@ -91,7 +97,7 @@ class Grammar:
         self._sentence = sentence
         self._as_object = as_object
         self._opened = opened
-        self._tests_at: dict[tuple[int, int], list[tuple[Condition, int, int]]] = {}
+        self._tests = cache(self._find_tests)
         self.furthest = 0
         """How far the best reading came."""
         self.doubtful: list[Condition] = []
@@ -105,7 +111,8 @@ class Grammar:
         whole: list[tuple[tuple[int, int], Condition]] = []
         unclear: list[tuple[tuple[int, int], tuple[JoinedTest, ...]]] = []
         for cut in self._cuts(0, 0):
-            if not _only_stops(self._sentence, cut.end):
+            after = self._sentence.tokens[cut.end :]
+            if not all(token.kind is Kind.SIGN and token.text in ".!?;,:-–—" for token in after):
                 continue
             cost = cut.cost, len(cut.tests)
             condition = None if may_be_a_choice(cut.tests, as_object=self._as_object) else folded(cut.tests)
@@ -164,18 +171,15 @@ class Grammar:
         ):
             yield from ((joint, after) for after in sentence.after(comma, *said))
 
-    def _tests(self, at: int, depth: int) -> list[tuple[Condition, int, int]]:
+    def _find_tests(self, at: int, depth: int) -> list[tuple[Condition, int, int]]:
         """The tests that begin here, each with the place after it and the words that were passed over."""
-        key = at, depth
-        if key not in self._tests_at:
-            costs: dict[tuple[Condition, int], int] = {}
-            for start, cost in self._starts(at):
-                for condition, end in self._cores(start, depth):
-                    for place, extra in {(end, 0), self._after_fillers(end)}:
-                        known = costs.get((condition, place), cost + extra)
-                        costs[condition, place] = min(known, cost + extra)
-            self._tests_at[key] = [(condition, end, cost) for (condition, end), cost in costs.items()]
-        return self._tests_at[key]
+        costs: dict[tuple[Condition, int], int] = {}
+        for start, cost in self._starts(at):
+            for condition, end in self._cores(start, depth):
+                for after, extra in {(end, 0), self._after_fillers(end)}:
+                    known = costs.get((condition, after), cost + extra)
+                    costs[condition, after] = min(known, cost + extra)
+        return [(condition, end, cost) for (condition, end), cost in costs.items()]
 
     def _starts(self, at: int) -> Iterator[tuple[int, int]]:
         """The places where a test may begin: here, or after words that say nothing."""
@@ -195,7 +199,7 @@ class Grammar:
         """The place after a word here, or a phrase after a comma, that says nothing. A value always says something."""
         sentence = self._sentence
         says_nothing = sentence.is_one_of(at, fillers) and not sentence.is_value(at)
-        return next(sentence.after(comma, *_FILLER_PHRASES), at + says_nothing)
+        return next(sentence.after(comma, *phrases("filler_phrases")), at + says_nothing)
 
     def _after_fillers(self, at: int) -> tuple[int, int]:
         """The place after words behind a test that say nothing, and how many of them there are."""
@@ -223,16 +227,15 @@ class Grammar:
     def _correlated(self, at: int, depth: int) -> Tests:
         """ "either A or B", "both A and B", "neither A nor B" """
         sentence = self._sentence
-        if sentence.is_word(at, "either"):
-            yield from ((Condition.any_of(parts), end) for parts, end in self._parts(at + 1, "or", depth + 1))
-        elif sentence.is_word(at, "neither"):
-            for parts, end in self._parts(at + 1, "nor", depth + 1):
+        word = sentence.tokens[at].text if sentence.is_one_of(at, _CORRELATED) else ""
+        for parts, end in self._parts(at + 1, _CORRELATED[word], depth + 1) if word else ():
+            if word == "either":
+                yield Condition.any_of(parts), end
+            elif word == "neither":
                 yield Condition.all_of(part.negated() for part in parts), end
-        elif sentence.is_word(at, "both"):
-            for parts, end in self._parts(at + 1, "and", depth + 1):
-                is_either = all(part.facts <= TIME_FACTS for part in parts)  # "both at night and on weekends"
-                if not is_either and not sentence.is_word(end, "or"):
-                    yield Condition.all_of(parts), end
+            # "both at night and on weekends" means either of them
+            elif not all(part.facts <= TIME_FACTS for part in parts) and not sentence.is_word(end, "or"):
+                yield Condition.all_of(parts), end
 
     def _parts(self, at: int, joint: str, depth: int) -> Iterator[tuple[list[Condition], int]]:
         """Two tests or more between which a joint stands."""
@@ -248,19 +251,16 @@ class Grammar:
                 yield [first, *more], final
 
 
-def _only_stops(sentence: Sentence, at: int) -> bool:
-    """Whether the sentence ends here, but for stops."""
-    return all(token.kind is Kind.SIGN and token.text in ".!?;,:-–—" for token in sentence.tokens[at:])
-
-
 def _is_impossible(condition: Condition) -> bool:
     """Whether a conjunction asks for what nobody means.
 
     That is two different values of one category, bounds of one number that exclude each other, as in "after 10 pm and
     before 4 am", or two bounds on the same side, as in "crypto over $500 and gift cards over $300".
     """
-    checks = (_has_two_values, _has_odd_bounds, _has_both_ways, _excludes_every_option)
-    return any(is_odd(condition) for is_odd in checks)
+    flags = {(part.fact, part.value) for part in condition.parts if isinstance(part, Test) and part.op is Op.IS}
+    has_both_ways = any((fact, not value) in flags for fact, value in flags if isinstance(value, bool))
+    checks = (_has_two_values, _has_odd_bounds, _excludes_every_option)
+    return has_both_ways or any(is_odd(condition) for is_odd in checks)
 
 
 def _excludes_every_option(condition: Condition) -> bool:
@@ -271,11 +271,6 @@ def _excludes_every_option(condition: Condition) -> bool:
         for part in condition.parts
         if isinstance(part, AnyOf)
     )
-
-
-def _has_both_ways(condition: Condition) -> bool:
-    flags = {(part.fact, part.value) for part in condition.parts if isinstance(part, Test) and part.op is Op.IS}
-    return any((fact, not value) in flags for fact, value in flags if isinstance(value, bool))
 
 
 def _has_odd_bounds(condition: Condition) -> bool:

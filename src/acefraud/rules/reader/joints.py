@@ -17,25 +17,12 @@ _ADJECTIVES = ("present", "filed", "known", "used", "seen", "given")
 """After "not" they end what is denied: "the customer is not present and ..."."""
 _GROUPS = words("heads") | TRANSACTIONS | PEOPLE | {"man", "woman", "accident", "withdrawal"}
 _PREPOSITIONS = frozenset({"to", "by", "at", "with", "in", "from", "on", "via", "using", "for", "during", "through"})
-_ALL = ("everything", "anything", "all", "every", "any")
+EVERYTHING = ("everything", "anything", "all", "every", "any")
 _IFS = ("if", "when", "where", "whenever")
 
 
-class Joint(Enum):
-    """What stands between two tests."""
-
-    FIRST = "first"
-    NEXT = "next"
-    WITH = "with"
-    AND = "and"
-    OR = "or"
-    COMMA = "comma"
-    COMMA_AND = "comma and"
-    COMMA_OR = "comma or"
-    UNLESS = "unless"
-    EXCEPT = "except"
-
-
+Joint = Enum("Joint", "FIRST NEXT WITH AND OR COMMA COMMA_AND COMMA_OR UNLESS EXCEPT")
+"""What stands between two tests."""
 _EXCEPTIONS = {Joint.UNLESS, Joint.EXCEPT}
 _COMMAS = {Joint.COMMA, Joint.COMMA_AND, Joint.COMMA_OR}
 _COMMAS_AND_UNLESS = _COMMAS | _EXCEPTIONS
@@ -74,8 +61,12 @@ def joined_test(
     stands before the sentence.
     """
     place, start, end = places
-    negated = _is_negated(sentence, start, end, condition)
+    negated = sentence.has_word(start, end, "no", "not", "without", "non", "never") and any(
+        isinstance(leaf, Test) and (leaf.value is False or leaf.op in NEGATED or leaf.value == 0.0)
+        for leaf in condition.leaves
+    )
     begins_anew = sentence.has_word(place, start + 2, *_IFS) and not sentence.has_word(0, place, *_IFS)
+    but_exempts = sentence.has_word(place, start, "but") and not sentence.has_word(start - 1, end, "is", "has", "only")
     return JoinedTest(
         joint,
         condition,
@@ -84,7 +75,7 @@ def joined_test(
         is_group=_is_group(sentence, start, end, condition),
         is_modifier=sentence.is_one_of(start, _PREPOSITIONS),
         is_past=_is_past(condition),
-        is_exempt=_is_exempt(sentence, place, start, end),
+        is_exempt=but_exempts and sentence.has_word(0, place, *EVERYTHING),  # "everything over 500 but groceries"
         is_clause=sentence.has_word(place, start + 1, *_IFS),
         is_restart=begins_anew and not opened,
     )
@@ -97,14 +88,6 @@ def forgets_entity(sentence: Sentence, start: int, end: int, condition: Conditio
         return False
     about = {name for named in past for name in (named["entity"], named["other"], named["new"])}
     return not {name for place in range(start, end) for name, _ in sentence.entity(place)} <= about
-
-
-def _is_negated(sentence: Sentence, start: int, end: int, condition: Condition) -> bool:
-    """Whether a test says "no" or "not" of a flag, a value or a count."""
-    return sentence.has_word(start, end, "no", "not", "without", "non", "never") and any(
-        isinstance(leaf, Test) and (leaf.value is False or leaf.op in NEGATED or leaf.value == 0.0)
-        for leaf in condition.leaves
-    )
 
 
 def _denies_noun(sentence: Sentence, start: int) -> bool:
@@ -146,15 +129,6 @@ def _is_past(condition: Condition) -> bool:
         (named := HISTORY_NAME.fullmatch(leaf.fact)) is not None
         and (not named["new"] or (isinstance(leaf, Test) and leaf.value is False))
         for leaf in condition.leaves
-    )
-
-
-def _is_exempt(sentence: Sentence, place: int, start: int, end: int) -> bool:
-    """Whether a test after "but" may be an exception: "everything over 500 but groceries"."""
-    return (
-        sentence.has_word(place, start, "but")
-        and not sentence.has_word(start - 1, end, "is", "has", "only")
-        and sentence.has_word(0, place, *_ALL)
     )
 
 
@@ -257,19 +231,15 @@ def _without(usual: Condition | None, except_for: Condition | None) -> Condition
 
 def _grouped(tests: Sequence[JoinedTest]) -> Condition | None:
     """Groups between commas, joined."""
-    groups: list[list[JoinedTest]] = []
+    groups = [[tests[0]]]
     commas: list[Joint] = []
-    for place, test in enumerate(tests):
-        if place and test.joint in _COMMAS:
+    for test in tests[1:]:
+        opens_clause = test.joint is Joint.WITH and test.is_clause  # "A if B or C": what follows "if" belongs together
+        if test.joint in _COMMAS or opens_clause:
             groups.append([test])
-            commas.append(test.joint)
-        elif place and test.joint is Joint.WITH and test.is_clause:  # "A if B or C": what follows "if" belongs together
-            groups.append([test])
-            commas.append(Joint.COMMA_AND)
-        elif place:
-            groups[-1].append(test)
+            commas.append(Joint.COMMA_AND if opens_clause else test.joint)
         else:
-            groups.append([test])
+            groups[-1].append(test)
     made = [condition for group in groups if (condition := _homogeneous(group)) is not None]
     if len(made) < len(groups):
         return None
@@ -289,15 +259,14 @@ def _grouped(tests: Sequence[JoinedTest]) -> Condition | None:
 
 def _homogeneous(group: Sequence[JoinedTest]) -> Condition | None:
     """Tests joined by "and" alone or by "or" alone. Those without a word between them belong together first."""
-    runs: list[list[Condition]] = []
+    runs = [[group[0].condition]]
     joints: set[Joint] = set()
-    for place, test in enumerate(group):
-        if place and test.joint is Joint.NEXT:
+    for test in group[1:]:
+        if test.joint is Joint.NEXT:
             runs[-1].append(test.condition)
         else:
             runs.append([test.condition])
-            if place:
-                joints.add(Joint.OR if test.joint is Joint.OR else Joint.AND)
+            joints.add(Joint.OR if test.joint is Joint.OR else Joint.AND)
     parts = [Condition.all_of(run) for run in runs]
     if joints == {Joint.AND, Joint.OR}:
         return None

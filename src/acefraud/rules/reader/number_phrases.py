@@ -9,14 +9,11 @@ from acefraud.core.comparison import ORDERED, Op, Test
 from acefraud.core.condition import Condition, PairTest
 from acefraud.rules.reader.facts import KILOMETRES, Fact, Measure
 from acefraud.rules.reader.history_phrases import history_figures, ratio_to_usual
-from acefraud.rules.reader.quantities import MINUTES, Bound, bounded, comparators, counts, figures, multiples, or_more
+from acefraud.rules.reader.quantities import MINUTES, bounded, comparators, counts, figures, multiples, or_more
 from acefraud.rules.reader.sentence import Sentence, Tests
 from acefraud.rules.reader.tokens import PEOPLE, TRANSACTIONS, Kind, words
 
-_USUAL = words("usual")
 _AMOUNT_SUBJECTS = TRANSACTIONS | words("amount_subjects")
-_COSTS = words("costs")
-_CURRENCIES = words("plain_currencies")
 _NO_SUBJECTS = PEOPLE | {"and", "or", "woman", "man", "but"}
 """Words before a number that rule out an amount: "payments by women over 60"."""
 _NOT_AMOUNTS = TRANSACTIONS | {"time", "x", "old", "ago", "of"}
@@ -24,7 +21,6 @@ _NOT_AMOUNTS = TRANSACTIONS | {"time", "x", "old", "ago", "of"}
 _LEAST_AMOUNT = 50
 """A smaller number without a unit or a noun could be anything."""
 _ENDS_OF_TESTS = (",", ";", "and", ")")
-_BURST_WINDOW = words("burst_window")
 _BURST_UNITS = MINUTES | {"day": 1440.0}
 """The units of the window of a burst, in minutes."""
 
@@ -87,7 +83,7 @@ def _paired(sentence: Sentence, fact: Fact, op: Op, at: int) -> Tests:
     for times, after in multiples(sentence, at):
         yield from _against(sentence, fact, op, times, after)
         usual = sentence.skipped(after)
-        if only_ratio and sentence.is_one_of(usual, _USUAL):
+        if only_ratio and sentence.is_one_of(usual, words("usual")):
             yield Condition.of(Test("amount_to_usual", op, times)), usual + 1 + sentence.is_word(usual + 1, "amount")
 
 
@@ -168,7 +164,7 @@ def amount_tests(sentence: Sentence, at: int) -> Tests:
         start = sentence.after_be(start + 1)[-1]
     has_subject = sentence.is_mere_word(start, _AMOUNT_SUBJECTS)
     first = start + has_subject
-    last = sentence.skipped(first, _COSTS) if has_subject else first
+    last = sentence.skipped(first, words("costs")) if has_subject else first
     if sentence.is_word(at, "for", "of", "worth", "at", "costing"):
         first = last = at + 1
     is_named = has_subject or sentence.is_word(at, "for", "worth", "costing")
@@ -198,7 +194,7 @@ def _is_money(sentence: Sentence, start: int, end: int) -> bool:
     """Whether a figure itself says that it is an amount: it is money, or it is in thousands."""
     return any(
         token.is_money
-        or token.text in _CURRENCIES
+        or token.text in words("plain_currencies")
         or token.text in ("thousand", "million", "grand")
         or (token.kind is Kind.NUMBER and token.shown.lower().endswith("k"))
         for token in sentence.tokens[start:end]
@@ -208,7 +204,9 @@ def _is_money(sentence: Sentence, start: int, end: int) -> bool:
 def _spoke_of_transactions(sentence: Sentence, at: int) -> bool:
     """Whether a payment was the subject before, as in "payments in RU above 60,000" or "if they stay under 500"."""
     before = sentence.said(0, at)
-    if before and before[-1] in _ENDS_OF_TESTS and _is_large(sentence, at) and not _counted_before(sentence, at):
+    compared = [token.value for token in sentence.tokens[at : at + 4] if token.kind is Kind.NUMBER]
+    is_large = bool(compared) and compared[0] >= _LEAST_AMOUNT
+    if before and before[-1] in _ENDS_OF_TESTS and is_large and not _counted_before(sentence, at):
         return True
     if before and before[-1] in _NO_SUBJECTS:
         return False
@@ -221,12 +219,6 @@ def _counted_before(sentence: Sentence, at: int) -> bool:
     while start > 0 and sentence.tokens[start - 1].text not in _ENDS_OF_TESTS:
         start -= 1
     return any(token.kind is Kind.NUMBER for token in sentence.tokens[start:at])
-
-
-def _is_large(sentence: Sentence, at: int) -> bool:
-    """Whether the number that is compared here is too large for anything but an amount, if no unit follows."""
-    numbers = [token.value for token in sentence.tokens[at : at + 4] if token.kind is Kind.NUMBER]
-    return bool(numbers) and numbers[0] >= _LEAST_AMOUNT
 
 
 # --- counts before what is counted ---
@@ -254,14 +246,18 @@ def burst_tests(sentence: Sentence, at: int) -> Tests:
         return
     for bound, after in counts(sentence, next(sentence.after(sentence.skipped(at), "burst of"), at)):
         start = after + sentence.is_word(after, "recent")
-        if sentence.is_one_of(start, TRANSACTIONS) and _is_from_below(bound):
+        if not sentence.is_one_of(start, TRANSACTIONS):
+            continue
+        count = bound("recent_transactions")
+        # A text that tells of no burst does not say that there were few.
+        if all(isinstance(leaf, Test) and leaf.op in (Op.ABOVE, Op.AT_LEAST) for leaf in count.leaves):
             for window, end in _burst_windows(sentence, start + 1):
-                yield Condition.all_of([bound("recent_transactions"), window]), end
+                yield Condition.all_of([count, window]), end
 
 
 def _burst_windows(sentence: Sentence, at: int) -> Tests:
     """The window in which a count of transactions fell: "within 10 minutes"."""
-    start = sentence.skipped(at, _BURST_WINDOW)
+    start = sentence.skipped(at, words("burst_window"))
     if start == at:
         return
     start = next(sentence.after(start, "a window of", "window of"), start)
@@ -272,9 +268,3 @@ def _burst_windows(sentence: Sentence, at: int) -> Tests:
             minutes = figure.value * _BURST_UNITS[figure.unit]
             window = Condition.of(Test("recent_window_minutes", limit, minutes))
             yield window, next(sentence.after(end, "or less"), end)
-
-
-def _is_from_below(bound: Bound) -> bool:
-    """Whether a bound asks for many. A text that tells of no burst does not say that there were few."""
-    leaves = bound("count").leaves
-    return all(isinstance(leaf, Test) and leaf.op in (Op.ABOVE, Op.AT_LEAST) for leaf in leaves)

@@ -9,7 +9,7 @@ from acefraud.core.comparison import Op, Test
 from acefraud.core.condition import Condition
 from acefraud.rules.reader.facts import DISTANCES, HOURS, Fact, Measure
 from acefraud.rules.reader.sentence import Sentence, Tests
-from acefraud.rules.reader.tokens import Kind, Token, Words, phrases, words
+from acefraud.rules.reader.tokens import Kind, Words, phrases, words
 
 _ONES, _TENS = phrases("ones"), phrases("tens")
 _NUMERALS = {word: float(number) for number, word in enumerate(_ONES)}
@@ -32,13 +32,9 @@ NUMBER_WORDS = frozenset(
 """The words of the tables above."""
 _CURRENCIES = words("currencies")
 _COMPARATORS = {
-    Op.ABOVE: "above",
-    Op.AT_LEAST: "at_least",
-    Op.BELOW: "below",
-    Op.AT_MOST: "at_most",
-    Op.IS: "equal",
+    Op.ABOVE: "above", Op.AT_LEAST: "at_least", Op.BELOW: "below", Op.AT_MOST: "at_most", Op.IS: "equal",
     Op.IS_NOT: "not_equal",
-}
+}  # fmt: skip
 """The lists of phrases for each comparison."""
 _BY_FIRST_WORD: dict[str, list[tuple[Words, Op]]] = {}
 for _said, _op in sorted(
@@ -180,7 +176,8 @@ def figures(sentence: Sentence, at: int) -> Iterator[tuple[Figure, int]]:
     if is_single and not tokens[at + 1].shown.lower().endswith("s"):
         yield Figure(1.0, unit=tokens[at + 1].text), at + 2
     for figure, after in numbers(sentence, at):
-        if sentence.is_word(after, "/") and _is_top_mark(sentence.token(after + 1)):
+        top = sentence.token(after + 1) if sentence.is_word(after, "/") else None
+        if top is not None and top.kind is Kind.NUMBER and top.value in (5, 10, 100):  # "2.5/5"
             yield figure, after + 2
         if not sentence.is_one_of(after, HOURS) and not sentence.is_one_of(after, DISTANCES):
             yield figure, after
@@ -190,11 +187,6 @@ def figures(sentence: Sentence, at: int) -> Iterator[tuple[Figure, int]]:
                 for end in sentence.after(after + 1, "per hour"):
                     yield Figure(figure.value, unit="km/h", at_least=figure.at_least), end
             yield Figure(figure.value, unit=unit, at_least=figure.at_least), after + 1
-
-
-def _is_top_mark(token: Token | None) -> bool:
-    """Whether a number is what ratings go up to, as in "2.5/5"."""
-    return token is not None and token.kind is Kind.NUMBER and token.value in (5, 10, 100)
 
 
 def clocks(sentence: Sentence, at: int, *, bare: bool = False) -> Iterator[tuple[float, int]]:
@@ -259,7 +251,9 @@ def value_for(figure: Figure, fact: Fact) -> float | None:
     if figure.unit in HOURS:
         return _duration(figure.value, figure.unit, measure)
     if figure.is_percent:
-        return _percentage(figure, fact)
+        if measure is Measure.SHARE or (fact.high is not None and fact.high <= 1):
+            return figure.share
+        return figure.value if {"percent", "percentage", "pct"}.intersection(fact.words) else None
     if figure.unit:
         fits = measure in ({"km": Measure.KM, "km/h": Measure.KMH}[figure.unit], Measure.PLAIN)
     elif figure.is_money:
@@ -277,12 +271,6 @@ def _duration(value: float, unit: str, measure: Measure) -> float | None:
     if measure is Measure.MINUTES and unit in MINUTES:
         return value * MINUTES[unit]
     return value if measure is Measure.YEARS and unit == "year" else None
-
-
-def _percentage(figure: Figure, fact: Fact) -> float | None:
-    if fact.measure is Measure.SHARE or (fact.high is not None and fact.high <= 1):
-        return figure.share
-    return figure.value if any(word in ("percent", "percentage", "pct") for word in fact.words) else None
 
 
 def bounds(sentence: Sentence, at: int, fact: Fact, *, bare: bool = False) -> Bounds:
@@ -358,7 +346,8 @@ def _ranges(sentence: Sentence, at: int, fact: Fact) -> Bounds:
         for low, high, end in figure_pairs(sentence, at + negated, opening, joint):
             least, most = value_for(_like(low, high), fact), value_for(high, fact)
             if least is not None and most is not None and least <= most and not (low.at_least or high.at_least):
-                yield _both(limit(Op.AT_LEAST, least), limit(Op.AT_MOST, most), negated=negated), end
+                inside = _both(limit(Op.AT_LEAST, least), limit(Op.AT_MOST, most))
+                yield _negated(inside) if negated else inside, end
 
 
 def figure_pairs(sentence: Sentence, at: int, opening: str, *joints: str) -> Iterator[tuple[Figure, Figure, int]]:
@@ -392,12 +381,12 @@ def limit(op: Op, value: float) -> Bound:
     return lambda fact: Condition.of(Test(fact, op, value))
 
 
-def _both(lower: Bound, upper: Bound, *, negated: bool = False) -> Bound:
-    def made(fact: str) -> Condition:
-        inside = Condition.all_of([lower(fact), upper(fact)])
-        return inside.negated() if negated else inside
+def _both(lower: Bound, upper: Bound) -> Bound:
+    return lambda fact: Condition.all_of([lower(fact), upper(fact)])
 
-    return made
+
+def _negated(bound: Bound) -> Bound:
+    return lambda fact: bound(fact).negated()
 
 
 def _one_of(values: list[float]) -> Bound:

@@ -2,20 +2,129 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from acefraud.core.condition import Condition, Leaf, PairTest, Test
 from acefraud.core.context_facts import list_of
 from acefraud.core.fact_names import words_for
 from acefraud.core.transaction import Verdict
-from acefraud.rules.parse_english import read_condition
+from acefraud.rules.english import read_condition
 from acefraud.rules.reader.grammar import EXCEPTIONS, LINKS, STOPS, Grammar
+from acefraud.rules.reader.joints import EVERYTHING
 from acefraud.rules.reader.quantities import NUMBER_WORDS
 from acefraud.rules.reader.sentence import Sentence
-from acefraud.rules.reader.tokens import FILLERS, Kind, Token, grammar_words, phrases, tokens_of
-from acefraud.rules.reader.verdict_words import Conclusion, conclusions, outside
+from acefraud.rules.reader.tokens import FILLERS, Kind, Token, Tokens, grammar_words, phrases, tokens_of, words
 from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.wording import nearest_facts, respelt, without_glosses, without_noise
+
+_DECLINE = words("decline")
+_APPROVE = words("approve")
+_REVIEW = words("review")
+_CORE = _DECLINE | _APPROVE | _REVIEW
+_BEFORE = words("before_verdict")
+"""Words that may stand before the verdict itself: "should not be", "is very likely"."""
+_AFTER = words("after_verdict")
+"""Words that may stand after it."""
+_INSIDE = words("inside_conclusion")
+"""Words that belong to a conclusion only between others of its words: "sign of fraud", "send it for review"."""
+_DENIALS = ("not", "never", "no")
+_SIGNS = frozenset("->=>→⇒=:,.;-–—!?+") | {"->", "=>", "–>", "—>"}
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """What the words ask for, and where they stand."""
+
+    start: int
+    end: int
+    argues: Verdict | None
+    always: Verdict | None
+
+
+def conclusions(tokens: Tokens) -> Iterator[Conclusion]:
+    """Every run of words that may be the conclusion of a rule."""
+    cores = [place for place, token in enumerate(tokens) if token.kind is Kind.WORD and token.text in _CORE]
+    is_question = not any(token.text == "please" for token in tokens)
+    while cores:
+        first = last = cores.pop(0)
+        while cores and all(_between(tokens, place) for place in range(last + 1, cores[0])):
+            last = cores.pop(0)
+        if first < last:
+            cores.insert(0, last)  # "... turned out to be fraud, block"
+        start, end = first, last + 1
+        while start > 0 and _before(tokens, start - 1):
+            start -= 1
+        while end < len(tokens) and tokens[end].kind is Kind.WORD and tokens[end].text in _AFTER:
+            end += 1
+        conclusion = _conclusion(start, end, [token.text for token in tokens[start:end]])
+        if conclusion is None or (is_question and end < len(tokens) and tokens[end].text == "?"):
+            continue
+        yield conclusion
+        if (start, end) != (first, last + 1):
+            shorter = _conclusion(first, last + 1, [token.text for token in tokens[start : last + 1]])
+            if shorter is not None:
+                yield shorter
+
+
+def _before(tokens: Tokens, at: int) -> bool:
+    token = tokens[at]
+    if token.kind is Kind.NUMBER:
+        return token.is_percent
+    if token.kind is not Kind.WORD:
+        return False
+    return token.text in _BEFORE or token.text == "no" or (token.text in _INSIDE and at > 0 and _before(tokens, at - 1))
+
+
+def _between(tokens: Tokens, at: int) -> bool:
+    """Whether a token may stand between two words of one conclusion: "flag it for review", "fine, accept"."""
+    token = tokens[at]
+    if token.kind is Kind.SIGN:
+        return token.text in ",.:;"
+    return token.kind is Kind.WORD and (token.text in _BEFORE or token.text in _INSIDE or token.text in _AFTER)
+
+
+def _conclusion(start: int, end: int, words: list[str]) -> Conclusion | None:
+    """What a run of words asks for; None if it contradicts itself, as "stop declining" does."""
+    clauses: list[list[str]] = [[]]
+    for word in words:
+        if word in _SIGNS:
+            clauses.append([])
+        else:
+            clauses[-1].append(word)
+    verdicts = {_verdict(clause) for clause in clauses if any(word in _CORE for word in clause)}
+    if None in verdicts or len(verdicts - {Verdict.REVIEW}) > 1:
+        return None
+    denied = any(word in _DENIALS for word in words)
+    if Verdict.REVIEW in verdicts and denied:
+        return None  # "to be reviewed, not declined"
+    argues = next(iter(verdicts - {Verdict.REVIEW}), None)
+    ordered = "always" in words or "never" in words
+    return Conclusion(start, end, argues, (argues or Verdict.REVIEW) if ordered else None)
+
+
+def _verdict(words: list[str]) -> Verdict | None:
+    """What one clause asks for: "must not be approved" is a decline. None if it says one thing and another."""
+    declines, approves = any(word in _DECLINE for word in words), any(word in _APPROVE for word in words)
+    if any(word in _DECLINE and words[place + 1 : place + 2] == ["to"] for place, word in enumerate(words)):
+        return None  # "refuse to block"
+    if (declines and approves) or ("stop" in words and sum(word in _CORE for word in words) > 1):
+        return None
+    if not declines and not approves:
+        return Verdict.REVIEW
+    denied = sum(word in _DENIALS for word in words) % 2 == 1
+    return Verdict.of(declines != denied)
+
+
+def outside(tokens: Tokens, conclusion: Conclusion) -> tuple[int, int]:
+    """Where what stands before a conclusion ends, and where what follows it begins, without the signs next to it."""
+    left, right = conclusion.start, conclusion.end
+    while left > 0 and tokens[left - 1].kind is Kind.SIGN and tokens[left - 1].text in _SIGNS:
+        left -= 1
+    while right < len(tokens) and tokens[right].kind is Kind.SIGN and tokens[right].text in _SIGNS:
+        right += 1
+    return left, right
+
 
 GRAMMAR_WORDS = grammar_words() | NUMBER_WORDS
 """Words that the reader knows whatever the facts are. They are never reported as not understood."""
@@ -26,7 +135,6 @@ _ASKS = ("should", "do", "has", "can", "could", "would", "may", "shall", "will")
 _LINKING = ("if", "when", "where", "whenever", "once", "provided", "as")
 _OF_A_SETTING = ("for", "in", "is", "on", "at", "during", "between", "after", "before", "from")
 """Words that open what a rule is about, before its verdict: "if ..., decline", "on Sundays, decline"."""
-_EVERYTHING = ("everything", "anything", "all", "any", "every")
 _NOT_HONOURED: dict[str, list[str]] = {}
 """Words that change what a rule means in ways that it cannot have, by the first of them."""
 for _said in phrases("not_honoured"):
@@ -127,7 +235,7 @@ def _joined(text: str, sentence: Sentence, conclusion: Conclusion, doubtful: lis
     left, right = _without_last_filler(sentence.part(0, before)), sentence.part(after)
     befores: list[Condition | None] = [None]
     if _has_words(left):
-        predicate = conclusion.is_predicate(tokens)
+        predicate = tokens[conclusion.start - 1].kind is not Kind.SIGN  # "payments at night are fraud"
         if predicate and left.is_one_of(left.skipped(0, STOPS), _NEGATIVE):
             return []  # "no VPN user is safe"
         excepted, first = _after_exception(left)
@@ -138,13 +246,15 @@ def _joined(text: str, sentence: Sentence, conclusion: Conclusion, doubtful: lis
         return [condition for condition in befores if condition is not None]
     negated, rest = _after_link(right)
     linked = negated or len(rest.tokens) < len(right.tokens)
-    if negated and _is_open_exception(right, rest):
+    # "decline, unless A, B": where does it end? "decline except VIP and verified": both, or whoever is either?
+    breaks = (",", ";", "if", "when", "where", *(() if right.is_word(0, "unless") else ("and",)))
+    if negated and rest.has_word(0, len(rest.tokens), *breaks):
         return []
     if not linked and right.is_one_of(0, _NEGATIVE):
         return []  # "let through no VPN user"
     if not linked and befores != [None] and not _goes_on(left, right):
         return []  # "payments over 900 are fraud. Payments at night"
-    has_object = conclusion.has_object(tokens) and not linked
+    has_object = not linked and tokens[conclusion.end].kind is not Kind.SIGN  # "decline payments at night"
     afters, _, unclear = _readings(text, rest, as_object=has_object, opened=right.is_one_of(0, _LINKING))
     doubtful += unclear if not negated and befores == [None] else []
     joined = []
@@ -154,19 +264,10 @@ def _joined(text: str, sentence: Sentence, conclusion: Conclusion, doubtful: lis
     return joined
 
 
-def _is_open_exception(right: Sentence, rest: Sentence) -> bool:
-    """Whether it is open what an exception covers.
-
-    "decline, unless A, B": where does it end? "decline except VIP and verified": both of them, or whoever is either?
-    """
-    unclear = (",", ";", "if", "when", "where", *(() if right.is_word(0, "unless") else ("and",)))
-    return rest.has_word(0, len(rest.tokens), *unclear)
-
-
 def _goes_on(left: Sentence, right: Sentence) -> bool:
     """Whether what follows a conclusion narrows what stands before it: "if A, decline everything B"."""
     opening = left.is_one_of(0, (*_LINKING, *_OF_A_SETTING)) or any(left.after(0, *EXCEPTIONS))
-    return opening or right.is_one_of(0, _EVERYTHING)
+    return opening or right.is_one_of(0, EVERYTHING)
 
 
 def _without_last_filler(sentence: Sentence) -> Sentence:
@@ -266,17 +367,13 @@ def read_exactly(written: str, vocabulary: Vocabulary) -> Condition | None:
     'amount > 500 and vpn is true'
     """
     condition = read_condition(written) or _formal(written, vocabulary)
-    return condition if condition is not None and _fits(condition, vocabulary) else None
-
-
-def _fits(condition: Condition, vocabulary: Vocabulary) -> bool:
-    """Whether a condition is about facts at hand, and compares each with a value of its own type."""
-    if not vocabulary.is_open and unknown_facts(condition, vocabulary):
-        return False
-    return all(_has_type(leaf, vocabulary) for leaf in condition.leaves)
+    if condition is None or (not vocabulary.is_open and unknown_facts(condition, vocabulary)):
+        return None
+    return condition if all(_has_type(leaf, vocabulary) for leaf in condition.leaves) else None
 
 
 def _has_type(leaf: Leaf, vocabulary: Vocabulary) -> bool:
+    """Whether a test compares its fact with a value of the fact's own type."""
     fact = vocabulary.facts.get(leaf.fact)
     if fact is None or not isinstance(leaf, Test) or leaf.value is None:
         return True
@@ -292,18 +389,15 @@ def _formal(written: str, vocabulary: Vocabulary) -> Condition | None:
         return None
     lower = vocabulary.lower_names
     renamed = {name: lower.get(name.lower(), name) for name in condition.facts if name not in vocabulary.facts}
-    condition = condition.mapped(
-        lambda leaf: (
-            replace(leaf, fact=renamed.get(leaf.fact, leaf.fact), other=renamed.get(leaf.other, leaf.other))
-            if isinstance(leaf, PairTest)
-            else replace(leaf, fact=renamed.get(leaf.fact, leaf.fact))
-        )
-    )
-    if vocabulary.is_open and not all(
-        _looks_like_a_name(name, written) for name in unknown_facts(condition, vocabulary)
-    ):
-        return None
-    return condition
+
+    def with_names(leaf: Leaf) -> Leaf:
+        if isinstance(leaf, PairTest):
+            leaf = replace(leaf, other=renamed.get(leaf.other, leaf.other))
+        return replace(leaf, fact=renamed.get(leaf.fact, leaf.fact))
+
+    condition = condition.mapped(with_names)
+    unknown = unknown_facts(condition, vocabulary) if vocabulary.is_open else []
+    return condition if all(_looks_like_a_name(name, written) for name in unknown) else None
 
 
 def unknown_facts(condition: Condition, vocabulary: Vocabulary) -> list[str]:

@@ -7,8 +7,7 @@ from functools import lru_cache, wraps
 from typing import Any, TypeVar
 
 from acefraud.core.condition import Condition
-from acefraud.rules.reader.facts import Fact
-from acefraud.rules.reader.names import COUNTRY_NAMES
+from acefraud.rules.reader.facts import COUNTRY_NAMES, Fact
 from acefraud.rules.reader.tokens import DETERMINERS, Kind, Token, Words, words
 from acefraud.rules.reader.vocabulary import Vocabulary
 
@@ -143,26 +142,19 @@ class Sentence:
     def _named_facts(self, at: int) -> Iterator[tuple[Fact, int]]:
         facts = self.vocabulary.facts
         start = self.skipped(at)
-        name = self._column_name(start) if at < len(self.tokens) else None
-        if name is None:
+        token = self.token(start)
+        is_column = token is not None and (token.kind is Kind.FACT or (token.kind is Kind.WORD and "_" in token.shown))
+        if token is None or not is_column:
             for names, after in self.matches(at, self.vocabulary.nouns):
-                yield from ((facts[noun], self._after_owner(after)) for noun in names)
-        elif (name := self.vocabulary.lower_names.get(name.lower(), name)) in facts:
+                owner = self.skipped(after + 1)  # "of the transaction" and the like adds nothing
+                is_owned = self.is_word(after, "of") and self.is_one_of(owner, _OWNERS)
+                yield from ((facts[noun], owner + 1 if is_owned else after) for noun in names)
+            return
+        name = token.text if token.kind is Kind.FACT else token.shown
+        if (name := self.vocabulary.lower_names.get(name.lower(), name)) in facts:
             yield facts[name], start + 1
         elif self.vocabulary.is_open:
             yield from ((Fact(name, kind), start + 1) for kind in ("number", "category", "flag"))
-
-    def _column_name(self, at: int) -> str | None:
-        """The name of a fact in backticks or with an underscore, if one stands here."""
-        token = self.token(at)
-        if token is not None and token.kind is Kind.FACT:
-            return token.text
-        return token.shown if token is not None and token.kind is Kind.WORD and "_" in token.shown else None
-
-    def _after_owner(self, at: int) -> int:
-        """After "of the transaction" and the like, which adds nothing."""
-        owner = self.skipped(at + 1)
-        return owner + 1 if self.is_word(at, "of") and self.is_one_of(owner, _OWNERS) else at
 
     # --- entities ---
 
@@ -220,8 +212,9 @@ class Sentence:
         token = self.token(at)
         if token is None:
             return None
-        if token.kind is Kind.QUOTED:
-            return _as_kept(token.text, fact), at + 1
+        if token.kind is Kind.QUOTED:  # with the letter case of the values at hand
+            alike = [kept for kept in fact.values if kept.lower() == token.text.lower()]
+            return alike[0] if len(alike) == 1 and token.text not in fact.values else token.text, at + 1
         for start in (at, self.skipped(at)):
             for meanings, end in self.matches(start, self.vocabulary.values, exact=True):
                 for meaning in meanings:
@@ -262,12 +255,6 @@ class Sentence:
     def is_value(self, at: int) -> bool:
         """Whether the word that stands here is a value of a category by itself."""
         return (self.tokens[at].text,) in self.vocabulary.values and not self.is_ordinary(at, at + 1)
-
-
-def _as_kept(value: str, fact: Fact) -> str:
-    """A quoted value, with the letter case of the values at hand."""
-    alike = [kept for kept in fact.values if kept.lower() == value.lower()]
-    return alike[0] if len(alike) == 1 and value not in fact.values else value
 
 
 @lru_cache(maxsize=4096)

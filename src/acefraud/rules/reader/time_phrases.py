@@ -13,7 +13,6 @@ from acefraud.rules.reader.sentence import Sentence, Tests
 from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, TRANSACTIONS, Kind, Words, words
 from acefraud.rules.reader.vocabulary import AgeWords
 
-_LINKS = words("time_links")
 _WEEKDAYS = words("weekdays")
 _AFTER_FACT = ("is", "in", "=", "==", "!=", "<>", "not", ":", "one", "known", "unknown", "missing")
 """Words after "weekday" that make it the fact of that name rather than a working day."""
@@ -30,7 +29,6 @@ _TRANSACTIONS = TRANSACTIONS | {"this", "that", "claim"}
 _OPENED, _EXISTED = words("opened"), words("existed")
 _WHO, _AGED = words("who"), words("aged")
 _BEFORE_AGE = PEOPLE | {"woman", "man"}
-_AFTER_EVENT = words("after_event")
 _WITHIN_LAST = ("within the last", "in the last", "in the past", "within the past", "during the last", "over the last")
 _UNITS = frozenset(HOURS) - {"second", "sec"}
 """Units of an age."""
@@ -39,7 +37,7 @@ _UNITS = frozenset(HOURS) - {"second", "sec"}
 def time_tests(sentence: Sentence, at: int) -> Tests:
     """Every test of a time of day or of a day that begins here."""
     facts = sentence.vocabulary.facts
-    start = sentence.skipped(at, _LINKS)
+    start = sentence.skipped(at, words("time_links"))
     for place in {at, start}:
         if "weekday" in facts:
             yield from _weekdays(sentence, place)
@@ -145,7 +143,9 @@ def _clock_pairs(sentence: Sentence, at: int, joints: tuple[str, ...]) -> Iterat
             if is_bare and _is_bare(sentence, middle + 1, end):
                 continue
             # "from 8 to 10 pm" begins at 8 pm, "from 11 to 5 pm" at 11 am
-            is_late = is_bare and _is_afternoon(sentence, end - 1) and first < 12 and first % 12 < last % 12
+            token = sentence.tokens[end - 1]
+            is_afternoon = token.kind is Kind.CLOCK and token.text.rstrip(".").endswith(("pm", "p.m"))
+            is_late = is_bare and is_afternoon and first < 12 and first % 12 < last % 12
             yield (first % 12 + 12 if is_late else first) % 24, last % 24, end
     if sentence.has_word(max(0, at - 4), at, "hour"):  # "hour between 1 and 5"
         for low, high, end in figure_pairs(sentence, at, "", *joints):
@@ -155,11 +155,6 @@ def _clock_pairs(sentence: Sentence, at: int, joints: tuple[str, ...]) -> Iterat
 
 def _is_bare(sentence: Sentence, start: int, end: int) -> bool:
     return sentence.tokens[start].kind is Kind.NUMBER and end == start + 1
-
-
-def _is_afternoon(sentence: Sentence, at: int) -> bool:
-    token = sentence.tokens[at]
-    return token.kind is Kind.CLOCK and token.text.rstrip(".").endswith(("pm", "p.m"))
 
 
 def _days_between(first: str, last: str) -> list[str]:
@@ -251,7 +246,7 @@ def _within_last(sentence: Sentence, fact: Fact, at: int) -> Tests:
 def _since(sentence: Sentence, age: AgeWords, fact: Fact, at: int) -> Tests:
     """ "within a day of signing up" """
     for condition, end in _durations(sentence, fact, at) if age.since else ():
-        if sentence.is_one_of(end, _AFTER_EVENT):
+        if sentence.is_one_of(end, words("after_event")):
             person = sentence.skipped(end + 1, PEOPLE | DETERMINERS | {"they", "he", "she"})
             for start, said in ((end + 1, age.since), (person, age.did)):
                 for _, final in sentence.matches(start, dict.fromkeys(said, age.fact)):

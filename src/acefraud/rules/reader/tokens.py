@@ -15,6 +15,7 @@ _TABLES = read_package_toml("acefraud.rules.reader", "words.toml", dict[str, dic
 _LISTS = {name: said for table in _TABLES.values() for name, said in table.items()}
 
 
+@cache
 def words(name: str) -> frozenset[str]:
     """The words of a list, to ask whether a word is one of them.
 
@@ -81,15 +82,8 @@ _THOUSANDS_OR_DECIMALS = re.compile(r"-?[1-9]\d{0,2}\.\d{3}")
 """An amount such as "2.000", which is two thousand in one half of the world and two in the other."""
 
 
-class Kind(Enum):
-    """What a token is."""
-
-    WORD = "word"
-    NUMBER = "number"
-    CLOCK = "clock"
-    SIGN = "sign"
-    QUOTED = "quoted"
-    FACT = "fact"
+Kind = Enum("Kind", ["WORD", "NUMBER", "CLOCK", "SIGN", "QUOTED", "FACT"])
+"""What a token is."""
 
 
 @dataclass(frozen=True, slots=True)

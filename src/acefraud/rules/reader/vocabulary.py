@@ -11,11 +11,21 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import TypeVar
 
-from pydantic import BaseModel
-
-from acefraud.core.fact_names import NAMED_FACTS, FactCatalog, FactProfile, words_for
-from acefraud.rules.reader.facts import HISTORY_NAME, Band, Fact, Measure, bands_of, measure_of
-from acefraud.rules.reader.names import as_words, names_of, split_name, translations, ways_to_say, without_determiners
+from acefraud.core.fact_names import NAMED_FACTS, FactCatalog, words_for
+from acefraud.rules.reader.facts import (
+    HISTORY_NAME,
+    Band,
+    Fact,
+    Measure,
+    as_words,
+    bands_of,
+    measure_of,
+    names_of,
+    split_name,
+    translations,
+    ways_to_say,
+    without_determiners,
+)
 from acefraud.rules.reader.tokens import Words, singular, words
 from acefraud.support.package_data import read_package_toml
 
@@ -56,18 +66,7 @@ class AgeWords:
     idle: tuple[Words, ...] = ()
 
 
-class _Concept(BaseModel, extra="forbid"):
-    """One table of ``concepts.toml``, which explains the keys."""
-
-    facts: tuple[str, ...]
-    nouns: tuple[str, ...]
-    age_of: tuple[str, ...] = ()
-    since: tuple[str, ...] = ()
-    did: tuple[str, ...] = ()
-    idle: tuple[str, ...] = ()
-
-
-_CONCEPTS = read_package_toml("acefraud.rules.reader", "concepts.toml", dict[str, _Concept])
+_CONCEPTS = read_package_toml("acefraud.rules.reader", "concepts.toml", dict[str, dict[str, tuple[str, ...]]])
 
 
 @dataclass
@@ -91,16 +90,20 @@ class Vocabulary:
         """The vocabulary of the facts at hand, and of others that the engine knows by name and may see later."""
         made = cls(lists=frozenset(lists))
         for name in named:
-            made._add(_fact_named(name))
-        for profile in catalog.values():
-            made._add(_fact_of(profile))
+            words = NAMED_FACTS[name]
+            made._add(Fact(name, words.kind, measure_of(name, words), words=split_name(name)))
+        for name, profile in catalog.items():
+            measure = measure_of(name, words_for(name)) if profile.kind == "number" else Measure.PLAIN
+            is_known = profile.coverage == 1
+            made._add(Fact(name, profile.kind, measure, profile.values, profile.high, split_name(name), is_known))
         made._add_meanings()
         return made
 
     @classmethod
     def general(cls, *, lists: Iterable[str] = ()) -> Vocabulary:
         """The vocabulary of the facts that the engine knows by name, for a playbook that has seen no case yet."""
-        return replace(_general_vocabulary(), lists=frozenset(lists))  # the tables are shared: nobody changes them
+        general, known = _general_vocabulary(), frozenset(lists)
+        return replace(general, lists=known) if known else general  # the tables are shared: nobody changes them
 
     @cached_property
     def word_list(self) -> frozenset[str]:
@@ -168,7 +171,11 @@ class Vocabulary:
         own = set(self.nouns)
         for concept in _CONCEPTS.values():
             self._add_concept(concept, own)
-        self._add_likely_entities()
+        for alike in _SAME_ENTITY:  # other words for an entity, where only one entity can be meant
+            here = [name for words, name in self.entities.items() if " ".join(words) in alike]
+            if len(here) == 1:
+                for other in alike:
+                    self.entities.setdefault(tuple(other.split()), here[0])
 
     def _add_events(self) -> None:
         """Tell facts such as `Month` and `MonthClaimed` apart by the event that each is about."""
@@ -188,44 +195,33 @@ class Vocabulary:
     def _add_noun(self, words: Words, fact: str) -> None:
         _append(self.nouns, without_determiners(words), fact)
 
-    def _add_concept(self, concept: _Concept, own: set[Words]) -> None:
+    def _add_concept(self, concept: dict[str, tuple[str, ...]], own: set[Words]) -> None:
         """Give a fact the names of a concept, except those that are another fact's own name."""
-        for pattern in concept.facts:
+        for pattern in concept["facts"]:
             for fact in self.facts:
                 if re.fullmatch(pattern, fact.lower()):
-                    for noun in map(as_words, concept.nouns):
+                    for noun in map(as_words, concept["nouns"]):
                         if without_determiners(noun) not in own:
                             self._add_noun(noun, fact)
-                    said = (concept.age_of, concept.since, concept.did, concept.idle)
+                    said = (concept.get(key, ()) for key in ("age_of", "since", "did", "idle"))
                     self.ages.append(AgeWords(fact, *(tuple(map(_plain_words, phrases)) for phrases in said)))
                     return
 
     def _add_flag(self, fact: Fact) -> None:
         known = words_for(fact.name)
         if known is not None and known.kind == "flag":
-            for said in (known.true, *known.said):
-                _append(self.flags, _plain_words(said), FlagPhrase(fact.name, True))
-            if known.false:
-                _append(self.flags, _plain_words(known.false), FlagPhrase(fact.name, False))
+            true, false = list(map(_plain_words, (known.true, *known.said))), _plain_words(known.false)
         else:
             words = split_name(fact.name)
-            _append(self.flags, words, FlagPhrase(fact.name, True))
-            for translated in translations(words[1:] if words[0] == "flag" else words):
-                _append(self.flags, translated, FlagPhrase(fact.name, True))
+            true = [words, *translations(words[1:] if words[0] == "flag" else words)]
             if words[-1] in _DROPPED_AFTER_FLAG and (len(words) > 2 or words[0] not in _GENERIC):
-                _append(self.flags, words[:-1], FlagPhrase(fact.name, True))
-            if words[-1] == "present" and len(words) > 1:
-                _append(self.flags, (*words[:-1], "absent"), FlagPhrase(fact.name, False))
-            if words[0] in ("is", "has") and len(words) > 1:
-                _append(self.flags, words[1:], FlagPhrase(fact.name, True))
-
-    def _add_likely_entities(self) -> None:
-        """Other words for an entity, where only one entity can be meant."""
-        for alike in _SAME_ENTITY:
-            here = [name for words, name in self.entities.items() if " ".join(words) in alike]
-            if len(here) == 1:
-                for other in alike:
-                    self.entities.setdefault(tuple(other.split()), here[0])
+                true.append(words[:-1])
+            if words[0] in ("is", "has"):
+                true.append(words[1:])
+            false = (*words[:-1], "absent") if words[-1] == "present" and len(words) > 1 else ()
+        for said in true:
+            _append(self.flags, said, FlagPhrase(fact.name, True))
+        _append(self.flags, false, FlagPhrase(fact.name, False))
 
 
 @cache
@@ -240,15 +236,3 @@ def _plain_words(said: str) -> Words:
 def _append(table: dict[Words, list[T]], words: Words, meaning: T) -> None:
     if words and meaning not in (there := table.setdefault(words, [])):
         there.append(meaning)
-
-
-def _fact_named(name: str) -> Fact:
-    words = NAMED_FACTS[name]
-    return Fact(name, words.kind, measure_of(name, words), words=split_name(name))
-
-
-def _fact_of(profile: FactProfile) -> Fact:
-    name, is_number = profile.name, profile.kind == "number"
-    measure = measure_of(name, words_for(name)) if is_number else Measure.PLAIN
-    is_known = profile.coverage == 1
-    return Fact(name, profile.kind, measure, profile.values, profile.high, split_name(name), is_known)

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
-from pydantic import BaseModel, Field
 from rapidfuzz import fuzz, process
-from rapidfuzz.distance import OSA
+from rapidfuzz.distance import OSA, Hamming
 
 from acefraud.core.fact_names import words_for
-from acefraud.rules.reader.names import split_name
+from acefraud.rules.reader.facts import split_name
 from acefraud.rules.reader.tokens import Kind, Token, Tokens, Words, grammar_words, tokens_of, words
 from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.support.package_data import read_package_toml
@@ -70,16 +69,7 @@ def without_glosses(text: str, vocabulary: Vocabulary) -> tuple[str, set[str]]:
     return _GLOSS.sub(dropped, text), names
 
 
-class _Rewording(BaseModel, extra="forbid"):
-    said: str
-    instead: str = Field(alias="as")
-
-
-class _Rewordings(BaseModel, extra="forbid"):
-    rewording: tuple[_Rewording, ...]
-
-
-_REWORDINGS = read_package_toml("acefraud.rules.reader", "rewordings.toml", _Rewordings).rewording
+_REWORDINGS = read_package_toml("acefraud.rules.reader", "rewordings.toml", dict[str, tuple[dict[str, str], ...]])
 
 
 def reworded(text: str, entities: frozenset[Words]) -> str:
@@ -108,14 +98,14 @@ def _patterns(entities: frozenset[Words]) -> tuple[tuple[re.Pattern[str], str], 
     longest_first = sorted(entities, key=lambda name: (-len(name), name))
     names = "|".join(r"[ _]".join(map(re.escape, name)) for name in longest_first)
     patterns = []
-    for rewording in _REWORDINGS:
-        if "{entity" in rewording.said and not entities:
+    for rewording in _REWORDINGS["rewording"]:
+        said = rewording["said"]
+        if "{entity" in said and not entities:
             continue
-        said = rewording.said
         for name in ("entity", "entity2"):
             said = said.replace(f"{{{name}}}", rf"(?P<{name}>\b{_BEFORE_ENTITY}(?:{names})s?\b)")
         said = said.replace("{some}", _SOME).replace("{end}", _END).replace("{verdict}", _VERDICT)
-        patterns.append((re.compile(said, re.IGNORECASE), rewording.instead))
+        patterns.append((re.compile(said, re.IGNORECASE), rewording["as"]))
     return tuple(patterns)
 
 
@@ -137,32 +127,16 @@ def _nearest(word: str, vocabulary: Vocabulary) -> str:
     if len(word) < _SHORTEST_MISSPELT:
         return ""
     names = {part for fact in vocabulary.facts.values() for part in fact.words}
-    near = {part for part in names if _differs_in_one_letter(word, part)}
+    alike = {part for part in names if (len(part), part[:1], part[-1:]) == (len(word), word[0], word[-1])}
+    near = {part for part in alike if Hamming.distance(word, part) == 1}
     return near.pop() if len(near) == 1 else ""
-
-
-def _differs_in_one_letter(one: str, other: str) -> bool:
-    """Whether two words of the same length differ in one letter inside.
-
-    >>> _differs_in_one_letter("supplement", "suppliment"), _differs_in_one_letter("merchant", "merchand")
-    (True, False)
-    """
-    if len(one) != len(other) or one[0] != other[0] or one[-1] != other[-1]:
-        return False
-    return sum(a != b for a, b in zip(one, other, strict=True)) == 1
 
 
 # --- the facts nearest to words that were not understood ---
 
 
-class _Related(BaseModel, extra="forbid"):
-    """One table of ``related.toml``."""
-
-    words: tuple[str, ...]
-    facts: tuple[str, ...]
-
-
-_RELATED = read_package_toml("acefraud.rules.reader", "related.toml", dict[str, _Related])
+_RELATED = read_package_toml("acefraud.rules.reader", "related.toml", dict[str, dict[str, tuple[str, ...]]])
+"""The words and the facts of each theme."""
 
 
 def nearest_facts(unknown: Sequence[str], vocabulary: Vocabulary, most: int = MOST) -> tuple[str, ...]:
@@ -207,8 +181,8 @@ def _related(unknown: Sequence[str], vocabulary: Vocabulary) -> Iterator[str]:
     """The facts that tell what the words are about."""
     said = {token.text for words in unknown if _has_unknown(words, vocabulary) for token in tokens_of(words)}
     for related in _RELATED.values():
-        if said.intersection(related.words):
-            for pattern in related.facts:
+        if said.intersection(related["words"]):
+            for pattern in related["facts"]:
                 yield from (name for name in vocabulary.facts if re.fullmatch(pattern, name.lower()))
 
 

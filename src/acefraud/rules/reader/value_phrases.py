@@ -1,20 +1,23 @@
-"""What is said of a category: its value, beside its name or alone, and comparisons with values that are bands.
+"""What is said of a category, of a flag, and of facts that are unknown.
 
-"country is one of US, GB", "the merchant is not in list watched", "phone orders", "an accident on a Friday",
-"at least 2 past claims", "the vehicle is over 7 years old".
+The value of a category beside its name or alone, and comparisons with values that are bands: "country is one of US,
+GB", "the merchant is not in list watched", "phone orders", "an accident on a Friday", "at least 2 past claims", "the
+vehicle is over 7 years old". Flags: "not through a VPN", "the customer is not present"; unknown facts: "no country
+given".
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from acefraud.core.comparison import Op, Test
 from acefraud.core.condition import Condition, PairTest
 from acefraud.core.context_facts import list_fact
-from acefraud.rules.reader.facts import HOURS, Fact, Measure, values_within
-from acefraud.rules.reader.names import codes_for, is_vague, split_name
+from acefraud.rules.reader.facts import HOURS, Fact, Measure, codes_for, is_vague, split_name, values_within
 from acefraud.rules.reader.quantities import among, bounds, counts
 from acefraud.rules.reader.sentence import Sentence, Tests
 from acefraud.rules.reader.tokens import PEOPLE, Kind, Words, phrases, words
-from acefraud.rules.reader.vocabulary import ValuePhrase
+from acefraud.rules.reader.vocabulary import FlagPhrase, ValuePhrase
 
 _AMONG, _NOT_AMONG = ("", *phrases("among")), phrases("not_among")
 _PAIRS = {
@@ -23,16 +26,12 @@ _PAIRS = {
 }
 """Comparisons of two categories."""
 _HEADS = words("heads")
-_COMING_FROM = words("coming_from")
-_WITHIN_NAME = words("within_name")
 _GENERIC_LAST = {"type", "area", "status", "group", "class", "kind"}
 """Last words of a name that need not be said: "the agent is internal"."""
 _PERSONS = PEOPLE | {"party"}
 _EVENT_LINKS = words("event_links")
 _WEEKEND = ("Saturday", "Sunday")
 _VEHICLES = words("same_vehicle")
-_AFTER_BAND = phrases("after_band")
-_BEGAN = words("began")
 
 
 # --- a category that is named ---
@@ -99,7 +98,7 @@ def value_tests(sentence: Sentence, at: int) -> Tests:
     yield from _within_name(sentence, at)
     outside = sentence.is_word(at, "outside")
     negated = sentence.is_word(at, "not", "non") or outside
-    first = sentence.skipped(at + 1, _COMING_FROM) if negated else at
+    first = sentence.skipped(at + 1, words("coming_from")) if negated else at
     for start in dict.fromkeys((first, sentence.skipped(first))):  # "all" may be a part of "All Perils"
         for meanings, end in sentence.matches(start, sentence.vocabulary.values, exact=True):
             alone = len({meaning.fact for meaning in meanings}) == 1
@@ -154,7 +153,7 @@ def _within_name(sentence: Sentence, at: int) -> Tests:
         first = set(sentence.said(at, place))
         if not first or first == name:
             continue
-        value = sentence.value(fact, sentence.skipped(place, _WITHIN_NAME))
+        value = sentence.value(fact, sentence.skipped(place, words("within_name")))
         if value is not None:
             end = sentence.skipped(value[1], name)
             missing = name - first.union(sentence.said(value[1], end))
@@ -239,7 +238,7 @@ def band_tests(sentence: Sentence, at: int) -> Tests:
             if sentence.is_word(place, "not") and sentence.value(fact, place + 1) is not None:
                 continue  # the value itself, negated: a test of the category
             for condition, end in _said_of_bands(sentence, place, fact):
-                yield condition, max(sentence.after(end, *_AFTER_BAND), default=end)
+                yield condition, max(sentence.after(end, *phrases("after_band")), default=end)
     for name in banded:
         fact = sentence.vocabulary.facts[name]
         yield from _days_after(sentence, fact, at)
@@ -284,7 +283,7 @@ def _days_after(sentence: Sentence, fact: Fact, at: int) -> Tests:
         for after in sentence.after(end + sentence.is_word(end, "day"), "after"):
             event = sentence.skipped(after)
             if sentence.is_word(event, first):
-                yield condition, sentence.skipped(event + 1, _BEGAN)
+                yield condition, sentence.skipped(event + 1, words("began"))
 
 
 def _is_old(sentence: Sentence, fact: Fact, at: int) -> Tests:
@@ -313,3 +312,117 @@ def _aged(fact: Fact) -> dict[Words, str]:
     thing = fact.words[2:]
     others = [(word,) for word in _VEHICLES] if thing[0] in _VEHICLES else []
     return dict.fromkeys([thing, *others], fact.name)
+
+
+_AFTER_FLAG = words("heads") | {"detected", "involved", "found", "passed", "recently"}
+_TRUE_OR_FALSE = {"true": True, "false": False, "yes": True, "no": False, "set": True}
+_GAP = ("is", "not", "has", "be", "get")
+_IN_GAP = frozenset(_GAP) | {"just", "recently", "already"}
+_LONGEST = 6
+"""Words of a flag before or after a gap."""
+_UNKNOWN, _KNOWN = phrases("unknown"), phrases("known")
+_ELSE = {"entity": phrases("new_instead"), "flag": phrases("false_instead")}
+"""What such words mean of an entity or a flag instead: that it is new, or that it does not hold."""
+
+
+def flag_tests(sentence: Sentence, at: int) -> Tests:
+    """Every test of a flag that begins here."""
+    for name, holds, end in _flags(sentence, at):
+        yield Condition.of(Test(name, Op.IS, holds)), end
+
+
+def _flags(sentence: Sentence, at: int) -> Iterator[tuple[str, bool, int]]:
+    """The name of a flag, whether it is said to hold, and the place after that."""
+    tokens = sentence.tokens
+    for fact, after in sentence.facts(at, "flag"):
+        for place in sentence.after_be(after)[1:]:
+            if sentence.is_one_of(place, _TRUE_OR_FALSE):
+                yield fact.name, _TRUE_OR_FALSE[tokens[place].text], place + 1
+        if _is_column(sentence, after - 1):
+            yield fact.name, True, after
+    if sentence.is_word(at, "not") and _is_column(sentence, at + 1):
+        yield from ((fact.name, False, after) for fact, after in sentence.facts(at + 1, "flag"))
+    start = max(sentence.after(at, *phrases("without")), default=at)
+    is_said = start == at
+    for begin in {start, sentence.skipped(start, words("flag_links"))}:
+        longest = max((end for _, end in sentence.matches(begin, sentence.vocabulary.values, exact=True)), default=0)
+        for meanings, end in _flag_phrases(sentence, begin):
+            if end < longest:
+                continue  # "prepaid card" is one value, not something prepaid
+            is_head = sentence.is_mere_word(end, _AFTER_FLAG)
+            said = sentence.said(begin, end)
+            if is_head and said in sentence.vocabulary.values and said[0] in words("otherwise_as_value"):
+                continue  # "travel payments": of that category, or by somebody who travels?
+            for flag in meanings:
+                yield flag.fact, flag.holds == is_said, end + is_head
+                if (switched := _after_switch(sentence, end)) > end + is_head:
+                    yield flag.fact, flag.holds == is_said, switched
+
+
+def _after_switch(sentence: Sentence, at: int) -> int:
+    """After "on" or "is active", if nothing follows that "on" could belong to."""
+    place = at + sentence.is_word(at, "is")
+    if not sentence.is_one_of(place, words("switched_on")):
+        return at
+    following = sentence.token(place + 1)
+    ends = following is None or following.kind is Kind.SIGN
+    return place + 1 if ends or sentence.is_word(place + 1, "and", "or", "but", "unless") else at
+
+
+def _is_column(sentence: Sentence, at: int) -> bool:
+    """Whether the name of a fact stands here as it is written in the data: card_new_store."""
+    token = sentence.token(at)
+    return token is not None and (token.kind is Kind.FACT or "_" in token.shown)
+
+
+def _flag_phrases(sentence: Sentence, at: int) -> Iterator[tuple[list[FlagPhrase], int]]:
+    """The words of a flag, perhaps with "is" or "is not" before the last of them: "the customer is not present"."""
+    tokens, flags = sentence.tokens, sentence.vocabulary.flags
+    yield from sentence.matches(at, flags)
+    for gap in range(at + 1, min(at + _LONGEST, len(tokens))):
+        if not sentence.is_one_of(gap, _GAP):
+            continue
+        end = sentence.skipped(gap, _IN_GAP)
+        negated = "not" in sentence.said(gap, end)
+        spliced = Sentence([*tokens[at:gap], *tokens[end : end + _LONGEST]], sentence.vocabulary)
+        for meanings, after in spliced.matches(0, flags):
+            if after > gap - at:
+                flipped = [FlagPhrase(flag.fact, flag.holds != negated) for flag in meanings]
+                yield flipped, end + after - (gap - at)
+
+
+def presence_tests(sentence: Sentence, at: int) -> Tests:
+    """Every test of whether a fact is known that begins here."""
+    for name, kind, after in _things(sentence, at):
+        for place in sentence.after_be(after):
+            for options, op in ((_UNKNOWN, Op.MISSING), (_KNOWN, Op.KNOWN)):
+                said = [phrase for phrase in options if phrase not in _ELSE.get(kind, ())]
+                yield from ((Condition.of(Test(name, op)), end) for end in sentence.after(place, *said))
+    for said_before in phrases("unknown_before"):
+        for then in sentence.after(sentence.skipped(at), said_before):
+            for name, kind, end in _things(sentence, then):
+                is_none = said_before in ("no", "without", "no known") and _can_be_none(sentence, name, kind)
+                if not is_none and said_before not in _ELSE.get(kind, ()):
+                    final = end + sentence.is_word(end, "given", "known", "recorded")
+                    yield Condition.of(Test(name, Op.MISSING)), final
+
+
+def _can_be_none(sentence: Sentence, name: str, kind: str) -> bool:
+    """Whether "no" before a fact may be one of its values, rather than a missing one."""
+    fact = sentence.vocabulary.facts.get(name)
+    if fact is None or kind in ("entity", "rare entity"):
+        return False
+    lower = [value.lower() for value in fact.values]
+    return fact.kind in ("flag", "number") or any(value == "none" or value.startswith("no ") for value in lower)
+
+
+def _things(sentence: Sentence, at: int) -> Iterator[tuple[str, str, int]]:
+    """Facts with their kind, and entities by the fact that shows whether they are known."""
+    facts = sentence.vocabulary.facts
+    for fact, after in sentence.facts(at, "number", "category", "flag"):
+        yield fact.name, fact.kind, after
+    for entity, after in sentence.entity(at):
+        counted = sorted(name for name in facts if name.startswith(f"{entity}_count_"))
+        if counted:  # an entity that is not known has no past
+            kind = "entity" if facts[counted[0]].always_known else "rare entity"
+            yield counted[0], kind, after + sentence.is_word(after, "id", "identifier", "number")
