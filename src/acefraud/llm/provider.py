@@ -72,21 +72,10 @@ def _problem(vectors: Sequence[Sequence[float]], texts: int) -> str:
 
 
 def _messages(call: Call) -> list[ModelMessage]:
-    from pydantic_ai.messages import (  # noqa: PLC0415 - an optional package
-        ModelRequest,
-        ModelResponse,
-        SystemPromptPart,
-        TextPart,
-        UserPromptPart,
-    )
+    from pydantic_ai.messages import ModelRequest, SystemPromptPart, UserPromptPart  # noqa: PLC0415 - optional
 
     messages: list[ModelMessage] = [ModelRequest(parts=[SystemPromptPart(call.system)])] if call.system else []
-    for message in call.messages:
-        if message.role == "user":
-            messages.append(ModelRequest(parts=[UserPromptPart(message.content)]))
-        else:
-            messages.append(ModelResponse(parts=[TextPart(message.content)]))
-    return messages
+    return messages + [ModelRequest(parts=[UserPromptPart(message.content)]) for message in call.messages]
 
 
 def _settings(call: Call, model: Model) -> OpenAIChatModelSettings:
