@@ -26,8 +26,7 @@ from acefraud.errors import (
     ModelUnavailable,
 )
 from acefraud.llm.call import Call, Message, Reply, ReplyFormat, Role
-from acefraud.llm.provider import ProviderCaller
-from acefraud.llm.vendor_errors import translated
+from acefraud.llm.provider import ProviderCaller, translated
 
 pytestmark = [pytest.mark.wide, pytest.mark.enable_socket]
 

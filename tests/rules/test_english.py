@@ -15,7 +15,7 @@ from acefraud.core.condition import Condition, Op, Test
 from acefraud.core.evidence import Evidence, Record
 from acefraud.core.fact_names import NAMED_FACTS
 from acefraud.core.transaction import Verdict
-from acefraud.display.visible_text import visible
+from acefraud.display.redaction import visible
 from acefraud.rules.bullet_text import read_bullet
 from acefraud.rules.english import MOST_OF_A_VALUE, say, say_facts, sentence, spoken_number
 from acefraud.rules.parse_english import read_condition

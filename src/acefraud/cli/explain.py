@@ -16,7 +16,7 @@ from acefraud.cli.options import JsonOption, PlaybookOption, with_model_options
 from acefraud.cli.workspace import existing_playbook, not_recorded, roles_for, trained_mapping
 from acefraud.core.decision import Decision, ProbabilityFrom, ReasonKind
 from acefraud.core.review_rule import DecidingRule
-from acefraud.display.visible_text import visible
+from acefraud.display.redaction import visible
 from acefraud.errors import BudgetExceeded, CannotExplain, ModelError
 from acefraud.learning.agent_fallback import Fallback, failing_as
 from acefraud.learning.learner import Learner

@@ -21,7 +21,7 @@ from acefraud.core.decision_record import DecisionRecord
 from acefraud.core.events import DecisionMade, Event
 from acefraud.core.ledger import DecisionFilter
 from acefraud.core.transaction import FactValue, Verdict
-from acefraud.display.visible_text import visible
+from acefraud.display.redaction import visible
 from acefraud.errors import InputError
 from acefraud.learning.outcome_remarks import nearly_decided
 from acefraud.learning.received_outcomes import waiting_outcomes

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from acefraud.client.calls import ServiceCall
 from acefraud.core.arguments import check_type
 from acefraud.core.backoff import wait_after
-from acefraud.display.personal_data import MASKED
+from acefraud.display.redaction import MASKED
 from acefraud.display.short_repr import shortened
 from acefraud.errors import ConfigurationError, InputError, ServiceConflict, ServiceError, ServiceUnavailable
 

@@ -17,7 +17,7 @@ from acefraud.core.arrays import BoolArray
 from acefraud.core.context_facts import list_of
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
-from acefraud.display.personal_data import personal_values_of
+from acefraud.display.redaction import personal_values_of
 from acefraud.display.short_repr import quoted
 
 KEYWORDS = frozenset(["and", "or", "not", "unless", "is", "in", "between", "true", "false", "missing", "known", "list"])

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from acefraud.core.timestamps import Timestamp
 from acefraud.core.transaction import Verdict
-from acefraud.display.personal_data import MASKED
+from acefraud.display.redaction import MASKED
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr
 
 if TYPE_CHECKING:

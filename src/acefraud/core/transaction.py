@@ -21,7 +21,7 @@ from pydantic import (
 
 from acefraud.core.plain_values import IdText, PlainFlag, plain_value, plain_values
 from acefraud.core.timestamps import OptionalTimestamp, in_utc
-from acefraud.display.personal_data import personal_values
+from acefraud.display.redaction import personal_values
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, given, quoted, shown_facts, shown_text, shown_value
 
 FactValue = bool | float | str

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pydantic import BaseModel, Field
 
 from acefraud.core.timestamps import OptionalTimestamp
-from acefraud.display.personal_data import MASKED
+from acefraud.display.redaction import MASKED
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, quoted
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")

@@ -20,7 +20,7 @@ from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets.mapping import SchemaMapping
 from acefraud.datasets.table import BadRow, ReadingReport, Remark
 from acefraud.display.html_tables import MOST_ROWS, block, summary, table
-from acefraud.display.personal_data import MASKED, is_personal
+from acefraud.display.redaction import MASKED, is_personal
 from acefraud.display.short_repr import quoted, shown_names, shown_number, shown_text, shown_value
 from acefraud.errors import ConfigurationError
 from acefraud.facts.extraction import facts_in

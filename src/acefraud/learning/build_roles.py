@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from acefraud.core.arguments import check_type
+from acefraud.display.redaction import Masker
 from acefraud.display.short_repr import ShortRepr
 from acefraud.errors import ConfigurationError
 from acefraud.learning.agent_fallback import Fallback, Tiered, WithFallback
@@ -19,7 +20,6 @@ from acefraud.llm.synchronous import blocking_twin
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.roles.judge import LLMJudge
 from acefraud.roles.model.build import build_model_roles
-from acefraud.roles.model.masking import Masker
 from acefraud.roles.model.prompts import Style
 from acefraud.roles.protocols import Agent, Embedder, Judge, OwnRole, Proposer
 from acefraud.settings import EMBEDDERS, ModelSettings

@@ -19,7 +19,7 @@ from acefraud.errors import InputError
 from acefraud.facts.extraction import READER, facts_of
 from acefraud.learning.batch_scoring import score
 from acefraud.learning.options import LearnerOptions
-from acefraud.roles.model.prompt_bullets import shown_id
+from acefraud.roles.model.prompts import shown_id
 from acefraud.settings import EMBEDDED
 
 EXTERNAL = "external agent"

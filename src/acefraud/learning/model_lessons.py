@@ -20,8 +20,7 @@ from acefraud.learning.batch_scoring import score
 from acefraud.learning.options import LearnerOptions
 from acefraud.learning.reflection_policy import ReflectionPolicy, groups_of
 from acefraud.learning.training import Training
-from acefraud.roles.prompt_cases import example_of, summaries
-from acefraud.roles.proposals import Admission, AdmissionStatus, Proposals, weightiest
+from acefraud.roles.proposals import Admission, AdmissionStatus, Proposals, example_of, summaries, weightiest
 from acefraud.roles.protocols import Example, FactSummary, Proposal
 from acefraud.rules.scorecard import GENERAL
 from acefraud.selection.hybrid import HybridSelector

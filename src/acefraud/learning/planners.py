@@ -27,8 +27,7 @@ from acefraud.learning.review import DeferredFit, ReviewPlan, review, review_due
 from acefraud.learning.training import Training
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.roles.embedded.reflector import EmbeddedReflector
-from acefraud.roles.prompt_cases import example_of
-from acefraud.roles.proposals import Admission, AdmissionStatus
+from acefraud.roles.proposals import Admission, AdmissionStatus, example_of
 from acefraud.roles.reflector import Reflector
 from acefraud.selection.hybrid import HybridSelector
 

@@ -8,14 +8,13 @@ from acefraud.core.bullet import Bullet
 from acefraud.core.decision import BulletScore, SelectionTrace
 from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import Transaction, Verdict
+from acefraud.display.redaction import Masker
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, quoted
 from acefraud.facts.extraction import facts_of
 from acefraud.learning.decider import Decider
 from acefraud.learning.entity_memory import sensitive_facts_of
 from acefraud.learning.policies import deciding_policies
-from acefraud.roles.model.masking import Masker
-from acefraud.roles.model.prompt_bullets import shown_bullets, shown_id
-from acefraud.roles.model.prompts import context_prompt
+from acefraud.roles.model.prompts import context_prompt, shown_bullets, shown_id
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -16,7 +16,7 @@ from acefraud.core.context_facts import list_of
 from acefraud.core.evidence import Evidence
 from acefraud.core.fact_names import COMPARISONS, FactWords, words_for
 from acefraud.core.transaction import FactValue
-from acefraud.display.visible_text import visible
+from acefraud.display.redaction import visible
 
 MOST_OF_A_VALUE = 60
 """How many characters of a category or a fact name are shown."""

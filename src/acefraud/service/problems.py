@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
 
 from acefraud.core.validation_words import misfit
-from acefraud.display.personal_data import mask_patterns
+from acefraud.display.redaction import mask_patterns
 from acefraud.errors import (
     AcefraudError,
     BudgetExceeded,

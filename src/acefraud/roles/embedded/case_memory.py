@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from zlib import crc32
 
 import numpy as np
@@ -61,15 +61,9 @@ class LabelledFacts(ShortRepr):
 
     def take(self, rows: RowIndex) -> LabelledFacts:
         """Some of the cases."""
-        return LabelledFacts(
-            self.ids[rows],
-            self.facts.take(rows),
-            self.labels[rows],
-            self.times[rows],
-            self.from_texts,
-            None if self.weights is None else self.weights[rows],
-            self.after_change,
-        )
+        weights = None if self.weights is None else self.weights[rows]
+        ids, facts, labels, times = self.ids[rows], self.facts.take(rows), self.labels[rows], self.times[rows]
+        return replace(self, ids=ids, facts=facts, labels=labels, times=times, weights=weights)
 
     @property
     def frauds(self) -> int:
@@ -113,7 +107,7 @@ class LabelledFacts(ShortRepr):
         if len(self) < APART_FROM:
             return np.ones(len(self), dtype=np.bool_)
         if not self.timed:
-            drawn = np.array([crc32(one.encode()) for one in self.ids.tolist()])  # independent of the order
+            drawn = np.array([crc32(name.encode()) for name in self.ids.tolist()])  # independent of the order
             return drawn >= APART_SHARE * 2**32
         earlier: BoolArray = self.times <= np.quantile(self.times, 1 - APART_SHARE)
         return earlier
@@ -162,7 +156,7 @@ class CaseMemory:
     def _joined(self) -> LabelledFacts:
         parts = [part for part in self._parts if len(part)]
         ids = np.concatenate([part.ids for part in parts])
-        last = {one: place for place, one in enumerate(ids.tolist())}
+        last = {name: place for place, name in enumerate(ids.tolist())}
         kept = np.array(sorted(last.values())[max(0, len(last) - self.capacity) :], dtype=np.int64)
         whole = LabelledFacts(
             ids,
