@@ -14,10 +14,9 @@ from acefraud.cli.options import JsonOption, MappingOption, StrictOption, with_m
 from acefraud.cli.train import note_label_delay, note_reading
 from acefraud.cli.workspace import note_usage, roles_for
 from acefraud.datasets import SHIPPED, Dataset, load_dataset
-from acefraud.evaluation.compare import compare_parts
+from acefraud.evaluation.compare import Part, compare_parts, limited, parts_of_data, parts_of_worlds
 from acefraud.evaluation.comparison import LIGHTGBM, NAMES, Comparison, ModelFigures, mode_rows
 from acefraud.evaluation.metrics import METRICS, Interval, in_percent
-from acefraud.evaluation.parts import Part, limited, parts_of_data, parts_of_worlds
 from acefraud.evaluation.report import write_report
 from acefraud.settings import ModelSettings
 
