@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -163,8 +163,8 @@ class ProviderCaller:
         # Compatible servers speak Chat Completions, but rarely the newer protocol that pydantic-ai means by "openai".
         kind = "openai-chat" if chat and vendor == "openai" else vendor
         try:
-            provider = self._provider(its, kind, base_url)
-            opened = (_chat_model if chat else _embedding_model)(kind, name, provider)
+            infer = _chat_model if chat else _embedding_model  # a missing package is named before a missing key
+            opened, provider = infer(kind, name, lambda: self._provider(its, kind, base_url))
         except ImportError as error:
             raise ConfigurationError(f"{model} needs a package that is missing: {_install(vendor, error)}") from error
         await its.stack.enter_async_context(provider)
@@ -290,18 +290,20 @@ def _encodable(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def _chat_model(kind: str, name: str, provider: Provider[Any]) -> Model:
+def _chat_model(kind: str, name: str, make: Callable[[], Provider[Any]]) -> tuple[Model, Provider[Any]]:
     from pydantic_ai.models import infer_model  # noqa: PLC0415 - an optional package
 
-    return infer_model(f"{kind}:{name}", lambda _: provider)
+    provider = make()
+    return infer_model(f"{kind}:{name}", lambda _: provider), provider
 
 
-def _embedding_model(kind: str, name: str, provider: Provider[Any]) -> EmbeddingModel:
+def _embedding_model(kind: str, name: str, make: Callable[[], Provider[Any]]) -> tuple[EmbeddingModel, Provider[Any]]:
     from pydantic_ai.embeddings import infer_embedding_model  # noqa: PLC0415 - an optional package
     from pydantic_ai.exceptions import UserError  # noqa: PLC0415
 
+    provider = make()
     try:
-        return infer_embedding_model(f"{kind}:{name}", provider_factory=lambda _: provider)
+        return infer_embedding_model(f"{kind}:{name}", provider_factory=lambda _: provider), provider
     except UserError as error:
         raise ConfigurationError(f"{kind} has no embeddings here; use another provider for them") from error
 
