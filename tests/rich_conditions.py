@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from acefraud.core.comparison import MEMBERSHIP, ORDERED, PRESENCE, Op, Test
+from acefraud.core.comparison import MEMBERSHIP, ORDERED, PRESENCE, Op, PairTest, Test
 from acefraud.core.condition import Condition, Leaf
 from acefraud.core.context_facts import list_fact
-from acefraud.core.pair_test import PairTest
 from acefraud.core.transaction import FactValue
 
 COLUMNS = {

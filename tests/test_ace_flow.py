@@ -26,8 +26,7 @@ from acefraud import (
     open_playbook,
 )
 from acefraud.core.bullet import NewBullet
-from acefraud.core.calibration import Calibration
-from acefraud.core.measured_text import Fit, MeasuredText
+from acefraud.core.calibration import Calibration, Fit, MeasuredText
 from acefraud.datasets.loading import ShippedDatasetWarning
 from acefraud.errors import InputError
 

@@ -49,12 +49,10 @@ from acefraud import (
     Verdict,
     build_roles,
 )
-from acefraud.core.bullet import Claim
-from acefraud.core.decision import ReasonKind
-from acefraud.core.decision_record import DecisionRecord
-from acefraud.core.policy import Snooze
+from acefraud.core.bullet import Claim, Snooze
+from acefraud.core.context_facts import ListItem
+from acefraud.core.decision import DecisionRecord, ReasonKind
 from acefraud.core.transactions import Transactions as Rows
-from acefraud.core.value_list import ListItem
 from acefraud.datasets import BadRow
 from acefraud.evaluation.backtest import Backtest, MeasuredBullet
 from acefraud.evaluation.comparison import LIGHTGBM, Comparison, ModeFigures

@@ -11,19 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from acefraud.client.client import AsyncClient, Client
-    from acefraud.core.bullet import Bullet, Source, Status
+    from acefraud.core.bullet import Bullet, Evidence, Policy, Record, Source, Status
     from acefraud.core.condition import Condition
     from acefraud.core.decision import BulletScore, Decision, Reason
-    from acefraud.core.evidence import Evidence, Record
     from acefraud.core.outcome import Judgement, Outcome
-    from acefraud.core.policy import Policy
     from acefraud.core.table import Columns, FactTable
-    from acefraud.core.timestamps import NaiveTimeWarning
     from acefraud.core.transaction import Case, Transaction, Verdict
     from acefraud.core.transactions import Cases, Transactions
     from acefraud.curation.curator import Curator
     from acefraud.datasets import Dataset, SchemaMapping, ShippedDatasetWarning, load_dataset, load_transactions
     from acefraud.datasets.table import ReadingReport
+    from acefraud.engine.options import LearnerOptions
     from acefraud.errors import InputWarning
     from acefraud.estimator.classifier import AceFraudClassifier, backtest_scorer
     from acefraud.estimator.stream_classifier import StreamClassifier
@@ -33,11 +31,9 @@ if TYPE_CHECKING:
     from acefraud.learning.build_roles import Roles, build_roles
     from acefraud.learning.build_roles import Roles as Cast
     from acefraud.learning.build_roles import build_roles as cast
-    from acefraud.learning.label_stream import label_stream
     from acefraud.learning.learner import Learner
-    from acefraud.learning.options import LearnerOptions
-    from acefraud.learning.pipeline import Mode, ModeRun, TrainingPipeline, known_by
-    from acefraud.learning.reflection_policy import ReflectionPolicy
+    from acefraud.learning.model_lessons import ReflectionPolicy
+    from acefraud.learning.pipeline import Mode, ModeRun, TrainingPipeline, known_by, label_stream
     from acefraud.roles.agent import SimpleFraudAgent
     from acefraud.roles.embedded.judge import SimpleJudge
     from acefraud.roles.judge import LLMJudge
@@ -45,6 +41,7 @@ if TYPE_CHECKING:
     from acefraud.selection.hybrid import HybridSelector
     from acefraud.settings import ModelSettings
     from acefraud.storage import BulletPlaybook, open_playbook
+    from acefraud.support.timestamps import NaiveTimeWarning
 
 __version__ = "0.1.0"
 
@@ -110,14 +107,12 @@ __all__ = [
 
 _MODULES = {
     "acefraud.client.client": "AsyncClient Client",
-    "acefraud.core.bullet": "Bullet Source Status",
+    "acefraud.core.bullet": "Bullet Evidence Policy Record Source Status",
     "acefraud.core.condition": "Condition",
     "acefraud.core.decision": "BulletScore Decision Reason",
-    "acefraud.core.evidence": "Evidence Record",
     "acefraud.core.outcome": "Judgement Outcome",
-    "acefraud.core.policy": "Policy",
     "acefraud.core.table": "Columns FactTable",
-    "acefraud.core.timestamps": "NaiveTimeWarning",
+    "acefraud.support.timestamps": "NaiveTimeWarning",
     "acefraud.core.transaction": "Case Transaction Verdict",
     "acefraud.core.transactions": "Cases Transactions",
     "acefraud.curation.curator": "Curator",
@@ -130,11 +125,10 @@ _MODULES = {
     "acefraud.evaluation.compare": "compare",
     "acefraud.evaluation.comparison": "Comparison",
     "acefraud.learning.build_roles": "Roles build_roles",
-    "acefraud.learning.label_stream": "label_stream",
     "acefraud.learning.learner": "Learner",
-    "acefraud.learning.options": "LearnerOptions",
-    "acefraud.learning.pipeline": "Mode ModeRun TrainingPipeline known_by",
-    "acefraud.learning.reflection_policy": "ReflectionPolicy",
+    "acefraud.engine.options": "LearnerOptions",
+    "acefraud.learning.pipeline": "Mode ModeRun TrainingPipeline known_by label_stream",
+    "acefraud.learning.model_lessons": "ReflectionPolicy",
     "acefraud.roles.agent": "SimpleFraudAgent",
     "acefraud.roles.embedded.judge": "SimpleJudge",
     "acefraud.roles.judge": "LLMJudge",

@@ -97,7 +97,7 @@ class RequestReused(InputError):
     """The key of a request that was answered came back with other content.
 
     >>> from acefraud.learning.decision_recorder import DecisionRequest
-    >>> from acefraud.learning.decision_requests import decide_requests
+    >>> from acefraud.service.decision_requests import decide_requests
     >>> from acefraud import BulletPlaybook, Learner, Transaction
     >>> first, second = (Transaction(id="t1", facts={"amount": amount}) for amount in (5, 9))
     >>> learner = Learner(BulletPlaybook())

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acefraud.core.bullet import Bullet, Claim, Source, Status
+from acefraud.core.bullet import Bullet, Claim, Evidence, Record, Source, Status
 from acefraud.core.calibration import Calibration
 from acefraud.core.condition import Condition
-from acefraud.core.evidence import Evidence, Record
 from acefraud.core.transaction import Verdict
 from acefraud.storage.playbook_text import Exported, from_json, from_markdown, to_json, to_markdown
 

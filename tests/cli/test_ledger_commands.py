@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from tests.storage.replaying import matches_replay
 
-from acefraud.core.decision import Decision, Reason, ReasonKind
-from acefraud.core.decision_record import DecisionRecord
+from acefraud.core.decision import Decision, DecisionRecord, Reason, ReasonKind
 from acefraud.core.events import DecisionMade
 from acefraud.core.transaction import Transaction, Verdict
 from acefraud.storage import archive, contents, open_playbook

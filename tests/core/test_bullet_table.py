@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acefraud.core.bullet import Bullet, Claim, Source, Status
+from acefraud.core.bullet import Bullet, Claim, Evidence, Record, Source, Status
 from acefraud.core.bullet_table import SOURCES, STATUSES, VERDICTS, BulletTable, RowSet, key_of
 from acefraud.core.condition import Condition
 from acefraud.core.events import BulletAdded, Event
-from acefraud.core.evidence import Evidence, Record
 from acefraud.core.playbook import Checkpoint, CheckpointHeader, PlaybookState
 from acefraud.core.transaction import Verdict
 

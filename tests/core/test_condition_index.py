@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acefraud.core.bullet_table import ConditionIndex
 from acefraud.core.comparison import MEMBERSHIP, ORDERED, PRESENCE
 from acefraud.core.condition import Condition, Op, Test
-from acefraud.core.condition_index import ConditionIndex
 from acefraud.core.transaction import FactValue
 
 LARGEST = math.nextafter(math.inf, 0)

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acefraud.core.bullet import Bullet, Status
-from acefraud.core.bullet_table import BulletTable
+from acefraud.core.bullet_table import BulletTable, contradicted_in, opposed
 from acefraud.core.condition import Condition, Op, Test
-from acefraud.core.contradiction import contradicted_in, opposed
 from acefraud.core.transaction import Verdict
 from acefraud.storage.playbook import BulletPlaybook
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acefraud.core.decision import Decision
-from acefraud.core.decision_record import Common, DecisionRecord, compact_record
+from acefraud.core.decision import Common, Decision, DecisionRecord, compact_record
 from acefraud.core.transaction import FactValue, Transaction, Verdict
 from acefraud.errors import StoreError
 

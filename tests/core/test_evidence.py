@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy.stats import binomtest
 
-from acefraud.core.evidence import Evidence, Record, balanced_precision, record_in_words, wilson
+from acefraud.core.bullet import Evidence, Record, balanced_precision, record_in_words, wilson
 
 counts = st.integers(1, 100_000).flatmap(lambda trials: st.tuples(st.integers(0, trials), st.just(trials)))
 

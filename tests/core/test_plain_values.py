@@ -42,7 +42,7 @@ def test_a_fact_in_any_form(given: Any, known: Any) -> None:
 @pytest.mark.parametrize(
     "opened", [datetime(2025, 1, 30, 12, tzinfo=UTC), np.datetime64("2025-01-30T12:00:00.000000000")]
 )
-@pytest.mark.filterwarnings("ignore::acefraud.core.timestamps.NaiveTimeWarning")
+@pytest.mark.filterwarnings("ignore::acefraud.support.timestamps.NaiveTimeWarning")
 def test_a_fact_that_is_a_time_becomes_days(opened: Any) -> None:
     assert Transaction(id="t", time=NOON, facts={"opened": opened}).facts == {"days_since_opened": 1.0}
     assert Transaction(id="t", time=NOON, facts={"opened": date(2025, 1, 31)}).facts == {"days_since_opened": 0.5}
@@ -50,7 +50,7 @@ def test_a_fact_that_is_a_time_becomes_days(opened: Any) -> None:
         Transaction(id="t", facts={"opened": opened})
 
 
-@pytest.mark.filterwarnings("ignore::acefraud.core.timestamps.NaiveTimeWarning")
+@pytest.mark.filterwarnings("ignore::acefraud.support.timestamps.NaiveTimeWarning")
 def test_ids_times_entities_and_labels() -> None:
     made = Transaction(
         id=np.int64(42),

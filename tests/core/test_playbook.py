@@ -8,11 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from acefraud.core.bullet import Bullet, Status
+from acefraud.core.bullet import Bullet, Record, Status
 from acefraud.core.calibration import Calibration
 from acefraud.core.condition import Condition
-from acefraud.core.decision import Decision
-from acefraud.core.decision_record import DecisionRecord
+from acefraud.core.decision import Decision, DecisionRecord
 from acefraud.core.events import (
     BulletAdded,
     BulletCredited,
@@ -28,7 +27,6 @@ from acefraud.core.events import (
     StatusChanged,
     Trained,
 )
-from acefraud.core.evidence import Record
 from acefraud.core.outcome import Judgement, Outcome, Ruling
 from acefraud.core.playbook import CaseCount, LearningState, PlaybookState
 from acefraud.core.transaction import Transaction, Verdict

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rich_conditions import COLUMNS, LISTS, conditions, leaves, rows
 
+from acefraud.core.bullet_table import FEW, ConditionIndex, unpacked
 from acefraud.core.comparison import sql_name
 from acefraud.core.condition import AnyOf, Condition
-from acefraud.core.condition_index import FEW, ConditionIndex, unpacked
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from acefraud.core.outcome import Outcome
-from acefraud.core.timestamps import UNKNOWN, NaiveTimeWarning, in_utc, micros_of, time_of
 from acefraud.core.transaction import Case, Transaction
+from acefraud.support.timestamps import UNKNOWN, NaiveTimeWarning, in_utc, micros_of, time_of
 
 NAIVE = datetime(2025, 1, 6, 9, 30)
 AWARE = NAIVE.replace(tzinfo=UTC)

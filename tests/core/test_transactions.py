@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from acefraud.core.table import FactTable, RowIndex
-from acefraud.core.timestamps import UNKNOWN, micros_of
 from acefraud.core.transaction import Case, Transaction
 from acefraud.core.transactions import Cases, Transactions
+from acefraud.support.timestamps import UNKNOWN, micros_of
 
 TIME = datetime(2025, 1, 6, 9, 30, tzinfo=UTC)
 ROWS = [

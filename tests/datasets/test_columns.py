@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from acefraud.core.timestamps import UNKNOWN, time_of
 from acefraud.core.transaction import Case
 from acefraud.core.transactions import Cases
 from acefraud.datasets import Dataset, SchemaMapping, load_dataset
@@ -19,6 +18,7 @@ from acefraud.datasets.mapping import TimeParts
 from acefraud.datasets.rows import read_transactions
 from acefraud.datasets.times import read_times
 from acefraud.errors import InputError
+from acefraud.support.timestamps import UNKNOWN, time_of
 
 MESSY = """id,when,Amount,vpn,country,score,note,is_fraud
 a1,2025-01-03 10:00,"$1,200.50",yes,DE,1,none,fraud

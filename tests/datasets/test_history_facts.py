@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from acefraud.core.row_store import MemoryRows
+from acefraud.core.ledger import MemoryRows
 from acefraud.core.table import FactTable
-from acefraud.core.timestamps import UNKNOWN, micros_of
 from acefraud.core.transaction import Case, FactValue, Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets import Dataset, SchemaMapping, load_dataset
 from acefraud.datasets.history_facts import history_facts
+from acefraud.engine.entity_memory import EntityMemory, memory_for
 from acefraud.facts.history import HistoryPlan, HistoryState
-from acefraud.learning.entity_memory import EntityMemory, memory_for
+from acefraud.support.timestamps import UNKNOWN, micros_of
 
 START = datetime(2025, 1, 1, tzinfo=UTC)
 PLAN = HistoryPlan(

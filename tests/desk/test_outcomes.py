@@ -12,8 +12,7 @@ from tests.storage.replaying import matches_replay
 
 from acefraud.core.calibration import Calibration
 from acefraud.core.events import LevelMoved, OutcomeHeard, Recalibrated, SilenceMatured
-from acefraud.core.outcome import Outcome
-from acefraud.core.outcome_feed import FeedKind
+from acefraud.core.outcome import FeedKind, Outcome
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.errors import InputError, InputWarning
 from acefraud.learning.learner import Heard, Learner

@@ -15,8 +15,8 @@ from acefraud import BulletPlaybook, Learner, Status, Transaction, backtest, com
 from acefraud.datasets.world import WorldOptions
 from acefraud.display import frames
 from acefraud.display.frames import frame_of_rows, is_frame, make_frame
+from acefraud.engine.embedded_decisions import DecisionList
 from acefraud.errors import ConfigurationError
-from acefraud.learning.decision_frames import DecisionList
 
 KINDS = {"polars": pl.DataFrame, "pandas": pd.DataFrame, "pyarrow": pa.Table}
 

@@ -18,8 +18,8 @@ from acefraud.core.events import (
     Reviewed,
 )
 from acefraud.core.ledger import Ledger
+from acefraud.engine.options import LearnerOptions
 from acefraud.learning.learner import Learner
-from acefraud.learning.options import LearnerOptions
 from acefraud.storage.memory import MemoryLedger
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.storage.postgres import PostgresLedger

@@ -9,8 +9,8 @@ import pytest
 
 from acefraud import BulletPlaybook, Condition, FactTable, Learner, SchemaMapping, Verdict, load_dataset
 from acefraud.datasets.world import WorldOptions
+from acefraud.engine import score as additive_score
 from acefraud.errors import ConfigurationError
-from acefraud.learning import additive_score
 
 DATA = load_dataset("complex_fraud_detection", options=WorldOptions(transactions=600))
 

@@ -9,15 +9,14 @@ from typing import Any, TypeVar
 import pytest
 from tests.storage.replaying import matches_replay
 
-from acefraud.core.bullet import Bullet, Status
+from acefraud.core.bullet import Bullet, Evidence, Record, Status
 from acefraud.core.calibration import Calibration
 from acefraud.core.condition import Condition
 from acefraud.core.decision import ProbabilityFrom, ReasonKind
-from acefraud.core.evidence import Evidence, Record
 from acefraud.core.outcome import Outcome, Ruling
 from acefraud.core.transaction import FactValue, Verdict
+from acefraud.engine.agent_fallback import Fallback, Tiered, WithFallback
 from acefraud.errors import BudgetExceeded, ConfigurationError, ModelError, ModelRefused, ModelTimeout
-from acefraud.learning.agent_fallback import Fallback, Tiered, WithFallback
 from acefraud.learning.learner import Learner
 from acefraud.roles.embedded.agent import weigh
 from acefraud.roles.protocols import Assessment, Question

@@ -19,16 +19,16 @@ from tests.storage.replaying import cases_of, matches_replay
 from acefraud.core.events import Event, OutcomeHeard
 from acefraud.core.ledger import Entry
 from acefraud.core.outcome import Outcome, OutcomeSource
-from acefraud.core.timestamps import NaiveTimeWarning
 from acefraud.core.transaction import Transaction
 from acefraud.datasets import SchemaMapping
+from acefraud.engine.options import LearnerOptions
 from acefraud.errors import InputError, StoreError
 from acefraud.facts.history import HistoryPlan
 from acefraud.learning.learner import Heard, Learner
-from acefraud.learning.options import LearnerOptions
 from acefraud.storage import open_playbook
 from acefraud.storage.memory import MemoryLedger
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.support.timestamps import NaiveTimeWarning
 
 NEVER = 10**9
 QUIET = LearnerOptions(review_least=NEVER, review_at_last=NEVER, watch_every=NEVER)

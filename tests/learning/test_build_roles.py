@@ -13,8 +13,8 @@ import pytest
 
 from acefraud.core.outcome import Outcome, Ruling
 from acefraud.core.transaction import Case, Transaction, Verdict
+from acefraud.engine.agent_fallback import Fallback, Tiered, WithFallback
 from acefraud.errors import ModelRefused
-from acefraud.learning.agent_fallback import Fallback, Tiered, WithFallback
 from acefraud.learning.build_roles import CASES_FOR_ODDS, Roles, build_roles
 from acefraud.llm.call import Call, Reply, Role
 from acefraud.roles.agent import SimpleFraudAgent

@@ -13,9 +13,9 @@ from tests.learning.stores import STORES
 from acefraud.core.transaction import Transaction
 from acefraud.errors import InputError, RequestReused
 from acefraud.learning.decision_recorder import DecisionRequest
-from acefraud.learning.decision_requests import Answered, decide_requests, with_reasons
 from acefraud.learning.learner import Learner
 from acefraud.llm.synchronous import run_sync
+from acefraud.service.decision_requests import Answered, decide_requests, with_reasons
 from acefraud.storage.archive import archive_decisions
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.storage.sql_ledger import SqlLedger

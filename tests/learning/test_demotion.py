@@ -7,13 +7,13 @@ import asyncio
 import numpy as np
 import pytest
 
-from acefraud.core.bullet import Bullet, Status
+from acefraud.core.bullet import Bullet, Evidence, Record, Status, percent
 from acefraud.core.condition import Condition
 from acefraud.core.events import THE_ENGINE, StatusChanged
-from acefraud.core.evidence import Evidence, Record, percent
 from acefraud.core.outcome import Outcome
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import Transaction, Verdict
+from acefraud.engine.options import LearnerOptions
 from acefraud.learning.demotion import (
     FOR_NEWCOMERS,
     LEAST_RECORD,
@@ -24,7 +24,6 @@ from acefraud.learning.demotion import (
     revival_of,
 )
 from acefraud.learning.learner import Learner
-from acefraud.learning.options import LearnerOptions
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.rules.induction.induce import Lesson
 from acefraud.storage.playbook import BulletPlaybook

@@ -17,10 +17,10 @@ from acefraud.core.decision import Decision
 from acefraud.core.transaction import Transaction
 from acefraud.datasets import load_dataset
 from acefraud.datasets.world import WorldOptions
+from acefraud.engine import embedded_decisions
+from acefraud.engine.embedded_decisions import EmbeddedDecisions
 from acefraud.errors import CannotExplain
 from acefraud.facts.extraction import facts_of
-from acefraud.learning import embedded_decisions
-from acefraud.learning.embedded_decisions import EmbeddedDecisions
 from acefraud.roles.embedded.agent import weigh
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.playbook import BulletPlaybook
@@ -126,7 +126,7 @@ def test_facts_are_recorded_and_not_read_again(book: BulletPlaybook, monkeypatch
     def refuse(_: Transaction) -> None:
         raise AssertionError("the text was read again")
 
-    monkeypatch.setattr("acefraud.learning.decider.facts_of", refuse)
+    monkeypatch.setattr("acefraud.engine.decider.facts_of", refuse)
     assert asyncio.run(Learner(book).explain(decision)).facts == decision.facts
 
 

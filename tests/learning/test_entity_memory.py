@@ -25,18 +25,18 @@ from acefraud.core.events import DecisionMade
 from acefraud.core.ledger import Entry
 from acefraud.core.outcome import Outcome
 from acefraud.core.table import FactTable
-from acefraud.core.timestamps import micros_of
 from acefraud.core.transaction import Case, FactValue, Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets import SchemaMapping
+from acefraud.engine import entity_memory as remembering
+from acefraud.engine.entity_memory import EntityMemory, memory_for
+from acefraud.engine.options import LearnerOptions
 from acefraud.facts.history import HistoryEvents, HistoryPlan, history_columns
-from acefraud.learning import entity_memory as remembering
-from acefraud.learning.entity_memory import EntityMemory, memory_for
 from acefraud.learning.learner import Learner
-from acefraud.learning.options import LearnerOptions
 from acefraud.learning.pipeline import Mode, TrainingPipeline
 from acefraud.storage import open_playbook
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.support.timestamps import micros_of
 
 START = datetime.fromisoformat("2024-03-01T00:00:00+00:00")
 PLAN = HistoryPlan(
@@ -381,7 +381,7 @@ import asyncio, sys
 from datetime import timedelta
 from pathlib import Path
 from acefraud import Learner, Outcome, Transaction, open_playbook
-from acefraud.learning.options import LearnerOptions
+from acefraud.engine.options import LearnerOptions
 from datetime import UTC, datetime
 
 async def go_on(book, prefix, count):

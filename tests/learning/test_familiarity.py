@@ -16,9 +16,8 @@ from acefraud import (
     Verdict,
 )
 from acefraud.core.bullet import DEFAULT_NODE
+from acefraud.engine.familiarity import FactChanges, ReliedOn
 from acefraud.errors import ConfigurationError
-from acefraud.learning.fact_changes import FactChanges
-from acefraud.learning.familiarity import ReliedOn
 
 
 def history(count: int = 200) -> list[Case]:

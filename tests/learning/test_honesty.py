@@ -12,12 +12,12 @@ import pytest
 from tests.storage.replaying import matches_replay
 
 from acefraud import BulletPlaybook, Case, Learner, Outcome, Status, TrainingPipeline, load_dataset, open_playbook
-from acefraud.core.decision_record import DecisionRecord
+from acefraud.core.decision import DecisionRecord
 from acefraud.core.events import BulletAdded, DecisionMade, Recalibrated, Reviewed
 from acefraud.core.table import FactTable
 from acefraud.datasets.world import WorldOptions
 from acefraud.facts.extraction import facts_of
-from acefraud.learning import apply_review
+from acefraud.learning import review as apply_review
 from acefraud.learning.pipeline import Mode, known_by
 from acefraud.roles.embedded.embedder import embedder_named
 from acefraud.rules.bullet_text import read_bullet

@@ -19,8 +19,8 @@ from tests.storage.replaying import matches_replay
 
 from acefraud.core.events import OutcomeHeard, OutcomeReceived
 from acefraud.core.outcome import Outcome
+from acefraud.engine.options import LearnerOptions
 from acefraud.learning.learner import Learner
-from acefraud.learning.options import LearnerOptions
 from acefraud.storage import open_playbook
 from acefraud.storage.playbook import BulletPlaybook
 
@@ -31,7 +31,7 @@ import sys
 from pathlib import Path
 from threading import Event
 from acefraud import Learner, LearnerOptions, open_playbook
-from acefraud.learning.learning_worker import LearningWorker, WorkerOptions
+from acefraud.service.learning_worker import LearningWorker, WorkerOptions
 
 with open_playbook(Path(sys.argv[1])) as book:
     worker = LearningWorker(

@@ -16,8 +16,8 @@ from tests.storage.replaying import matches_replay
 from acefraud.core.events import DecisionMade
 from acefraud.core.outcome import Outcome, Ruling
 from acefraud.core.transaction import Case, Transaction, Verdict
+from acefraud.engine.options import LearnerOptions
 from acefraud.learning.learner import Learner
-from acefraud.learning.options import LearnerOptions
 from acefraud.storage.playbook import BulletPlaybook
 
 A_DAY, DAYS, DELAY = 6, 60, 30

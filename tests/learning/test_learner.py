@@ -10,16 +10,15 @@ from typing import Any
 import pytest
 from tests.storage.replaying import cases_of, matches_replay
 
-from acefraud.core.bullet import Source, Status
+from acefraud.core.bullet import Evidence, Record, Source, Status
 from acefraud.core.condition import Condition
 from acefraud.core.events import THE_ENGINE, Event, Reviewed, StatusChanged
-from acefraud.core.evidence import Evidence, Record
 from acefraud.core.ledger import Entry
 from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import Case, Transaction, Verdict
+from acefraud.engine.options import LearnerOptions
 from acefraud.errors import StoreConflict, StoreError
 from acefraud.learning.learner import Learner
-from acefraud.learning.options import LearnerOptions
 from acefraud.learning.reviewer import ATTEMPTS
 from acefraud.storage import open_playbook
 from acefraud.storage.memory import MemoryLedger
@@ -61,7 +60,7 @@ def test_a_study_that_fails_half_way_leaves_nothing(toy: Any, monkeypatch: pytes
         assert len(learner.playbook) > 0, "bullets are there within the step"
         raise ZeroDivisionError
 
-    monkeypatch.setattr("acefraud.learning.apply_review.recalibrate", failing)
+    monkeypatch.setattr("acefraud.learning.review.recalibrate", failing)
     with pytest.raises(ZeroDivisionError):
         learner.study(toy.cases(80))
     assert len(learner.playbook) == 0

@@ -15,7 +15,7 @@ from tests.learning.stores import STORES
 from acefraud.core.outcome import Outcome
 from acefraud.errors import StoreError
 from acefraud.learning.learner import Learner
-from acefraud.learning.learning_worker import LearningWorker, WorkerOptions
+from acefraud.service.learning_worker import LearningWorker, WorkerOptions
 from acefraud.storage.playbook import BulletPlaybook
 
 QUICK = WorkerOptions(batch=5, patience=0.2, first_pause=0.01, longest_pause=0.05)

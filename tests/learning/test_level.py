@@ -11,12 +11,10 @@ import pytest
 from tests.learning.traffic import hear, traffic
 from tests.storage.replaying import matches_replay
 
-from acefraud.core.arrays import BoolArray
-from acefraud.core.bullet import Bullet
+from acefraud.core.bullet import Bullet, Evidence, Record
 from acefraud.core.calibration import Calibration, RecentLevel
 from acefraud.core.decision import Decision, ReasonKind
 from acefraud.core.events import LevelMoved, Recalibrated
-from acefraud.core.evidence import Evidence, Record
 from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import Transaction, Verdict
 from acefraud.learning.demotion import demotion_of
@@ -26,6 +24,7 @@ from acefraud.learning.reviewer import Reviewer
 from acefraud.storage import open_playbook
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.storage.playbook_text import Exported, from_json, to_json
+from acefraud.support.arrays import BoolArray
 
 NODE = "fraud_detection"
 START = datetime(2024, 3, 1, tzinfo=UTC)

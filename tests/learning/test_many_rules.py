@@ -15,14 +15,13 @@ import pytest
 from tests.learning.traffic import bullets_of, hear, names_it, traffic
 from tests.storage.replaying import matches_replay
 
-from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source, Status
+from acefraud.core.bullet import DEFAULT_NODE, Bullet, Evidence, Record, Source, Status
 from acefraud.core.condition import Condition
 from acefraud.core.events import StatusChanged
-from acefraud.core.evidence import Evidence, Record
 from acefraud.core.transaction import Verdict
 from acefraud.core.transactions import Cases
+from acefraud.engine.options import LearnerOptions
 from acefraud.learning.learner import Learner
-from acefraud.learning.options import LearnerOptions
 from acefraud.storage.playbook import BulletPlaybook
 
 pytestmark = pytest.mark.wide

@@ -15,12 +15,11 @@ from acefraud.core.condition import Condition
 from acefraud.core.events import Reviewed, StatusChanged
 from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import Case, FactValue, Transaction, Verdict
+from acefraud.engine.options import LearnerOptions
 from acefraud.errors import BudgetExceeded, ModelMalformed, ModelTimeout, StoreConflict
-from acefraud.learning import apply_review
+from acefraud.learning import review as apply_review
 from acefraud.learning.learner import Learner
-from acefraud.learning.model_lessons import ModelLessons
-from acefraud.learning.options import LearnerOptions
-from acefraud.learning.reflection_policy import ReflectionPolicy
+from acefraud.learning.model_lessons import ModelLessons, ReflectionPolicy
 from acefraud.learning.review import ZERO_WEIGHT
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.roles.embedded.reflector import EmbeddedReflector

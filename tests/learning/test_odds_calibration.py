@@ -19,9 +19,9 @@ from acefraud.core.events import OddsScaled
 from acefraud.core.outcome import Outcome
 from acefraud.core.playbook import PlaybookState
 from acefraud.core.transaction import Verdict
+from acefraud.engine.odds_calibration import LEAST_OF_EACH, calibrated, fit_scale
+from acefraud.engine.options import LearnerOptions
 from acefraud.learning.learner import Learner
-from acefraud.learning.odds_calibration import LEAST_OF_EACH, calibrated, fit_scale
-from acefraud.learning.options import LearnerOptions
 from acefraud.roles.protocols import Assessment, Question
 from acefraud.storage import open_playbook
 from acefraud.storage.playbook import BulletPlaybook

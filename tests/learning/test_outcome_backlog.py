@@ -15,15 +15,15 @@ from tests.learning.stores import STORES, heard_in_turn, learnt
 from tests.storage.replaying import matches_replay
 
 from acefraud.core.condition import Condition
+from acefraud.core.context_facts import Feed
 from acefraud.core.events import OutcomeHeard, OutcomesTakenIn
 from acefraud.core.ledger import Entry
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling
 from acefraud.core.transaction import Transaction, Verdict
-from acefraud.core.value_list import Feed
+from acefraud.engine.options import LearnerOptions
 from acefraud.errors import StoreError
 from acefraud.learning.learner import Learner
-from acefraud.learning.options import LearnerOptions
-from acefraud.learning.outcome_backlog import TakenIn
+from acefraud.learning.received_outcomes import TakenIn
 from acefraud.storage.playbook import BulletPlaybook
 
 pytestmark = pytest.mark.wide

@@ -14,8 +14,8 @@ from tests.storage.replaying import cases_of, matches_replay
 
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling
 from acefraud.core.transaction import FactValue, Transaction, Verdict
+from acefraud.engine.options import LearnerOptions
 from acefraud.learning.learner import Learner
-from acefraud.learning.options import LearnerOptions
 from acefraud.storage.playbook import BulletPlaybook
 
 T = TypeVar("T")

@@ -19,10 +19,10 @@ from acefraud.core.bullet import DEFAULT_NODE, Status
 from acefraud.core.events import Reviewed, Trained
 from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import Case, Transaction
+from acefraud.engine.options import LearnerOptions
 from acefraud.errors import StoreConflict
 from acefraud.learning.learner import Heard, Learner
-from acefraud.learning.options import LearnerOptions
-from acefraud.learning.reflection_policy import ReflectionPolicy
+from acefraud.learning.model_lessons import ReflectionPolicy
 from acefraud.learning.reviewer import ATTEMPTS
 from acefraud.roles.reflector import Reflector
 from acefraud.selection.hybrid import HybridSelector

@@ -7,14 +7,14 @@ import pytest
 from sklearn.metrics import average_precision_score
 from tests.storage.replaying import matches_replay
 
-from acefraud.core.arrays import BoolArray, FloatArray
 from acefraud.core.events import PatternsChanged
 from acefraud.core.outcome import Outcome
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import Transaction
 from acefraud.learning.learner import Learner
-from acefraud.learning.pattern_change import pattern_change
+from acefraud.learning.reviewer import pattern_change
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.support.arrays import BoolArray, FloatArray
 
 BATCH, LATE = 50, 200
 FACTS = ("amount", "distance", "age", "attempts")

@@ -16,8 +16,8 @@ from tests.learning.traffic import Traffic, bullets_of, hear, names_it, traffic,
 from acefraud.core.bullet import Status
 from acefraud.core.events import THE_ENGINE, Reviewed, StatusChanged
 from acefraud.core.transactions import Cases
+from acefraud.engine.options import LearnerOptions
 from acefraud.learning.learner import Learner
-from acefraud.learning.options import LearnerOptions
 from acefraud.roles.embedded.reflector import ReflectorOptions
 from acefraud.roles.reflector import Reflector
 from acefraud.rules.induction.boosting import InductionOptions

@@ -11,11 +11,10 @@ import pytest
 from tests.effort import rounds
 
 from acefraud import BulletPlaybook, Learner, LearnerOptions, Outcome, Transaction, Verdict, open_playbook
-from acefraud.core.bullet import Status
+from acefraud.core.bullet import Policy, Snooze, Status
 from acefraud.core.condition import Condition
+from acefraud.core.context_facts import Feed, ListItem
 from acefraud.core.decision import ReasonKind
-from acefraud.core.policy import Policy, Snooze
-from acefraud.core.value_list import Feed, ListItem
 from acefraud.errors import InputError
 
 START = datetime(2025, 3, 1, tzinfo=UTC)

@@ -13,15 +13,13 @@ import pytest
 from tests.effort import rounds
 
 from acefraud import Bullet, Case, HybridSelector, Learner, Transaction, Verdict, open_playbook
-from acefraud.core.bullet import BulletDetails, NewBullet, Status
+from acefraud.core.bullet import BulletDetails, NewBullet, Policy, Status
 from acefraud.core.comparison import Op, Test
 from acefraud.core.condition import Condition
-from acefraud.core.context_facts import list_fact
+from acefraud.core.context_facts import ListItem, list_fact
 from acefraud.core.events import EventPayload
-from acefraud.core.policy import Policy
-from acefraud.core.value_list import ListItem
+from acefraud.engine.embedded_decisions import decide_embedded
 from acefraud.facts.extraction import KnownFacts
-from acefraud.learning.embedded_decisions import decide_embedded
 from acefraud.learning.preview import Preview
 from acefraud.storage.changes import Change, plan_addition, plan_edit, plan_list_change, plan_status_change
 

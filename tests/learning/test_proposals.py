@@ -11,14 +11,13 @@ from typing import Any, TypeVar
 import pytest
 from tests.storage.replaying import matches_replay
 
-from acefraud.core.bullet import Bullet, Source, Status
+from acefraud.core.bullet import Bullet, Evidence, Record, Source, Status
 from acefraud.core.condition import Condition
 from acefraud.core.events import BulletAdded, StatusChanged
-from acefraud.core.evidence import Evidence, Record
 from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import Case, Transaction, Verdict
+from acefraud.engine.options import LearnerOptions
 from acefraud.learning.learner import Learner
-from acefraud.learning.options import LearnerOptions
 from acefraud.roles.embedded.agent import weight_of
 from acefraud.roles.embedded.reflector import EmbeddedReflector
 from acefraud.roles.proposals import Admission, AdmissionStatus, judge_proposal

@@ -18,11 +18,11 @@ from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import Case, Transaction
 from acefraud.datasets import load_dataset
 from acefraud.datasets.world import WorldOptions
+from acefraud.engine.options import LearnerOptions
 from acefraud.facts import extraction as facts
 from acefraud.facts.extraction import READER
 from acefraud.facts.text import TextFacts, read_facts
 from acefraud.learning.learner import Learner
-from acefraud.learning.options import LearnerOptions
 from acefraud.storage import open_playbook
 from acefraud.storage.driver import Driver
 from acefraud.storage.playbook import BulletPlaybook
@@ -136,7 +136,7 @@ def with_fact(learner: Learner) -> int:
 def newer(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> Reader:
     """A reader of a later version, which finds one more fact in every text."""
     reader.more["new_to_this_reader"] = True
-    monkeypatch.setattr("acefraud.learning.remembered_cases.READER", "3")
+    monkeypatch.setattr("acefraud.learning.reviewer.READER", "3")
     return reader
 
 

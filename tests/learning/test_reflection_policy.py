@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from acefraud.core.table import Columns, FactTable
 from acefraud.core.transaction import Case, FactValue, Transaction, Verdict
 from acefraud.errors import ConfigurationError
-from acefraud.learning.reflection_policy import Group, ReflectionPolicy, groups_of
+from acefraud.learning.model_lessons import Group, ReflectionPolicy, groups_of
 from acefraud.roles.proposals import WORDS_SHOWN, example_of, summaries
 
 POLICY = ReflectionPolicy()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from acefraud.core.table import Columns, FactTable
 from acefraud.core.transaction import FactValue
-from acefraud.learning.reflection_policy import case_vectors, nearest_rows, similar_groups
+from acefraud.learning.model_lessons import case_vectors, nearest_rows, similar_groups
 
 FACTS = st.fixed_dictionaries(
     {},

@@ -15,8 +15,8 @@ from tests.learning.traffic import hear, traffic
 from tests.storage.replaying import matches_replay
 
 from acefraud.core.playbook import PlaybookState
+from acefraud.engine.options import LearnerOptions
 from acefraud.learning.learner import Learner
-from acefraud.learning.options import LearnerOptions
 from acefraud.learning.review import review
 from acefraud.roles.embedded.reflector import EmbeddedReflector
 from acefraud.roles.reflector import Reflector

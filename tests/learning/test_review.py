@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from acefraud.core.playbook import CaseCount, LearningState
-from acefraud.learning.options import LearnerOptions
+from acefraud.engine.options import LearnerOptions
 from acefraud.learning.review import review_due
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acefraud import BulletPlaybook, Learner, Transaction, Verdict
-from acefraud.core.policy import Policy
-from acefraud.learning.review_capacity import ReviewsLeft
+from acefraud.core.bullet import Policy
+from acefraud.engine.review_capacity import ReviewsLeft
 
 START = datetime(2025, 5, 5, 12, tzinfo=UTC)
 COSTS = "false_decline=9000,missed_fraud=100%,review=1,per_day=4"

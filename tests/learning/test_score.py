@@ -11,9 +11,9 @@ import pytest
 from tests.learning.test_entity_memory import WRITTEN, payments
 
 from acefraud import Case, Decision, Learner, Transaction, Verdict, open_playbook
+from acefraud.core.bullet import Policy
 from acefraud.core.condition import Condition
-from acefraud.core.policy import Policy
-from acefraud.core.value_list import ListItem
+from acefraud.core.context_facts import ListItem
 
 SIZE = 1_000
 

@@ -20,8 +20,8 @@ from acefraud.core.transaction import Case, Transaction
 from acefraud.core.transactions import Cases
 from acefraud.datasets import load_dataset
 from acefraud.datasets.world import WorldOptions
+from acefraud.engine.options import LearnerOptions
 from acefraud.learning.learner import Learner
-from acefraud.learning.options import LearnerOptions
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage import BulletPlaybook, open_playbook
 

@@ -20,8 +20,8 @@ from tests.learning.traffic import Traffic, bullets_of, hear, names_it, traffic
 from tests.storage.replaying import matches_replay
 
 from acefraud.core.events import OutcomeHeard, Reviewed
+from acefraud.engine.options import LearnerOptions
 from acefraud.learning.learner import Learner
-from acefraud.learning.options import LearnerOptions
 from acefraud.storage import open_playbook
 from acefraud.storage.playbook import BulletPlaybook
 

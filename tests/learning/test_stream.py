@@ -14,10 +14,9 @@ from acefraud.core.decision import Decision
 from acefraud.core.outcome import Judgement, Ruling
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.core.transactions import Cases
-from acefraud.learning.decision_frames import DecisionList, DecisionSequence
-from acefraud.learning.label_stream import label_stream
+from acefraud.engine.embedded_decisions import DecisionList, DecisionSequence
 from acefraud.learning.learner import Heard, Learner
-from acefraud.learning.pipeline import stream
+from acefraud.learning.pipeline import label_stream, stream
 from acefraud.storage.playbook import BulletPlaybook
 
 START = datetime(2024, 3, 1, tzinfo=UTC)

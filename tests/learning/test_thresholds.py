@@ -11,18 +11,18 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from acefraud.core.arrays import BoolArray, FloatArray
 from acefraud.core.calibration import Calibration
 from acefraud.core.outcome import Outcome, OutcomeSource
 from acefraud.core.transaction import Case, Verdict
 from acefraud.core.transactions import Cases, Transactions
+from acefraud.engine.options import LearnerOptions
+from acefraud.engine.score import score
+from acefraud.engine.thresholds import Aim, ThresholdRule, cases_for, choose
 from acefraud.errors import ConfigurationError, InputError
-from acefraud.learning.batch_scoring import score
 from acefraud.learning.learner import Learner
-from acefraud.learning.options import LearnerOptions
-from acefraud.learning.thresholds import Aim, ThresholdRule, cases_for, choose
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.support.arrays import BoolArray, FloatArray
 
 TINY, NEARLY_ONE = math.nextafter(0.0, 1.0), math.nextafter(1.0, 0.0)
 edges = st.sampled_from([0.0, TINY, 0.2, 0.5, math.nextafter(0.5, 1.0), NEARLY_ONE, 1.0])

@@ -18,8 +18,7 @@ from typer.testing import CliRunner
 from acefraud import BulletPlaybook, Case, Cases, Learner, Outcome, Transaction, Transactions, open_playbook
 from acefraud.cli import app
 from acefraud.datasets.records import RecordReader
-from acefraud.errors import InputError
-from acefraud.learning.transaction_inputs import (
+from acefraud.engine.inputs import (
     OutcomeInput,
     RememberedMapping,
     TransactionInput,
@@ -27,6 +26,7 @@ from acefraud.learning.transaction_inputs import (
     as_transaction,
     as_transactions,
 )
+from acefraud.errors import InputError
 
 pd: Any = pytest.importorskip("pandas")
 TEXT = "User (account age: 3 days) attempts $2,500 purchase at 3:15 AM through a VPN"

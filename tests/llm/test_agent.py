@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from acefraud.core.bullet import Bullet, Status
+from acefraud.core.bullet import Bullet, Evidence, Record, Status
 from acefraud.core.decision import ProbabilityFrom, ReasonKind
-from acefraud.core.evidence import Evidence, Record
 from acefraud.core.transaction import Verdict
 from acefraud.errors import ModelError, ModelMalformed, ModelRateLimited, ModelRefused, ModelTimeout, ModelUnavailable
 from acefraud.llm.call import Call, Reply, TokenLogprobs

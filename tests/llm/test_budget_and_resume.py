@@ -17,8 +17,8 @@ from tests.llm import on_server
 
 from acefraud.core.transaction import Case, Verdict
 from acefraud.learning.build_roles import build_roles
+from acefraud.learning.model_lessons import ReflectionPolicy
 from acefraud.learning.pipeline import TrainingPipeline
-from acefraud.learning.reflection_policy import ReflectionPolicy
 from acefraud.storage import BulletPlaybook
 
 if TYPE_CHECKING:

@@ -22,9 +22,8 @@ from tests.llm import on_server
 
 import acefraud.roles.model
 from acefraud import build_roles
-from acefraud.core.bullet import Bullet, Claim, Status
+from acefraud.core.bullet import Bullet, Claim, Evidence, Record, Status
 from acefraud.core.condition import Condition, Op, Test
-from acefraud.core.evidence import Evidence, Record
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import Case, FactValue, Transaction, Verdict
 from acefraud.learning.learner import Learner

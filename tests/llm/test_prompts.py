@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acefraud.core.bullet import Bullet, Claim
+from acefraud.core.bullet import Bullet, Claim, Evidence, Record
 from acefraud.core.condition import Condition, Op, Test
-from acefraud.core.evidence import Evidence, Record
 from acefraud.core.transaction import FactValue, Verdict
 from acefraud.display.redaction import Masker
 from acefraud.roles.model import prompts as prompting

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from acefraud import BulletPlaybook, Learner, Transaction, open_playbook
-from acefraud.core.callers import blocked_loops, current_owner
 from acefraud.llm.synchronous import run_sync
 from acefraud.roles.embedded.agent import EmbeddedAgent
+from acefraud.support.callers import blocked_loops, current_owner
 
 NAME: ContextVar[str] = ContextVar("name", default="nobody")
 

@@ -11,8 +11,8 @@ import pytest
 
 from acefraud import BulletPlaybook, Learner, SimpleFraudAgent, Transaction, Verdict
 from acefraud.core.bullet import Bullet
+from acefraud.engine.agent_fallback import Fallback, Tiered, WithFallback
 from acefraud.errors import ConfigurationError, ModelError
-from acefraud.learning.agent_fallback import Fallback, Tiered, WithFallback
 from acefraud.llm.call import Role
 from acefraud.llm.client import ModelClient
 from acefraud.roles.embedded.agent import EmbeddedAgent

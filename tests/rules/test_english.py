@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rich_conditions import conditions as rich_conditions
 
-from acefraud.core.bullet import MAX_CONTENT
+from acefraud.core.bullet import MAX_CONTENT, Evidence, Record
 from acefraud.core.comparison import MEMBERSHIP, ORDERED, PRESENCE
 from acefraud.core.condition import Condition, Op, Test
-from acefraud.core.evidence import Evidence, Record
 from acefraud.core.fact_names import NAMED_FACTS
 from acefraud.core.transaction import Verdict
 from acefraud.display.redaction import visible

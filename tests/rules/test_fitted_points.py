@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from acefraud.core.arrays import BoolArray
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
 from acefraud.rules.fitted_points import fit_points
 from acefraud.rules.scorecard import score_in, scorecard
+from acefraud.support.arrays import BoolArray
 
 SHIPPED = {point.line: point.points for point in scorecard()}
 

@@ -18,7 +18,7 @@ from tests.rules.phrasing_reference import truth_of
 from acefraud import load_dataset
 from acefraud.core.comparison import Test
 from acefraud.core.condition import Condition
-from acefraud.core.fact_catalog import FactCatalog
+from acefraud.core.fact_names import FactCatalog
 from acefraud.core.transaction import FactValue
 from acefraud.facts.extraction import facts_in
 from acefraud.rules.reader import ReadRule, Vocabulary, read_rule

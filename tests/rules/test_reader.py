@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.rich_conditions import COLUMNS, LISTS, conditions
 
 from acefraud.core.condition import Condition
-from acefraud.core.fact_catalog import FactCatalog
+from acefraud.core.fact_names import FactCatalog
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
 from acefraud.rules.english import say

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from acefraud.core.condition import Condition
-from acefraud.core.fact_catalog import FactCatalog
+from acefraud.core.fact_names import FactCatalog
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
 from acefraud.facts.history import HistoryPlan

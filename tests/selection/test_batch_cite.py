@@ -7,14 +7,13 @@ import random
 import numpy as np
 import pytest
 
-from acefraud.core.bullet import Bullet, Status
+from acefraud.core.bullet import Bullet, Evidence, Record, Status
 from acefraud.core.calibration import Calibration
 from acefraud.core.condition import Condition
-from acefraud.core.evidence import Evidence, Record
 from acefraud.core.playbook import Snapshot
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue, Transaction, Verdict
-from acefraud.learning.batch_scoring import cited_in
+from acefraud.engine.score import cited_in
 from acefraud.selection.hybrid import HybridSelector
 
 NODE = "fraud_detection"

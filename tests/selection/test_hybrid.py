@@ -14,11 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from acefraud.core.bullet import Bullet, Source, Status
+from acefraud.core.bullet import Bullet, Evidence, Record, Source, Status, balanced_precision
 from acefraud.core.calibration import Calibration
 from acefraud.core.condition import Condition
 from acefraud.core.events import BulletAdded, Recalibrated
-from acefraud.core.evidence import Evidence, Record, balanced_precision
 from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import FactValue, Transaction, Verdict
 from acefraud.errors import ConfigurationError

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from acefraud.core.bullet import Bullet, Claim, Source, Status
+from acefraud.core.bullet import Bullet, Claim, Evidence, Record, Source, Status, balanced_precision
 from acefraud.core.bullet_table import BulletTable
 from acefraud.core.condition import Condition
-from acefraud.core.evidence import Evidence, Record, balanced_precision
 from acefraud.core.transaction import Verdict
 from acefraud.roles.embedded.agent import weight_of, weights_in
 from acefraud.selection import stages

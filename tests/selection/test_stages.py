@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acefraud.core.arrays import IntArray
 from acefraud.core.bullet import Bullet, Source, Status
 from acefraud.core.bullet_table import BulletTable
 from acefraud.core.condition import Condition
@@ -22,6 +21,7 @@ from acefraud.selection.hybrid import HybridSelector
 from acefraud.selection.ranking import Pick, Picks, Ranking, add_picks
 from acefraud.selection.stages import Candidates, Passed, Request, Weights, hybrid
 from acefraud.selection.vectors import Likeness
+from acefraud.support.arrays import IntArray
 
 NODE = "fraud_detection"
 HOLDS = Condition.parse("amount > 100")

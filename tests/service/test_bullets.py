@@ -9,9 +9,8 @@ import pytest
 from starlette.testclient import TestClient
 from tests.service.conftest import Serving, all_pages
 
-from acefraud.core.bullet import Status
+from acefraud.core.bullet import Evidence, Record, Status
 from acefraud.core.context_facts import snooze_fact
-from acefraud.core.evidence import Evidence, Record
 from acefraud.core.scope import Scope
 from acefraud.service.answers import evidence_answer
 from acefraud.service.routes.bullets import MOST_HISTORY

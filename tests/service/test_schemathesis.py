@@ -16,10 +16,10 @@ from hypothesis.strategies import SearchStrategy
 from tests.service.conftest import NOW
 from tests.service.on_server import running
 
-from acefraud.core.policy import Policy
+from acefraud.core.bullet import Policy
+from acefraud.core.context_facts import ListItem
 from acefraud.core.scope import Scope
 from acefraud.core.transaction import Verdict
-from acefraud.core.value_list import ListItem
 from acefraud.learning.learner import Learner
 from acefraud.storage import open_playbook
 from acefraud.storage.api_keys import KeyStore

@@ -9,8 +9,7 @@ import pytest
 from tests.blank_playbooks import each_migrated
 
 from acefraud.core.bullet import Bullet
-from acefraud.core.decision import Decision
-from acefraud.core.decision_record import DecisionRecord
+from acefraud.core.decision import Decision, DecisionRecord
 from acefraud.core.events import BulletAdded, DecisionMade, OutcomeHeard
 from acefraud.core.ledger import KnownCase
 from acefraud.core.outcome import Judgement, Outcome, Ruling

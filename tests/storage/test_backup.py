@@ -15,8 +15,7 @@ import pytest
 from tests.effort import rounds
 from tests.storage.test_kill import WRITER, check, output, start
 
-from acefraud.core.ledger import Entry
-from acefraud.core.row_store import RowStore
+from acefraud.core.ledger import Entry, RowStore
 from acefraud.errors import StoreError, StoreSchema
 from acefraud.storage import open_playbook
 from acefraud.storage.api_keys import KeyStore, hash_of

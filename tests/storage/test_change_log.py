@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from acefraud import BulletPlaybook, Learner, Policy, Status, Transaction, Verdict, open_playbook
+from acefraud.core.bullet import Snooze
 from acefraud.core.calibration import Calibration, OddsScale
+from acefraud.core.context_facts import ListItem
 from acefraud.core.events import (
     EDIT_KINDS,
     LIST_KINDS,
@@ -21,9 +23,7 @@ from acefraud.core.events import (
     RolledBack,
     Trained,
 )
-from acefraud.core.policy import Snooze
 from acefraud.core.review_rule import ReviewRule
-from acefraud.core.value_list import ListItem
 from acefraud.storage.change_log import playbook_changes, what_happened
 
 NODE = "fraud_detection"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from acefraud import BulletPlaybook, Learner, Policy, Transaction, Verdict, open_playbook
-from acefraud.core.decision_record import DecisionRecord
+from acefraud.core.decision import DecisionRecord
 from acefraud.core.events import DecisionMade, Event
 from acefraud.core.ledger import DecisionFilter
 from acefraud.storage import citing_decisions

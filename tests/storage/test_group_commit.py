@@ -21,8 +21,7 @@ import pytest
 from sqlalchemy import event
 from tests.effort import rounds
 
-from acefraud.core.ledger import Entry, Precondition
-from acefraud.core.row_store import RowStore
+from acefraud.core.ledger import Entry, Precondition, RowStore
 from acefraud.errors import StoreConflict
 from acefraud.storage.sqlite import SqliteLedger
 

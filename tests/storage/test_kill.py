@@ -31,7 +31,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from acefraud.core.decision import Decision
-from acefraud.core.decision_record import DecisionRecord
+from acefraud.core.decision import DecisionRecord
 from acefraud.core.events import DecisionMade, OutcomeHeard
 from acefraud.core.ledger import Entry, KnownCase
 from acefraud.core.outcome import Judgement, Outcome

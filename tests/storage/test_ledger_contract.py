@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from tests.postgres import database_for
 from tests.storage.replaying import cases_of
 
-from acefraud.core.bullet import Bullet, Claim, Source, Status
+from acefraud.core.bullet import Bullet, Claim, Evidence, Record, Snooze, Source, Status
 from acefraud.core.calibration import Calibration, OddsScale
 from acefraud.core.condition import Condition, Op, Test
-from acefraud.core.decision import BulletScore, Decision, Reason, ReasonKind, SelectionTrace, StageCount
-from acefraud.core.decision_record import DecisionRecord
+from acefraud.core.context_facts import ListItem
+from acefraud.core.decision import BulletScore, Decision, DecisionRecord, Reason, ReasonKind, SelectionTrace, StageCount
 from acefraud.core.events import (
     EDIT_KINDS,
     KINDS,
@@ -50,7 +50,6 @@ from acefraud.core.events import (
     ThresholdSet,
     Trained,
 )
-from acefraud.core.evidence import Evidence, Record
 from acefraud.core.ledger import (
     DecisionFilter,
     Entry,
@@ -58,20 +57,17 @@ from acefraud.core.ledger import (
     KnownCase,
     Ledger,
     Precondition,
+    RowStore,
     TransactionEvents,
 )
-from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling
-from acefraud.core.outcome_feed import FeedKind
+from acefraud.core.outcome import FeedKind, Judgement, Outcome, OutcomeSource, Ruling
 from acefraud.core.playbook import CaseCount, Checkpoint, CheckpointHeader, LearningState, PlaybookState
-from acefraud.core.policy import Snooze
-from acefraud.core.row_store import RowStore
-from acefraud.core.timestamps import UNKNOWN, micros_of
 from acefraud.core.transaction import Case, FactValue, Transaction, Verdict
-from acefraud.core.value_list import ListItem
 from acefraud.errors import AlreadyAnswered, InputError, StoreConflict, StoreError
 from acefraud.storage.memory import MemoryLedger
 from acefraud.storage.postgres import PostgresLedger
 from acefraud.storage.sqlite import SqliteLedger
+from acefraud.support.timestamps import UNKNOWN, micros_of
 
 STORES: dict[str, Callable[[Path], Ledger]] = {
     "memory": lambda _: MemoryLedger(),

@@ -19,8 +19,8 @@ from acefraud.core.bullet import Bullet
 from acefraud.core.events import DecisionMade, OutcomeHeard
 from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import Transaction
+from acefraud.engine.options import LearnerOptions
 from acefraud.learning.learner import Learner
-from acefraud.learning.options import LearnerOptions
 from acefraud.storage import open_playbook
 from acefraud.storage.playbook import BulletPlaybook
 

@@ -13,7 +13,6 @@ from tests.storage.replaying import cases_of, matches_replay
 
 from acefraud.core.events import BulletCredited, Credit, OutcomeHeard
 from acefraud.core.outcome import Judgement, Outcome, Ruling
-from acefraud.core.timestamps import UNKNOWN, micros_of
 from acefraud.core.transaction import Case, Transaction
 from acefraud.facts import extraction as facts_module
 from acefraud.facts.extraction import READER, facts_of
@@ -21,6 +20,7 @@ from acefraud.facts.text import TextFacts, read_facts
 from acefraud.learning.learner import Learner
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.storage.sqlite import SqliteLedger
+from acefraud.support.timestamps import UNKNOWN, micros_of
 
 EARLIER = sorted(dump for dump in (Path(__file__).parent / "released").glob("*.sql") if dump.stem < "0004")
 READ_THEN = {"amount": 55.5, "something_read_long_ago": True}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from acefraud import Learner, Transaction, open_playbook
-from acefraud.core.decision_record import Common
+from acefraud.core.decision import Common
 from acefraud.core.ledger import DecisionFilter
 from acefraud.storage.recent_pieces import MOST, RecentPieces
 from acefraud.storage.sql_ledger import SqlLedger

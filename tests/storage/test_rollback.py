@@ -24,16 +24,16 @@ from acefraud import (
     Verdict,
     open_playbook,
 )
+from acefraud.core.bullet import Snooze
 from acefraud.core.calibration import OddsScale, RecentLevel
+from acefraud.core.context_facts import ListItem
 from acefraud.core.events import LevelMoved, OddsScaled, Recalibrated, StatusChanged
 from acefraud.core.playbook import Snapshot
-from acefraud.core.policy import Snooze
 from acefraud.core.review_rule import ReviewRule
-from acefraud.core.value_list import ListItem
+from acefraud.engine.embedded_decisions import decide_embedded
+from acefraud.engine.score import score
 from acefraud.errors import InputError
 from acefraud.facts.extraction import facts_of
-from acefraud.learning.batch_scoring import score
-from acefraud.learning.embedded_decisions import decide_embedded
 from acefraud.rules.scorecard import GENERAL
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.rollback import plan_rollback, rollback

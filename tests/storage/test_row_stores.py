@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acefraud.core.row_store import BufferedRows, MemoryRows, RowStore
+from acefraud.core.ledger import BufferedRows, MemoryRows, RowStore
 from acefraud.storage.sql_rows import SqlRows
 from acefraud.storage.sqlite import SqliteLedger
 

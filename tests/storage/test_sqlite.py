@@ -20,7 +20,7 @@ from tests.storage.replaying import cases_of, matches_replay
 
 from acefraud.core.bullet import Bullet, Status
 from acefraud.core.calibration import Calibration
-from acefraud.core.decision_record import DecisionRecord
+from acefraud.core.decision import DecisionRecord
 from acefraud.core.events import BulletAdded, Event, Recalibrated
 from acefraud.core.ledger import Entry
 from acefraud.core.playbook import Checkpoint, CheckpointHeader, PlaybookState

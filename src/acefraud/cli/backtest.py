@@ -12,16 +12,16 @@ from acefraud.cli.options import JsonOption, MappingOption, PlaybookOption, Stri
 from acefraud.cli.train import note_label_delay
 from acefraud.cli.workspace import embedded_learner, existing_playbook, trained_mapping
 from acefraud.core.condition import Condition
-from acefraud.core.fact_catalog import FactCatalog
+from acefraud.core.fact_names import FactCatalog
 from acefraud.core.table import FactTable
 from acefraud.core.transactions import Cases
 from acefraud.datasets import Dataset, load_dataset
+from acefraud.engine.backtest_scores import measured_on
+from acefraud.engine.entity_memory import memory_for
 from acefraud.errors import InputError
 from acefraud.evaluation.backtest import Backtest, evidence_json
 from acefraud.evaluation.backtest import backtest as measure
 from acefraud.evaluation.metrics import Interval, in_percent
-from acefraud.learning.backtest_scores import measured_on
-from acefraud.learning.entity_memory import memory_for
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.rules.english import say
 from acefraud.rules.reader import Vocabulary, read_rule

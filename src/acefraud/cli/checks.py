@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from acefraud.engine.rule_context import entity_columns
 from acefraud.errors import InputError
-from acefraud.learning.rule_context import entity_columns
 from acefraud.rules.reader.wording import nearest_facts
 from acefraud.storage import BulletPlaybook
 

@@ -19,9 +19,9 @@ from acefraud.cli.workspace import existing_playbook, is_there, place_of
 from acefraud.core.bullet import DEFAULT_NODE
 from acefraud.core.transaction import Transaction, Verdict
 from acefraud.display.short_repr import shown_text
+from acefraud.engine.familiarity import FactChanges, fact_changes
 from acefraud.errors import AcefraudError
 from acefraud.facts.extraction import facts_of
-from acefraud.learning.fact_changes import FactChanges, fact_changes
 from acefraud.roles.agent import SimpleFraudAgent
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER, embedder_named
 from acefraud.roles.embedded.judge import SimpleJudge

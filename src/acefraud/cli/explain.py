@@ -17,11 +17,11 @@ from acefraud.cli.workspace import existing_playbook, not_recorded, roles_for, t
 from acefraud.core.decision import Decision, ProbabilityFrom, ReasonKind
 from acefraud.core.review_rule import DecidingRule
 from acefraud.display.redaction import visible
+from acefraud.engine.agent_fallback import Fallback, failing_as
+from acefraud.engine.rule_context import ruling_of
 from acefraud.errors import BudgetExceeded, CannotExplain, ModelError
-from acefraud.learning.agent_fallback import Fallback, failing_as
 from acefraud.learning.learner import Learner
-from acefraud.learning.policies import ruling_of
-from acefraud.learning.silence import with_silence
+from acefraud.learning.outcome_feeds import with_silence
 from acefraud.roles.embedded.embedder import key_of
 from acefraud.roles.model.prompts import Style
 from acefraud.rules.english import say_clause

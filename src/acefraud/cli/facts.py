@@ -8,7 +8,7 @@ from rich.table import Column, Table
 from acefraud.cli.console import line, out, print_json
 from acefraud.cli.options import JsonOption, PlaybookOption
 from acefraud.cli.workspace import existing_playbook
-from acefraud.core.fact_catalog import FactProfile
+from acefraud.core.fact_names import FactProfile
 from acefraud.rules.english import spoken_number
 from acefraud.storage.facts_at_hand import facts_at_hand
 

@@ -11,7 +11,7 @@ from acefraud.cli.console import print_result
 from acefraud.cli.options import JsonOption, PlaybookOption, WhoOption, WhyOption
 from acefraud.cli.workspace import author, existing_playbook
 from acefraud.core.bullet import DEFAULT_NODE
-from acefraud.core.outcome_feed import FeedKind
+from acefraud.core.outcome import FeedKind
 from acefraud.storage import BulletPlaybook
 
 app = typer.Typer(help=SUMMARIES["feed"], no_args_is_help=True, add_completion=False)

@@ -26,8 +26,7 @@ from acefraud.cli.workspace import (
     roles_for,
     trained_mapping,
 )
-from acefraud.core.outcome import Ruling
-from acefraud.core.outcome_feed import FeedKind
+from acefraud.core.outcome import FeedKind, Ruling
 from acefraud.core.transaction import Verdict
 from acefraud.datasets.records import RecordReader
 from acefraud.datasets.rows import ReportedOutcome, read_outcomes

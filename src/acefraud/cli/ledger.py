@@ -16,14 +16,13 @@ from acefraud.cli import SUMMARIES
 from acefraud.cli.console import line, print_json
 from acefraud.cli.options import JsonOption, PlaybookOption, WhoOption, WhyOption
 from acefraud.cli.workspace import author, existing_ledger, not_recorded, place_of
-from acefraud.core.decision import Decision
-from acefraud.core.decision_record import DecisionRecord
+from acefraud.core.decision import Decision, DecisionRecord
 from acefraud.core.events import DecisionMade, Event
 from acefraud.core.ledger import DecisionFilter
 from acefraud.core.transaction import FactValue, Verdict
 from acefraud.display.redaction import visible
+from acefraud.engine.inputs import nearly_decided
 from acefraud.errors import InputError
-from acefraud.learning.outcome_remarks import nearly_decided
 from acefraud.learning.received_outcomes import waiting_outcomes
 from acefraud.storage.contents import FileStatistics, file_statistics
 

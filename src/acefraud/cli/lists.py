@@ -14,7 +14,7 @@ from acefraud.cli.checks import later, unseen_key
 from acefraud.cli.console import line, print_json, print_result, read_text
 from acefraud.cli.options import JsonOption, PlaybookOption, WhoOption, WhyOption
 from acefraud.cli.workspace import any_playbook, author, existing_playbook
-from acefraud.core.value_list import MAX_VALUE, Feed, ListItem, ValueList
+from acefraud.core.context_facts import MAX_VALUE, Feed, ListItem, ValueList
 from acefraud.errors import InputError
 
 app = typer.Typer(help=SUMMARIES["lists"], no_args_is_help=True, add_completion=False)

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from acefraud.core.package_data import read_package_toml
 from acefraud.settings import Settings
+from acefraud.support.package_data import read_package_toml
 
 PlaybookOption = Annotated[
     Path | None,

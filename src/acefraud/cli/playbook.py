@@ -16,9 +16,8 @@ from acefraud.cli.options import JsonOption, PlaybookOption, WhoOption, WhyOptio
 from acefraud.cli.revisions import changes, history, roll_back
 from acefraud.cli.rules import BulletArgument, add, edit, preview, read, snooze
 from acefraud.cli.workspace import any_playbook, author, embedded_learner, existing_playbook
-from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source, Status
+from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source, Status, percent, record_in_words
 from acefraud.core.events import BulletAdded, Event, EventPayload, Recalibrated, StatusChanged, Trained
-from acefraud.core.evidence import percent, record_in_words
 from acefraud.errors import InputError
 from acefraud.rules.english import say
 from acefraud.storage import BulletPlaybook

@@ -15,9 +15,7 @@ from acefraud.cli.checks import later, unseen_key
 from acefraud.cli.console import print_result
 from acefraud.cli.options import JsonOption, PlaybookOption, WhoOption, WhyOption
 from acefraud.cli.workspace import any_playbook, author, embedded_learner, existing_playbook, is_there, place_of
-from acefraud.core.bullet import DEFAULT_NODE, Bullet
-from acefraud.core.evidence import record_in_words
-from acefraud.core.policy import Snooze
+from acefraud.core.bullet import DEFAULT_NODE, Bullet, Snooze, record_in_words
 from acefraud.core.transaction import Verdict
 from acefraud.errors import InputError, RuleNotUnderstood
 from acefraud.learning.preview import SHOWN, Preview

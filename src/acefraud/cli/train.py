@@ -15,11 +15,11 @@ from acefraud.cli.options import JsonOption, MappingOption, PlaybookOption, Stri
 from acefraud.cli.threshold import CostsOption
 from acefraud.cli.workspace import any_playbook, exit_if_over_budget, learner_with, model_report, place_of, roles_for
 from acefraud.datasets import SHIPPED, Dataset, load_dataset, load_mapping
+from acefraud.engine.thresholds import RULES, ThresholdRule
 from acefraud.errors import BudgetExceeded, InputError, ModelError
 from acefraud.learning.build_roles import Roles
 from acefraud.learning.learner import Learner
 from acefraud.learning.pipeline import sample_of
-from acefraud.learning.thresholds import RULES, ThresholdRule
 from acefraud.rules.missing_cases import missing_cases
 from acefraud.rules.scorecard import GENERAL
 from acefraud.settings import ModelSettings

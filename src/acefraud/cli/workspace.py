@@ -14,9 +14,9 @@ from acefraud.cli.console import note
 from acefraud.cli.options import given_database
 from acefraud.core.events import THE_ENGINE
 from acefraud.core.ledger import Ledger
+from acefraud.engine.entity_memory import mapping_of
 from acefraud.errors import ConfigurationError, InputError, StoreError
 from acefraud.learning.build_roles import Roles, build_roles
-from acefraud.learning.entity_memory import mapping_of
 from acefraud.learning.learner import Learner
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.selection.hybrid import HybridSelector

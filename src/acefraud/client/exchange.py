@@ -15,11 +15,11 @@ import httpx
 from pydantic import ValidationError
 
 from acefraud.client.calls import ServiceCall
-from acefraud.core.arguments import check_type
-from acefraud.core.backoff import wait_after
 from acefraud.display.redaction import MASKED
 from acefraud.display.short_repr import shortened
 from acefraud.errors import ConfigurationError, InputError, ServiceConflict, ServiceError, ServiceUnavailable
+from acefraud.support.arguments import check_type
+from acefraud.support.backoff import wait_after
 
 T = TypeVar("T")
 

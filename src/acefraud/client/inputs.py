@@ -10,13 +10,12 @@ from uuid import uuid4
 
 from pydantic import BaseModel, ValidationError
 
-from acefraud.core.arguments import check_choice, check_text, check_type
 from acefraud.core.outcome import Outcome
-from acefraud.core.timestamps import in_utc
-from acefraud.core.transaction import Transaction, Verdict
-from acefraud.core.transaction_text import from_text
-from acefraud.core.validation_words import first_fault
+from acefraud.core.transaction import Transaction, Verdict, from_text
 from acefraud.errors import InputError
+from acefraud.support.arguments import check_choice, check_text, check_type
+from acefraud.support.timestamps import in_utc
+from acefraud.support.validation import first_fault
 
 TransactionInput: TypeAlias = Transaction | Mapping[str, Any] | str
 """A transaction, a dict with its fields, or its text."""

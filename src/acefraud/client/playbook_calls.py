@@ -10,11 +10,11 @@ from pydantic import BaseModel
 
 from acefraud.client.calls import ServiceCall, getting, posting
 from acefraud.client.inputs import segment, time_text, without_nothing
-from acefraud.core.arguments import check_choice
 from acefraud.core.bullet import Source, Status
 from acefraud.core.review_rule import ReviewRule, SaidReview
 from acefraud.core.transaction import Verdict
 from acefraud.errors import InputError
+from acefraud.support.arguments import check_choice
 from acefraud.wire.answer import Page
 from acefraud.wire.playbook import (
     AdmittedRule,

@@ -3,21 +3,259 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import TypedDict
+from typing import Any, TypedDict, TypeVar
 
-from pydantic import BaseModel, Field
+import numpy.typing as npt
+from pydantic import BaseModel, Field, model_validator
 
-from acefraud.core.arguments import check_choice, check_text
 from acefraud.core.condition import Condition
-from acefraud.core.evidence import Evidence, Record
-from acefraud.core.policy import Policy, Snooze
 from acefraud.core.transaction import Verdict
 from acefraud.display.html_tables import block, summary
+from acefraud.display.redaction import MASKED
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, quoted, shown_items, shown_text
+from acefraud.support.arguments import check_choice, check_text
+from acefraud.support.timestamps import Timestamp
+
+PRIORITIES = {Verdict.APPROVE: 300, Verdict.DECLINE: 200, Verdict.REVIEW: 100}
+"""The priority of a policy unless it has its own: what allows comes before what blocks, and that before reviews."""
+
+
+class Policy(BaseModel, frozen=True, extra="forbid"):
+    """What a rule decides wherever its condition holds, before anything is scored.
+
+    >>> from acefraud import BulletPlaybook, Learner
+    >>> playbook = BulletPlaybook()
+    >>> _ = playbook.add_bullet("An emulator and amount above 500", policy=Policy(verdict=Verdict.DECLINE))
+    >>> str(Learner(playbook).decide_sync({"emulator": True, "amount": 900}).verdict)
+    'DECLINE'
+    >>> Policy(verdict=Verdict.APPROVE).rank > Policy(verdict=Verdict.DECLINE).rank
+    True
+    >>> Policy(verdict=Verdict.DECLINE, final=True).rank > Policy(verdict=Verdict.APPROVE, priority=900).rank
+    True
+    """
+
+    verdict: Verdict
+    priority: int | None = Field(default=None, ge=0, le=1_000_000)
+    """The highest one decides. None means the usual one of its verdict."""
+    final: bool = False
+    """Whether nothing overrides it. Only a block can be final."""
+
+    @model_validator(mode="after")
+    def _check_final(self) -> Policy:
+        if self.final and self.verdict is not Verdict.DECLINE:
+            raise ValueError("only a policy that declines can be final")
+        return self
+
+    @property
+    def rank(self) -> tuple[bool, int, int]:
+        """Of two policies that apply, the one with the higher rank decides; of equal ones, the older."""
+        usual = PRIORITIES[self.verdict]
+        return self.final, usual if self.priority is None else self.priority, usual
+
+    @property
+    def words(self) -> str:
+        """The policy in words, such as "always decline"."""
+        verb = {Verdict.APPROVE: "approve", Verdict.DECLINE: "decline", Verdict.REVIEW: "review"}[self.verdict]
+        priority = "" if self.priority is None else f", priority {self.priority}"
+        return f"always {verb}{priority}{', never overridden' if self.final else ''}"
+
+
+class Snooze(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_errors=True):
+    """A policy does not apply to one customer, card or other entity until a date."""
+
+    key: str = Field(min_length=1)
+    """The entity or the fact."""
+    value: str = Field(min_length=1)
+    until: Timestamp
+
+    def __repr_args__(self) -> ReprArgs:
+        return [(name, Plain(MASKED) if name == "value" else value) for name, value in super().__repr_args__()]
+
+    def covers(self, value: str | None, at: datetime) -> bool:
+        """Whether it covers this value of its key at this time."""
+        return value == self.value and at < self.until
+
+
+def in_order(policies: Iterable[Bullet]) -> list[Bullet]:
+    """Policies in the order in which they are checked."""
+    return sorted(policies, key=lambda one: one.policy.rank if one.policy else (False, 0, 0), reverse=True)
+
+
+Counts = TypeVar("Counts", float, npt.NDArray[Any])
+
+Z95 = 1.959963984540054
+ENOUGH_TO_SHOW = 10
+"""How many later cases a condition must hold on before their record is shown instead of the learnt one."""
+
+
+def wilson(successes: int, trials: int, z: float = Z95) -> tuple[float, float]:
+    """Wilson score interval of a proportion.
+
+    >>> [round(x, 3) for x in wilson(47, 50)]
+    [0.838, 0.979]
+    >>> wilson(0, 0)
+    (0.0, 1.0)
+    """
+    if trials <= 0:
+        return 0.0, 1.0
+    p = successes / trials
+    denominator = 1 + z * z / trials
+    centre = (p + z * z / (2 * trials)) / denominator
+    half = z * math.sqrt(p * (1 - p) / trials + z * z / (4 * trials * trials)) / denominator
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def percent(share: float, decimals: int = 0) -> str:
+    """A share in percent, with two significant digits below 10 %, and with ``decimals`` above.
+
+    >>> percent(0.4), percent(0.0083), percent(0.00045), percent(0.4123, 1)
+    ('40%', '0.83%', '0.045%', '41.2%')
+    """
+    return f"{100 * share:.{decimals}f}%" if share >= 0.1 else f"{100 * share:.2g}%"
+
+
+def _decimals(shares: Iterable[float], fewest: int) -> int:
+    """How many decimals tell these shares from each other, up to four."""
+    distinct = {round(share, 7) for share in shares}
+    enough = (n for n in range(fewest, 4) if len({f"{100 * share:.{n}f}" for share in distinct}) == len(distinct))
+    return next(enough, 4)
+
+
+class Record(ShortRepr, BaseModel, frozen=True, extra="forbid"):
+    """How often a condition held, and how many of those cases were fraud.
+
+    >>> record = Record(support=50, frauds=47)
+    >>> record.precision, [round(bound, 2) for bound in record.interval]
+    (0.94, [0.84, 0.98])
+    """
+
+    support: int
+    """Cases on which the condition held."""
+    frauds: int
+    """Those of them that were fraud."""
+
+    @model_validator(mode="after")
+    def _counts_fit(self) -> Record:
+        if not 0 <= self.frauds <= self.support:
+            raise ValueError(f"frauds must lie between 0 and support, got {self.frauds} of {self.support}")
+        return self
+
+    @property
+    def precision(self) -> float | None:
+        """The share of fraud where the condition held; None if it never did."""
+        return self.frauds / self.support if self.support else None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % Wilson interval of the share of fraud."""
+        return wilson(self.frauds, self.support)
+
+
+def balanced_precision(frauds: Counts, support: Counts, base_rate: float) -> Counts:
+    """What the share of fraud would be if half of all cases were fraud; 0.5 means no evidence. Accepts columns too.
+
+    Shrunk towards the base rate by as many cases as hold one of the rarer class, so that a few cases say little.
+
+    >>> round(balanced_precision(20, 100, 0.008), 2), round(balanced_precision(8, 1000, 0.008), 2)
+    (0.93, 0.5)
+    """
+    base = min(max(base_rate, 1e-6), 1 - 1e-6)
+    added = 1 / min(base, 1 - base)
+    share = (frauds + added * base) / (support + added)
+    odds = share / (1 - share) * (1 - base) / base
+    return odds / (1 + odds)
+
+
+class Evidence(ShortRepr, BaseModel, frozen=True, extra="forbid"):
+    """The measured record of a condition beside the base rate: on the cases it was learnt from, and on later ones.
+
+    The best of thousands of candidates looks better than it is on the cases it was picked on. So the record on
+    other cases (later ones, if times are known) is shown as soon as there are enough of them.
+
+    >>> evidence = Evidence(learnt=Record(support=50, frauds=47), base_rate=0.2)
+    >>> evidence.in_words()
+    '47 of 50 past cases were fraud (94%, 84-98%)'
+    >>> round(evidence.lift, 2)
+    4.7
+    """
+
+    learnt: Record
+    """On the cases it was learnt from."""
+    base_rate: float
+    """The share of fraud among all cases of that period."""
+    later: Record | None = None
+    """On other cases, where possible later ones."""
+    cases: int = 0
+    """How many cases the shown record was measured on, whether the condition held or not; 0 if unknown."""
+    spread: float = 1.0
+    """Widens the interval beyond chance, for the bias of searching and for drift."""
+    found_again: float | None = None
+    """The share of several searches, each on cases of its own draw, that found it or a condition that holds on nearly
+    the same cases; None if there was one search."""
+    first_seen: datetime | None = None
+    """The time of the first case on which it held."""
+    last_seen: datetime | None = None
+    """The time of the last one."""
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where the share of fraud in as many future cases is expected to lie, with 95 % probability."""
+        return wilson(self.shown.frauds, self.shown.support, Z95 * self.spread)
+
+    def __repr_args__(self) -> ReprArgs:
+        yield None, Plain(self.in_words())
+        yield "base_rate", Plain(percent(self.base_rate))
+
+    @property
+    def lift(self) -> float | None:
+        """The share of fraud where it held, as a multiple of the base rate."""
+        if self.shown.precision is None or not self.base_rate:
+            return None
+        return self.shown.precision / self.base_rate
+
+    @property
+    def shown(self) -> Record:
+        """The record on later cases if there are enough of them, else the learnt one."""
+        return self.later if self.later is not None and self.later.support >= ENOUGH_TO_SHOW else self.learnt
+
+    def in_words(self) -> str:
+        """The shown record as text, as bullets quote it.
+
+        >>> Evidence(learnt=Record(support=0, frauds=0), base_rate=0.2).in_words()
+        'no past case'
+        """
+        return record_in_words(self.shown, self.spread, self.base_rate)
+
+    def against_base_rate(self) -> str:
+        """The shown record and the share of fraud among all cases, with enough digits to tell them apart.
+
+        >>> Evidence(learnt=Record(support=27_628, frauds=10), base_rate=0.00045).against_base_rate()
+        '10 of 27,628 past cases were fraud (0.036%, 0.020-0.067%), against 0.045% of all'
+        """
+        decimals = _decimals((self.shown.precision or 0.0, self.base_rate), 0)
+        return f"{self.in_words()}, against {percent(self.base_rate, decimals)} of all"
+
+
+def record_in_words(record: Record, spread: float = 1.0, *beside: float) -> str:
+    """A record as text, with its interval, in digits that tell its figures from each other and from those ``beside``.
+
+    >>> record_in_words(Record(support=400, frauds=3))
+    '3 of 400 past cases were fraud (0.8%, 0.3-2.2%)'
+    """
+    if record.precision is None:
+        return "no past case"
+    low, high = wilson(record.frauds, record.support, Z95 * spread)
+    digits = _decimals((low, record.precision, high, *beside), 1 if record.precision < 0.1 else 0)
+    return (
+        f"{record.frauds:,} of {record.support:,} past cases were fraud "
+        f"({100 * record.precision:.{digits}f}%, {100 * low:.{digits}f}-{100 * high:.{digits}f}%)"
+    )
+
 
 DEFAULT_NODE = "fraud_detection"
 MAX_CONTENT = 2_000

@@ -3,18 +3,354 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, TypeVar
+from functools import cached_property, reduce
+from itertools import accumulate, repeat
+from operator import or_
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.arrays import BoolArray
 from acefraud.core.bullet import Bullet, Source, Status
-from acefraud.core.condition_index import ConditionIndex
-from acefraud.core.transaction import Verdict
+from acefraud.core.comparison import NEGATED, Op, Test
+from acefraud.core.condition import Condition
+from acefraud.core.table import FactTable
+from acefraud.core.transaction import FactValue, Verdict
+from acefraud.support.arrays import BoolArray, FloatArray, IntArray
+
+Words = npt.NDArray[np.uint64]
+
+FEW: Final = 8
+"""Fewer transactions are looked at one by one, which is faster then."""
+_MOST_PLANS: Final = 1024
+_WORD: Final = np.dtype("<u8")
+
+_Placed = tuple[int, Test]
+"""A test, with the row of the condition it belongs to before it."""
+
+
+class ConditionIndex:
+    """The conditions of many rows. A row may have none. Its answers are bit sets, bit ``i`` for row ``i``.
+
+    >>> index = ConditionIndex([Condition.parse("amount > 5"), None, Condition.parse("vpn is true")])
+    >>> [f"{rows:03b}" for rows in index.match({"amount": 7.0})]
+    ['111', '001']
+    >>> [f"{rows:03b}" for rows in index.match({"amount": 3.0, "vpn": True})]
+    ['110', '100']
+    """
+
+    def __init__(self, conditions: Sequence[Condition | None]) -> None:
+        self._all = (1 << len(conditions)) - 1
+        self.conditioned = _bits(row for row, condition in enumerate(conditions) if condition is not None)
+        """The rows with a condition."""
+        tests: dict[str, list[_Placed]] = {}
+        self._rich = {row: one for row, one in enumerate(conditions) if one is not None and not one.is_plain}
+        """The conditions that are not plain. They are evaluated one by one, and people write only so many."""
+        for row, condition in enumerate(conditions):
+            for test in condition.tests if condition is not None and condition.is_plain else ():
+                tests.setdefault(test.fact, []).append((row, test))
+        self._facts = {name: _FactTests.of(placed) for name, placed in tests.items()}
+        self._count = len(conditions)
+        self._plans: dict[tuple[object, ...], _Plan] = {}
+        self._tables: dict[tuple[object, ...], _PlanTable] = {}
+
+    def match(self, facts: Mapping[str, FactValue]) -> tuple[int, int]:
+        """The rows that are possible and the rows that are proven.
+
+        A row is possible if its condition is not false, or if it has none; it is proven if its condition is true.
+        """
+        shape = (*facts, *map(type, facts.values()))
+        plan = self._plans.get(shape) or self._plan(shape, facts)
+        fails = plan.fails
+        for name, cuts, by_cell in plan.numbers:
+            fails |= by_cell[bisect_right(cuts, facts[name])]
+        for name, by_value, otherwise in plan.others:
+            fails |= by_value.get(facts[name], otherwise)
+        possible = self._all ^ fails
+        proven = possible & plan.closed
+        for row, condition in self._rich.items():
+            truth = condition.truth(facts)
+            if truth is False:
+                possible ^= 1 << row
+            if not truth:
+                proven &= ~(1 << row)
+        return possible, proven
+
+    def match_all(self, facts: Sequence[Mapping[str, FactValue]]) -> tuple[Words, Words]:
+        """What `match` says of many transactions: two tables with a row of words for each.
+
+        >>> index = ConditionIndex([Condition.parse("amount > 5"), None, Condition.parse("vpn is true")])
+        >>> possible, proven = index.match_all([{"amount": 7.0}, {"amount": 3.0, "vpn": True}])
+        >>> [f"{rows:03b}" for rows in possible[:, 0].tolist()], [f"{rows:03b}" for rows in proven[:, 0].tolist()]
+        (['111', '110'], ['001', '100'])
+        """
+        alike: dict[tuple[object, ...], list[int]] = {}
+        for place, each in enumerate(facts):
+            alike.setdefault((*each, *map(type, each.values())), []).append(place)
+        words = words_for(self._count)
+        possible = np.zeros((len(facts), words), dtype=_WORD)
+        proven = np.zeros((len(facts), words), dtype=_WORD)
+        alone: list[int] = []
+        for shape, places in alike.items():
+            if len(places) < FEW:  # a table would take longer to make than it saves
+                alone += places
+                continue
+            plan = self._plans.get(shape) or self._plan(shape, facts[places[0]])
+            table = self._tables.get(shape)
+            if table is None:
+                if len(self._tables) >= _MOST_PLANS:
+                    self._tables.clear()
+                table = self._tables[shape] = _PlanTable.of(plan, words)
+            passed = packed([self._all], words) & ~table.fails([facts[place] for place in places])
+            possible[places], proven[places] = passed, passed & packed([plan.closed], words)
+            if self._rich:
+                self._match_rich(facts, places, possible, proven)
+        if alone:
+            matched = [self.match(facts[place]) for place in alone]
+            possible[alone] = packed([one for one, _ in matched], words)
+            proven[alone] = packed([one for _, one in matched], words)
+        return possible, proven
+
+    def _match_rich(
+        self, facts: Sequence[Mapping[str, FactValue]], places: Sequence[int], possible: Words, proven: Words
+    ) -> None:
+        """Correct the answers for the conditions that are not plain."""
+        table = FactTable([facts[place] for place in places])
+        for row, condition in self._rich.items():
+            word, bit = row // 64, np.uint64(1 << row % 64)
+            fails, holds = condition.fails_in(table), condition.holds_in(table)
+            possible[places, word] &= np.where(fails, ~bit, ~np.uint64(0))
+            proven[places, word] &= np.where(holds, ~np.uint64(0), ~bit)
+
+    def proven_rows(self, facts: Sequence[Mapping[str, FactValue]], within: int) -> list[list[int]]:
+        """The rows of a bit set whose condition is true, in order, for each of many transactions.
+
+        >>> index = ConditionIndex([Condition.parse("amount > 5"), None, Condition.parse("vpn is true")])
+        >>> index.proven_rows([{"amount": 7.0}, {"amount": 7.0, "vpn": True}], within=0b101)
+        [[0], [0, 2]]
+        """
+        if len(facts) < FEW:
+            return [rows_in(self.match(each)[1] & within) for each in facts]
+        proven = self.match_all(facts)[1] & packed([within], words_for(self._count))
+        return [some.tolist() for some in rows_of_each(proven, self._count)]
+
+    def _plan(self, shape: tuple[object, ...], facts: Mapping[str, FactValue]) -> _Plan:
+        """The lookups for facts of these names and types, kept because the transactions of a stream are alike."""
+        kinds = {name: type(value) for name, value in facts.items() if name in self._facts and value is not None}
+        if len(self._plans) >= _MOST_PLANS:
+            self._plans.clear()
+        plan = self._plans[shape] = _Plan.of(self._facts, kinds, self.conditioned)
+        return plan
+
+
+def rows_in(bits: int) -> list[int]:
+    """The rows of a bit set, in order.
+
+    >>> rows_in(0b10110)
+    [1, 2, 4]
+    """
+    rows = []
+    while bits:
+        lowest = bits & -bits
+        rows.append(lowest.bit_length() - 1)
+        bits ^= lowest
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _FactTests:
+    """The tests of one fact: the rows that make each kind of test, and the rows that fail for each value."""
+
+    missing: int
+    known: int
+    rows: dict[type, int]
+    """The rows that compare the fact with a number, with a flag and with words."""
+    numbers: tuple[list[float], list[int]]
+    """Cuts that split the numbers into cells, each from one cut up to but not including the next; and the rows that
+    fail in each cell."""
+    others: dict[type, tuple[dict[Any, int], int]]
+    """For flags and for words: the rows that fail for each value that a test names, and for any other value."""
+
+    @classmethod
+    def of(cls, tests: Sequence[_Placed]) -> _FactTests:
+        """Compile all tests of one fact."""
+        placed: dict[type, list[_Placed]] = {float: [], bool: [], str: []}
+        for row, test in tests:
+            if test.value is not None:
+                placed[type(test.value) if isinstance(test.value, bool | float) else str].append((row, test))
+        flags = {flag: _bits(row for row, test in placed[bool] if test.value is not flag) for flag in (False, True)}
+        return cls(
+            missing=_bits(row for row, test in tests if test.op is Op.MISSING),
+            known=_bits(row for row, test in tests if test.op is Op.KNOWN),
+            rows={kind: _bits(row for row, _ in some) for kind, some in placed.items()},
+            numbers=_number_fails(placed[float]),
+            others={bool: (flags, 0), str: _word_fails(placed[str])},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What to look up for facts of certain names and types."""
+
+    fails: int
+    """Rows that fail whatever the values are."""
+    closed: int
+    """Rows with a condition that no unknown fact leaves open."""
+    numbers: list[tuple[str, list[float], list[int]]]
+    others: list[tuple[str, dict[Any, int], int]]
+
+    @classmethod
+    def of(cls, facts: Mapping[str, _FactTests], kinds: Mapping[str, type], conditioned: int) -> _Plan:
+        """For facts with values of these types; those that are not among them are unknown."""
+        fails = opens = 0
+        numbers: list[tuple[str, list[float], list[int]]] = []
+        others: list[tuple[str, dict[Any, int], int]] = []
+        for name, fact in facts.items():
+            kind = kinds.get(name)
+            fails |= fact.known if kind is None else fact.missing
+            opens |= _union(rows for each, rows in fact.rows.items() if each is not kind)
+            if kind is float and fact.rows[float]:
+                numbers.append((name, *fact.numbers))
+            elif kind in fact.others and fact.rows[kind]:
+                others.append((name, *fact.others[kind]))
+        return cls(fails, conditioned & ~opens, numbers, others)
+
+
+@dataclass(frozen=True, slots=True)
+class _PlanTable:
+    """A plan with its bit sets as rows of words, for many transactions with the same facts."""
+
+    always: Words
+    """Rows that fail whatever the values are."""
+    numbers: list[tuple[str, FloatArray, Words]]
+    others: list[tuple[str, dict[Any, int], Words]]
+    """For each fact the place of each value, and a row for each place; the last is for any other value."""
+
+    @classmethod
+    def of(cls, plan: _Plan, words: int) -> _PlanTable:
+        """The table of a plan."""
+        return cls(
+            packed([plan.fails], words),
+            [(name, np.array(cuts), packed(by_cell, words)) for name, cuts, by_cell in plan.numbers],
+            [
+                (
+                    name,
+                    {value: place for place, value in enumerate(by_value)},
+                    packed([*by_value.values(), otherwise], words),
+                )
+                for name, by_value, otherwise in plan.others
+            ],
+        )
+
+    def fails(self, facts: Sequence[Mapping[str, FactValue]]) -> Words:
+        """The rows that fail for each transaction. All have the same facts in the same order."""
+        found = np.repeat(self.always, len(facts), axis=0)
+        columns = dict(zip(facts[0], zip(*(each.values() for each in facts), strict=True), strict=True))
+        for name, cuts, rows in self.numbers:
+            found |= rows[np.searchsorted(cuts, columns[name], side="right")]
+        for name, places, rows in self.others:
+            found |= rows[list(map(places.get, columns[name], repeat(len(places))))]
+        return found
+
+
+def words_for(count: int) -> int:
+    """The words that a bit set of so many rows takes."""
+    return (count + 63) // 64
+
+
+def packed(sets: Sequence[int], words: int) -> Words:
+    """Bit sets as rows of words."""
+    together = b"".join(bits.to_bytes(8 * words, "little") for bits in sets)
+    return np.frombuffer(together, dtype=_WORD).reshape(len(sets), words)
+
+
+def unpacked(rows: Words, count: int) -> BoolArray:
+    """Rows of words as a table of flags.
+
+    >>> unpacked(packed([0b101, 0b010], 1), 3).tolist()
+    [[True, False, True], [False, True, False]]
+    """
+    bits = np.unpackbits(np.ascontiguousarray(rows).view(np.uint8), axis=1, bitorder="little", count=count)
+    return bits.view(np.bool_)
+
+
+def rows_of_each(sets: Words, count: int) -> list[IntArray]:
+    """The rows in each bit set, in order.
+
+    >>> [rows.tolist() for rows in rows_of_each(packed([0b101, 0b010], 1), 3)]
+    [[0, 2], [1]]
+    """
+    ends = np.cumsum(np.bitwise_count(sets).sum(axis=1, dtype=np.int64)).tolist()
+    rows = np.flatnonzero(unpacked(sets, count).ravel()) % max(1, count)  # faster than in two dimensions
+    return [rows[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+
+
+def _number_fails(tests: Sequence[_Placed]) -> tuple[list[float], list[int]]:
+    """The cuts between cells of numbers, and the rows that fail in each cell."""
+    spans = [(1 << row, *_span(test.op, test.value)) for row, test in tests if isinstance(test.value, float)]
+    cuts = sorted({cut for _, start, end, _ in spans for cut in (start, end) if cut is not None})
+    cell_from = {cut: cell for cell, cut in enumerate(cuts, start=1)}
+    only, before, since = ([0] * (len(cuts) + 2) for _ in range(3))
+    for bit, start, end, negated in spans:
+        if start is not None and negated:  # a single number lies between its start and its end
+            only[cell_from[start]] |= bit
+            continue
+        if start is not None:
+            before[cell_from[start]] |= bit
+        if end is not None:
+            since[cell_from[end]] |= bit
+    fails_since = accumulate(since, or_)
+    fails_before = list(accumulate(reversed(before), or_))[-2::-1]
+    return cuts, [a | b | c for a, b, c in zip(only, fails_since, fails_before, strict=False)]
+
+
+def _span(op: Op, value: float) -> tuple[float | None, float | None, bool]:
+    """From which number on and up to which (exclusive) a test holds, or, if negated, fails."""
+    following = math.nextafter(value, math.inf)
+    match op:
+        case Op.ABOVE:
+            return following, None, False
+        case Op.BELOW:
+            return None, value, False
+        case Op.AT_LEAST:
+            return value, None, False
+        case Op.AT_MOST:
+            return None, following, False
+    return value, following, op is Op.IS_NOT
+
+
+def _word_fails(tests: Sequence[_Placed]) -> tuple[dict[str, int], int]:
+    """The rows that fail for each word that a test names, and for any other word."""
+    refusing: dict[str, int] = {}
+    admitted: dict[int, frozenset[str]] = {}
+    for row, test in tests:
+        words = frozenset((test.value,) if isinstance(test.value, str) else test.value)  # type: ignore[arg-type]
+        if test.op in NEGATED:
+            for word in words:
+                refusing[word] = refusing.get(word, 0) | 1 << row
+        else:
+            admitted[row] = admitted.get(row, words) & words  # two lists admit what stands in both
+    admitting: dict[str, int] = {}
+    for row, words in admitted.items():
+        for word in words:
+            admitting[word] = admitting.get(word, 0) | 1 << row
+    choosy = _bits(admitted)
+    named = refusing.keys() | admitting.keys()
+    return {word: refusing.get(word, 0) | choosy & ~admitting.get(word, 0) for word in named}, choosy
+
+
+def _bits(rows: Iterable[int]) -> int:
+    """Rows as a bit set."""
+    return _union(1 << row for row in rows)
+
+
+def _union(sets: Iterable[int]) -> int:
+    return reduce(or_, sets, 0)
+
 
 Columns = npt.NDArray[np.void]
 T = TypeVar("T")
@@ -232,3 +568,36 @@ def row_of(bullet: Bullet, node: int) -> tuple[int | float | bool, ...]:
         evidence.base_rate if evidence is not None else np.nan,
         np.nan if bullet.weight is None else bullet.weight,
     )
+
+
+def contradicted_in(
+    table: BulletTable, node: str, condition: Condition | None, argues: Verdict | None
+) -> tuple[str, ...]:
+    """The ids of the bullets in use that argue for another verdict under an overlapping condition.
+
+    Two conditions overlap if one implies the other: where the narrower one holds, the two bullets disagree.
+    """
+    if condition is None or argues is None:
+        return ()
+    mine, facts = condition.facts, table.wording.facts
+    in_use = table.of_node(table.node(node)).mask & table.columns["conditioned"]
+    against = np.flatnonzero(in_use & opposed_rows(table, argues)).tolist()
+    # A condition implies only conditions on the same facts or on fewer of them.
+    others = [table.bullets[row] for row in against if mine <= facts[row] or facts[row] <= mine]
+    return tuple(other.id for other in others if other.condition is not None and _overlap(condition, other.condition))
+
+
+def opposed(one: Verdict | None, other: Verdict | None) -> bool:
+    """Whether two verdicts are known and differ."""
+    return one is not None and other is not None and one is not other
+
+
+def opposed_rows(table: BulletTable, argues: Verdict | None) -> BoolArray:
+    """A mask of the bullets that argue for another verdict."""
+    theirs = table.columns["argues"]
+    against: BoolArray = (theirs != VERDICTS.index(None)) & (theirs != VERDICTS.index(argues)) & (argues is not None)
+    return against
+
+
+def _overlap(one: Condition, other: Condition) -> bool:
+    return one.implies(other) or other.implies(one)

@@ -12,20 +12,16 @@ from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from acefraud.core.bullet import DEFAULT_NODE, MAX_CONTENT, Bullet, Claim, Status
+from acefraud.core.bullet import DEFAULT_NODE, MAX_CONTENT, Bullet, Claim, Evidence, Policy, Snooze, Status
 from acefraud.core.calibration import Calibration, HeldLevel, OddsScale, RecentLevel
 from acefraud.core.condition import Condition
-from acefraud.core.decision import Decision
-from acefraud.core.decision_record import DecisionRecord
-from acefraud.core.evidence import Evidence
-from acefraud.core.outcome import Judgement, Outcome
-from acefraud.core.outcome_feed import FeedKind
-from acefraud.core.policy import Policy, Snooze
+from acefraud.core.context_facts import Feed, ListItem
+from acefraud.core.decision import Decision, DecisionRecord
+from acefraud.core.outcome import FeedKind, Judgement, Outcome
 from acefraud.core.review_rule import ReviewRule
-from acefraud.core.timestamps import Timestamp
 from acefraud.core.transaction import Transaction, Verdict
-from acefraud.core.value_list import Feed, ListItem
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, quoted
+from acefraud.support.timestamps import Timestamp
 
 DECISION_MADE = "decision_made"
 THE_ENGINE = "the engine"

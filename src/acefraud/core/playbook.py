@@ -13,16 +13,14 @@ import numpy as np
 from pydantic import BaseModel
 
 from acefraud.core import events
-from acefraud.core.bullet import Bullet, Source, Status
+from acefraud.core.bullet import Bullet, Record, Snooze, Source, Status, in_order
 from acefraud.core.bullet_table import BulletTable
 from acefraud.core.calibration import Calibration, OddsScale
-from acefraud.core.construct import construct_unchecked
-from acefraud.core.evidence import Record
-from acefraud.core.outcome_feed import OutcomeFeed
-from acefraud.core.policy import Snooze, in_order
+from acefraud.core.context_facts import ValueList
+from acefraud.core.outcome import OutcomeFeed
 from acefraud.core.review_rule import ReviewRule
-from acefraud.core.value_list import ValueList
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr
+from acefraud.support.validation import construct_unchecked
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from acefraud.core.context_facts import REVIEW_CUT, REVIEWS_TODAY
 from acefraud.core.transaction import FactValue, Verdict
-from acefraud.core.validation_words import first_fault
 from acefraud.errors import InputError
+from acefraud.support.validation import first_fault
 
 COSTS = "false_decline=15,missed_fraud=200,review=5,per_day=50"
 """Costs as they are said; all but the first may be left out."""

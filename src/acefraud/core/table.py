@@ -9,11 +9,11 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.arguments import nearest
-from acefraud.core.arrays import BoolArray, FloatArray
 from acefraud.core.transaction import FactValue
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, quoted, shown_names
 from acefraud.errors import InputError
+from acefraud.support.arguments import nearest
+from acefraud.support.arrays import BoolArray, FloatArray
 
 Flags = npt.NDArray[np.int8]
 Codes = npt.NDArray[np.int32]

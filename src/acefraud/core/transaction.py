@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
@@ -19,10 +20,10 @@ from pydantic import (
     model_validator,
 )
 
-from acefraud.core.plain_values import IdText, PlainFlag, plain_value, plain_values
-from acefraud.core.timestamps import OptionalTimestamp, in_utc
 from acefraud.display.redaction import personal_values
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, given, quoted, shown_facts, shown_text, shown_value
+from acefraud.errors import InputError
+from acefraud.support.timestamps import IdText, OptionalTimestamp, PlainFlag, in_utc, plain_value, plain_values
 
 FactValue = bool | float | str
 """A fact is a flag, a number or a category. An unknown fact is absent, never a placeholder."""
@@ -216,3 +217,24 @@ class Case(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_erro
         if key not in (*example, "metadata"):
             raise KeyError(f"a case has the keys {', '.join(example)} and metadata, not {shown_value(key)}")
         return dict(self.metadata) if key == "metadata" else example[key]
+
+
+def from_text(text: str) -> Transaction:
+    """A transaction with this text, and an id made from it.
+
+    >>> from_text("$7 purchase").id
+    'tx-4a24fdf7b296'
+    """
+    if not text.strip():
+        raise InputError("expected a transaction, got an empty text")
+    if len(text) > MAX_TEXT:
+        raise InputError(f"the text has {len(text):,} characters, expected at most {MAX_TEXT:,}")
+    return Transaction(id=id_from(text), text=text)
+
+
+def id_from(content: str) -> str:
+    """An id made from the content, for a transaction that has none."""
+    try:
+        return "tx-" + hashlib.sha256(content.encode()).hexdigest()[:12]
+    except UnicodeEncodeError as problem:
+        raise InputError(f"expected valid UTF-8, got something else at character {problem.start + 1}") from None

@@ -11,13 +11,13 @@ from typing import Any, Self, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.arguments import rows_of
-from acefraud.core.arrays import FloatArray, IntArray
-from acefraud.core.construct import construct_unchecked
 from acefraud.core.table import Categories, Columns, FactTable, RowIndex, coded
-from acefraud.core.timestamps import UNKNOWN, micros_of, time_of
 from acefraud.core.transaction import Case, FactValue, Transaction
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, shown_names, shown_value
+from acefraud.support.arguments import rows_of
+from acefraud.support.arrays import FloatArray, IntArray
+from acefraud.support.timestamps import UNKNOWN, micros_of, time_of
+from acefraud.support.validation import construct_unchecked
 
 Ids = npt.NDArray[np.object_]
 R = TypeVar("R", Transaction, Case)

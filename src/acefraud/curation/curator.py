@@ -12,17 +12,16 @@ import numpy as np
 from rapidfuzz.distance import Indel
 from rapidfuzz.process import cdist
 
-from acefraud.core.arguments import check_share, check_type
-from acefraud.core.bullet import Bullet, BulletDetails, NewBullet, Source, Status
+from acefraud.core.bullet import Bullet, BulletDetails, NewBullet, Policy, Source, Status
+from acefraud.core.bullet_table import opposed, opposed_rows
+from acefraud.core.calibration import Fit, MeasuredText
 from acefraud.core.condition import Condition, Part, Test
-from acefraud.core.contradiction import opposed, opposed_rows
 from acefraud.core.events import THE_ENGINE, Recalibrated, StatusChanged
-from acefraud.core.measured_text import Fit, MeasuredText
-from acefraud.core.policy import Policy
 from acefraud.core.transaction import Verdict
 from acefraud.rules.bullet_text import read_bullet_with
 from acefraud.storage.changes import Change, plan_addition, plan_edit
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.support.arguments import check_share, check_type
 
 ROUNDING = 1e-9
 """Slack for rounding errors in a bound."""

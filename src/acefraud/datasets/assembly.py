@@ -14,10 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from acefraud.core.arrays import BoolArray, IntArray
 from acefraud.core.fact_names import Kind
 from acefraud.core.table import Categories, Columns, FactTable, Flags
-from acefraud.core.timestamps import UNKNOWN, time_of
 from acefraud.core.transaction import MAX_TEXT
 from acefraud.core.transactions import Cases, Ids, Transactions
 from acefraud.datasets.cells import FLAGS, compact, find_kind, join_columns, read_fact, read_words
@@ -36,6 +34,8 @@ from acefraud.datasets.table import BadRow, Column, ReadingReport, Remark, Table
 from acefraud.datasets.times import Times, read_elapsed, read_time_parts, read_times, shared_format
 from acefraud.errors import InputError
 from acefraud.facts.time_facts import with_time_facts
+from acefraud.support.arrays import BoolArray, IntArray
+from acefraud.support.timestamps import UNKNOWN, time_of
 
 NO_CONTENT = "expected at least one fact or a text"
 _MAX_ID = 200

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from acefraud.core.arrays import IntArray
 from acefraud.core.fact_names import Kind, words_for
 from acefraud.core.table import Categories, Columns, coded
 from acefraud.core.transaction import MAX_WORD, FactValue
@@ -31,6 +30,7 @@ from acefraud.datasets.columns import (
 )
 from acefraud.datasets.plain_cells import parse_numbers
 from acefraud.datasets.table import Column
+from acefraud.support.arrays import IntArray
 
 _FEW = 20
 """With fewer rows than this, the name of a column decides its kind rather than its cells."""

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
-from acefraud.core.arrays import IntArray
-from acefraud.core.package_data import read_package_toml
 from acefraud.core.table import Flags
 from acefraud.datasets.table import FACTS, Column
+from acefraud.support.arrays import IntArray
+from acefraud.support.package_data import read_package_toml
 
 BadCells = list[tuple[int, str]]
 """Rows with what is wrong in them."""

@@ -11,10 +11,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.arguments import check_type, check_whole
-from acefraud.core.arrays import IntArray
-from acefraud.core.evidence import percent
-from acefraud.core.timestamps import UNKNOWN
+from acefraud.core.bullet import percent
 from acefraud.core.transaction import Case, FactValue, Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets.mapping import SchemaMapping
@@ -24,6 +21,9 @@ from acefraud.display.redaction import MASKED, is_personal
 from acefraud.display.short_repr import quoted, shown_names, shown_number, shown_text, shown_value
 from acefraud.errors import ConfigurationError
 from acefraud.facts.extraction import facts_in
+from acefraud.support.arguments import check_type, check_whole
+from acefraud.support.arrays import IntArray
+from acefraud.support.timestamps import UNKNOWN
 
 Fold = tuple[Cases, Cases]
 

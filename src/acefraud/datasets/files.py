@@ -18,11 +18,11 @@ from typing import Any, TextIO
 
 import polars as pl
 
-from acefraud.core.arguments import nearest_file
 from acefraud.datasets.columns import json_column
 from acefraud.datasets.frames import read_excel, read_parquet
 from acefraud.datasets.table import FACTS, BadRow, Column, Table
 from acefraud.errors import InputError
+from acefraud.support.arguments import nearest_file
 
 _BLANK = re.compile(rb"[\xef\xbb\xbf \t\r\n]*")
 _EXCEL = b"PK\x03\x04"

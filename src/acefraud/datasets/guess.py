@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from acefraud.core.arrays import IntArray
 from acefraud.core.fact_names import NAMED_FACTS, words_for
-from acefraud.core.timestamps import UNKNOWN
 from acefraud.datasets.columns import (
     USUAL_WORDS,
     LabelReader,
@@ -33,6 +31,8 @@ from acefraud.datasets.table import FACTS, Column, Purpose
 from acefraud.datasets.times import look_like_times, read_time_parts, read_times
 from acefraud.facts.history.plan import DAY, HOUR, HistoryPlan, entity_name, read_duration
 from acefraud.facts.text import read_facts
+from acefraud.support.arrays import IntArray
+from acefraud.support.timestamps import UNKNOWN
 
 _HEAD = 2000
 """Rows to look at where a sample is enough."""

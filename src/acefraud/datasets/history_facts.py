@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from acefraud.core.arrays import FloatArray, IntArray
 from acefraud.core.table import Categories, Codes, Columns, FactTable, Flags
-from acefraud.core.timestamps import UNKNOWN, plausible
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets.mapping import SchemaMapping
 from acefraud.facts.history.columns import history_columns
 from acefraud.facts.history.events import HistoryEvents
 from acefraud.facts.history.plan import HistoryPlan
+from acefraud.support.arrays import FloatArray, IntArray
+from acefraud.support.timestamps import UNKNOWN, plausible
 
 
 def history_facts(mapping: SchemaMapping, cases: Cases, waiting: Transactions) -> Columns:

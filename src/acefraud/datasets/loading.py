@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.arguments import check_type, nearest_file
-from acefraud.core.arrays import FloatArray
 from acefraud.core.transactions import Transactions
 from acefraud.datasets.dataset import Dataset
 from acefraud.datasets.mapping import SchemaMapping
@@ -22,6 +20,8 @@ from acefraud.datasets.world import WorldOptions, generate
 from acefraud.display.frames import is_frame
 from acefraud.display.short_repr import given
 from acefraud.errors import ConfigurationError, InputError, point_out
+from acefraud.support.arguments import check_type, nearest_file
+from acefraud.support.arrays import FloatArray
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from acefraud.core.fact_names import Kind, words_for
-from acefraud.core.outcome_feed import MOST_SILENCE_DAYS, FeedKind
+from acefraud.core.outcome import MOST_SILENCE_DAYS, FeedKind
 from acefraud.datasets.table import FACTS
 from acefraud.display.short_repr import ShortRepr
 from acefraud.errors import ConfigurationError

@@ -14,7 +14,6 @@ from typing import Any, Literal
 import polars as pl
 
 from acefraud.core.fact_names import words_for
-from acefraud.core.timestamps import UNKNOWN
 from acefraud.datasets.columns import (
     USUAL_WORDS,
     BadCells,
@@ -28,6 +27,7 @@ from acefraud.datasets.mapping import SchemaMapping
 from acefraud.datasets.table import FACTS, Column, Remark, Table
 from acefraud.datasets.times import read_times
 from acefraud.facts.time_facts import DAY
+from acefraud.support.timestamps import UNKNOWN
 
 Sign = Literal[",", "."]
 

@@ -17,7 +17,6 @@ import numpy as np
 import polars as pl
 
 from acefraud.core.fact_names import NAMED_FACTS, words_for
-from acefraud.core.timestamps import UNKNOWN
 from acefraud.datasets import guess
 from acefraud.datasets.cells import suits
 from acefraud.datasets.columns import USUAL_WORDS, name_parts, names_a_flag, plain_name, plain_text, unknown_words
@@ -29,6 +28,7 @@ from acefraud.datasets.table import FACTS, Column, Purpose, Remark, Table, Weigh
 from acefraud.datasets.times import read_times, shared_format
 from acefraud.facts.history.plan import HistoryPlan
 from acefraud.facts.time_facts import CLOCK_FACTS, DAY, DAY_FACTS
+from acefraud.support.timestamps import UNKNOWN
 
 _WORDS = {key: frozenset(words) for key, words in USUAL_WORDS["name_parts"].items()}
 _OTHER_NAMES = {fact: {plain_name(name) for name in names} for fact, names in USUAL_WORDS["times"].items()}

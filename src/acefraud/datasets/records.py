@@ -8,8 +8,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from acefraud.core.construct import construct_unchecked
-from acefraud.core.timestamps import UNKNOWN, micros_of, time_of
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.datasets.assembly import NO_CONTENT, content_id, wrong_id, wrong_text
 from acefraud.datasets.cells import kind_of_cell, read_cell, too_long
@@ -23,6 +21,8 @@ from acefraud.datasets.table import FACTS, Purpose, Table
 from acefraud.datasets.times import ISO, from_iso, read_elapsed, read_time_parts, read_times
 from acefraud.errors import InputError
 from acefraud.facts.time_facts import with_own_time_facts
+from acefraud.support.timestamps import UNKNOWN, micros_of, time_of
+from acefraud.support.validation import construct_unchecked
 
 _WRITTEN_OUT = re.compile(r"[-+(]?\s*(?:[^\W\d_]{3}|[^\w\s.,'-])?\s*\d[\d.,'’\s]*(?:[^\W\d_]{3}|[^\w\s.,'])?\)?-?")
 """A number that may be written as people do, such as $1,200.50."""

@@ -10,9 +10,7 @@ from typing import Any, Generic, TextIO, TypeVar
 
 import numpy as np
 
-from acefraud.core.arguments import nearest
 from acefraud.core.outcome import MAX_AUTHOR, MAX_DETAIL, MAX_DETAILS, MAX_NOTE, Outcome, OutcomeSource
-from acefraud.core.timestamps import plausible, time_of
 from acefraud.core.transaction import Transaction
 from acefraud.core.transactions import Transactions
 from acefraud.datasets.assembly import Assembly, assemble
@@ -27,6 +25,8 @@ from acefraud.datasets.table import FACTS, BadRow, ReadingReport, Table
 from acefraud.display.frames import is_frame
 from acefraud.display.short_repr import ShortRepr
 from acefraud.errors import InputError, point_out
+from acefraud.support.arguments import nearest
+from acefraud.support.timestamps import plausible, time_of
 
 _COLUMNS_SHOWN = 20
 _MANY = 20

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from acefraud.core.arrays import FloatArray
 from acefraud.display.short_repr import ShortRepr
 from acefraud.errors import InputError
+from acefraud.support.arrays import FloatArray
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,8 +12,6 @@ from functools import lru_cache
 import numpy as np
 import polars as pl
 
-from acefraud.core.arrays import FloatArray, IntArray
-from acefraud.core.timestamps import UNKNOWN, micros_of
 from acefraud.datasets.columns import (
     USUAL_WORDS,
     BadCells,
@@ -27,6 +25,8 @@ from acefraud.datasets.columns import (
 from acefraud.datasets.mapping import SchemaMapping, TimeParts
 from acefraud.datasets.table import Column
 from acefraud.facts.time_facts import DAY
+from acefraud.support.arrays import FloatArray, IntArray
+from acefraud.support.timestamps import UNKNOWN, micros_of
 
 BadParts = list[tuple[str, BadCells]]
 """For each column, the cells that cannot be read."""
@@ -266,7 +266,7 @@ def _from_epoch(texts: pl.Series, per_second: int) -> IntArray:
 def read_time_parts(columns: Mapping[str, Column], parts: TimeParts) -> tuple[IntArray, BadParts]:
     """The times that the parts make, `UNKNOWN` where a part is missing, and the cells that cannot be read.
 
-    >>> from acefraud.core.timestamps import time_of
+    >>> from acefraud.support.timestamps import time_of
     >>> columns = {"Year": [1994, 1995, 1996], "Month": ["Dec", 2, "May"], "Week": [3, 5, None]}
     >>> times, _ = read_time_parts(columns, TimeParts(year="Year", month="Month", week="Week"))
     >>> [time and f"{time:%Y-%m-%d}" for time in map(time_of, times)]

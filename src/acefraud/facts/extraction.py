@@ -8,13 +8,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from acefraud.core.arrays import FloatArray
 from acefraud.core.table import Columns, FactTable
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.core.transactions import Transactions
 from acefraud.display.short_repr import ShortRepr
 from acefraud.facts.text import TextFacts, read_facts
 from acefraud.facts.time_facts import are_night
+from acefraud.support.arrays import FloatArray
 
 READER = "2"
 """The version of the reader. Raise it whenever the reader would make other facts of the same transaction. Stored facts

@@ -7,11 +7,11 @@ from collections.abc import Collection
 
 import numpy as np
 
-from acefraud.core.arrays import BoolArray, FloatArray, IntArray
 from acefraud.core.table import Categories, Columns, FactTable, Flags
-from acefraud.core.timestamps import UNKNOWN, micros_of
 from acefraud.core.transaction import Transaction
 from acefraud.core.transactions import Transactions
+from acefraud.support.arrays import BoolArray, FloatArray, IntArray
+from acefraud.support.timestamps import UNKNOWN, micros_of
 
 CLOCK_FACTS = ("hour", "night")
 DAY_FACTS = ("weekday", "weekend")

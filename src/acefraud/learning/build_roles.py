@@ -6,13 +6,12 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
-from acefraud.core.arguments import check_type
 from acefraud.display.redaction import Masker
 from acefraud.display.short_repr import ShortRepr
+from acefraud.engine.agent_fallback import Fallback, Tiered, WithFallback
+from acefraud.engine.options import LearnerOptions
 from acefraud.errors import ConfigurationError
-from acefraud.learning.agent_fallback import Fallback, Tiered, WithFallback
 from acefraud.learning.learner import Learner
-from acefraud.learning.options import LearnerOptions
 from acefraud.learning.pipeline import TrainingPipeline
 from acefraud.llm.call import Caller
 from acefraud.llm.client import ModelClient
@@ -24,6 +23,7 @@ from acefraud.roles.model.prompts import Style
 from acefraud.roles.protocols import Agent, Embedder, Judge, OwnRole, Proposer
 from acefraud.settings import EMBEDDERS, ModelSettings
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.support.arguments import check_type
 
 CASES_FOR_ODDS = 60
 """Labelled cases that the odds of verdict tokens are calibrated on."""

@@ -19,13 +19,13 @@ from functools import lru_cache
 from operator import add
 
 from acefraud.core.bullet_table import BulletTable
-from acefraud.core.construct import construct_unchecked
 from acefraud.core.decision import Decision
 from acefraud.core.events import Credit, OutcomeHeard
 from acefraud.core.ledger import KnownCase
 from acefraud.core.outcome import Judgement, Outcome, Ruling, is_known
 from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import Case, FactValue, Transaction, Verdict
+from acefraud.support.validation import construct_unchecked
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from acefraud.core.decision_record import DecisionRecord
+from acefraud.core.decision import DecisionRecord
 from acefraud.core.events import THE_ENGINE, DecisionMade
-from acefraud.core.ledger import KeptRequest, Ledger, Precondition
+from acefraud.core.ledger import KeptRequest, Ledger, Precondition, RowUpdate
 from acefraud.core.playbook import Snapshot
-from acefraud.core.row_store import RowUpdate
 from acefraud.core.transaction import Transaction
+from acefraud.engine.entity_memory import Drafted, EntityMemory, memory_for
 from acefraud.errors import AlreadyAnswered, StoreConflict
-from acefraud.learning.entity_memory import Drafted, EntityMemory, memory_for
 from acefraud.learning.received_outcomes import reports_to_repeat
 from acefraud.storage.changes import retried_on_conflict
 from acefraud.storage.playbook import BulletPlaybook

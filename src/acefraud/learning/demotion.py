@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from acefraud.core.bullet import Bullet, Source, Status
+from acefraud.core.bullet import Bullet, Evidence, Record, Source, Status, percent, record_in_words
 from acefraud.core.calibration import log_odds, sigmoid
 from acefraud.core.condition import Condition
-from acefraud.core.evidence import Evidence, Record, percent, record_in_words
 from acefraud.core.transaction import Verdict
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.rules.induction.induce import Lesson

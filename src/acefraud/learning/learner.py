@@ -9,14 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Unpack, overload
 
-from acefraud.core.arguments import check_has, check_text, check_type, check_whole
-from acefraud.core.bullet import Bullet, BulletDetails, NewBullet
+from acefraud.core.bullet import Bullet, BulletDetails, Evidence, NewBullet
 from acefraud.core.calibration import sigmoid
 from acefraud.core.condition import Condition
-from acefraud.core.decision import Decision
-from acefraud.core.decision_record import DecisionRecord
+from acefraud.core.decision import Decision, DecisionRecord
 from acefraud.core.events import THE_ENGINE, EventPayload, Reread, Reviewed, Trained
-from acefraud.core.evidence import Evidence
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource
 from acefraud.core.playbook import Snapshot
 from acefraud.core.review_rule import DecidingRule
@@ -26,42 +23,20 @@ from acefraud.core.transactions import Cases, Transactions
 from acefraud.curation.curator import Curator
 from acefraud.datasets import SchemaMapping
 from acefraud.display.short_repr import ShortRepr, quoted
-from acefraud.errors import CannotExplain, ConfigurationError, InputError, point_out
-from acefraud.facts.extraction import KnownFacts, facts_in
-from acefraud.facts.time_facts import with_time_facts
-from acefraud.learning.additive_score import AdditiveScore
-from acefraud.learning.apply_review import refit
-from acefraud.learning.backtest_scores import BacktestScores, backtest_scores
-from acefraud.learning.batch_scoring import Scores, score
-from acefraud.learning.decider import Decider
-from acefraud.learning.decision_frames import DecisionList, DecisionSequence
-from acefraud.learning.decision_recorder import DecisionRecorder, DecisionRequest, ToDecide
-from acefraud.learning.embedded_decisions import COMPATIBLE, ENGINE, EmbeddedDecisions
-from acefraud.learning.entity_memory import EntityMemory, mapping_of, memory_for, time_facts_of
-from acefraud.learning.external_traces import Trace, decision_from, trace_id, truth_of
-from acefraud.learning.fact_changes import FactChanges, fact_changes
-from acefraud.learning.familiarity import CheckedInput, FamiliarFacts, InputRemark, unfamiliar_remarks
-from acefraud.learning.history_inputs import HistoryInput, as_history
-from acefraud.learning.model_lessons import Proposed
-from acefraud.learning.odds_calibration import FittedOdds
-from acefraud.learning.options import LearnerOptions
-from acefraud.learning.outcome_backlog import OutcomeBacklog, TakenIn
-from acefraud.learning.outcome_intake import NOT_DECIDED, OutcomeRecorder
-from acefraud.learning.outcome_remarks import outcome_remarks, warn_of
-from acefraud.learning.planners import Depth, planner_for
-from acefraud.learning.policies import ruling_of
-from acefraud.learning.preview import Preview, preview
-from acefraud.learning.received_outcomes import Received, receive
-from acefraud.learning.reflection_policy import ReflectionPolicy
-from acefraud.learning.remembered_cases import RememberedCases
-from acefraud.learning.review_capacity import ReviewCapacity, ReviewsLeft
-from acefraud.learning.reviewer import Reviewer
-from acefraud.learning.rule_checks import cases_for, rule_remarks
-from acefraud.learning.rule_context import RuleContext
-from acefraud.learning.selected_context import Context, select_context
-from acefraud.learning.silence import mature
-from acefraud.learning.training import Training, TrainingOptions, written_mapping
-from acefraud.learning.transaction_inputs import (
+from acefraud.engine.backtest_scores import BacktestScores, backtest_scores
+from acefraud.engine.decider import Decider
+from acefraud.engine.embedded_decisions import COMPATIBLE, ENGINE, DecisionList, DecisionSequence, EmbeddedDecisions
+from acefraud.engine.entity_memory import EntityMemory, mapping_of, memory_for, time_facts_of
+from acefraud.engine.external_traces import Trace, decision_from, trace_id, truth_of
+from acefraud.engine.familiarity import (
+    CheckedInput,
+    FactChanges,
+    FamiliarFacts,
+    InputRemark,
+    fact_changes,
+    unfamiliar_remarks,
+)
+from acefraud.engine.inputs import (
     OptionalTransactionsInput,
     OutcomeInput,
     OutcomesInput,
@@ -73,7 +48,28 @@ from acefraud.learning.transaction_inputs import (
     as_outcomes,
     as_transaction,
     as_transactions,
+    outcome_remarks,
+    warn_of,
 )
+from acefraud.engine.odds_calibration import FittedOdds
+from acefraud.engine.options import LearnerOptions
+from acefraud.engine.review_capacity import ReviewCapacity, ReviewsLeft
+from acefraud.engine.rule_context import RuleContext, ruling_of
+from acefraud.engine.score import AdditiveScore, Scores, score
+from acefraud.engine.selected_context import Context, select_context
+from acefraud.errors import CannotExplain, ConfigurationError, InputError, point_out
+from acefraud.facts.extraction import KnownFacts, facts_in
+from acefraud.facts.time_facts import with_time_facts
+from acefraud.learning.decision_recorder import DecisionRecorder, DecisionRequest, ToDecide
+from acefraud.learning.model_lessons import Proposed, ReflectionPolicy
+from acefraud.learning.outcome_feeds import mature
+from acefraud.learning.outcome_intake import NOT_DECIDED, OutcomeRecorder
+from acefraud.learning.planners import Depth, planner_for
+from acefraud.learning.preview import Preview, cases_for, preview, rule_remarks
+from acefraud.learning.received_outcomes import OutcomeBacklog, Received, TakenIn, receive
+from acefraud.learning.review import refit
+from acefraud.learning.reviewer import RememberedCases, Reviewer
+from acefraud.learning.training import HistoryInput, Training, TrainingOptions, as_history, written_mapping
 from acefraud.llm.synchronous import blocking_twin, run_sync
 from acefraud.roles.agent import SimpleFraudAgent
 from acefraud.roles.embedded.case_memory import LabelledFacts
@@ -85,6 +81,7 @@ from acefraud.selection.hybrid import HybridSelector, Setup
 from acefraud.storage.change_log import what_happened
 from acefraud.storage.changes import plan_addition, retry_on_conflict
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.support.arguments import check_has, check_text, check_type, check_whole
 
 
 @dataclass(frozen=True, slots=True, repr=False)

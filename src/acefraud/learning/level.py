@@ -17,23 +17,23 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from acefraud.core.arrays import BoolArray, FloatArray
 from acefraud.core.calibration import Calibration, HeldLevel, RecentLevel, log_odds, sigmoid
 from acefraud.core.events import OUTCOME_KINDS, DecisionMade, Event, LevelHeld, LevelMoved, OutcomeHeard
 from acefraud.core.ledger import DecisionFilter
-from acefraud.core.outcome_feed import FeedKind
+from acefraud.core.outcome import FeedKind
 from acefraud.core.playbook import Snapshot
 from acefraud.core.table import FactTable
-from acefraud.core.timestamps import UNKNOWN
 from acefraud.core.transaction import Verdict
-from acefraud.learning.batch_scoring import fired_in
-from acefraud.learning.options import LearnerOptions
+from acefraud.engine.options import LearnerOptions
+from acefraud.engine.score import fired_in
 from acefraud.learning.outcome_feeds import arrived_share
 from acefraud.roles.embedded.agent import weights_of
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.rules.induction.fitting import probabilities, strongest
 from acefraud.rules.scorecard import score_in
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.support.arrays import BoolArray, FloatArray
+from acefraud.support.timestamps import UNKNOWN
 
 LEVEL_EVERY = 25
 """Outcomes after which the level is estimated again."""

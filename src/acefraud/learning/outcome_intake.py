@@ -6,29 +6,80 @@ What happens to a label that arrives twice is decided in `acefraud.learning.cred
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
+from acefraud.core.context_facts import Feed, ListItem, ValueList
 from acefraud.core.decision import Decision
-from acefraud.core.events import DecisionMade, EventPayload, FeedSet
-from acefraud.core.ledger import DecisionFilter, Precondition, TransactionEvents
-from acefraud.core.outcome import Judgement, Outcome, OutcomeSource, Ruling
-from acefraud.core.outcome_feed import OutcomeFeed
+from acefraud.core.events import DecisionMade, EventPayload, FeedSet, ListChanged
+from acefraud.core.ledger import DecisionFilter, Precondition, RowUpdate, TransactionEvents
+from acefraud.core.outcome import Judgement, Outcome, OutcomeFeed, OutcomeSource, Ruling
 from acefraud.core.playbook import Snapshot
-from acefraud.core.row_store import RowUpdate
 from acefraud.core.transaction import FactValue, Transaction, Verdict
+from acefraud.engine.entity_memory import EntityMemory, memory_for, time_facts_of
+from acefraud.engine.options import LearnerOptions
+from acefraud.engine.rule_context import RuleContext, entity_columns, value_of
 from acefraud.errors import StoreConflict
 from acefraud.facts.extraction import READER, facts_of
 from acefraud.learning.credits import CreditedOutcome, JudgedOutcome, credit_outcomes
-from acefraud.learning.entity_memory import EntityMemory, memory_for, time_facts_of
-from acefraud.learning.list_feeds import fed_lists
-from acefraud.learning.options import LearnerOptions
-from acefraud.learning.outcome_feeds import recognised
-from acefraud.learning.rule_context import RuleContext
-from acefraud.learning.silence import left_unclear, with_silence
+from acefraud.learning.outcome_feeds import left_unclear, recognised, with_silence
 from acefraud.roles.embedded.judge import ruled
 from acefraud.roles.protocols import Judge
 from acefraud.storage.playbook import BulletPlaybook
+
+
+def fed_lists(
+    credited: Sequence[CreditedOutcome], snapshot: Snapshot, clock: Callable[[], datetime]
+) -> Iterator[ListChanged]:
+    """What new outcomes put on lists, and what revised ones take off again. Opinions of a judge change nothing."""
+    truths = [one for one in credited if one.event is not None and not one.judged.is_opinion]
+    columns = entity_columns(snapshot.mapping)
+    for listed in snapshot.lists.values():
+        kept = listed
+        for one in truths if listed.feed is not None else ():
+            change = _change(kept, one, columns, clock)
+            if change is not None:
+                kept = kept.changed({item.value: item for item in change.added}, dict.fromkeys(change.removed))
+                yield change
+
+
+def _change(
+    listed: ValueList, one: CreditedOutcome, columns: Mapping[str, str], clock: Callable[[], datetime]
+) -> ListChanged | None:
+    """What one outcome changes in a list."""
+    assert listed.feed is not None
+    transaction_id = one.judged.outcome.transaction_id
+    if not one.judged.outcome.is_fraud:
+        gone = tuple(item.value for item in listed.items.values() if item.transaction_id == transaction_id)
+        return ListChanged(name=listed.name, removed=gone) if gone else None
+    item = _item(listed.feed, one, columns, clock)
+    return ListChanged(name=listed.name, added=(item,)) if item is not None and _is_news(listed, item) else None
+
+
+def _item(
+    feed: Feed, one: CreditedOutcome, columns: Mapping[str, str], clock: Callable[[], datetime]
+) -> ListItem | None:
+    outcome, transaction = one.judged.outcome, one.judged.transaction
+    value = None if transaction is None else value_of(transaction, feed.key, columns)
+    if value is None:
+        return None
+    return ListItem(
+        value=value,
+        reason=f"{outcome.source} of {outcome.transaction_id}",
+        who=str(outcome.source),
+        until=feed.until(outcome.at or clock()),
+        transaction_id=outcome.transaction_id,
+    )
+
+
+def _is_news(listed: ValueList, item: ListItem) -> bool:
+    """Whether an item adds anything: it is not listed yet, or it stays longer than before."""
+    before = listed.items.get(item.value)
+    if before is None:
+        return True
+    return before.until is not None and (item.until is None or item.until > before.until)
+
 
 OUTCOME_ATTEMPTS = 50
 """How often outcomes are credited again because others of the same transactions came first."""

@@ -17,12 +17,11 @@ from acefraud.core.bullet import NewBullet, Source, Status
 from acefraud.core.decision import ReasonKind
 from acefraud.core.playbook import LearningState, Snapshot
 from acefraud.core.transaction import Case, Verdict
+from acefraud.engine.entity_memory import directions_of
+from acefraud.engine.options import LearnerOptions
 from acefraud.learning.credits import JudgedOutcome
 from acefraud.learning.demotion import StatusMove
-from acefraud.learning.entity_memory import directions_of
-from acefraud.learning.model_lessons import ModelLessons, Proposed
-from acefraud.learning.options import LearnerOptions
-from acefraud.learning.reflection_policy import ReflectionPolicy
+from acefraud.learning.model_lessons import ModelLessons, Proposed, ReflectionPolicy
 from acefraud.learning.review import DeferredFit, ReviewPlan, review, review_due, watch
 from acefraud.learning.training import Training
 from acefraud.roles.embedded.case_memory import LabelledFacts

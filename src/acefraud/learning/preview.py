@@ -6,32 +6,39 @@ change shows. What rules ask of lists, snoozes and the clock is looked up anew e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, time, timedelta
+from difflib import get_close_matches
 from typing import Any
 
-from acefraud.core.bullet import Bullet
+import numpy as np
+
+from acefraud.core.bullet import Bullet, Policy, Record, record_in_words
+from acefraud.core.comparison import ORDERED, Test, plain_number
 from acefraud.core.condition import Condition
-from acefraud.core.construct import construct_unchecked
-from acefraud.core.context_facts import REVIEW_CUT, REVIEWS_TODAY
-from acefraud.core.decision_record import DecisionRecord
+from acefraud.core.context_facts import REVIEW_CUT, REVIEWS_TODAY, is_context_fact
+from acefraud.core.decision import DecisionRecord
 from acefraud.core.events import EventPayload
-from acefraud.core.evidence import Record, record_in_words
 from acefraud.core.ledger import Ledger
 from acefraud.core.playbook import Snapshot
 from acefraud.core.review_rule import number_in
+from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue, Transaction, Verdict
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr
+from acefraud.engine.embedded_decisions import EmbeddedDecisions, decide_embedded
+from acefraud.engine.entity_memory import time_facts_of
+from acefraud.engine.options import LearnerOptions
+from acefraud.engine.review_capacity import ReviewCapacity, ReviewsLeft
+from acefraud.engine.rule_context import RuleContext, context_of
 from acefraud.facts.extraction import KnownFacts
-from acefraud.learning.embedded_decisions import EmbeddedDecisions, decide_embedded
-from acefraud.learning.entity_memory import time_facts_of
-from acefraud.learning.options import LearnerOptions
-from acefraud.learning.review_capacity import ReviewCapacity, ReviewsLeft
-from acefraud.learning.rule_context import RuleContext, context_of
+from acefraud.facts.time_facts import CLOCK_FACTS, DAY_FACTS, time_facts
 from acefraud.roles.embedded.case_memory import LabelledFacts
+from acefraud.rules.english import say_test
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.support.arrays import BoolArray
+from acefraud.support.validation import construct_unchecked
 
 CASES, DECISIONS = 1_000, 10_000
 """The latest labelled cases and decisions that a preview looks at."""
@@ -301,3 +308,95 @@ def _flip_json(flip: Flip) -> dict[str, Any]:
         "amount": flip.amount,
         "is_fraud": flip.is_fraud,
     }
+
+
+MOSTLY = 0.5
+"""A rule that is unknown on a larger share of the cases is worth a remark."""
+FEWEST = 20
+"""With fewer cases, nothing is said of how often a rule fires."""
+
+
+def cases_for(cases: LabelledFacts, condition: Condition) -> LabelledFacts:
+    """The cases with the facts of their times that a condition asks for."""
+    wanted = DAY_FACTS if cases.from_texts else (*CLOCK_FACTS, *DAY_FACTS)  # a text states the time of day itself
+    missing = [name for name in wanted if name in condition.facts and name not in cases.facts.names]
+    if not missing or not len(cases):
+        return cases
+    return replace(cases, facts=cases.facts.beside(time_facts(cases.times, missing)))
+
+
+def rule_remarks(
+    condition: Condition, cases: LabelledFacts, others: Sequence[Bullet] = (), policy: Policy | None = None
+) -> list[str]:
+    """What the author of a rule should know: each remark is one line. `others` are the rules that are there already."""
+    if len(cases) < FEWEST:
+        return []
+    known = cases_for(cases, condition)
+    holds = condition.holds_in(known.facts)
+    if not holds.any():
+        return list(_why_never(condition, known))
+    remarks = [*_why_unknown(condition, known, holds)]
+    for other in others:
+        remark = _overlap(holds, other, known, policy)
+        if remark:
+            remarks.append(remark)
+    return remarks
+
+
+def _why_never(condition: Condition, cases: LabelledFacts) -> Iterator[str]:
+    yield f"It fires on none of the {len(cases):,} cases remembered here."
+    for leaf in condition.leaves:
+        if leaf.in_table(cases.facts).any():
+            continue
+        if is_context_fact(leaf.fact):
+            yield f"Whether '{say_test(leaf)}' was not known for these cases: lists count from now on."
+        elif not cases.facts.known(leaf.fact).any():
+            yield f"No case has the fact '{leaf.fact}'."
+        elif isinstance(leaf, Test):
+            yield f"'{say_test(leaf)}' is never true: {_range(leaf, cases.facts)}."
+        else:
+            yield f"'{say_test(leaf)}' is never true."
+
+
+def _range(test: Test, facts: FactTable) -> str:
+    """What the values of a fact are, for a test that is never true of it."""
+    codes, words = facts.categories(test.fact)
+    if (codes >= 0).any():
+        wanted = test.value if isinstance(test.value, str) else ""
+        near = get_close_matches(wanted, words, 1, 0.6)
+        if near:
+            return f'did you mean "{near[0]}"?'
+        return f"the values are {', '.join(words[:5])}{', ...' if len(words) > 5 else ''}"
+    numbers = facts.numbers(test.fact)
+    if test.op in ORDERED and (~np.isnan(numbers)).any():
+        low, high = plain_number(float(np.nanmin(numbers))), plain_number(float(np.nanmax(numbers)))
+        return f"it lies between {low} and {high}"
+    return "another value is what all cases have"
+
+
+def _why_unknown(condition: Condition, cases: LabelledFacts, holds: BoolArray) -> Iterator[str]:
+    unknown = ~holds & ~condition.fails_in(cases.facts)
+    share = float(unknown.mean())
+    if share > MOSTLY:
+        known = {fact: float(cases.facts.known(fact).mean()) for fact in condition.facts}
+        least = min(known, key=lambda fact: (known[fact], fact))
+        yield (
+            f"It is unknown on {100 * share:.0f}% of the cases: '{least}' is known on {100 * known[least]:.0f}%. "
+            f"Where a fact is missing, a rule does not fire, nor does its opposite."
+        )
+
+
+def _overlap(holds: BoolArray, other: Bullet, cases: LabelledFacts, policy: Policy | None) -> str:
+    """How another rule stands in the way of this one."""
+    if other.condition is None:
+        return ""
+    theirs = other.condition.holds_in(cases_for(cases, other.condition).facts)
+    if policy is not None and other.policy is not None:
+        if other.policy.rank >= policy.rank and not (holds & ~theirs).any():
+            return f"It is shadowed: {other.id} decides every case it fires on first ({other.policy.words})."
+        return ""
+    if policy is None and other.policy is not None and not (holds & ~theirs).any():
+        return f"It changes nothing: the policy {other.id} decides every case it fires on ({other.policy.words})."
+    if policy is None and other.policy is None and np.array_equal(holds, theirs):
+        return f"It fires on the same cases as {other.id}."
+    return ""

@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from acefraud.core.bullet import DEFAULT_NODE, MAX_CONTENT, Bullet, NewBullet, Source, Status
-from acefraud.core.policy import Policy
+from acefraud.core.bullet import DEFAULT_NODE, MAX_CONTENT, Bullet, NewBullet, Policy, Source, Status
 from acefraud.core.transaction import Verdict
 from acefraud.display.short_repr import ShortRepr
 from acefraud.errors import DuplicateRule, InputError, RuleNotUnderstood

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
-from acefraud.core.arguments import check_type
 from acefraud.core.events import Recalibrated, ThresholdSet, Trained
-from acefraud.core.ledger import KnownCase
-from acefraud.core.row_store import RowUpdate
-from acefraud.core.timestamps import UNKNOWN, last_plausible
-from acefraud.core.transaction import Transaction
+from acefraud.core.ledger import KnownCase, RowUpdate
+from acefraud.core.transaction import Case, Transaction
 from acefraud.core.transactions import Cases, Transactions
-from acefraud.datasets import SchemaMapping
+from acefraud.datasets import Dataset, SchemaMapping, load_dataset, parse_mapping
+from acefraud.display.frames import is_frame
 from acefraud.display.short_repr import ShortRepr
+from acefraud.engine.entity_memory import mapping_of, memory_for, time_facts_of
+from acefraud.engine.options import LearnerOptions
+from acefraud.engine.score import score
+from acefraud.engine.thresholds import ThresholdRule, cases_for, choose
 from acefraud.errors import InputError, point_out
 from acefraud.facts.extraction import READER
 from acefraud.facts.time_facts import with_time_facts
-from acefraud.learning.batch_scoring import score
-from acefraud.learning.entity_memory import mapping_of, memory_for, time_facts_of
-from acefraud.learning.options import LearnerOptions
-from acefraud.learning.thresholds import ThresholdRule, cases_for, choose
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.roles.reflector import Reflector
 from acefraud.rules.scorecard import GENERAL
 from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.support.arguments import check_type
+from acefraud.support.timestamps import UNKNOWN, last_plausible
+
+if TYPE_CHECKING:
+    from narwhals.typing import IntoFrame
+
 
 Progress = Callable[[float], None]
 
@@ -157,3 +162,31 @@ def written_mapping(mapping: SchemaMapping | Path | str) -> str:
     if isinstance(mapping, Path):
         mapping = SchemaMapping.load(mapping)
     return mapping.describe() if isinstance(mapping, SchemaMapping) else mapping
+
+
+HistoryInput: TypeAlias = "Sequence[Case] | IntoFrame | Path"
+"""Labelled cases, a `Dataset`, a data frame (pandas, polars, pyarrow), or the path of a file."""
+
+
+def as_history(given: HistoryInput, options: TrainingOptions) -> tuple[Cases, TrainingOptions]:
+    """The cases, and the options with what a dataset knows of itself: its name, its mapping and what waits for a label.
+
+    A data frame is read as `load_dataset` reads it, with the mapping of the options if there is one.
+
+    >>> import polars as pl
+    >>> cases, options = as_history(pl.DataFrame({"amount": [5.0, 900.0], "is_fraud": [0, 1]}), {})
+    >>> len(cases), options["dataset"]
+    (2, 'frame')
+    """
+    if isinstance(given, Path) or is_frame(given):
+        mapping = options.get("mapping") or None
+        read = parse_mapping(mapping) if isinstance(mapping, str) else mapping
+        given = load_dataset(given, mapping=read)
+        if remark := given.delay_remark(SchemaMapping.load(read) if isinstance(read, Path) else read):
+            warnings.warn(remark, UserWarning, stacklevel=3)
+        options = {**options, "mapping": given.mapping}
+    if isinstance(given, Dataset):
+        own: TrainingOptions = {"dataset": given.name, "mapping": given.mapping, "waiting": given.waiting}
+        options = {**own, **options}
+        given = given.train
+    return Cases.of(given), options

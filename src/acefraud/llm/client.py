@@ -21,7 +21,6 @@ from pathlib import Path
 from random import Random
 from weakref import WeakKeyDictionary
 
-from acefraud.core.backoff import wait_after
 from acefraud.errors import (
     ConfigurationError,
     ModelMalformed,
@@ -34,6 +33,7 @@ from acefraud.llm.call import Call, Caller, Reply
 from acefraud.llm.provider import ProviderCaller
 from acefraud.llm.reply_cache import ReplyCache
 from acefraud.llm.usage_meter import Price, UsageMeter
+from acefraud.support.backoff import wait_after
 
 OUTAGES = (ModelTimeout, ModelRateLimited, ModelUnavailable)
 """Failures of the server rather than of the call: the same call may succeed later."""

@@ -18,7 +18,6 @@ from math import isfinite
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
-from acefraud.core.callers import blocked_loops
 from acefraud.display.redaction import cut
 from acefraud.errors import (
     ConfigurationError,
@@ -30,6 +29,7 @@ from acefraud.errors import (
     ModelUnavailable,
 )
 from acefraud.llm.call import Call, Reply, ReplyFormat, Role, TokenLogprobs
+from acefraud.support.callers import blocked_loops
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response

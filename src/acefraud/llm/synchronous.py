@@ -10,7 +10,7 @@ from contextvars import copy_context
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from acefraud.core.callers import blocking
+from acefraud.support.callers import blocking
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from acefraud.core.arguments import check_text, check_type
 from acefraud.core.bullet import Bullet
 from acefraud.core.calibration import Calibration
 from acefraud.core.transaction import Transaction, Verdict
@@ -17,6 +16,7 @@ from acefraud.roles.embedded.agent import EmbeddedAgent, as_bullets, calibration
 from acefraud.roles.model.build import build_model_roles
 from acefraud.roles.protocols import Agent, Assessment, Question
 from acefraud.settings import EMBEDDED, ModelSettings
+from acefraud.support.arguments import check_text, check_type
 
 
 class SimpleFraudAgent:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from acefraud.core.arguments import check_has
 from acefraud.core.outcome import Judgement, Ruling
 from acefraud.core.transaction import FactValue
 from acefraud.display.short_repr import quoted
@@ -14,6 +13,7 @@ from acefraud.roles.embedded.judge import SimpleJudge
 from acefraud.roles.model.build import build_model_roles
 from acefraud.roles.protocols import OutputJudge, OwnRole, name_of
 from acefraud.settings import EMBEDDED, ModelSettings
+from acefraud.support.arguments import check_has
 
 
 class LLMJudge(SimpleJudge):

@@ -11,12 +11,22 @@ from enum import StrEnum
 
 import numpy as np
 
-from acefraud.core.arrays import FloatArray
-from acefraud.core.bullet import Bullet, NewBullet, Source, Status
+from acefraud.core.bullet import (
+    ENOUGH_TO_SHOW,
+    Z95,
+    Bullet,
+    Evidence,
+    NewBullet,
+    Record,
+    Source,
+    Status,
+    percent,
+    record_in_words,
+    wilson,
+)
 from acefraud.core.comparison import Op, Test, plain_number
 from acefraud.core.condition import Condition
 from acefraud.core.context_facts import is_context_fact
-from acefraud.core.evidence import ENOUGH_TO_SHOW, Z95, Evidence, Record, percent, record_in_words, wilson
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.display.short_repr import ShortRepr
@@ -25,6 +35,7 @@ from acefraud.roles.embedded.reflector import EmbeddedReflector
 from acefraud.roles.protocols import Example, FactSummary, Proposal, Proposer, Reflection, name_of
 from acefraud.rules.bullet_text import read_bullet
 from acefraud.rules.english import quoted, sentence
+from acefraud.support.arrays import FloatArray
 
 WORDS_SHOWN = 8
 """The most words of a category that a reflector is shown."""

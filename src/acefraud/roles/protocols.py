@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from acefraud.core.bullet import Bullet, NewBullet
-from acefraud.core.calibration import Calibration
+from acefraud.core.calibration import Calibration, Fit
 from acefraud.core.condition import Condition
 from acefraud.core.decision import CallUsage, ProbabilityFrom, Reason
-from acefraud.core.measured_text import Fit
 from acefraud.core.outcome import Judgement
 from acefraud.core.transaction import FactValue, Verdict
 from acefraud.display.short_repr import ShortRepr

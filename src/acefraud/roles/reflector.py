@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from acefraud.core.arguments import check_has, check_type
 from acefraud.core.bullet import DEFAULT_NODE
-from acefraud.core.measured_text import MeasuredText
+from acefraud.core.calibration import MeasuredText
 from acefraud.core.transaction import Case, Transaction
 from acefraud.display.short_repr import quoted
 from acefraud.errors import ConfigurationError
@@ -19,6 +18,7 @@ from acefraud.roles.model.reflector import OwnProposer
 from acefraud.roles.proposals import Proposals
 from acefraud.roles.protocols import OwnRole, Proposer
 from acefraud.settings import EMBEDDED, ModelSettings
+from acefraud.support.arguments import check_has, check_type
 
 
 class Reflector:

@@ -10,10 +10,10 @@ import re
 from collections.abc import Mapping
 from decimal import Decimal
 
+from acefraud.core.bullet import Evidence
 from acefraud.core.comparison import Op, Test, plain_number
 from acefraud.core.condition import AnyOf, Condition, Leaf, PairTest
 from acefraud.core.context_facts import list_of
-from acefraud.core.evidence import Evidence
 from acefraud.core.fact_names import COMPARISONS, FactWords, words_for
 from acefraud.core.transaction import FactValue
 from acefraud.display.redaction import visible
@@ -50,7 +50,7 @@ def _say_choice(choice: AnyOf) -> str:
 def sentence(condition: Condition, evidence: Evidence) -> str:
     """A condition with its measured record, as the content of a bullet.
 
-    >>> from acefraud.core.evidence import Record
+    >>> from acefraud.core.bullet import Record
     >>> evidence = Evidence(learnt=Record(support=50, frauds=47), base_rate=0.4)
     >>> sentence(Condition.parse("amount_to_usual > 4.2"), evidence)
     'Amount above 4.2 times the usual: 47 of 50 past cases were fraud (94%, 84-98%), against 40% of all'

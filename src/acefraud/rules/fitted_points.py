@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from acefraud.core.arrays import BoolArray, FloatArray
 from acefraud.core.table import FactTable
 from acefraud.rules.induction.fitting import threads_for
 from acefraud.rules.scorecard import GENERAL, lines_in, score_in, scorecard
+from acefraud.support.arrays import BoolArray, FloatArray
 
 _TRUST = 5.0
 """L2 penalty on the difference of each line to its own points, and of the intercept to its own: as much as about

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from acefraud.core.arrays import BoolArray
 from acefraud.core.fact_names import words_for
 from acefraud.core.table import FactTable
 from acefraud.rules.scorecard import GENERAL, score_in, scorecard
+from acefraud.support.arrays import BoolArray
 
 _PROVEN, _LEAST = 2.0, 0.5
 """Standard errors by which the frauds of a line must differ from what the scorecard expects to be proven, and to be

@@ -15,15 +15,15 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel
 
-from acefraud.core.arrays import BoolArray
+from acefraud.core.bullet_table import ConditionIndex, rows_in
 from acefraud.core.calibration import Calibration
 from acefraud.core.comparison import ORDERED, Op
 from acefraud.core.condition import Condition
-from acefraud.core.condition_index import ConditionIndex, rows_in
-from acefraud.core.package_data import read_package_toml
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
 from acefraud.rules.english import say
+from acefraud.support.arrays import BoolArray
+from acefraud.support.package_data import read_package_toml
 
 
 class _Card(BaseModel, extra="forbid"):

@@ -7,13 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
-from acefraud.core.arrays import BoolArray, FloatArray
-from acefraud.core.bullet import Source, Status
+from acefraud.core.bullet import Source, Status, balanced_precision
 from acefraud.core.bullet_table import STATUSES, VERDICTS, BulletTable, Columns, RowSet
-from acefraud.core.evidence import balanced_precision
 from acefraud.core.transaction import Verdict
 from acefraud.roles.embedded.agent import weights_in
 from acefraud.selection.draws import BetaShapes, Keys
+from acefraud.support.arrays import BoolArray, FloatArray
 
 RAREST = 1e-6
 """A base rate is kept this far from 0 and from 1."""

@@ -11,7 +11,7 @@ import hashlib
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.arrays import FloatArray
+from acefraud.support.arrays import FloatArray
 
 Keys = npt.NDArray[np.uint64]
 

@@ -11,14 +11,10 @@ from typing import overload
 
 import numpy as np
 
-from acefraud.core.arguments import check_has, check_share, check_type, check_whole
-from acefraud.core.arrays import IntArray
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source
-from acefraud.core.bullet_table import BulletTable
-from acefraud.core.condition_index import rows_in
-from acefraud.core.construct import construct_unchecked
+from acefraud.core.bullet_table import BulletTable, rows_in
+from acefraud.core.calibration import with_measured_text
 from acefraud.core.decision import BulletScore, SelectionTrace, StageCount
-from acefraud.core.measured_text import with_measured_text
 from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.display.short_repr import ShortRepr, shown_text
@@ -35,6 +31,9 @@ from acefraud.selection.ranking import Picks, Ranking, add_picks
 from acefraud.selection.stages import NO_CANDIDATES, STAGES, Candidates, Passed, Request, Weights
 from acefraud.selection.vectors import BulletVectors
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.support.arguments import check_has, check_share, check_type, check_whole
+from acefraud.support.arrays import IntArray
+from acefraud.support.validation import construct_unchecked
 
 ONLY_NODE = 0
 """The number of the node in a table of bullets of one node."""

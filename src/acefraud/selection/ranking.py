@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acefraud.core.arrays import BoolArray, FloatArray, IntArray
 from acefraud.selection.bullet_stats import BulletStats
 from acefraud.selection.draws import beta
 from acefraud.selection.stages import Candidates, Weights, diversity, diversity_alone, hybrid
 from acefraud.selection.vectors import Likeness
+from acefraud.support.arrays import BoolArray, FloatArray, IntArray
 
 CELLS = 32_768
 """Candidates in one table."""

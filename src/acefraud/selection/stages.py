@@ -10,16 +10,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.arguments import check_type
-from acefraud.core.arrays import FloatArray, IntArray
 from acefraud.core.bullet import Source
-from acefraud.core.bullet_table import BulletTable
-from acefraud.core.condition_index import FEW, Words, packed, rows_of_each, words_for
+from acefraud.core.bullet_table import FEW, BulletTable, Words, packed, rows_of_each, words_for
 from acefraud.core.transaction import FactValue
 from acefraud.errors import ConfigurationError
 from acefraud.roles.protocols import Vectors
 from acefraud.selection.bullet_stats import good_in_use
 from acefraud.selection.vectors import Likeness
+from acefraud.support.arguments import check_type
+from acefraud.support.arrays import FloatArray, IntArray
 
 CELLS = 4_000_000
 """Pairs of a transaction and a bullet that are looked at together."""

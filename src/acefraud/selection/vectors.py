@@ -7,10 +7,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from acefraud.core.arrays import BoolArray, IntArray
 from acefraud.core.bullet_table import BulletTable, Wording
 from acefraud.roles.embedded.embedder import CachedEmbedder
 from acefraud.roles.protocols import Embedder, Vectors
+from acefraud.support.arrays import BoolArray, IntArray
 
 MOST_COMPARED = 2_048
 """In a playbook of up to this many bullets, each cosine is computed once. Their table takes up to 16 MB."""

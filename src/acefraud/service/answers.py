@@ -5,14 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from acefraud.core.bullet import Bullet
+from acefraud.core.bullet import Bullet, Evidence
 from acefraud.core.decision import Decision, SelectionTrace
 from acefraud.core.events import DecisionMade, Event, RolledBack
-from acefraud.core.evidence import Evidence
 from acefraud.core.playbook import Snapshot
 from acefraud.core.review_rule import in_words
 from acefraud.core.transaction import Verdict
-from acefraud.learning.familiarity import CheckedInput, unfamiliar_remarks
+from acefraud.engine.familiarity import CheckedInput, unfamiliar_remarks
 from acefraud.learning.learner import Learner
 from acefraud.learning.preview import CASES, DECISIONS, Preview
 from acefraud.learning.rule_admission import Admitted

@@ -10,13 +10,13 @@ from fastapi import Depends, FastAPI, Request
 from fastapi.routing import APIRoute
 
 from acefraud import __version__
-from acefraud.core.arguments import nearest
 from acefraud.display.short_repr import quoted, shown_text
 from acefraud.service import api_page
 from acefraud.service.middleware import BodyLimit, Crashes, Deadline, LoopbackOnly, RequestLog
 from acefraud.service.problems import PROBLEMS, Refused, add_problem_handlers, only_problems
 from acefraud.service.routes import agents, bullets, decisions, lists, operations, outcomes, playbook, rules
 from acefraud.service.runtime import Runtime
+from acefraud.support.arguments import nearest
 
 _ABOUT = """Decide transactions with a playbook that learns in plain English.
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 
-from acefraud.core.arguments import check_whole
 from acefraud.errors import ConfigurationError
 from acefraud.settings import Durability, ModelSettings
+from acefraud.support.arguments import check_whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

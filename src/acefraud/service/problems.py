@@ -14,7 +14,6 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
 
-from acefraud.core.validation_words import misfit
 from acefraud.display.redaction import mask_patterns
 from acefraud.errors import (
     AcefraudError,
@@ -28,6 +27,7 @@ from acefraud.errors import (
     StoreError,
 )
 from acefraud.service.request_log import request_id
+from acefraud.support.validation import misfit
 from acefraud.wire.answer import Fault, Problem
 
 _LOG = logging.getLogger(__name__)

@@ -14,16 +14,16 @@ from acefraud.core.decision import Decision
 from acefraud.core.events import OUTCOME_RECEIVED
 from acefraud.core.outcome import Outcome
 from acefraud.core.transaction import Transaction
+from acefraud.engine.entity_memory import sensitive_facts_of
+from acefraud.engine.familiarity import CheckedInput
+from acefraud.engine.inputs import RememberedMapping, as_transaction
+from acefraud.engine.selected_context import Context
 from acefraud.errors import InputError, InputWarning
 from acefraud.learning.build_roles import Roles, build_roles
 from acefraud.learning.decision_recorder import DecisionRequest
-from acefraud.learning.decision_requests import Answered, Result, answer_requests, decide_requests, with_reasons
-from acefraud.learning.entity_memory import sensitive_facts_of
-from acefraud.learning.familiarity import CheckedInput
 from acefraud.learning.learner import Learner
 from acefraud.learning.received_outcomes import Received, receive
-from acefraud.learning.selected_context import Context
-from acefraud.learning.transaction_inputs import RememberedMapping, as_transaction
+from acefraud.service.decision_requests import Answered, Result, answer_requests, decide_requests, with_reasons
 from acefraud.service.follower import Follower
 from acefraud.service.key_ring import KeyRing
 from acefraud.service.limits import Capacity, RateLimit

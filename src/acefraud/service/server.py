@@ -82,7 +82,7 @@ def answer_requests(options: ServiceOptions, listening: socket.socket, ready: Se
 @_logged
 def learn(options: ServiceOptions) -> None:
     """Judge and learn from outcomes until told to end."""
-    from acefraud.learning.learning_worker import LearningWorker  # noqa: PLC0415
+    from acefraud.service.learning_worker import LearningWorker  # noqa: PLC0415
     from acefraud.service.runtime import learner_for, upkeep_for  # noqa: PLC0415
 
     ending = threading.Event()

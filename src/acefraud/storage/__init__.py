@@ -11,10 +11,10 @@ from __future__ import annotations
 from os import PathLike
 from pathlib import Path
 
-from acefraud.core.arguments import check_type
 from acefraud.settings import Durability
 from acefraud.storage.memory import MemoryLedger
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.support.arguments import check_type
 
 __all__ = ["BulletPlaybook", "MemoryLedger", "open_playbook"]
 

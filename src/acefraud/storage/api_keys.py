@@ -14,11 +14,11 @@ from typing import Any, Final, Protocol
 
 from sqlalchemy import Connection, Row, insert, or_, select, update
 
-from acefraud.core.arguments import check_choice, check_text
 from acefraud.core.events import THE_ENGINE
 from acefraud.core.scope import Scope, allows
 from acefraud.errors import InputError
 from acefraud.storage.schema import api_keys
+from acefraud.support.arguments import check_choice, check_text
 
 LONGEST_NAME: Final = 100
 _SECRET_BYTES: Final = 32

@@ -22,7 +22,6 @@ from sqlalchemy import ColumnElement, Connection, func, select
 
 from acefraud.core.events import THE_ENGINE, DecisionsArchived
 from acefraud.core.ledger import Entry
-from acefraud.core.timestamps import micros_of
 from acefraud.errors import StoreError
 from acefraud.storage.backup import sync
 from acefraud.storage.file_errors import translated
@@ -31,6 +30,7 @@ from acefraud.storage.schema import common, decisions, events, requests
 from acefraud.storage.sql_ledger import SqlLedger
 from acefraud.storage.sql_reading import has_outcome
 from acefraud.storage.sqlite import SqliteLedger
+from acefraud.support.timestamps import micros_of
 
 DECISIONS_PER_FILE = 100_000
 """So many are held in memory at once."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from acefraud.core import events
 from acefraud.core.ledger import Ledger
-from acefraud.core.outcome_feed import OutcomeFeed
+from acefraud.core.outcome import OutcomeFeed
 from acefraud.display.short_repr import ShortRepr, quoted
 
 CHANGES = events.EDIT_KINDS | events.LIST_KINDS | events.FEED_KINDS

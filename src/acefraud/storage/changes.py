@@ -13,20 +13,19 @@ from typing import TYPE_CHECKING, Final, Generic, ParamSpec, TypeVar
 from pydantic import ValidationError
 
 from acefraud.core import events
-from acefraud.core.arguments import check_choice, check_text, check_type, nearest
-from acefraud.core.bullet import MAX_CONTENT, Bullet, Claim, NewBullet, Source, Status, bullet_id
+from acefraud.core.bullet import MAX_CONTENT, Bullet, Claim, NewBullet, Policy, Snooze, Source, Status, bullet_id
+from acefraud.core.bullet_table import contradicted_in
 from acefraud.core.condition import Condition
-from acefraud.core.contradiction import contradicted_in
+from acefraud.core.context_facts import NAME, Feed, ListItem, ValueList
 from acefraud.core.ledger import KeptRequest
-from acefraud.core.outcome_feed import MOST_SILENCE_DAYS, FeedKind
-from acefraud.core.policy import Policy, Snooze
+from acefraud.core.outcome import MOST_SILENCE_DAYS, FeedKind
 from acefraud.core.review_rule import ReviewRule
 from acefraud.core.transaction import Verdict
-from acefraud.core.validation_words import first_fault
-from acefraud.core.value_list import NAME, Feed, ListItem, ValueList
 from acefraud.display.short_repr import quoted
 from acefraud.errors import AlreadyAnswered, InputError, StoreConflict
 from acefraud.rules.bullet_text import read_bullet_with, read_claim
+from acefraud.support.arguments import check_choice, check_text, check_type, nearest
+from acefraud.support.validation import first_fault
 
 if TYPE_CHECKING:
     from acefraud.storage.playbook import BulletPlaybook

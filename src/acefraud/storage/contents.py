@@ -8,9 +8,9 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from acefraud.core.timestamps import time_of
 from acefraud.storage.schema import cases, decisions, events, history, metadata
 from acefraud.storage.sql_ledger import SqlLedger
+from acefraud.support.timestamps import time_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rapidfuzz import fuzz, process
 
-from acefraud.core.fact_catalog import FactCatalog
-from acefraud.core.fact_names import NAMED_FACTS
+from acefraud.core.fact_names import NAMED_FACTS, FactCatalog
 from acefraud.core.table import FactTable
-from acefraud.core.timestamps import UNKNOWN
 from acefraud.facts.time_facts import CLOCK_FACTS, DAY_FACTS, time_facts
 from acefraud.rules.reader import Vocabulary
+from acefraud.support.timestamps import UNKNOWN
 
 if TYPE_CHECKING:
     from acefraud.storage.playbook import BulletPlaybook

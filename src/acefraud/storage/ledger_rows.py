@@ -9,13 +9,13 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from acefraud.core.decision_record import Common, DecisionRecord
+from acefraud.core.decision import Common, DecisionRecord
 from acefraud.core.events import THE_ENGINE, DecisionMade, Event, OutcomeHeard, OutcomeReceived, WrittenPayload
 from acefraud.core.ledger import Entry, KnownCase, RememberedCase
-from acefraud.core.timestamps import UNKNOWN, micros_of, time_of
 from acefraud.core.transaction import Case
 from acefraud.errors import StoreError
 from acefraud.storage.schema import common, decisions, events
+from acefraud.support.timestamps import UNKNOWN, micros_of, time_of
 
 _PUT_DECISION: Final = f"INSERT INTO {decisions.name} VALUES ({', '.join('?' * len(decisions.c))})"
 PUT_COMMON: Final = f"INSERT INTO {common.name} VALUES (?, ?) ON CONFLICT DO NOTHING"

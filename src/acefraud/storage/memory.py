@@ -11,23 +11,24 @@ from itertools import groupby, islice, takewhile
 from threading import Condition, RLock
 from typing import Any
 
-from acefraud.core.decision import Decision
-from acefraud.core.decision_record import DecisionRecord
+from acefraud.core.decision import Decision, DecisionRecord
 from acefraud.core.events import BULLET_HISTORY_KINDS, DecisionMade, Event, OutcomeHeard, OutcomeReceived
 from acefraud.core.ledger import (
+    BufferedRows,
     DecisionFilter,
     Entry,
     KeptRequest,
     KnownCase,
     Ledger,
+    MemoryRows,
     RememberedCase,
+    RowStore,
     TransactionEvents,
 )
 from acefraud.core.playbook import Checkpoint
-from acefraud.core.row_store import BufferedRows, MemoryRows, RowStore
-from acefraud.core.timestamps import micros_of
 from acefraud.core.transaction import FactValue, Verdict
 from acefraud.storage.changes import answered_already, conflict_with
+from acefraud.support.timestamps import micros_of
 
 
 class MemoryLedger:

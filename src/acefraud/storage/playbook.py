@@ -16,21 +16,26 @@ from typing import Any, Self, TypeVar, Unpack, overload
 
 import numpy as np
 
-from acefraud.core.arguments import check_choice, check_has, check_type, nearest
-from acefraud.core.bullet import DEFAULT_NODE, Bullet, BulletDetails, NewBullet, Source, Status
-from acefraud.core.callers import Owner, current_owner
+from acefraud.core.bullet import (
+    DEFAULT_NODE,
+    Bullet,
+    BulletDetails,
+    Evidence,
+    NewBullet,
+    Policy,
+    Snooze,
+    Source,
+    Status,
+)
+from acefraud.core.calibration import with_measured_text
 from acefraud.core.condition import Condition
+from acefraud.core.context_facts import Feed, ListItem, ValueList
 from acefraud.core.events import THE_ENGINE, Event, EventPayload, FeedSet
-from acefraud.core.evidence import Evidence
-from acefraud.core.ledger import Entry, KeptRequest, KnownCase, Ledger, Precondition
-from acefraud.core.measured_text import with_measured_text
-from acefraud.core.outcome_feed import FeedKind, OutcomeFeed
+from acefraud.core.ledger import Entry, KeptRequest, KnownCase, Ledger, Precondition, RowUpdate
+from acefraud.core.outcome import FeedKind, OutcomeFeed
 from acefraud.core.playbook import LearningState, PlaybookState, Snapshot
-from acefraud.core.policy import Policy, Snooze
 from acefraud.core.review_rule import ReviewRule, SaidReview
-from acefraud.core.row_store import RowUpdate
 from acefraud.core.transaction import Verdict
-from acefraud.core.value_list import Feed, ListItem, ValueList
 from acefraud.display.frames import make_frame
 from acefraud.display.html_tables import block, line, table
 from acefraud.display.short_repr import given, quoted, shown_text
@@ -43,6 +48,8 @@ from acefraud.storage.earlier_revisions import EarlierRevisions
 from acefraud.storage.facts_at_hand import vocabulary_of
 from acefraud.storage.memory import MemoryLedger
 from acefraud.storage.unit_of_work import UnitOfWork
+from acefraud.support.arguments import check_choice, check_has, check_type, nearest
+from acefraud.support.callers import Owner, current_owner
 
 Clock = Callable[[], datetime]
 CHECKPOINT_EVERY = 1_000
@@ -491,7 +498,7 @@ class BulletPlaybook:
 
         Raises InputError, with nothing changed, if a value to take off is not on it.
 
-        >>> from acefraud.core.value_list import ListItem
+        >>> from acefraud.core.context_facts import ListItem
         >>> playbook = BulletPlaybook()
         >>> _ = playbook.create_list("blocked_cards")
         >>> cards = playbook.change_list("blocked_cards", added=[ListItem(value="card-17", reason="stolen")])

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from threading import Lock
 from typing import Final
 
-from acefraud.core.decision_record import Common
+from acefraud.core.decision import Common
 
 MOST: Final = 2_000
 

@@ -8,11 +8,11 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, delete, select
 
-from acefraud.core.arguments import check_whole
-from acefraud.core.timestamps import micros_of
 from acefraud.storage.playbook import system_clock
 from acefraud.storage.schema import decisions, requests
 from acefraud.storage.sql_ledger import SqlLedger
+from acefraud.support.arguments import check_whole
+from acefraud.support.timestamps import micros_of
 
 BETWEEN_STEPS: Final = timedelta(seconds=1)
 BETWEEN_PASSES: Final = timedelta(days=1)

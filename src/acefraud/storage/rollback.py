@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from acefraud.core.bullet import Bullet, Status
+from acefraud.core.bullet import Bullet, Record, Status
 from acefraud.core.events import BulletCredited, BulletEdited, Credit, EventPayload, RolledBack, StatusChanged
-from acefraud.core.evidence import Record
 from acefraud.core.playbook import Snapshot
 from acefraud.errors import InputError
 from acefraud.storage.changes import Change

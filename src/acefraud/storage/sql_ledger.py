@@ -17,7 +17,7 @@ from typing import Any, Final, Self
 
 from sqlalchemy import Connection, Engine, bindparam, delete, false, insert, select, update
 
-from acefraud.core.decision_record import Common
+from acefraud.core.decision import Common
 from acefraud.core.events import DECISION_MADE, DecisionMade, Event
 from acefraud.core.ledger import Entry, Precondition
 from acefraud.core.playbook import Checkpoint

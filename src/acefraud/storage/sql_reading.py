@@ -14,8 +14,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 from sqlalchemy import ColumnElement, Connection, Table, or_, select
 
-from acefraud.core.decision import Decision
-from acefraud.core.decision_record import Common, DecisionRecord
+from acefraud.core.decision import Common, Decision, DecisionRecord
 from acefraud.core.events import (
     BULLET_HISTORY_KINDS,
     OUTCOME_KINDS,
@@ -24,11 +23,9 @@ from acefraud.core.events import (
     Event,
     OutcomeHeard,
 )
-from acefraud.core.ledger import DecisionFilter, KeptRequest, KnownCase, RememberedCase, TransactionEvents
+from acefraud.core.ledger import DecisionFilter, KeptRequest, KnownCase, RememberedCase, RowStore, TransactionEvents
 from acefraud.core.outcome import OutcomeSource
 from acefraud.core.playbook import Checkpoint, CheckpointHeader
-from acefraud.core.row_store import RowStore
-from acefraud.core.timestamps import micros_of
 from acefraud.core.transaction import Verdict
 from acefraud.errors import StoreError
 from acefraud.storage import ledger_rows
@@ -39,6 +36,7 @@ from acefraud.storage.schema import checkpoint_pages, checkpoints, common, event
 from acefraud.storage.schema import decisions as decisions_table
 from acefraud.storage.schema import requests as requests_table
 from acefraud.storage.sql_rows import SqlRows
+from acefraud.support.timestamps import micros_of
 
 _EVENTS_PER_QUERY: Final = 1_000
 """Reading in parts keeps no lock open while the caller works, so that SQLite can tidy its log."""

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from acefraud.core.events import Event
-from acefraud.core.ledger import Entry, Precondition
+from acefraud.core.ledger import Entry, Precondition, RowStore
 from acefraud.core.playbook import PlaybookState
-from acefraud.core.row_store import RowStore
 
 
 @dataclass(slots=True)

@@ -8,13 +8,20 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, Field, Tag
 
-from acefraud.core.bullet import DEFAULT_NODE, MAX_CONTENT, Status
-from acefraud.core.outcome import MAX_AUTHOR, MAX_DETAIL, MAX_DETAILS, MAX_NOTE, Outcome, OutcomeSource
-from acefraud.core.outcome_feed import MOST_SILENCE_DAYS, FeedKind
-from acefraud.core.policy import Snooze
+from acefraud.core.bullet import DEFAULT_NODE, MAX_CONTENT, Snooze, Status
+from acefraud.core.context_facts import MAX_VALUE, Feed
+from acefraud.core.outcome import (
+    MAX_AUTHOR,
+    MAX_DETAIL,
+    MAX_DETAILS,
+    MAX_NOTE,
+    MOST_SILENCE_DAYS,
+    FeedKind,
+    Outcome,
+    OutcomeSource,
+)
 from acefraud.core.review_rule import ReviewRule
 from acefraud.core.transaction import MAX_TEXT, Verdict
-from acefraud.core.value_list import MAX_VALUE, Feed
 from acefraud.wire.answer import examples
 
 _MAX_WHY: Final = 1_000

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator
 
 from acefraud.core.bullet import DEFAULT_NODE, Source, Status
-from acefraud.core.outcome_feed import FeedKind
+from acefraud.core.outcome import FeedKind
 from acefraud.core.review_rule import ReviewRule
 from acefraud.core.transaction import Verdict
 from acefraud.wire.answer import Answer, Page, examples

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from acefraud.core.timestamps import UNKNOWN
 from acefraud.facts.history import HistoryEvents
 from acefraud.facts.history.plan import DAY, HOUR
+from acefraud.support.timestamps import UNKNOWN
 
 Stream = Callable[[int], HistoryEvents]
 

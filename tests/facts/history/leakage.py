@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from acefraud.core.arrays import IntArray
 from acefraud.core.table import Columns, FactTable
-from acefraud.core.timestamps import UNKNOWN
 from acefraud.facts.history.events import HistoryEvents
 from acefraud.facts.history.plan import HOUR
+from acefraud.support.arrays import IntArray
+from acefraud.support.timestamps import UNKNOWN
 
 
 def leaks(

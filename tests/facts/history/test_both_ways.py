@@ -9,13 +9,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acefraud.core.row_store import MemoryRows
+from acefraud.core.ledger import MemoryRows
 from acefraud.core.table import FactTable
-from acefraud.core.timestamps import UNKNOWN
 from acefraud.core.transaction import FactValue
 from acefraud.facts.history import HistoryEvent, HistoryEvents, HistoryPlan, HistoryState, history_columns
 from acefraud.facts.history.events import UNITS, distance_km
 from acefraud.facts.history.plan import HOUR, Window
+from acefraud.support.timestamps import UNKNOWN
 
 ENTITIES = ("card_id", "shop_id", "device_id")
 PLAN = HistoryPlan(

@@ -11,9 +11,9 @@ import pytest
 from tests.facts.history.leakage import leaks
 
 from acefraud.core.table import Columns
-from acefraud.core.timestamps import UNKNOWN
 from acefraud.facts.history import HistoryEvents, HistoryPlan, history_columns
 from acefraud.facts.history.plan import DAY
+from acefraud.support.timestamps import UNKNOWN
 
 Stream = Callable[[int], HistoryEvents]
 Mask = npt.NDArray[np.bool_]

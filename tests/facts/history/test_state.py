@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from tests.effort import rounds
 
-from acefraud.core.row_store import MemoryRows
+from acefraud.core.ledger import MemoryRows
 from acefraud.core.table import FactTable
-from acefraud.core.timestamps import UNKNOWN
 from acefraud.facts.history import HistoryEvent, HistoryEvents, HistoryPlan, HistoryState, history_columns
 from acefraud.facts.history.entity import EntityState
 from acefraud.facts.history.plan import DAY, HOUR
+from acefraud.support.timestamps import UNKNOWN
 
 Stream = Callable[[int], HistoryEvents]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from acefraud.core.fact_names import NAMED_FACTS
-from acefraud.core.package_data import read_package_toml
 from acefraud.errors import ConfigurationError
 from acefraud.facts.text import categories, fact_patterns, flags, pattern_needs, patterns, read_facts
 from acefraud.facts.text.document import Document
+from acefraud.support.package_data import read_package_toml
 
 N = None
 CASES: list[tuple[str, dict[str, object]]] = [

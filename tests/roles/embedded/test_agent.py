@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acefraud.core.bullet import Bullet, Claim, Status
+from acefraud.core.bullet import Bullet, Claim, Evidence, Record, Status
 from acefraud.core.calibration import Calibration, log_odds
 from acefraud.core.condition import Condition
 from acefraud.core.decision import ReasonKind
-from acefraud.core.evidence import Evidence, Record
 from acefraud.core.transaction import FactValue, Transaction, Verdict
 from acefraud.roles.agent import SimpleFraudAgent
 from acefraud.roles.embedded.agent import CLAIMED, MEASURED_FROM, weigh, weight_of

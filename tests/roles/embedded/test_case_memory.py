@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acefraud.core.bullet import ENOUGH_TO_SHOW, Record
 from acefraud.core.condition import Condition
-from acefraud.core.evidence import ENOUGH_TO_SHOW, Record
-from acefraud.core.timestamps import UNKNOWN
 from acefraud.core.transaction import Case, FactValue, Transaction
 from acefraud.core.transactions import Cases
 from acefraud.roles.embedded.case_memory import APART_FROM, APART_SHARE, CaseMemory, LabelledFacts
 from acefraud.rules.scorecard import points_for
+from acefraud.support.timestamps import UNKNOWN
 
 CONDITION = Condition.parse("amount > 5 and vpn is true")
 START = datetime(2025, 1, 1, tzinfo=UTC)

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from acefraud.core.bullet import Bullet
+from acefraud.core.bullet import Bullet, Evidence, Record
 from acefraud.core.condition import Condition
-from acefraud.core.evidence import Evidence, Record
 from acefraud.core.transaction import Case, FactValue, Transaction, Verdict
 from acefraud.core.transactions import Cases
 from acefraud.errors import InputError

@@ -13,13 +13,13 @@ import pytest
 
 from acefraud.core.condition import Condition, Op
 from acefraud.core.table import FactTable
-from acefraud.core.timestamps import micros_of
 from acefraud.core.transaction import FactValue, Verdict
 from acefraud.rules.induction.boosting import InductionOptions, worth_keeping
 from acefraud.rules.induction.fitting import FitCases
 from acefraud.rules.induction.history import History
 from acefraud.rules.induction.induce import Induced, Lesson, induce
 from acefraud.rules.induction.out_of_time import Periods
+from acefraud.support.timestamps import micros_of
 
 pytestmark = pytest.mark.wide
 

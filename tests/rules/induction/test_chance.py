@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from acefraud import AceFraudClassifier
-from acefraud.core.arrays import BoolArray
 from acefraud.core.condition import Condition
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
@@ -17,6 +16,7 @@ from acefraud.rules.induction.boosting import InductionOptions, WorthByChance
 from acefraud.rules.induction.history import History
 from acefraud.rules.induction.induce import Lesson, induce
 from acefraud.rules.induction.trees import TreeOptions
+from acefraud.support.arrays import BoolArray
 
 WORDS = ("toys", "food", "fuel", "games", "books", "gifts", "travel", "phones")
 OPTIONS = InductionOptions(searches=3)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from acefraud.core.evidence import Record
+from acefraud.core.bullet import Record
 from acefraud.rules.induction.out_of_time import NARROWEST, WIDEST, Checked, Periods, check, span_of, spread_of
 
 Mask = npt.NDArray[np.bool_]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
-from acefraud.core.package_data import read_package_toml
+from acefraud.support.package_data import read_package_toml
 
 Choices = tuple[str, ...]
 """Ways to say one thing, of which one is drawn."""

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acefraud.core.arrays import BoolArray, FloatArray, IntArray
 from acefraud.core.table import Codes, Columns, Flags
-from acefraud.core.timestamps import UNKNOWN
 from acefraud.facts.history.entity import EntityEvent, EntityPlan, EntityState
 from acefraud.facts.history.events import UNITS, HistoryEvents, amounts_units, distance_km, place
 from acefraud.facts.history.plan import HOUR, HistoryPlan
@@ -26,6 +24,8 @@ from acefraud.facts.history.window_index import (
     neighbours,
     running,
 )
+from acefraud.support.arrays import BoolArray, FloatArray, IntArray
+from acefraud.support.timestamps import UNKNOWN
 
 Figures = Iterator[tuple[str, FloatArray]]
 

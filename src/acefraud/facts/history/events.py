@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.arrays import FloatArray, IntArray
 from acefraud.core.table import Codes, Flags
-from acefraud.core.timestamps import UNKNOWN
 from acefraud.errors import InputError
+from acefraud.support.arrays import FloatArray, IntArray
+from acefraud.support.timestamps import UNKNOWN
 
 UNITS = 10_000
 """Amounts are summed as whole ten-thousandths, so that a sum is the same in any order."""

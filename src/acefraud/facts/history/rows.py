@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from acefraud.core.row_store import RowStore
+from acefraud.core.ledger import RowStore
 
 T = TypeVar("T")
 

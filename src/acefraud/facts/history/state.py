@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from acefraud.core.row_store import MemoryRows, RowStore
+from acefraud.core.ledger import MemoryRows, RowStore
 from acefraud.core.transaction import FactValue
 from acefraud.facts.history.entity import EntityEvent, EntityPlan, EntityState
 from acefraud.facts.history.events import HistoryEvent, amount_units, place

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.arrays import IntArray
-from acefraud.core.timestamps import UNKNOWN
+from acefraud.support.arrays import IntArray
+from acefraud.support.timestamps import UNKNOWN
 
 _MOST = 2**62
 

@@ -7,7 +7,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator
 
-from acefraud.core.package_data import read_package_toml
+from acefraud.support.package_data import read_package_toml
 
 T = TypeVar("T")
 

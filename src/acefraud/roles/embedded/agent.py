@@ -10,9 +10,8 @@ import numpy.typing as npt
 
 from acefraud.core.bullet import Bullet, Status
 from acefraud.core.bullet_table import ROW, STATUSES, VERDICTS, Columns, row_of
-from acefraud.core.calibration import Calibration, RecentLevel, log_odds, sigmoid
+from acefraud.core.calibration import Calibration, MeasuredText, RecentLevel, log_odds, sigmoid
 from acefraud.core.decision import Reason, ReasonKind
-from acefraud.core.measured_text import MeasuredText
 from acefraud.core.transaction import Verdict
 from acefraud.roles.protocols import Assessment, Facts, Question
 from acefraud.rules.bullet_text import read_bullet

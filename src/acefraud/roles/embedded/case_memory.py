@@ -7,16 +7,16 @@ from zlib import crc32
 
 import numpy as np
 
-from acefraud.core.arrays import BoolArray, FloatArray, IntArray
+from acefraud.core.bullet import ENOUGH_TO_SHOW, Evidence
 from acefraud.core.condition import Condition
-from acefraud.core.evidence import ENOUGH_TO_SHOW, Evidence
 from acefraud.core.table import FactTable, RowIndex
-from acefraud.core.timestamps import UNKNOWN, time_of
 from acefraud.core.transactions import Cases, Ids
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, shown_names
 from acefraud.facts.extraction import facts_in
 from acefraud.rules.fitted_points import FittedPoints, fit_points
 from acefraud.rules.induction.out_of_time import record_of
+from acefraud.support.arrays import BoolArray, FloatArray, IntArray
+from acefraud.support.timestamps import UNKNOWN, time_of
 
 APART_SHARE = 0.2
 """Share of the cases, the latest ones, held out to check a proposed condition."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from acefraud.core.arguments import check_type
 from acefraud.core.outcome import Judgement, Ruling
 from acefraud.core.transaction import FactValue
 from acefraud.display.short_repr import given
@@ -12,6 +11,7 @@ from acefraud.errors import ConfigurationError
 from acefraud.llm.synchronous import blocking_twin
 from acefraud.roles.protocols import Judge, OwnRole, answer_of, name_of, nearest_method
 from acefraud.rules.english import say_facts
+from acefraud.support.arguments import check_type
 
 
 class SimpleJudge:

@@ -7,11 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from acefraud.core.arrays import FloatArray
 from acefraud.core.bullet import Bullet, Source
-from acefraud.core.calibration import Calibration
+from acefraud.core.calibration import Calibration, Fit
 from acefraud.core.condition import Condition
-from acefraud.core.measured_text import Fit
 from acefraud.core.transaction import Case, FactValue, Transaction, Verdict
 from acefraud.core.transactions import Cases
 from acefraud.errors import InputError
@@ -26,6 +24,7 @@ from acefraud.rules.induction.induce import Induced, Lesson, induce, too_little
 from acefraud.rules.induction.trees import TreeOptions
 from acefraud.rules.scorecard import directions
 from acefraud.settings import EMBEDDED
+from acefraud.support.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,11 +11,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.arrays import BoolArray, FloatArray, IntArray
 from acefraud.core.condition import MAX_TESTS, Condition, Op, Test
 from acefraud.core.context_facts import is_context_fact
 from acefraud.core.fact_names import words_for
 from acefraud.core.table import Columns, FactTable
+from acefraud.support.arrays import BoolArray, FloatArray, IntArray
 
 Codes = npt.NDArray[np.uint8]
 

@@ -9,7 +9,6 @@ from itertools import islice
 
 import numpy as np
 
-from acefraud.core.arrays import BoolArray, FloatArray
 from acefraud.core.comparison import ORDERED
 from acefraud.core.condition import Condition, Op
 from acefraud.rules.induction.bins import BinnedTable, BinOptions
@@ -27,6 +26,7 @@ from acefraud.rules.induction.fitting import (
 from acefraud.rules.induction.history import SplitHistory, sample
 from acefraud.rules.induction.platt_scaling import calibrated, separation
 from acefraud.rules.induction.trees import TreeOptions, branches
+from acefraud.support.arrays import BoolArray, FloatArray
 
 NOTHING = 1e-3
 """A weight below this counts as zero."""

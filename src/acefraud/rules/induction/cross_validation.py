@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from acefraud.core.arrays import BoolArray, FloatArray, IntArray
 from acefraud.rules.induction.fitting import FitCases, FitOptions, Fitted, fit, margins, probabilities
+from acefraud.support.arrays import BoolArray, FloatArray, IntArray
 
 _FOLDS = 5
 _STEPS = 6

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from acefraud.core.arrays import BoolArray, FloatArray
 from acefraud.core.condition import Condition
 from acefraud.rules.induction.boosting import NOTHING, InductionOptions, are_in, distinct, nearly_same
 from acefraud.rules.induction.fitting import FitCases, Fitted, fit, margins, probabilities, strongest
 from acefraud.rules.induction.history import SplitHistory, sample
 from acefraud.rules.induction.platt_scaling import levelled
+from acefraud.support.arrays import BoolArray, FloatArray
 
 _USUAL, _LIGHTEST = 2.0, 1 / 32
 """The first penalty that is tried and the last, in the unit of `FitOptions.certainty`. Each is half of the one before.

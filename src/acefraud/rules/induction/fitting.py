@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
-from acefraud.core.arrays import BoolArray, FloatArray
 from acefraud.core.calibration import Calibration
 from acefraud.rules.scorecard import GENERAL
+from acefraud.support.arrays import BoolArray, FloatArray
 
 SMALL = 20_000_000
 """Cells up to which a matrix is multiplied on one thread."""

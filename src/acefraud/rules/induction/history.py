@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acefraud.core.arrays import BoolArray, FloatArray, IntArray
 from acefraud.core.condition import Condition
 from acefraud.core.table import FactTable
 from acefraud.rules.induction.fitting import FitCases
 from acefraud.rules.induction.out_of_time import Checked, Periods, check, span_of
+from acefraud.support.arrays import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)

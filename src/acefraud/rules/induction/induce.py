@@ -8,12 +8,9 @@ from functools import cache
 
 import numpy as np
 
-from acefraud.core.arrays import BoolArray
-from acefraud.core.bullet import NewBullet, Source
+from acefraud.core.bullet import Evidence, NewBullet, Source
 from acefraud.core.calibration import Calibration
 from acefraud.core.condition import Condition
-from acefraud.core.evidence import Evidence
-from acefraud.core.timestamps import time_of
 from acefraud.core.transaction import Verdict
 from acefraud.rules.english import sentence
 from acefraud.rules.induction.boosting import (
@@ -33,6 +30,8 @@ from acefraud.rules.induction.history import History, SplitHistory, sample
 from acefraud.rules.induction.out_of_time import Checked, spread_of
 from acefraud.rules.induction.platt_scaling import levelled, slope_of
 from acefraud.rules.problem_types import problem_types
+from acefraud.support.arrays import BoolArray
+from acefraud.support.timestamps import time_of
 
 SEPARATED, SEPARATED_TOO = 2.5, 1.0
 """How far apart the rules of the searches must put later frauds and other cases, in standard errors under chance, for

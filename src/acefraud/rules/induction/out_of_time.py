@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.arrays import BoolArray, FloatArray, IntArray
-from acefraud.core.evidence import ENOUGH_TO_SHOW, Z95, Record
+from acefraud.core.bullet import ENOUGH_TO_SHOW, Z95, Record
+from acefraud.support.arrays import BoolArray, FloatArray, IntArray
 
 ENOUGH = 10
 """Later cases from which on their record decides. Fewer must contradict a condition beyond chance to reject it."""

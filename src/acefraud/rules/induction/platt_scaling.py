@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acefraud.core.arrays import BoolArray, FloatArray
 from acefraud.rules.induction.fitting import FitCases, Fitted, margins, probabilities, threads_for
+from acefraud.support.arrays import BoolArray, FloatArray
 
 ENOUGH = 20
 """Frauds, and other cases, needed to calibrate."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acefraud.core.arrays import BoolArray, FloatArray, IntArray
 from acefraud.rules.induction.bins import UNKNOWN, BinnedTable, Bins, price_of_list
+from acefraud.support.arrays import BoolArray, FloatArray, IntArray
 
 _FEW_FACTS = 6
 """Up to this many facts a tree may use all of them."""

@@ -9,9 +9,9 @@ from functools import lru_cache
 from itertools import product
 
 from acefraud.core.fact_names import words_for
-from acefraud.core.package_data import read_package_toml
 from acefraud.rules.reader.facts import HISTORY_NAME, Fact, Measure
 from acefraud.rules.reader.tokens import DETERMINERS, Kind, Words, tokens_of, words
+from acefraud.support.package_data import read_package_toml
 
 _LEAST_SHARE = 0.8
 _BY_CODE = read_package_toml("acefraud.rules.reader", "countries.toml", dict[str, tuple[str, ...]])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 
-from acefraud.core.package_data import read_package_toml
+from acefraud.support.package_data import read_package_toml
 
 Words = tuple[str, ...]
 _TABLES = read_package_toml("acefraud.rules.reader", "words.toml", dict[str, dict[str, tuple[str, ...]]])

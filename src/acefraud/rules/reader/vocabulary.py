@@ -13,12 +13,11 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from acefraud.core.fact_catalog import FactCatalog, FactProfile
-from acefraud.core.fact_names import NAMED_FACTS, words_for
-from acefraud.core.package_data import read_package_toml
+from acefraud.core.fact_names import NAMED_FACTS, FactCatalog, FactProfile, words_for
 from acefraud.rules.reader.facts import HISTORY_NAME, Band, Fact, Measure, bands_of, measure_of
 from acefraud.rules.reader.names import as_words, names_of, split_name, translations, ways_to_say, without_determiners
 from acefraud.rules.reader.tokens import Words, singular, words
+from acefraud.support.package_data import read_package_toml
 
 T = TypeVar("T")
 MOST_VALUES = 3_000

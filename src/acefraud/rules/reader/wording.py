@@ -12,10 +12,10 @@ from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
 from acefraud.core.fact_names import words_for
-from acefraud.core.package_data import read_package_toml
 from acefraud.rules.reader.names import split_name
 from acefraud.rules.reader.tokens import Kind, Token, Tokens, Words, grammar_words, tokens_of, words
 from acefraud.rules.reader.vocabulary import Vocabulary
+from acefraud.support.package_data import read_package_toml
 
 _ENUMERATED = re.compile(
     r"(?:^|(?<=[,;:.\n] )|(?<=\n)|(?<=\band )|(?<=\bor )|(?<=\bif )|(?<=\bwhen )|(?<=\beither ))\(?[a-h1-9]\)\s"

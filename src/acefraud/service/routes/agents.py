@@ -10,9 +10,9 @@ from acefraud.core.ledger import DecisionFilter
 from acefraud.core.outcome import Outcome
 from acefraud.core.scope import Scope
 from acefraud.core.transaction import Transaction
+from acefraud.engine.selected_context import Context
 from acefraud.errors import InputError
 from acefraud.learning.learner import Traced
-from acefraud.learning.selected_context import Context
 from acefraud.service.access import MayDecide, Requester, Serving, lacks
 from acefraud.service.answers import decision_answer, stage_answers
 from acefraud.service.masking import RuleWords

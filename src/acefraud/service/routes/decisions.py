@@ -16,10 +16,10 @@ from acefraud.core.ledger import DecisionFilter
 from acefraud.core.transaction import Transaction
 from acefraud.errors import CannotExplain, InputError
 from acefraud.learning.decision_recorder import DecisionRequest
-from acefraud.learning.decision_requests import Answered, Result
-from acefraud.learning.silence import with_silence
+from acefraud.learning.outcome_feeds import with_silence
 from acefraud.service.access import MayDecide, MayRead, Requester, Serving, charge, in_thread
 from acefraud.service.answers import decision_answer, listed_decision, stage_answers
+from acefraud.service.decision_requests import Answered, Result
 from acefraud.service.masking import RuleWords
 from acefraud.service.metrics import DECISIONS, UNFAMILIAR
 from acefraud.service.paging import Cursor, Limit, read_cursor, write_cursor

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from pydantic import AfterValidator
 
-from acefraud.core.value_list import NAME, ListItem, ValueList
+from acefraud.core.context_facts import NAME, ListItem, ValueList
 from acefraud.service.access import MayCurate, MayRead, Serving, in_thread
 from acefraud.service.masking import rule_text
 from acefraud.service.paging import Cursor, Limit, page_of, read_cursor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from acefraud.core.fact_catalog import FactProfile
+from acefraud.core.fact_names import FactProfile
 from acefraud.core.transaction import FactValue
 from acefraud.errors import RuleNotUnderstood
 from acefraud.learning.rule_admission import (

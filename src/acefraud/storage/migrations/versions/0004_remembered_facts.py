@@ -8,8 +8,8 @@ from datetime import datetime
 import sqlalchemy as sa
 from alembic import op
 
-from acefraud.core.timestamps import micros_of
 from acefraud.storage.migrations.portable import WHOLE
+from acefraud.support.timestamps import micros_of
 
 revision = "0004"
 down_revision = "0003"

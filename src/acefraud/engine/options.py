@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from acefraud.core.arguments import check_choice, check_share, check_text, check_whole
 from acefraud.core.bullet import DEFAULT_NODE
 from acefraud.core.calibration import Calibration
 from acefraud.display.short_repr import ShortRepr, given
+from acefraud.engine.agent_fallback import Fallback
 from acefraud.errors import ConfigurationError
-from acefraud.learning.agent_fallback import Fallback
+from acefraud.support.arguments import check_choice, check_share, check_text, check_whole
 
 LONGEST_AHEAD = 100_000
 """Days; None is for no bound at all."""

@@ -15,9 +15,9 @@ from acefraud.core.decision import Decision
 from acefraud.core.events import DecisionMade
 from acefraud.core.ledger import DecisionFilter, KeptRequest
 from acefraud.display.short_repr import quoted
+from acefraud.engine.familiarity import CheckedInput
 from acefraud.errors import AlreadyAnswered, CannotExplain, InputError, RequestReused, StoreConflict
 from acefraud.learning.decision_recorder import DecisionRequest
-from acefraud.learning.familiarity import CheckedInput
 from acefraud.learning.learner import Learner
 from acefraud.llm.synchronous import run_sync
 

@@ -8,17 +8,17 @@ from threading import RLock
 
 import numpy as np
 
-from acefraud.core.arrays import BoolArray, FloatArray
 from acefraud.core.calibration import OddsScale, log_odds
 from acefraud.core.decision import Decision, ProbabilityFrom
 from acefraud.core.events import DecisionMade, OddsScaled, OutcomeHeard
 from acefraud.core.ledger import Ledger
 from acefraud.core.transaction import Verdict
-from acefraud.learning.options import LearnerOptions
+from acefraud.engine.options import LearnerOptions
 from acefraud.roles.model.agent import reasons_for
 from acefraud.roles.protocols import Assessment
 from acefraud.rules.induction.fitting import probabilities
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.support.arrays import BoolArray, FloatArray
 
 ODDS_KEPT = 500
 """The latest outcomes that a model's odds are calibrated on."""

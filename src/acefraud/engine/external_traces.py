@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from acefraud.core.arguments import check_choice, check_type, nearest
 from acefraud.core.bullet import Bullet
 from acefraud.core.calibration import log_odds
 from acefraud.core.decision import Decision, ProbabilityFrom, Reason, ReasonKind, SelectionTrace
@@ -15,12 +14,13 @@ from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import Transaction, Verdict
 from acefraud.core.transactions import Transactions
 from acefraud.display.short_repr import ShortRepr, given, quoted
+from acefraud.engine.options import LearnerOptions
+from acefraud.engine.score import score
 from acefraud.errors import InputError
 from acefraud.facts.extraction import READER, facts_of
-from acefraud.learning.batch_scoring import score
-from acefraud.learning.options import LearnerOptions
 from acefraud.roles.model.prompts import shown_id
 from acefraud.settings import EMBEDDED
+from acefraud.support.arguments import check_choice, check_type, nearest
 
 EXTERNAL = "external agent"
 """The name of an agent that has none."""

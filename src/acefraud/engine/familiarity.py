@@ -9,28 +9,31 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from rapidfuzz import fuzz, process
 
 from acefraud.core.context_facts import UNFAMILIAR, is_context_fact
-from acefraud.core.fact_catalog import FactCatalog
-from acefraud.core.fact_names import NAMED_FACTS, words_for
+from acefraud.core.events import DecisionMade
+from acefraud.core.fact_names import NAMED_FACTS, FactCatalog, FactProfile, words_for
+from acefraud.core.ledger import DecisionFilter
 from acefraud.core.playbook import Snapshot
-from acefraud.core.timestamps import A_YEAR, last_plausible, micros_of, time_of
+from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue, Transaction, Verdict
 from acefraud.display.short_repr import shown_text
+from acefraud.engine.entity_memory import mapping_of, memory_for, time_facts_of
+from acefraud.engine.options import LearnerOptions
 from acefraud.errors import InputError
 from acefraud.facts.extraction import KnownFacts
 from acefraud.facts.time_facts import CLOCK_FACTS, DAY_FACTS
-from acefraud.learning.entity_memory import mapping_of, memory_for, time_facts_of
-from acefraud.learning.options import LearnerOptions
 from acefraud.rules.scorecard import GENERAL, scorecard
 from acefraud.selection.bullet_stats import stats_of
-from acefraud.storage.facts_at_hand import facts_at_hand, plain_name
+from acefraud.storage.facts_at_hand import SAMPLE, facts_at_hand, plain_name
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.support.timestamps import A_YEAR, last_plausible, micros_of, time_of
 
-SAMPLE = 1_000
+LOOKED_AT = 1_000
 """The latest remembered cases whose facts count as known."""
 USUAL = 0.9
 """A fact that at least this share of them has is missed where it is absent."""
@@ -174,7 +177,7 @@ class FamiliarFacts:
             state = self._playbook.learning(self._options.node)
             reviewed = snapshot.mapping, state.remembered, state.reviews
             if self._seen is None or self._seen[0] != reviewed:
-                self._seen = reviewed, facts_at_hand(self._playbook, SAMPLE)
+                self._seen = reviewed, facts_at_hand(self._playbook, LOOKED_AT)
                 late = any(case.time >= micros_of(EARLIEST) for case in self._playbook.ledger.remembered(1))
                 self._earliest = EARLIEST if late else _LONG_AGO
             self._names = snapshot, _Names(snapshot, self._options.node, self._seen[1])
@@ -346,3 +349,78 @@ def unfamiliar_remarks(facts: Collection[Mapping[str, FactValue]], verdicts: Ite
     then = "left to a person" if Verdict.REVIEW in found else "decided all the same, since nothing sends it to a person"
     words = f"unfamiliar: none of the facts that this playbook relies on is known; {then}"
     return [InputRemark(words, len(found), len(facts))] if found else []
+
+
+ENOUGH = 20
+"""Decisions and cases from which on they are compared."""
+HAD_USUALLY, HAS_RARELY = 0.5, 0.1
+"""A fact that this share had is missing if fewer than a tenth as many have it; a new one is one that a tenth has."""
+TIMES = 10.0
+"""A middle value that is so many times larger or smaller is in another unit."""
+MOSTLY = 0.5
+"""The share of words that have to be new; by how much the share of a flag has to change; and the words for each case
+from which on a category names things, of which new ones are usual."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactChange:
+    """A fact that is not what it was."""
+
+    name: str
+    change: Literal["missing", "new", "shifted"]
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class FactChanges:
+    """The latest day of decisions, compared with the cases that were learnt from."""
+
+    cases: int
+    decisions: int
+    changes: tuple[FactChange, ...] = ()
+
+    @property
+    def are_known(self) -> bool:
+        """Whether there are enough of both to compare."""
+        return min(self.cases, self.decisions) >= ENOUGH
+
+
+def fact_changes(playbook: BulletPlaybook, node: str) -> FactChanges:
+    """What changed between the cases that a playbook remembers and the decisions of its latest day."""
+    newest = playbook.ledger.find_decisions(DecisionFilter(), limit=1)
+    wanted = DecisionFilter(since=newest[0].at - timedelta(days=1) if newest else None)
+    made = [event.payload for event in playbook.ledger.find_decisions(wanted, limit=SAMPLE)]
+    records = [one.record for one in made if isinstance(one, DecisionMade) and one.record.node == node]
+    learnt, now = facts_at_hand(playbook), FactCatalog.of(FactTable([record.basis[0] for record in records]))
+    compared = FactChanges(learnt.rows, now.rows)
+    return FactChanges(learnt.rows, now.rows, tuple(_changes(learnt, now))) if compared.are_known else compared
+
+
+def _changes(learnt: FactCatalog, now: FactCatalog) -> Iterator[FactChange]:
+    for name in sorted(name for name in {*learnt, *now} if not is_context_fact(name)):
+        before, after = learnt.get(name), now.get(name)
+        had, has = (0.0 if one is None else one.coverage for one in (before, after))
+        # Decisions have only those facts of the day and the clock that are in use.
+        if had >= HAD_USUALLY and has < HAS_RARELY * had and name not in DAY_FACTS + CLOCK_FACTS:
+            told = f"{100 * had:.0f}% of the cases had it, {100 * has:.0f}% of the decisions have it"
+            yield FactChange(name, "missing", told)
+        elif before is None and has >= HAS_RARELY:
+            yield FactChange(name, "new", f"no case had it, {100 * has:.0f}% of the decisions have it")
+        elif before is not None and after is not None and (shift := _shift(before, after, learnt.rows)):
+            yield FactChange(name, "shifted", shift)
+
+
+def _shift(before: FactProfile, after: FactProfile, cases: int) -> str:
+    """How the values of a fact differ; empty if they do not by much."""
+    if before.kind != after.kind:
+        return f"it was a {before.kind} and is a {after.kind}"
+    was, now = before.middle or 0.0, after.middle or 0.0
+    if was * now > 0 and not 1 / TIMES < now / was < TIMES:
+        return f"usually about {now:,.6g}, where {was:,.6g} was usual: perhaps another unit"
+    if abs((after.true_share or 0.0) - (before.true_share or 0.0)) >= MOSTLY:
+        return f"true in {100 * (after.true_share or 0):.0f}%, where {100 * (before.true_share or 0):.0f}% was usual"
+    new = [word for word in after.values if word not in before.values]
+    often = [word for word in after.examples if word in new]  # rare words are new every day
+    if len(often) > MOSTLY * len(after.examples) and len(before.values) <= MOSTLY * cases:
+        return f"{len(new):,} of {len(after.values):,} words are new, among them {shown_text(', '.join(new[:3]))}"
+    return ""

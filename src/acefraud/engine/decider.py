@@ -7,30 +7,29 @@ from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from acefraud.core.arguments import check_choice
 from acefraud.core.bullet import Bullet
 from acefraud.core.calibration import log_odds
-from acefraud.core.construct import construct_unchecked
 from acefraud.core.decision import Decision, decision_id
 from acefraud.core.playbook import Snapshot
 from acefraud.core.review_rule import ReviewRule
 from acefraud.core.transaction import Transaction, Verdict
+from acefraud.engine.agent_fallback import Fallback, WrappedAgent
+from acefraud.engine.embedded_decisions import DecisionList, DecisionSequence, decide_embedded
+from acefraud.engine.familiarity import ReliedOn
+from acefraud.engine.odds_calibration import calibrated
+from acefraud.engine.options import LearnerOptions
+from acefraud.engine.review_capacity import ReviewsLeft
+from acefraud.engine.rule_context import deciding_policies, policy_reason
 from acefraud.errors import ConfigurationError, ModelError
 from acefraud.facts.extraction import READER, KnownFacts, facts_of
-from acefraud.learning.agent_fallback import Fallback, WrappedAgent
-from acefraud.learning.decision_frames import DecisionList, DecisionSequence
-from acefraud.learning.embedded_decisions import decide_embedded
-from acefraud.learning.familiarity import ReliedOn
-from acefraud.learning.odds_calibration import calibrated
-from acefraud.learning.options import LearnerOptions
-from acefraud.learning.policies import deciding_policies, policy_reason
-from acefraud.learning.review_capacity import ReviewsLeft
 from acefraud.roles.embedded.agent import weigh
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.roles.protocols import Agent, Assessment, Question, answer_of, name_of, nearest_method
 from acefraud.rules.english import say_facts
 from acefraud.selection.hybrid import HybridSelector, Selection
 from acefraud.settings import EMBEDDED
+from acefraud.support.arguments import check_choice
+from acefraud.support.validation import construct_unchecked
 
 T = TypeVar("T")
 IN_ONE_TURN = 4

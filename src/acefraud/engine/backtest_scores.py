@@ -7,14 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from acefraud.core.bullet import Bullet
+from acefraud.core.bullet import Bullet, Evidence
 from acefraud.core.condition import Condition
-from acefraud.core.evidence import Evidence
 from acefraud.core.table import FactTable
 from acefraud.core.transactions import Cases, Transactions
-from acefraud.learning.batch_scoring import Scores, score
-from acefraud.learning.entity_memory import memory_for
-from acefraud.learning.options import LearnerOptions
+from acefraud.engine.entity_memory import memory_for
+from acefraud.engine.options import LearnerOptions
+from acefraud.engine.score import Scores, score
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.rules.induction.out_of_time import record_of
 from acefraud.rules.scorecard import GENERAL

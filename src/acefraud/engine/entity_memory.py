@@ -13,16 +13,15 @@ from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
-from acefraud.core.arrays import BoolArray, IntArray
-from acefraud.core.ledger import Ledger
+from acefraud.core.ledger import BufferedRows, Ledger, MemoryRows, RowStore, RowUpdate
 from acefraud.core.outcome import Outcome
-from acefraud.core.row_store import BufferedRows, MemoryRows, RowStore, RowUpdate
-from acefraud.core.timestamps import UNKNOWN, micros_of, plausible, time_of
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets import SchemaMapping, parse_mapping
 from acefraud.datasets.history_facts import fact_columns, has_amounts, history_facts, usual_known_at
 from acefraud.facts.history import HistoryEvent, HistoryPlan, HistoryState
+from acefraud.support.arrays import BoolArray, IntArray
+from acefraud.support.timestamps import UNKNOWN, micros_of, plausible, time_of
 
 MOST_ROWS = 100_000
 """Of a longer training history, only what the longest window can still reach is kept."""

@@ -10,10 +10,10 @@ from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import Transaction, Verdict
 from acefraud.display.redaction import Masker
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, quoted
+from acefraud.engine.decider import Decider
+from acefraud.engine.entity_memory import sensitive_facts_of
+from acefraud.engine.rule_context import deciding_policies
 from acefraud.facts.extraction import facts_of
-from acefraud.learning.decider import Decider
-from acefraud.learning.entity_memory import sensitive_facts_of
-from acefraud.learning.policies import deciding_policies
 from acefraud.roles.model.prompts import context_prompt, shown_bullets, shown_id
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
-from acefraud.core.backoff import wait_after
 from acefraud.errors import AcefraudError
 from acefraud.learning.learner import Learner
-from acefraud.learning.outcome_backlog import TakenIn
+from acefraud.learning.received_outcomes import TakenIn
+from acefraud.support.backoff import wait_after
 
 LOG = logging.getLogger(__name__)
 

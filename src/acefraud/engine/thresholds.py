@@ -8,10 +8,10 @@ from enum import StrEnum
 
 import numpy as np
 
-from acefraud.core.arrays import BoolArray, FloatArray, IntArray
 from acefraud.core.review_rule import COSTS, ReviewCosts, ReviewRule
 from acefraud.errors import ConfigurationError, InputError
 from acefraud.roles.embedded.case_memory import LabelledFacts
+from acefraud.support.arrays import BoolArray, FloatArray, IntArray
 
 RULES = f"a number such as 0.3, accuracy, f1, fpr=0.01, cost=5:100 or costs such as {COSTS}"
 _DIGITS = 9
