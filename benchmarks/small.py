@@ -32,9 +32,8 @@ from acefraud import (
     known_by,
     load_dataset,
 )
-from acefraud.evaluation.compare import compare_parts
+from acefraud.evaluation.compare import compare_parts, parts_of_file
 from acefraud.evaluation.metrics import Interval, Scored, accuracy, average_precision, in_percent, student_interval
-from acefraud.evaluation.parts import parts_of_file
 from benchmarks.console import JsonOption, line, note, print_json, progress
 
 WORLD = "complex_fraud_detection"

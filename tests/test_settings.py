@@ -17,8 +17,7 @@ from acefraud.cli.workspace import complete
 from acefraud.errors import ConfigurationError
 from acefraud.roles.embedded.embedder import EMBEDDERS as EMBEDDED_EMBEDDERS
 from acefraud.settings import EMBEDDERS, ROLES, ModelSettings, Settings, service_key
-from acefraud.settings.config_file import parse, read_file
-from acefraud.settings.precedence import PROVIDERS, resolve
+from acefraud.settings.precedence import PROVIDERS, parse, read_file, resolve
 
 OPENAI = {
     "agent": "openai:gpt-3.5-turbo",

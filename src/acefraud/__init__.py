@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from acefraud.datasets.table import ReadingReport
     from acefraud.engine.options import LearnerOptions
     from acefraud.errors import InputWarning
-    from acefraud.estimator.backtest_scorer import backtest_scorer
-    from acefraud.estimator.classifier import AceFraudClassifier
+    from acefraud.estimator.classifier import AceFraudClassifier, backtest_scorer
     from acefraud.estimator.stream_classifier import StreamClassifier
     from acefraud.evaluation.backtest import Backtest, backtest
     from acefraud.evaluation.compare import compare
@@ -120,8 +119,7 @@ _MODULES = {
     "acefraud.datasets": "Dataset SchemaMapping ShippedDatasetWarning load_dataset load_transactions",
     "acefraud.datasets.table": "ReadingReport",
     "acefraud.errors": "InputWarning",
-    "acefraud.estimator.backtest_scorer": "backtest_scorer",
-    "acefraud.estimator.classifier": "AceFraudClassifier",
+    "acefraud.estimator.classifier": "AceFraudClassifier backtest_scorer",
     "acefraud.estimator.stream_classifier": "StreamClassifier",
     "acefraud.evaluation.backtest": "Backtest backtest",
     "acefraud.evaluation.compare": "compare",

@@ -14,10 +14,9 @@ from acefraud.core.transactions import Cases
 from acefraud.datasets import Dataset, load_dataset
 from acefraud.datasets.world import WorldOptions
 from acefraud.errors import InputError
-from acefraud.evaluation.compare import CURVE_POINTS, compare_parts
+from acefraud.evaluation.compare import CURVE_POINTS, Part, compare_parts, parts_of_file, parts_of_worlds
 from acefraud.evaluation.comparison import Comparison
 from acefraud.evaluation.metrics import METRICS
-from acefraud.evaluation.parts import Part, parts_of_file, parts_of_worlds
 from acefraud.learning.pipeline import Mode
 
 pytestmark = pytest.mark.wide

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from acefraud import Case, Cases, Dataset, FactTable, Mode, SchemaMapping, Transaction
-from acefraud.evaluation.compare import LIGHTGBM_ROWS, _run_lightgbm, compare_parts
+from acefraud.evaluation.compare import LIGHTGBM_ROWS, Part, _run_lightgbm, compare_parts, parts_of_file
 from acefraud.evaluation.comparison import LIGHTGBM, WITH_LIGHTGBM, Comparison
 from acefraud.evaluation.lightgbm_model import FactEncoding, LightGbm
 from acefraud.evaluation.metrics import METRICS
-from acefraud.evaluation.parts import Part, parts_of_file
 from acefraud.evaluation.report import page, write_report
 
 pytestmark = pytest.mark.wide

@@ -22,8 +22,8 @@ from acefraud.roles.agent import SimpleFraudAgent
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.roles.embedded.judge import SimpleJudge
 from acefraud.roles.judge import LLMJudge
+from acefraud.roles.model.agent import ModelJudge
 from acefraud.roles.model.embedder import ModelEmbedder
-from acefraud.roles.model.judge import ModelJudge
 from acefraud.roles.model.reflector import ModelReflector
 from acefraud.settings import ModelSettings
 from acefraud.storage.playbook import BulletPlaybook

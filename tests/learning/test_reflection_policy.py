@@ -14,7 +14,7 @@ from acefraud.core.table import Columns, FactTable
 from acefraud.core.transaction import Case, FactValue, Transaction, Verdict
 from acefraud.errors import ConfigurationError
 from acefraud.learning.model_lessons import Group, ReflectionPolicy, groups_of
-from acefraud.roles.prompt_cases import WORDS_SHOWN, example_of, summaries
+from acefraud.roles.proposals import WORDS_SHOWN, example_of, summaries
 
 POLICY = ReflectionPolicy()
 RARELY = 0.99

@@ -13,10 +13,10 @@ import pytest
 
 from acefraud.core.bullet import Bullet
 from acefraud.core.transaction import FactValue, Verdict
+from acefraud.display.redaction import Masker
 from acefraud.errors import BudgetExceeded
 from acefraud.llm.call import Call, Reply
 from acefraud.roles.model.build import ModelRoles, build_model_roles
-from acefraud.roles.model.masking import Masker
 from acefraud.roles.model.prompts import Style
 from acefraud.roles.protocols import Example, FactSummary, Question
 from acefraud.settings import ModelSettings

@@ -8,7 +8,7 @@ import pytest
 
 from acefraud.errors import ModelError, ModelMalformed, ModelRefused, ModelTimeout, ModelUnavailable
 from acefraud.llm.call import Call, Reply, Role
-from acefraud.llm.circuit_breaker import CircuitBreaker
+from acefraud.llm.client import ClientOptions, ModelClient
 
 CALL = Call(role=Role.JUDGE, model="openai:one")
 
@@ -41,12 +41,13 @@ class Clock:
         return self.now
 
 
-def made() -> tuple[CircuitBreaker, Server, Clock]:
+def made() -> tuple[ModelClient, Server, Clock]:
     server, clock = Server(), Clock()
-    return CircuitBreaker(server, failures=3, pause=30.0, clock=clock), server, clock
+    options = ClientOptions(attempts=1, failures=3, pause=30.0)
+    return ModelClient(options, caller=server, clock=clock), server, clock
 
 
-async def fail(breaker: CircuitBreaker, times: int, call: Call = CALL) -> None:
+async def fail(breaker: ModelClient, times: int, call: Call = CALL) -> None:
     for _ in range(times):
         with pytest.raises(ModelError):
             await breaker.send(call)

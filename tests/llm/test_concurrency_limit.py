@@ -7,7 +7,7 @@ import time
 
 from acefraud.errors import ModelTimeout
 from acefraud.llm.call import Call, Message, Reply, Role
-from acefraud.llm.concurrency_limit import ConcurrencyLimit
+from acefraud.llm.client import ClientOptions, ModelClient
 
 
 def call(text: str, role: Role = Role.JUDGE) -> Call:
@@ -43,7 +43,7 @@ class Slow:
 
 def test_no_more_calls_in_flight_than_allowed() -> None:
     slow = Slow(0.05)
-    limited = ConcurrencyLimit(slow, 16)
+    limited = ModelClient(ClientOptions(concurrency=16), caller=slow)
 
     async def play() -> float:
         start = time.perf_counter()
@@ -58,7 +58,7 @@ def test_no_more_calls_in_flight_than_allowed() -> None:
 
 def test_a_call_that_fails_gives_its_place_back_also_on_the_next_loop() -> None:
     slow = Slow(0.001, ModelTimeout("slow"))
-    limited = ConcurrencyLimit(slow, 1)
+    limited = ModelClient(ClientOptions(concurrency=1, attempts=1, failures=9), caller=slow)
 
     async def play() -> None:
         ended = await asyncio.gather(*(limited.send(call(str(n))) for n in range(4)), return_exceptions=True)

@@ -15,7 +15,7 @@ from acefraud.llm.call import Call, Reply
 from acefraud.llm.client import ClientOptions, ModelClient
 from acefraud.llm.provider import ProviderCaller
 from acefraud.roles.model.embedder import BATCH, DEFAULT_EMBEDDING, NOTHING, ModelEmbedder
-from acefraud.roles.model.prompt_text import MAX_SHOWN
+from acefraud.roles.model.prompts import MAX_SHOWN
 
 if TYPE_CHECKING:
     from tests.llm.conftest import Loopback

@@ -28,12 +28,11 @@ from acefraud.core.table import FactTable
 from acefraud.core.transaction import Case, FactValue, Transaction, Verdict
 from acefraud.learning.learner import Learner
 from acefraud.llm.client import ClientOptions, ModelClient
-from acefraud.roles.model.agent import ModelAgent
+from acefraud.roles.model.agent import ModelAgent, ModelJudge
 from acefraud.roles.model.embedder import ModelEmbedder
-from acefraud.roles.model.judge import ModelJudge
 from acefraud.roles.model.prompts import Style
 from acefraud.roles.model.reflector import ModelReflector
-from acefraud.roles.prompt_cases import example_of, summaries
+from acefraud.roles.proposals import example_of, summaries
 from acefraud.roles.protocols import Question
 from acefraud.rules.english import sentence
 from acefraud.storage.playbook import BulletPlaybook

@@ -12,7 +12,7 @@ from acefraud import LLMJudge
 from acefraud.core.outcome import Judgement, Ruling
 from acefraud.errors import ModelMalformed
 from acefraud.llm.client import ClientOptions, ModelClient
-from acefraud.roles.model.judge import ModelJudge
+from acefraud.roles.model.agent import ModelJudge
 
 if TYPE_CHECKING:
     from tests.llm.conftest import Loopback

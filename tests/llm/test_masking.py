@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from tests.growth import assert_linear
 
 from acefraud.core.transaction import FactValue
-from acefraud.display.personal_data import is_personal
-from acefraud.roles.model.masking import Masker
+from acefraud.display.redaction import Masker, is_personal
 
 
 @pytest.mark.parametrize(

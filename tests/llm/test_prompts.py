@@ -13,17 +13,20 @@ from hypothesis import strategies as st
 from acefraud.core.bullet import Bullet, Claim, Evidence, Record
 from acefraud.core.condition import Condition, Op, Test
 from acefraud.core.transaction import FactValue, Verdict
+from acefraud.display.redaction import Masker
 from acefraud.roles.model import prompts as prompting
-from acefraud.roles.model.masking import Masker
-from acefraud.roles.model.prompt_bullets import bullet_figures, bullet_words, shown_id
-from acefraud.roles.model.prompt_text import MAX_SHOWN, as_data
 from acefraud.roles.model.prompts import (
     MAX_FACTS,
+    MAX_SHOWN,
     Style,
     agent_prompt,
+    as_data,
+    bullet_figures,
+    bullet_words,
     judge_prompt,
     reflector_prompt,
     repair_prompt,
+    shown_id,
 )  # fmt: skip
 from acefraud.roles.protocols import Example, FactSummary
 from acefraud.rules.bullet_text import read_bullet

@@ -10,10 +10,10 @@ import pytest
 
 from acefraud.core.bullet import Bullet
 from acefraud.core.transaction import FactValue, Verdict
+from acefraud.display.redaction import Masker
 from acefraud.errors import ModelMalformed, ModelUnavailable
 from acefraud.llm.client import ClientOptions, ModelClient
-from acefraud.roles.model.masking import Masker
-from acefraud.roles.model.prompt_text import as_data
+from acefraud.roles.model.prompts import as_data
 from acefraud.roles.model.reflector import ModelReflector, parse_condition
 from acefraud.roles.protocols import Example, FactSummary, Proposal
 

@@ -18,7 +18,7 @@ from acefraud.errors import (
     ModelUnavailable,
 )
 from acefraud.llm.call import Call, Reply, Role
-from acefraud.llm.retry import LONGEST_RETRY_AFTER, Retry
+from acefraud.llm.client import LONGEST_RETRY_AFTER, ClientOptions, ModelClient
 
 CALL = Call(role=Role.JUDGE, model="openai:gpt-4o-mini")
 
@@ -59,9 +59,9 @@ def sent(
     errors: Sequence[Exception], random: Random | None = None, **options: Any
 ) -> tuple[Scripted, Slept, Reply | Exception]:
     caller, slept = Scripted(errors), Slept()
-    retry = Retry(caller, **options, sleep=slept, random=random or NoJitter())
+    client = ModelClient(ClientOptions(**options), caller=caller, sleep=slept, random=random or NoJitter())
     try:
-        end: Reply | Exception = asyncio.run(retry.send(CALL))
+        end: Reply | Exception = asyncio.run(client.send(CALL))
     except (ModelTimeout, ModelRateLimited, ModelUnavailable, ModelRefused, ModelMalformed, BudgetExceeded) as error:
         end = error
     return caller, slept, end

@@ -12,8 +12,8 @@ import pytest
 from acefraud.errors import ModelError, ModelMalformed, ModelRefused, ModelUnavailable
 from acefraud.llm.call import Call, Message, Reply, ReplyFormat, Role
 from acefraud.llm.client import ClientOptions, ModelClient
+from acefraud.roles.model.model_role import MAX_PROBLEM, CachedCaller, ModelRole, usage_of
 from acefraud.roles.model.replies import JudgeReply
-from acefraud.roles.model.structured_output import MAX_PROBLEM, Asker, ModelAnswer, usage_of
 
 GOOD = json.dumps({"is_correct": True, "confidence": 0.9, "reasoning": "It fits."})
 BAD = "I would say that it is right."
@@ -59,27 +59,32 @@ def unchanged(reply: JudgeReply, _: bool) -> JudgeReply:
     return reply
 
 
-def ask(server: Server, asked: Call | None = None) -> ModelAnswer[JudgeReply]:
-    return asyncio.run(Asker(server).ask(asked or call(), JudgeReply, unchanged))
+def role(client: CachedCaller, asked: Call) -> ModelRole:
+    return ModelRole(client, asked.model, base_url=asked.base_url)
+
+
+def ask(server: Server, asked: Call | None = None) -> tuple[JudgeReply, list[Reply]]:
+    asked = asked or call()
+    return asyncio.run(role(server, asked).ask(asked, JudgeReply, unchanged))
 
 
 def failing(server: Server, read: Callable[[JudgeReply, bool], object] = unchanged) -> str:
     with pytest.raises(ModelMalformed) as raised:
-        asyncio.run(Asker(server).ask(call(), JudgeReply, read))
+        asyncio.run(role(server, call()).ask(call(), JudgeReply, read))
     return str(raised.value)
 
 
 def test_a_good_reply_takes_one_call() -> None:
     server = Server(GOOD)
-    answer = ask(server)
-    assert answer.value.is_correct
+    answer, replies = ask(server)
+    assert answer.is_correct
     assert len(server.sent) == 1
-    assert (usage_of(answer.replies).input_tokens, usage_of(answer.replies).cost) == (100, 0.25)
+    assert (usage_of(replies).input_tokens, usage_of(replies).cost) == (100, 0.25)
 
 
 def test_a_bad_reply_is_asked_for_once_more_with_what_was_wrong() -> None:
     server = Server(BAD, GOOD)
-    answer = ask(server)
+    _, replies = ask(server)
     first, second = server.sent
     ((asked,), (repair,)) = (first.messages, second.messages)
     assert repair.role == "user"
@@ -87,7 +92,7 @@ def test_a_bad_reply_is_asked_for_once_more_with_what_was_wrong() -> None:
     assert f"<reply>\n{BAD}\n</reply>\n<problem>\nthe reply is not a JSON object" in repair.content
     assert (second.system, second.model, second.base_url) == (first.system, first.model, first.base_url)
     assert server.forgotten == []
-    usage = usage_of(answer.replies)
+    usage = usage_of(replies)
     assert (usage.input_tokens, usage.output_tokens, usage.cost) == (200, 20, 0.5)
 
 
@@ -132,28 +137,28 @@ def options(path: Path) -> ClientOptions:
     return ClientOptions(cache=path / "replies.db", attempts=1)
 
 
-async def _through_a_cache(server: Server, path: Path) -> ModelAnswer[JudgeReply]:
+async def _through_a_cache(server: Server, path: Path) -> tuple[JudgeReply, list[Reply]]:
     async with ModelClient(options(path), caller=server) as client:
-        return await Asker(client).ask(call(), JudgeReply, unchanged)
+        return await role(client, call()).ask(call(), JudgeReply, unchanged)
 
 
 def test_after_two_bad_replies_another_run_asks_again(tmp_path: Path) -> None:
     server = Server(BAD, BAD, GOOD)
     with pytest.raises(ModelMalformed):
         asyncio.run(_through_a_cache(server, tmp_path))
-    answer = asyncio.run(_through_a_cache(server, tmp_path))
-    assert answer.value.is_correct
-    assert not usage_of(answer.replies).cached
+    answer, replies = asyncio.run(_through_a_cache(server, tmp_path))
+    assert answer.is_correct
+    assert not usage_of(replies).cached
     assert len(server.sent) == 3
 
 
 def test_a_repaired_answer_is_kept(tmp_path: Path) -> None:
     server = Server(BAD, GOOD, BAD)
-    first = asyncio.run(_through_a_cache(server, tmp_path))
-    again = asyncio.run(_through_a_cache(server, tmp_path))
+    first, _ = asyncio.run(_through_a_cache(server, tmp_path))
+    again, replies = asyncio.run(_through_a_cache(server, tmp_path))
     assert len(server.sent) == 2
-    assert again.value == first.value
-    usage = usage_of(again.replies)
+    assert again == first
+    usage = usage_of(replies)
     assert (usage.cached, usage.cost) == (True, 0.0)
 
 
@@ -171,22 +176,22 @@ def test_known_models_get_a_schema_and_others_are_asked_for_json() -> None:
 
 def test_a_server_that_takes_no_format_is_asked_without_and_that_is_remembered() -> None:
     async def play(server: Server) -> None:
-        asker = Asker(server)
+        judge = role(server, call(KNOWN, ""))
         for _ in range(2):
-            assert (await asker.ask(call(KNOWN, ""), JudgeReply, unchanged)).value.is_correct
-        await asker.ask(call("openai:gpt-4o", ""), JudgeReply, unchanged)
+            answer, _replies = await judge.ask(call(KNOWN, ""), JudgeReply, unchanged)
+            assert answer.is_correct
 
     server = Server(GOOD, takes=[ReplyFormat.TEXT])
     asyncio.run(play(server))
-    assert server.formats == ["schema", "json", "text", "text", "schema", "json", "text"]
+    assert server.formats == ["schema", "json", "text", "text"]
     half = Server(GOOD, takes=[ReplyFormat.JSON, ReplyFormat.TEXT])
     asyncio.run(play(half))
-    assert half.formats == ["schema", "json", "json", "schema", "json"]
+    assert half.formats == ["schema", "json", "json"]
 
 
 def test_the_repair_is_asked_for_in_the_format_that_worked() -> None:
     server = Server(BAD, GOOD, takes=[ReplyFormat.TEXT])
-    assert ask(server).value.is_correct
+    assert ask(server)[0].is_correct
     assert server.formats == ["json", "text", "text"]
     assert [len(sent.messages) for sent in server.sent] == [1, 1, 1]
 

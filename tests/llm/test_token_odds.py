@@ -11,7 +11,7 @@ from tests.growth import assert_linear
 
 from acefraud.core.transaction import Verdict
 from acefraud.llm.call import TokenLogprobs
-from acefraud.roles.model.token_odds import odds_of, verdict_in
+from acefraud.roles.model.replies import odds_of, verdict_in
 
 DECLINES = ("DECLINE", "decline", " Decline", "DE", "Dec", "D", '"DECLINE', "**DECLINE**", "DECLINE.")
 APPROVES = ("APPROVE", "approve", " Approve", "APP", "Ap", "A", '"APPROVE', "**APPROVE**", "APPROVE.")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,9 +19,8 @@ from acefraud.errors import (
     ModelTimeout,
     ModelUnavailable,
 )
-from acefraud.llm.call import Call, Message, Reply, Role
-from acefraud.llm.prices import highest_cost, price_of
-from acefraud.llm.usage_meter import MeteredCaller, UsageMeter
+from acefraud.llm.call import Call, Caller, Message, Reply, Role
+from acefraud.llm.usage_meter import UsageMeter, highest_cost, price_of
 
 MODEL = "openai:mine"
 PRICES = {MODEL: (1.0, 2.0)}
@@ -51,15 +51,20 @@ class Server:
         pass
 
 
+def metered_by(meter: UsageMeter, caller: Caller) -> Callable[[Call], Coroutine[Any, Any, Reply]]:
+    """Sends calls to a server, counted by a meter."""
+    return lambda call: meter.metered(call, caller.send)
+
+
 def reply(read: int, written: int) -> Reply:
     return Reply(text="yes", input_tokens=read, output_tokens=written)
 
 
 def test_a_reply_is_counted_under_its_role_with_its_cost() -> None:
     meter = UsageMeter(PRICES)
-    metered = MeteredCaller(Server(reply(1000, 500)), meter)
-    assert asyncio.run(metered.send(call())).cost == pytest.approx(0.002)
-    asyncio.run(metered.send(call(role=Role.AGENT)))
+    metered = metered_by(meter, Server(reply(1000, 500)))
+    assert asyncio.run(metered(call())).cost == pytest.approx(0.002)
+    asyncio.run(metered(call(role=Role.AGENT)))
     meter.note_cached(Role.AGENT)
     booked = json.loads(json.dumps(meter.as_json()))
     assert booked["roles"]["judge"] == {
@@ -78,17 +83,17 @@ def test_a_reply_is_counted_under_its_role_with_its_cost() -> None:
 
 def test_without_a_price_the_call_is_made_and_counted_as_unpriced() -> None:
     meter = UsageMeter()
-    assert asyncio.run(MeteredCaller(Server(reply(10, 5)), meter).send(call())).cost is None
+    assert asyncio.run(metered_by(meter, Server(reply(10, 5)))(call())).cost is None
     assert (meter.total.calls, meter.total.unpriced, meter.total.input_tokens) == (1, 1, 10)
 
 
 def test_a_failed_attempt_is_a_call_and_costs_what_its_reply_took() -> None:
     meter = UsageMeter(PRICES)
     useless = ModelMalformed("the reply is empty", tokens=(1000, 500))
-    metered = MeteredCaller(Server(useless, ModelUnavailable("down")), meter)
+    metered = metered_by(meter, Server(useless, ModelUnavailable("down")))
     for _ in range(2):
         with pytest.raises(ModelError):
-            asyncio.run(metered.send(call()))
+            asyncio.run(metered(call()))
     total = meter.total
     assert (total.calls, total.failed, total.unpriced) == (2, 2, 0)
     assert (total.input_tokens, total.output_tokens) == (1000, 500)
@@ -97,16 +102,16 @@ def test_a_failed_attempt_is_a_call_and_costs_what_its_reply_took() -> None:
 
 def test_the_limit_of_calls_counts_failures_and_calls_in_flight() -> None:
     server = Server(ModelUnavailable("down"), reply(1, 1))
-    metered = MeteredCaller(server, UsageMeter(max_calls=3))
+    metered = metered_by(UsageMeter(max_calls=3), server)
 
     async def play() -> list[Reply | BaseException]:
-        return await asyncio.gather(*(metered.send(call()) for _ in range(6)), return_exceptions=True)
+        return await asyncio.gather(*(metered(call()) for _ in range(6)), return_exceptions=True)
 
     ended = asyncio.run(play())
     assert server.sent == 3
     assert sum(isinstance(end, BudgetExceeded) for end in ended) == 3
     with pytest.raises(BudgetExceeded, match="limit of 3 calls is reached: 3 were made"):
-        asyncio.run(metered.send(call()))
+        asyncio.run(metered(call()))
     assert server.sent == 3
 
 
@@ -115,21 +120,21 @@ def test_the_limit_in_dollars_is_kept_before_anything_is_sent() -> None:
     assert most is not None
     assert most == pytest.approx((len("is it?") + 16 + 2 * 100) / 1e6)
     server = Server(reply(10, 100))
-    metered = MeteredCaller(server, UsageMeter(PRICES, max_usd=most * 0.999))
+    metered = metered_by(UsageMeter(PRICES, max_usd=most * 0.999), server)
     with pytest.raises(BudgetExceeded, match=r"limit of \$0.000221778.*\$0 is spent.*openai:mine up to \$0.000222"):
-        asyncio.run(metered.send(call()))
+        asyncio.run(metered(call()))
     assert server.sent == 0
-    exact = MeteredCaller(server, UsageMeter(PRICES, max_usd=most))
-    assert asyncio.run(exact.send(call())).cost == pytest.approx(0.00021)
+    exact = metered_by(UsageMeter(PRICES, max_usd=most), server)
+    assert asyncio.run(exact(call())).cost == pytest.approx(0.00021)
 
 
 def test_unused_reservations_are_released() -> None:
     most = highest_cost(call(), PRICES)
     assert most is not None
     server = Server(reply(1, 1))
-    metered = MeteredCaller(server, UsageMeter(PRICES, max_usd=most * 1.5))
+    metered = metered_by(UsageMeter(PRICES, max_usd=most * 1.5), server)
     for _ in range(20):  # one at a time there is room for many, since each takes far less than it might
-        asyncio.run(metered.send(call()))
+        asyncio.run(metered(call()))
     assert server.sent == 20
 
 
@@ -138,11 +143,11 @@ def test_a_call_of_unknown_cost_counts_against_the_budget_at_its_highest_cost(en
     most = highest_cost(call(), PRICES)
     assert most is not None
     server, meter = Server(end), UsageMeter(PRICES, max_usd=most * 2)
-    metered = MeteredCaller(server, meter)
+    metered = metered_by(meter, server)
 
     async def play() -> None:
         for _ in range(4):
-            await asyncio.gather(metered.send(call()), return_exceptions=True)
+            await asyncio.gather(metered(call()), return_exceptions=True)
 
     asyncio.run(play())
     assert server.sent == 2
@@ -151,18 +156,18 @@ def test_a_call_of_unknown_cost_counts_against_the_budget_at_its_highest_cost(en
 
 def test_a_configuration_error_does_not_count_as_a_call() -> None:
     meter = UsageMeter(PRICES, max_calls=1)
-    metered = MeteredCaller(Server(ConfigurationError("no key")), meter)
+    metered = metered_by(meter, Server(ConfigurationError("no key")))
     for _ in range(3):
         with pytest.raises(ConfigurationError):
-            asyncio.run(metered.send(call()))
+            asyncio.run(metered(call()))
     assert meter.total.calls == 0
 
 
 def test_a_limit_in_dollars_needs_a_price() -> None:
     server = Server(reply(1, 1))
-    metered = MeteredCaller(server, UsageMeter(max_usd=1.0))
+    metered = metered_by(UsageMeter(max_usd=1.0), server)
     with pytest.raises(ConfigurationError) as caught:
-        asyncio.run(metered.send(call()))
+        asyncio.run(metered(call()))
     assert '[prices."openai:mine"] input = ' in str(caught.value)
     assert "--max-calls" in str(caught.value)
     assert server.sent == 0
@@ -199,13 +204,13 @@ def test_no_budget_is_ever_exceeded(
 
     async def play() -> None:
         nonlocal refused
-        metered, turns = MeteredCaller(Charging(), meter), asyncio.Semaphore(at_once)
+        metered, turns = metered_by(meter, Charging()), asyncio.Semaphore(at_once)
 
         async def one(each: Call) -> None:
             nonlocal refused
             async with turns:
                 try:
-                    await metered.send(each)
+                    await metered(each)
                 except BudgetExceeded:
                     refused += 1
                 except ModelMalformed:
@@ -251,13 +256,13 @@ def test_a_call_waits_for_budget_that_calls_in_flight_reserve() -> None:
         async def close(self) -> None: ...
 
     async def both() -> list[Reply]:
-        return list(await asyncio.gather(metered.send(one), metered.send(one)))
+        return list(await asyncio.gather(metered(one), metered(one)))
 
     one = Call(role=Role.AGENT, model="openai:mine", system="x" * 1000, max_tokens=100)
     prices = {"openai:mine": (1.0, 1.0)}
     most = highest_cost(one, prices)
     assert most is not None
     slow = Slow()
-    metered = MeteredCaller(slow, UsageMeter(prices, max_usd=1.5 * most))
+    metered = metered_by(UsageMeter(prices, max_usd=1.5 * most), slow)
     assert len(asyncio.run(both())) == 2
     assert slow.peak == 1

@@ -14,7 +14,7 @@ from acefraud.core.comparison import MEMBERSHIP, ORDERED, PRESENCE
 from acefraud.core.condition import Condition, Op, Test
 from acefraud.core.fact_names import NAMED_FACTS
 from acefraud.core.transaction import Verdict
-from acefraud.display.visible_text import visible
+from acefraud.display.redaction import visible
 from acefraud.rules.bullet_text import read_bullet
 from acefraud.rules.english import MOST_OF_A_VALUE, read_condition, say, say_facts, sentence, spoken_number
 

@@ -23,10 +23,9 @@ from acefraud.engine.score import measured_on
 from acefraud.errors import InputError
 from acefraud.evaluation.backtest import Backtest, evidence_json
 from acefraud.evaluation.backtest import backtest as measure
-from acefraud.evaluation.compare import compare_parts
+from acefraud.evaluation.compare import Part, compare_parts, limited, parts_of_data, parts_of_worlds
 from acefraud.evaluation.comparison import LIGHTGBM, NAMES, Comparison, ModelFigures, mode_rows
 from acefraud.evaluation.metrics import METRICS, Interval, in_percent
-from acefraud.evaluation.parts import Part, limited, parts_of_data, parts_of_worlds
 from acefraud.evaluation.report import write_report
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.rules.english import say

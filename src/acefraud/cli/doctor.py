@@ -110,8 +110,8 @@ async def try_roles(settings: ModelSettings) -> dict[str, Trial]:
     """Ask each role one question: without cache, retries, a first tier or a fallback."""
     if not settings.uses_models:
         return {role: await try_role(role, settings, None) for role in ROLES}
+    from acefraud.display.redaction import Masker  # noqa: PLC0415  # only needed if a model plays a role
     from acefraud.roles.model.build import build_model_roles  # noqa: PLC0415
-    from acefraud.roles.model.masking import Masker  # noqa: PLC0415  # only needed if a model plays a role
 
     roles = build_model_roles(replace(settings, cache=None, attempts=1, tier=None, fallback="error"), mask=Masker())
     try:

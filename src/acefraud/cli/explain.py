@@ -16,7 +16,7 @@ from acefraud.cli.options import JsonOption
 from acefraud.cli.workspace import Reading, not_recorded, roles_for, trained_mapping
 from acefraud.core.decision import Decision, ProbabilityFrom, ReasonKind
 from acefraud.core.review_rule import DecidingRule
-from acefraud.display.visible_text import visible
+from acefraud.display.redaction import visible
 from acefraud.engine.models import failing_as
 from acefraud.engine.options import Fallback
 from acefraud.engine.rule_context import ruling_of

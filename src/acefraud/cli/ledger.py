@@ -21,7 +21,7 @@ from acefraud.core.events import DecisionMade, Event
 from acefraud.core.ledger import DecisionFilter
 from acefraud.core.scope import Author
 from acefraud.core.transaction import FactValue, Verdict
-from acefraud.display.visible_text import visible
+from acefraud.display.redaction import visible
 from acefraud.engine.inputs import nearly_decided
 from acefraud.errors import InputError
 from acefraud.learning.outcomes import waiting_outcomes

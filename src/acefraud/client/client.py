@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from acefraud.client import calls
 from acefraud.client.calls import ServiceCall
-from acefraud.display.personal_data import MASKED
+from acefraud.display.redaction import MASKED
 from acefraud.display.short_repr import shortened
 from acefraud.errors import ConfigurationError, InputError, ServiceConflict, ServiceError, ServiceUnavailable
 from acefraud.settings import service_key

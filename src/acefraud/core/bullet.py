@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, model_validator
 from acefraud.core.condition import Condition
 from acefraud.core.transaction import Verdict
 from acefraud.display.html_tables import block, summary
-from acefraud.display.personal_data import MASKED
+from acefraud.display.redaction import MASKED
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, quoted, shown_items, shown_text
 from acefraud.support.arguments import check_choice, check_text
 from acefraud.support.timestamps import Timestamp

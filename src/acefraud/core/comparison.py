@@ -16,7 +16,7 @@ import numpy as np
 from acefraud.core.context_facts import list_of
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
-from acefraud.display.personal_data import personal_values_of
+from acefraud.display.redaction import personal_values_of
 from acefraud.display.short_repr import quoted
 from acefraud.support.arrays import BoolArray
 

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from pydantic import BaseModel, Field
 
-from acefraud.display.personal_data import MASKED
+from acefraud.display.redaction import MASKED
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, quoted
 from acefraud.support.timestamps import OptionalTimestamp
 

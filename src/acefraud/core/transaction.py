@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from acefraud.display.personal_data import personal_values
+from acefraud.display.redaction import personal_values
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, given, quoted, shown_facts, shown_text, shown_value
 from acefraud.errors import InputError
 from acefraud.support.timestamps import IdText, OptionalTimestamp, PlainFlag, in_utc, plain_value, plain_values

@@ -24,7 +24,7 @@ from acefraud.datasets.world import WorldOptions, generate
 from acefraud.display.frames import is_frame
 from acefraud.display.html_tables import MOST_ROWS, block, summary
 from acefraud.display.html_tables import table as html_table
-from acefraud.display.personal_data import MASKED, is_personal
+from acefraud.display.redaction import MASKED, is_personal
 from acefraud.display.short_repr import given, quoted, shown_names, shown_number, shown_text, shown_value
 from acefraud.errors import ConfigurationError, InputError, point_out
 from acefraud.facts.extraction import facts_in

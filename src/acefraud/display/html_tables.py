@@ -40,25 +40,23 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, total: int 
     shown = list(islice(given, MOST_ROWS))
     left = max(total, len(shown) + sum(1 for _ in given)) - len(shown)
     sides = ["right" if place and _figures(row[place] for row in shown) else "left" for place in range(len(headings))]
-    head = "".join(f'<th style="{_CELL.format("left")}">{escape(one)}</th>' for one in headings)
-    body = "".join(_row(zip(sides, row, strict=True)) for row in shown)
-    return f'<table style="{_TABLE}"><tr>{head}</tr>{body}</table>{line(f"… and {left:,} more" if left else "")}'
+    head = _row(_cell("th", heading) for heading in headings)
+    body = "".join(_row(_cell("td", cell, side) for side, cell in zip(sides, row, strict=True)) for row in shown)
+    return f'<table style="{_TABLE}">{head}{body}</table>{line(f"… and {left:,} more" if left else "")}'
 
 
 def summary(entries: Mapping[str, str]) -> str:
     """A table of two columns: names, and what is said of each. Empty entries are left out."""
-    rows = "".join(
-        f'<tr><th style="{_CELL.format("left")}">{escape(name)}</th><td style="{_CELL.format("left")}">'
-        f"{escape(said)}</td></tr>"
-        for name, said in entries.items()
-        if said
-    )
+    rows = "".join(_row([_cell("th", name), _cell("td", said)]) for name, said in entries.items() if said)
     return f'<table style="{_TABLE}">{rows}</table>'
 
 
-def _row(cells: Iterable[tuple[str, str]]) -> str:
-    made = "".join(f'<td style="{_CELL.format(side)}">{escape(cell)}</td>' for side, cell in cells)
-    return f"<tr>{made}</tr>"
+def _row(cells: Iterable[str]) -> str:
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _cell(tag: str, text: str, side: str = "left") -> str:
+    return f'<{tag} style="{_CELL.format(side)}">{escape(text)}</{tag}>'
 
 
 def _figures(cells: Iterable[str]) -> bool:

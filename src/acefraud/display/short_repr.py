@@ -18,8 +18,7 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from acefraud.display.personal_data import MASKED, is_personal, mask_named_values, mask_patterns, pattern_of
-from acefraud.display.visible_text import visible
+from acefraud.display.redaction import MASKED, is_personal, mask_named_values, mask_patterns, pattern_of, visible
 
 MOST = 200
 """The longest repr, in characters."""
@@ -170,7 +169,7 @@ def shown_items(items: Collection[object], most: int = _ITEMS) -> str:
     >>> shown_items(["b-1", "b-2", "b-3"], 2)
     "['b-1', 'b-2', … 1 more]"
     """
-    parts = [shortened(shown_value(one), 60) for one in islice(items, most)]
+    parts = [shortened(shown_value(item), 60) for item in islice(items, most)]
     return f"[{', '.join([*parts, *_more(len(items), most)])}]"
 
 

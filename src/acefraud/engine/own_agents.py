@@ -13,6 +13,7 @@ from acefraud.core.outcome import Outcome
 from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import Transaction, Verdict
 from acefraud.core.transactions import Transactions
+from acefraud.display.redaction import Masker
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, given, quoted
 from acefraud.engine.decider import Decider
 from acefraud.engine.entity_memory import sensitive_facts_of
@@ -21,9 +22,7 @@ from acefraud.engine.rule_context import deciding_policies
 from acefraud.engine.score import score
 from acefraud.errors import InputError
 from acefraud.facts.extraction import READER, facts_of
-from acefraud.roles.model.masking import Masker
-from acefraud.roles.model.prompt_bullets import shown_bullets, shown_id
-from acefraud.roles.model.prompts import context_prompt
+from acefraud.roles.model.prompts import context_prompt, shown_bullets, shown_id
 from acefraud.settings import EMBEDDED
 from acefraud.support.arguments import check_choice, check_type, nearest
 

@@ -1,14 +1,18 @@
-"""The learner as a scikit-learn classifier."""
+"""The learner as a scikit-learn classifier, and a scorer that lets the labels of test rows arrive."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.metrics import get_scorer
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,10 +31,17 @@ from acefraud import (
     open_playbook,
 )
 from acefraud.estimator import plots
-from acefraud.estimator.inputs import Column, ReadsRows, point_out_times
-from acefraud.estimator.labels import Labels
-from acefraud.estimator.reports import importances, reason_columns, score_query
-from acefraud.estimator.tables import ARRAY, backend_for, eager, fact_columns, library_of, result_frame
+from acefraud.estimator.inputs import Column, Labels, ReadsRows, point_out_times
+from acefraud.estimator.tables import (
+    ARRAY,
+    backend_for,
+    eager,
+    fact_columns,
+    importances,
+    library_of,
+    reason_columns,
+    result_frame,
+)
 
 
 class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstimator):  # type: ignore[misc]
@@ -182,7 +193,7 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
             np.array(ids, dtype=object), rows.facts, times=rows.times, texts=rows.texts, entities=rows.entities
         )
         labels = data.train.labels.tolist()
-        outcomes = [Outcome(transaction_id=one, is_fraud=label) for one, label in zip(ids, labels, strict=True)]
+        outcomes = [Outcome(transaction_id=name, is_fraud=label) for name, label in zip(ids, labels, strict=True)]
         self.learner_.hear_all_sync(outcomes, numbered)
         self.heard_ += len(rows)
         self._name_facts()
@@ -226,8 +237,7 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
         return self.learner_.threshold
 
     def _score(self, X: Any) -> Any:  # noqa: N803
-        facts = self._facts(X)
-        return self.learner_.score_facts(facts)
+        return self.learner_.score_facts(self._facts(X))
 
     # --- measuring ---
 
@@ -288,8 +298,10 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
         if len(data) != len(eager(X)):
             raise ValueError("fit_transform with a history needs rows that can all be read and have a label")
         known = data.with_history().with_read_facts().train
-        place = {one: at for at, one in enumerate(known.transactions.ids.tolist())}
-        return self._given(X, known.facts.take(np.array([place[one] for one in data.train.transactions.ids.tolist()])))
+        place = {name: at for at, name in enumerate(known.transactions.ids.tolist())}
+        return self._given(
+            X, known.facts.take(np.array([place[name] for name in data.train.transactions.ids.tolist()]))
+        )
 
     def transform(self, X: Any) -> Any:  # noqa: N803
         """Every fact that the score looks at: the columns, and what was derived from texts, times and history.
@@ -314,7 +326,12 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
     def to_sql(self, table: str = "facts") -> str:
         """A query that adds `log_odds` and `probability` of fraud to a table with the columns of `transform`."""
         check_is_fitted(self)
-        return score_query(self.learner_, table)
+        name = ".".join('"' + part.replace('"', '""') + '"' for part in table.split("."))
+        return (
+            f"SELECT scored.*, 1e0 / (1e0 + EXP(-scored.log_odds)) AS probability\n"
+            f"FROM (\nSELECT facts.*,\n  {self.learner_.additive_score().to_sql()}\n"
+            f"  AS log_odds\nFROM {name} AS facts\n) AS scored"
+        )
 
     def plot_rules(self, most: int = 20, ax: Any = None) -> Any:
         """What was measured of the heaviest bullets, with intervals. Returns the axes; needs matplotlib."""
@@ -400,3 +417,35 @@ def _seed(random_state: Any) -> int:
     if isinstance(random_state, int | np.integer):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def backtest_scorer(scoring: str | Callable[..., Any] = "average_precision") -> Callable[[Any, Any, Any], Any]:
+    """A scorer for `cross_val_score`, `cross_validate` and searches that is true of a classifier with a history.
+
+    scikit-learn's own scorers call `predict_proba(X)`, so the labels of earlier test rows never arrive, and facts such
+    as the known frauds of a card stand still. This one scores the same rows as `AceFraudClassifier.backtest` does: each
+    sees the labels that would have arrived by then, and never its own. `scoring` is the name of a metric of
+    scikit-learn, or a scorer. Use it with `TimeSeriesSplit` on rows in the order of time.
+
+    >>> import polars as pl
+    >>> from datetime import datetime, timedelta
+    >>> from sklearn.model_selection import TimeSeriesSplit, cross_val_score
+    >>> times = [datetime(2025, 1, 1) + timedelta(hours=n) for n in range(600)]
+    >>> payments = pl.DataFrame({"time": times, "card": [f"c{n % 20}" for n in range(600)], "amount": [9.0] * 600})
+    >>> y = [int(n % 20 < 3 and n % 7 > 0) for n in range(600)]
+    >>> model = AceFraudClassifier(mapping={"time": "time", "history": {"entities": ["card"], "label_delay": "1d"}})
+    >>> found = cross_val_score(model, payments, y, cv=TimeSeriesSplit(2), scoring=backtest_scorer())
+    >>> len(found), bool(found.min() > 0.5)
+    (2, True)
+    """
+    return partial(_score, get_scorer(scoring))
+
+
+def _score(scorer: Callable[..., Any], estimator: Any, X: Any, y: Any) -> Any:  # noqa: N803
+    if isinstance(estimator, Pipeline):
+        X, estimator = estimator[:-1].transform(X) if len(estimator) > 1 else X, estimator[-1]  # noqa: N806
+    if not isinstance(estimator, AceFraudClassifier):
+        raise TypeError(f"backtest_scorer scores an AceFraudClassifier or a pipeline with one, got {estimator!r}")
+    view, scores = copy(estimator), estimator._backtested(X, y).scores
+    view.__dict__["_score"] = lambda _: scores
+    return scorer(view, X, y)

@@ -1,10 +1,10 @@
-"""X and y of a classifier, read as labelled cases or as facts."""
+"""X and y of a classifier, read as labelled cases or as facts, and which of the two labels means fraud."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import compute_class_weight
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, column_or_1d, validate_data
 
 from acefraud import Dataset, Learner, ReadingReport, SchemaMapping, Transactions, load_dataset
 from acefraud.errors import point_out
-from acefraud.estimator.labels import Labels
 from acefraud.estimator.tables import (
     ARRAY,
     ROLELESS,
@@ -30,6 +30,77 @@ from acefraud.estimator.tables import (
 
 Column = npt.NDArray[Any]
 _NEEDS_Y = "requires y to be passed, but the target y is None; or pass a data frame whose mapping names the label"
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Two labels in the order of scikit-learn, and the place of the one that means fraud."""
+
+    classes: npt.NDArray[Any]
+    fraud_at: int
+
+    @classmethod
+    def of(cls, y: Any, mapping: SchemaMapping, pos_label: Any = None, classes: Any = None) -> Labels:
+        """The labels in y, or those that are announced as `classes`."""
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y", raise_unknown=True)
+        if kind != "binary":
+            raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
+        found = np.unique(column_or_1d(y) if classes is None else np.asarray(classes))
+        if len(found) != 2:
+            raise ValueError(f"y must have two classes, fraud and honest, got {len(found)} class: {found[:3].tolist()}")
+        return cls(found, _place_of_fraud(found, mapping, pos_label))
+
+    @classmethod
+    def from_mapping(cls, mapping: SchemaMapping) -> Labels:
+        """The labels that a playbook was trained with, as far as its mapping has them; else 0 and 1."""
+        if len(mapping.fraud_values) != 1 or len(mapping.legit_values) != 1:
+            return cls(np.array([0, 1]), 1)
+        fraud, honest = (_plain(values[0]) for values in (mapping.fraud_values, mapping.legit_values))
+        classes = np.unique(np.array([honest, fraud]))
+        return cls(classes, int(np.flatnonzero(classes == fraud)[0]))
+
+    def written_to(self, mapping: SchemaMapping) -> SchemaMapping:
+        """The mapping with these labels, so that whoever loads the playbook knows them."""
+        fraud, honest = (str(self.classes[place]) for place in (self.fraud_at, 1 - self.fraud_at))
+        return mapping.model_copy(update={"fraud_values": (fraud,), "legit_values": (honest,)})
+
+    def are_fraud(self, y: Any) -> npt.NDArray[np.bool_]:
+        """For each label whether it means fraud."""
+        given = column_or_1d(y, warn=True)
+        unknown = given[~np.isin(given, self.classes)]
+        if len(unknown):
+            raise ValueError(f"y has the label {unknown[0]!r}, which is none of the classes {self.classes.tolist()}")
+        return np.asarray(given == self.classes[self.fraud_at], dtype=np.bool_)
+
+
+def _plain(label: str) -> bool | int | float | str:
+    """A label as it was before it was written down."""
+    if label in ("True", "False"):
+        return label == "True"
+    for kind in (int, float):
+        try:
+            return kind(label)
+        except ValueError:
+            continue
+    return label
+
+
+def _place_of_fraud(classes: npt.NDArray[Any], mapping: SchemaMapping, pos_label: Any) -> int:
+    if pos_label is not None:
+        there = np.flatnonzero(classes == pos_label)
+        if not len(there):
+            raise ValueError(f"pos_label={pos_label!r} is none of the labels {classes.tolist()}")
+        return int(there[0])
+    meant = [mapping.is_fraud(label) for label in classes.tolist()]
+    if meant.count(True) == 1:
+        return meant.index(True)
+    if meant.count(False) == 1:
+        return 1 - meant.index(False)
+    if isinstance(classes[1], str):
+        honest, fraud = classes.tolist()
+        warnings.warn(f"{fraud!r} is taken for fraud, and {honest!r} not; pos_label= says it", stacklevel=6)
+    return 1
 
 
 class ReadsRows:
@@ -63,9 +134,8 @@ class ReadsRows:
             labels = Labels.of(y, mapping, self.pos_label, classes)
             is_fraud = labels.are_fraud(y)
             check_consistent_length(frame, is_fraud)
-            rows = without_columns(X, (mapping.label,)) if has_names(X) else frame  # with when labels became known
-            labelled, name = with_labels(rows, is_fraud)
-            mapping = mapping.model_copy(update={"label": name, "fraud_values": ("1",), "legit_values": ("0",)})
+            rows = X if has_names(X) else frame  # with when labels became known
+            labelled, mapping = with_labels(rows, mapping, is_fraud)
             checked = _checked_weights(weights, frame)
             data = load_dataset(labelled, mapping=mapping, name="X", weights=checked, ids=False, labels_apart=True)
             self.classes_, self._fraud_at = labels.classes, labels.fraud_at
@@ -96,8 +166,7 @@ class ReadsRows:
         if y is not None:
             check_consistent_length(frame, y)
             is_fraud = Labels(self.classes_, self._fraud_at).are_fraud(y)
-            rows, name = with_labels(without_columns(rows, (mapping.label,)), is_fraud)
-            mapping = mapping.model_copy(update={"label": name, "fraud_values": ("1",), "legit_values": ("0",)})
+            rows, mapping = with_labels(rows, mapping, is_fraud)
         return load_dataset(rows, remembered=mapping, name="X", strict=True, ids=False, labels_apart=y is not None)
 
     def _with_class_weights(self, data: Dataset) -> Dataset:

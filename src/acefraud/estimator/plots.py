@@ -11,8 +11,7 @@ from sklearn.metrics import PrecisionRecallDisplay
 from acefraud import Bullet, FactTable, Learner, Record
 from acefraud.display.short_repr import shown_text
 from acefraud.errors import ConfigurationError
-from acefraud.estimator.reports import fact_contributions
-from acefraud.estimator.tables import fact_columns
+from acefraud.estimator.tables import fact_columns, fact_contributions
 from acefraud.evaluation.metrics import Column, Flags, Scored, average_precision
 
 _DECLINE, _APPROVE, _MUTED = "#d55e00", "#0072b2", "#59636e"
@@ -22,7 +21,7 @@ _LONGEST, _GROUPS, _CUTS = 70, 10, 21
 def plot_rules(bullets: Sequence[Bullet], most: int, ax: Any) -> Any:
     """The share of fraud where each rule holds, with its interval, beside the share among all cases."""
     by_weight = sorted(bullets, key=lambda bullet: -abs(bullet.weight or 0.0))
-    measured = [(one, one.evidence) for one in by_weight if one.evidence and one.evidence.shown.precision is not None]
+    measured = [(b, b.evidence) for b in by_weight if b.evidence and b.evidence.shown.precision is not None]
     shown = measured[:most][::-1]  # the heaviest on top
     ax = _axes(ax, height=1.2 + 0.32 * max(1, len(shown)))
     if not shown:
@@ -42,7 +41,7 @@ def plot_rules(bullets: Sequence[Bullet], most: int, ax: Any) -> Any:
 def plot_learning(learner: Learner, facts: FactTable, is_fraud: Flags, ax: Any, *, seen: bool = False) -> Any:
     """Average precision of the score as rules are added, the heaviest first."""
     score = learner.additive_score()
-    terms = sorted(score.holding(facts), key=lambda one: -abs(one[0].weight))
+    terms = sorted(score.holding(facts), key=lambda rule: -abs(rule[0].weight))
     margin = np.full(len(facts), score.calibration.level)
     reached = []
     for term, mask in terms:

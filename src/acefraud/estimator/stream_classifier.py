@@ -72,8 +72,8 @@ class StreamClassifier(base.MiniBatchClassifier):
             raise InputError(f"y: expected a label for each of {len(rows):,} rows, got {len(labels):,}")
         truths = [self._is_fraud(label) for label in labels]
         ids = [f"stream-{self._heard + place}" for place in range(len(rows))]
-        named = [row.model_copy(update={"id": one}) for row, one in zip(rows, ids, strict=True)]
-        outcomes = [Outcome(transaction_id=one, is_fraud=truth) for one, truth in zip(ids, truths, strict=True)]
+        named = [row.model_copy(update={"id": name}) for row, name in zip(rows, ids, strict=True)]
+        outcomes = [Outcome(transaction_id=name, is_fraud=truth) for name, truth in zip(ids, truths, strict=True)]
         self.learner.hear_all_sync(outcomes, named)
         self._heard += len(rows)
 

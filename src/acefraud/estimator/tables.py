@@ -1,4 +1,4 @@
-"""What a person passes as X, as data frames that the learner reads, and results as data frames."""
+"""What a person passes as X, as data frames that the learner reads, and results as data frames: facts and reasons."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from acefraud import FactTable
+from acefraud import FactTable, Learner, SchemaMapping
 from acefraud.display.frames import BACKENDS, is_frame, make_frame
 
 ARRAY = "array"
 """What results of an array are: arrays where that is possible."""
 ROLELESS = {"id": "", "time": "", "text": "", "amount": "", "known_at": "", "difficulty": ""}
 """A mapping without roles, for arrays: their columns have no names that mean anything."""
+LEVEL = "level"
+"""The kind of the first reason of every row: the log-odds before any bullet fires."""
 _LABEL = "label"
 
 
@@ -54,16 +56,17 @@ def _word(cell: Any) -> str | None:
     return None if missing else str(cell)
 
 
-def with_labels(frame: Any, is_fraud: npt.NDArray[np.bool_]) -> tuple[Any, str]:
-    """A frame with a column of labels, 1 for fraud, and the name of that column."""
-    given = eager(frame)
+def with_labels(frame: Any, mapping: SchemaMapping, is_fraud: npt.NDArray[np.bool_]) -> tuple[Any, SchemaMapping]:
+    """A frame with a column of labels, 1 for fraud, in place of one it may have, and the mapping that names it."""
+    given = eager(without_columns(frame, (mapping.label,)))
     name = _LABEL
     while name in given.columns:
         name += "_"
     labels = nw.new_series(name, is_fraud.astype(np.int64).tolist(), nw.Int64, backend=given.implementation)
     if nw.dependencies.is_pandas_dataframe(frame):  # which would align by index
         labels = nw.from_native(labels.to_native().set_axis(frame.index), series_only=True)
-    return given.with_columns(labels).to_native(), name
+    update = {"label": name, "fraud_values": ("1",), "legit_values": ("0",)}
+    return given.with_columns(labels).to_native(), mapping.model_copy(update=update)
 
 
 def without_columns(frame: Any, names: Sequence[str | None]) -> Any:
@@ -111,3 +114,50 @@ def _fact_column(facts: FactTable, name: str) -> pl.Series:
         flags = facts.flags(name)
         return pl.Series(flags == 1).set(pl.Series(flags < 0), None)
     return numbers
+
+
+def reason_columns(learner: Learner, facts: FactTable) -> dict[str, Any]:
+    """One row for each reason of each score. The contributions of a row add up to its log-odds of fraud."""
+    score = learner.additive_score()
+    rows, terms = [np.arange(len(facts))], [np.zeros(len(facts), dtype=np.int64)]
+    weights, words, kinds, ids = [score.calibration.level], ["before any bullet fires"], [LEVEL], [""]
+    for place, (term, mask) in enumerate(score.holding(facts), start=1):
+        fired = np.flatnonzero(mask)
+        rows.append(fired)
+        terms.append(np.full(len(fired), place))
+        weights.append(term.weight)
+        words.append(term.words)
+        kinds.append(str(term.kind))
+        ids.append("" if term.bullet is None else term.bullet.id)
+    row, reason = np.concatenate(rows), np.concatenate(terms)
+    strength = np.abs(np.array(weights))
+    strength[0] = np.inf  # the level stands first
+    order = np.lexsort((reason, -strength[reason], row))
+    row, reason = row[order], reason[order]
+    return {
+        "row": row,
+        "kind": np.array(kinds, dtype=object)[reason].tolist(),
+        "bullet": np.array(ids, dtype=object)[reason].tolist(),
+        "reason": np.array(words, dtype=object)[reason].tolist(),
+        "contribution": np.array(weights)[reason],
+    }
+
+
+def fact_contributions(learner: Learner, facts: FactTable) -> dict[str, npt.NDArray[np.float64]]:
+    """What each fact adds to the log-odds of each row. A rule's weight is shared equally by the facts that it tests."""
+    found: dict[str, npt.NDArray[np.float64]] = {}
+    for term, mask in learner.additive_score().holding(facts):
+        for name in (tested := sorted(term.condition.facts)):
+            found.setdefault(name, np.zeros(len(facts)))[mask] += term.weight / len(tested)
+    return found
+
+
+def importances(learner: Learner, mapping: SchemaMapping, columns: Sequence[str]) -> npt.NDArray[np.float64]:
+    """The share of each column in how far the remembered cases are apart from their mean; zeros if nothing tells."""
+    total = dict.fromkeys(columns, 0.0)
+    for fact, added in fact_contributions(learner, learner.remembered().facts).items():
+        made_from = mapping.columns_of(fact, columns)
+        for column in made_from:
+            total[column] += float(np.abs(added - added.mean()).mean()) / len(made_from)
+    found = np.array([total[column] for column in columns])
+    return found / found.sum() if found.any() else found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from acefraud.display.frames import frame_of_rows
 from acefraud.display.html_tables import block, line, table
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, quoted
 from acefraud.evaluation.comparison import HEADINGS
-from acefraud.evaluation.metrics import METRICS, Interval, Scored, as_json, bootstrap_metrics, in_percent
+from acefraud.evaluation.metrics import METRICS, Interval, Scored, as_json, figures_of, in_percent
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
@@ -94,18 +93,13 @@ class Backtest(ShortRepr):
 
     def to_frame(self, backend: str = "polars") -> Any:
         """The bullets as a data frame: what was measured here, beside what each was learnt with."""
-        return frame_of_rows(list(self._rows()), backend)
-
-    def _rows(self) -> Iterator[dict[str, Any]]:
-        for one in self.bullets:
-            learnt = (None, None) if one.learnt is None else one.learnt.interval
-            yield {
-                **one.as_json(),
-                "argues": one.argues,
-                "learnt_precision": one.learnt and one.learnt.shown.precision,
-                "learnt_low": learnt[0],
-                "learnt_high": learnt[1],
-            }
+        rows = []
+        for bullet in self.bullets:
+            low, high = (None, None) if bullet.learnt is None else bullet.learnt.interval
+            precision = bullet.learnt and bullet.learnt.shown.precision
+            learnt = {"learnt_precision": precision, "learnt_low": low, "learnt_high": high}
+            rows.append({**bullet.as_json(), "argues": bullet.argues, **learnt})
+        return frame_of_rows(rows, backend)
 
 
 def backtest(
@@ -138,7 +132,7 @@ def backtest(
     )
 
     def figures(probabilities: Any) -> dict[str, Interval]:
-        return bootstrap_metrics(Scored(probabilities >= scores.threshold, probabilities, scores.labels))
+        return figures_of([[Scored(probabilities >= scores.threshold, probabilities, scores.labels)]])
 
     without = scores.without_label_facts
     return Backtest(
@@ -146,7 +140,7 @@ def backtest(
         figures(scores.scores.probabilities),
         tuple(
             MeasuredBullet(bullet.id, bullet.content, str(bullet.argues or ""), evidence, bullet.evidence)
-            for bullet, evidence in ((one.bullet, one.evidence) for one in scores.bullets)
+            for bullet, evidence in ((measured.bullet, measured.evidence) for measured in scores.bullets)
         ),
         None if without is None else figures(without),
         scores.label_delay,

@@ -1,4 +1,4 @@
-"""Runs the three modes and LightGBM on the same cases, over several seeds."""
+"""Splits cases into what a mode may learn from and what it is tested on, and runs the modes and LightGBM on them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from acefraud import Dataset, Mode, ModelSettings, Roles, SchemaMapping, build_roles, known_by, load_dataset
+from acefraud import Cases, Dataset, Mode, ModelSettings, Roles, SchemaMapping, build_roles, known_by, load_dataset
 from acefraud.errors import ConfigurationError, InputError, ModelError
 from acefraud.evaluation.comparison import (
     LIGHTGBM,
@@ -29,17 +28,7 @@ from acefraud.evaluation.comparison import (
     TierFigures,
 )
 from acefraud.evaluation.lightgbm_model import LightGbm, import_lightgbm
-from acefraud.evaluation.metrics import (
-    METRICS,
-    Column,
-    Flags,
-    Interval,
-    Metric,
-    Scored,
-    bootstrap_interval,
-    student_interval,
-)
-from acefraud.evaluation.parts import Part, parts_of_data, parts_of_worlds
+from acefraud.evaluation.metrics import Column, Flags, Interval, Scored, figures_of
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoFrame
@@ -51,10 +40,71 @@ LIGHTGBM_ROWS = 200
 """LightGBM takes part from this many training rows on; with fewer, its leaves of at least 20 rows say nothing."""
 THRESHOLD = 0.5
 """Where LightGBM declines: as the modes do, whose threshold is 0.5 unless a playbook says otherwise."""
+SMALL, FOLDS = 500, 5
+"""Below so many rows, data without times is cross-validated in so many folds."""
 
 Progress = Callable[[float], None]
 _GLANCE = 0.25
 """Seconds between two looks whether the run was interrupted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One train and test pair of one seed."""
+
+    seed: int
+    train: Cases
+    test: Cases
+    rows: tuple[int, ...]
+    """The position of each test case among all rows."""
+    mapping: SchemaMapping | None = None
+    """How the file was read. It may ask for a history of entities."""
+
+
+def parts_of_worlds(make: Callable[[int], Dataset], seeds: Sequence[int]) -> Iterator[Part]:
+    """One synthetic world for each seed, with its own split by time."""
+    for seed in seeds:
+        data = make(seed)
+        yield Part(seed, data.train, data.test, tuple(range(len(data.test))))
+
+
+def parts_of_data(
+    data: Dataset, seeds: Sequence[int], *, folds: int | None = None, test_share: float = 0.3
+) -> Iterator[Part]:
+    """The parts of a dataset: split by time, or by chance without repeated rows; small ones in folds."""
+    if data.test:
+        yield from (Part(seed, data.train, data.test, tuple(range(len(data.test))), data.mapping) for seed in seeds)
+        return
+    if folds is None:
+        folds = FOLDS if len(data) < SMALL and not data.has_time else 0
+    yield from parts_of_file(
+        data if data.has_time else data.without_duplicates(), seeds, folds=folds, test_share=test_share
+    )
+
+
+def parts_of_file(data: Dataset, seeds: Sequence[int], *, folds: int = 0, test_share: float = 0.3) -> Iterator[Part]:
+    """Equal rows for every seed: the later part of the file is the test, or each fold in turn."""
+    position = {name: row for row, name in enumerate((*data.train.transactions.ids, *data.test.transactions.ids))}
+    for seed in seeds:
+        if folds:
+            pairs = data.folds(folds, seed)
+        else:
+            split = data.split(test_share, seed=0)
+            pairs = [(split.train, split.test)]
+        for train, test in pairs:
+            yield Part(seed, train, test, tuple(position[name] for name in test.transactions.ids), data.mapping)
+
+
+def limited(part: Part, most: int) -> Part:
+    """A smaller part: the latest training cases whose label is known, and test cases from the whole test period.
+
+    Test cases next to each other in time would all be decided before the first of their labels arrives, so nothing
+    could be learnt on the way.
+    """
+    known, _ = known_by(part.train, part.test)
+    places = np.unique(np.linspace(0, len(part.test) - 1, min(most, len(part.test))).astype(int))
+    rows = tuple(part.rows[place] for place in places)
+    return replace(part, train=known[-most:], test=part.test.take(places), rows=rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +191,8 @@ def compare_parts(
         result = asyncio.run(_compare_on_models(parts, roles, summary, progress))
     else:
         # The longest runs come first, so that no worker waits for a straggler.
-        names = (Mode.OFFLINE_ONLINE, Mode.ONLINE_ONLY, Mode.VANILLA, *([] if no_lightgbm else [LIGHTGBM]))
-        jobs = [(part, one) for one in names for part in parts]
+        modes = (Mode.OFFLINE_ONLINE, Mode.ONLINE_ONLY, Mode.VANILLA, *([] if no_lightgbm else [LIGHTGBM]))
+        jobs = [(part, mode) for mode in modes for part in parts]
         runs: list[_Run] = []
         for run in _run_all(jobs, roles, processes):
             runs.append(run)
@@ -238,7 +288,7 @@ def _run_lightgbm(part: Part) -> _Run:
     return _Run(
         name=LIGHTGBM,
         seed=part.seed,
-        rows=tuple(row[one] for one in data.test.transactions.ids),  # the history put them in the order of time
+        rows=tuple(row[name] for name in data.test.transactions.ids),  # the history put them in the order of time
         scored=Scored(probabilities >= THRESHOLD, probabilities, data.test.labels),
         decided=np.ones(len(data.test), dtype=np.bool_),
         seconds=time.perf_counter() - started,
@@ -300,13 +350,13 @@ async def _run_on_models(parts: Sequence[Part], roles: Roles, progress: Progress
 
 def _summary(runs: Sequence[_Run], parts: Sequence[Part], name: str, independent: bool) -> Comparison:
     seeds = sorted({part.seed for part in parts})
-    names = [one for one in (*Mode, LIGHTGBM) if any(run.name == one for run in runs)]
+    names = [name for name in (*Mode, LIGHTGBM) if any(run.name == name for run in runs)]
     by_seed = _scored_by_seed(runs, names, seeds, independent)
     rows = len(by_seed[Mode.VANILLA][0].labels)
     worlds = independent and len(seeds) > 1
 
     def figures(*of: str) -> dict[str, Interval]:
-        return _figures(list(zip(*(by_seed[one] for one in of), strict=True)), worlds)
+        return figures_of(list(zip(*(by_seed[mode] for mode in of), strict=True)), worlds=worlds)
 
     rescored = [
         replace(run, scored=Scored(found >= THRESHOLD, found, run.scored.labels))
@@ -315,15 +365,17 @@ def _summary(runs: Sequence[_Run], parts: Sequence[Part], name: str, independent
     ]
     without = _scored_by_seed(rescored, names, seeds, independent) if len(rescored) == len(runs) else {}
     modes = {}
-    for one in names:
-        mine = [run for run in runs if run.name == one]
-        modes[one] = ModeFigures(
-            figures=figures(one),
+    for mode in names:
+        mine = [run for run in runs if run.name == mode]
+        modes[mode] = ModeFigures(
+            figures=figures(mode),
             bullets=float(np.mean([run.bullets for run in mine])),
             cited=float(np.mean([run.cited for run in mine])),
             seconds=float(np.sum([run.seconds for run in mine])),
-            curve=_curve(by_seed[one]),
-            without_label_facts=_figures([(scored,) for scored in without[one]], worlds) if one in without else None,
+            curve=_curve(by_seed[mode]),
+            without_label_facts=figures_of([(scored,) for scored in without[mode]], worlds=worlds)
+            if mode in without
+            else None,
         )
     history = parts[0].mapping.history if parts[0].mapping else None
     return Comparison(
@@ -337,22 +389,6 @@ def _summary(runs: Sequence[_Run], parts: Sequence[Part], name: str, independent
         sample=next(run.sample for run in runs if run.name == Mode.OFFLINE_ONLINE),
         label_delay=history.label_delay if history and history.entities else "",
     )
-
-
-def _figures(seeds: Sequence[Sequence[Scored]], worlds: bool) -> dict[str, Interval]:
-    """Every metric of one mode, or its difference between two modes on the same rows, as the mean over seeds."""
-
-    def value(metric: Metric, scored: Iterable[Scored]) -> float:
-        first, *others = map(metric, scored)
-        return first - sum(others)
-
-    def mean(metric: Metric, drawn: npt.NDArray[np.intp]) -> float:
-        return float(np.mean([value(metric, (one.take(drawn) for one in scored)) for scored in seeds]))
-
-    if worlds:
-        return {name: student_interval([value(metric, one) for one in seeds]) for name, metric in METRICS.items()}
-    rows = len(seeds[0][0].labels)
-    return {name: bootstrap_interval(partial(mean, metric), rows) for name, metric in METRICS.items()}
 
 
 def _scored_by_seed(

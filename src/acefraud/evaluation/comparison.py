@@ -146,9 +146,6 @@ class Comparison(ShortRepr):
     def __iter__(self) -> Iterator[str]:
         return iter(self.modes)
 
-    def __contains__(self, mode: object) -> bool:
-        return mode in self.modes
-
     def __len__(self) -> int:
         return len(self.modes)
 
@@ -162,8 +159,8 @@ class Comparison(ShortRepr):
         """The figures of the modes and the paired differences, for a notebook."""
         headings = [HEADINGS[metric] for metric in METRICS]
         differences = (
-            (f"{NAMES[one]} less {NAMES[other]}", *(in_percent(figures[metric], signed=True) for metric in METRICS))
-            for (one, other), figures in self.differences.items()
+            (f"{NAMES[mode]} less {NAMES[other]}", *(in_percent(figures[metric], signed=True) for metric in METRICS))
+            for (mode, other), figures in self.differences.items()
         )
         return block(
             f"{shown_text(self.dataset)}: {len(self)} modes, {self.seeds} seed{'' if self.seeds == 1 else 's'}",
@@ -177,9 +174,9 @@ class Comparison(ShortRepr):
     def to_frame(self, backend: str = "polars") -> Any:
         """A row for each mode and metric, with its interval, as a data frame of polars, pandas or pyarrow."""
         rows = [
-            {"mode": str(mode), "metric": metric, "mean": one.mean, "low": one.low, "high": one.high}
+            {"mode": str(mode), "metric": metric, "mean": figure.mean, "low": figure.low, "high": figure.high}
             for mode, got in self.modes.items()
-            for metric, one in got.figures.items()
+            for metric, figure in got.figures.items()
         ]
         return frame_of_rows(rows, backend)
 
@@ -202,7 +199,7 @@ class Comparison(ShortRepr):
             "seeds": self.seeds,
             "interval": self.method,
             "modes": {str(mode): self.modes[mode].as_json() for mode in Mode},
-            "differences": {f"{one}_vs_{other}": as_json(self.differences[one, other]) for one, other in PAIRS},
+            "differences": {f"{mode}_vs_{other}": as_json(self.differences[mode, other]) for mode, other in PAIRS},
             "sample": list(self.sample),
         }
         if self.label_delay:

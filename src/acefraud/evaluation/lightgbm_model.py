@@ -24,8 +24,7 @@ def import_lightgbm() -> Any:
     # Threads that spin while they wait make small models fifty times slower on a busy machine.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             import lightgbm  # noqa: PLC0415  # an extra, and slow to import
     except (ImportError, OSError) as problem:  # OSError: a system library that it needs is missing
         raise ConfigurationError(f"LightGBM is not installed ({problem}): {HOW_TO_INSTALL}") from None
@@ -98,13 +97,11 @@ class LightGbm:
     def fit(self, facts: FactTable, labels: npt.NDArray[np.bool_]) -> None:
         """Learn from all rows at once."""
         self.encoding = FactEncoding.of(facts)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             matrix = self.encoding.matrix(facts)
             self.classifier.fit(matrix, labels, categorical_feature=self.encoding.categorical)
 
     def score(self, facts: FactTable) -> npt.NDArray[np.float64]:
         """The fraud probability of each row."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             return np.asarray(self.classifier.predict_proba(self.encoding.matrix(facts))[:, 1], dtype=np.float64)

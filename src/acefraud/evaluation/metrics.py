@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import NormalDist
@@ -118,13 +118,23 @@ def bootstrap_interval(measure: Callable[[npt.NDArray[np.intp]], float], rows: i
     return Interval(mean, float(low), float(high))
 
 
-def bootstrap_metrics(scored: Scored) -> dict[str, Interval]:
-    """Every metric with its interval over rows."""
+def figures_of(seeds: Sequence[Sequence[Scored]], *, worlds: bool = False) -> dict[str, Interval]:
+    """Every metric of one mode, or its difference between two modes on the same rows, as the mean over seeds.
 
-    def value(metric: Metric, drawn: npt.NDArray[np.intp]) -> float:
-        return metric(scored.take(drawn))
+    The intervals are over `worlds`, or else over rows.
+    """
 
-    return {name: bootstrap_interval(partial(value, metric), len(scored.labels)) for name, metric in METRICS.items()}
+    def value(metric: Metric, scored: Iterable[Scored]) -> float:
+        first, *others = map(metric, scored)
+        return first - sum(others)
+
+    def mean(metric: Metric, drawn: npt.NDArray[np.intp]) -> float:
+        return float(np.mean([value(metric, (mode.take(drawn) for mode in seed)) for seed in seeds]))
+
+    if worlds:
+        return {name: student_interval([value(metric, seed) for seed in seeds]) for name, metric in METRICS.items()}
+    rows = len(seeds[0][0].labels)
+    return {name: bootstrap_interval(partial(mean, metric), rows) for name, metric in METRICS.items()}
 
 
 def in_percent(interval: Interval, *, signed: bool = False) -> str:

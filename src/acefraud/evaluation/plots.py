@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from acefraud import Mode
+from acefraud.display.redaction import cut
 from acefraud.errors import ConfigurationError
 from acefraud.evaluation.comparison import LIGHTGBM, NAMES, Comparison
 from acefraud.evaluation.metrics import Interval, in_percent
@@ -53,16 +54,13 @@ def learning_curve_png(comparison: Comparison) -> bytes:
 
 def learning_curve_svg(comparison: Comparison) -> str:
     """Accuracy along the stream, as an SVG element to put into a page."""
-    with style():
-        picture = saved(_learning_curve(comparison), "svg")
-    return _embeddable(picture.decode(), "curve", "Accuracy along the stream, one line for each mode")
+    return _embeddable(_learning_curve, comparison, "curve", "Accuracy along the stream, one line for each mode")
 
 
 def differences_svg(comparison: Comparison) -> str:
     """The paired differences of accuracy with their intervals, as an SVG element to put into a page."""
-    with style():
-        picture = saved(_forest(comparison), "svg")
-    return _embeddable(picture.decode(), "differences", "Paired differences of accuracy with their 95 % intervals")
+    label = "Paired differences of accuracy with their 95 % intervals"
+    return _embeddable(_forest, comparison, "differences", label)
 
 
 def smoothed(values: Sequence[float], width: int = SMOOTHED_OVER) -> list[float]:
@@ -130,8 +128,10 @@ def saved(figure: Figure, kind: str) -> bytes:
     return file.getvalue()
 
 
-def _embeddable(svg: str, prefix: str, label: str) -> str:
+def _embeddable(draw: Callable[[Comparison], Figure], comparison: Comparison, prefix: str, label: str) -> str:
     """An SVG without its XML prologue, and with ids that do not clash with those of another plot on the page."""
+    with style():
+        svg = saved(draw(comparison), "svg").decode()
     element = svg[svg.index("<svg") :]
     own = re.sub(r"<[^>]*>", lambda tag: re.sub(r'(\bid="|href="#|url\(#)', rf"\1{prefix}-", tag[0]), element)
     return own.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"', 1)
@@ -161,9 +161,8 @@ def _learning_curve(comparison: Comparison) -> Figure:
             va="center",
             annotation_clip=False,
         )
-    axes.set(xlim=(0, 100), ylim=(low, high), xlabel="Share of the stream seen", ylabel="Accuracy")
+    axes.set(xlim=(0, 100), ylim=(low, high), xlabel="Share of the stream seen", ylabel="Accuracy", axisbelow=True)
     axes.grid(axis="y", color=RULE, linewidth=0.8)
-    axes.set_axisbelow(True)
     axes.tick_params(length=0, pad=7)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda percent, _: f"{percent:.0f}%")
@@ -201,12 +200,11 @@ def _forest(comparison: Comparison) -> Figure:
             annotation_clip=False,
         )
     axes.axvline(0, color=INK, linewidth=1, zorder=0)
-    axes.set_yticks(range(len(rows)), [f"{NAMES[one]} vs {NAMES[other]}" for (one, other), _ in rows])
-    axes.set(xlim=_around_zero([got for _, got in rows]), ylim=(len(rows) - 0.5, -0.5))
+    axes.set_yticks(range(len(rows)), [f"{NAMES[mode]} vs {NAMES[other]}" for (mode, other), _ in rows])
+    axes.set(xlim=_around_zero([got for _, got in rows]), ylim=(len(rows) - 0.5, -0.5), axisbelow=True)
     axes.set_xlabel("Difference in accuracy, percentage points")
     axes.spines["left"].set_visible(False)
     axes.grid(axis="x", color=RULE, linewidth=0.8)
-    axes.set_axisbelow(True)
     axes.tick_params(length=0)
     axes.tick_params(axis="y", labelcolor=INK, labelsize=10)
     caption = f"Lines: 95 % intervals, {plain(comparison.method)}. Both of a pair saw the same rows."
@@ -240,5 +238,4 @@ def _around_zero(intervals: Sequence[Interval]) -> tuple[float, float]:
 def plain(text: str, width: int = 60) -> str:
     """The text in one line, with "?" for characters that the font of the plots lacks."""
     line = " ".join(text.split())
-    shown = "".join(sign if sign.isprintable() and ord(sign) < 0x250 else "?" for sign in line)
-    return shown if len(shown) <= width else shown[: width - 1] + "…"
+    return cut("".join(sign if sign.isprintable() and ord(sign) < 0x250 else "?" for sign in line), width)

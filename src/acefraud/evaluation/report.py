@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 from acefraud import Mode
 from acefraud.errors import ConfigurationError, StoreError
-from acefraud.evaluation.comparison import LIGHTGBM, NAMES, NO_LABEL_FACTS, NO_REASONS, Comparison, ModeFigures
+from acefraud.evaluation.comparison import LIGHTGBM, NAMES, NO_LABEL_FACTS, NO_REASONS, Comparison
 from acefraud.evaluation.metrics import METRICS, Interval, in_percent
 from acefraud.evaluation.plots import HOW_TO_INSTALL, differences_svg, learning_curve_png, learning_curve_svg
 
@@ -109,18 +109,13 @@ def _facts(comparison: Comparison) -> str:
 
 def _mode_rows(comparison: Comparison) -> Iterator[str]:
     for mode, got in comparison.modes.items():
-        yield _mode_row(mode, got)
+        name, used = NAMES[mode], (f"{got.bullets:,.1f}".removesuffix(".0"), f"{got.cited:.2f}")
+        if mode == LIGHTGBM:
+            name, used = f"{name} ({NO_REASONS})", ("–", "–")
+        yield _row(name, [*(_figure(got.figures[metric]) for metric in METRICS), *used, f"{got.seconds:,.1f}"])
         if figures := got.without_label_facts:
             cells = [_figure(figures[metric]) for metric in METRICS]
             yield _row(f"{NAMES[mode]}, {NO_LABEL_FACTS}", [*cells, "–", "–", "–"])
-
-
-def _mode_row(mode: str, got: ModeFigures) -> str:
-    cells = [_figure(got.figures[metric]) for metric in METRICS]
-    if mode == LIGHTGBM:
-        return _row(f"{NAMES[mode]} ({NO_REASONS})", [*cells, "–", "–", f"{got.seconds:,.1f}"])
-    cells += [f"{got.bullets:,.1f}".removesuffix(".0"), f"{got.cited:.2f}", f"{got.seconds:,.1f}"]
-    return _row(NAMES[mode], cells)
 
 
 def _difference_rows(comparison: Comparison) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
+from acefraud.display.redaction import Masker
 from acefraud.display.short_repr import ShortRepr
 from acefraud.engine.models import Tiered, WithFallback
 from acefraud.engine.options import Fallback, LearnerOptions
@@ -18,7 +19,6 @@ from acefraud.llm.synchronous import blocking_twin
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.roles.judge import LLMJudge
 from acefraud.roles.model.build import build_model_roles
-from acefraud.roles.model.masking import Masker
 from acefraud.roles.model.prompts import Style
 from acefraud.roles.protocols import Agent, Embedder, Judge, OwnRole, Proposer
 from acefraud.roles.reflector import Reflector

@@ -22,8 +22,7 @@ from acefraud.engine.score import score
 from acefraud.errors import BudgetExceeded, ConfigurationError, ModelError
 from acefraud.learning.credits import HeardOutcome
 from acefraud.learning.training import Training
-from acefraud.roles.prompt_cases import example_of, summaries
-from acefraud.roles.proposals import Admission, AdmissionStatus, Proposals, weightiest
+from acefraud.roles.proposals import Admission, AdmissionStatus, Proposals, example_of, summaries, weightiest
 from acefraud.roles.protocols import Example, FactSummary, Proposal
 from acefraud.rules.scorecard import GENERAL
 from acefraud.selection.hybrid import HybridSelector

@@ -36,7 +36,7 @@ class _Value(BaseModel):
 class Message(_Value):
     """One turn of the conversation."""
 
-    role: Literal["user", "assistant"]
+    role: Literal["user"] = "user"
     content: str
 
 
@@ -62,14 +62,14 @@ class Call(_Value):
     def key(self) -> str:
         """The cache key: equal for equal content, whichever role sends it.
 
-        >>> one = Call(role=Role.JUDGE, model="openai:gpt-4o-mini", system="Judge.")
-        >>> one.key == one.model_copy(update={"role": Role.AGENT}).key
+        >>> call = Call(role=Role.JUDGE, model="openai:gpt-4o-mini", system="Judge.")
+        >>> call.key == call.model_copy(update={"role": Role.AGENT}).key
         True
         """
         return hashlib.sha256(self.model_dump_json(exclude={"role"}).encode()).hexdigest()
 
     def with_added(self, text: str) -> Call:
-        """The same call with a text appended to its last message.
+        """The call with a text appended to its last message.
 
         A reply is never sent back as an assistant turn: it may quote data that tries to instruct the model.
         """
@@ -110,7 +110,7 @@ class Reply(_Value):
     """Whether an earlier call paid for it."""
 
     def paid_before(self) -> Reply:
-        """The same reply, marked as cached and free."""
+        """The reply, marked as cached and free."""
         return self.model_copy(update={"cached": True, "cost": 0.0})
 
 
@@ -124,14 +124,3 @@ class Caller(Protocol):
     async def close(self) -> None:
         """Close connections and files. Closing twice is harmless."""
         ...
-
-
-class Wrapper:
-    """Base of the callers that wrap another one."""
-
-    def __init__(self, caller: Caller) -> None:
-        self._caller = caller
-
-    async def close(self) -> None:
-        """Close the wrapped caller."""
-        await self._caller.close()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sqlite3
 import time
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
@@ -17,83 +18,26 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from pydantic import ValidationError
 
 from acefraud.errors import StoreError
-from acefraud.llm.call import Call, Caller, Reply, Role, Wrapper
-from acefraud.llm.usage_meter import UsageMeter
+from acefraud.llm.call import Call, Reply, Role
 
 _APPLICATION_ID: Final = 0x41434641  # "ACFA", in the header field that SQLite reserves for applications
 _VERSION: Final = 1
 _BUSY_SECONDS: Final = 30.0
 _POLL_SECONDS: Final = 0.02
-_MAX_VARIABLES: Final = 500  # per statement; the smallest limit of any SQLite build is 999
 
 
-class ReplyCache(Wrapper):
-    """Returns cached replies, and stores new ones before it returns them.
+class ReplyCache:
+    """Replies in an SQLite file, by the key of their call. Several processes may use one file at once.
 
     Vectors are stored one per text, so only texts never seen before are sent, in one call.
     """
 
-    def __init__(self, caller: Caller, store: ReplyStore, meter: UsageMeter) -> None:
-        super().__init__(caller)
-        self._store = store
-        self._meter = meter
-        self._in_flight: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[str, asyncio.Lock]] = (
-            WeakKeyDictionary()
-        )
-
-    async def send(self, call: Call) -> Reply:
-        """The reply, from the cache if it is there. An equal call in flight is waited for, not paid twice."""
-        locks = self._in_flight.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
-        async with locks.setdefault(call.key, asyncio.Lock()):
-            reply = await (self._embed(call) if call.role is Role.EMBEDDING else self._ask(call))
-        if reply.cached:
-            self._meter.note_cached(call.role)
-        return reply
-
-    async def _ask(self, call: Call) -> Reply:
-        known = self._store.get([call.key])
-        if known:
-            return known[call.key].paid_before()
-        reply = await self._caller.send(call)
-        self._store.put({call.key: reply})
-        return reply
-
-    async def _embed(self, call: Call) -> Reply:
-        keys = dict(zip(call.texts, _keys(call), strict=True))
-        # In a thread: thousands of vectors take long enough to hold up the event loop.
-        known = await asyncio.to_thread(self._store.get, list(keys.values()))
-        unseen = tuple(text for text, key in keys.items() if key not in known)
-        reply = Reply().paid_before()
-        if unseen:
-            reply = await self._caller.send(call.model_copy(update={"texts": unseen}))
-            fresh = {keys[text]: Reply(vectors=(row,)) for text, row in zip(unseen, reply.vectors, strict=True)}
-            await asyncio.to_thread(self._store.put, fresh)
-            known |= fresh
-        return reply.model_copy(update={"vectors": tuple(known[keys[text]].vectors[0] for text in call.texts)})
-
-    def forget(self, call: Call) -> None:
-        """Drop an unusable reply, so that the call is sent again the next time."""
-        self._store.forget(_keys(call))
-
-    async def close(self) -> None:
-        """Close the file and the wrapped caller."""
-        await super().close()
-        self._store.close()
-
-
-def _keys(call: Call) -> list[str]:
-    """The keys that the reply is stored under: one for each text to embed."""
-    if call.role is not Role.EMBEDDING:
-        return [call.key]
-    return [call.model_copy(update={"texts": (text,)}).key for text in call.texts]
-
-
-class ReplyStore:
-    """Replies in an SQLite file, by the key of their call. Several processes may use one file at once."""
-
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = Lock()
+        self._in_flight: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[str, asyncio.Lock]] = (
+            WeakKeyDictionary()
+        )
         with self._explained():
             path.parent.mkdir(parents=True, exist_ok=True)
             with suppress(FileExistsError):
@@ -108,27 +52,50 @@ class ReplyStore:
                 self._connection.close()
                 raise
 
+    async def answer(self, call: Call, send: Callable[[Call], Awaitable[Reply]]) -> Reply:
+        """The cached reply, or a new one, which is stored. An equal call in flight is waited for, not paid twice."""
+        locks = self._in_flight.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
+        async with locks.setdefault(call.key, asyncio.Lock()):
+            if call.role is Role.EMBEDDING:
+                return await self._embed(call, send)
+            known = self.get([call.key])
+            if known:
+                return known[call.key].paid_before()
+            reply = await send(call)
+            self.put({call.key: reply})
+            return reply
+
+    async def _embed(self, call: Call, send: Callable[[Call], Awaitable[Reply]]) -> Reply:
+        keys = dict(zip(call.texts, _keys(call), strict=True))
+        # In a thread: thousands of vectors take long enough to hold up the event loop.
+        known = await asyncio.to_thread(self.get, list(keys.values()))
+        unseen = tuple(text for text, key in keys.items() if key not in known)
+        reply = Reply().paid_before()
+        if unseen:
+            reply = await send(call.model_copy(update={"texts": unseen}))
+            fresh = {keys[text]: Reply(vectors=(row,)) for text, row in zip(unseen, reply.vectors, strict=True)}
+            await asyncio.to_thread(self.put, fresh)
+            known |= fresh
+        return reply.model_copy(update={"vectors": tuple(known[keys[text]].vectors[0] for text in call.texts)})
+
+    def forget(self, call: Call) -> None:
+        """Drop an unusable reply, so that the call is sent again the next time."""
+        with self._writing() as connection:
+            connection.executemany("DELETE FROM answer WHERE key = ?", [(key,) for key in _keys(call)])
+
     def get(self, keys: Sequence[str]) -> dict[str, Reply]:
         """The replies that are stored under these keys."""
-        rows: list[tuple[str, bytes]] = []
-        with self._lock, self._explained():
-            for start in range(0, len(keys), _MAX_VARIABLES):
-                some = keys[start : start + _MAX_VARIABLES]
-                marks = ",".join("?" * len(some))
-                rows += self._connection.execute(f"SELECT key, body FROM answer WHERE key IN ({marks})", some)
+        query = "SELECT key, body FROM answer WHERE key IN (SELECT value FROM json_each(?))"
         with self._explained():
+            with self._lock:
+                rows = self._connection.execute(query, (json.dumps(keys),)).fetchall()
             return {key: Reply.model_validate_json(zlib.decompress(body)) for key, body in rows}
 
     def put(self, replies: Mapping[str, Reply]) -> None:
         """Store replies. Other processes see them once this returns."""
         rows = [(key, zlib.compress(reply.model_dump_json().encode(), 1)) for key, reply in replies.items()]
-        with self._lock, self._explained(), self._transaction():
-            self._connection.executemany("INSERT OR REPLACE INTO answer (key, body) VALUES (?, ?)", rows)
-
-    def forget(self, keys: Sequence[str]) -> None:
-        """Drop the replies under these keys, if there are any."""
-        with self._lock, self._explained(), self._transaction():
-            self._connection.executemany("DELETE FROM answer WHERE key = ?", [(key,) for key in keys])
+        with self._writing() as connection:
+            connection.executemany("INSERT OR REPLACE INTO answer (key, body) VALUES (?, ?)", rows)
 
     def close(self) -> None:
         """Close the file. Closing twice is harmless."""
@@ -139,13 +106,13 @@ class ReplyStore:
         self._check()
         self._enable_wal()
         self._connection.execute("PRAGMA synchronous = NORMAL")  # a power cut may lose the last replies, no more
-        with self._transaction():
+        with self._writing() as connection:
             self._check()  # another process may have created the file meanwhile
-            self._connection.execute(
+            connection.execute(
                 "CREATE TABLE IF NOT EXISTS answer (key TEXT PRIMARY KEY, body BLOB NOT NULL) WITHOUT ROWID"
             )
-            self._connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-            self._connection.execute(f"PRAGMA user_version = {_VERSION}")
+            connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
 
     def _check(self) -> None:
         """Refuse a file that is not a reply cache."""
@@ -170,14 +137,11 @@ class ReplyStore:
                 time.sleep(_POLL_SECONDS)
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
-        self._connection.execute("COMMIT")
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """The connection in a transaction, which is rolled back after an error."""
+        with self._lock, self._explained(), self._connection:
+            self._connection.execute("BEGIN IMMEDIATE")
+            yield self._connection
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -192,3 +156,10 @@ class ReplyStore:
             raise StoreError(
                 f"the reply cache {self._path} is damaged ({type(error).__name__}); delete it, or give another path"
             ) from error
+
+
+def _keys(call: Call) -> list[str]:
+    """The keys that the reply is stored under: one for each text to embed."""
+    if call.role is not Role.EMBEDDING:
+        return [call.key]
+    return [call.model_copy(update={"texts": (text,)}).key for text in call.texts]

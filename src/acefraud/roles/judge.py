@@ -38,14 +38,13 @@ class LLMJudge(SimpleJudge):
         client: ModelClient | None = None,
         sensitive: Sequence[str] = (),
     ) -> None:
-        if not isinstance(model, str):
-            check_has("model", model, "the name of a model, or an object that judges", "assess_output")
         self._judge: OutputJudge | None
         if isinstance(model, str):
             self.model = model
             chosen = ModelSettings(judge=model, base_url=base_url, sensitive=tuple(sensitive), cache=None)
             self._judge = build_model_roles(chosen, client=client).judge if chosen.uses_models else None
         else:
+            check_has("model", model, "the name of a model, or an object that judges", "assess_output")
             self.model, self._judge = name_of(model), model
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Heuristics that a model proposes, measured on labelled cases before they enter the playbook.
+"""Heuristics that a model proposes: the cases it is shown, and how a proposal is measured before the playbook has it.
 
 A figure that the model stated is never taken over.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+
+import numpy as np
 
 from acefraud.core.bullet import (
     ENOUGH_TO_SHOW,
@@ -22,15 +24,21 @@ from acefraud.core.bullet import (
     record_in_words,
     wilson,
 )
+from acefraud.core.comparison import Op, Test, plain_number
 from acefraud.core.condition import Condition
-from acefraud.core.transaction import Transaction, Verdict
+from acefraud.core.context_facts import is_context_fact
+from acefraud.core.table import FactTable
+from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.display.short_repr import ShortRepr
+from acefraud.facts.extraction import facts_of
 from acefraud.roles.embedded.reflector import EmbeddedReflector
-from acefraud.roles.prompt_cases import summaries
-from acefraud.roles.protocols import Proposal, Proposer, Reflection, name_of
+from acefraud.roles.protocols import Example, FactSummary, Proposal, Proposer, Reflection, name_of
 from acefraud.rules.bullet_text import read_bullet
-from acefraud.rules.english import sentence
+from acefraud.rules.english import quoted, sentence
+from acefraud.support.arrays import FloatArray
 
+WORDS_SHOWN = 8
+"""The most words of a category that a reflector is shown."""
 KNOWN_SHOWN = 12
 """Known bullets that a model is shown, so that it does not repeat them."""
 LEAST_LEFT = 0.5
@@ -172,3 +180,42 @@ def _side(record: Record, base_rate: float) -> Verdict | None:
     if low > base_rate:
         return Verdict.DECLINE
     return Verdict.APPROVE if high < base_rate else None
+
+
+def example_of(case: Case, predicted: Verdict, reasoning: str = "") -> Example:
+    """A labelled case in the form that a reflector is shown."""
+    return Example(case.transaction.text, facts_of(case.transaction).facts, predicted, case.answer, reasoning)
+
+
+def summaries(table: FactTable) -> list[FactSummary]:
+    """The values that each fact of a history takes, as a basis for writing conditions.
+
+    >>> summaries(FactTable([{"amount": 5.0, "vpn": True}, {"amount": 20.0, "vpn": False}, {"amount": 7.0}]))[0].values
+    '5 to 20, half of them up to 7'
+    """
+    columns = table.columns
+    found = []
+    for name in columns.names:
+        if is_context_fact(name) or not name or "`" in name:  # a condition cannot name it
+            continue
+        if name in columns.numbers and not np.isnan(columns.numbers[name]).all():
+            found.append(_of_numbers(name, columns.numbers[name]))
+        elif name in columns.flags and (columns.flags[name] >= 0).any():
+            share = float(np.mean(columns.flags[name][columns.flags[name] >= 0]))
+            values = f"true in {100 * share:.0f}% of the cases that say so"
+            found.append(FactSummary(name, "flag", values, str(Test(name, Op.IS, True))))
+        elif name in columns.categories and (columns.categories[name][0] >= 0).any():
+            codes, words = columns.categories[name]
+            common = np.argsort(-np.bincount(codes[codes >= 0], minlength=len(words)), kind="stable")
+            shown = tuple(words[code] for code in common[:WORDS_SHOWN])
+            more = ", ..." if len(words) > WORDS_SHOWN else ""
+            listed = "one of " + ", ".join(map(quoted, shown)) + more
+            found.append(FactSummary(name, "category", listed, str(Test(name, Op.IN, shown[:2]))))
+    return found
+
+
+def _of_numbers(name: str, values: FloatArray) -> FactSummary:
+    known = values[~np.isnan(values)]
+    low, middle, high = (float(f"{value:.4g}") for value in np.quantile(known, [0, 0.5, 1], method="lower"))
+    summary = f"{plain_number(low)} to {plain_number(high)}, half of them up to {plain_number(middle)}"
+    return FactSummary(name, "number", summary, str(Test(name, Op.ABOVE, middle)))

@@ -153,7 +153,7 @@ class Agent(Protocol):
 
     @property
     def without_tier(self) -> Agent:
-        """The same agent without a first tier: it also decides the clear cases."""
+        """The agent without a first tier: it also decides the clear cases."""
 
     async def assess(self, question: Question) -> Assessment:
         """Verdict, probability and reasons. Raises ModelError if it cannot decide."""

@@ -45,13 +45,12 @@ class Reflector:
         seed: int = 0,
     ) -> None:
         check_type("options", options or ReflectorOptions(), ReflectorOptions, "ReflectorOptions", ConfigurationError)
-        if not isinstance(model, str):
-            check_has("model", model, "the name of a model, or an object that proposes", "propose", "reflect")
         proposer: Proposer | None
         if isinstance(model, str):
             chosen = ModelSettings(reflector=model, base_url=base_url, sensitive=tuple(sensitive), cache=None)
             proposer = build_model_roles(chosen, client=client).reflector if chosen.uses_models else None
         else:
+            check_has("model", model, "the name of a model, or an object that proposes", "propose", "reflect")
             proposer = model if hasattr(model, "propose") else OwnProposer(model)
         self.engine = EmbeddedReflector(options, seed=seed)
         """Remembers cases, measures conditions and fits weights, whether it proposes itself or a model does."""

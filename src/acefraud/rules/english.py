@@ -20,7 +20,7 @@ from acefraud.core.condition import AnyOf, Condition, Leaf, PairTest
 from acefraud.core.context_facts import list_fact, list_of
 from acefraud.core.fact_names import COMPARISONS, HISTORY_FACTS, NAMED_FACTS, FactWords, history_name, words_for
 from acefraud.core.transaction import FactValue
-from acefraud.display.visible_text import visible
+from acefraud.display.redaction import visible
 
 MOST_OF_A_VALUE = 60
 """How many characters of a category or a fact name are shown."""

@@ -11,8 +11,15 @@ from acefraud.core.bullet import Bullet
 from acefraud.core.condition import Condition
 from acefraud.core.events import BulletAdded, BulletEdited, PolicySnoozed
 from acefraud.core.transaction import FactValue
-from acefraud.display.personal_data import MASKED, is_personal, mask_named_values, mask_patterns, pattern_of, written
-from acefraud.roles.model.masking import Masker
+from acefraud.display.redaction import (
+    MASKED,
+    Masker,
+    is_personal,
+    mask_named_values,
+    mask_patterns,
+    pattern_of,
+    written,
+)
 from acefraud.storage import BulletPlaybook
 
 _WORDINGS: Final = frozenset({"bullet_added", "bullet_edited", "policy_snoozed"})

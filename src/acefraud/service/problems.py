@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match
 
-from acefraud.display.personal_data import mask_patterns
+from acefraud.display.redaction import mask_patterns
 from acefraud.errors import (
     AcefraudError,
     BudgetExceeded,

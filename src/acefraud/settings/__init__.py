@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-from acefraud.settings.durability import Durability
 from acefraud.settings.model_settings import EMBEDDED, EMBEDDERS, ROLES, ModelSettings
-from acefraud.settings.precedence import DEFAULT_PLAYBOOK, Settings, service_key
+from acefraud.settings.precedence import DEFAULT_PLAYBOOK, Durability, Settings, service_key
 
 __all__ = [
     "DEFAULT_PLAYBOOK",

@@ -117,7 +117,7 @@ class ModelSettings:
 
     def __repr__(self) -> str:
         """What differs from the defaults, without passwords that an address may have."""
-        chosen = [(one.name, getattr(self, one.name), one.default) for one in fields(self)]
+        chosen = [(setting.name, getattr(self, setting.name), setting.default) for setting in fields(self)]
         changed = [f"{name}={value!r}" for name, value, usual in chosen if name not in _NOT_SHOWN and value != usual]
         server = [f"server={urlsplit(self.base_url).hostname!r}"] if self.base_url else []
         shown = ", ".join([*changed, *server])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from zlib import crc32
 
 import numpy as np
@@ -61,15 +61,9 @@ class LabelledFacts(ShortRepr):
 
     def take(self, rows: RowIndex) -> LabelledFacts:
         """Some of the cases."""
-        return LabelledFacts(
-            self.ids[rows],
-            self.facts.take(rows),
-            self.labels[rows],
-            self.times[rows],
-            self.from_texts,
-            None if self.weights is None else self.weights[rows],
-            self.after_change,
-        )
+        weights = None if self.weights is None else self.weights[rows]
+        ids, facts, labels, times = self.ids[rows], self.facts.take(rows), self.labels[rows], self.times[rows]
+        return replace(self, ids=ids, facts=facts, labels=labels, times=times, weights=weights)
 
     @property
     def frauds(self) -> int:

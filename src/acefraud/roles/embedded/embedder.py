@@ -37,7 +37,7 @@ class WordLlamaEmbedder(EmbedsInProcess):
         if not texts:
             return np.zeros((0, self.dimensions), dtype=np.float32)
         vectors = np.asarray(_wordllama().embed(list(texts), norm=False), dtype=np.float32)
-        return _unit(vectors)
+        return unit(vectors)
 
 
 _WORD = re.compile(r"[^\W\d_]{4,}")
@@ -60,7 +60,7 @@ class HashingEmbedder(EmbedsInProcess):
                 for gram in (word, *(padded[i : i + 3] for i in range(len(padded) - 2))):
                     digest = zlib.crc32(gram.encode())
                     row[digest % self.dimensions] += 1.0 if digest & 0x10000 else -1.0
-        return _unit(vectors)
+        return unit(vectors)
 
 
 def is_own(embedder: Embedder | OwnRole) -> bool:
@@ -73,10 +73,8 @@ class CachedEmbedder:
 
     It has the defaults for an embedder of your own, whose rows it checks and scales to length one.
 
-    >>> cached = CachedEmbedder(HashingEmbedder())
-    >>> _ = cached.embed(["a VPN", "gift cards"]), cached.embed(["gift cards", "a VPN"])
-    >>> cached.embedded
-    2
+    >>> CachedEmbedder(HashingEmbedder()).embed(["a VPN", "gift cards", "a VPN"]).shape
+    (3, 512)
     """
 
     def __init__(self, embedder: Embedder | OwnRole, size: int = 20_000) -> None:
@@ -91,8 +89,6 @@ class CachedEmbedder:
         self._size = size
         self._known: dict[str, Vectors] = {}
         self._lock = RLock()
-        self.embedded = 0
-        """How many texts the embedder was asked for."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """In another process: the same embedder with nothing remembered."""
@@ -109,7 +105,6 @@ class CachedEmbedder:
         with self._lock:
             missing = list(dict.fromkeys(text for text in texts if text not in self._known))
             if missing:
-                self.embedded += len(missing)
                 self._known.update(zip(missing, self._embed(missing), strict=True))
             vectors = np.stack([self._known[text] for text in texts])
             for oldest in list(islice(self._known, max(0, len(self._known) - self._size))):
@@ -122,7 +117,7 @@ class CachedEmbedder:
             return rows
         if len(np.shape(rows)) != 2 or len(rows) != len(texts):
             raise ConfigurationError(f"{self.name}.embed: expected a row of numbers for each of {len(texts):,} texts")
-        return _unit(np.asarray(rows, dtype=np.float32))
+        return unit(np.asarray(rows, dtype=np.float32))
 
 
 EMBEDDERS: dict[str, type[WordLlamaEmbedder] | type[HashingEmbedder]] = {
@@ -157,10 +152,11 @@ def embedder_named(name: str) -> CachedEmbedder:
     return CachedEmbedder(EMBEDDERS[name]())
 
 
-def _unit(vectors: Vectors) -> Vectors:
+def unit(vectors: Vectors) -> Vectors:
+    """The rows scaled to length one; a row of zeros stays as it is."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit: Vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-    return unit
+    scaled: Vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return scaled
 
 
 @cache

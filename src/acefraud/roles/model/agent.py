@@ -1,4 +1,4 @@
-"""The agent on a language model: a reasoned verdict, or a single word and the odds of its tokens."""
+"""The agent and the judge on a language model."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from acefraud.core.bullet import Bullet
 from acefraud.core.calibration import log_odds, sigmoid
 from acefraud.core.decision import ProbabilityFrom, Reason, ReasonKind
+from acefraud.core.outcome import Judgement, Ruling
 from acefraud.core.transaction import Verdict
+from acefraud.display.redaction import Masker
 from acefraud.errors import ModelMalformed
 from acefraud.llm.call import Call, Reply, Role
-from acefraud.roles.model.masking import Masker
-from acefraud.roles.model.model_role import ModelRole
-from acefraud.roles.model.prompt_bullets import shown_bullets, shown_id
-from acefraud.roles.model.prompts import Prompt, Style, agent_prompt
-from acefraud.roles.model.replies import AgentReply
-from acefraud.roles.model.structured_output import CachedCaller, usage_of
-from acefraud.roles.model.token_odds import odds_of, verdict_in
+from acefraud.roles.model.model_role import CachedCaller, ModelRole, usage_of
+from acefraud.roles.model.prompts import Prompt, Style, agent_prompt, judge_prompt, shown_bullets, shown_id
+from acefraud.roles.model.replies import AgentReply, JudgeReply, odds_of, verdict_in
 from acefraud.roles.protocols import Assessment, Question
 
 ALTERNATIVES = 20
@@ -29,8 +27,8 @@ SURE = 1e-6
 class ModelAgent(ModelRole):
     """Decides with a language model and the bullets it is given.
 
-    If the style is direct but the server reports no log-probabilities, the reasoned style is used instead, and the
-    probability is marked as stated.
+    It asks for a reasoned verdict, or for a single word and the odds of its tokens. If the style is direct but the
+    server reports no log-probabilities, the reasoned style is used instead, and the probability is marked as stated.
     """
 
     role = Role.AGENT
@@ -62,7 +60,7 @@ class ModelAgent(ModelRole):
         def prompt(style: Style) -> Prompt:
             return agent_prompt(style, question.text, question.facts, bullets, mask=self._mask)
 
-        replies: Sequence[Reply] = ()
+        replies: list[Reply] = []
         if self.style is Style.DIRECT and self._reports_logprobs:
             direct = prompt(Style.DIRECT)
             verdict, replies = await self._one_word(self._call(direct, max_tokens=8, top_logprobs=ALTERNATIVES))
@@ -93,8 +91,7 @@ class ModelAgent(ModelRole):
                 raise ValueError(f"bullets: {', '.join(unknown)} were not shown; allowed are {', '.join(shown)}")
             return reply, [shown[name] for name in cited if name in shown]
 
-        answer = await self._asker.ask(self._call(prompt, max_tokens=300), AgentReply, read)
-        reply, cited = answer.value
+        (reply, cited), replies = await self.ask(self._call(prompt, max_tokens=300), AgentReply, read)
         return Assessment(
             verdict=reply.verdict,
             probability=reply.probability,
@@ -103,7 +100,7 @@ class ModelAgent(ModelRole):
             model=self.model,
             probability_from=ProbabilityFrom.STATED,
             prompt=prompt.name,
-            usage=usage_of([*spent, *answer.replies]),
+            usage=usage_of([*spent, *replies]),
             shown=bullets,
         )
 
@@ -117,8 +114,7 @@ class ModelAgent(ModelRole):
             if verdict is not None:
                 return verdict, [made for _, made in sent]
             call = call.with_added(ONE_WORD)
-        for made, _ in sent:  # so that another run gets another chance
-            self._client.forget(made)
+        self._forget(sent)
         raise ModelMalformed(
             f"{self.model} as agent: expected APPROVE or DECLINE, got {reply.text[:60]!r} for the second time"
         )
@@ -134,3 +130,16 @@ def _reasons(bullets: Sequence[Bullet]) -> tuple[Reason, ...]:
     return tuple(
         Reason(kind=ReasonKind.BULLET, text=bullet.shown, contribution=None, bullet_id=bullet.id) for bullet in bullets
     )
+
+
+class ModelJudge(ModelRole):
+    """Judges a decision at temperature 0. `acefraud.LLMJudge` uses it if there is no ground truth."""
+
+    role = Role.JUDGE
+
+    async def assess_output(self, input_text: str, output: str) -> Judgement:
+        """Correct or incorrect, with confidence and reason. Raises ModelError if the call fails."""
+        call = self._call(judge_prompt(input_text, output, mask=self._mask), max_tokens=250)
+        reply, _ = await self.ask(call, JudgeReply, lambda reply, _: reply)
+        ruling = Ruling.CORRECT if reply.is_correct else Ruling.INCORRECT
+        return Judgement(ruling=ruling, confidence=reply.confidence, reason=reply.reasoning)

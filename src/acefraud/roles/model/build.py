@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from acefraud.display.redaction import Masker
 from acefraud.llm.call import Caller
 from acefraud.llm.client import ClientOptions, ModelClient
-from acefraud.llm.connections import Connections
-from acefraud.roles.model.agent import ModelAgent
+from acefraud.llm.provider import ProviderCaller
+from acefraud.roles.model.agent import ModelAgent, ModelJudge
 from acefraud.roles.model.embedder import ModelEmbedder
-from acefraud.roles.model.judge import ModelJudge
-from acefraud.roles.model.masking import Masker
 from acefraud.roles.model.prompts import Style
 from acefraud.roles.model.reflector import ModelReflector
 from acefraud.settings import ModelSettings
@@ -64,11 +63,10 @@ def build_model_roles(
 
 async def check_models(chosen: ModelSettings) -> None:
     """Raise ConfigurationError if a model cannot be called: an unknown provider, no package, no key. Sends nothing."""
-    connections = Connections(chosen.timeout)
+    provider = ProviderCaller(chosen.timeout)
     for role in chosen.on_models:
-        opened = connections.embedding if role == "embedding" else connections.chat
-        await opened(getattr(chosen, role), chosen.server_of(role))
-    await connections.close()
+        await provider.opened(getattr(chosen, role), chosen.server_of(role), chat=role != "embedding")
+    await provider.close()
 
 
 def _options(chosen: ModelSettings) -> ClientOptions:

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from acefraud.core.bullet import Bullet
+from acefraud.display.redaction import Masker, cut
 from acefraud.errors import ModelMalformed
 from acefraud.llm.call import Call, Role
 from acefraud.llm.synchronous import run_sync
-from acefraud.roles.model.masking import Masker
-from acefraud.roles.model.model_role import ModelRole
-from acefraud.roles.model.prompt_text import cut, on_one_line
-from acefraud.roles.model.structured_output import CachedCaller
+from acefraud.roles.embedded.embedder import unit
+from acefraud.roles.model.model_role import CachedCaller, ModelRole
+from acefraud.roles.model.prompts import MAX_SHOWN, on_one_line, reveals
 from acefraud.roles.protocols import Vectors
 
 DEFAULT_EMBEDDING = "openai:text-embedding-3-small"
@@ -54,7 +54,7 @@ class ModelEmbedder(ModelRole):
 
     def presentable_bullet(self, bullet: Bullet) -> str:
         """A bullet in words that the model may see: only the names of its facts if it would reveal a hidden value."""
-        if bullet.condition is not None and self._mask.hides_bullet(bullet):
+        if bullet.condition is not None and reveals(bullet, self._mask):
             return " and ".join(sorted(bullet.condition.facts))
         return bullet.content
 
@@ -70,13 +70,12 @@ class ModelEmbedder(ModelRole):
         """One row of length one for each text."""
         if any(text not in self._vectors for text in texts):
             run_sync(self.fetch(texts))
-        width = self._dimensions or 0
         rows = [self._vectors[text] for text in texts]
-        return np.stack(rows) if rows else np.zeros((0, width), dtype=np.float32)
+        return np.stack(rows) if rows else np.zeros((0, self._dimensions or 0), dtype=np.float32)
 
     async def _fetch(self, texts: list[str]) -> None:
         # Mask before cutting: half a card number is not recognised as one.
-        masked = tuple(cut(self._mask.masked_text(on_one_line(text))) or NOTHING for text in texts)
+        masked = tuple(cut(self._mask.masked_text(on_one_line(text)), MAX_SHOWN) or NOTHING for text in texts)
         call = Call(role=Role.EMBEDDING, model=self.name, base_url=self._base_url, texts=masked, max_tokens=0)
         rows = (await self._client.send(call)).vectors
         widths = {len(row) for row in rows}
@@ -87,6 +86,4 @@ class ModelEmbedder(ModelRole):
             raise ModelMalformed(f"{self.name}: expected {wanted}, got {len(rows)} of {sorted(widths)}")
         vectors = np.array(rows, dtype=np.float32)
         self._dimensions = vectors.shape[1]
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-        self._vectors.update(zip(texts, unit, strict=True))
+        self._vectors.update(zip(texts, unit(vectors), strict=True))

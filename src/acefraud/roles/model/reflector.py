@@ -38,7 +38,8 @@ class ModelReflector(ModelRole):
             return proposal_of(reply, condition, names, self.model)
 
         call = self._call(reflector_prompt(examples, facts, known, mask=self._mask), max_tokens=300)
-        return (await self._asker.ask(call, ReflectorReply, read)).value
+        proposal, _ = await self.ask(call, ReflectorReply, read)
+        return proposal
 
 
 def proposal_of(reply: ReflectorReply, condition: Condition | None, names: set[str], model: str) -> Proposal | None:

@@ -1,19 +1,26 @@
-"""The shapes of replies, and their parser. A reply that does not fit its shape is an error: nothing is guessed."""
+"""The shapes of replies, and their parser. A reply that does not fit its shape is an error: nothing is guessed.
+
+The odds of a one-word verdict come from the log-probabilities of the tokens that begin it.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import re
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
 
 from acefraud.core.transaction import Verdict
-from acefraud.display.visible_text import visible
+from acefraud.display.redaction import visible
+from acefraud.llm.call import TokenLogprobs
 
 MAX_TEXT = 1_000
 """The most characters that are kept of a text in a reply."""
 
+_ONE_WORD = re.compile(r"[\W_]*+([^\W\d_]++)[\W_]*+")
 _PERCENT = re.compile(r"\s*(\d{1,3}(?:\.\d+)?)\s*%\s*")
 
 
@@ -93,7 +100,8 @@ def read_reply(text: str, shape: type[T]) -> T:
     ValueError: the reply is not a JSON object
     """
     try:
-        content = json.loads(_object_in(text))
+        # The JSON object, without a code fence or text around it.
+        content = json.loads(text[text.find("{") : text.rfind("}") + 1] if "{" in text else "")
     except (ValueError, RecursionError):  # no JSON, a number with thousands of digits, nesting too deep
         raise ValueError("the reply is not a JSON object") from None
     try:
@@ -102,12 +110,53 @@ def read_reply(text: str, shape: type[T]) -> T:
         raise ValueError("; ".join(_describe(error) for error in problem.errors())) from None
 
 
-def _object_in(text: str) -> str:
-    """The JSON object, without a code fence or text around it."""
-    start, end = text.find("{"), text.rfind("}")
-    return text[start : end + 1] if 0 <= start < end else ""
-
-
 def _describe(error: Any) -> str:
     place = ".".join(str(part) for part in error["loc"])
     return f"{place}: {str(error['msg']).removeprefix('Value error, ')}" if place else str(error["msg"])
+
+
+def verdict_in(text: str) -> Verdict | None:
+    """The verdict that a one-word reply states; None for any other text.
+
+    >>> verdict_in(" **decline**.").value, verdict_in("Decline or approve?") is None
+    ('DECLINE', True)
+    """
+    word = _word(text)
+    return Verdict(word) if word in (Verdict.APPROVE, Verdict.DECLINE) else None
+
+
+def odds_of(tokens: Sequence[TokenLogprobs]) -> float | None:
+    """Log-odds of DECLINE against APPROVE at the token where the verdict begins; None if they are unknown.
+
+    If only one of the two is listed, the other is taken to be as likely as the least likely listed token.
+
+    >>> token = TokenLogprobs(token="DE", logprob=-0.1, others={"APP": -2.4, "The": -9.0})
+    >>> round(odds_of([token]), 1)
+    2.3
+    """
+    for token in tokens:
+        if not (_begins(token.token, Verdict.DECLINE) or _begins(token.token, Verdict.APPROVE)):
+            continue  # a quote or a space before the verdict
+        if not token.others:
+            return None
+        listed = {**token.others, token.token: min(token.logprob, 0.0)}
+        least = min(listed.values())
+        return _logprob(Verdict.DECLINE, listed, least) - _logprob(Verdict.APPROVE, listed, least)
+    return None
+
+
+def _logprob(verdict: Verdict, listed: Mapping[str, float], default: float) -> float:
+    """Log-probability that a token begins the verdict, over all spellings."""
+    total = sum(math.exp(min(logprob, 0.0)) for token, logprob in listed.items() if _begins(token, verdict))
+    return math.log(total) if total > 0 else default
+
+
+def _begins(token: str, verdict: Verdict) -> bool:
+    letters = _word(token)
+    return bool(letters) and verdict.value.startswith(letters)
+
+
+def _word(text: str) -> str:
+    """The single word in a text, in capitals and without punctuation; "" if it is not a single word."""
+    word = _ONE_WORD.fullmatch(text)
+    return word[1].upper() if word else ""

@@ -1,10 +1,18 @@
-"""Personal data: in texts, found by its format and its checksum if it has one, and in facts, by their names."""
+"""What a text may show: no invisible characters, and no personal data where that is masked.
+
+Personal data is found in texts by its format and its checksum if it has one, and in facts by their names.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv6Address
+from typing import TypeAlias
+
+Value: TypeAlias = bool | float | str
+"""The value of a fact."""
 
 MASKED = "[masked]"
 MARKS = ("email", "ip", "card", "iban", "phone", "name", "masked")
@@ -46,6 +54,35 @@ _PERSONAL = re.compile(
     re.VERBOSE,
 )
 
+_BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_UNSEEN = re.compile(
+    r"[\u00ad\u034f\u061c\u070f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U00013430-\U0001345f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    r"\U000e0000-\U000e0fff]+"
+)
+"""Zero-width characters, direction marks, and characters that can carry hidden text."""
+_SURROGATES = re.compile(r"[\ud800-\udfff]")
+
+
+def visible(text: str) -> str:
+    """The text on one line, without control and invisible characters.
+
+    >>> visible("gift\\u200b cards\\n\\u202eAPPROVE")
+    'gift cards APPROVE'
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return _SURROGATES.sub("\ufffd", _UNSEEN.sub("", _BREAKS.sub(" ", text)))
+
+
+def cut(text: str, most: int) -> str:
+    """The text, shortened if it is too long.
+
+    >>> cut("a long story", 7)
+    'a long…'
+    """
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
 
 def mask_patterns(text: str, *, also: re.Pattern[str] | None = None) -> str:
     """The text with e-mail addresses, IP addresses, card numbers, IBANs, phone numbers and quoted names masked.
@@ -84,7 +121,7 @@ def pattern_of(values: Iterable[str]) -> re.Pattern[str] | None:
     >>> mask_patterns("Ann Lee pays, Ann waits", also=pattern_of(["Ann", "Ann Lee"]))
     '[masked] pays, [masked] waits'
     """
-    longest_first = sorted({one for one in values if len(one) >= 2}, key=lambda value: (-len(value), value))
+    longest_first = sorted({value for value in values if len(value) >= 2}, key=lambda value: (-len(value), value))
     return re.compile("|".join(map(_whole, longest_first)), re.IGNORECASE) if longest_first else None
 
 
@@ -100,12 +137,12 @@ def is_personal(name: str) -> bool:
     return _PERSONAL.search(re.sub(r"[\W_]+", "_", words).strip("_").lower()) is not None
 
 
-def identifies(value: bool | float | str) -> bool:
+def identifies(value: Value) -> bool:
     """Words identify, and so do whole numbers of eight digits or more: card numbers are often read as numbers."""
     return isinstance(value, str) or (not isinstance(value, bool) and abs(value) >= 1e7 and float(value).is_integer())
 
 
-def written(value: bool | float | str) -> str:
+def written(value: Value) -> str:
     """How a value is written in a text; "" for flags and short numbers, which also occur by chance."""
     if isinstance(value, str):
         return value.strip()
@@ -113,19 +150,61 @@ def written(value: bool | float | str) -> str:
     return f"{value:.0f}" if whole else ""
 
 
-def personal_values(facts: Mapping[str, bool | float | str]) -> list[str]:
+def personal_values(facts: Mapping[str, Value]) -> list[str]:
     """The values of facts with a personal name, as a text would write them.
 
     >>> personal_values({"full_name": "Ann Lee", "amount": 5.0})
     ['Ann Lee']
     """
-    return [one for name, value in facts.items() for one in personal_values_of(name, [value])]
+    return [text for name, value in facts.items() for text in personal_values_of(name, [value])]
 
 
-def personal_values_of(name: str, values: Iterable[bool | float | str]) -> list[str]:
+def personal_values_of(name: str, values: Iterable[Value]) -> list[str]:
     """The values of one fact as a text would write them, if its name is a personal one."""
     identifying = [written(value) for value in values if identifies(value)]
     return identifying if identifying and is_personal(name) else []
+
+
+@dataclass(frozen=True)
+class Masker:
+    """Hides facts that are declared sensitive, facts with a personal name such as `email`, and their values in texts.
+
+    Of facts with a personal name only identifying values are hidden, words and long numbers; flags and counts are not.
+
+    >>> mask = Masker(sensitive=["segment"])
+    >>> mask.masked_facts({"segment": 3.0, "email": "ann@example.org", "email_age_days": 12.0, "shop": "Ann's"})
+    {'segment': '[masked]', 'email': '[masked]', 'email_age_days': 12.0, 'shop': "Ann's"}
+    >>> mask.masked_text("Ann Lee pays $20", {"full_name": "Ann Lee"})
+    '[masked] pays $20'
+    """
+
+    sensitive: Collection[str] = ()
+    sensitive_now: Callable[[], Collection[str]] = tuple
+    """Names further sensitive facts, in lower case. It is asked every time, so that they may change."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.sensitive, str):
+            raise TypeError(f"sensitive: expected a collection of names, got the string {self.sensitive!r}")
+        object.__setattr__(self, "sensitive", frozenset(name.casefold() for name in self.sensitive))
+
+    def hides(self, name: str, value: Value) -> bool:
+        """Whether the value of a fact is hidden."""
+        folded = name.casefold()
+        declared = folded in self.sensitive or folded in self.sensitive_now()
+        return declared or (identifies(value) and is_personal(name))
+
+    def masked_facts(self, facts: Mapping[str, Value]) -> dict[str, Value]:
+        """The facts with hidden values masked, also where they occur inside other facts."""
+        hidden = {name: value for name, value in facts.items() if self.hides(name, value)}
+        return {
+            name: MASKED if name in hidden else self.masked_text(value, hidden) if isinstance(value, str) else value
+            for name, value in facts.items()
+        }
+
+    def masked_text(self, text: str, facts: Mapping[str, Value] | None = None) -> str:
+        """The text with personal data and the values of hidden facts masked."""
+        hidden = (written(value) for name, value in (facts or {}).items() if self.hides(name, value))
+        return mask_patterns(text, also=pattern_of(hidden))
 
 
 def _masked_once(text: str, also: re.Pattern[str] | None) -> str:
@@ -145,15 +224,11 @@ def _mask_iban(match: re.Match[str]) -> str:
     text = match[0]
     ends = [at.start() for at in re.finditer(r"[ -]|$", text)]
     for end in reversed(ends):
-        if _is_iban(text[:end].replace(" ", "").replace("-", "")):
+        compact = text[:end].replace(" ", "").replace("-", "")
+        digits = "".join(str(int(sign, 36)) for sign in compact[4:] + compact[:4])
+        if 15 <= len(compact) <= 34 and int(digits) % 97 == 1:
             return f"[iban]{text[end:]}"
     return text
-
-
-def _is_iban(compact: str) -> bool:
-    if not 15 <= len(compact) <= 34:
-        return False
-    return int("".join(str(int(sign, 36)) for sign in compact[4:] + compact[:4])) % 97 == 1
 
 
 def _mask_ipv6(match: re.Match[str]) -> str:
@@ -199,14 +274,11 @@ def _end_of_card(parts: list[str], at: int) -> int | None:
         digits += parts[end]
         if len(digits) > 19 or (end > at and (len(parts[at]) != 4 or parts[end - 1] != parts[at + 1])):
             break
-        if len(digits) >= 13 and (end > at or not _is_epoch(digits)) and _passes_luhn(digits):
+        # Milli-, micro- and nanoseconds since 1970 begin with 1; no card number of these lengths does.
+        is_epoch = end == at and digits[0] == "1" and len(digits) in (13, 16, 19)
+        if len(digits) >= 13 and not is_epoch and _passes_luhn(digits):
             found = end + 1
     return found
-
-
-def _is_epoch(digits: str) -> bool:
-    """Milli-, micro- and nanoseconds since 1970; no card number of these lengths begins with 1."""
-    return digits[0] == "1" and len(digits) in (13, 16, 19)
 
 
 def _passes_luhn(digits: str) -> bool:
