@@ -1,4 +1,4 @@
-"""Keeps duplicates out of the playbook and names contradictions.
+"""Keeps duplicates out of the playbook and names contradictions: `Curator`.
 
-May import storage, facts, rules, core, settings and errors.
+May import storage, facts, rules, core, support, settings and errors.
 """
