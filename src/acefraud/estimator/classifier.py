@@ -237,7 +237,8 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
         return self.learner_.threshold
 
     def _score(self, X: Any) -> Any:  # noqa: N803
-        return self.learner_.score_facts(self._facts(X))
+        facts = self._facts(X)  # first, since it says so if nothing was fitted
+        return self.learner_.score_facts(facts)
 
     # --- measuring ---
 
