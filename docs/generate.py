@@ -445,7 +445,8 @@ def commands() -> str:
     for path, command in _walk(typer.main.get_command(app), ["acefraud"]):
         lines += [f"## {' '.join(path)}", "", inspect.cleandoc(command.help or ""), ""]
         context = command.context_class(command, info_name=" ".join(path))
-        for parameter in command.get_params(context):
+        # arguments first, as they are written
+        for parameter in sorted(command.get_params(context), key=lambda given: given.param_type_name != "argument"):
             record = parameter.get_help_record(context)
             if record is not None and record[0] != "--help":
                 lines.append(f"- `{record[0]}`: {record[1]}")
