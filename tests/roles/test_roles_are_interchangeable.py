@@ -57,7 +57,7 @@ def told_apart(tree: ast.Module, classes: frozenset[str]) -> Iterator[int]:
 def test_the_roles_are_known() -> None:
     expected = {
         "Agent", "CachedEmbedder", "EmbeddedAgent", "EmbeddedReflector", "Embedder", "Judge", "LLMJudge",
-        "ModelAgent", "ModelEmbedder", "ModelJudge", "ModelPlanner", "ModelReflector", "Planner",
+        "ModelAgent", "ModelEmbedder", "ModelJudge", "ModelReflector",
         "Proposals", "Reflector", "SimpleFraudAgent", "SimpleJudge", "Tiered", "WithFallback",
     }  # fmt: skip
     assert expected <= roles()

@@ -118,6 +118,7 @@ class PlaybookReading:
     def snapshot(self) -> Snapshot:
         """The playbook at its current revision. It never changes.
 
+        >>> from acefraud import BulletPlaybook
         >>> playbook = BulletPlaybook()
         >>> before = playbook.snapshot()
         >>> _ = playbook.add_bullet("VPN: decline")
@@ -149,6 +150,7 @@ class PlaybookReading:
     def snapshot_at(self, revision: int) -> Snapshot:
         """The playbook as it was at an earlier revision, replayed from the ledger.
 
+        >>> from acefraud import BulletPlaybook
         >>> playbook = BulletPlaybook()
         >>> bullet_id = playbook.add_bullet("VPN: decline")
         >>> then = playbook.snapshot().revision
@@ -164,6 +166,7 @@ class PlaybookReading:
     def get_bullet(self, bullet_id: str) -> Bullet | None:
         """The bullet with that id, retired or not; None if there is none.
 
+        >>> from acefraud import BulletPlaybook
         >>> playbook = BulletPlaybook()
         >>> bullet_id = playbook.add_bullet("VPN: decline")
         >>> str(playbook.get_bullet(bullet_id).argues), playbook.get_bullet("b-unknown")
@@ -176,6 +179,7 @@ class PlaybookReading:
     def get_bullets_for_node(self, node: str, source: Source | str | None = None) -> list[Bullet]:
         """The bullets of a node that are not retired, from one source if given. Policies come last.
 
+        >>> from acefraud import BulletPlaybook
         >>> playbook = BulletPlaybook()
         >>> _ = playbook.add_bullet("VPN: decline", source="offline")
         >>> _ = playbook.add_bullet("Strong authentication passed: approve", source="manual")
@@ -244,6 +248,7 @@ class PlaybookReading:
     def to_frame(self, backend: str = "polars", *, node: str | None = None, retired: bool = False) -> Any:
         """The bullets as a data frame of polars, pandas or pyarrow, those of one node if you name it.
 
+        >>> from acefraud import BulletPlaybook
         >>> playbook = BulletPlaybook()
         >>> _ = playbook.add_bullet("Amount above $500: decline")
         >>> playbook.to_frame().select("english", "sql").row(0)
@@ -272,6 +277,7 @@ class PlaybookReading:
     def feed(self, node: str = DEFAULT_NODE) -> OutcomeFeed:
         """How outcomes reach a node: which decisions get one, and what silence means.
 
+        >>> from acefraud import BulletPlaybook
         >>> BulletPlaybook().feed().words
         'it cannot be told yet which decisions get an outcome; silence says nothing'
         """
