@@ -52,6 +52,8 @@ RuleArgument = Annotated[
     str, typer.Argument(metavar="RULE", help="The rule, in plain English or in the formal syntax.")
 ]
 BulletArgument = Annotated[str, typer.Argument(metavar="BULLET_ID", help="Id of the bullet, as `list` shows it.")]
+_WITH_OPTION = {ASKS_FOR_REVIEW: ASKS_FOR_REVIEW.replace("always reviews", "always reviews (--always review)")}
+"""Remarks on a rule, each with the option of the command line that helps."""
 
 
 class Always(StrEnum):
@@ -110,7 +112,7 @@ def _in_words(reading: RuleReading) -> str:
             f" formal: {reading.condition}",
             f" argues: {reading.argues or 'for nothing'}",
             f" action: {action}",
-            *([_with_option(ASKS_FOR_REVIEW)] if reading.rule.asks_for_review else []),
+            *([_WITH_OPTION[ASKS_FOR_REVIEW]] if reading.rule.asks_for_review else []),
         ]
     )
 
@@ -173,7 +175,7 @@ def _preview(previewed: Previewed) -> Said:
 
 def _admitted(done: str, admitted: Admitted) -> Said:
     """How a rule was understood and what was measured of it."""
-    bullet, remarks = admitted.bullet, [_with_option(remark) for remark in admitted.remarks]
+    bullet, remarks = admitted.bullet, [_WITH_OPTION.get(remark, remark) for remark in admitted.remarks]
     return bullet_json(bullet, remarks), f"{done} {bullet.id}\n{described(bullet, remarks)}"
 
 
@@ -286,13 +288,6 @@ def snooze(
     book.snooze(bullet_id, made, **by)
     text = f"{bullet_id} does not apply to {made.key} {made.value} until {made.until:%Y-%m-%d %H:%M} UTC\n{remark}"
     return bullet_json(bullet_in(book, bullet_id), [remark] if remark else []), text.strip()
-
-
-def _with_option(remark: str) -> str:
-    """A remark with the option that makes a rule a policy."""
-    return (
-        remark.replace("always reviews,", "always reviews (--always review),") if remark == ASKS_FOR_REVIEW else remark
-    )
 
 
 def described(bullet: Bullet, remarks: Sequence[str]) -> str:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import TypeVar
 
+from pydantic import BaseModel
+
 from acefraud.core.fact_names import NAMED_FACTS, FactCatalog, words_for
 from acefraud.rules.reader.facts import (
     HISTORY_NAME,
@@ -66,7 +68,18 @@ class AgeWords:
     idle: tuple[Words, ...] = ()
 
 
-_CONCEPTS = read_package_toml("acefraud.rules.reader", "concepts.toml", dict[str, dict[str, tuple[str, ...]]])
+class _Concept(BaseModel, extra="forbid"):
+    """One table of ``concepts.toml``, which explains the keys."""
+
+    facts: tuple[str, ...]
+    nouns: tuple[str, ...]
+    age_of: tuple[str, ...] = ()
+    since: tuple[str, ...] = ()
+    did: tuple[str, ...] = ()
+    idle: tuple[str, ...] = ()
+
+
+_CONCEPTS = read_package_toml("acefraud.rules.reader", "concepts.toml", dict[str, _Concept])
 
 
 @dataclass
@@ -195,15 +208,15 @@ class Vocabulary:
     def _add_noun(self, words: Words, fact: str) -> None:
         _append(self.nouns, without_determiners(words), fact)
 
-    def _add_concept(self, concept: dict[str, tuple[str, ...]], own: set[Words]) -> None:
+    def _add_concept(self, concept: _Concept, own: set[Words]) -> None:
         """Give a fact the names of a concept, except those that are another fact's own name."""
-        for pattern in concept["facts"]:
+        for pattern in concept.facts:
             for fact in self.facts:
                 if re.fullmatch(pattern, fact.lower()):
-                    for noun in map(as_words, concept["nouns"]):
+                    for noun in map(as_words, concept.nouns):
                         if without_determiners(noun) not in own:
                             self._add_noun(noun, fact)
-                    said = (concept.get(key, ()) for key in ("age_of", "since", "did", "idle"))
+                    said = (concept.age_of, concept.since, concept.did, concept.idle)
                     self.ages.append(AgeWords(fact, *(tuple(map(_plain_words, phrases)) for phrases in said)))
                     return
 
