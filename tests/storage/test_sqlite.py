@@ -69,14 +69,15 @@ def test_a_durability_that_there_is_not(path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_write_takes_the_lock_before_it_reads(ledger: SqliteLedger, sample: Any) -> None:
+def test_a_write_takes_the_lock_before_it_numbers_its_events(ledger: SqliteLedger, sample: Any) -> None:
     said: list[str] = []
     ledger._writer = ledger._connect()
     ledger._writer.set_trace_callback(said.append)
     ledger.append(Entry([sample.bullet("b1")], at=AT, who="ana"))
-    statements = [one for one in said if not one.startswith("PRAGMA")]
+    statements = [statement for statement in said if not statement.startswith("PRAGMA")]
     assert statements[0] == "BEGIN IMMEDIATE"
-    assert statements[1].startswith("SELECT")
+    assert statements[1].startswith("INSERT INTO events")
+    assert "SELECT coalesce(max(last), 0)" in statements[1]
 
 
 def test_the_file_is_marked_as_ours(ledger: SqliteLedger, path: Path) -> None:

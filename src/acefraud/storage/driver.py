@@ -110,6 +110,13 @@ class Driver:
             asked.append(self.ask(query.format(about=about), given))
         return asked
 
+    def insert_next(self, statement: str, last: str, row: Sequence[Any]) -> int:
+        """Insert a row whose first column is a number, the next one after what a query says. Returns the number."""
+        numbered = statement.replace("VALUES (?", f"VALUES (1 + ({last})")
+        if not self.dialect.has_arrays:
+            return int(self.ask(numbered, row).lastrowid)
+        return int(self.value(f"{numbered} RETURNING seq", row))
+
     def run_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
         """Run a statement that changes something, once for each row of values."""
         if not rows:

@@ -109,13 +109,24 @@ class SqlLedger(SqlReading):
             if waiting.lost is not None:
                 raise waiting.lost
             if not waiting.written:
-                self._write([waiting])
+                self._write_alone(waiting)
         return waiting.events
+
+    def _write_alone(self, waiting: _Waiting) -> None:
+        try:
+            self._write([waiting])
+        except StoreUnavailable:
+            raise
+        except StoreError as problem:  # the key of a request that is there already, or something else
+            for answered in self.requests([request.key for request in waiting.entry.requests]).values():
+                raise answered_already(answered) from problem
+            raise
 
     def _write(self, queue: Sequence[_Waiting]) -> None:
         """Write all entries of a queue with one commit, or none of them."""
         with self._locked() as driver:
-            last = int(driver.value(LAST_SEQ))
+            first = self._put_first(queue, driver)
+            last = first - 1 if first else int(driver.value(LAST_SEQ))
             asked = [question for waiting in queue for question in self._ask(waiting.entry, last, driver)]
             for cursor, conflict in asked:  # asked first and read then, so that a server gets all questions at once
                 if rows := cursor.fetchall():
@@ -124,7 +135,7 @@ class SqlLedger(SqlReading):
             keys: set[str] = set()
             for waiting in queue:
                 _check_among(waiting.entry, written, keys)
-                self._put(waiting, last, driver)
+                self._put(waiting, last, first, driver)
                 written += waiting.events
                 last += len(waiting.events)
             if any(not isinstance(event.payload, DecisionMade) for event in written):
@@ -133,13 +144,23 @@ class SqlLedger(SqlReading):
             waiting.written = True
             self._remember(waiting.pieces)
 
-    def _put(self, waiting: _Waiting, last: int, driver: Driver) -> None:
-        """Write one entry after the last event."""
+    def _put_first(self, queue: Sequence[_Waiting], driver: Driver) -> int:
+        """Write the first event of a queue, which the database numbers. Returns its number; 0 if there are no events.
+
+        This comes before the questions, to save one. If something is in the way, it is taken back with all the rest.
+        """
+        for waiting in queue:
+            for statement, ((_, row), *_) in waiting.runs:
+                return driver.insert_next(statement, LAST_SEQ, row)
+        return 0
+
+    def _put(self, waiting: _Waiting, last: int, first: int, driver: Driver) -> None:
+        """Write one entry after the last event, without the first event of all, which is there already."""
         entry = waiting.entry
         new = [(piece.key, piece.body) for piece in waiting.pieces if piece.key not in self._pieces]
         driver.run_many(PUT_COMMON, new)
         for statement, rows in waiting.runs:
-            driver.run_many(statement, [(last + number, *row) for number, row in rows])
+            driver.run_many(statement, [(last + number, *row) for number, row in rows if last + number != first])
         driver.run_many(PUT_CASE, waiting.case_rows)
         driver.run_many(
             insertion("requests"),
@@ -151,27 +172,21 @@ class SqlLedger(SqlReading):
 
     def _ask(self, entry: Entry, last: int, driver: Driver) -> list[_Question]:
         """Ask for what may be in the way of an entry."""
-        asked = [
+        return [
             question
             for precondition in entry.preconditions
             if last > precondition.seq
-            for question in self._ask_since(precondition, driver)
+            for question in self._ask_since(precondition, last, driver)
         ]
-        requests = {request.key: request for request in entry.requests}
-        asked += [
-            (cursor, lambda rows: answered_already(requests[rows[0][0]]))
-            for cursor in driver.ask_about("SELECT key FROM requests WHERE {about}", "key", list(requests))
-        ]
-        return asked
 
-    def _ask_since(self, precondition: Precondition, driver: Driver) -> list[_Question]:
+    def _ask_since(self, precondition: Precondition, last: int, driver: Driver) -> list[_Question]:
         asked: list[_Question] = []
         if written := precondition.kinds - {DECISION_MADE}:
             since = f"{selection('events')} kind IN ({quoted(written)}) AND"
-            found = _first_since(precondition, since, "subject", driver)
+            found = _first_since(precondition, last, since, "subject", driver)
             asked += [(cursor, lambda rows: conflict_with(self._events(rows)[0])) for cursor in found]
         if DECISION_MADE in precondition.kinds:
-            found = _first_since(precondition, selection("decisions"), "transaction_id", driver)
+            found = _first_since(precondition, last, selection("decisions"), "transaction_id", driver)
             asked += [(cursor, lambda rows: conflict_with(self._decision_events(rows)[0])) for cursor in found]
         return asked
 
@@ -227,9 +242,9 @@ class SqlLedger(SqlReading):
         self.close()
 
 
-def _first_since(precondition: Precondition, since: str, column: str, driver: Driver) -> list[Any]:
-    """Ask for the first of some events after a number, of any subject or of some."""
-    after = f"{since} seq > {precondition.seq}"
+def _first_since(precondition: Precondition, last: int, since: str, column: str, driver: Driver) -> list[Any]:
+    """Ask for the first of some events after a number and up to the last, of any subject or of some."""
+    after = f"{since} seq > {precondition.seq} AND seq <= {last}"
     if precondition.keys is not None:
         return driver.ask_about(f"{after} AND {{about}} ORDER BY seq LIMIT 1", "key", precondition.keys)
     if precondition.subjects is None:
