@@ -1,4 +1,4 @@
-"""What logs and answers may show of transactions and rules."""
+"""What answers may show of transactions and rules."""
 
 from __future__ import annotations
 
