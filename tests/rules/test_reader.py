@@ -206,3 +206,54 @@ def test_what_is_clear_is_still_read(text: str, condition: str) -> None:
 def test_a_fact_whose_name_is_only_signs_does_not_stop_the_reader() -> None:
     vocabulary = Vocabulary.of(FactCatalog.of(FactTable([{"amount": 50.0, "·": 1.0, " ": 2.0}])))
     assert str(read_rule("amount above 40: decline", vocabulary).condition) == "amount > 40"
+
+
+CLAIMS = Vocabulary.of(
+    FactCatalog.of(
+        FactTable(
+            [
+                {"PastClaims": past, "CarAge": age, "AddressChange": moved, "PolicyYears": years}
+                for past, age, moved, years in zip(
+                    ["none", "1", "2 to 4", "5+"],
+                    ["new", "1-3 years", "4-7 years", "8 or more years"],
+                    ["no change", "under 6 months", "1 year", "2 to 3 years"],
+                    ["<1", "1 to 5", "6 to 10", "over 10"],
+                    strict=True,
+                )
+            ]
+        )
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "condition"),
+    [
+        ("at least 2 past claims", 'PastClaims in ("2 to 4", "5+")'),
+        ("more than 4 past claims", 'PastClaims is "5+"'),
+        ("5 or more past claims", 'PastClaims is "5+"'),
+        ("fewer than 2 past claims", 'PastClaims in ("none", "1")'),
+        ("car age of at least 8 years", 'CarAge is "8 or more years"'),
+        ("car age above 7 years", 'CarAge is "8 or more years"'),
+        ("policy years above 10", 'PolicyYears is "over 10"'),
+        ("policy years below 1", 'PolicyYears is "<1"'),
+        ("policy years of at least 6", 'PolicyYears in ("6 to 10", "over 10")'),
+    ],
+)
+def test_a_number_is_compared_with_whole_bands(text: str, condition: str) -> None:
+    assert read_rule(text, CLAIMS).condition == Condition.parse(condition)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "at least 3 past claims",
+        "more than 5 past claims",
+        "at most 5 past claims",  # six are in the last band too
+        "car age above 8 years",
+        "car age of at most 8 years",
+        "policy years above 7",
+    ],
+)
+def test_a_number_inside_a_band_is_refused(text: str) -> None:
+    assert read_rule(text, CLAIMS).condition is None
