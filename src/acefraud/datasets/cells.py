@@ -436,9 +436,6 @@ def _finite(numbers: pl.Series, column: pl.Series, *, nan_is_unknown: bool = Fal
 
 
 def _read_numbers(column: pl.Series) -> _Cells:
-    if column.dtype.is_numeric():
-        numbers, bad = _finite(column.cast(pl.Float64), column)
-        return numbers.to_list(), bad
     text = column.cast(pl.String).str.strip_chars()
     text = text.set(text.str.to_lowercase().is_in(["", *UNKNOWN_WORDS]).fill_null(False), None)
     parsed = _as_floats(text)
@@ -455,12 +452,8 @@ def _read_flags(column: pl.Series) -> _Cells:
 
 def _read_categories(column: pl.Series, *, typed: bool) -> list[FactValue | None]:
     """``none`` is a category like another ("past claims: none"), ``null`` in a file of text is an empty cell."""
-    is_float = column.dtype.is_float()
-    text = (column.fill_nan(None) if is_float else column).cast(pl.String).str.strip_chars()
-    if is_float:
-        text = text.str.replace(r"\.0$", "")
-    empty = text == "" if typed else text.str.to_lowercase().is_in(["", "null"])
-    return text.set(empty.fill_null(False), None).to_list()
+    text = plain_text(column)
+    return (text if typed else text.set((text.str.to_lowercase() == "null").fill_null(False), None)).to_list()
 
 
 def _read_mixed(column: list[Any], kind: Kind | None) -> _Cells:

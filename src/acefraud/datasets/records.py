@@ -369,8 +369,7 @@ def _row_of(table: Table) -> Fields:
 
 def _id(fields: Fields, mapping: SchemaMapping) -> str:
     text = plain_cell(fields[mapping.id or ""])
-    if problem := wrong_id(text):
-        raise InputError(problem, field=mapping.id)
+    _raise_first([(mapping.id, wrong_id(text))])
     return text or ""
 
 
@@ -393,8 +392,7 @@ def _transaction(
         _raise_first((column, message) for column, cells in wrong for _, message in cells)
         time = int(times[0])
     text = fields.get(mapping.text or "")
-    if problem := wrong_text(text):
-        raise InputError(problem, field=mapping.text)
+    _raise_first([(mapping.text, wrong_text(text))])
     facts = {**_facts(fields, mapping, names), **_elapsed(fields, mapping)}
     entities = _entities(fields, mapping, names)
     if not facts and not (text or "").strip():
@@ -455,12 +453,13 @@ def _entities(fields: Fields, mapping: SchemaMapping, facts: Mapping[str, str]) 
         text = plain_cell(fields.get(column))
         if text is None or (column in facts and column not in history.entities):
             continue
-        if problem := too_long(text):
-            raise InputError(problem, field=column)
+        _raise_first([(column, too_long(text))])
         entities[column] = text
     return entities
 
 
-def _raise_first(problems: Iterator[tuple[str | None, str]]) -> None:
+def _raise_first(problems: Iterable[tuple[str | None, str | None]]) -> None:
+    """An error for the first column with which something is wrong."""
     for column, message in problems:
-        raise InputError(message, field=column)
+        if message:
+            raise InputError(message, field=column)
