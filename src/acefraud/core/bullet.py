@@ -60,9 +60,8 @@ class Policy(BaseModel, frozen=True, extra="forbid"):
     @property
     def words(self) -> str:
         """The policy in words, such as "always decline"."""
-        verb = {Verdict.APPROVE: "approve", Verdict.DECLINE: "decline", Verdict.REVIEW: "review"}[self.verdict]
         priority = "" if self.priority is None else f", priority {self.priority}"
-        return f"always {verb}{priority}{', never overridden' if self.final else ''}"
+        return f"always {self.verdict.lower()}{priority}{', never overridden' if self.final else ''}"
 
 
 class Snooze(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_errors=True):
@@ -365,7 +364,8 @@ class Bullet(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_er
         if self.weight is not None:
             yield "weight", Plain(f"{self.weight:+.2f}")
         if self.evidence is not None:
-            yield "evidence", Plain(_record(self.evidence.shown))
+            shown = self.evidence.shown
+            yield "evidence", Plain(f"{shown.frauds:,} of {shown.support:,}")
         if self.times_selected:
             yield "times_selected", self.times_selected
 
@@ -480,10 +480,6 @@ class NewBullet(ShortRepr):
         check_choice("status", self.status, Status)
         if self.argues is not None:
             check_choice("argues", self.argues, Verdict)
-
-
-def _record(record: Record) -> str:
-    return f"{record.frauds:,} of {record.support:,}"
 
 
 def bullet_id(node: str, content: str, attempt: int = 0) -> str:

@@ -204,17 +204,8 @@ COMPARE: Mapping[Op, Callable[[Any, Any], Any]] = {
 }
 
 
-OPPOSITE = {
-    op: opposite
-    for pair in (
-        (Op.ABOVE, Op.AT_MOST),
-        (Op.AT_LEAST, Op.BELOW),
-        (Op.IS, Op.IS_NOT),
-        (Op.IN, Op.NOT_IN),
-        (Op.MISSING, Op.KNOWN),
-    )
-    for op, opposite in (pair, pair[::-1])
-}
+OPPOSITE = {Op.ABOVE: Op.AT_MOST, Op.AT_LEAST: Op.BELOW, Op.IS: Op.IS_NOT, Op.IN: Op.NOT_IN, Op.MISSING: Op.KNOWN}
+OPPOSITE |= {opposite: op for op, opposite in OPPOSITE.items()}
 
 
 def written_name(fact: str) -> str:

@@ -294,11 +294,7 @@ class Condition:
 
     @classmethod
     def _validate(cls, value: Any) -> Condition:
-        if isinstance(value, cls):
-            return value
-        if not isinstance(value, str):
-            raise ValueError(f"a condition is written as text, got {given(value)}")
-        return cls.parse(value)
+        return value if isinstance(value, cls) else cls.parse(value)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -498,30 +494,22 @@ class ConditionParser:
         return PairTest(fact, op, self._fact("a fact"))
 
     def _fact(self, expected: str) -> str:
+        return self._next(expected, "name", "word").strip("`")
+
+    def _number(self) -> float:
+        return float(self._next("a number", "number"))
+
+    def _word(self) -> str:
+        text = self._next("a word in quotes", "string")
+        return re.sub(r"\\(.)", r"\1", text[1:-1]) if text[0] == "'" else str(json.loads(text))
+
+    def _next(self, expected: str, *kinds: str) -> str:
+        """Take a token of one of these kinds that is no keyword."""
         kind, text = self._peek()
-        if kind == "name":
-            self._at += 1
-            return text.strip("`")
-        if kind != "word" or text.lower() in KEYWORDS:
+        if kind not in kinds or (kind == "word" and text.lower() in KEYWORDS):
             self._fail(expected)
         self._at += 1
         return text
-
-    def _number(self) -> float:
-        kind, text = self._peek()
-        if kind != "number":
-            self._fail("a number")
-        self._at += 1
-        return float(text)
-
-    def _word(self) -> str:
-        kind, text = self._peek()
-        if kind != "string":
-            self._fail("a word in quotes")
-        self._at += 1
-        if text[0] == "'":
-            return re.sub(r"\\(.)", r"\1", text[1:-1])
-        return str(json.loads(text))
 
     def _takes(self, text: str) -> bool:
         """Whether the next token is this keyword or symbol, which is then taken."""

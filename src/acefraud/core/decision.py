@@ -335,17 +335,9 @@ class DecisionRecord(NamedTuple):
         node: str = self.decision.node if self.setup is None else _content(self.setup)["node"]
         return node
 
-    @property
-    def cited(self) -> tuple[str, ...]:
-        """The ids of the bullets that it rests on (`Decision.cited`), read from the record alone."""
-        if self.setup is None:
-            return self.decision.cited
-        kept = json.loads(self.body)
-        return (kept["policy"],) if "policy" in kept else tuple(pick for pick, amount in kept["picks"] if amount)
-
     def cites(self, bullet_id: str) -> bool:
         """Whether it rests on a bullet. Most records are told by their text, without being parsed."""
-        return to_json(bullet_id).decode() in self.body and bullet_id in self.cited
+        return to_json(bullet_id).decode() in self.body and bullet_id in self.decision.cited
 
     @property
     def basis(self) -> tuple[dict[str, FactValue], tuple[str, ...]]:

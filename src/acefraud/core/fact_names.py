@@ -8,7 +8,7 @@ other column is a fact too; it is called by its column name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -169,7 +169,6 @@ def _window(length: str) -> str:
     return f"the last {unit}" if length[:-1] == "1" else f"the last {length[:-1]} {unit}s"
 
 
-FactKind = Literal["number", "flag", "category"]
 EXAMPLES = 5
 
 
@@ -178,7 +177,7 @@ class FactProfile:
     """What is known of one fact."""
 
     name: str
-    kind: FactKind
+    kind: Kind
     """Its most frequent type."""
     coverage: float
     """The share of the rows that know it."""
@@ -220,7 +219,7 @@ class FactProfile:
         return {**content, "coverage": round(self.coverage, 4)}
 
 
-class FactCatalog(Mapping[str, FactProfile]):
+class FactCatalog(dict[str, FactProfile]):
     """The facts of a table, by name.
 
     >>> catalog = FactCatalog.of(FactTable([{"amount": 5.0, "channel": "web"}, {"amount": 7.0}]))
@@ -229,7 +228,7 @@ class FactCatalog(Mapping[str, FactProfile]):
     """
 
     def __init__(self, facts: Mapping[str, FactProfile], rows: int) -> None:
-        self._facts = dict(facts)
+        super().__init__(facts)
         self.rows = rows
         """How many transactions it was made from."""
 
@@ -237,15 +236,6 @@ class FactCatalog(Mapping[str, FactProfile]):
     def of(cls, table: FactTable) -> FactCatalog:
         """The catalog of a table."""
         return cls({name: _summary(table, name) for name in table.names}, len(table))
-
-    def __getitem__(self, name: str) -> FactProfile:
-        return self._facts[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._facts)
-
-    def __len__(self) -> int:
-        return len(self._facts)
 
 
 def _summary(table: FactTable, name: str) -> FactProfile:

@@ -226,9 +226,7 @@ class PlaybookState:
                 now = LearningState(reviewed, reviews=was.reviews, rereads=was.rereads)
             case events.Reviewed(node=node, whole=True):
                 was, reviewed = self.learning(node), CaseCount(payload.cases, payload.frauds)
-                now = LearningState(
-                    reviewed, reviews=was.reviews + 1, rereads=was.rereads, since_change=was.since_change
-                )
+                now = replace(was, remembered=reviewed, unreviewed=CaseCount(), unwatched=0, reviews=was.reviews + 1)
             case events.PatternsChanged(node=node, cases=cases, frauds=frauds):
                 was, new = self.learning(node), CaseCount(cases, frauds)
                 now = replace(was, remembered=CaseCount(), unreviewed=new, since_change=cases)

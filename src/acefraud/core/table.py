@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -80,7 +80,8 @@ class FactTable(ShortRepr):
 
     def __init__(self, rows: Sequence[Mapping[str, FactValue]]) -> None:
         self._count = len(rows)
-        self.columns = _columns_of(rows)
+        names = dict.fromkeys(name for row in rows for name in row)
+        self.columns = columns_of((name, [row.get(name) for row in rows]) for name in names)
 
     @classmethod
     def of_columns(cls, columns: Columns, count: int) -> FactTable:
@@ -262,15 +263,12 @@ class FactTable(ShortRepr):
         return facts
 
 
-def _columns_of(rows: Sequence[Mapping[str, FactValue]]) -> Columns:
+def columns_of(facts: Iterable[tuple[str, Sequence[FactValue | None]]]) -> Columns:
+    """Facts as columns, each value among its own kind, None where a row has none."""
     numbers: dict[str, FloatArray] = {}
     flags: dict[str, Flags] = {}
     categories: dict[str, Categories] = {}
-    names: dict[str, FactValue] = {}
-    for row in rows:
-        names.update(row)
-    for name in names:
-        values = [row.get(name) for row in rows]
+    for name, values in facts:
         kinds = set(map(type, values))
         if float in kinds:
             numbers[name] = np.array([value if type(value) is float else np.nan for value in values])

@@ -23,21 +23,49 @@ Ids = npt.NDArray[np.object_]
 R = TypeVar("R", Transaction, Case)
 
 _ROWS_AT_ONCE = 1_000
+_MISSING = {"texts": "", "difficulty": "", "metadata": {}, "weights": 1.0}
+"""What the rows of a part have that lacks a column of another."""
 
 
 class _RowSequence(ShortRepr, Sequence[R]):
-    """What transactions and cases share: indexing, and equality with any sequence of equal rows."""
+    """What transactions and cases share: columns of one length, indexing, and equality with any sequence of equal rows.
 
-    def take(self, rows: RowIndex) -> Self:
-        """Some of the rows, in the given order. A slice copies nothing."""
-        raise NotImplementedError
+    All attributes are columns.
+    """
 
     def _at(self, place: int) -> R:
         raise NotImplementedError
 
-    @property
-    def _ids(self) -> Ids:
-        raise NotImplementedError
+    def _with(self, **columns: Any) -> Self:
+        """The same rows with other columns."""
+        same = copy(self)
+        vars(same).update(columns)
+        return same
+
+    def take(self, rows: RowIndex) -> Self:
+        """Some of the rows, in the given order. A slice copies nothing.
+
+        >>> rows = [Transaction(id=name, facts={"amount": 5.0}) for name in ("t1", "t2")]
+        >>> cases = Cases.of(Case(transaction=row, is_fraud=row.id == "t2") for row in rows)
+        >>> cases.take(cases.labels).transactions.ids.tolist()
+        ['t2']
+        """
+        return self._with(**{name: _some(column, rows, len(self)) for name, column in vars(self).items()})
+
+    @classmethod
+    def stacked(cls, parts: Sequence[Self]) -> Self:
+        """All rows, one part after the other.
+
+        >>> first, second = (Transactions.of([Transaction(id=name, text="x")]) for name in ("t1", "t2"))
+        >>> Transactions.stacked([first, second]).ids.tolist()
+        ['t1', 't2']
+        """
+        filled = [part for part in parts if len(part)] or list(parts[:1])
+        if len(filled) == 1:
+            return filled[0]
+        counts = [len(part) for part in filled]
+        columns = {name: [vars(part)[name] for part in filled] for name in vars(filled[0])}
+        return filled[0]._with(**{name: _joined(some, counts, _MISSING.get(name)) for name, some in columns.items()})
 
     @overload
     def __getitem__(self, index: int) -> R: ...
@@ -51,7 +79,8 @@ class _RowSequence(ShortRepr, Sequence[R]):
     def __contains__(self, value: object) -> bool:
         """Whether a row is among them, or one with that id."""
         key = value.transaction.id if isinstance(value, Case) else getattr(value, "id", value)
-        places: list[int] = np.flatnonzero(self._ids == key).tolist() if isinstance(key, str) else []
+        rows: Any = getattr(self, "transactions", self)
+        places: list[int] = np.flatnonzero(rows.ids == key).tolist() if isinstance(key, str) else []
         return bool(places) if isinstance(value, str) else any(self._at(index) == value for index in places)
 
     def __eq__(self, other: object) -> bool:
@@ -84,10 +113,6 @@ class Transactions(_RowSequence[Transaction]):
         self.texts = texts
         self.entities: Mapping[str, Categories] = entities or {}
         self._rows: Sequence[Transaction] | None = None
-
-    @property
-    def _ids(self) -> Ids:
-        return self.ids
 
     def __repr_args__(self) -> ReprArgs:
         yield None, Plain(f"{len(self):,} row{'' if len(self) == 1 else 's'}")
@@ -135,50 +160,13 @@ class Transactions(_RowSequence[Transaction]):
     def _at(self, place: int) -> Transaction:
         return self._row(place, self.facts.row(place)) if self._rows is None else self._rows[place]
 
-    @classmethod
-    def stacked(cls, parts: Sequence[Transactions]) -> Transactions:
-        """All transactions, one part after the other.
-
-        >>> one, other = (Transactions.of([Transaction(id=name, text="x")]) for name in ("t1", "t2"))
-        >>> Transactions.stacked([one, other]).ids.tolist()
-        ['t1', 't2']
-        """
-        filled = [part for part in parts if len(part)] or list(parts[:1])
-        if len(filled) == 1:
-            return filled[0]
-        entities = [FactTable.of_columns(Columns(categories=part.entities), len(part)) for part in filled]
-        made = cls(
-            np.concatenate([part.ids for part in filled]),
-            FactTable.stacked([part.facts for part in filled]),
-            times=np.concatenate([part.times for part in filled]),
-            texts=_joined([part.texts for part in filled], [len(part) for part in filled], ""),
-            entities=FactTable.stacked(entities).columns.categories,
-        )
-        rows = [part._rows for part in filled if part._rows is not None]
-        made._rows = [row for part in rows for row in part] if len(rows) == len(filled) else None
-        return made
-
-    def take(self, rows: RowIndex) -> Transactions:
-        """Some of the rows, in the given order. A slice copies nothing."""
-        part = Transactions(
-            self.ids[rows],
-            self.facts.take(rows),
-            times=self.times[rows],
-            texts=_some(self.texts, rows, len(self)),
-            entities={column: (codes[rows], words) for column, (codes, words) in self.entities.items()},
-        )
-        part._rows = _some(self._rows, rows, len(self))
-        return part
-
     def with_facts(self, facts: FactTable) -> Transactions:
         """The same transactions with other facts."""
-        return Transactions(self.ids, facts, times=self.times, texts=self.texts, entities=self.entities)
+        return self._with(facts=facts, _rows=None)
 
     def with_times(self, times: IntArray) -> Transactions:
         """The same transactions with other times."""
-        if times is self.times:
-            return self
-        return Transactions(self.ids, self.facts, times=times, texts=self.texts, entities=self.entities)
+        return self if times is self.times else self._with(times=times, _rows=None)
 
     @property
     def timed(self) -> bool:
@@ -231,10 +219,6 @@ class Cases(_RowSequence[Case]):
         self.metadata = metadata
         self.weights = weights
 
-    @property
-    def _ids(self) -> Ids:
-        return self.transactions.ids
-
     def __repr_args__(self) -> ReprArgs:
         rows, *others = self.transactions.__repr_args__()
         yield rows
@@ -264,51 +248,13 @@ class Cases(_RowSequence[Case]):
     def _at(self, place: int) -> Case:
         return self._row(place, self.transactions[place])
 
-    @classmethod
-    def stacked(cls, parts: Sequence[Cases]) -> Cases:
-        """All cases, one part after the other."""
-        filled = [part for part in parts if len(part)] or list(parts[:1])
-        if len(filled) == 1:
-            return filled[0]
-        counts = [len(part) for part in filled]
-        weights = _joined([part.weights for part in filled], counts, 1.0)
-        return cls(
-            Transactions.stacked([part.transactions for part in filled]),
-            np.concatenate([part.labels for part in filled]),
-            known_at=np.concatenate([part.known_at for part in filled]),
-            difficulty=_joined([part.difficulty for part in filled], counts, ""),
-            metadata=_joined([part.metadata for part in filled], counts, {}),
-            weights=None if weights is None else np.asarray(weights),
-        )
-
-    def take(self, rows: RowIndex) -> Cases:
-        """Some of the rows, in the given order. A slice copies nothing.
-
-        >>> rows = [Transaction(id=name, facts={"amount": 5.0}) for name in ("t1", "t2")]
-        >>> cases = Cases.of(Case(transaction=row, is_fraud=row.id == "t2") for row in rows)
-        >>> cases.take(cases.labels).transactions.ids.tolist()
-        ['t2']
-        """
-        return Cases(
-            self.transactions.take(rows),
-            self.labels[rows],
-            known_at=self.known_at[rows],
-            difficulty=_some(self.difficulty, rows, len(self)),
-            metadata=_some(self.metadata, rows, len(self)),
-            weights=None if self.weights is None else self.weights[rows],
-        )
-
     def with_facts(self, facts: FactTable) -> Cases:
         """The same cases with other facts."""
-        same = copy(self)
-        same.transactions = self.transactions.with_facts(facts)
-        return same
+        return self._with(transactions=self.transactions.with_facts(facts))
 
     def weighted(self, weights: FloatArray) -> Cases:
         """The same cases with these weights."""
-        same = copy(self)
-        same.weights = weights
-        return same
+        return self._with(weights=weights)
 
     def in_order(self) -> Cases:
         """The cases by time if every one has a time, else as they are. The sort is stable.
@@ -340,17 +286,28 @@ class Cases(_RowSequence[Case]):
         )
 
 
-def _joined(parts: Sequence[Any], counts: Sequence[int], missing: object) -> Sequence[Any] | None:
-    """The values of all parts; None if no part has any."""
-    if all(part is None for part in parts):
+def _joined(parts: Sequence[Any], counts: Sequence[int], missing: object) -> Any:
+    """The column of all parts; None if no part has it, or one has not and nothing stands for what is missing."""
+    first = next((part for part in parts if part is not None), None)
+    if first is None or (missing is None and any(part is None for part in parts)):
         return None
-    filled = [[missing] * count if part is None else part for part, count in zip(parts, counts, strict=True)]
-    return [value for part in filled for value in part]
+    if isinstance(first, FactTable | Transactions):
+        return type(first).stacked(parts)
+    if isinstance(first, Mapping):
+        tables = [
+            FactTable.of_columns(Columns(categories=part), count) for part, count in zip(parts, counts, strict=True)
+        ]
+        return FactTable.stacked(tables).columns.categories
+    filled: list[Any] = [[missing] * count if part is None else part for part, count in zip(parts, counts, strict=True)]
+    return np.concatenate(filled) if isinstance(first, np.ndarray) else [value for part in filled for value in part]
 
 
-def _some(values: Sequence[Any] | None, rows: RowIndex, count: int) -> Sequence[Any] | None:
-    if values is None:
-        return None
-    if isinstance(rows, slice):
-        return values[rows]
-    return [values[index] for index in np.arange(count)[rows]]
+def _some(column: Any, rows: RowIndex, count: int) -> Any:
+    """Some rows of a column."""
+    if isinstance(column, FactTable | Transactions):
+        return column.take(rows)
+    if isinstance(column, Mapping):
+        return {name: (codes[rows], words) for name, (codes, words) in column.items()}
+    if column is None or isinstance(column, np.ndarray) or isinstance(rows, slice):
+        return None if column is None else column[rows]
+    return [column[index] for index in np.arange(count)[rows]]

@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from acefraud.core.fact_names import Kind, words_for
-from acefraud.core.table import Categories, Columns, Flags, coded
+from acefraud.core.table import Categories, Columns, coded, columns_of
 from acefraud.core.transaction import MAX_TEXT, MAX_WORD, FactValue
 from acefraud.datasets.columns import (
     UNKNOWN_WORDS,
@@ -38,7 +38,6 @@ from acefraud.datasets.columns import (
 )
 from acefraud.datasets.mapping import SchemaMapping
 from acefraud.datasets.table import FACTS, Column, Remark, Table
-from acefraud.support.arrays import FloatArray, IntArray
 
 NO_CONTENT = "expected at least one fact or a text"
 MAX_ID = 200
@@ -391,7 +390,7 @@ def read_fact(
         return Columns({fact: numbers.fill_null(np.nan).to_numpy()}), bad
     distinct, places = distinct_cells(column)
     values, bad = _read_cells(distinct, kind, typed=typed)
-    return _by_kind(fact, values, places), spread([*bad, *_too_long(values)], places)
+    return columns_of([(fact, values)]).take(places), spread([*bad, *_too_long(values)], places)
 
 
 def read_words(column: Column) -> tuple[Categories, BadCells]:
@@ -400,20 +399,6 @@ def read_words(column: Column) -> tuple[Categories, BadCells]:
     texts = distinct.to_list()
     codes, words = coded(texts)
     return (codes[places], words), spread(_too_long(texts), places)
-
-
-def _by_kind(fact: str, values: Sequence[FactValue | None], places: IntArray) -> Columns:
-    """The values of a fact, each among its own kind: a JSON column may mix them."""
-    kinds = {type(value) for value in values}
-    numbers, flags, categories = dict[str, FloatArray](), dict[str, Flags](), dict[str, Categories]()
-    if float in kinds:
-        numbers[fact] = np.array([value if type(value) is float else np.nan for value in values])[places]
-    if bool in kinds:
-        flags[fact] = np.array([value if type(value) is bool else -1 for value in values], dtype=np.int8)[places]
-    if str in kinds:
-        codes, words = coded([value if isinstance(value, str) else None for value in values])
-        categories[fact] = codes[places], words
-    return Columns(numbers, flags, categories)
 
 
 def _too_long(values: Sequence[FactValue | None]) -> BadCells:
@@ -451,9 +436,6 @@ def _finite(numbers: pl.Series, column: pl.Series, *, nan_is_unknown: bool = Fal
 
 
 def _read_numbers(column: pl.Series) -> _Cells:
-    if column.dtype.is_numeric():
-        numbers, bad = _finite(column.cast(pl.Float64), column)
-        return numbers.to_list(), bad
     text = column.cast(pl.String).str.strip_chars()
     text = text.set(text.str.to_lowercase().is_in(["", *UNKNOWN_WORDS]).fill_null(False), None)
     parsed = _as_floats(text)
@@ -470,12 +452,8 @@ def _read_flags(column: pl.Series) -> _Cells:
 
 def _read_categories(column: pl.Series, *, typed: bool) -> list[FactValue | None]:
     """``none`` is a category like another ("past claims: none"), ``null`` in a file of text is an empty cell."""
-    is_float = column.dtype.is_float()
-    text = (column.fill_nan(None) if is_float else column).cast(pl.String).str.strip_chars()
-    if is_float:
-        text = text.str.replace(r"\.0$", "")
-    empty = text == "" if typed else text.str.to_lowercase().is_in(["", "null"])
-    return text.set(empty.fill_null(False), None).to_list()
+    text = plain_text(column)
+    return (text if typed else text.set((text.str.to_lowercase() == "null").fill_null(False), None)).to_list()
 
 
 def _read_mixed(column: list[Any], kind: Kind | None) -> _Cells:

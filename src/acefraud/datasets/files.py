@@ -25,7 +25,7 @@ import numpy as np
 import polars as pl
 
 from acefraud.datasets.columns import json_column
-from acefraud.datasets.records import HALF_CHARACTER, TWICE, flat_record, json_type, opened_objects, parse_json
+from acefraud.datasets.records import HALF_CHARACTER, flat_record, json_type, opened_records, parse_json
 from acefraud.datasets.table import FACTS, BadRow, Column, Table
 from acefraud.errors import InputError
 from acefraud.support.arguments import nearest_file
@@ -237,11 +237,7 @@ def _json_table(rows: Iterable[tuple[int, object]], name: str, text: str, bad: l
         numbers.append(number)
         records.append(record)
         metadata.append(extra)
-    columns: dict[str, Column] = {}
-    for key, values in opened_objects(records):
-        if key in columns:
-            raise InputError(TWICE.format(key), file=name)
-        columns[key] = json_column(key, values)
+    columns = {key: json_column(key, cells) for key, cells in opened_records(records, name).items()}
     return Table(name, columns, numbers, typed=True, bad=tuple(bad), metadata=metadata, open_ended=True)
 
 

@@ -67,7 +67,6 @@ _DEEPEST = 10
 """Objects inside objects that are opened."""
 HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 """Half of a surrogate pair. Alone it is not valid Unicode, and nothing further on could store it."""
-TWICE = "the field '{}' is there twice: under this name, and inside an object"
 
 
 def fields_of(record: JsonObject) -> Fields:
@@ -78,12 +77,7 @@ def fields_of(record: JsonObject) -> Fields:
     """
     check_unicode = not isinstance(record, str) or HALF_CHARACTER.search(record) is not None
     flat, _ = flat_record(parse_json(record) if isinstance(record, str) else record, check_unicode=check_unicode)
-    fields: dict[str, Any] = {}
-    for key, (value,) in opened_objects([flat]):
-        if key in fields:
-            raise InputError(TWICE.format(key))
-        fields[key] = value
-    return fields
+    return {key: cell for key, (cell,) in opened_records([flat]).items()}
 
 
 def parse_json(text: str, file: str | None = None) -> object:
@@ -100,7 +94,16 @@ def parse_json(text: str, file: str | None = None) -> object:
     raise InputError(problem, file=file)
 
 
-def opened_objects(
+def opened_records(records: Sequence[dict[str, Any]], file: str | None = None) -> dict[str, list[Any]]:
+    """The columns that records make, also of what is in the objects inside them."""
+    columns: dict[str, list[Any]] = {}
+    for key, cells in _opened_objects(records):
+        if columns.setdefault(key, cells) is not cells:
+            raise InputError(f"the field '{key}' is there twice: under this name, and inside an object", file=file)
+    return columns
+
+
+def _opened_objects(
     values: Sequence[dict[str, Any] | None], path: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, list[Any]]]:
     """The fields of objects with their cells, and the fields of objects inside them under dotted names.
@@ -111,7 +114,7 @@ def opened_objects(
         inner = [None if value is None else value.get(key) for value in values]
         present = [cell for cell in inner if cell is not None]
         if present and len(path) < _DEEPEST and all(isinstance(cell, dict) for cell in present):
-            yield from opened_objects(inner, (*path, key))
+            yield from _opened_objects(inner, (*path, key))
         else:
             yield ".".join((*path, key)), inner
 
@@ -369,8 +372,7 @@ def _row_of(table: Table) -> Fields:
 
 def _id(fields: Fields, mapping: SchemaMapping) -> str:
     text = plain_cell(fields[mapping.id or ""])
-    if problem := wrong_id(text):
-        raise InputError(problem, field=mapping.id)
+    _raise_first([(mapping.id, wrong_id(text))])
     return text or ""
 
 
@@ -393,8 +395,7 @@ def _transaction(
         _raise_first((column, message) for column, cells in wrong for _, message in cells)
         time = int(times[0])
     text = fields.get(mapping.text or "")
-    if problem := wrong_text(text):
-        raise InputError(problem, field=mapping.text)
+    _raise_first([(mapping.text, wrong_text(text))])
     facts = {**_facts(fields, mapping, names), **_elapsed(fields, mapping)}
     entities = _entities(fields, mapping, names)
     if not facts and not (text or "").strip():
@@ -455,12 +456,13 @@ def _entities(fields: Fields, mapping: SchemaMapping, facts: Mapping[str, str]) 
         text = plain_cell(fields.get(column))
         if text is None or (column in facts and column not in history.entities):
             continue
-        if problem := too_long(text):
-            raise InputError(problem, field=column)
+        _raise_first([(column, too_long(text))])
         entities[column] = text
     return entities
 
 
-def _raise_first(problems: Iterator[tuple[str | None, str]]) -> None:
+def _raise_first(problems: Iterable[tuple[str | None, str | None]]) -> None:
+    """An error for the first column with which something is wrong."""
     for column, message in problems:
-        raise InputError(message, field=column)
+        if message:
+            raise InputError(message, field=column)

@@ -12,7 +12,7 @@ from acefraud.core.table import Columns, FactTable
 from acefraud.core.transaction import FactValue, Transaction
 from acefraud.core.transactions import Transactions
 from acefraud.display.short_repr import ShortRepr
-from acefraud.facts.text import TextFacts, read_facts
+from acefraud.facts.text import read_facts
 from acefraud.facts.time_facts import are_night
 from acefraud.support.arrays import FloatArray
 
@@ -20,6 +20,7 @@ READER = "2"
 """The version of the reader. Raise it whenever the reader would make other facts of the same transaction. Stored facts
 stay as the reader of their time made them, until `acefraud reread`."""
 _NEAR_A_TIE, _EXACT_TO = 1e-3, 1e9
+_read = lru_cache(maxsize=4096)(read_facts)
 _RATIOS = (("amount_to_usual", "usual_amount"), ("amount_to_usual_max", "usual_amount_max"))
 
 
@@ -76,11 +77,6 @@ def _rounded_ratios(amount: FloatArray, usual: FloatArray) -> FloatArray:
     rounded: FloatArray = np.rint(scaled) / 1e4
     rounded[unsure] = [round(ratio, 4) for ratio in ratios[unsure].tolist()]
     return rounded
-
-
-@lru_cache(maxsize=4096)
-def _read(text: str) -> TextFacts:
-    return read_facts(text)
 
 
 def with_derived(given: dict[str, FactValue]) -> dict[str, FactValue]:

@@ -47,14 +47,12 @@ def _changed(events: HistoryEvents, row: int, label_delay: int) -> HistoryEvents
         amount=None if events.amount is None else np.where(later, 3 * events.amount + 1, events.amount),
         category=None if events.category is None else np.where(later, np.roll(events.category, 1), events.category),
         latitude=None if events.latitude is None else np.where(later, -events.latitude, events.latitude),
-        label=None if events.label is None else np.where(hidden, events.label != 1, events.label).astype(np.int8),
-        known_at=None if events.known_at is None else np.where(waiting, arrival + HOUR, events.known_at),
+        label=np.where(hidden, events.label != 1, events.label).astype(np.int8),
+        known_at=np.where(waiting, arrival + HOUR, events.known_at),
     )
 
 
 def _arrivals(events: HistoryEvents, label_delay: int) -> IntArray:
     """When labels arrive, also for rows that have none."""
     usual = np.where(events.time == UNKNOWN, UNKNOWN, events.time + label_delay)
-    if events.known_at is None:
-        return usual
     return np.where(events.known_at == UNKNOWN, usual, np.maximum(events.known_at, events.time))

@@ -24,7 +24,7 @@ PLAN = HistoryPlan(entities=("card_id", "shop_id"), label_delay="7d", category="
 def test_our_own_facts_know_nothing_of_the_future(stream: Stream) -> None:
     events = stream(300)
     assert leaks(lambda changed: history_columns(PLAN, changed), events, label_delay=7 * DAY) == []
-    by_delay = replace(events, known_at=None)
+    by_delay = replace(events, known_at=np.full(len(events), UNKNOWN))
     assert leaks(lambda changed: history_columns(PLAN, changed), by_delay, label_delay=7 * DAY) == []
 
 

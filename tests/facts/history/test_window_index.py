@@ -28,4 +28,10 @@ def test_the_first_later_one_of_the_same_group_is_found(
 
 def test_columns_of_a_history_are_equally_long() -> None:
     with pytest.raises(InputError, match="the columns of a history must all have 2 rows"):
-        HistoryEvents(np.array([1, 2]), {"card": np.array([0], dtype=np.int32)})
+        HistoryEvents(
+            time=np.array([1, 2]),
+            entities={"card": np.array([0], dtype=np.int32)},
+            ids=np.array(["a", "b"]),
+            label=np.array([0, 1], dtype=np.int8),
+            known_at=np.array([1, 2]),
+        )

@@ -167,8 +167,9 @@ def history_columns(plan: HistoryPlan, events: HistoryEvents) -> Columns:
 
     >>> plan = HistoryPlan(entities=("card",), windows=("24h",))
     >>> times = np.array([0, 3_600_000_000, 7_200_000_000])
-    >>> cards = np.array([0, 0, 1], dtype=np.int32)
-    >>> history_columns(plan, HistoryEvents(times, {"card": cards})).numbers["card_count_24h"].tolist()
+    >>> cards, ids, labels = np.array([0, 0, 1], dtype=np.int32), np.array(["a", "b", "c"]), np.zeros(3, dtype=np.int8)
+    >>> events = HistoryEvents(times, {"card": cards}, ids, labels, known_at=times)
+    >>> history_columns(plan, events).numbers["card_count_24h"].tolist()
     [0.0, 1.0, 0.0]
     """
     counted, repeated, original = _arrivals(plan, events)
@@ -203,12 +204,8 @@ class _Table:
 
 
 def _label_arrivals(plan: HistoryPlan, events: HistoryEvents, counted: IntArray) -> IntArray:
-    if events.label is None:
-        return np.full(len(events), UNKNOWN, dtype=np.int64)
-    arrival = events.time + plan.delay
-    if events.known_at is not None:
-        said = events.known_at != UNKNOWN
-        arrival[said] = np.maximum(events.known_at, events.time)[said]
+    said = np.maximum(events.known_at, events.time)
+    arrival = np.where(events.known_at == UNKNOWN, events.time + plan.delay, said)
     useless = (events.label < 0) | (events.time == UNKNOWN) | (arrival - events.time >= plan.reach)
     arrival[useless] = UNKNOWN
     clock = np.maximum.accumulate(events.time[counted])
@@ -219,9 +216,6 @@ def _label_arrivals(plan: HistoryPlan, events: HistoryEvents, counted: IntArray)
 def _arrivals(plan: HistoryPlan, events: HistoryEvents) -> tuple[IntArray, IntArray, IntArray]:
     """The rows that count, and the rows that only repeat an id, each with the row that it repeats."""
     timed = events.time != UNKNOWN
-    nothing = np.empty(0, dtype=np.int64)
-    if events.ids is None:
-        return np.flatnonzero(timed), nothing, nothing
     import polars as pl  # noqa: PLC0415  # slow to import, and deciding one transaction does not need it
 
     shared = pl.Series(events.ids).is_duplicated().to_numpy() & timed
@@ -234,7 +228,6 @@ def _arrivals(plan: HistoryPlan, events: HistoryEvents) -> tuple[IntArray, IntAr
 
 def _repeats(events: HistoryEvents, shared: BoolArray, reach: int) -> Iterator[tuple[int, int]]:
     """Each row whose id is still known, with the row it came with first. A forgotten id counts as new."""
-    assert events.ids is not None
     newest = np.maximum.accumulate(np.where(shared, UNKNOWN, events.time))
     clock = UNKNOWN
     first: dict[object, int] = {}
@@ -319,8 +312,7 @@ def _known_frauds(table: _Table, entity: str, past: GroupedRows) -> Figures:
     Of the labels that arrive at the very time of a row, those of the row itself and of later rows of the same time do
     not count.
     """
-    label = table.events.label
-    fraud = np.zeros(len(past.rows), np.bool_) if label is None else label[past.rows] == 1
+    fraud = table.events.label[past.rows] == 1
     arrival = table.arrival[past.rows]
     heard = np.flatnonzero(arrival != UNKNOWN)
     heard = heard[np.lexsort((arrival[heard], past.group[heard]))]
@@ -387,7 +379,7 @@ def _replay(table: _Table, column: str, late: GroupedRows, found: Columns) -> No
             (found.flags if isinstance(value, bool) else found.numbers)[name][row] = value
         number = state.add(event, of)
         arrival = int(table.arrival[row])
-        if arrival != UNKNOWN and table.events.label is not None:
+        if arrival != UNKNOWN:
             state.hear(number, bool(table.events.label[row]), arrival, of)
 
 

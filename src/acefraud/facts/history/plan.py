@@ -246,20 +246,19 @@ class HistoryEvents:
     time: IntArray
     entities: Mapping[str, Codes]
     """Codes by column."""
-    ids: npt.NDArray[Any] | None = None
-    """None if every row is a transaction of its own."""
+    ids: npt.NDArray[Any]
+    label: Flags
+    known_at: IntArray
+    """`UNKNOWN` where the label comes with the usual delay."""
     amount: FloatArray | None = None
     """None if the data has no amounts at all."""
     category: Codes | None = None
     latitude: FloatArray | None = None
     longitude: FloatArray | None = None
-    label: Flags | None = None
-    known_at: IntArray | None = None
-    """None, or unknown in a row, if the label comes with the usual delay."""
 
     def __post_init__(self) -> None:
-        columns = [*self.entities.values(), self.ids, self.amount, self.category]
-        columns += [self.latitude, self.longitude, self.label, self.known_at]
+        columns = [*self.entities.values(), self.ids, self.label, self.known_at, self.amount, self.category]
+        columns += [self.latitude, self.longitude]
         if any(column is not None and len(column) != len(self) for column in columns):
             raise InputError(f"the columns of a history must all have {len(self):,} rows, like its times")
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, islice, pairwise
 from operator import attrgetter
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from acefraud.core.ledger import MemoryRows, RowStore
 from acefraud.core.transaction import FactValue
@@ -300,8 +300,23 @@ _CHUNK = 256
 """Ids that one row of the queue holds."""
 
 
+class _StoredRow:
+    """A dataclass that is stored as a list of its fields."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def dump(self) -> bytes:
+        """All fields as compact JSON."""
+        return to_json([getattr(self, name) for name in self.__slots__])
+
+    @classmethod
+    def load(cls, row: bytes) -> Self:
+        """The row that was dumped."""
+        return cls(*from_json(row))
+
+
 @dataclass(slots=True)
-class AddedTransaction:
+class AddedTransaction(_StoredRow):
     """A transaction that was added: the entities that its label concerns later, and the facts it had."""
 
     time: int
@@ -311,33 +326,15 @@ class AddedTransaction:
     """In the order of the plan."""
     is_fraud: bool | None = None
 
-    def dump(self) -> bytes:
-        """All fields as compact JSON."""
-        return to_json([self.time, self.numbers, self.facts, self.is_fraud])
-
-    @classmethod
-    def load(cls, row: bytes) -> AddedTransaction:
-        """The transaction that was dumped."""
-        return cls(*from_json(row))
-
 
 @dataclass(slots=True)
-class Chunk:
+class Chunk(_StoredRow):
     """Part of the queue of ids, in the order of arrival. The clock is stored as one too."""
 
     newest: int | None = None
     first: int = 0
     last: int = 0
     ids: list[str] = field(default_factory=list)
-
-    def dump(self) -> bytes:
-        """All fields as compact JSON."""
-        return to_json([self.newest, self.first, self.last, self.ids])
-
-    @classmethod
-    def load(cls, row: bytes) -> Chunk:
-        """The chunk that was dumped."""
-        return cls(*from_json(row))
 
 
 class HistoryState:
