@@ -64,10 +64,23 @@ class _Past:
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """Transactions with their facts from history, and the change that adds them to the memory."""
+    """Transactions with their facts from history, and the change that adds them to the memory if one is kept."""
 
-    transactions: list[Transaction]
-    change: RowUpdate
+    transactions: Sequence[Transaction]
+    memory: EntityMemory | None = None
+    change: RowUpdate | None = None
+
+    @classmethod
+    def of(cls, transactions: Sequence[Transaction], written: str, ledger: Ledger) -> Drafted:
+        """Transactions that have all their other facts, with those that the memory of a mapping adds."""
+        memory = memory_for(written)
+        return cls(transactions) if memory is None else memory.enriched_and_added(transactions, ledger)
+
+    def change_for(self, new: Sequence[Transaction]) -> RowUpdate | None:
+        """What the new ones among them add to the memory of entities."""
+        if self.memory is None or not new:
+            return None
+        return self.change if len(new) == len(self.transactions) else self.memory.adding(new)
 
 
 @dataclass(frozen=True)
@@ -136,12 +149,12 @@ class EntityMemory:
         """
         with ledger.rows() as rows:
             if not self._agrees_with(self._kept_by(rows)):
-                return Drafted(self.enriched(transactions, ledger), self.adding(transactions))
+                return Drafted(self.enriched(transactions, ledger), self, self.adding(transactions))
             before, draft = rows.get_many([_CHANGES]), BufferedRows(rows)
             state = self._state(draft)
             found = [with_history(transaction, self._add(state, transaction)) for transaction in transactions]
             _write(state, draft)
-        return Drafted(found, _written_unless_changed(draft, before, self.adding(transactions)))
+        return Drafted(found, self, _written_unless_changed(draft, before, self.adding(transactions)))
 
     def enriched_outcomes(
         self, outcomes: Sequence[tuple[Outcome, Transaction | None]], ledger: Ledger
@@ -160,7 +173,11 @@ class EntityMemory:
         """The change that adds truths to the memory, each with its transaction if that was never decided."""
 
         def change(rows: RowStore) -> None:
-            memory, state = self._opened(rows)
+            memory = self._kept_by(rows)  # even if another training began it a moment ago
+            if memory is None:
+                rows.put_many({_MAPPING: self.written.encode()})
+                memory = self
+            state = memory._state(rows)
             for outcome, undecided in outcomes:
                 if undecided is not None:
                     state.add(memory.event(undecided))
@@ -235,14 +252,6 @@ class EntityMemory:
     def _read(self, rows: RowStore) -> HistoryState:
         """What is remembered; nothing if the rows are of another plan."""
         return self._state(rows if self._agrees_with(self._kept_by(rows)) else MemoryRows())
-
-    def _opened(self, rows: RowStore) -> tuple[EntityMemory, HistoryState]:
-        """What to write to: the memory that is there, even if another training began it a moment ago."""
-        memory = self._kept_by(rows)
-        if memory is None:
-            rows.put_many({_MAPPING: self.written.encode()})
-            memory = self
-        return memory, memory._state(rows)
 
     def _kept_by(self, rows: RowStore) -> EntityMemory | None:
         """The memory that the rows belong to."""

@@ -28,7 +28,6 @@ from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue, Transaction, Verdict
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr
 from acefraud.engine.decider import EmbeddedDecisions, decide_embedded
-from acefraud.engine.entity_memory import time_facts_of
 from acefraud.engine.options import LearnerOptions
 from acefraud.engine.rule_context import ReviewCapacity, ReviewsLeft, RuleContext, context_of
 from acefraud.facts.extraction import KnownFacts
@@ -138,20 +137,16 @@ class Past(ShortRepr):
         With the `ledger`, transactions have the times, entities and facts that they came with.
         """
         latest = cases.take(slice(max(0, len(cases) - CASES), None))
-        ids = latest.ids.tolist()
-        truth = dict(zip(ids, latest.labels.tolist(), strict=True))
-        kept = {} if ledger is None else ledger.known_cases(ids)
-        given = [kept[name].case.transaction if name in kept else _bare(name) for name in ids]
-        made = [_bare(each.transaction_id) if ledger is None else each.decision.transaction for each in decisions]
-        known = map(KnownFacts, latest.facts.rows())
-        labelled = [
-            PastRow(each, facts, revision, truth[name]) for each, facts, name in zip(given, known, ids, strict=True)
-        ]
-        decided = [
-            PastRow(each, KnownFacts(*record.basis), record.revision, truth.get(record.transaction_id))
-            for each, record in zip(made, decisions, strict=True)
-        ]
-        return cls([*labelled, *decided], len(ids))
+        truth = dict(zip(latest.ids.tolist(), latest.labels.tolist(), strict=True))
+        kept = {} if ledger is None else ledger.known_cases(truth)
+        rows = []
+        for (name, label), facts in zip(truth.items(), latest.facts.rows(), strict=True):
+            given = kept[name].case.transaction if name in kept else _bare(name)
+            rows.append(PastRow(given, KnownFacts(facts), revision, label))
+        for made in decisions:
+            given = _bare(made.transaction_id) if ledger is None else made.decision.transaction
+            rows.append(PastRow(given, KnownFacts(*made.basis), made.revision, truth.get(made.transaction_id)))
+        return cls(rows, len(truth))
 
     def in_context(self, context: RuleContext, recorded: Collection[str], clock: Callable[[], datetime]) -> Past:
         """These cases with the facts that the rules ask for, looked up now, not as they were `recorded` then."""
@@ -197,7 +192,7 @@ def preview(
 ) -> Preview:
     """What these events would do. `rule` is the bullet that they add, edit or retire, as it is or will be, if any."""
     snapshots = playbook.snapshot(), playbook.snapshot_with(payloads)
-    contexts = [context_of(snapshot, time_facts_of(snapshot.mapping)) for snapshot in snapshots]
+    contexts = [context_of(snapshot) for snapshot in snapshots]
     in_rows = any(context.needs_rows for context in contexts)
     decisions = playbook.ledger.latest_decisions(DECISIONS)
     past = Past.of(cases, decisions, snapshots[0].revision, playbook.ledger if in_rows else None)

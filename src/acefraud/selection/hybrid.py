@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from threading import RLock
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 import numpy as np
 
@@ -67,35 +67,25 @@ class Setup(NamedTuple):
     settings: str
 
 
-class Selections(Sequence[Selection]):
+@dataclass(frozen=True, slots=True)
+class Selections:
     """The selections for many transactions, in columns. One is built when you ask for it."""
 
-    def __init__(
-        self, table: BulletTable, picks: Picks, left: Sequence[tuple[int, ...]], proven: Sequence[int], setup: Setup
-    ) -> None:
-        self.table = table
-        self.picks = picks
-        self.left = left
-        """How many bullets were left after each stage, for each transaction."""
-        self.proven = proven
-        """How many of the first picks of each transaction are proven to apply."""
-        self.setup = setup
+    table: BulletTable
+    picks: Picks
+    left: Sequence[tuple[int, ...]]
+    """How many bullets were left after each stage, for each transaction."""
+    proven: Sequence[int]
+    """How many of the first picks of each transaction are proven to apply."""
+    setup: Setup
 
     def __len__(self) -> int:
         return len(self.picks)
 
-    @overload
-    def __getitem__(self, index: int) -> Selection: ...
+    def __iter__(self) -> Iterator[Selection]:
+        return map(self.__getitem__, range(len(self)))
 
-    @overload
-    def __getitem__(self, index: slice) -> list[Selection]: ...
-
-    def __getitem__(self, index: int | slice) -> Selection | list[Selection]:
-        if isinstance(index, slice):
-            return [self._at(place) for place in range(len(self))[index]]
-        return self._at(range(len(self))[index])
-
-    def _at(self, place: int) -> Selection:
+    def __getitem__(self, place: int) -> Selection:
         picks = self.picks[place]
         bullets = tuple(self.table.bullets[pick.row] for pick in picks)
         trace = construct_unchecked(

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
 from acefraud.core.bullet import Bullet
 from acefraud.core.calibration import log_odds, sigmoid
 from acefraud.core.decision import ProbabilityFrom, Reason, ReasonKind
 from acefraud.core.outcome import Judgement, Ruling
 from acefraud.core.transaction import Verdict
-from acefraud.display.redaction import Masker
 from acefraud.errors import ModelMalformed
 from acefraud.llm.call import Call, Reply, Role
-from acefraud.roles.model.model_role import CachedCaller, ModelRole, usage_of
+from acefraud.roles.model.model_role import CachedCaller, ModelRole, Shared, usage_of
 from acefraud.roles.model.prompts import Prompt, Style, agent_prompt, judge_prompt, shown_bullets, shown_id
 from acefraud.roles.model.replies import AgentReply, JudgeReply, odds_of, verdict_in
 from acefraud.roles.protocols import Assessment, Question
@@ -36,15 +36,9 @@ class ModelAgent(ModelRole):
     adds_up = False
 
     def __init__(
-        self,
-        client: CachedCaller,
-        model: str,
-        *,
-        style: Style = Style.REASONED,
-        base_url: str = "",
-        mask: Masker | None = None,
+        self, client: CachedCaller, model: str, *, style: Style = Style.REASONED, **shared: Unpack[Shared]
     ) -> None:
-        super().__init__(client, model, base_url=base_url, mask=mask)
+        super().__init__(client, model, **shared)
         self.style = style
         self._reports_logprobs = True
 

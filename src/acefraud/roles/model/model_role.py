@@ -6,7 +6,7 @@ An unusable reply is repaired once, then it is an error.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, Protocol, TypeVar
+from typing import ClassVar, Protocol, TypedDict, TypeVar
 
 from pydantic import BaseModel
 
@@ -37,6 +37,13 @@ class CachedCaller(Caller, Protocol):
     def forget(self, call: Call) -> None:
         """Drop the cached reply to this call."""
         ...
+
+
+class Shared(TypedDict, total=False):
+    """What the roles of one client have in common."""
+
+    base_url: str
+    mask: Masker | None
 
 
 class ModelRole:

@@ -187,12 +187,10 @@ class History:
         return len(self.labels)
 
     def in_order(self, order: IntArray) -> History:
-        """The cases in another order. The table stays as it is."""
+        """The cases in another order than that of the table, which stays as it is."""
         known = {name: getattr(self, name) for name in ("knowledge", "offset", "times", "weights")}
         moved = {name: part[order] for name, part in known.items() if part is not None}
-        return replace(
-            self, labels=self.labels[order], order=order if self.order is None else self.order[order], **moved
-        )
+        return replace(self, labels=self.labels[order], order=order, **moved)
 
     def rows(self, places: IntArray) -> FactTable:
         """The facts of some of the cases."""
