@@ -26,7 +26,7 @@ from acefraud.core.transaction import Transaction, Verdict
 from acefraud.display.frames import make_frame
 from acefraud.display.html_tables import MOST_ROWS, block, table
 from acefraud.display.short_repr import shown_text
-from acefraud.engine.familiarity import ReliedOn
+from acefraud.engine.familiarity import InputRemark, ReliedOn, unfamiliar_remarks
 from acefraud.engine.options import LearnerOptions
 from acefraud.engine.rule_context import ReviewsLeft, deciding_policies, policy_reason
 from acefraud.facts.extraction import READER, KnownFacts
@@ -389,3 +389,10 @@ class EmbeddedDecisions(DecisionSequence):
             digest=self._digests[place],
             familiarity=self.relied_on.share(known.facts),
         )
+
+
+def remarks_on(decisions: DecisionSequence) -> list[InputRemark]:
+    """What is unusual about decisions. Those of the embedded engine stay in columns."""
+    if isinstance(decisions, EmbeddedDecisions):
+        return unfamiliar_remarks([known.facts for known in decisions.known], decisions.verdicts)
+    return unfamiliar_remarks([each.facts for each in decisions], [each.verdict for each in decisions])

@@ -50,12 +50,6 @@ class _Past:
         order = np.argsort(rows.times, kind="stable") if rows.timed else np.arange(len(rows))
         return cls(rows.with_times(plausible(rows.times)), is_fraud, known_at, len(cases), order)
 
-    def within_reach(self, plan: HistoryPlan) -> _Past:
-        """Only what the longest window, seen from the end, still reaches."""
-        times = self.rows.times
-        reaches = (times != UNKNOWN) & (np.maximum(times, self.known_at) > int(times.max()) - plan.longest.length)
-        return replace(self, order=self.order[reaches[self.order]])
-
     def __iter__(self) -> Iterator[tuple[int, Transaction, bool, int]]:
         """The place of each among all, and its label. A row is built when its turn comes."""
         labels = self.is_fraud[self.order].tolist(), self.known_at[self.order].tolist()
@@ -217,7 +211,9 @@ class EntityMemory:
         """
         past = _Past.of(studied, waiting, self.plan)
         if len(past.order) > MOST_ROWS:
-            past = past.within_reach(self.plan)
+            times, first = past.rows.times, int(past.rows.times.max()) - self.plan.longest.length
+            reaches = (times != UNKNOWN) & (np.maximum(times, past.known_at) > first)
+            past = replace(past, order=past.order[reaches[past.order]])
         with ledger.rows() as rows:
             before = rows.get_many([_CHANGES])
             draft = BufferedRows(rows)

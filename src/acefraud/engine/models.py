@@ -203,12 +203,11 @@ def heard_odds(ledger: Ledger, node: str, model: str) -> list[tuple[float, bool]
     truth: dict[str, bool] = {}
     for event in ledger.read():
         match event.payload:
-            case DecisionMade(decision=decision) if decision.odds is not None and decision.model == model:
-                if decision.node == node:
-                    made[decision.id] = decision.odds
-            case OutcomeHeard(decision_id=str() as heard, outcome=outcome) if heard in made:
-                if not outcome.is_opinion:
-                    truth[heard] = outcome.is_fraud
+            case DecisionMade(decision=decided) if decided.odds is not None:
+                if (decided.model, decided.node) == (model, node):
+                    made[decided.id] = decided.odds
+            case OutcomeHeard(decision_id=str() as heard, outcome=told) if heard in made and not told.is_opinion:
+                truth[heard] = told.is_fraud
     return [(made[heard], is_fraud) for heard, is_fraud in truth.items()]
 
 

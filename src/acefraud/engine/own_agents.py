@@ -22,6 +22,7 @@ from acefraud.engine.rule_context import deciding_policies
 from acefraud.engine.score import score
 from acefraud.errors import InputError
 from acefraud.facts.extraction import READER, facts_of
+from acefraud.roles.model.agent import cited_as_reasons
 from acefraud.roles.model.prompts import context_prompt, shown_bullets, shown_id
 from acefraud.settings import EMBEDDED
 from acefraud.support.arguments import check_type, nearest
@@ -199,14 +200,8 @@ def truth_of(truth: bool | Outcome, transaction_id: str) -> Outcome:
 
 def _reasons(trace: Trace, snapshot: Snapshot) -> tuple[Reason, ...]:
     said = [Reason(kind=ReasonKind.MODEL, text=trace.reasons, contribution=None)] if trace.reasons else []
-    cited = {bullet.id: bullet.shown for bullet in _cited(trace.cited, snapshot)}
-    return (
-        *said,
-        *(
-            Reason(kind=ReasonKind.BULLET, text=text, contribution=None, bullet_id=bullet_id)
-            for bullet_id, text in cited.items()
-        ),
-    )
+    cited = {bullet.id: bullet for bullet in _cited(trace.cited, snapshot)}
+    return *said, *cited_as_reasons(cited.values())
 
 
 def _cited(ids: Sequence[str], snapshot: Snapshot) -> list[Bullet]:

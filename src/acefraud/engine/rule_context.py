@@ -33,6 +33,7 @@ from acefraud.core.transaction import FactValue, Transaction, Verdict
 from acefraud.datasets import mapping_of
 from acefraud.engine.entity_memory import time_facts_of
 from acefraud.facts.time_facts import CLOCK_FACTS, DAY_FACTS, with_own_time_facts
+from acefraud.roles.protocols import Facts
 from acefraud.settings import EMBEDDED
 
 
@@ -133,9 +134,7 @@ def entity_columns(written: str) -> Mapping[str, str]:
     return {} if history is None else {history.name_of(column): column for column in history.entities}
 
 
-def deciding_policies(
-    snapshot: Snapshot, node: str, facts: Sequence[Mapping[str, FactValue]]
-) -> Sequence[Bullet | None]:
+def deciding_policies(snapshot: Snapshot, node: str, facts: Sequence[Facts]) -> Sequence[Bullet | None]:
     """For each transaction the policy that decides it; None where none applies.
 
     They are checked in the order of `Snapshot.policies`: blocks that nothing overrides, then by priority. Unless they
@@ -153,7 +152,7 @@ def deciding_policies(
     ]
 
 
-def _awake(policy: Bullet, facts: Mapping[str, FactValue]) -> bool:
+def _awake(policy: Bullet, facts: Facts) -> bool:
     return not policy.snoozes or facts.get(snooze_fact(policy.id)) is not True
 
 

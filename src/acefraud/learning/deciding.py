@@ -14,16 +14,9 @@ from acefraud.core.table import FactTable
 from acefraud.core.transaction import Case, Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets import SchemaMapping, mapping_of
-from acefraud.engine.decider import COMPATIBLE, ENGINE, DecisionList, DecisionSequence, EmbeddedDecisions
+from acefraud.engine.decider import COMPATIBLE, ENGINE, DecisionList, DecisionSequence, EmbeddedDecisions, remarks_on
 from acefraud.engine.entity_memory import Drafted, EntityMemory, memory_for
-from acefraud.engine.familiarity import (
-    CheckedInput,
-    FactChanges,
-    FamiliarFacts,
-    InputRemark,
-    fact_changes,
-    unfamiliar_remarks,
-)
+from acefraud.engine.familiarity import CheckedInput, FactChanges, FamiliarFacts, fact_changes
 from acefraud.engine.inputs import (
     RememberedMapping,
     TransactionInput,
@@ -60,13 +53,6 @@ class RecordedDecisions:
     """What is unusual about the request of each, if they were made for requests."""
 
 
-def remarks_on(decisions: DecisionSequence) -> list[InputRemark]:
-    """What is unusual about decisions. Those of the embedded engine stay in columns."""
-    if isinstance(decisions, EmbeddedDecisions):
-        return unfamiliar_remarks([known.facts for known in decisions.known], decisions.verdicts)
-    return unfamiliar_remarks([each.facts for each in decisions], [each.verdict for each in decisions])
-
-
 def _waits(learner: Deciding) -> bool:
     return learner.waits
 
@@ -74,16 +60,16 @@ def _waits(learner: Deciding) -> bool:
 class Deciding:
     """The methods of a `Learner` that decide, score and explain. They never change the playbook."""
 
-    playbook: BulletPlaybook
-    options: LearnerOptions
-    agent: Agent
-    selector: HybridSelector
-    _decider: Decider
-    _capacity: ReviewCapacity
-    _familiar: FamiliarFacts
-    _mapping: RememberedMapping
-    _may_wait: bool
-    """Whether a decision of this learner was made on a transaction whose outcome came before it."""
+    def __init__(
+        self, playbook: BulletPlaybook, agent: Agent, selector: HybridSelector, options: LearnerOptions
+    ) -> None:
+        self.playbook, self.agent, self.selector, self.options = playbook, agent, selector, options
+        self._decider = Decider(selector, options)
+        self._capacity = ReviewCapacity(playbook.ledger, options.node)
+        self._familiar = FamiliarFacts(playbook, options)
+        self._mapping = RememberedMapping(playbook.snapshot().mapping, strict=options.strict)
+        self._may_wait = False
+        """Whether a decision of this learner was made on a transaction whose outcome came before it."""
 
     # --- recorded decisions ---
 

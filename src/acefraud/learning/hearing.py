@@ -155,17 +155,14 @@ class Hearing(Deciding):
         return [None if transaction is None else next(checked) for transaction in about]
 
     async def _hear(
-        self,
-        outcomes: Sequence[Outcome],
-        transactions: Sequence[Transaction | None],
-        judgement: Judgement | None = None,
+        self, outcomes: Sequence[Outcome], about: Sequence[Transaction | None], judgement: Judgement | None = None
     ) -> list[Heard]:
         if self._may_wait:  # outcomes that came before their decisions are judged first
             self._may_wait = (await self.take_in()).left
-        credited = await self._recorder.record(outcomes, transactions, judgement)
+        credited = await self._recorder.record(outcomes, about, judgement)
         reviewed = await self._reviewer.learn_if_due(credited)
-        about = [outcome.transaction for outcome in credited]
-        remarks = outcome_remarks(outcomes, about, self.playbook.ledger, self.playbook.clock())
+        judged = [outcome.transaction for outcome in credited]
+        remarks = outcome_remarks(outcomes, judged, self.playbook.ledger, self.playbook.clock())
         warn_of(remarks)
         heard = [
             Heard(

@@ -14,11 +14,7 @@ from acefraud.core.transaction import Case
 from acefraud.curation.curator import Curator
 from acefraud.datasets import SchemaMapping
 from acefraud.display.short_repr import quoted
-from acefraud.engine.familiarity import FamiliarFacts
-from acefraud.engine.inputs import RememberedMapping
-from acefraud.engine.models import Decider
 from acefraud.engine.options import LearnerOptions
-from acefraud.engine.rule_context import ReviewCapacity
 from acefraud.errors import ConfigurationError
 from acefraud.learning.hearing import Hearing
 from acefraud.learning.model_lessons import Proposed, ReflectionPolicy
@@ -83,24 +79,18 @@ class Learner(Hearing):
         ):
             if value is not None:
                 check_type(name, value, kind, f"a {kind.__name__}", ConfigurationError)
-        self.playbook = playbook
-        self.options = options or LearnerOptions()
-        self.agent = SimpleFraudAgent() if agent is None else agent
+        options = options or LearnerOptions()
+        agent = SimpleFraudAgent() if agent is None else agent
         self.judge = SimpleJudge() if judge is None else judge
-        own = Reflector(seed=self.options.seed) if reflector is None else reflector
-        check_has("agent", self.agent, "an object that plays the agent", "assess", "analyze")
+        own = Reflector(seed=options.seed) if reflector is None else reflector
+        check_has("agent", agent, "an object that plays the agent", "assess", "analyze")
         check_has("judge", self.judge, "an object that plays the judge", "rule", "judge")
         check_has("reflector", own, "a Reflector", "reflect")
-        self.reflector = own if hasattr(own, "proposals") else Reflector(model=own, seed=self.options.seed)
+        self.reflector = own if hasattr(own, "proposals") else Reflector(model=own, seed=options.seed)
         self.curator = Curator() if curator is None else curator
-        self.selector = HybridSelector(seed=self.options.seed) if selector is None else selector
-        self._decider = Decider(self.selector, self.options)
-        self._capacity = ReviewCapacity(playbook.ledger, self.options.node)
-        self._familiar = FamiliarFacts(playbook, self.options)
-        self._mapping = RememberedMapping(playbook.snapshot().mapping, strict=self.options.strict)
-        self._may_wait = False
-        self._reviewer = Reviewer(playbook, self.reflector, self.curator, self.options, policy)
-        self._recorder = OutcomeRecorder(playbook, self.judge, self._reviewer, self.options.node)
+        super().__init__(playbook, agent, selector or HybridSelector(seed=options.seed), options)
+        self._reviewer = Reviewer(playbook, self.reflector, self.curator, options, policy)
+        self._recorder = OutcomeRecorder(playbook, self.judge, self._reviewer, options.node)
 
     def __repr__(self) -> str:
         roles = f"agent={quoted(name_of(self.agent), 40)}, reflector={quoted(self.reflector.model, 40)}"

@@ -67,6 +67,8 @@ JUMPED = np.linspace(0.0, 1.0, 21)
 FEW_JUMPS = 1.0
 """...and what their log-likelihood is reduced by, for a chance of one."""
 SHIFTS = np.linspace(-8.0, 8.0, 81)
+Told = tuple[RecentLevel | None, FloatArray]
+"""Where outcomes have the level, None if it has not moved, and the log-odds that it is added to."""
 
 USUAL_REPORTS = 30.0
 """The latest decisions of which so many would be reported by now tell the level..."""
@@ -122,11 +124,7 @@ def _shift(level: RecentLevel | None) -> float:
 
 
 def after_review(
-    playbook: BulletPlaybook,
-    before: Snapshot,
-    remembered: LabelledFacts,
-    options: LearnerOptions,
-    told: tuple[RecentLevel | None, FloatArray] | None,
+    playbook: BulletPlaybook, before: Snapshot, remembered: LabelledFacts, options: LearnerOptions, told: Told | None
 ) -> list[LevelMoved | LevelHeld]:
     """The events that bring the level where outcomes have it after a review, if they have `told` that.
 
@@ -190,9 +188,7 @@ def _unlabelled(events: Sequence[Event], node: str, *, passed: bool = False) -> 
     return cases, np.array([at.timestamp() for at, _ in made])
 
 
-def reported_level(
-    playbook: BulletPlaybook, snapshot: Snapshot, options: LearnerOptions
-) -> tuple[RecentLevel | None, FloatArray] | None:
+def reported_level(playbook: BulletPlaybook, snapshot: Snapshot, options: LearnerOptions) -> Told | None:
     """Where reports of frauds have the level, with the log-odds of the decisions; None if that cannot be told yet.
 
     What tells is how many of the decisions of each age were reported, beside how many would usually be by now. How late

@@ -10,9 +10,8 @@ not from when a process comes to it. What happens to a label that arrives twice 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from acefraud.core.context_facts import ListItem, ValueList
 from acefraud.core.decision import Decision
@@ -44,6 +43,7 @@ from acefraud.roles.judge import ruled
 from acefraud.roles.protocols import Judge
 from acefraud.storage.changes import retried_on_conflict
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.storage.playbook_reading import Clock
 
 ATTEMPTS = 50
 """How often outcomes are credited again because others of the same transactions came first."""
@@ -409,9 +409,7 @@ class OutcomeRecorder:
         return await ruled(self._judge, decision.transaction.text, str(decision.verdict), str(outcome.truth))
 
 
-def _fed_lists(
-    credited: Sequence[HeardOutcome], snapshot: Snapshot, clock: Callable[[], datetime]
-) -> Iterator[ListChanged]:
+def _fed_lists(credited: Sequence[HeardOutcome], snapshot: Snapshot, clock: Clock) -> Iterator[ListChanged]:
     """What new outcomes put on lists, and what revised ones take off again. Opinions of a judge change nothing."""
     news = [heard for heard in credited if heard.tells_news]
     for listed in snapshot.lists.values():
@@ -424,7 +422,7 @@ def _fed_lists(
 
 
 def _list_change(
-    listed: ValueList, heard: HeardOutcome, columns: Mapping[str, str], clock: Callable[[], datetime]
+    listed: ValueList, heard: HeardOutcome, columns: Mapping[str, str], clock: Clock
 ) -> ListChanged | None:
     """What one outcome changes in a list that outcomes feed."""
     feed, outcome, transaction = listed.feed, heard.outcome, heard.transaction

@@ -23,7 +23,7 @@ from acefraud.facts.extraction import facts_of
 from acefraud.llm.client import ModelClient
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER, CachedEmbedder, embedder_named, is_own
 from acefraud.roles.model.embedder import DEFAULT_EMBEDDING, ModelEmbedder
-from acefraud.roles.protocols import Embedder, OwnRole
+from acefraud.roles.protocols import Embedder, Facts, OwnRole
 from acefraud.selection import stages
 from acefraud.selection.bullet_stats import key_for, stats_of
 from acefraud.selection.stages import (
@@ -226,7 +226,7 @@ class HybridSelector:
             for transaction, revision in zip(transactions, revisions, strict=True)
         ]
         with self._selecting:
-            prose = self._semantic_matches(request, transactions, facts, good)
+            prose = self._semantic_matches(request.table, list(zip(transactions, facts, strict=True)), good)
             picks = self._picks(request, good, prose, keys)
         counts = picks.counts.tolist()
         relevant = [len(passed.proven) + len(near.rows) for passed, near in zip(good, prose, strict=True)]
@@ -261,21 +261,17 @@ class HybridSelector:
         return [*query, *(self.embedder.presentable_bullet(table.bullets[row]) for row in rows_in(in_context))]
 
     def _semantic_matches(
-        self,
-        request: Request,
-        transactions: Sequence[Transaction],
-        facts: Sequence[Mapping[str, FactValue]],
-        good: Sequence[Passed],
+        self, table: BulletTable, given: Sequence[tuple[Transaction, Facts]], good: Sequence[Passed]
     ) -> list[Candidates]:
         """Stage 3 for bullets in prose."""
         found = [NO_CANDIDATES] * len(good)
         asking = [place for place, passed in enumerate(good) if len(passed.prose)]
         if asking:
-            texts = [self.embedder.presentable(transactions[place].text, facts[place]) for place in asking]
+            texts = [self.embedder.presentable(given[place][0].text, given[place][1]) for place in asking]
             queries = self.embedder.embed(texts)
             for place, query in zip(asking, queries, strict=True):
                 rows = good[place].prose
-                matrix = self._vectors.matrix(request.table, rows)
+                matrix = self._vectors.matrix(table, rows)
                 found[place] = stages.semantic_by_cosine(rows, matrix, query, self.semantic_threshold)
         return found
 

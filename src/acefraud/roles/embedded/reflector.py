@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -10,13 +10,13 @@ import numpy as np
 from acefraud.core.bullet import Bullet, Source
 from acefraud.core.calibration import Calibration, Fit
 from acefraud.core.condition import Condition
-from acefraud.core.transaction import Case, FactValue, Transaction, Verdict
+from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.core.transactions import Cases
 from acefraud.errors import InputError
 from acefraud.facts.extraction import facts_of
 from acefraud.roles.embedded.agent import weight_of
 from acefraud.roles.embedded.case_memory import CaseMemory, LabelledFacts
-from acefraud.roles.protocols import Example, Reflection
+from acefraud.roles.protocols import Example, Facts, Reflection
 from acefraud.rules.induction.bins import BinOptions
 from acefraud.rules.induction.boosting import InductionOptions
 from acefraud.rules.induction.fitting import FitCases, FitOptions, fit
@@ -144,7 +144,7 @@ class EmbeddedReflector:
             weights = {condition: lesson.weight for condition, lesson in self._found.items()}
             self._fit = Fit(induced.calibration, {**dict.fromkeys(self._proposed, 0.0), **weights})
 
-    def _lesson_for(self, facts: Mapping[str, FactValue], truth: Verdict) -> Lesson | None:
+    def _lesson_for(self, facts: Facts, truth: Verdict) -> Lesson | None:
         fitting = [
             lesson
             for condition, lesson in self._found.items()

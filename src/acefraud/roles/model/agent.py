@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Unpack
 
 from acefraud.core.bullet import Bullet
@@ -90,7 +90,7 @@ class ModelAgent(ModelRole):
             verdict=reply.verdict,
             probability=reply.probability,
             base=log_odds(min(max(reply.probability, SURE), 1 - SURE)),
-            reasons=(Reason(kind=ReasonKind.MODEL, text=reply.reasoning, contribution=None), *_reasons(cited)),
+            reasons=(Reason(kind=ReasonKind.MODEL, text=reply.reasoning, contribution=None), *cited_as_reasons(cited)),
             model=self.model,
             probability_from=ProbabilityFrom.STATED,
             prompt=prompt.name,
@@ -116,10 +116,10 @@ class ModelAgent(ModelRole):
 
 def reasons_for(verdict: Verdict, bullets: Sequence[Bullet]) -> tuple[Reason, ...]:
     """The shown bullets that do not argue for the other verdict, for a model that cites none itself."""
-    return _reasons([bullet for bullet in bullets if bullet.argues in (None, verdict)])
+    return cited_as_reasons(bullet for bullet in bullets if bullet.argues in (None, verdict))
 
 
-def _reasons(bullets: Sequence[Bullet]) -> tuple[Reason, ...]:
+def cited_as_reasons(bullets: Iterable[Bullet]) -> tuple[Reason, ...]:
     """Bullets as reasons, without contributions: a model does not say how much each weighed."""
     return tuple(
         Reason(kind=ReasonKind.BULLET, text=bullet.shown, contribution=None, bullet_id=bullet.id) for bullet in bullets
