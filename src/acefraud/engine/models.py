@@ -294,12 +294,12 @@ class Decider:
     """Selects bullets for transactions and lets an agent decide with them."""
 
     def __init__(self, selector: HybridSelector, options: LearnerOptions) -> None:
-        self._selector = selector
-        self._options = options
+        self.selector = selector
+        self.options = options
 
     def waits(self, agent: Agent) -> bool:
         """Whether deciding needs an event loop: the embedded engine alone computes in columns and waits for nothing."""
-        return self._selector.embedder.fetches_ahead or not getattr(agent, "adds_up", False) or agent.waits
+        return self.selector.embedder.fetches_ahead or not getattr(agent, "adds_up", False) or agent.waits
 
     async def decide(
         self,
@@ -315,12 +315,12 @@ class Decider:
         Those of the embedded engine are computed in columns (`EmbeddedDecisions`). `reviews` is what is left of the
         day's reviews.
         """
-        options = self._options
+        options = self.options
         if not self.waits(agent):
             if known is None:  # nothing is unfamiliar to a model: it may know what no bullet tests
                 read = [facts_of(transaction) for transaction in transactions]
                 known = ReliedOn.of(snapshot, options.node).marked(read, options)
-            return decide_embedded(transactions, known, snapshot, self._selector, options, reviews=reviews)
+            return decide_embedded(transactions, known, snapshot, self.selector, options, reviews=reviews)
         if known is None:
             known = [facts_of(transaction) async for transaction in in_turns(transactions)]
         return DecisionList(await self._with_agent(transactions, known, snapshot, agent))
@@ -329,9 +329,9 @@ class Decider:
         self, transactions: Sequence[Transaction], known: Sequence[KnownFacts], snapshot: Snapshot, agent: Agent
     ) -> list[Decision]:
         """Let an agent decide transactions with known facts, all at once. No agent is asked where a policy decides."""
-        node, most = self._options.node, self._options.n_bullets
+        node, most = self.options.node, self.options.n_bullets
         relied_on, calibration = ReliedOn.of(snapshot, node), snapshot.calibration(node)
-        threshold = calibration.threshold if calibration else self._options.threshold
+        threshold = calibration.threshold if calibration else self.options.threshold
         selector, failure = await self.selector_for(transactions, known, snapshot)
 
         async def decide(transaction: Transaction, facts: KnownFacts, policy: Bullet | None) -> Decision:
@@ -378,15 +378,15 @@ class Decider:
         self, transactions: Sequence[Transaction], known: Sequence[KnownFacts], snapshot: Snapshot
     ) -> tuple[HybridSelector, str]:
         """The selector with all vectors fetched. If the model fails: one with an embedded embedder, and why."""
-        embedder = self._selector.embedder
+        embedder = self.selector.embedder
         if not embedder.fetches_ahead:
-            return self._selector, ""
+            return self.selector, ""
         pairs = zip(transactions, known, strict=True)
-        texts = [self._selector.texts_for(each, facts.facts, snapshot, self._options.node) for each, facts in pairs]
+        texts = [self.selector.texts_for(each, facts.facts, snapshot, self.options.node) for each, facts in pairs]
         try:
             await embedder.fetch([text for some in texts for text in some])
         except ModelError as failure:
-            if self._options.fallback is Fallback.ERROR:
+            if self.options.fallback is Fallback.ERROR:
                 raise
-            return self._selector.with_embedder(DEFAULT_EMBEDDER), str(failure)
-        return self._selector, ""
+            return self.selector.with_embedder(DEFAULT_EMBEDDER), str(failure)
+        return self.selector, ""

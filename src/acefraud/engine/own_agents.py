@@ -75,11 +75,9 @@ class Context(ShortRepr):
         yield "revision", self.revision
 
 
-async def select_context(
-    decider: Decider, transaction: Transaction, snapshot: Snapshot, *, node: str, n_bullets: int
-) -> Context:
+async def select_context(decider: Decider, transaction: Transaction, snapshot: Snapshot, n_bullets: int) -> Context:
     """The bullets of a snapshot for a transaction that has all its facts."""
-    known = facts_of(transaction)
+    known, node = facts_of(transaction), decider.options.node
     selector, failure = await decider.selector_for([transaction], [known], snapshot)
     (chosen,) = selector.select_many([transaction], [known.facts], snapshot, node=node, n_bullets=n_bullets)
     (policy,) = deciding_policies(snapshot, node, [known.facts])

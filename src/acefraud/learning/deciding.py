@@ -307,7 +307,7 @@ class Deciding:
         given = as_transaction(transaction, self._mapping_of(snapshot))
         (known,) = self._with_all_facts([given], snapshot)
         wanted = self.options.n_bullets if n_bullets is None else n_bullets
-        return await select_context(self._decider, known, snapshot, node=self.options.node, n_bullets=wanted)
+        return await select_context(self._decider, known, snapshot, wanted)
 
     # --- explanations ---
 

@@ -267,8 +267,7 @@ class Learner(Hearing):
     def preview_change(self, payloads: Sequence[EventPayload], rule: Bullet | None = None) -> Preview:
         """What any change would do. `rule` is the bullet that the events add, edit or retire."""
         self.playbook.refresh()
-        cases, selector = self.remembered(), self.selector
-        return preview(self.playbook, payloads, rule, cases=cases, selector=selector, options=self.options)
+        return preview(self.playbook, payloads, rule, self.remembered(), self._decider)
 
     train_sync = blocking_twin(train)
     scale_odds_sync = blocking_twin(scale_odds)

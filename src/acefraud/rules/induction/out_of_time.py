@@ -219,11 +219,9 @@ class SplitHistory:
     def cases(self, places: IntArray, counts: FloatArray) -> FitCases:
         """Some of the cases, to fit weights on."""
         history = self.history
-        knowledge = None if history.knowledge is None else history.knowledge[places]
-        offset = None if history.offset is None else history.offset[places]
-        if history.weights is not None:
-            counts = counts * history.weights[places]
-        return FitCases(history.labels[places], knowledge, offset, counts=counts, usual=self.usual[places])
+        every = FitCases(history.labels, history.knowledge, history.offset, history.weights, self.usual)
+        taken = every.take(places)
+        return replace(taken, counts=counts * taken.weights)
 
     def check(self, condition: Condition) -> Checked:
         """Whether a condition holds out of time."""
