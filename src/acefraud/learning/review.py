@@ -455,9 +455,8 @@ def _outdated(bullet: Bullet, lesson: Lesson) -> bool:
     if by_people(bullet) or bullet.evidence is None:
         return False
     now, (low, high) = lesson.evidence.shown, bullet.evidence.interval
-    if lesson.argues is not bullet.argues:
-        return True
-    return now.support >= 2 * bullet.evidence.shown.support or not low <= (now.precision or 0.0) <= high
+    wrong = lesson.argues is not bullet.argues or not low <= (now.precision or 0.0) <= high
+    return wrong or now.support >= 2 * bullet.evidence.shown.support
 
 
 def _not_retired(bullet: Bullet, moves: Mapping[str, StatusMove]) -> bool:

@@ -45,16 +45,7 @@ def build_model_roles(
     """
     mask = mask or Masker()
     hidden = replace(mask, sensitive=(*mask.sensitive, *chosen.sensitive))
-    limits = ClientOptions(
-        concurrency=chosen.concurrency,
-        timeout=chosen.timeout,
-        attempts=chosen.attempts,
-        max_usd=chosen.budget,
-        max_calls=chosen.max_calls,
-        cache=chosen.cache if chosen.uses_models else None,  # do not create a file that nobody needs
-        prices=chosen.prices,
-    )
-    client = client or ModelClient(limits, caller=caller)
+    client = client or ModelClient(_options(chosen), caller=caller)
 
     def on_model(role: str, kind: Callable[..., T], **options: Any) -> T | None:
         if role not in chosen.on_models:
@@ -76,3 +67,15 @@ async def check_models(chosen: ModelSettings) -> None:
     for role in chosen.on_models:
         await provider.opened(getattr(chosen, role), chosen.server_of(role), chat=role != "embedding")
     await provider.close()
+
+
+def _options(chosen: ModelSettings) -> ClientOptions:
+    return ClientOptions(
+        concurrency=chosen.concurrency,
+        timeout=chosen.timeout,
+        attempts=chosen.attempts,
+        max_usd=chosen.budget,
+        max_calls=chosen.max_calls,
+        cache=chosen.cache if chosen.uses_models else None,  # do not create a file that nobody needs
+        prices=chosen.prices,
+    )
