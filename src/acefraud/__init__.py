@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from acefraud.learning.model_lessons import ReflectionPolicy
     from acefraud.learning.pipeline import Mode, ModeRun, TrainingPipeline, known_by, label_stream
     from acefraud.roles.agent import SimpleFraudAgent
-    from acefraud.roles.embedded.judge import SimpleJudge
-    from acefraud.roles.judge import LLMJudge
+    from acefraud.roles.judge import LLMJudge, SimpleJudge
     from acefraud.roles.reflector import Reflector
     from acefraud.selection.hybrid import HybridSelector
     from acefraud.settings import ModelSettings
@@ -130,8 +129,7 @@ _MODULES = {
     "acefraud.learning.pipeline": "Mode ModeRun TrainingPipeline known_by label_stream",
     "acefraud.learning.model_lessons": "ReflectionPolicy",
     "acefraud.roles.agent": "SimpleFraudAgent",
-    "acefraud.roles.embedded.judge": "SimpleJudge",
-    "acefraud.roles.judge": "LLMJudge",
+    "acefraud.roles.judge": "LLMJudge SimpleJudge",
     "acefraud.roles.reflector": "Reflector",
     "acefraud.selection.hybrid": "HybridSelector",
     "acefraud.settings": "ModelSettings",

@@ -20,8 +20,7 @@ from acefraud.learning.build_roles import CASES_FOR_ODDS, Roles, build_roles
 from acefraud.llm.call import Call, Reply, Role
 from acefraud.roles.agent import SimpleFraudAgent
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
-from acefraud.roles.embedded.judge import SimpleJudge
-from acefraud.roles.judge import LLMJudge
+from acefraud.roles.judge import LLMJudge, SimpleJudge
 from acefraud.roles.model.agent import ModelJudge
 from acefraud.roles.model.embedder import ModelEmbedder
 from acefraud.roles.model.reflector import ModelReflector

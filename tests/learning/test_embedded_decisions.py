@@ -127,7 +127,7 @@ def test_facts_are_recorded_and_not_read_again(book: BulletPlaybook, monkeypatch
     def refuse(_: Transaction) -> None:
         raise AssertionError("the text was read again")
 
-    monkeypatch.setattr("acefraud.engine.decider.facts_of", refuse)
+    monkeypatch.setattr("acefraud.engine.models.facts_of", refuse)
     assert asyncio.run(Learner(book).explain(decision)).facts == decision.facts
 
 

@@ -26,7 +26,7 @@ from acefraud import (
 from acefraud.core.outcome import Judgement, Ruling
 from acefraud.errors import ConfigurationError
 from acefraud.roles.embedded.embedder import CachedEmbedder
-from acefraud.roles.embedded.judge import ruled
+from acefraud.roles.judge import ruled
 from acefraud.roles.protocols import Assessment, Question
 
 ORDERS = [Transaction(id=f"t{n}", facts={"vpn": n % 3 == 0, "amount": float(n)}) for n in range(120)]

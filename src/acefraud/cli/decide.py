@@ -22,10 +22,10 @@ from acefraud.core.context_facts import UNFAMILIAR, snoozed_in
 from acefraud.core.decision import Decision, ProbabilityFrom
 from acefraud.core.ledger import DecisionFilter
 from acefraud.core.transaction import Transaction, Verdict, from_text, id_from
+from acefraud.engine.decider import remarks_on
 from acefraud.engine.familiarity import unfamiliar_remarks
 from acefraud.errors import BudgetExceeded, InputError, ModelError
 from acefraud.learning.build_roles import Roles
-from acefraud.learning.deciding import remarks_on
 from acefraud.settings import ModelSettings
 from acefraud.storage import BulletPlaybook
 

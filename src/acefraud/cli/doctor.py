@@ -24,7 +24,7 @@ from acefraud.errors import AcefraudError
 from acefraud.facts.extraction import facts_of
 from acefraud.roles.agent import SimpleFraudAgent
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER, embedder_named
-from acefraud.roles.embedded.judge import SimpleJudge
+from acefraud.roles.judge import SimpleJudge
 from acefraud.roles.protocols import Example, FactSummary, Question
 from acefraud.roles.reflector import Reflector
 from acefraud.settings import EMBEDDED, EMBEDDERS, ROLES, ModelSettings

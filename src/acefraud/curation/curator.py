@@ -155,9 +155,7 @@ class Curator:
         True
         """
         likely = self._candidates(new, node, playbook)
-        in_use = [bullet for bullet in likely if bullet.status is not Status.RETIRED]
-        retired = [bullet for bullet in likely if bullet.status is Status.RETIRED]
-        return self.duplicate_of(new, [*in_use, *retired])
+        return self.duplicate_of(new, sorted(likely, key=lambda bullet: bullet.status is Status.RETIRED))
 
     def _candidates(self, new: NewBullet | Bullet, node: str, playbook: BulletPlaybook) -> list[Bullet]:
         """The bullets that may say the same, judged by condition or by words, in order."""

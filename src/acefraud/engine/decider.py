@@ -19,35 +19,19 @@ from acefraud.core.bullet import Bullet
 from acefraud.core.bullet_table import BulletTable
 from acefraud.core.calibration import Calibration, sigmoid
 from acefraud.core.context_facts import REVIEW_CUT, REVIEWS_TODAY, UNFAMILIAR
-from acefraud.core.decision import (
-    FORMAT,
-    Common,
-    Decision,
-    DecisionRecord,
-    Reason,
-    ReasonKind,
-    compact_record,
-)
+from acefraud.core.decision import FORMAT, Common, Decision, DecisionRecord, Reason, ReasonKind, compact_record
 from acefraud.core.playbook import Snapshot
 from acefraud.core.review_rule import ReviewCosts, ReviewRule, number_in
 from acefraud.core.transaction import Transaction, Verdict
 from acefraud.display.frames import make_frame
 from acefraud.display.html_tables import MOST_ROWS, block, table
 from acefraud.display.short_repr import shown_text
-from acefraud.engine.familiarity import ReliedOn
-from acefraud.engine.models import decide_with_agent, in_turns
-from acefraud.engine.options import Fallback, LearnerOptions
+from acefraud.engine.familiarity import InputRemark, ReliedOn, unfamiliar_remarks
+from acefraud.engine.options import LearnerOptions
 from acefraud.engine.rule_context import ReviewsLeft, deciding_policies, policy_reason
-from acefraud.errors import ModelError
-from acefraud.facts.extraction import READER, KnownFacts, facts_of
-from acefraud.roles.embedded.agent import (
-    bullet_reasons,
-    largest_first,
-    log_odds_from,
-    reasons_apart_from_bullets,
-)
-from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
-from acefraud.roles.protocols import Agent
+from acefraud.facts.extraction import READER, KnownFacts
+from acefraud.roles.embedded.agent import bullet_reasons, largest_first, log_odds_from, reasons_apart_from_bullets
+from acefraud.roles.protocols import Facts
 from acefraud.rules.scorecard import GENERAL
 from acefraud.selection.bullet_stats import Keys, stats_of
 from acefraud.selection.hybrid import HybridSelector, Selections
@@ -189,8 +173,11 @@ def decide_embedded(
     policies = deciding_policies(snapshot, options.node, [each.facts for each in known])
     rule = snapshot.reviews.get(options.node)
     if rule is not None and rule.costs is not None and reviews is not None:
-        known = _with_reviews_left(probabilities, known, policies, rule.costs, reviews)
-    verdicts = _verdicts(probabilities, known, policies, calibration.threshold, rule)
+        known = _with_reviews_left(list(zip(probabilities, known, policies, strict=True)), rule.costs, reviews)
+    verdicts = [
+        _verdict(probability, calibration.threshold, each.facts, policy, rule)
+        for probability, each, policy in zip(probabilities, known, policies, strict=True)
+    ]
     return EmbeddedDecisions(
         transactions=transactions,
         known=known,
@@ -209,45 +196,32 @@ def decide_embedded(
 
 
 def _with_reviews_left(
-    probabilities: Sequence[float],
-    known: Sequence[KnownFacts],
-    policies: Sequence[Bullet | None],
-    costs: ReviewCosts,
-    reviews: ReviewsLeft,
+    cases: Sequence[tuple[float, KnownFacts, Bullet | None]], costs: ReviewCosts, reviews: ReviewsLeft
 ) -> Sequence[KnownFacts]:
-    """The facts, with what is left of the day's reviews."""
-    deciding = (policy.policy for policy in policies if policy is not None)
+    """The facts of cases, which have a probability and perhaps a policy, with what is left of the day's reviews."""
+    deciding = (bullet.policy for _, _, bullet in cases if bullet is not None)
     by_policy = sum(policy is not None and policy.verdict is Verdict.REVIEW for policy in deciding)
     reviews = replace(reviews, used=reviews.used + by_policy)
     savings = [
-        costs.saving(probability, number_in(each.facts, "amount")) if policy is None else None
-        for probability, each, policy in zip(probabilities, known, policies, strict=True)
+        costs.saving(probability, number_in(known.facts, "amount")) if bullet is None else None
+        for probability, known, bullet in cases
     ]
     return [
-        replace(each, facts={REVIEWS_TODAY: float(reviews.used), REVIEW_CUT: cut, **each.facts})
-        for each, cut in zip(known, reviews.cuts(savings), strict=True)
+        replace(known, facts={REVIEWS_TODAY: float(reviews.used), REVIEW_CUT: cut, **known.facts})
+        for (_, known, _), cut in zip(cases, reviews.cuts(savings), strict=True)
     ]
 
 
-def _verdicts(
-    probabilities: Sequence[float],
-    known: Sequence[KnownFacts],
-    policies: Sequence[Bullet | None],
-    threshold: float,
-    rule: ReviewRule | None,
-) -> list[Verdict]:
-    """The verdict on each: that of a policy, of a rule, or of the threshold."""
-    verdicts = []
-    for probability, each, policy in zip(probabilities, known, policies, strict=True):
-        if policy is not None and policy.policy is not None:
-            verdicts.append(policy.policy.verdict)
-        elif rule is not None and rule.sends_to_people and each.facts.get(UNFAMILIAR) is True:
-            verdicts.append(Verdict.REVIEW)
-        elif rule is not None:
-            verdicts.append(rule.verdict(probability, threshold, each.facts))
-        else:
-            verdicts.append(Verdict.of(probability >= threshold))
-    return verdicts
+def _verdict(
+    probability: float, threshold: float, facts: Facts, policy: Bullet | None, rule: ReviewRule | None
+) -> Verdict:
+    """The verdict of a policy, of a rule, or of the threshold."""
+    if policy is not None and policy.policy is not None:
+        return policy.policy.verdict
+    if rule is None:
+        return Verdict.of(probability >= threshold)
+    unfamiliar = rule.sends_to_people and facts.get(UNFAMILIAR) is True
+    return Verdict.REVIEW if unfamiliar else rule.verdict(probability, threshold, facts)
 
 
 def _bullet_columns(chosen: Selections, calibration: Calibration) -> tuple[FloatArray, Keys]:
@@ -417,58 +391,8 @@ class EmbeddedDecisions(DecisionSequence):
         )
 
 
-class Decider:
-    """Selects bullets for transactions and lets an agent decide with them."""
-
-    def __init__(self, selector: HybridSelector, options: LearnerOptions) -> None:
-        self._selector = selector
-        self._options = options
-
-    def waits(self, agent: Agent) -> bool:
-        """Whether deciding needs an event loop: the embedded engine alone computes in columns and waits for nothing."""
-        return self._selector.embedder.fetches_ahead or not getattr(agent, "adds_up", False) or agent.waits
-
-    async def decide(
-        self,
-        transactions: Sequence[Transaction],
-        snapshot: Snapshot,
-        agent: Agent,
-        *,
-        known: Sequence[KnownFacts] | None = None,
-        reviews: ReviewsLeft | None = None,
-    ) -> DecisionSequence:
-        """All decisions; those that wait for a model run concurrently. `known` are the facts, if they were read before.
-
-        Those of the embedded engine are computed in columns (`EmbeddedDecisions`). `reviews` is what is left of the
-        day's reviews.
-        """
-        options = self._options
-        if not self.waits(agent):
-            if known is None:  # nothing is unfamiliar to a model: it may know what no bullet tests
-                read = [facts_of(transaction) for transaction in transactions]
-                known = ReliedOn.of(snapshot, options.node).marked(read, options)
-            return decide_embedded(transactions, known, snapshot, self._selector, options, reviews=reviews)
-        if known is None:
-            known = [facts_of(transaction) async for transaction in in_turns(transactions)]
-        selector, failure = await self.selector_for(transactions, known, snapshot)
-        made = decide_with_agent(
-            transactions, known, snapshot, selector, options, agent=agent, selection_fallback=failure
-        )
-        return DecisionList(await made)
-
-    async def selector_for(
-        self, transactions: Sequence[Transaction], known: Sequence[KnownFacts], snapshot: Snapshot
-    ) -> tuple[HybridSelector, str]:
-        """The selector with all vectors fetched. If the model fails: one with an embedded embedder, and why."""
-        embedder = self._selector.embedder
-        if not embedder.fetches_ahead:
-            return self._selector, ""
-        pairs = zip(transactions, known, strict=True)
-        texts = [self._selector.texts_for(each, facts.facts, snapshot, self._options.node) for each, facts in pairs]
-        try:
-            await embedder.fetch([text for some in texts for text in some])
-        except ModelError as failure:
-            if self._options.fallback is Fallback.ERROR:
-                raise
-            return self._selector.with_embedder(DEFAULT_EMBEDDER), str(failure)
-        return self._selector, ""
+def remarks_on(decisions: DecisionSequence) -> list[InputRemark]:
+    """What is unusual about decisions. Those of the embedded engine stay in columns."""
+    if isinstance(decisions, EmbeddedDecisions):
+        return unfamiliar_remarks([known.facts for known in decisions.known], decisions.verdicts)
+    return unfamiliar_remarks([each.facts for each in decisions], [each.verdict for each in decisions])

@@ -50,12 +50,6 @@ class _Past:
         order = np.argsort(rows.times, kind="stable") if rows.timed else np.arange(len(rows))
         return cls(rows.with_times(plausible(rows.times)), is_fraud, known_at, len(cases), order)
 
-    def within_reach(self, plan: HistoryPlan) -> _Past:
-        """Only what the longest window, seen from the end, still reaches."""
-        times = self.rows.times
-        reaches = (times != UNKNOWN) & (np.maximum(times, self.known_at) > int(times.max()) - plan.longest.length)
-        return replace(self, order=self.order[reaches[self.order]])
-
     def __iter__(self) -> Iterator[tuple[int, Transaction, bool, int]]:
         """The place of each among all, and its label. A row is built when its turn comes."""
         labels = self.is_fraud[self.order].tolist(), self.known_at[self.order].tolist()
@@ -64,10 +58,23 @@ class _Past:
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """Transactions with their facts from history, and the change that adds them to the memory."""
+    """Transactions with their facts from history, and the change that adds them to the memory if one is kept."""
 
-    transactions: list[Transaction]
-    change: RowUpdate
+    transactions: Sequence[Transaction]
+    memory: EntityMemory | None = None
+    change: RowUpdate | None = None
+
+    @classmethod
+    def of(cls, transactions: Sequence[Transaction], written: str, ledger: Ledger) -> Drafted:
+        """Transactions that have all their other facts, with those that the memory of a mapping adds."""
+        memory = memory_for(written)
+        return cls(transactions) if memory is None else memory.enriched_and_added(transactions, ledger)
+
+    def change_for(self, new: Sequence[Transaction]) -> RowUpdate | None:
+        """What the new ones among them add to the memory of entities."""
+        if self.memory is None or not new:
+            return None
+        return self.change if len(new) == len(self.transactions) else self.memory.adding(new)
 
 
 @dataclass(frozen=True)
@@ -136,12 +143,12 @@ class EntityMemory:
         """
         with ledger.rows() as rows:
             if not self._agrees_with(self._kept_by(rows)):
-                return Drafted(self.enriched(transactions, ledger), self.adding(transactions))
+                return Drafted(self.enriched(transactions, ledger), self, self.adding(transactions))
             before, draft = rows.get_many([_CHANGES]), BufferedRows(rows)
             state = self._state(draft)
             found = [with_history(transaction, self._add(state, transaction)) for transaction in transactions]
             _write(state, draft)
-        return Drafted(found, _written_unless_changed(draft, before, self.adding(transactions)))
+        return Drafted(found, self, _written_unless_changed(draft, before, self.adding(transactions)))
 
     def enriched_outcomes(
         self, outcomes: Sequence[tuple[Outcome, Transaction | None]], ledger: Ledger
@@ -160,7 +167,11 @@ class EntityMemory:
         """The change that adds truths to the memory, each with its transaction if that was never decided."""
 
         def change(rows: RowStore) -> None:
-            memory, state = self._opened(rows)
+            memory = self._kept_by(rows)  # even if another training began it a moment ago
+            if memory is None:
+                rows.put_many({_MAPPING: self.written.encode()})
+                memory = self
+            state = memory._state(rows)
             for outcome, undecided in outcomes:
                 if undecided is not None:
                     state.add(memory.event(undecided))
@@ -200,7 +211,9 @@ class EntityMemory:
         """
         past = _Past.of(studied, waiting, self.plan)
         if len(past.order) > MOST_ROWS:
-            past = past.within_reach(self.plan)
+            times, first = past.rows.times, int(past.rows.times.max()) - self.plan.longest.length
+            reaches = (times != UNKNOWN) & (np.maximum(times, past.known_at) > first)
+            past = replace(past, order=past.order[reaches[past.order]])
         with ledger.rows() as rows:
             before = rows.get_many([_CHANGES])
             draft = BufferedRows(rows)
@@ -235,14 +248,6 @@ class EntityMemory:
     def _read(self, rows: RowStore) -> HistoryState:
         """What is remembered; nothing if the rows are of another plan."""
         return self._state(rows if self._agrees_with(self._kept_by(rows)) else MemoryRows())
-
-    def _opened(self, rows: RowStore) -> tuple[EntityMemory, HistoryState]:
-        """What to write to: the memory that is there, even if another training began it a moment ago."""
-        memory = self._kept_by(rows)
-        if memory is None:
-            rows.put_many({_MAPPING: self.written.encode()})
-            memory = self
-        return memory, memory._state(rows)
 
     def _kept_by(self, rows: RowStore) -> EntityMemory | None:
         """The memory that the rows belong to."""

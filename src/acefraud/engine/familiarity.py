@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -229,22 +228,17 @@ class _Names:
 
     def __init__(self, snapshot: Snapshot, node: str, catalog: FactCatalog) -> None:
         mapping, memory = mapping_of(snapshot.mapping), memory_for(snapshot.mapping)
-        self.columns: AbstractSet[str] = frozenset()
-        self._entities: AbstractSet[str] = frozenset()
+        plan = memory.plan if memory else None
+        self.columns = frozenset(column for _, column in plan.named_columns()) if plan else frozenset[str]()
+        self._entities = frozenset(plan.entities if plan else ())
+        entities = {plan.name_of(column): column for column in plan.entities} if plan else {}
+        memory_facts = frozenset(memory.facts if memory else ())
         self._everything = bool(catalog)
-        self._known = {*NAMED_FACTS, *catalog}.union(*snapshot.table.wording.facts)
-        entities: dict[str, str] = {}
-        memory_facts: AbstractSet[str] = frozenset()
+        self._known = {*NAMED_FACTS, *catalog, *(self.columns - self._entities)}.union(*snapshot.table.wording.facts)
         if mapping is not None:
             declared = [*mapping.numbers, *mapping.flags, *mapping.categories, *mapping.known, mapping.amount or ""]
             facts = mapping.facts_by_column(list(dict.fromkeys(declared)))
             self._known |= {*facts.values(), *mapping.elapsed, *mapping.days_between, *(mapping.ignore or ())}
-        if memory is not None:
-            self.columns = frozenset(column for _, column in memory.plan.named_columns())
-            self._entities = frozenset(memory.plan.entities)
-            entities = {memory.plan.name_of(column): column for column in memory.plan.entities}
-            memory_facts = {*memory.facts}
-            self._known |= self.columns.difference(memory.plan.entities)
         relied = {fact for fact in ReliedOn.of(snapshot, node).carried if fact in catalog and not is_context_fact(fact)}
         if (snapshot.calibration(node) or GENERAL).knowledge_scale > 0:
             relied = set()  # texts were learnt from: each says something else

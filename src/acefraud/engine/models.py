@@ -18,12 +18,14 @@ from acefraud.core.ledger import Ledger
 from acefraud.core.playbook import Snapshot
 from acefraud.core.review_rule import ReviewRule
 from acefraud.core.transaction import Transaction, Verdict
+from acefraud.engine.decider import DecisionList, DecisionSequence, decide_embedded
 from acefraud.engine.familiarity import ReliedOn
 from acefraud.engine.options import Fallback, LearnerOptions
-from acefraud.engine.rule_context import deciding_policies, policy_reason
+from acefraud.engine.rule_context import ReviewsLeft, deciding_policies, policy_reason
 from acefraud.errors import ConfigurationError, ModelError
-from acefraud.facts.extraction import READER, KnownFacts
+from acefraud.facts.extraction import READER, KnownFacts, facts_of
 from acefraud.roles.embedded.agent import EmbeddedAgent, fires, weigh
+from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER
 from acefraud.roles.model.agent import reasons_for
 from acefraud.roles.protocols import Agent, Assessment, Question, answer_of, name_of, nearest_method
 from acefraud.rules.english import say_facts
@@ -201,12 +203,11 @@ def heard_odds(ledger: Ledger, node: str, model: str) -> list[tuple[float, bool]
     truth: dict[str, bool] = {}
     for event in ledger.read():
         match event.payload:
-            case DecisionMade(decision=decision) if decision.odds is not None and decision.model == model:
-                if decision.node == node:
-                    made[decision.id] = decision.odds
-            case OutcomeHeard(decision_id=str() as heard, outcome=outcome) if heard in made:
-                if not outcome.is_opinion:
-                    truth[heard] = outcome.is_fraud
+            case DecisionMade(decision=decided) if decided.odds is not None:
+                if (decided.model, decided.node) == (model, node):
+                    made[decided.id] = decided.odds
+            case OutcomeHeard(decision_id=str() as heard, outcome=told) if heard in made and not told.is_opinion:
+                truth[heard] = told.is_fraud
     return [(made[heard], is_fraud) for heard, is_fraud in truth.items()]
 
 
@@ -268,62 +269,6 @@ async def all_at_once(deciding: Iterable[Coroutine[Any, Any, Decision]]) -> list
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def decide_with_agent(
-    transactions: Sequence[Transaction],
-    known: Sequence[KnownFacts],
-    snapshot: Snapshot,
-    selector: HybridSelector,
-    options: LearnerOptions,
-    *,
-    agent: Agent,
-    selection_fallback: str,
-) -> list[Decision]:
-    """Let an agent decide transactions with known facts, all at once. No agent is asked where a policy decides."""
-    node, relied_on = options.node, ReliedOn.of(snapshot, options.node)
-    calibration = snapshot.calibration(node)
-    threshold = calibration.threshold if calibration else options.threshold
-
-    async def decide(transaction: Transaction, facts: KnownFacts, policy: Bullet | None) -> Decision:
-        picked = selector.select_many([transaction], [facts.facts], snapshot, node=node, n_bullets=options.n_bullets)
-        bullets, trace = picked[0].bullets, picked[0].trace
-        if policy is not None and policy.policy is not None:
-            view = weigh(facts.facts, bullets, calibration)
-            view = replace(view, verdict=policy.policy.verdict, reasons=(policy_reason(policy), *view.reasons))
-        else:
-            view = await _view(agent, Question(transaction.text, facts.facts, bullets, calibration))
-            view = calibrated(view, snapshot.scale(node, view.model), threshold)
-            view = _reviewed(view, facts, threshold, snapshot.reviews.get(node))
-        fallback = ("fallback", str(view.verdict)) if view.fallback else ()
-        how = " ".join(part for part in (view.model, view.prompt, *fallback) if part)
-        return construct_unchecked(
-            Decision,
-            id=decision_id(transaction, node, how, trace),
-            transaction=transaction,
-            node=node,
-            verdict=view.verdict,
-            probability=view.probability,
-            threshold=threshold,
-            base=view.base,
-            reasons=view.reasons,
-            facts=facts.facts,
-            unread=facts.unread,
-            reader=READER,
-            revision=trace.revision,
-            selection=trace,
-            model=view.model,
-            probability_from=view.probability_from,
-            odds=view.odds,
-            prompt=view.prompt,
-            usage=view.usage,
-            fallback=view.fallback,
-            selection_fallback=selection_fallback,
-            familiarity=relied_on.share(facts.facts),
-        )
-
-    policies = deciding_policies(snapshot, node, [each.facts for each in known])
-    return await all_at_once(decide(*each) for each in zip(transactions, known, policies, strict=True))
-
-
 async def _view(agent: Agent, question: Question) -> Assessment:
     """An agent's view, under its own name. One that gives a verdict only gets the probability of the engine."""
     method = nearest_method(agent, "assess", "analyze")
@@ -343,3 +288,105 @@ def _reviewed(view: Assessment, facts: KnownFacts, threshold: float, review: Rev
         return view
     verdict = review.verdict(view.probability, threshold, facts.facts)
     return replace(view, verdict=verdict) if verdict is Verdict.REVIEW else view
+
+
+class Decider:
+    """Selects bullets for transactions and lets an agent decide with them."""
+
+    def __init__(self, selector: HybridSelector, options: LearnerOptions) -> None:
+        self.selector = selector
+        self.options = options
+
+    def waits(self, agent: Agent) -> bool:
+        """Whether deciding needs an event loop: the embedded engine alone computes in columns and waits for nothing."""
+        return self.selector.embedder.fetches_ahead or not getattr(agent, "adds_up", False) or agent.waits
+
+    async def decide(
+        self,
+        transactions: Sequence[Transaction],
+        snapshot: Snapshot,
+        agent: Agent,
+        *,
+        known: Sequence[KnownFacts] | None = None,
+        reviews: ReviewsLeft | None = None,
+    ) -> DecisionSequence:
+        """All decisions; those that wait for a model run concurrently. `known` are the facts, if they were read before.
+
+        Those of the embedded engine are computed in columns (`EmbeddedDecisions`). `reviews` is what is left of the
+        day's reviews.
+        """
+        options = self.options
+        if not self.waits(agent):
+            if known is None:  # nothing is unfamiliar to a model: it may know what no bullet tests
+                read = [facts_of(transaction) for transaction in transactions]
+                known = ReliedOn.of(snapshot, options.node).marked(read, options)
+            return decide_embedded(transactions, known, snapshot, self.selector, options, reviews=reviews)
+        if known is None:
+            known = [facts_of(transaction) async for transaction in in_turns(transactions)]
+        return DecisionList(await self._with_agent(transactions, known, snapshot, agent))
+
+    async def _with_agent(
+        self, transactions: Sequence[Transaction], known: Sequence[KnownFacts], snapshot: Snapshot, agent: Agent
+    ) -> list[Decision]:
+        """Let an agent decide transactions with known facts, all at once. No agent is asked where a policy decides."""
+        node, most = self.options.node, self.options.n_bullets
+        relied_on, calibration = ReliedOn.of(snapshot, node), snapshot.calibration(node)
+        threshold = calibration.threshold if calibration else self.options.threshold
+        selector, failure = await self.selector_for(transactions, known, snapshot)
+
+        async def decide(transaction: Transaction, facts: KnownFacts, policy: Bullet | None) -> Decision:
+            picked = selector.select_many([transaction], [facts.facts], snapshot, node=node, n_bullets=most)
+            bullets, trace = picked[0].bullets, picked[0].trace
+            if policy is not None and policy.policy is not None:
+                view = weigh(facts.facts, bullets, calibration)
+                view = replace(view, verdict=policy.policy.verdict, reasons=(policy_reason(policy), *view.reasons))
+            else:
+                view = await _view(agent, Question(transaction.text, facts.facts, bullets, calibration))
+                view = calibrated(view, snapshot.scale(node, view.model), threshold)
+                view = _reviewed(view, facts, threshold, snapshot.reviews.get(node))
+            fallback = ("fallback", str(view.verdict)) if view.fallback else ()
+            how = " ".join(part for part in (view.model, view.prompt, *fallback) if part)
+            return construct_unchecked(
+                Decision,
+                id=decision_id(transaction, node, how, trace),
+                transaction=transaction,
+                node=node,
+                verdict=view.verdict,
+                probability=view.probability,
+                threshold=threshold,
+                base=view.base,
+                reasons=view.reasons,
+                facts=facts.facts,
+                unread=facts.unread,
+                reader=READER,
+                revision=trace.revision,
+                selection=trace,
+                model=view.model,
+                probability_from=view.probability_from,
+                odds=view.odds,
+                prompt=view.prompt,
+                usage=view.usage,
+                fallback=view.fallback,
+                selection_fallback=failure,
+                familiarity=relied_on.share(facts.facts),
+            )
+
+        policies = deciding_policies(snapshot, node, [each.facts for each in known])
+        return await all_at_once(decide(*each) for each in zip(transactions, known, policies, strict=True))
+
+    async def selector_for(
+        self, transactions: Sequence[Transaction], known: Sequence[KnownFacts], snapshot: Snapshot
+    ) -> tuple[HybridSelector, str]:
+        """The selector with all vectors fetched. If the model fails: one with an embedded embedder, and why."""
+        embedder = self.selector.embedder
+        if not embedder.fetches_ahead:
+            return self.selector, ""
+        pairs = zip(transactions, known, strict=True)
+        texts = [self.selector.texts_for(each, facts.facts, snapshot, self.options.node) for each, facts in pairs]
+        try:
+            await embedder.fetch([text for some in texts for text in some])
+        except ModelError as failure:
+            if self.options.fallback is Fallback.ERROR:
+                raise
+            return self.selector.with_embedder(DEFAULT_EMBEDDER), str(failure)
+        return self.selector, ""

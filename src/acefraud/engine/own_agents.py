@@ -15,16 +15,17 @@ from acefraud.core.transaction import Transaction, Verdict
 from acefraud.core.transactions import Transactions
 from acefraud.display.redaction import Masker
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, given, quoted
-from acefraud.engine.decider import Decider
 from acefraud.engine.entity_memory import sensitive_facts_of
+from acefraud.engine.models import Decider
 from acefraud.engine.options import LearnerOptions
 from acefraud.engine.rule_context import deciding_policies
 from acefraud.engine.score import score
 from acefraud.errors import InputError
 from acefraud.facts.extraction import READER, facts_of
+from acefraud.roles.model.agent import cited_as_reasons
 from acefraud.roles.model.prompts import context_prompt, shown_bullets, shown_id
 from acefraud.settings import EMBEDDED
-from acefraud.support.arguments import check_choice, check_type, nearest
+from acefraud.support.arguments import check_type, nearest
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -74,11 +75,9 @@ class Context(ShortRepr):
         yield "revision", self.revision
 
 
-async def select_context(
-    decider: Decider, transaction: Transaction, snapshot: Snapshot, *, node: str, n_bullets: int
-) -> Context:
+async def select_context(decider: Decider, transaction: Transaction, snapshot: Snapshot, n_bullets: int) -> Context:
     """The bullets of a snapshot for a transaction that has all its facts."""
-    known = facts_of(transaction)
+    known, node = facts_of(transaction), decider.options.node
     selector, failure = await decider.selector_for([transaction], [known], snapshot)
     (chosen,) = selector.select_many([transaction], [known.facts], snapshot, node=node, n_bullets=n_bullets)
     (policy,) = deciding_policies(snapshot, node, [known.facts])
@@ -86,7 +85,17 @@ async def select_context(
     return Context(
         transaction_id=transaction.id,
         bullets=tuple(
-            _described(bullet, score, applies=index < chosen.proven)
+            SelectedBullet(
+                bullet_id=bullet.id,
+                shown_id=shown_id(bullet),
+                content=bullet.content,
+                argues=bullet.argues,
+                weight=bullet.weight,
+                evidence=bullet.evidence.in_words() if bullet.evidence is not None and bullet.verified else "",
+                claim=bullet.claim.words if bullet.claim is not None else "",
+                applies=index < chosen.proven,
+                score=score,
+            )
             for index, (bullet, score) in enumerate(zip(chosen.bullets, chosen.scores, strict=True))
         ),
         policy=None if policy is None else policy.id,
@@ -96,67 +105,41 @@ async def select_context(
     )
 
 
-def _described(bullet: Bullet, score: BulletScore, *, applies: bool) -> SelectedBullet:
-    return SelectedBullet(
-        bullet_id=bullet.id,
-        shown_id=shown_id(bullet),
-        content=bullet.content,
-        argues=bullet.argues,
-        weight=bullet.weight,
-        evidence=bullet.evidence.in_words() if bullet.evidence is not None and bullet.verified else "",
-        claim=bullet.claim.words if bullet.claim is not None else "",
-        applies=applies,
-        score=score,
-    )
-
-
 EXTERNAL = "external agent"
 """The name of an agent that has none."""
 _SURE = 1e-6
 """A probability of 0 or 1 is moved this far inside the interval, so that it has log-odds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False)
 class Trace(ShortRepr):
-    """What an agent decided, and with which bullets."""
+    """What an agent decided, and with which bullets. Raises InputError if something in it cannot be meant.
+
+    >>> Trace(Verdict.DECLINE, agent="embedded")
+    Traceback (most recent call last):
+    acefraud.errors.InputError: agent: 'embedded' is the engine's own name; give the agent another
+    """
 
     verdict: Verdict
     probability: float | None = None
     """Of fraud; None if the agent does not say."""
-    cited: tuple[str, ...] = ()
+    cited: Sequence[str] = ()
     """The ids of the bullets that it used, as the playbook or as the prompt of a context names them."""
     agent: str = ""
     reasons: str = ""
     """Its reasons in its own words."""
 
-    @classmethod
-    def of(
-        cls,
-        verdict: Verdict | str,
-        *,
-        probability: float | None = None,
-        cited: Sequence[str] = (),
-        agent: str = "",
-        reasons: str = "",
-    ) -> Trace:
-        """What a caller says of a decision. Raises InputError if something in it cannot be meant.
-
-        >>> Trace.of("perhaps")
-        Traceback (most recent call last):
-        acefraud.errors.InputError: verdict: expected APPROVE, DECLINE or REVIEW, got the str 'perhaps'
-        """
-        check_choice("verdict", verdict, Verdict)
-        if isinstance(cited, str) or not isinstance(cited, Sequence):
-            raise InputError(f"cited: expected a list of ids of bullets, got {given(cited)}")
-        if probability is not None:
-            check_type("probability", probability, (int, float), "a number from 0 to 1")
-            if not 0 <= probability <= 1:
-                raise InputError(f"probability: expected a number from 0 to 1, got {probability:g}")
-        for name, value in (("agent", agent), ("reasons", reasons)):
-            check_type(name, value, str, "a text")
-        if agent == EMBEDDED:
+    def __post_init__(self) -> None:
+        if isinstance(self.cited, str) or not isinstance(self.cited, Sequence):
+            raise InputError(f"cited: expected a list of ids of bullets, got {given(self.cited)}")
+        if self.probability is not None:
+            check_type("probability", self.probability, (int, float), "a number from 0 to 1")
+            if not 0 <= self.probability <= 1:
+                raise InputError(f"probability: expected a number from 0 to 1, got {self.probability:g}")
+        check_type("agent", self.agent, str, "a text")
+        check_type("reasons", self.reasons, str, "a text")
+        if self.agent == EMBEDDED:
             raise InputError(f"agent: '{EMBEDDED}' is the engine's own name; give the agent another")
-        return cls(verdict=Verdict(verdict), probability=probability, cited=tuple(cited), agent=agent, reasons=reasons)
 
     @property
     def model(self) -> str:
@@ -215,14 +198,8 @@ def truth_of(truth: bool | Outcome, transaction_id: str) -> Outcome:
 
 def _reasons(trace: Trace, snapshot: Snapshot) -> tuple[Reason, ...]:
     said = [Reason(kind=ReasonKind.MODEL, text=trace.reasons, contribution=None)] if trace.reasons else []
-    cited = {bullet.id: bullet.shown for bullet in _cited(trace.cited, snapshot)}
-    return (
-        *said,
-        *(
-            Reason(kind=ReasonKind.BULLET, text=text, contribution=None, bullet_id=bullet_id)
-            for bullet_id, text in cited.items()
-        ),
-    )
+    cited = {bullet.id: bullet for bullet in _cited(trace.cited, snapshot)}
+    return *said, *cited_as_reasons(cited.values())
 
 
 def _cited(ids: Sequence[str], snapshot: Snapshot) -> list[Bullet]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, time
 from itertools import compress
@@ -31,7 +31,9 @@ from acefraud.core.playbook import Snapshot
 from acefraud.core.review_rule import DecidingRule, ReviewCosts, number_in
 from acefraud.core.transaction import FactValue, Transaction, Verdict
 from acefraud.datasets import mapping_of
+from acefraud.engine.entity_memory import time_facts_of
 from acefraud.facts.time_facts import CLOCK_FACTS, DAY_FACTS, with_own_time_facts
+from acefraud.roles.protocols import Facts
 from acefraud.settings import EMBEDDED
 
 
@@ -50,13 +52,11 @@ class RuleContext:
     """The columns of entities by the names that rules call them."""
 
     @classmethod
-    def of(cls, snapshot: Snapshot, time_facts: Iterable[str]) -> RuleContext:
-        """The context that a snapshot asks for; `time_facts` are those that its mapping wants anyway."""
-        wanted = tuple(time_facts)
-        return snapshot.table.cached(
-            ("rule context", snapshot.revision, wanted),  # lists may change where no bullet does
-            lambda: context_of(snapshot, wanted),
-        )
+    def of(cls, snapshot: Snapshot) -> RuleContext:
+        """The context that a snapshot asks for."""
+        # Lists and the mapping may change where no bullet does.
+        key = "rule context", snapshot.revision, time_facts_of(snapshot.mapping)
+        return snapshot.table.cached(key, lambda: context_of(snapshot))
 
     @property
     def needs_rows(self) -> bool:
@@ -99,8 +99,9 @@ class RuleContext:
         return found
 
 
-def context_of(snapshot: Snapshot, time_facts: tuple[str, ...]) -> RuleContext:
+def context_of(snapshot: Snapshot) -> RuleContext:
     """The context of a snapshot, not kept: one that is only supposed shares its table with the real one."""
+    time_facts = time_facts_of(snapshot.mapping)
     tested = sorted(frozenset().union(*snapshot.table.wording.facts))
     lists = []
     for flag in tested:
@@ -133,9 +134,7 @@ def entity_columns(written: str) -> Mapping[str, str]:
     return {} if history is None else {history.name_of(column): column for column in history.entities}
 
 
-def deciding_policies(
-    snapshot: Snapshot, node: str, facts: Sequence[Mapping[str, FactValue]]
-) -> Sequence[Bullet | None]:
+def deciding_policies(snapshot: Snapshot, node: str, facts: Sequence[Facts]) -> Sequence[Bullet | None]:
     """For each transaction the policy that decides it; None where none applies.
 
     They are checked in the order of `Snapshot.policies`: blocks that nothing overrides, then by priority. Unless they
@@ -153,7 +152,7 @@ def deciding_policies(
     ]
 
 
-def _awake(policy: Bullet, facts: Mapping[str, FactValue]) -> bool:
+def _awake(policy: Bullet, facts: Facts) -> bool:
     return not policy.snoozes or facts.get(snooze_fact(policy.id)) is not True
 
 

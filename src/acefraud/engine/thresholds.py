@@ -84,41 +84,28 @@ def choose(
     """
     if not rule.needs_cases:
         return rule.figure
-    cuts = _Cuts.of(np.round(probabilities, _DIGITS), labels, np.ones(len(labels)) if counts is None else counts)
-    if cuts.frauds <= 0 or cuts.honest <= 0:
+    values, place = np.unique(np.round(probabilities, _DIGITS), return_inverse=True)
+    below, above = np.concatenate([[0.0], values]), np.concatenate([values, [1.0]])
+    middle = below + (above - below) / 2
+    thresholds = np.where(middle > below, middle, above)
+    counts = np.ones(len(labels)) if counts is None else counts
+    frauds, honest = (_from_each_on(place.reshape(-1), counts * kind, len(values)) for kind in (labels, ~labels))
+    if frauds[0] <= 0 or honest[0] <= 0:
         raise InputError(f"choosing the threshold by {rule.words} takes both fraud and honest cases")
-    scores = cuts.scores(rule)
-    return float(cuts.thresholds[scores >= scores.max() - _NOISE].max())
+    scores = _scores(rule, frauds, honest)
+    possible = (below < thresholds) & (thresholds < 1)
+    return float(thresholds[possible & (scores >= scores[possible].max() - _NOISE)].max())
 
 
-@dataclass(frozen=True, slots=True)
-class _Cuts:
-    """Every threshold that splits the cases differently, and what it declines."""
-
-    thresholds: FloatArray
-    frauds_declined: FloatArray
-    honest_declined: FloatArray
-    frauds: float
-    honest: float
-
-    @classmethod
-    def of(cls, probabilities: FloatArray, labels: BoolArray, counts: FloatArray) -> _Cuts:
-        values, place = np.unique(probabilities, return_inverse=True)
-        below, above = np.concatenate([[0.0], values]), np.concatenate([values, [1.0]])
-        middle = below + (above - below) / 2
-        thresholds = np.where(middle > below, middle, above)
-        possible = (below < thresholds) & (thresholds < 1)
-        frauds, honest = (_from_each_on(place.reshape(-1), counts * kind, len(values)) for kind in (labels, ~labels))
-        return cls(thresholds[possible], frauds[possible], honest[possible], frauds[0], honest[0])
-
-    def scores(self, rule: ThresholdRule) -> FloatArray:
-        """The score of each threshold by a rule; higher is better."""
-        if rule.aim is Aim.ACCURACY:
-            return (self.frauds_declined + self.honest - self.honest_declined) / (self.frauds + self.honest)
-        if rule.aim is Aim.F1:
-            return 2 * self.frauds_declined / (self.frauds_declined + self.honest_declined + self.frauds)
-        wrong = self.honest_declined / self.honest
-        return np.where(wrong <= rule.figure + _NOISE, self.frauds_declined / self.frauds, -wrong)
+def _scores(rule: ThresholdRule, frauds: FloatArray, honest: FloatArray) -> FloatArray:
+    """The score by a rule of each threshold, which declines so many frauds and others; higher is better."""
+    all_frauds, all_honest = float(frauds[0]), float(honest[0])
+    if rule.aim is Aim.ACCURACY:
+        return (frauds + all_honest - honest) / (all_frauds + all_honest)
+    if rule.aim is Aim.F1:
+        return 2 * frauds / (frauds + honest + all_frauds)
+    wrong = honest / all_honest
+    return np.where(wrong <= rule.figure + _NOISE, frauds / all_frauds, -wrong)
 
 
 def cases_for(rule: ThresholdRule, ordered: LabelledFacts, later_share: float) -> LabelledFacts:

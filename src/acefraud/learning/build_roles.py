@@ -21,9 +21,7 @@ from acefraud.roles.judge import LLMJudge
 from acefraud.roles.model.build import build_model_roles
 from acefraud.roles.model.prompts import Style
 from acefraud.roles.protocols import Agent, Embedder, Judge, OwnRole, Proposer
-from acefraud.roles.reflector import Reflector
-from acefraud.selection.hybrid import HybridSelector
-from acefraud.settings import EMBEDDED, EMBEDDERS, ModelSettings
+from acefraud.settings import EMBEDDERS, ModelSettings
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.support.arguments import check_type
 
@@ -68,14 +66,7 @@ class Roles(ShortRepr):
         >>> Roles().learner(BulletPlaybook()).reflector.model
         'embedded'
         """
-        return Learner(
-            playbook,
-            agent=self.agent,
-            judge=self.judge,
-            reflector=Reflector(model=self.proposer or EMBEDDED),
-            selector=HybridSelector(embedding_model=self.embedder),
-            options=LearnerOptions(fallback=self.fallback, **options),
-        )
+        return self._pipeline(LearnerOptions(fallback=self.fallback, **options)).learner(playbook)
 
     def pipeline(self, seed: int = 0, *, most_bullets: int | None = None) -> TrainingPipeline:
         """The three modes with these roles.
@@ -83,13 +74,16 @@ class Roles(ShortRepr):
         >>> Roles().pipeline(seed=7).seed
         7
         """
+        return self._pipeline(LearnerOptions(fallback=self.fallback, most_bullets=most_bullets), seed)
+
+    def _pipeline(self, options: LearnerOptions, seed: int = 0) -> TrainingPipeline:
         return TrainingPipeline(
             agent=self.agent,
             judge=self.judge,
             proposer=self.proposer,
             embedder=self.embedder,
             scale_odds=self.scale_odds,
-            options=LearnerOptions(fallback=self.fallback, most_bullets=most_bullets),
+            options=options,
             seed=seed,
         )
 

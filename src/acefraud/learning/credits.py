@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
+from itertools import chain
 from operator import add
 
 from acefraud.core.bullet_table import BulletTable
@@ -144,12 +145,6 @@ def summed(credits: Iterable[Credit]) -> list[Credit]:
     return [Credit(bullet_id, *counts) for bullet_id, counts in counted.items() if any(counts)]
 
 
-def _credits_of(outcomes: Sequence[HeardOutcome], table: BulletTable) -> list[Credit]:
-    """What outcomes add to the counters, if each is the first of its transaction."""
-    each = zip(outcomes, _fired(table, outcomes), strict=True)
-    return [credit for judged, fired in each for credit in _credits_for(judged, fired, table)]
-
-
 def _credits_for(judged: HeardOutcome, fired: Sequence[str], table: BulletTable) -> list[Credit]:
     """Helpful or harmful for each bullet that was used, and the own record of each that fired."""
     if judged.transaction is None:
@@ -221,6 +216,8 @@ def mature(playbook: BulletPlaybook, node: str, now: datetime) -> SilenceMatured
     judged = [heard for heard in counted if heard is not None]
     silent = [heard for heard in judged if heard.outcome.source is OutcomeSource.SILENCE]
     snapshot = playbook.snapshot()
+    fired = _fired(snapshot.table, judged)
+    credits = (_credits_for(heard, names, snapshot.table) for heard, names in zip(judged, fired, strict=True))
     matured = SilenceMatured(
         node=node,
         until=until if len(events) < AT_ONCE else events[-1].at,
@@ -228,7 +225,7 @@ def mature(playbook: BulletPlaybook, node: str, now: datetime) -> SilenceMatured
         silent=len(silent),
         frauds=sum(heard.outcome.is_fraud for heard in judged),
         cases=len(judged),
-        credits=tuple(summed(_credits_of(judged, snapshot.table))),
+        credits=tuple(summed(chain.from_iterable(credits))),
         unclear=tuple(sorted(unclear)),
     )
     memory = memory_for(snapshot.mapping)
@@ -271,8 +268,8 @@ def with_silence(
     made = playbook.ledger.find_decisions(wanted, before=feed.silent_through + 1, limit=AT_ONCE, newest_first=False)
     told = playbook.ledger.outcome_events(outcomes)
     decided: dict[str, list[tuple[int, Decision]]] = {}
-    for seq, record in decisions_of(made, node):
-        decided.setdefault(record.transaction_id, []).append((seq, record.decision))
+    for event, record in decisions_of(made, node):
+        decided.setdefault(record.transaction_id, []).append((event.seq, record.decision))
     for name, decisions in decided.items():
         first = decisions[0][0]
         events = playbook.ledger.find_events({SILENCE_MATURED}, subject=node, after=first, limit=2 * STEPS)
@@ -285,22 +282,17 @@ def with_silence(
         decision = [each for seq, each in decisions if seq <= matured.through][-1]
         judged = _counted(decision, truths_in(before, node), feed)
         if judged is not None:
-            whole[name].insert(len(before), _heard_alone(playbook, judged, matured))
+            whole[name].insert(len(before), _heard_alone(playbook.snapshot(), judged, matured))
     return whole
 
 
-def _heard_alone(playbook: BulletPlaybook, judged: HeardOutcome, matured: SilenceMatured) -> OutcomeHeard:
+def _heard_alone(snapshot: Snapshot, judged: HeardOutcome, matured: SilenceMatured) -> OutcomeHeard:
     """The event with which an outcome would have counted, had it been heard by itself."""
+    (heard,) = credit_outcomes([judged], {}, snapshot, matured.node, defers=[False])
+    assert heard.event is not None, "nothing was heard before"
     credited = {credit.bullet_id for credit in matured.credits}
-    credits = [credit for credit in _credits_of([judged], playbook.snapshot().table) if credit.bullet_id in credited]
-    return OutcomeHeard(
-        node=matured.node,
-        outcome=judged.outcome,
-        decision_id=judged.decision.id if judged.decision else None,
-        judgement=judged.judgement,
-        credits=tuple(credits),
-        remembered=True,
-    )
+    credits = [credit for credit in heard.event.credits if credit.bullet_id in credited]
+    return heard.event.model_copy(update={"credits": tuple(credits)})
 
 
 def left_unclear(playbook: BulletPlaybook, node: str) -> set[str]:

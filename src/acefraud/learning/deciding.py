@@ -14,16 +14,9 @@ from acefraud.core.table import FactTable
 from acefraud.core.transaction import Case, Transaction
 from acefraud.core.transactions import Cases, Transactions
 from acefraud.datasets import SchemaMapping, mapping_of
-from acefraud.engine.decider import COMPATIBLE, ENGINE, Decider, DecisionList, DecisionSequence, EmbeddedDecisions
-from acefraud.engine.entity_memory import EntityMemory, memory_for, time_facts_of
-from acefraud.engine.familiarity import (
-    CheckedInput,
-    FactChanges,
-    FamiliarFacts,
-    InputRemark,
-    fact_changes,
-    unfamiliar_remarks,
-)
+from acefraud.engine.decider import COMPATIBLE, ENGINE, DecisionList, DecisionSequence, EmbeddedDecisions, remarks_on
+from acefraud.engine.entity_memory import Drafted, EntityMemory, memory_for
+from acefraud.engine.familiarity import CheckedInput, FactChanges, FamiliarFacts, fact_changes
 from acefraud.engine.inputs import (
     RememberedMapping,
     TransactionInput,
@@ -31,6 +24,7 @@ from acefraud.engine.inputs import (
     as_transaction,
     as_transactions,
 )
+from acefraud.engine.models import Decider
 from acefraud.engine.options import LearnerOptions
 from acefraud.engine.own_agents import Context, select_context
 from acefraud.engine.rule_context import ReviewCapacity, ReviewsLeft, RuleContext, ruling_of
@@ -38,7 +32,7 @@ from acefraud.engine.score import AdditiveScore, BacktestScores, Scores, backtes
 from acefraud.errors import CannotExplain, point_out
 from acefraud.facts.extraction import KnownFacts, facts_in
 from acefraud.facts.time_facts import with_time_facts
-from acefraud.learning.decision_recorder import DecisionRequest, ToDecide, record_decisions
+from acefraud.learning.decision_recorder import DecisionRequest, record_decisions
 from acefraud.llm.synchronous import blocking_twin, run_sync
 from acefraud.roles.protocols import Agent
 from acefraud.selection.hybrid import HybridSelector, Setup
@@ -59,13 +53,6 @@ class RecordedDecisions:
     """What is unusual about the request of each, if they were made for requests."""
 
 
-def remarks_on(decisions: DecisionSequence) -> list[InputRemark]:
-    """What is unusual about decisions. Those of the embedded engine stay in columns."""
-    if isinstance(decisions, EmbeddedDecisions):
-        return unfamiliar_remarks([known.facts for known in decisions.known], decisions.verdicts)
-    return unfamiliar_remarks([each.facts for each in decisions], [each.verdict for each in decisions])
-
-
 def _waits(learner: Deciding) -> bool:
     return learner.waits
 
@@ -73,16 +60,16 @@ def _waits(learner: Deciding) -> bool:
 class Deciding:
     """The methods of a `Learner` that decide, score and explain. They never change the playbook."""
 
-    playbook: BulletPlaybook
-    options: LearnerOptions
-    agent: Agent
-    selector: HybridSelector
-    _decider: Decider
-    _capacity: ReviewCapacity
-    _familiar: FamiliarFacts
-    _mapping: RememberedMapping
-    _may_wait: bool
-    """Whether a decision of this learner was made on a transaction whose outcome came before it."""
+    def __init__(
+        self, playbook: BulletPlaybook, agent: Agent, selector: HybridSelector, options: LearnerOptions
+    ) -> None:
+        self.playbook, self.agent, self.selector, self.options = playbook, agent, selector, options
+        self._decider = Decider(selector, options)
+        self._capacity = ReviewCapacity(playbook.ledger, options.node)
+        self._familiar = FamiliarFacts(playbook, options)
+        self._mapping = RememberedMapping(playbook.snapshot().mapping, strict=options.strict)
+        self._may_wait = False
+        """Whether a decision of this learner was made on a transaction whose outcome came before it."""
 
     # --- recorded decisions ---
 
@@ -99,10 +86,7 @@ class Deciding:
         """
         snapshot = self._newest()
         given = as_transaction(transaction, self._mapping_of(snapshot), for_many="decide_all")
-        decision = (await self._decide(self._checked([given], snapshot), snapshot)).decisions[0]
-        if decision.unfamiliar:
-            point_out(*unfamiliar_remarks([decision.facts], [decision.verdict]))
-        return decision
+        return (await self._decided([given], snapshot))[0]
 
     async def decide_all(self, transactions: TransactionsInput) -> DecisionSequence:
         """The decisions on many transactions, on the newest revision of the playbook. They are recorded, all or none.
@@ -119,6 +103,10 @@ class Deciding:
         """
         snapshot = self._newest()
         given = as_transactions(transactions, self._mapping_of(snapshot), for_one="decide")
+        return await self._decided(given, snapshot)
+
+    async def _decided(self, given: Sequence[Transaction], snapshot: Snapshot) -> DecisionSequence:
+        """Recorded decisions, with a warning for all that is unusual about them."""
         decisions = (await self._decide(self._checked(given, snapshot), snapshot)).decisions
         point_out(*remarks_on(decisions))
         return decisions
@@ -142,7 +130,7 @@ class Deciding:
         *,
         since: int | None = None,
     ) -> RecordedDecisions:
-        given = ToDecide.of(self._in_context(transactions, snapshot), snapshot, self.playbook.ledger)
+        given = Drafted.of(self._in_context(transactions, snapshot), snapshot.mapping, self.playbook.ledger)
         reviews = self._capacity.left(snapshot, self.playbook.clock)
         decisions = await self._decider.decide(given.transactions, snapshot, self.agent, reviews=reviews)
         records = (
@@ -319,7 +307,7 @@ class Deciding:
         given = as_transaction(transaction, self._mapping_of(snapshot))
         (known,) = self._with_all_facts([given], snapshot)
         wanted = self.options.n_bullets if n_bullets is None else n_bullets
-        return await select_context(self._decider, known, snapshot, node=self.options.node, n_bullets=wanted)
+        return await select_context(self._decider, known, snapshot, wanted)
 
     # --- explanations ---
 
@@ -411,8 +399,7 @@ class Deciding:
 
     def _in_context(self, transactions: Iterable[Transaction], snapshot: Snapshot) -> list[Transaction]:
         """The transactions with the facts of their time, and with those that only rules ask for."""
-        context = RuleContext.of(snapshot, time_facts_of(snapshot.mapping))
-        return context.added_to(list(transactions), self.playbook.clock)
+        return RuleContext.of(snapshot).added_to(list(transactions), self.playbook.clock)
 
     def _with_all_facts(self, transactions: Iterable[Transaction], snapshot: Snapshot) -> list[Transaction]:
         """The transactions with every fact that they would be decided on, those of the history included."""
@@ -425,7 +412,7 @@ class Deciding:
         return rows if memory is None else memory.enriched_rows(rows, self.playbook.ledger)
 
     def _columns_in_context(self, transactions: Iterable[Transaction], snapshot: Snapshot) -> Transactions:
-        context = RuleContext.of(snapshot, time_facts_of(snapshot.mapping))
+        context = RuleContext.of(snapshot)
         if context.needs_rows:
             return Transactions.of(context.added_to(list(transactions), self.playbook.clock))
         return with_time_facts(Transactions.of(transactions), context.time_facts)

@@ -12,10 +12,9 @@ from datetime import datetime
 
 from acefraud.core.decision import DecisionRecord
 from acefraud.core.events import THE_ENGINE, DecisionMade
-from acefraud.core.ledger import KeptRequest, Ledger, Precondition, RowUpdate
-from acefraud.core.playbook import Snapshot
+from acefraud.core.ledger import KeptRequest, Precondition
 from acefraud.core.transaction import Transaction
-from acefraud.engine.entity_memory import Drafted, EntityMemory, memory_for
+from acefraud.engine.entity_memory import Drafted
 from acefraud.errors import AlreadyAnswered, StoreConflict
 from acefraud.learning.outcomes import to_receive_again
 from acefraud.storage.changes import retried_on_conflict
@@ -56,36 +55,12 @@ class DecisionRequest:
         return KeptRequest(self.kept_key, self.transaction.id, self.digest, decision_id)
 
 
-@dataclass(frozen=True, slots=True)
-class ToDecide:
-    """Transactions with the facts from their history, and what they add to it once they are decided."""
-
-    transactions: Sequence[Transaction]
-    memory: EntityMemory | None = None
-    drafted: Drafted | None = None
-
-    @classmethod
-    def of(cls, transactions: Sequence[Transaction], snapshot: Snapshot, ledger: Ledger) -> ToDecide:
-        """Transactions that have all their other facts."""
-        memory = memory_for(snapshot.mapping)
-        if memory is None:
-            return cls(transactions)
-        drafted = memory.enriched_and_added(transactions, ledger)
-        return cls(drafted.transactions, memory, drafted)
-
-    def memory_change(self, new: Sequence[Transaction]) -> RowUpdate | None:
-        """What the new ones among them add to the memory of entities."""
-        if self.memory is None or self.drafted is None or not new:
-            return None
-        return self.drafted.change if len(new) == len(self.transactions) else self.memory.adding(new)
-
-
 @retried_on_conflict
 def record_decisions(
     playbook: BulletPlaybook,
     node: str,
     records: Sequence[DecisionRecord],
-    given: ToDecide,
+    given: Drafted,
     requests: Sequence[KeptRequest] = (),
     *,
     since: int | None = None,
@@ -114,7 +89,7 @@ def record_decisions(
             [*(DecisionMade(record) for record, _ in fresh.values()), *repeated],
             who=who,
             preconditions=[Precondition.no_decisions_since(seen, ids), Precondition.no_reports_since(seen, ids)],
-            rows=given.memory_change(new),
+            rows=given.change_for(new),
             requests=requests,
         )
     except StoreConflict as conflict:

@@ -11,6 +11,7 @@ from acefraud.core.events import Reviewed
 from acefraud.core.outcome import Judgement, Outcome, OutcomeSource
 from acefraud.core.transaction import Transaction, Verdict
 from acefraud.display.short_repr import ShortRepr
+from acefraud.engine.entity_memory import Drafted
 from acefraud.engine.inputs import (
     OptionalTransactionsInput,
     OutcomeInput,
@@ -27,14 +28,14 @@ from acefraud.engine.own_agents import Trace, decision_from, trace_id, truth_of
 from acefraud.errors import InputError
 from acefraud.learning.credits import mature
 from acefraud.learning.deciding import Deciding
-from acefraud.learning.decision_recorder import ToDecide, record_decisions
+from acefraud.learning.decision_recorder import record_decisions
 from acefraud.learning.outcomes import NOT_DECIDED, OutcomeRecorder, Received, TakenIn, receive
 from acefraud.learning.reviewer import Reviewer
 from acefraud.llm.synchronous import blocking_twin
-from acefraud.roles.embedded.judge import SimpleJudge, ruled
+from acefraud.roles.judge import SimpleJudge, ruled
 from acefraud.roles.protocols import Judge
 from acefraud.storage.change_log import what_happened
-from acefraud.support.arguments import check_text, check_whole
+from acefraud.support.arguments import check_choice, check_text, check_whole
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -154,17 +155,14 @@ class Hearing(Deciding):
         return [None if transaction is None else next(checked) for transaction in about]
 
     async def _hear(
-        self,
-        outcomes: Sequence[Outcome],
-        transactions: Sequence[Transaction | None],
-        judgement: Judgement | None = None,
+        self, outcomes: Sequence[Outcome], about: Sequence[Transaction | None], judgement: Judgement | None = None
     ) -> list[Heard]:
         if self._may_wait:  # outcomes that came before their decisions are judged first
             self._may_wait = (await self.take_in()).left
-        credited = await self._recorder.record(outcomes, transactions, judgement)
+        credited = await self._recorder.record(outcomes, about, judgement)
         reviewed = await self._reviewer.learn_if_due(credited)
-        about = [outcome.transaction for outcome in credited]
-        remarks = outcome_remarks(outcomes, about, self.playbook.ledger, self.playbook.clock())
+        judged = [outcome.transaction for outcome in credited]
+        remarks = outcome_remarks(outcomes, judged, self.playbook.ledger, self.playbook.clock())
         warn_of(remarks)
         heard = [
             Heard(
@@ -295,7 +293,8 @@ class Hearing(Deciding):
         (1, 0)
         """
         check_text("who", who, "the name of an author")
-        trace = Trace.of(verdict, probability=probability, cited=cited, agent=agent, reasons=reasons)
+        check_choice("verdict", verdict, Verdict)
+        trace = Trace(Verdict(verdict), probability, cited, agent, reasons)
         given = as_transaction(transaction, self._mapping_of(self._newest()))
         outcome = None if truth is None else truth_of(truth, given.id)
         decision, known = self._recorded(trace, given, who)
@@ -306,7 +305,7 @@ class Hearing(Deciding):
         snapshot, decision_id = self._newest(), trace_id(given, trace, self.options.node)
         if before := self.playbook.ledger.decisions([decision_id]):
             return before[decision_id], True
-        all_facts = ToDecide.of(self._in_context([given], snapshot), snapshot, self.playbook.ledger)
+        all_facts = Drafted.of(self._in_context([given], snapshot), snapshot.mapping, self.playbook.ledger)
         decision = decision_from(trace, all_facts.transactions[0], decision_id, snapshot, self.options)
         records = [DecisionRecord.whole(decision)]
         known, _, repeated = record_decisions(self.playbook, self.options.node, records, all_facts, who=who)

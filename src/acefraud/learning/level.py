@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 import numpy as np
 
 from acefraud.core.calibration import Calibration, HeldLevel, RecentLevel, log_odds, sigmoid
-from acefraud.core.events import OUTCOME_KINDS, DecisionMade, Event, LevelHeld, LevelMoved, OutcomeHeard
+from acefraud.core.events import OUTCOME_KINDS, Event, LevelHeld, LevelMoved
 from acefraud.core.ledger import DecisionFilter
 from acefraud.core.outcome import FeedKind
 from acefraud.core.playbook import Snapshot
@@ -27,7 +27,7 @@ from acefraud.core.table import FactTable
 from acefraud.core.transaction import Verdict
 from acefraud.engine.options import LearnerOptions
 from acefraud.engine.score import AdditiveScore
-from acefraud.learning.outcome_feeds import arrived_share
+from acefraud.learning.outcome_feeds import arrived_share, decisions_of, truths_in
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.rules.induction.fitting import probabilities, strongest
 from acefraud.storage.playbook import BulletPlaybook
@@ -67,6 +67,8 @@ JUMPED = np.linspace(0.0, 1.0, 21)
 FEW_JUMPS = 1.0
 """...and what their log-likelihood is reduced by, for a chance of one."""
 SHIFTS = np.linspace(-8.0, 8.0, 81)
+Told = tuple[RecentLevel | None, FloatArray]
+"""Where outcomes have the level, None if it has not moved, and the log-odds that it is added to."""
 
 USUAL_REPORTS = 30.0
 """The latest decisions of which so many would be reported by now tell the level..."""
@@ -79,13 +81,7 @@ _STAYS = (1 - JUMP) ** BLOCK
 
 
 def level_change(
-    recent: RecentLevel | None,
-    expected: FloatArray,
-    calibration: Calibration,
-    *,
-    fair: bool,
-    node: str,
-    outcomes: int,
+    recent: RecentLevel | None, expected: FloatArray, calibration: Calibration, *, fair: bool, node: str, outcomes: int
 ) -> LevelMoved | LevelHeld | None:
     """What to do about where outcomes have the level: move it, hold the step for a person, or nothing.
 
@@ -128,11 +124,7 @@ def _shift(level: RecentLevel | None) -> float:
 
 
 def after_review(
-    playbook: BulletPlaybook,
-    before: Snapshot,
-    remembered: LabelledFacts,
-    options: LearnerOptions,
-    told: tuple[RecentLevel | None, FloatArray] | None,
+    playbook: BulletPlaybook, before: Snapshot, remembered: LabelledFacts, options: LearnerOptions, told: Told | None
 ) -> list[LevelMoved | LevelHeld]:
     """The events that bring the level where outcomes have it after a review, if they have `told` that.
 
@@ -183,10 +175,8 @@ def _unlabelled(events: Sequence[Event], node: str, *, passed: bool = False) -> 
     """
     made = [
         (event.at, record)
-        for event in sorted(events, key=lambda event: event.seq)
-        if isinstance(event.payload, DecisionMade)
-        and (record := event.payload.record).node == node
-        and not (passed and record.verdict == Verdict.DECLINE)
+        for event, record in decisions_of(sorted(events, key=lambda event: event.seq), node)
+        if not (passed and record.verdict == Verdict.DECLINE)
     ]
     cases = LabelledFacts(
         np.array([record.transaction_id for _, record in made], dtype=object),
@@ -198,9 +188,7 @@ def _unlabelled(events: Sequence[Event], node: str, *, passed: bool = False) -> 
     return cases, np.array([at.timestamp() for at, _ in made])
 
 
-def reported_level(
-    playbook: BulletPlaybook, snapshot: Snapshot, options: LearnerOptions
-) -> tuple[RecentLevel | None, FloatArray] | None:
+def reported_level(playbook: BulletPlaybook, snapshot: Snapshot, options: LearnerOptions) -> Told | None:
     """Where reports of frauds have the level, with the log-odds of the decisions; None if that cannot be told yet.
 
     What tells is how many of the decisions of each age were reported, beside how many would usually be by now. How late
@@ -254,31 +242,21 @@ def _latest_reports(playbook: BulletPlaybook, node: str) -> tuple[FloatArray, Fl
     arrived = {
         heard.decision_id: event.at.timestamp()
         for event in events
-        if isinstance(heard := event.payload, OutcomeHeard)
-        and heard.node == node
-        and heard.outcome.is_fraud
-        and not heard.outcome.is_opinion
+        for heard in truths_in([event], node)
+        if heard.outcome.is_fraud
     }
     wanted = DecisionFilter(ids=[decision_id for decision_id in arrived if decision_id])
     made = playbook.ledger.find_decisions(wanted, limit=LATEST_REPORTS)
-    pairs = [
-        (event.at.timestamp(), arrived[event.payload.record.id])
-        for event in made
-        if isinstance(event.payload, DecisionMade)
-    ]
-    found = np.array(pairs).reshape(-1, 2)
-    return found[:, 0], found[:, 1]
+    pairs = [(event.at.timestamp(), arrived[record.id]) for event, record in decisions_of(made, node)]
+    made_at, arrived_at = np.array(pairs).reshape(-1, 2).T
+    return made_at, arrived_at
 
 
 def _reported(playbook: BulletPlaybook, ids: list[str], node: str) -> BoolArray:
     """Whether each transaction was reported as fraud and still counts as one."""
-    frauds = dict.fromkeys(ids, False)
-    for transaction_id, events in playbook.ledger.outcome_events(ids).items():
-        for event in events:
-            heard = event.payload
-            if isinstance(heard, OutcomeHeard) and heard.node == node and not heard.outcome.is_opinion:
-                frauds[transaction_id] = heard.outcome.is_fraud
-    return np.array([frauds[transaction_id] for transaction_id in ids], dtype=np.bool_)
+    told = playbook.ledger.outcome_events(ids)
+    truths = (truths_in(told.get(transaction_id, ()), node)[-1:] for transaction_id in ids)
+    return np.array([any(heard.outcome.is_fraud for heard in latest) for latest in truths], dtype=np.bool_)
 
 
 def lag_of(playbook: BulletPlaybook, cases: LabelledFacts, node: str) -> int:

@@ -103,7 +103,7 @@ def _latest(playbook: BulletPlaybook, node: str, new: Sequence[Outcome] = ()) ->
     truths = {outcome.transaction_id: outcome.is_fraud for outcome in told}
     wanted = DecisionFilter(transaction_ids=list(truths)[-LATEST:])
     made = playbook.ledger.find_decisions(wanted, limit=4 * LATEST) if truths else []
-    return truths, sorted({record.transaction_id: seq for seq, record in decisions_of(made, node)}.values())
+    return truths, sorted({record.transaction_id: event.seq for event, record in decisions_of(made, node)}.values())
 
 
 def _covered(playbook: BulletPlaybook, last: int, truths: dict[str, bool], node: str) -> float:
@@ -116,10 +116,10 @@ def _covered(playbook: BulletPlaybook, last: int, truths: dict[str, bool], node:
     return len(ids & (known | truths.keys())) / len(ids)
 
 
-def decisions_of(events: Iterable[Event], node: str) -> list[tuple[int, DecisionRecord]]:
-    """The decisions of a node among events, each with the number of its event."""
-    made = ((event.seq, event.payload) for event in events)
-    return [(seq, each.record) for seq, each in made if isinstance(each, DecisionMade) and each.record.node == node]
+def decisions_of(events: Iterable[Event], node: str) -> list[tuple[Event, DecisionRecord]]:
+    """The decisions of a node among events, each with its event."""
+    made = ((event, event.payload) for event in events)
+    return [(event, each.record) for event, each in made if isinstance(each, DecisionMade) and each.record.node == node]
 
 
 def truths_in(events: Iterable[Event], node: str) -> list[OutcomeHeard]:

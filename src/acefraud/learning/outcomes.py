@@ -10,9 +10,8 @@ not from when a process comes to it. What happens to a label that arrives twice 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from acefraud.core.context_facts import ListItem, ValueList
 from acefraud.core.decision import Decision
@@ -32,7 +31,7 @@ from acefraud.core.outcome import Judgement, Outcome, OutcomeFeed, OutcomeSource
 from acefraud.core.playbook import Snapshot
 from acefraud.core.transaction import FactValue, Transaction, Verdict
 from acefraud.display.short_repr import ShortRepr, quoted
-from acefraud.engine.entity_memory import EntityMemory, memory_for, time_facts_of
+from acefraud.engine.entity_memory import memory_for
 from acefraud.engine.inputs import outcome_remarks
 from acefraud.engine.rule_context import RuleContext, entity_columns, value_of
 from acefraud.errors import OutcomeConflict, StoreConflict
@@ -40,10 +39,11 @@ from acefraud.facts.extraction import READER, facts_of
 from acefraud.learning.credits import HeardOutcome, credit_outcomes, left_unclear, with_silence
 from acefraud.learning.outcome_feeds import decisions_of, recognised
 from acefraud.learning.reviewer import Reviewer
-from acefraud.roles.embedded.judge import ruled
+from acefraud.roles.judge import ruled
 from acefraud.roles.protocols import Judge
 from acefraud.storage.changes import retried_on_conflict
 from acefraud.storage.playbook import BulletPlaybook
+from acefraud.storage.playbook_reading import Clock
 
 ATTEMPTS = 50
 """How often outcomes are credited again because others of the same transactions came first."""
@@ -54,6 +54,8 @@ _PAGE = 100
 """Received outcomes that are read at once, at least: some may be of other nodes."""
 _About = tuple[Transaction | None, Mapping[str, FactValue], str]
 """A transaction, its facts, and the version of the reader that extracted them."""
+_Given = tuple[Outcome, Decision | None, Transaction | None]
+"""An outcome, the decision that it is about, and the transaction that came with it if there is no decision."""
 _Waiting = tuple[int, OutcomeReceived]
 """A received outcome and the number of its event."""
 
@@ -178,7 +180,6 @@ class _Draft:
     seen: int
     """The last event that was known."""
     snapshot: Snapshot
-    memory: EntityMemory | None
     credited: list[HeardOutcome]
     feed: tuple[int, FeedSet] | None
     """Which kind of feed they show, if that is news, and before which of them."""
@@ -314,8 +315,14 @@ class OutcomeRecorder:
         memory = memory_for(snapshot.mapping)
         pasts = playbook.ledger.transaction_events({outcome.transaction_id for outcome in outcomes})
         decisions = self._decisions(outcomes, pasts, received)
-        undecided = self._undecided(outcomes, transactions, decisions, snapshot, memory)
-        judged = await self._judged(outcomes, decisions, undecided, pasts, judgement)
+        # Those that came with their outcome and were never decided get all their facts here.
+        undecided = [None if decision else given for given, decision in zip(transactions, decisions, strict=True)]
+        if any(undecided):
+            context = RuleContext.of(snapshot)
+            undecided = [given and context.added_to([given], playbook.clock)[0] for given in undecided]
+            if memory is not None:
+                undecided = memory.enriched_outcomes(list(zip(outcomes, undecided, strict=True)), playbook.ledger)
+        judged = await self._judged(list(zip(outcomes, decisions, undecided, strict=True)), pasts, judgement)
         news = recognised(playbook, outcomes, node)
         defers = [feed.defers] * len(outcomes)
         if news is not None:
@@ -325,7 +332,7 @@ class OutcomeRecorder:
         before = with_silence(playbook, {name: past.outcomes for name, past in pasts.items()}, node)
         late = left_unclear(playbook, node)
         defers = [each and outcome.transaction_id not in late for each, outcome in zip(defers, outcomes, strict=True)]
-        return _Draft(seen, snapshot, memory, credit_outcomes(judged, before, snapshot, node, defers=defers), news)
+        return _Draft(seen, snapshot, credit_outcomes(judged, before, snapshot, node, defers=defers), news)
 
     def _write(
         self, draft: _Draft, *, more: Sequence[EventPayload] = (), preconditions: Sequence[Precondition] = ()
@@ -334,7 +341,7 @@ class OutcomeRecorder:
 
         Raises StoreConflict if another outcome of one of the transactions was recorded since.
         """
-        credited, memory = draft.credited, draft.memory
+        credited, memory = draft.credited, memory_for(draft.snapshot.mapping)
         sources = {str(heard.outcome.source) for heard in credited}
         ids = {heard.outcome.transaction_id for heard in credited}
         place, feed = draft.feed if draft.feed and draft.feed[0] < len(credited) else (0, None)
@@ -361,7 +368,7 @@ class OutcomeRecorder:
         if received:
             wanted = DecisionFilter(transaction_ids=list(pasts))
             later = self._playbook.ledger.find_decisions(wanted, after=min(received), limit=sys.maxsize)
-            made_at = {record.id: seq for seq, record in decisions_of(later, self._node)}
+            made_at = {record.id: event.seq for event, record in decisions_of(later, self._node)}
         decisions = []
         for outcome, until in zip(outcomes, received or [sys.maxsize] * len(outcomes), strict=True):
             made = [
@@ -372,41 +379,17 @@ class OutcomeRecorder:
             decisions.append(made[-1].decision if made else None)
         return decisions
 
-    def _undecided(
-        self,
-        outcomes: Sequence[Outcome],
-        transactions: Sequence[Transaction | None],
-        decisions: Sequence[Decision | None],
-        snapshot: Snapshot,
-        memory: EntityMemory | None,
-    ) -> Sequence[Transaction | None]:
-        """The transactions that came with their outcome and were never decided, with all their facts."""
-        undecided = [None if decision else given for given, decision in zip(transactions, decisions, strict=True)]
-        if not any(undecided):
-            return undecided
-        context, clock = RuleContext.of(snapshot, time_facts_of(snapshot.mapping)), self._playbook.clock
-        undecided = [given and context.added_to([given], clock)[0] for given in undecided]
-        if memory is not None:
-            return memory.enriched_outcomes(list(zip(outcomes, undecided, strict=True)), self._playbook.ledger)
-        return undecided
-
     async def _judged(
-        self,
-        outcomes: Sequence[Outcome],
-        decisions: Sequence[Decision | None],
-        undecided: Sequence[Transaction | None],
-        pasts: Mapping[str, TransactionEvents],
-        judgement: Judgement | None,
+        self, given: Sequence[_Given], pasts: Mapping[str, TransactionEvents], judgement: Judgement | None
     ) -> list[HeardOutcome]:
         """Each outcome with the decision it is about and the facts known then."""
-        each = list(zip(outcomes, decisions, undecided, strict=True))
-        bare = {outcome.transaction_id for outcome, decision, given in each if decision is None and given is None}
+        bare = {outcome.transaction_id for outcome, decision, about in given if decision is None and about is None}
         learnt_from = self._playbook.ledger.known_cases(bare) if bare else {}
         described: dict[str, _About] = {
             name: (known.case.transaction, dict(known.facts), known.reader) for name, known in learnt_from.items()
         }
         judged = []
-        for outcome, decision, transaction in each:
+        for outcome, decision, transaction in given:
             ruling = judgement or await self._ruling(outcome, decision, pasts[outcome.transaction_id])
             if decision is not None:
                 about: _About = decision.transaction, decision.facts, decision.reader or "0"
@@ -426,9 +409,7 @@ class OutcomeRecorder:
         return await ruled(self._judge, decision.transaction.text, str(decision.verdict), str(outcome.truth))
 
 
-def _fed_lists(
-    credited: Sequence[HeardOutcome], snapshot: Snapshot, clock: Callable[[], datetime]
-) -> Iterator[ListChanged]:
+def _fed_lists(credited: Sequence[HeardOutcome], snapshot: Snapshot, clock: Clock) -> Iterator[ListChanged]:
     """What new outcomes put on lists, and what revised ones take off again. Opinions of a judge change nothing."""
     news = [heard for heard in credited if heard.tells_news]
     for listed in snapshot.lists.values():
@@ -441,7 +422,7 @@ def _fed_lists(
 
 
 def _list_change(
-    listed: ValueList, heard: HeardOutcome, columns: Mapping[str, str], clock: Callable[[], datetime]
+    listed: ValueList, heard: HeardOutcome, columns: Mapping[str, str], clock: Clock
 ) -> ListChanged | None:
     """What one outcome changes in a list that outcomes feed."""
     feed, outcome, transaction = listed.feed, heard.outcome, heard.transaction
@@ -449,8 +430,7 @@ def _list_change(
         items = listed.items.values()
         gone = tuple(item.value for item in items if item.transaction_id == outcome.transaction_id)
         return ListChanged(name=listed.name, removed=gone) if gone else None
-    value = None if transaction is None or feed is None else value_of(transaction, feed.key, columns)
-    if feed is None or value is None:
+    if feed is None or transaction is None or (value := value_of(transaction, feed.key, columns)) is None:
         return None
     until, before = feed.until(outcome.at or clock()), listed.items.get(value)
     if before is not None and (before.until is None or (until is not None and until <= before.until)):

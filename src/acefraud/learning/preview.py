@@ -28,14 +28,12 @@ from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue, Transaction, Verdict
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr
 from acefraud.engine.decider import EmbeddedDecisions, decide_embedded
-from acefraud.engine.entity_memory import time_facts_of
-from acefraud.engine.options import LearnerOptions
+from acefraud.engine.models import Decider
 from acefraud.engine.rule_context import ReviewCapacity, ReviewsLeft, RuleContext, context_of
 from acefraud.facts.extraction import KnownFacts
 from acefraud.facts.time_facts import CLOCK_FACTS, DAY_FACTS, time_facts
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.rules.english import say_test
-from acefraud.selection.hybrid import HybridSelector
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.support.arrays import BoolArray
 from acefraud.support.validation import construct_unchecked
@@ -138,20 +136,16 @@ class Past(ShortRepr):
         With the `ledger`, transactions have the times, entities and facts that they came with.
         """
         latest = cases.take(slice(max(0, len(cases) - CASES), None))
-        ids = latest.ids.tolist()
-        truth = dict(zip(ids, latest.labels.tolist(), strict=True))
-        kept = {} if ledger is None else ledger.known_cases(ids)
-        given = [kept[name].case.transaction if name in kept else _bare(name) for name in ids]
-        made = [_bare(each.transaction_id) if ledger is None else each.decision.transaction for each in decisions]
-        known = map(KnownFacts, latest.facts.rows())
-        labelled = [
-            PastRow(each, facts, revision, truth[name]) for each, facts, name in zip(given, known, ids, strict=True)
-        ]
-        decided = [
-            PastRow(each, KnownFacts(*record.basis), record.revision, truth.get(record.transaction_id))
-            for each, record in zip(made, decisions, strict=True)
-        ]
-        return cls([*labelled, *decided], len(ids))
+        truth = dict(zip(latest.ids.tolist(), latest.labels.tolist(), strict=True))
+        kept = {} if ledger is None else ledger.known_cases(truth)
+        rows = []
+        for (name, label), facts in zip(truth.items(), latest.facts.rows(), strict=True):
+            given = kept[name].case.transaction if name in kept else _bare(name)
+            rows.append(PastRow(given, KnownFacts(facts), revision, label))
+        for made in decisions:
+            given = _bare(made.transaction_id) if ledger is None else made.decision.transaction
+            rows.append(PastRow(given, KnownFacts(*made.basis), made.revision, truth.get(made.transaction_id)))
+        return cls(rows, len(truth))
 
     def in_context(self, context: RuleContext, recorded: Collection[str], clock: Callable[[], datetime]) -> Past:
         """These cases with the facts that the rules ask for, looked up now, not as they were `recorded` then."""
@@ -170,16 +164,14 @@ class Past(ShortRepr):
         """Some of it."""
         return Past([self.rows[index] for index in indices], sum(index < self.cases for index in indices))
 
-    def decided(
-        self, snapshot: Snapshot, selector: HybridSelector, options: LearnerOptions, reviews: ReviewsLeft | None
-    ) -> EmbeddedDecisions:
+    def decided(self, snapshot: Snapshot, by: Decider, reviews: ReviewsLeft | None) -> EmbeddedDecisions:
         """All of it decided on a snapshot, each with its own draws, and as if these reviews were left."""
         known = [row.known for row in self.rows]
         if reviews is not None:
             left = {REVIEWS_TODAY: float(reviews.used), REVIEW_CUT: reviews.cut}
             known = [replace(each, facts={**each.facts, **left}) for each in known]
         given, drawn_at = [row.transaction for row in self.rows], [row.drawn_at for row in self.rows]
-        return decide_embedded(given, known, snapshot, selector, options, drawn_at=drawn_at)
+        return decide_embedded(given, known, snapshot, by.selector, by.options, drawn_at=drawn_at)
 
 
 def _bare(name: str) -> Transaction:
@@ -187,17 +179,11 @@ def _bare(name: str) -> Transaction:
 
 
 def preview(
-    playbook: BulletPlaybook,
-    payloads: Sequence[EventPayload],
-    rule: Bullet | None,
-    *,
-    cases: LabelledFacts,
-    selector: HybridSelector,
-    options: LearnerOptions,
+    playbook: BulletPlaybook, payloads: Sequence[EventPayload], rule: Bullet | None, cases: LabelledFacts, by: Decider
 ) -> Preview:
     """What these events would do. `rule` is the bullet that they add, edit or retire, as it is or will be, if any."""
     snapshots = playbook.snapshot(), playbook.snapshot_with(payloads)
-    contexts = [context_of(snapshot, time_facts_of(snapshot.mapping)) for snapshot in snapshots]
+    contexts = [context_of(snapshot) for snapshot in snapshots]
     in_rows = any(context.needs_rows for context in contexts)
     decisions = playbook.ledger.latest_decisions(DECISIONS)
     past = Past.of(cases, decisions, snapshots[0].revision, playbook.ledger if in_rows else None)
@@ -205,9 +191,9 @@ def preview(
     pasts = [past.in_context(context, recorded, playbook.clock) for context in contexts]
     touched = _touched(pasts, snapshots, rule)
     tomorrow = datetime.combine(playbook.clock().date() + timedelta(days=1), time(), UTC)
-    usual = ReviewCapacity(playbook.ledger, options.node)  # what a review has to save when a day begins
+    usual = ReviewCapacity(playbook.ledger, by.options.node)  # what a review has to save when a day begins
     before, after = (
-        each.only(touched).decided(snapshot, selector, options, usual.left(snapshot, lambda: tomorrow))
+        each.only(touched).decided(snapshot, by, usual.left(snapshot, lambda: tomorrow))
         for each, snapshot in zip(pasts, snapshots, strict=True)
     )
     flips = tuple(_flips(past.only(touched), before, after))

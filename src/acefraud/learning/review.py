@@ -254,9 +254,7 @@ class ReviewPlan:
     """Whether it searched and fitted, or only watched."""
 
 
-def watch(
-    cases: LabelledFacts, snapshot: Snapshot, options: LearnerOptions, *, sees_declines: bool = True
-) -> ReviewPlan:
+def watch(cases: LabelledFacts, snapshot: Snapshot, options: LearnerOptions, *, sees_declines: bool) -> ReviewPlan:
     """Retire or demote the bullets that the latest outcomes speak against."""
     latest = LatestOutcomes.of(cases, options.recent, sees_declines=sees_declines)
     moves = dict(latest.demotions(snapshot.for_node(options.node)))
@@ -457,9 +455,8 @@ def _outdated(bullet: Bullet, lesson: Lesson) -> bool:
     if by_people(bullet) or bullet.evidence is None:
         return False
     now, (low, high) = lesson.evidence.shown, bullet.evidence.interval
-    if lesson.argues is not bullet.argues:
-        return True
-    return now.support >= 2 * bullet.evidence.shown.support or not low <= (now.precision or 0.0) <= high
+    wrong = lesson.argues is not bullet.argues or not low <= (now.precision or 0.0) <= high
+    return wrong or now.support >= 2 * bullet.evidence.shown.support
 
 
 def _not_retired(bullet: Bullet, moves: Mapping[str, StatusMove]) -> bool:
@@ -502,9 +499,8 @@ def _strength(weight: float, condition: Condition | None, cases: LabelledFacts) 
 
 
 def _no_room(most: int) -> StatusMove:
-    return StatusMove(
-        Status.RETIRED, f"the playbook holds at most {most} learnt bullets, and stronger ones took its place"
-    )
+    why = f"the playbook holds at most {most} learnt bullets, and stronger ones took its place"
+    return StatusMove(Status.RETIRED, why)
 
 
 def apply(

@@ -18,7 +18,6 @@ from threading import RLock
 import numpy as np
 
 from acefraud.core.bullet import NewBullet, Source, Status
-from acefraud.core.calibration import RecentLevel
 from acefraud.core.events import EventPayload, LevelHeld, LevelMoved, PatternsChanged, Reread, Reviewed
 from acefraud.core.ledger import Precondition, RememberedCase
 from acefraud.core.playbook import LearningState, Snapshot
@@ -405,7 +404,7 @@ class Reviewer:
         fair = self.playbook.feed(node).is_complete and (recent is None or reaches_most(self.playbook, node))
         return level.level_change(recent, expected, calibration, fair=fair, node=node, outcomes=self.playbook.outcomes)
 
-    def _level(self, cases: LabelledFacts) -> tuple[RecentLevel | None, FloatArray] | None:
+    def _level(self, cases: LabelledFacts) -> level.Told | None:
         """Where outcomes have the level, and the log-odds that it is added to; None if that cannot be told.
 
         Labelled cases tell it where every decision gets an outcome, also by silence. Reports on decisions that are too

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from threading import RLock
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from acefraud.facts.extraction import facts_of
 from acefraud.llm.client import ModelClient
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER, CachedEmbedder, embedder_named, is_own
 from acefraud.roles.model.embedder import DEFAULT_EMBEDDING, ModelEmbedder
-from acefraud.roles.protocols import Embedder, OwnRole
+from acefraud.roles.protocols import Embedder, Facts, OwnRole
 from acefraud.selection import stages
 from acefraud.selection.bullet_stats import key_for, stats_of
 from acefraud.selection.stages import (
@@ -67,35 +67,25 @@ class Setup(NamedTuple):
     settings: str
 
 
-class Selections(Sequence[Selection]):
+@dataclass(frozen=True, slots=True)
+class Selections:
     """The selections for many transactions, in columns. One is built when you ask for it."""
 
-    def __init__(
-        self, table: BulletTable, picks: Picks, left: Sequence[tuple[int, ...]], proven: Sequence[int], setup: Setup
-    ) -> None:
-        self.table = table
-        self.picks = picks
-        self.left = left
-        """How many bullets were left after each stage, for each transaction."""
-        self.proven = proven
-        """How many of the first picks of each transaction are proven to apply."""
-        self.setup = setup
+    table: BulletTable
+    picks: Picks
+    left: Sequence[tuple[int, ...]]
+    """How many bullets were left after each stage, for each transaction."""
+    proven: Sequence[int]
+    """How many of the first picks of each transaction are proven to apply."""
+    setup: Setup
 
     def __len__(self) -> int:
         return len(self.picks)
 
-    @overload
-    def __getitem__(self, index: int) -> Selection: ...
+    def __iter__(self) -> Iterator[Selection]:
+        return map(self.__getitem__, range(len(self)))
 
-    @overload
-    def __getitem__(self, index: slice) -> list[Selection]: ...
-
-    def __getitem__(self, index: int | slice) -> Selection | list[Selection]:
-        if isinstance(index, slice):
-            return [self._at(place) for place in range(len(self))[index]]
-        return self._at(range(len(self))[index])
-
-    def _at(self, place: int) -> Selection:
+    def __getitem__(self, place: int) -> Selection:
         picks = self.picks[place]
         bullets = tuple(self.table.bullets[pick.row] for pick in picks)
         trace = construct_unchecked(
@@ -236,7 +226,7 @@ class HybridSelector:
             for transaction, revision in zip(transactions, revisions, strict=True)
         ]
         with self._selecting:
-            prose = self._semantic_matches(request, transactions, facts, good)
+            prose = self._semantic_matches(request.table, list(zip(transactions, facts, strict=True)), good)
             picks = self._picks(request, good, prose, keys)
         counts = picks.counts.tolist()
         relevant = [len(passed.proven) + len(near.rows) for passed, near in zip(good, prose, strict=True)]
@@ -271,21 +261,17 @@ class HybridSelector:
         return [*query, *(self.embedder.presentable_bullet(table.bullets[row]) for row in rows_in(in_context))]
 
     def _semantic_matches(
-        self,
-        request: Request,
-        transactions: Sequence[Transaction],
-        facts: Sequence[Mapping[str, FactValue]],
-        good: Sequence[Passed],
+        self, table: BulletTable, given: Sequence[tuple[Transaction, Facts]], good: Sequence[Passed]
     ) -> list[Candidates]:
         """Stage 3 for bullets in prose."""
         found = [NO_CANDIDATES] * len(good)
         asking = [place for place, passed in enumerate(good) if len(passed.prose)]
         if asking:
-            texts = [self.embedder.presentable(transactions[place].text, facts[place]) for place in asking]
+            texts = [self.embedder.presentable(given[place][0].text, given[place][1]) for place in asking]
             queries = self.embedder.embed(texts)
             for place, query in zip(asking, queries, strict=True):
                 rows = good[place].prose
-                matrix = self._vectors.matrix(request.table, rows)
+                matrix = self._vectors.matrix(table, rows)
                 found[place] = stages.semantic_by_cosine(rows, matrix, query, self.semantic_threshold)
         return found
 

@@ -17,10 +17,9 @@ import numpy.typing as npt
 
 from acefraud.core.bullet import Source
 from acefraud.core.bullet_table import FEW, BulletTable, Wording, Words, packed, rows_of_each, words_for
-from acefraud.core.transaction import FactValue
 from acefraud.errors import ConfigurationError
 from acefraud.roles.embedded.embedder import CachedEmbedder
-from acefraud.roles.protocols import Embedder, Vectors
+from acefraud.roles.protocols import Embedder, Facts, Vectors
 from acefraud.selection.bullet_stats import BulletStats, beta, good_in_use
 from acefraud.support.arguments import check_type
 from acefraud.support.arrays import BoolArray, FloatArray, IntArray
@@ -175,7 +174,7 @@ class Passed(NamedTuple):
     """The rows that may be relevant by similarity; none if enough are proven to apply."""
 
 
-def contextual(request: Request, facts: Mapping[str, FactValue]) -> Applicable:
+def contextual(request: Request, facts: Facts) -> Applicable:
     """Stage 1: drop the bullets whose condition is false here, and notes that nobody has approved.
 
     Node and source are part of the row sets.
@@ -200,7 +199,7 @@ def quality(request: Request, context: Applicable, threshold: float) -> Passed:
     return Passed(in_context, good.bit_count(), proven, _rows(good & ~context.proven, len(table)))
 
 
-def passed_by(request: Request, facts: Sequence[Mapping[str, FactValue]], threshold: float) -> list[Passed]:
+def passed_by(request: Request, facts: Sequence[Facts], threshold: float) -> list[Passed]:
     """Stages 1 and 2 for many transactions."""
     if len(facts) < FEW:
         return [quality(request, contextual(request, each), threshold) for each in facts]
@@ -209,7 +208,7 @@ def passed_by(request: Request, facts: Sequence[Mapping[str, FactValue]], thresh
     return [passed for part in parts for passed in _passed_together(request, part, threshold)]
 
 
-def _passed_together(request: Request, facts: Sequence[Mapping[str, FactValue]], threshold: float) -> list[Passed]:
+def _passed_together(request: Request, facts: Sequence[Facts], threshold: float) -> list[Passed]:
     table, node, source = request.table, request.node, request.source
     index = table.wording.conditions
     words = words_for(len(table))

@@ -96,15 +96,15 @@ def test_what_is_not_looked_at_twice_is_put_together_once() -> None:
 
 def test_general_knowledge_has_a_say_where_cases_were_told_in_words() -> None:
     told = Case(transaction=Transaction(id="t", text="User attempts $900 purchase over a VPN"), is_fraud=True)
-    assert facts_of_cases(case("a", 6.0, True)).knowledge() is None
+    assert facts_of_cases(case("a", 6.0, True)).knowledge() == (None, {})
     memory = CaseMemory(10)
     memory.add(facts_of_cases(case("a", 6.0, True)))
     memory.add(facts_of_cases(told))
     assert memory.cases.from_texts
-    knowledge = memory.cases.knowledge()
-    assert knowledge is not None
+    sums, _ = memory.cases.knowledge()
+    assert sums is not None
     points = [sum(point.points for point in points_for(memory.cases.facts.row(place))) for place in range(2)]
-    assert knowledge.sums.tolist() == pytest.approx(points)
+    assert sums.tolist() == pytest.approx(points)
     assert points[1] != 0
 
 

@@ -10,8 +10,7 @@ import pytest
 from acefraud.core.outcome import Judgement, Ruling
 from acefraud.core.transaction import FactValue
 from acefraud.errors import ModelError, ModelMalformed, ModelTimeout
-from acefraud.roles.embedded.judge import SimpleJudge
-from acefraud.roles.judge import LLMJudge
+from acefraud.roles.judge import LLMJudge, SimpleJudge
 
 
 class Answers:

@@ -13,7 +13,7 @@ from acefraud.core.table import FactTable, RowIndex
 from acefraud.core.transactions import Cases, Ids
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, shown_names
 from acefraud.facts.extraction import facts_in
-from acefraud.rules.induction.fitting import FittedPoints, fit_points
+from acefraud.rules.induction.fitting import fit_points
 from acefraud.rules.induction.out_of_time import record_of
 from acefraud.support.arrays import BoolArray, FloatArray, IntArray
 from acefraud.support.timestamps import UNKNOWN, time_of
@@ -75,9 +75,12 @@ class LabelledFacts(ShortRepr):
         """Whether every case has a time."""
         return bool((self.times != UNKNOWN).all())
 
-    def knowledge(self) -> FittedPoints | None:
-        """The scorecard fitted to these cases; None if general knowledge is not used."""
-        return fit_points(self.facts, self.labels) if self.from_texts else None
+    def knowledge(self) -> tuple[FloatArray | None, dict[str, float]]:
+        """What the scorecard adds to each case, None if it is not used, and the points that were fitted."""
+        if not self.from_texts or not len(self):
+            return None, {}
+        fitted = fit_points(self.facts, self.labels)
+        return fitted.sums, fitted.points
 
     def measure(self, condition: Condition, *, apart: bool = False) -> Evidence | None:
         """What these cases say of a condition; None if there are none.

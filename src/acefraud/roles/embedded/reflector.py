@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -10,13 +10,13 @@ import numpy as np
 from acefraud.core.bullet import Bullet, Source
 from acefraud.core.calibration import Calibration, Fit
 from acefraud.core.condition import Condition
-from acefraud.core.transaction import Case, FactValue, Transaction, Verdict
+from acefraud.core.transaction import Case, Transaction, Verdict
 from acefraud.core.transactions import Cases
 from acefraud.errors import InputError
 from acefraud.facts.extraction import facts_of
 from acefraud.roles.embedded.agent import weight_of
 from acefraud.roles.embedded.case_memory import CaseMemory, LabelledFacts
-from acefraud.roles.protocols import Example, Reflection
+from acefraud.roles.protocols import Example, Facts, Reflection
 from acefraud.rules.induction.bins import BinOptions
 from acefraud.rules.induction.boosting import InductionOptions
 from acefraud.rules.induction.fitting import FitCases, FitOptions, fit
@@ -144,7 +144,7 @@ class EmbeddedReflector:
             weights = {condition: lesson.weight for condition, lesson in self._found.items()}
             self._fit = Fit(induced.calibration, {**dict.fromkeys(self._proposed, 0.0), **weights})
 
-    def _lesson_for(self, facts: Mapping[str, FactValue], truth: Verdict) -> Lesson | None:
+    def _lesson_for(self, facts: Facts, truth: Verdict) -> Lesson | None:
         fitting = [
             lesson
             for condition, lesson in self._found.items()
@@ -187,7 +187,7 @@ class EmbeddedReflector:
             falling=falling or options.falling,
         )
         generator = np.random.default_rng(self.seed if turn is None else [self.seed, turn])
-        sums, points = _fitted_knowledge(cases)
+        sums, points = cases.knowledge()
         times = cases.times if cases.timed else None
         history = History(cases.facts, cases.labels, sums, offset, times, cases.weights)
         if turn is None and not cases.timed:  # the order of a file says nothing
@@ -214,7 +214,7 @@ class EmbeddedReflector:
         masks = {b.id: b.condition.holds_in(cases.facts) for b in bullets if b.condition is not None}
         new = cases.after_change
         fitting = [b for b in bullets if b.id in masks and can_be_fitted(b, int(masks[b.id].sum()), after_change=new)]
-        sums, points = _fitted_knowledge(cases)
+        sums, points = cases.knowledge()
         offset = np.zeros(len(cases))
         fit_cases = FitCases(cases.labels, sums, offset, counts=cases.weights)
         for bullet in bullets:
@@ -225,12 +225,6 @@ class EmbeddedReflector:
         pairs = zip(fitting, fitted.weights.tolist(), strict=True)
         weights = {b.id: round(w, 6) if agrees(b, w) else 0.0 for b, w in pairs}
         return Refitted(weights, fitted.calibration.model_copy(update={"points": points}))
-
-
-def _fitted_knowledge(cases: LabelledFacts) -> tuple[FloatArray | None, dict[str, float]]:
-    """What the scorecard adds to each case, None if it is not used, and the points that were fitted."""
-    knowledge = cases.knowledge() if len(cases) else None
-    return (None, {}) if knowledge is None else (knowledge.sums, knowledge.points)
 
 
 def agrees(bullet: Bullet, weight: float) -> bool:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Unpack
 
 from acefraud.core.bullet import Bullet
 from acefraud.core.calibration import log_odds, sigmoid
 from acefraud.core.decision import ProbabilityFrom, Reason, ReasonKind
 from acefraud.core.outcome import Judgement, Ruling
 from acefraud.core.transaction import Verdict
-from acefraud.display.redaction import Masker
 from acefraud.errors import ModelMalformed
 from acefraud.llm.call import Call, Reply, Role
-from acefraud.roles.model.model_role import CachedCaller, ModelRole, usage_of
+from acefraud.roles.model.model_role import CachedCaller, ModelRole, Shared, usage_of
 from acefraud.roles.model.prompts import Prompt, Style, agent_prompt, judge_prompt, shown_bullets, shown_id
 from acefraud.roles.model.replies import AgentReply, JudgeReply, odds_of, verdict_in
 from acefraud.roles.protocols import Assessment, Question
@@ -36,15 +36,9 @@ class ModelAgent(ModelRole):
     adds_up = False
 
     def __init__(
-        self,
-        client: CachedCaller,
-        model: str,
-        *,
-        style: Style = Style.REASONED,
-        base_url: str = "",
-        mask: Masker | None = None,
+        self, client: CachedCaller, model: str, *, style: Style = Style.REASONED, **shared: Unpack[Shared]
     ) -> None:
-        super().__init__(client, model, base_url=base_url, mask=mask)
+        super().__init__(client, model, **shared)
         self.style = style
         self._reports_logprobs = True
 
@@ -96,7 +90,7 @@ class ModelAgent(ModelRole):
             verdict=reply.verdict,
             probability=reply.probability,
             base=log_odds(min(max(reply.probability, SURE), 1 - SURE)),
-            reasons=(Reason(kind=ReasonKind.MODEL, text=reply.reasoning, contribution=None), *_reasons(cited)),
+            reasons=(Reason(kind=ReasonKind.MODEL, text=reply.reasoning, contribution=None), *cited_as_reasons(cited)),
             model=self.model,
             probability_from=ProbabilityFrom.STATED,
             prompt=prompt.name,
@@ -122,10 +116,10 @@ class ModelAgent(ModelRole):
 
 def reasons_for(verdict: Verdict, bullets: Sequence[Bullet]) -> tuple[Reason, ...]:
     """The shown bullets that do not argue for the other verdict, for a model that cites none itself."""
-    return _reasons([bullet for bullet in bullets if bullet.argues in (None, verdict)])
+    return cited_as_reasons(bullet for bullet in bullets if bullet.argues in (None, verdict))
 
 
-def _reasons(bullets: Sequence[Bullet]) -> tuple[Reason, ...]:
+def cited_as_reasons(bullets: Iterable[Bullet]) -> tuple[Reason, ...]:
     """Bullets as reasons, without contributions: a model does not say how much each weighed."""
     return tuple(
         Reason(kind=ReasonKind.BULLET, text=bullet.shown, contribution=None, bullet_id=bullet.id) for bullet in bullets

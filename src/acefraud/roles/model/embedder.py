@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Unpack
 
 import numpy as np
 
 from acefraud.core.bullet import Bullet
-from acefraud.display.redaction import Masker, cut
+from acefraud.display.redaction import cut
 from acefraud.errors import ModelMalformed
 from acefraud.llm.call import Call, Role
 from acefraud.llm.synchronous import run_sync
 from acefraud.roles.embedded.embedder import unit
-from acefraud.roles.model.model_role import CachedCaller, ModelRole
+from acefraud.roles.model.model_role import CachedCaller, ModelRole, Shared
 from acefraud.roles.model.prompts import MAX_SHOWN, on_one_line, reveals
 from acefraud.roles.protocols import Vectors
 
@@ -39,15 +40,8 @@ class ModelEmbedder(ModelRole):
 
     role = Role.EMBEDDING
 
-    def __init__(
-        self,
-        client: CachedCaller,
-        model: str = DEFAULT_EMBEDDING,
-        *,
-        base_url: str = "",
-        mask: Masker | None = None,
-    ) -> None:
-        super().__init__(client, model, base_url=base_url, mask=mask)
+    def __init__(self, client: CachedCaller, model: str = DEFAULT_EMBEDDING, **shared: Unpack[Shared]) -> None:
+        super().__init__(client, model, **shared)
         self.name = model
         self._vectors: dict[str, Vectors] = {}
         self._dimensions = DIMENSIONS.get(model)

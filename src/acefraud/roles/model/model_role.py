@@ -5,18 +5,18 @@ An unusable reply is repaired once, then it is an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Protocol, TypedDict, TypeVar
 
 from pydantic import BaseModel
 
 from acefraud.core.decision import CallUsage
-from acefraud.core.transaction import FactValue
 from acefraud.display.redaction import Masker, cut
 from acefraud.errors import ModelMalformed, ModelRefused
 from acefraud.llm.call import Call, Caller, Message, Reply, ReplyFormat, Role
 from acefraud.roles.model.prompts import Prompt, on_one_line, repair_prompt
 from acefraud.roles.model.replies import read_reply
+from acefraud.roles.protocols import Facts
 from acefraud.rules.english import say_facts
 
 T = TypeVar("T", bound=BaseModel)
@@ -39,6 +39,13 @@ class CachedCaller(Caller, Protocol):
         ...
 
 
+class Shared(TypedDict, total=False):
+    """What the roles of one client have in common."""
+
+    base_url: str
+    mask: Masker | None
+
+
 class ModelRole:
     """A role that a model plays: which model, on which server, and what it may not see."""
 
@@ -53,7 +60,7 @@ class ModelRole:
         knows_schemas = not base_url and model.startswith(_KNOW_SCHEMAS)
         self._format = ReplyFormat.SCHEMA if knows_schemas else ReplyFormat.JSON
 
-    def presentable(self, text: str, facts: Mapping[str, FactValue]) -> str:
+    def presentable(self, text: str, facts: Facts) -> str:
         """A transaction in words that the model may see: its text, or its facts if it has none."""
         if text.strip():
             return self._mask.masked_text(on_one_line(text), facts)

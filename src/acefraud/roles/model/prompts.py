@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
@@ -23,7 +23,7 @@ from acefraud.core.comparison import Test, TestValue
 from acefraud.core.condition import Condition
 from acefraud.core.transaction import FactValue
 from acefraud.display.redaction import Masker, cut, visible
-from acefraud.roles.protocols import Example, FactSummary
+from acefraud.roles.protocols import Example, Facts, FactSummary
 from acefraud.rules.english import MOST_OF_A_VALUE, say
 
 MAX_SHOWN = 4_000
@@ -84,9 +84,7 @@ class Prompt:
     user: str
 
 
-def agent_prompt(
-    style: Style, text: str, facts: Mapping[str, FactValue], bullets: Sequence[Bullet], *, mask: Masker
-) -> Prompt:
+def agent_prompt(style: Style, text: str, facts: Facts, bullets: Sequence[Bullet], *, mask: Masker) -> Prompt:
     """The prompt to decide one transaction with these bullets.
 
     Each measured bullet states the base rate. Stated on its own, it only misled a small model.
@@ -178,7 +176,7 @@ def _shown(bullets: Iterable[Bullet], mask: Masker) -> list[Bullet]:
     return [bullet for bullet in bullets if not reveals(bullet, mask)]
 
 
-def _transaction(text: str, facts: Mapping[str, FactValue], used: Collection[str], mask: Masker) -> str:
+def _transaction(text: str, facts: Facts, used: Collection[str], mask: Masker) -> str:
     words, known = _seen(text, facts, used, mask)
     lines = [f"text: {words}"] if words else []
     if known:
@@ -196,21 +194,19 @@ def _case(example: Example, used: Collection[str], mask: Masker) -> str:
     return json.dumps({key: value for key, value in shown.items() if value}, ensure_ascii=False)
 
 
-def _seen(
-    text: str, facts: Mapping[str, FactValue], used: Collection[str], mask: Masker
-) -> tuple[str, dict[str, FactValue]]:
+def _seen(text: str, facts: Facts, used: Collection[str], mask: Masker) -> tuple[str, dict[str, FactValue]]:
     """The masked text and facts, starting with the facts that bullets or conditions use."""
     masked = mask.masked_facts(_plain(facts))
     order = sorted(masked, key=lambda name: (name not in used, name))[:MAX_FACTS]
     return _masked(text, facts, mask), {_name(name): _value(masked[name]) for name in order}
 
 
-def _masked(text: str, facts: Mapping[str, FactValue], mask: Masker) -> str:
+def _masked(text: str, facts: Facts, mask: Masker) -> str:
     """The masked text. It is cut only after masking: half a card number is not recognised as one."""
     return cut(mask.masked_text(on_one_line(text), _plain(facts)), MAX_SHOWN)
 
 
-def _plain(facts: Mapping[str, FactValue]) -> dict[str, FactValue]:
+def _plain(facts: Facts) -> dict[str, FactValue]:
     """The facts with their words on one line. Names stay unchanged: masking goes by them."""
     return {name: on_one_line(value) if isinstance(value, str) else value for name, value in facts.items()}
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, WithJsonSchema
 
 from acefraud.core.transaction import Verdict
 from acefraud.display.redaction import visible
@@ -53,10 +53,8 @@ Share = Annotated[float, Field(ge=0, le=1), BeforeValidator(_share)]
 Text = Annotated[str, BeforeValidator(_text)]
 
 
-class AgentReply(BaseModel):
+class AgentReply(BaseModel, frozen=True, extra="ignore"):
     """The agent's reply. The reasoning comes before the verdict, so that the verdict can build on it."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     reasoning: Text
     bullets: tuple[Text, ...] = ()
@@ -64,20 +62,16 @@ class AgentReply(BaseModel):
     verdict: StatedVerdict
 
 
-class JudgeReply(BaseModel):
+class JudgeReply(BaseModel, frozen=True, extra="ignore", strict=True):
     """The judge's reply."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
 
     is_correct: bool
     confidence: Share
     reasoning: Text
 
 
-class ReflectorReply(BaseModel):
+class ReflectorReply(BaseModel, frozen=True, extra="ignore"):
     """The reflector's reply; new_bullet is None if the cases teach nothing new."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore")
 
     new_bullet: Text | None
     condition: Text | None = None

@@ -15,7 +15,7 @@ from threadpoolctl import ThreadpoolController
 from acefraud.core.calibration import Calibration
 from acefraud.core.table import FactTable
 from acefraud.rules.scorecard import GENERAL, lines_in, score_in, scorecard
-from acefraud.support.arrays import BoolArray, FloatArray
+from acefraud.support.arrays import BoolArray, FloatArray, IntArray
 
 SMALL = 20_000_000
 """Cells up to which a matrix is multiplied on one thread."""
@@ -73,7 +73,7 @@ class FitCases:
         """How many cases each row stands for."""
         return np.ones(len(self.labels)) if self.counts is None else self.counts
 
-    def take(self, rows: BoolArray) -> FitCases:
+    def take(self, rows: BoolArray | IntArray) -> FitCases:
         """Some of the cases."""
         parts = (self.knowledge, self.offset, self.counts, self.usual, self.targets)
         return FitCases(self.labels[rows], *(None if part is None else part[rows] for part in parts))

@@ -199,13 +199,7 @@ def _set_to_later(
 
 
 def _lesson(
-    condition: Condition,
-    checked: Checked,
-    history: History,
-    weight: float,
-    found_again: float | None,
-    *,
-    spread: float,
+    condition: Condition, checked: Checked, history: History, weight: float, found_again: float | None, *, spread: float
 ) -> Lesson:
     first, last = None, None
     if history.times is not None and checked.span:

@@ -187,12 +187,10 @@ class History:
         return len(self.labels)
 
     def in_order(self, order: IntArray) -> History:
-        """The cases in another order. The table stays as it is."""
+        """The cases in another order than that of the table, which stays as it is."""
         known = {name: getattr(self, name) for name in ("knowledge", "offset", "times", "weights")}
         moved = {name: part[order] for name, part in known.items() if part is not None}
-        return replace(
-            self, labels=self.labels[order], order=order if self.order is None else self.order[order], **moved
-        )
+        return replace(self, labels=self.labels[order], order=order, **moved)
 
     def rows(self, places: IntArray) -> FactTable:
         """The facts of some of the cases."""
@@ -221,11 +219,9 @@ class SplitHistory:
     def cases(self, places: IntArray, counts: FloatArray) -> FitCases:
         """Some of the cases, to fit weights on."""
         history = self.history
-        knowledge = None if history.knowledge is None else history.knowledge[places]
-        offset = None if history.offset is None else history.offset[places]
-        if history.weights is not None:
-            counts = counts * history.weights[places]
-        return FitCases(history.labels[places], knowledge, offset, counts=counts, usual=self.usual[places])
+        every = FitCases(history.labels, history.knowledge, history.offset, history.weights, self.usual)
+        taken = every.take(places)
+        return replace(taken, counts=counts * taken.weights)
 
     def check(self, condition: Condition) -> Checked:
         """Whether a condition holds out of time."""
