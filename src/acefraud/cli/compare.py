@@ -46,7 +46,7 @@ def compare(
     ] = None,
     test_share: Annotated[float, typer.Option(min=0.05, max=0.95, help="Share of a file to test on.")] = 0.3,
     report: Annotated[
-        Path | None, typer.Option("--report", help="Folder for the report. Default: acefraud-report; none with --json.")
+        Path | None, typer.Option(help="Folder for the report. Default: acefraud-report; none with --json.")
     ] = None,
     limit: Annotated[
         int | None, typer.Option(min=20, help="Use at most this many cases to learn from, and this many to test on.")
@@ -167,9 +167,7 @@ def _cell(interval: Interval, *, signed: bool = False) -> str:
 @stoppable(nothing_written)
 def backtest(
     source: Annotated[str, typer.Argument(metavar="FILE", help="Labelled history.")],
-    condition: Annotated[
-        str | None, typer.Option("--condition", help="A condition, in its text form or in plain English.")
-    ] = None,
+    condition: Annotated[str | None, typer.Option(help="A condition, in its text form or in plain English.")] = None,
     playbook: PlaybookOption = None,
     mapping: MappingOption = None,
     strict: StrictOption = False,

@@ -67,13 +67,12 @@ def decide(
     playbook: PlaybookOption = None,
     mapping: MappingOption = None,
     strict: Annotated[
-        bool,
-        typer.Option("--strict", help="Refuse what cannot be read, unknown facts and times that cannot be."),
+        bool, typer.Option(help="Refuse what cannot be read, unknown facts and times that cannot be.")
     ] = False,
     days_ahead: DaysAheadOption = 1.0,
     json: JsonOption = False,
     batch_ms: BatchOption = 0,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Decide exactly so, but record nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option(help="Decide exactly so, but record nothing.")] = False,
     *,
     settings: ModelSettings,
 ) -> None:

@@ -70,7 +70,7 @@ class Trial:
 
 def doctor(
     playbook: PlaybookOption = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Show the settings only; call nothing.")] = False,
+    offline: Annotated[bool, typer.Option(help="Show the settings only; call nothing.")] = False,
     *,
     settings: ModelSettings,
 ) -> Said:

@@ -33,7 +33,7 @@ from acefraud.storage import BulletPlaybook
 def explain(
     book: Reading,
     decision_id: Annotated[str, typer.Argument(help="Id of a decision, or of a transaction (its latest decision).")],
-    replay: Annotated[bool, typer.Option("--replay", help="Decide again from the ledger alone and compare.")] = False,
+    replay: Annotated[bool, typer.Option(help="Decide again from the ledger alone and compare.")] = False,
     json: JsonOption = False,
     *,
     settings: ModelSettings,

@@ -29,7 +29,7 @@ lists_app = group("lists")
 ListArgument = Annotated[str, typer.Argument(metavar="LIST", help="Name of the list.")]
 ValuesArgument = Annotated[list[str], typer.Argument(metavar="VALUE...", help="The values.")]
 UntilOption = Annotated[
-    datetime | None, typer.Option("--until", help="Until when they count, in UTC: 2026-01-31. Default: for good.")
+    datetime | None, typer.Option(help="Until when they count, in UTC: 2026-01-31. Default: for good.")
 ]
 
 
@@ -93,14 +93,12 @@ def create(
     by: Author,
     name: ListArgument,
     playbook: PlaybookOption = None,
-    about: Annotated[str, typer.Option("--about", help="What it is for.")] = "",
+    about: Annotated[str, typer.Option(help="What it is for.")] = "",
     fed_by: Annotated[
         str | None,
         typer.Option("--frauds-of", metavar="KEY", help="List this entity or fact of every transaction that is fraud."),
     ] = None,
-    days: Annotated[
-        float | None, typer.Option("--days", min=0.001, help="For how many days, with --frauds-of.")
-    ] = None,
+    days: Annotated[float | None, typer.Option(min=0.001, help="For how many days, with --frauds-of.")] = None,
 ) -> Said:
     """Create a list, or change what it is for. Starts a playbook if there is none.
 

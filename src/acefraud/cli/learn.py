@@ -66,7 +66,7 @@ def learn(
     json: JsonOption = False,
     batch_ms: BatchOption = 0,
     preview: Annotated[
-        bool, typer.Option("--preview", help="Only show what a file of outcomes would change. Nothing is stored.")
+        bool, typer.Option(help="Only show what a file of outcomes would change. Nothing is stored.")
     ] = False,
     *,
     settings: ModelSettings,

@@ -35,14 +35,10 @@ SHOWN = 5
 @ledger_app.command()
 def show(
     playbook: PlaybookOption = None,
-    decision: Annotated[str | None, typer.Option("--decision", metavar="ID", help="The decision with this id.")] = None,
-    transaction: Annotated[
-        str | None, typer.Option("--transaction", metavar="ID", help="All decisions on this transaction.")
-    ] = None,
-    last: Annotated[
-        int | None, typer.Option("--last", min=1, help=f"So many of the latest decisions. Default: {SHOWN}.")
-    ] = None,
-    verdict: Annotated[Verdict | None, typer.Option("--verdict", help="Only decisions with this verdict.")] = None,
+    decision: Annotated[str | None, typer.Option(metavar="ID", help="The decision with this id.")] = None,
+    transaction: Annotated[str | None, typer.Option(metavar="ID", help="All decisions on this transaction.")] = None,
+    last: Annotated[int | None, typer.Option(min=1, help=f"So many of the latest decisions. Default: {SHOWN}.")] = None,
+    verdict: Annotated[Verdict | None, typer.Option(help="Only decisions with this verdict.")] = None,
     open_only: Annotated[bool, typer.Option("--open", help="Only decisions without an outcome.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -171,17 +167,14 @@ def archive(
     before: Annotated[
         datetime,
         typer.Option(
-            "--before",
             metavar="DATE",
             formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"],
             help="Move decisions made before this day, or time, in UTC.",
         ),
     ],
-    to: Annotated[Path, typer.Option("--to", metavar="FOLDER", help="Where the Parquet files go.")],
+    to: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the Parquet files go.")],
     playbook: PlaybookOption = None,
-    with_pending: Annotated[
-        bool, typer.Option("--with-pending", help="Include decisions whose outcome has not arrived.")
-    ] = False,
+    with_pending: Annotated[bool, typer.Option(help="Include decisions whose outcome has not arrived.")] = False,
 ) -> Said:
     """Move old decisions to Parquet files, while others go on using the playbook.
 

@@ -10,34 +10,26 @@ import typer
 from acefraud.support.package_data import read_package_toml
 
 PlaybookOption = Annotated[
-    Path | None,
-    typer.Option("--playbook", help="The playbook file. Default: $ACEFRAUD_PLAYBOOK, else playbook.db."),
+    Path | None, typer.Option(help="The playbook file. Default: $ACEFRAUD_PLAYBOOK, else playbook.db.")
 ]
 DatabaseOption = Annotated[
     str | None,
     typer.Option(
-        "--database",
         metavar="ADDRESS",
         help="A PostgreSQL database in place of the file, as postgresql://user@host/name. Default: $ACEFRAUD_DATABASE.",
     ),
 ]
 MappingOption = Annotated[
-    Path | None,
-    typer.Option("--mapping", help="TOML file that says which column is the id, time, label, amount and text."),
+    Path | None, typer.Option(help="TOML file that says which column is the id, time, label, amount and text.")
 ]
-StrictOption = Annotated[
-    bool, typer.Option("--strict", help="Stop at the first row that cannot be read, instead of skipping it.")
-]
+StrictOption = Annotated[bool, typer.Option(help="Stop at the first row that cannot be read, instead of skipping it.")]
 DaysAheadOption = Annotated[
-    float,
-    typer.Option(
-        "--days-ahead", min=0, help="How far after now a transaction may be dated; a later time counts in no history."
-    ),
+    float, typer.Option(min=0, help="How far after now a transaction may be dated; a later time counts in no history.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
-WhoOption = Annotated[str | None, typer.Option("--who", help="Your name. Default: $ACEFRAUD_WHO, else your user name.")]
-WhyOption = Annotated[str, typer.Option("--why", help="The reason, kept in the ledger.")]
+JsonOption = Annotated[bool, typer.Option(help="Print JSON for scripts.")]
+ForceOption = Annotated[bool, typer.Option(help="Replace what is there.")]
+WhoOption = Annotated[str | None, typer.Option(help="Your name. Default: $ACEFRAUD_WHO, else your user name.")]
+WhyOption = Annotated[str, typer.Option(help="The reason, kept in the ledger.")]
 
 
 _KINDS: dict[str, Any] = {

@@ -14,14 +14,7 @@ from acefraud.cli import group
 from acefraud.cli.console import Said, Shown, note, read_text
 from acefraud.cli.options import PlaybookOption
 from acefraud.cli.rules import BulletArgument, add, bullet_json, edit, flips_in_words, preview, read, snooze
-from acefraud.cli.workspace import (
-    Changing,
-    Reading,
-    any_playbook,
-    embedded_learner,
-    existing_ledger,
-    existing_playbook,
-)
+from acefraud.cli.workspace import Changing, Reading, any_playbook, embedded_learner, existing_ledger, existing_playbook
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source, Status, percent, record_in_words
 from acefraud.core.events import (
     BulletAdded,
@@ -198,9 +191,9 @@ def _event_json(event: Event) -> dict[str, Any]:
 @playbook_app.command()
 def changes(
     playbook: PlaybookOption = None,
-    last: Annotated[int, typer.Option("--last", min=1, help="How many.")] = 20,
+    last: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
     before: Annotated[
-        int | None, typer.Option("--before", min=1, metavar="REVISION", help="Only those before this revision.")
+        int | None, typer.Option(min=1, metavar="REVISION", help="Only those before this revision.")
     ] = None,
 ) -> Said:
     """Show what changed a playbook, newest first: the revision after it, when, by whom and why.
@@ -224,9 +217,7 @@ def roll_back(
     by: Author,
     revision: Annotated[int, typer.Argument(metavar="REVISION", help="As `changes` shows it.")],
     playbook: PlaybookOption = None,
-    preview: Annotated[
-        bool, typer.Option("--preview", help="Show what would change, and which decisions; store nothing.")
-    ] = False,
+    preview: Annotated[bool, typer.Option(help="Show what would change, and which decisions; store nothing.")] = False,
 ) -> Said:
     """Bring a playbook back to an earlier revision. Nothing is deleted: a rollback can be rolled back.
 
@@ -332,11 +323,7 @@ def _write(text: str, to: Path) -> None:
 def _left_out(book: BulletPlaybook) -> str:
     assert isinstance(book.ledger, SqlLedger), "it was opened from a file or database"
     held = holdings(book.ledger)
-    counts = (
-        (held.cases, "remembered cases"),
-        (held.entity_rows, "rows of history"),
-        (held.decisions, "decisions"),
-    )
+    counts = ((held.cases, "remembered cases"), (held.entity_rows, "rows of history"), (held.decisions, "decisions"))
     return ", ".join(f"{count:,} {what}" for count, what in counts if count)
 
 

@@ -65,20 +65,17 @@ class Always(StrEnum):
 
 
 AlwaysOption = Annotated[
-    Always | None, typer.Option("--always", help="Make it a policy: it decides by itself, before anything is scored.")
+    Always | None, typer.Option(help="Make it a policy: it decides by itself, before anything is scored.")
 ]
 PriorityOption = Annotated[
-    int | None,
-    typer.Option(
-        "--priority", min=0, help="Of a policy. The highest decides. Approve has 300, decline 200, review 100."
-    ),
+    int | None, typer.Option(min=0, help="Of a policy. The highest decides. Approve has 300, decline 200, review 100.")
 ]
-FinalOption = Annotated[bool, typer.Option("--final", help="Of a policy that declines: nothing overrides it.")]
+FinalOption = Annotated[bool, typer.Option(help="Of a policy that declines: nothing overrides it.")]
 PreviewOption = Annotated[
-    bool, typer.Option("--preview", help="Show what it would do to past decisions and labelled cases; store nothing.")
+    bool, typer.Option(help="Show what it would do to past decisions and labelled cases; store nothing.")
 ]
 AsNoteOption = Annotated[
-    bool, typer.Option("--as-note", help="Keep words that are not understood as a note for people. It never scores.")
+    bool, typer.Option(help="Keep words that are not understood as a note for people. It never scores.")
 ]
 
 
@@ -126,7 +123,7 @@ def add(
     final: FinalOption = False,
     as_note: AsNoteOption = False,
     preview: PreviewOption = False,
-    node: Annotated[str, typer.Option("--node", help="Which agent uses it.")] = DEFAULT_NODE,
+    node: Annotated[str, typer.Option(help="Which agent uses it.")] = DEFAULT_NODE,
 ) -> Said:
     """Add a rule in plain English or in the formal syntax. Starts a playbook if there is none.
 
@@ -150,7 +147,7 @@ def add(
 def preview(
     book: Reading,
     bullet_id: BulletArgument,
-    edit: Annotated[str | None, typer.Option("--edit", metavar="RULE", help="Preview these words instead.")] = None,
+    edit: Annotated[str | None, typer.Option(metavar="RULE", help="Preview these words instead.")] = None,
 ) -> Said:
     """Show what a change would do to past decisions and labelled cases. Nothing is stored.
 
@@ -273,7 +270,7 @@ def snooze(
     who_or_what: Annotated[
         str, typer.Argument(metavar="KEY=VALUE", help="The entity or the fact, such as card=4111 or merchant=ACME.")
     ],
-    until: Annotated[datetime, typer.Option("--until", help="Until when, in UTC: 2026-01-31 or 2026-01-31T12:00:00.")],
+    until: Annotated[datetime, typer.Option(help="Until when, in UTC: 2026-01-31 or 2026-01-31T12:00:00.")],
     book: Changing,
 ) -> Said:
     """Let a policy not apply to one customer, card or other entity until a date.

@@ -18,33 +18,31 @@ from acefraud.storage.service_tables import ApiKey, KeyStore
 
 keys_app = group("keys")
 ScopeOption = Annotated[
-    list[Scope], typer.Option("--scope", help="What it allows; repeat it for several. `admin` includes all others.")
+    list[Scope], typer.Option(help="What it allows; repeat it for several. `admin` includes all others.")
 ]
 
 
 def serve(
     playbook: PlaybookOption = None,
-    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 for any that is free.")] = 8000,
-    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes that answer requests.")] = 1,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 for any that is free.")] = 8000,
+    workers: Annotated[int, typer.Option(min=1, help="Processes that answer requests.")] = 1,
     insecure_local: Annotated[
-        bool, typer.Option("--insecure-local", help="Let callers without a key do everything, on loopback only.")
+        bool, typer.Option(help="Let callers without a key do everything, on loopback only.")
     ] = False,
-    most_bytes: Annotated[int, typer.Option("--most-bytes", min=1, help="The largest body of a request.")] = 1_000_000,
+    most_bytes: Annotated[int, typer.Option(min=1, help="The largest body of a request.")] = 1_000_000,
     rate: Annotated[
-        float, typer.Option("--rate", min=0, help="Requests per second and key that a worker answers; 0: no limit.")
+        float, typer.Option(min=0, help="Requests per second and key that a worker answers; 0: no limit.")
     ] = 2_000.0,
     idempotency_days: Annotated[
-        int, typer.Option("--idempotency-days", min=0, help="Days that idempotency keys are kept; 0: for ever.")
+        int, typer.Option(min=0, help="Days that idempotency keys are kept; 0: for ever.")
     ] = 30,
-    deadline: Annotated[
-        int, typer.Option("--deadline", min=1, help="Seconds after which a request is told to try again.")
-    ] = 30,
+    deadline: Annotated[int, typer.Option(min=1, help="Seconds after which a request is told to try again.")] = 30,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse facts that the playbook does not know and times that cannot be.")
+        bool, typer.Option(help="Refuse facts that the playbook does not know and times that cannot be.")
     ] = False,
     days_ahead: DaysAheadOption = 1.0,
-    grace: Annotated[int, typer.Option("--grace", min=0, help="Seconds to finish what was accepted.")] = 30,
+    grace: Annotated[int, typer.Option(min=0, help="Seconds to finish what was accepted.")] = 30,
     *,
     settings: Annotated[ModelSettings, "judge"],  # what nobody labels is judged by `acefraud judge`
 ) -> None:

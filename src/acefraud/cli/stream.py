@@ -34,9 +34,7 @@ _CHUNK = 65_536
 
 BatchOption = Annotated[
     int,
-    typer.Option(
-        "--batch-ms", min=0, help="With -: wait up to this long to take lines together. More throughput, later answers."
-    ),
+    typer.Option(min=0, help="With -: wait up to this long to take lines together. More throughput, later answers."),
 ]
 
 T = TypeVar("T")

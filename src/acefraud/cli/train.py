@@ -49,8 +49,7 @@ def train(
         ),
     ] = None,
     plain: Annotated[
-        bool,
-        typer.Option("--plain", help="Learn short bullets only, now and later: two tests, lists of three values."),
+        bool, typer.Option(help="Learn short bullets only, now and later: two tests, lists of three values.")
     ] = False,
     strict: StrictOption = False,
     *,
