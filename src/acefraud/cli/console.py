@@ -12,9 +12,9 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
-import typer
 from rich.console import Console
 from rich.table import Table
+from typer import Exit
 
 from acefraud.errors import InputError
 
@@ -63,7 +63,7 @@ def print_result(content: Any, shown: Shown, code: int = 0, *, json: bool) -> No
             else:
                 line(*((part,) if isinstance(part, str) else part))
     if code:
-        raise typer.Exit(code)
+        raise Exit(code)
 
 
 def note_bad_rows(bad_rows: Sequence[BadRow], unlabelled: int = 0, remarks: Sequence[str] = ()) -> None:
@@ -116,7 +116,7 @@ def stoppable(kept: Callable[[], str]) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         note(f"stopped; {kept()}")
-        raise typer.Exit(INTERRUPTED) from None
+        raise Exit(INTERRUPTED) from None
     finally:
         if takes_over:
             signal.signal(signal.SIGINT, before)

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-import typer
 from rich.table import Table
+from typer import Option
 
 from acefraud.cli.console import Said
 from acefraud.cli.options import PlaybookOption
@@ -70,7 +70,7 @@ class Trial:
 
 def doctor(
     playbook: PlaybookOption = None,
-    offline: Annotated[bool, typer.Option(help="Show the settings only; call nothing.")] = False,
+    offline: Annotated[bool, Option(help="Show the settings only; call nothing.")] = False,
     *,
     settings: ModelSettings,
 ) -> Said:

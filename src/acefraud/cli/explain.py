@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Annotated
 
-import typer
 from rich.table import Table
+from typer import Argument, Exit, Option
 
 from acefraud.cli.console import line, out, print_json
 from acefraud.cli.options import JsonOption
@@ -32,8 +32,8 @@ from acefraud.storage import BulletPlaybook
 
 def explain(
     book: Reading,
-    decision_id: Annotated[str, typer.Argument(help="Id of a decision, or of a transaction (its latest decision).")],
-    replay: Annotated[bool, typer.Option(help="Decide again from the ledger alone and compare.")] = False,
+    decision_id: Annotated[str, Argument(help="Id of a decision, or of a transaction (its latest decision).")],
+    replay: Annotated[bool, Option(help="Decide again from the ledger alone and compare.")] = False,
     json: JsonOption = False,
     *,
     settings: ModelSettings,
@@ -74,7 +74,7 @@ def explain(
         if same is not None:
             line("Replayed from the ledger: the same decision." if same else "Replayed: NOT the same decision.")
     if same is False:
-        raise typer.Exit(1)
+        raise Exit(1)
 
 
 async def _explained(book: BulletPlaybook, decision: Decision, settings: ModelSettings) -> tuple[Decision, str]:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from acefraud.cli import group
 from acefraud.cli.console import Said, Shown, note, read_text
@@ -50,9 +50,9 @@ class Format(StrEnum):
 @playbook_app.command("list")
 def list_bullets(
     book: Reading,
-    source: Annotated[Source | None, typer.Option(help="Only bullets from this source.")] = None,
-    status: Annotated[Status | None, typer.Option(help="Only bullets with this status.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Include retired bullets.")] = False,
+    source: Annotated[Source | None, Option(help="Only bullets from this source.")] = None,
+    status: Annotated[Status | None, Option(help="Only bullets with this status.")] = None,
+    everything: Annotated[bool, Option("--all", help="Include retired bullets.")] = False,
 ) -> Said:
     """List the bullets with their evidence and what has happened since: policies, then by strength, then notes.
 
@@ -191,10 +191,8 @@ def _event_json(event: Event) -> dict[str, Any]:
 @playbook_app.command()
 def changes(
     playbook: PlaybookOption = None,
-    last: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
-    before: Annotated[
-        int | None, typer.Option(min=1, metavar="REVISION", help="Only those before this revision.")
-    ] = None,
+    last: Annotated[int, Option(min=1, help="How many.")] = 20,
+    before: Annotated[int | None, Option(min=1, metavar="REVISION", help="Only those before this revision.")] = None,
 ) -> Said:
     """Show what changed a playbook, newest first: the revision after it, when, by whom and why.
 
@@ -215,9 +213,9 @@ def changes(
 @playbook_app.command("rollback")
 def roll_back(
     by: Author,
-    revision: Annotated[int, typer.Argument(metavar="REVISION", help="As `changes` shows it.")],
+    revision: Annotated[int, Argument(metavar="REVISION", help="As `changes` shows it.")],
     playbook: PlaybookOption = None,
-    preview: Annotated[bool, typer.Option(help="Show what would change, and which decisions; store nothing.")] = False,
+    preview: Annotated[bool, Option(help="Show what would change, and which decisions; store nothing.")] = False,
 ) -> Said:
     """Bring a playbook back to an earlier revision. Nothing is deleted: a rollback can be rolled back.
 
@@ -291,8 +289,8 @@ playbook_app.command("retire")(_status_command(Status.RETIRED, RETIRE))
 @playbook_app.command()
 def export(
     book: Reading,
-    format: Annotated[Format, typer.Option(help="Markdown for people and diffs, JSON for scripts.")] = Format.MARKDOWN,
-    to: Annotated[Path | None, typer.Option(help="File to write. Default: standard output.")] = None,
+    format: Annotated[Format, Option(help="Markdown for people and diffs, JSON for scripts.")] = Format.MARKDOWN,
+    to: Annotated[Path | None, Option(help="File to write. Default: standard output.")] = None,
 ) -> None:
     """Write out all bullets and their calibration. Importing the export gives a playbook that decides the same.
 
@@ -330,7 +328,7 @@ def _left_out(book: BulletPlaybook) -> str:
 @playbook_app.command("import")
 def import_bullets(
     by: Author,
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="What `export` wrote, Markdown or JSON.")],
+    source: Annotated[Path, Argument(metavar="FILE", help="What `export` wrote, Markdown or JSON.")],
     playbook: PlaybookOption = None,
 ) -> Said:
     """Read an exported playbook into this one, all of it or nothing. Starts a playbook if there is none.

@@ -16,7 +16,7 @@ from io import BytesIO
 from threading import Condition, Thread
 from typing import Annotated, Any, Generic, Protocol, Self, TypeVar
 
-import typer
+from typer import Exit, Option
 
 from acefraud.cli.console import note
 from acefraud.errors import AcefraudError, BudgetExceeded, ConfigurationError, InputError, ModelError
@@ -33,8 +33,7 @@ LONGEST = 2_000_000
 _CHUNK = 65_536
 
 BatchOption = Annotated[
-    int,
-    typer.Option(min=0, help="With -: wait up to this long to take lines together. More throughput, later answers."),
+    int, Option(min=0, help="With -: wait up to this long to take lines together. More throughput, later answers.")
 ]
 
 T = TypeVar("T")
@@ -211,7 +210,7 @@ class Stream(Generic[T]):
     def exit_if_bad(self) -> None:
         """End with a code of its own if there were bad lines."""
         if self.bad:
-            raise typer.Exit(BAD_LINES)
+            raise Exit(BAD_LINES)
 
     async def _answer(self, lines: Sequence[Line]) -> None:
         read = [self._read(line) for line in lines]
