@@ -96,9 +96,9 @@ def complete(command: Callable[..., Any]) -> Callable[..., None]:
 
 
 def _added(name: str, option: Any, default: Any) -> inspect.Parameter:
-    """A parameter whose option has its name. Of a flag, typer would make two options."""
+    """A parameter whose option has its name, unless it says another. Of a flag, typer would make two options."""
     (told,) = getattr(option, "__metadata__", (None,))
-    if isinstance(told, OptionInfo) and not told.param_decls:
+    if isinstance(told, OptionInfo) and told.default is ...:  # where typer keeps the name until it is read
         told.param_decls = (f"--{name.replace('_', '-')}",)
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=option)
 
