@@ -6,13 +6,22 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from acefraud.errors import ConfigurationError
 from acefraud.service.problems import RETRY_AFTER, Refused
 from acefraud.storage.service_tables import ApiKey, KeyStore, hash_of
 
+T = TypeVar("T")
 MOST_CALLERS: Final = 10_000
+
+
+def _put(table: dict[str, T], name: str, value: T, most: int) -> None:
+    """Put an entry last in a table. If these are too many, the first is evicted."""
+    table.pop(name, None)  # a dict is in the order of insertion
+    table[name] = value
+    if len(table) > most:
+        del table[next(iter(table))]
 
 
 class RateLimit:
@@ -45,10 +54,8 @@ class RateLimit:
             now = self._clock()
             tokens = min(self._burst, self._tokens(name, now) + paid)
             wait = max(0.0, (min(cost, self._burst) - tokens) / self._rate)
-            self._buckets.pop(name, None)  # a dict is in the order of insertion
-            self._buckets[name] = _Bucket(tokens if wait else tokens - min(cost, self._burst), now)
-            if len(self._buckets) > self._most:  # the one used least recently, which has filled up most
-                del self._buckets[next(iter(self._buckets))]
+            # Evicts the one used least recently, which has filled up most.
+            _put(self._buckets, name, _Bucket(tokens if wait else tokens - min(cost, self._burst), now), self._most)
         return wait
 
     def wait(self, name: str) -> float:
@@ -123,8 +130,10 @@ class KeyRing:
     ) -> None:
         self._store = store
         self._clock = clock
-        self._known = _Recent(seconds, most)
-        self._unknown = _Recent(seconds, most)
+        self._seconds = seconds
+        self._most = most
+        self._known: dict[str, FoundKey] = {}
+        self._unknown: dict[str, FoundKey] = {}
         self._lock = Lock()
 
     def find(self, secret: str) -> ApiKey | None:
@@ -134,14 +143,15 @@ class KeyRing:
             return remembered.key
         now, key = self._clock(), self._store.find(secret)
         with self._lock:
-            (self._unknown if key is None else self._known).put(hash_of(secret), key, now)
+            _put(self._unknown if key is None else self._known, hash_of(secret), FoundKey(key, now), self._most)
         return key
 
     def remembered(self, secret: str) -> FoundKey | None:
         """What was found with this secret a moment ago, without a look into the store; None if nothing was."""
         hashed, now = hash_of(secret), self._clock()  # memory keeps no secrets either
         with self._lock:
-            return self._known.get(hashed, now) or self._unknown.get(hashed, now)
+            there = (table[hashed] for table in (self._known, self._unknown) if hashed in table)
+            return next((found for found in there if now - found.at < self._seconds), None)
 
     def has_worked(self, secret: str) -> bool:
         """Whether a key with this secret was found before, however long ago."""
@@ -154,25 +164,3 @@ class FoundKey(NamedTuple):
 
     key: ApiKey | None
     at: float
-
-
-class _Recent:
-    """What was found in the last seconds, by hash. It is bounded: the oldest entry is evicted first."""
-
-    def __init__(self, seconds: float, most: int) -> None:
-        self._seconds = seconds
-        self._most = most
-        self._found: dict[str, FoundKey] = {}
-
-    def get(self, hashed: str, now: float) -> FoundKey | None:
-        found = self._found.get(hashed)
-        return None if found is None or now - found.at >= self._seconds else found
-
-    def __contains__(self, hashed: str) -> bool:
-        return hashed in self._found
-
-    def put(self, hashed: str, key: ApiKey | None, now: float) -> None:
-        self._found.pop(hashed, None)  # a dict is in the order of insertion
-        self._found[hashed] = FoundKey(key, now)
-        if len(self._found) > self._most:
-            del self._found[next(iter(self._found))]
