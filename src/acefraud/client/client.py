@@ -60,91 +60,14 @@ class Retries:
                 raise ConfigurationError(f"{name}: expected at least {least}, got {getattr(self, name)}")
 
 
-@dataclass(frozen=True, repr=False)
-class Exchange:
-    """The rules by which requests and answers are exchanged with one service."""
-
-    url: str
-    api_key: str | None
-    retries: Retries
-    random: Random
-    clock: Callable[[], float]
-
-    def __post_init__(self) -> None:
-        key = self.api_key
-        if key and not (key.isascii() and key.isprintable() and " " not in key):
-            raise ConfigurationError("api_key: expected the secret that `acefraud keys create` prints")
-
-    def options(self, timeout: float, verify: ssl.SSLContext | bool, proxy: str | None) -> dict[str, Any]:
-        """The options of both clients of httpx."""
-        headers = {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
-        return {
-            "base_url": self.url,
-            "headers": {"Accept": "application/json", **headers},
-            "timeout": timeout,
-            "verify": verify,
-            "proxy": proxy,
-            "trust_env": False,  # a proxy that only the environment names would get the key
-            "follow_redirects": False,
-        }
-
-    def request(self, call: ServiceCall[Any]) -> dict[str, Any]:
-        """The arguments that send a call. Every attempt sends the same bytes."""
-        try:
-            for value in call.params.values():
-                str(value).encode()
-            body = None if call.body is None else json.dumps(call.body, ensure_ascii=False, allow_nan=False).encode()
-        except UnicodeEncodeError as problem:
-            raise InputError(f"expected valid UTF-8, got something else at character {problem.start + 1}") from None
-        kind = {} if body is None else {"Content-Type": "application/json"}
-        return {
-            "method": call.method,
-            "url": call.path,
-            "params": call.params,
-            "content": body,
-            "headers": {**kind, **call.headers},
-        }
-
-    def read(self, call: ServiceCall[T], response: httpx.Response) -> T:
-        """What the response says. Raises ServiceError if it is an error, or not what the call asked for."""
-        if not response.is_success:
-            self.fail(response)
-        try:
-            return call.read(json.loads(response.content))
-        except (ValueError, TypeError, KeyError) as problem:
-            where = f" in {_places(problem)}" if isinstance(problem, ValidationError) else ""
-            message = f"the answer to {_named(call)} cannot be read{where}; is {self.url} a decision service?"
-            raise ServiceError(message, status=response.status_code) from None
-
-    def fail(self, response: httpx.Response, retry_after: float | None = None) -> NoReturn:
-        """Raise the error that a response is."""
-        problem = self._problem(response)
-        status, message = response.status_code, _in_words(response.status_code, problem)
-        if status == HTTPStatus.CONFLICT:
-            raise ServiceConflict(message, status=status, problem=problem)
-        if status in TRY_LATER:
-            raise ServiceUnavailable(message, status=status, problem=problem, retry_after=retry_after)
-        raise ServiceError(message, status=status, problem=problem)
-
-    def _problem(self, response: httpx.Response) -> dict[str, Any]:
-        text = response.content.decode(errors="replace")
-        if self.api_key:  # a proxy may say back what it was sent
-            text = text.replace(self.api_key, MASKED)
-        try:
-            problem = json.loads(text)
-        except ValueError:
-            return {}
-        return problem if isinstance(problem, dict) else {}
-
-
 class Attempts:
     """The attempts to send one call, and the pauses between them."""
 
-    def __init__(self, exchange: Exchange, call: ServiceCall[Any]) -> None:
-        self._exchange = exchange
+    def __init__(self, service: _Service[Any], call: ServiceCall[Any]) -> None:
+        self._service = service
         self._call = call
         self._failed = 0
-        self._end = exchange.clock() + exchange.retries.seconds
+        self._end = service._clock() + service._retries.seconds
 
     def after_failure(self, error: httpx.RequestError) -> float:
         """The pause after an attempt that got no answer. Raises ServiceUnavailable after the last one."""
@@ -153,7 +76,7 @@ class Attempts:
         if pause is None:
             tries = f" after {self._failed} attempts" if self._failed > 1 else ""
             done = "" if again else "; it may have been done, so look before you send it again"
-            message = f"{self._exchange.url}: no answer to {_named(self._call)}{tries} ({type(error).__name__}){done}"
+            message = f"{self._service._url}: no answer to {_named(self._call)}{tries} ({type(error).__name__}){done}"
             raise ServiceUnavailable(message) from error
         return pause
 
@@ -168,20 +91,18 @@ class Attempts:
         again = self._call.repeatable or response.status_code == HTTPStatus.TOO_MANY_REQUESTS
         pause = self._pause(asked) if again else None
         if pause is None:
-            self._exchange.fail(response, asked)
+            self._service._fail(response, asked)
         return pause
 
     def _pause(self, asked: float | None) -> float | None:
         """The pause before the next attempt; None if there is to be none."""
-        retries = self._exchange.retries
+        retries, random = self._service._retries, self._service._random
         self._failed += 1
         if self._failed >= retries.attempts:
             return None
-        growing = wait_after(
-            self._failed, first=retries.first_pause, longest=retries.longest_pause, random=self._exchange.random
-        )
+        growing = wait_after(self._failed, first=retries.first_pause, longest=retries.longest_pause, random=random)
         pause = max(growing, asked or 0.0)
-        return pause if self._exchange.clock() + pause <= self._end else None
+        return pause if self._service._clock() + pause <= self._end else None
 
 
 def _named(call: ServiceCall[Any]) -> str:
@@ -371,14 +292,72 @@ class _Service(Generic[Transport]):
         random: Random | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        key = service_key() if api_key is None else api_key
-        self._exchange = Exchange(checked_url(url), key or None, retries or Retries(), random or Random(), clock)
-        self._http: Transport = self._transport(**self._exchange.options(timeout, verify, proxy))
+        self._url, self._retries = checked_url(url), retries or Retries()
+        self._random, self._clock = random or Random(), clock
+        self._key = key = (service_key() if api_key is None else api_key) or None
+        if key and not (key.isascii() and key.isprintable() and " " not in key):
+            raise ConfigurationError("api_key: expected the secret that `acefraud keys create` prints")
         self._sleep = sleep or self._waits
+        self._http: Transport = self._transport(
+            base_url=self._url,
+            headers={"Accept": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})},
+            timeout=timeout,
+            verify=verify,
+            proxy=proxy,
+            trust_env=False,  # a proxy that only the environment names would get the key
+            follow_redirects=False,
+        )
 
     def __repr__(self) -> str:
-        key = "with a key" if self._exchange.api_key else "without a key"
-        return f"{type(self).__name__}({self._exchange.url!r}, {key})"
+        return f"{type(self).__name__}({self._url!r}, {'with' if self._key else 'without'} a key)"
+
+    def _request(self, call: ServiceCall[Any]) -> dict[str, Any]:
+        """The arguments that send a call. Every attempt sends the same bytes."""
+        try:
+            for value in call.params.values():
+                str(value).encode()
+            body = None if call.body is None else json.dumps(call.body, ensure_ascii=False, allow_nan=False).encode()
+        except UnicodeEncodeError as problem:
+            raise InputError(f"expected valid UTF-8, got something else at character {problem.start + 1}") from None
+        kind = {} if body is None else {"Content-Type": "application/json"}
+        return {
+            "method": call.method,
+            "url": call.path,
+            "params": call.params,
+            "content": body,
+            "headers": {**kind, **call.headers},
+        }
+
+    def _read(self, call: ServiceCall[T], response: httpx.Response) -> T:
+        """What the response says. Raises ServiceError if it is an error, or not what the call asked for."""
+        if not response.is_success:
+            self._fail(response)
+        try:
+            return call.read(json.loads(response.content))
+        except (ValueError, TypeError, KeyError) as problem:
+            where = f" in {_places(problem)}" if isinstance(problem, ValidationError) else ""
+            message = f"the answer to {_named(call)} cannot be read{where}; is {self._url} a decision service?"
+            raise ServiceError(message, status=response.status_code) from None
+
+    def _fail(self, response: httpx.Response, retry_after: float | None = None) -> NoReturn:
+        """Raise the error that a response is."""
+        problem = self._problem(response)
+        status, message = response.status_code, _in_words(response.status_code, problem)
+        if status == HTTPStatus.CONFLICT:
+            raise ServiceConflict(message, status=status, problem=problem)
+        if status in TRY_LATER:
+            raise ServiceUnavailable(message, status=status, problem=problem, retry_after=retry_after)
+        raise ServiceError(message, status=status, problem=problem)
+
+    def _problem(self, response: httpx.Response) -> dict[str, Any]:
+        text = response.content.decode(errors="replace")
+        if self._key:  # a proxy may say back what it was sent
+            text = text.replace(self._key, MASKED)
+        try:
+            problem = json.loads(text)
+        except ValueError:
+            return {}
+        return problem if isinstance(problem, dict) else {}
 
 
 class Client(_Service[httpx.Client]):
@@ -419,7 +398,7 @@ class Client(_Service[httpx.Client]):
 
     def _send(self, call: ServiceCall[T]) -> T:
         """Send a call until there is an answer, and read it."""
-        request, attempts = self._exchange.request(call), Attempts(self._exchange, call)
+        request, attempts = self._request(call), Attempts(self, call)
         while True:
             try:
                 response = self._http.request(**request)
@@ -428,7 +407,7 @@ class Client(_Service[httpx.Client]):
             else:
                 pause = attempts.after_answer(response)
             if pause is None:
-                return self._exchange.read(call, response)
+                return self._read(call, response)
             self._sleep(pause)
 
 
@@ -464,7 +443,7 @@ class AsyncClient(_Service[httpx.AsyncClient]):
 
     async def _send(self, call: ServiceCall[T]) -> T:
         """Send a call until there is an answer, and read it."""
-        request, attempts = self._exchange.request(call), Attempts(self._exchange, call)
+        request, attempts = self._request(call), Attempts(self, call)
         while True:
             try:
                 response = await self._http.request(**request)
@@ -473,5 +452,5 @@ class AsyncClient(_Service[httpx.AsyncClient]):
             else:
                 pause = attempts.after_answer(response)
             if pause is None:
-                return self._exchange.read(call, response)
+                return self._read(call, response)
             await self._sleep(pause)
