@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -257,33 +257,37 @@ def _in_words(done: RolledBack, *, planned: bool = False) -> str:
     return "\n".join(lines)
 
 
-def _status_command(status: Status, help: str) -> Callable[..., Said]:
-    """A command that moves a bullet to a status."""
+@playbook_app.command()
+def approve(book: Changing, by: Author, bullet_id: BulletArgument) -> Said:
+    """Make a bullet active: approve a candidate, unpin a pinned bullet, bring back a retired one.
 
-    def command(book: Changing, by: Author, bullet_id: BulletArgument) -> Said:
-        before = bullet_in(book, bullet_id).status
-        book.set_status(bullet_id, status, **by)
-        return bullet_in(book, bullet_id).model_dump(mode="json"), f"{bullet_id}: {before} -> {status}"
-
-    command.__doc__ = help
-    return command
+    acefraud playbook approve b-1f2e3d4c --playbook book.db --why "checked against last month"
+    """
+    return _moved(book, by, bullet_id, Status.ACTIVE)
 
 
-APPROVE = """Make a bullet active: approve a candidate, unpin a pinned bullet, bring back a retired one.
+@playbook_app.command()
+def pin(book: Changing, by: Author, bullet_id: BulletArgument) -> Said:
+    """Pin a bullet: neither its record nor the engine removes it.
 
-acefraud playbook approve b-1f2e3d4c --playbook book.db --why "checked against last month"
-"""
-PIN = """Pin a bullet: neither its record nor the engine removes it.
+    acefraud playbook pin b-1f2e3d4c --playbook book.db --why "required by policy"
+    """
+    return _moved(book, by, bullet_id, Status.PINNED)
 
-acefraud playbook pin b-1f2e3d4c --playbook book.db --why "required by policy"
-"""
-RETIRE = """Retire a bullet: it is never selected again, and learning does not bring it back.
 
-acefraud playbook retire b-1f2e3d4c --playbook book.db --why "the pattern has faded"
-"""
-playbook_app.command("approve")(_status_command(Status.ACTIVE, APPROVE))
-playbook_app.command("pin")(_status_command(Status.PINNED, PIN))
-playbook_app.command("retire")(_status_command(Status.RETIRED, RETIRE))
+@playbook_app.command()
+def retire(book: Changing, by: Author, bullet_id: BulletArgument) -> Said:
+    """Retire a bullet: it is never selected again, and learning does not bring it back.
+
+    acefraud playbook retire b-1f2e3d4c --playbook book.db --why "the pattern has faded"
+    """
+    return _moved(book, by, bullet_id, Status.RETIRED)
+
+
+def _moved(book: BulletPlaybook, by: Author, bullet_id: str, status: Status) -> Said:
+    before = bullet_in(book, bullet_id).status
+    book.set_status(bullet_id, status, **by)
+    return bullet_in(book, bullet_id).model_dump(mode="json"), f"{bullet_id}: {before} -> {status}"
 
 
 @playbook_app.command()
