@@ -160,51 +160,41 @@ def _places(problem: ValidationError) -> str:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Given = TypeVar("Given")
+Awaited = TypeVar("Awaited")
 Transport = TypeVar("Transport", httpx.Client, httpx.AsyncClient)
 
 
 @dataclass(frozen=True)
-class _Sent(Generic[P, T]):
-    """A call as a method of both clients, which returns the answer, or a coroutine with it."""
+class _Method(Generic[P, Given, Awaited]):
+    """A call as a method of both clients: what it gives in the one that blocks, and in the one to await."""
 
-    call: Callable[P, ServiceCall[T]]
-
-    @overload
-    def __get__(self, client: None, owner: object) -> Callable[..., Any]: ...
-    @overload
-    def __get__(self, client: Client, owner: object) -> Callable[P, T]: ...
-    @overload
-    def __get__(self, client: AsyncClient, owner: object) -> Callable[P, Coroutine[Any, Any, T]]: ...
-    def __get__(self, client: object, owner: object) -> Any:
-        return self  # each client has a function in its place
-
-
-@dataclass(frozen=True)
-class _Paged(Generic[P, T]):
-    """A call as a method of both clients, which returns an iterator over all pages, to be awaited or not."""
-
-    call: Callable[P, ServiceCall[Page[T]]]
+    call: Callable[P, ServiceCall[Any]]
+    paged: bool = False
 
     @overload
     def __get__(self, client: None, owner: object) -> Callable[..., Any]: ...
     @overload
-    def __get__(self, client: Client, owner: object) -> Callable[P, Iterator[T]]: ...
+    def __get__(self, client: Client, owner: object) -> Callable[P, Given]: ...
     @overload
-    def __get__(self, client: AsyncClient, owner: object) -> Callable[P, AsyncIterator[T]]: ...
+    def __get__(self, client: AsyncClient, owner: object) -> Callable[P, Awaited]: ...
     def __get__(self, client: object, owner: object) -> Any:
         return self  # each client has a function in its place
 
 
-def _paging(call: Callable[..., ServiceCall[Page[Any]]]) -> Callable[..., Any]:
+def _sent(call: Callable[P, ServiceCall[T]]) -> _Method[P, T, Coroutine[Any, Any, T]]:
+    """A method that returns the answer, or a coroutine with it."""
+    return _Method(call)
+
+
+def _paged(call: Callable[P, ServiceCall[Page[T]]]) -> _Method[P, Iterator[T], AsyncIterator[T]]:
+    """A method that returns an iterator over all pages, to be awaited or not."""
+    return _Method(call, paged=True)
+
+
+def _sending(call: Callable[..., ServiceCall[Any]], send: str = "_send") -> Callable[..., Any]:
     def method(self: Client | AsyncClient, /, *given: Any, **named: Any) -> Any:
-        return self._pages(call(*given, **named))
-
-    return method
-
-
-def _sending(call: Callable[..., ServiceCall[Any]]) -> Callable[..., Any]:
-    def method(self: Client, /, *given: Any, **named: Any) -> Any:
-        return self._send(call(*given, **named))
+        return getattr(self, send)(call(*given, **named))
 
     return method
 
@@ -242,42 +232,42 @@ class _Service(Generic[Transport]):
         """Give a client its methods. What is made from a client inherits them."""
         super().__init_subclass__()
         for name, method in vars(_Service).items():
-            if isinstance(method, _Sent | _Paged) and _Service in cls.__bases__:
-                sending = cls._sending if isinstance(method, _Sent) else _paging
-                setattr(cls, name, _described(sending(method.call), method.call, cls._iterator))
+            if isinstance(method, _Method) and _Service in cls.__bases__:
+                made = _sending(method.call, "_pages") if method.paged else cls._sending(method.call)
+                setattr(cls, name, _described(made, method.call, cls._iterator))
 
-    decide = _Sent(calls.decide)
-    decide_batch = _Sent(calls.decide_batch)
-    score = _Sent(calls.score)
-    decision = _Sent(calls.decision)
-    decisions = _Paged(calls.decisions)
-    report = _Sent(calls.report)
-    pending = _Paged(calls.pending)
-    playbook = _Paged(calls.playbook)
-    bullet = _Sent(calls.bullet)
-    history = _Paged(calls.history)
-    add_rule = _Sent(calls.add_rule)
-    edit_rule = _Sent(calls.edit_rule)
-    set_status = _Sent(calls.set_status)
-    pin = _Sent(calls.pin)
-    retire = _Sent(calls.retire)
-    snooze = _Sent(calls.snooze)
-    facts = _Paged(calls.facts)
-    read_rule = _Sent(calls.read_rule)
-    preview_rule = _Sent(calls.preview_rule)
-    lists = _Paged(calls.lists)
-    list_values = _Paged(calls.list_values)
-    put_list = _Sent(calls.put_list)
-    change_list = _Sent(calls.change_list)
-    changes = _Paged(calls.changes)
-    rollback = _Sent(calls.rollback)
-    preview_rollback = _Sent(calls.preview_rollback)
-    threshold = _Sent(calls.threshold)
-    set_threshold = _Sent(calls.set_threshold)
-    feed = _Sent(calls.feed)
-    set_feed = _Sent(calls.set_feed)
-    context = _Sent(calls.context)
-    trace = _Sent(calls.trace)
+    decide = _sent(calls.decide)
+    decide_batch = _sent(calls.decide_batch)
+    score = _sent(calls.score)
+    decision = _sent(calls.decision)
+    decisions = _paged(calls.decisions)
+    report = _sent(calls.report)
+    pending = _paged(calls.pending)
+    playbook = _paged(calls.playbook)
+    bullet = _sent(calls.bullet)
+    history = _paged(calls.history)
+    add_rule = _sent(calls.add_rule)
+    edit_rule = _sent(calls.edit_rule)
+    set_status = _sent(calls.set_status)
+    pin = _sent(calls.pin)
+    retire = _sent(calls.retire)
+    snooze = _sent(calls.snooze)
+    facts = _paged(calls.facts)
+    read_rule = _sent(calls.read_rule)
+    preview_rule = _sent(calls.preview_rule)
+    lists = _paged(calls.lists)
+    list_values = _paged(calls.list_values)
+    put_list = _sent(calls.put_list)
+    change_list = _sent(calls.change_list)
+    changes = _paged(calls.changes)
+    rollback = _sent(calls.rollback)
+    preview_rollback = _sent(calls.preview_rollback)
+    threshold = _sent(calls.threshold)
+    set_threshold = _sent(calls.set_threshold)
+    feed = _sent(calls.feed)
+    set_feed = _sent(calls.set_feed)
+    context = _sent(calls.context)
+    trace = _sent(calls.trace)
 
     def __init__(
         self,
