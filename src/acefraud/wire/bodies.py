@@ -10,15 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, 
 
 from acefraud.core.bullet import DEFAULT_NODE, MAX_CONTENT, Snooze, Status
 from acefraud.core.context_facts import MAX_VALUE, Feed
-from acefraud.core.outcome import (
-    MAX_AUTHOR,
-    MAX_DETAIL,
-    MAX_DETAILS,
-    MAX_NOTE,
-    MOST_SILENCE_DAYS,
-    FeedKind,
-    Outcome,
-)
+from acefraud.core.outcome import MAX_AUTHOR, MAX_DETAIL, MAX_DETAILS, MAX_NOTE, MOST_SILENCE_DAYS, FeedKind, Outcome
 from acefraud.core.review_rule import ReviewRule
 from acefraud.core.transaction import MAX_TEXT, Verdict
 from acefraud.wire.answers import examples

@@ -182,9 +182,7 @@ async def score(body: bodies.TransactionBody, runtime: Serving, caller: MayDecid
 
 @decision_routes.get("/decisions/{decision_id}", summary="Explain a decision")
 async def explain(
-    decision_id: Annotated[bodies.Id, Path()],
-    runtime: Serving,
-    caller: MayRead,
+    decision_id: Annotated[bodies.Id, Path()], runtime: Serving, caller: MayRead
 ) -> wire.ExplainedDecision:
     """A recorded decision with its stages, scores and reasons, and the outcome as far as it is known."""
     event = await runtime.threads.run(lambda: _recorded(runtime, decision_id))
@@ -282,9 +280,7 @@ outcome_routes = APIRouter(prefix="/v1", tags=["outcomes"])
 
 @outcome_routes.post("/outcomes", summary="Report outcomes", status_code=202)
 async def report(
-    body: bodies.OneOrManyOutcomes,
-    runtime: Serving,
-    caller: Annotated[Requester, requires(Scope.OUTCOMES)],
+    body: bodies.OneOrManyOutcomes, runtime: Serving, caller: Annotated[Requester, requires(Scope.OUTCOMES)]
 ) -> wire.ReceiptsAnswer:
     """Report one outcome, or many at once.
 
