@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass, field
 from threading import Lock
 from typing import Final, NamedTuple, TypeVar
 
@@ -113,6 +114,14 @@ SECONDS: Final = 5.0
 MOST_KEYS: Final = 1_000
 
 
+class FoundKey(NamedTuple):
+    """A key, or that there is none, and when that was found."""
+
+    key: ApiKey | None
+    at: float
+
+
+@dataclass(eq=False)
 class KeyRing:
     """Finds keys by their secrets, and remembers for some seconds what it found.
 
@@ -120,47 +129,33 @@ class KeyRing:
     remembered apart from the others, so that no flood of them makes it forget those that do.
     """
 
-    def __init__(
-        self,
-        store: KeyStore,
-        seconds: float = SECONDS,
-        *,
-        most: int = MOST_KEYS,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._seconds = seconds
-        self._most = most
-        self._known: dict[str, FoundKey] = {}
-        self._unknown: dict[str, FoundKey] = {}
-        self._lock = Lock()
+    store: KeyStore
+    seconds: float = SECONDS
+    _: KW_ONLY
+    most: int = MOST_KEYS
+    clock: Callable[[], float] = time.monotonic
+    _known: dict[str, FoundKey] = field(default_factory=dict, init=False)
+    _unknown: dict[str, FoundKey] = field(default_factory=dict, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False)
 
     def find(self, secret: str) -> ApiKey | None:
         """The live key with this secret; None if there is none."""
         remembered = self.remembered(secret)
         if remembered is not None:
             return remembered.key
-        now, key = self._clock(), self._store.find(secret)
+        now, key = self.clock(), self.store.find(secret)
         with self._lock:
-            _put(self._unknown if key is None else self._known, hash_of(secret), FoundKey(key, now), self._most)
+            _put(self._unknown if key is None else self._known, hash_of(secret), FoundKey(key, now), self.most)
         return key
 
     def remembered(self, secret: str) -> FoundKey | None:
         """What was found with this secret a moment ago, without a look into the store; None if nothing was."""
-        hashed, now = hash_of(secret), self._clock()  # memory keeps no secrets either
+        hashed, now = hash_of(secret), self.clock()  # memory keeps no secrets either
         with self._lock:
             there = (table[hashed] for table in (self._known, self._unknown) if hashed in table)
-            return next((found for found in there if now - found.at < self._seconds), None)
+            return next((found for found in there if now - found.at < self.seconds), None)
 
     def has_worked(self, secret: str) -> bool:
         """Whether a key with this secret was found before, however long ago."""
         with self._lock:
             return hash_of(secret) in self._known
-
-
-class FoundKey(NamedTuple):
-    """A key, or that there is none, and when that was found."""
-
-    key: ApiKey | None
-    at: float
