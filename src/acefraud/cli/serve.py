@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -137,12 +138,5 @@ def _when(time: datetime) -> str:
 
 
 def _as_json(key: ApiKey) -> dict[str, Any]:
-    return {
-        "id": key.id,
-        "name": key.name,
-        "scopes": [scope for scope in Scope if scope in key.scopes],
-        "created_at": key.created_at.isoformat(),
-        "created_by": key.created_by,
-        "revoked_at": key.revoked_at.isoformat() if key.revoked_at else None,
-        "revoked_by": key.revoked_by,
-    }
+    content = {**asdict(key), "scopes": [scope for scope in Scope if scope in key.scopes]}
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in content.items()}
