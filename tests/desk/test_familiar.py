@@ -110,7 +110,7 @@ def client(book: Path, tmp_path: Path) -> Iterator[TestClient]:
 def client_on(book: Path, folder: Path, **options: Any) -> Iterator[TestClient]:
     copied = folder / "served.db"
     copied.write_bytes(book.read_bytes())
-    runtime = Runtime.open(ServiceOptions(store=copied, insecure_local=True, **options))
+    runtime = Runtime(ServiceOptions(store=copied, insecure_local=True, **options))
     with TestClient(build_app(runtime), base_url="http://localhost", client=("127.0.0.1", 5000)) as client:
         yield client
 

@@ -69,7 +69,7 @@ def serving(store: Path) -> Iterator[Serving]:
         keys = KeyStore(book.ledger)
         for scope in Scope:
             _, secrets[scope] = keys.create(f"key for {scope}", [scope], who="ana", now=NOW)
-    runtime = Runtime.open(ServiceOptions(store=store))
+    runtime = Runtime(ServiceOptions(store=store))
     with TestClient(build_app(runtime), raise_server_exceptions=False) as client:
         yield Serving(runtime, client, secrets)
 

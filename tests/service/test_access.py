@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -153,7 +152,7 @@ def test_a_revoked_key_is_a_401(serving: Serving) -> None:
 
 
 def test_with_insecure_local_nobody_needs_a_key(store: Path, serving: Serving) -> None:
-    runtime = Runtime.open(ServiceOptions(store=store, insecure_local=True))
+    runtime = Runtime(ServiceOptions(store=store, insecure_local=True))
     with TestClient(build_app(runtime), HERE, raise_server_exceptions=False) as client:
         for one in guarded(client):
             assert client.request(one.method, one.path, json={}).status_code not in (401, 403, 500), one
@@ -168,7 +167,7 @@ def test_without_keys_only_this_machine_is_answered(store: Path, serving: Servin
     rule = {"content": "An emulator: decline"}
     local = ["localhost", "LOCALHOST:8000", "127.0.0.1", "127.1.2.3:80", "[::1]", "[::1]:8000"]
     foreign = ["evil.example", "evil.example:8000", "localhost.evil.example", "10.0.0.1", "0.0.0.0", "[::", ""]
-    runtime = Runtime.open(ServiceOptions(store=store, insecure_local=True))
+    runtime = Runtime(ServiceOptions(store=store, insecure_local=True))
     with TestClient(build_app(runtime), HERE, raise_server_exceptions=False) as client:
         for host in local:
             assert client.get("/v1/playbook", headers={"Host": host}).status_code == 200, host
@@ -187,7 +186,7 @@ def test_without_keys_only_this_machine_is_answered(store: Path, serving: Servin
 
 
 def test_too_many_requests_are_a_429_that_says_when_to_come_back(store: Path, serving: Serving) -> None:
-    runtime = Runtime.open(ServiceOptions(store=store, rate=0.5, burst=2))
+    runtime = Runtime(ServiceOptions(store=store, rate=0.5, burst=2))
     with TestClient(build_app(runtime), raise_server_exceptions=False) as client:
         reader, curator = (serving.headers(one) for one in (Scope.READ, Scope.ADMIN))
         answers = [client.get("/v1/threshold", headers=reader) for _ in range(4)]
@@ -206,8 +205,8 @@ def _guess(client: TestClient, number: int) -> int:
 @pytest.fixture
 def guessed_at(store: Path, serving: Serving) -> Iterator[TestClient]:
     """A client of a service whose clock for failures stands still."""
-    failures = RateLimit(FAILURES_PER_SECOND, FAILURES_AT_ONCE, clock=Clock())
-    runtime = replace(Runtime.open(ServiceOptions(store=store)), failures=failures)
+    runtime = Runtime(ServiceOptions(store=store))
+    runtime.failures = RateLimit(FAILURES_PER_SECOND, FAILURES_AT_ONCE, clock=Clock())
     with TestClient(build_app(runtime), raise_server_exceptions=False) as client:
         yield client
 
@@ -237,7 +236,7 @@ def test_one_ipv6_network_is_one_address(guessed_at: TestClient) -> None:
 
 
 def test_requests_beyond_the_scopes_of_a_key_count_as_its_requests(store: Path, serving: Serving) -> None:
-    runtime = Runtime.open(ServiceOptions(store=store, rate=0.5, burst=2))
+    runtime = Runtime(ServiceOptions(store=store, rate=0.5, burst=2))
     with TestClient(build_app(runtime), raise_server_exceptions=False) as client:
         headers = serving.headers(Scope.DECIDE)
         answers = [client.get("/v1/threshold", headers=headers).status_code for _ in range(3)]
@@ -246,7 +245,7 @@ def test_requests_beyond_the_scopes_of_a_key_count_as_its_requests(store: Path, 
 
 
 def test_a_batch_counts_as_many_requests_as_it_has_items(store: Path, serving: Serving) -> None:
-    runtime = Runtime.open(ServiceOptions(store=store, rate=0.5, burst=10))
+    runtime = Runtime(ServiceOptions(store=store, rate=0.5, burst=10))
     with TestClient(build_app(runtime), raise_server_exceptions=False) as client:
         headers = serving.headers(Scope.DECIDE)
 
@@ -274,7 +273,7 @@ def test_the_log_names_the_caller_of_requests_that_are_refused(
     store: Path, serving: Serving, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "acefraud.requests")
-    runtime = Runtime.open(ServiceOptions(store=store, rate=0.5, burst=2))
+    runtime = Runtime(ServiceOptions(store=store, rate=0.5, burst=2))
     with TestClient(build_app(runtime), raise_server_exceptions=False) as client:
         reader = serving.headers(Scope.READ)
         client.get("/v1/threshold", headers=reader)
@@ -294,7 +293,7 @@ def _chunks(size: int) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("told", [True, False], ids=["with content-length", "in chunks"])
 def test_a_body_over_the_limit_is_a_413(store: Path, serving: Serving, told: bool) -> None:
-    runtime = Runtime.open(ServiceOptions(store=store, most_bytes=5_000))
+    runtime = Runtime(ServiceOptions(store=store, most_bytes=5_000))
     with TestClient(build_app(runtime), raise_server_exceptions=False) as client:
         body: Any = b"".join(_chunks(20_000)) if told else _chunks(20_000)
         headers = {**serving.headers(Scope.DECIDE), "Content-Type": "application/json"}

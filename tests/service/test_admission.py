@@ -25,10 +25,10 @@ MOST = 4
 
 @pytest.fixture(params=["the engine decides", "a model decides"])
 def client(request: pytest.FixtureRequest, store: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
-    runtime = Runtime.open(ServiceOptions(store=store, insecure_local=True, most_waiting=MOST))
+    runtime = Runtime(ServiceOptions(store=store, insecure_local=True, most_waiting=MOST))
     if request.param == "a model decides":
         monkeypatch.setattr(Learner, "waits", property(lambda _: True))
-        object.__setattr__(runtime, "off_loop", OnAnotherLoop())
+        runtime.off_loop = OnAnotherLoop()
     with TestClient(build_app(runtime), base_url="http://localhost") as client:
         yield client
 

@@ -27,7 +27,7 @@ ORDER = {"id": "t1", "facts": {"amount": 900, "vpn": True}, "text": "A $900 orde
 @contextmanager
 def serving(path: Path, model: LoopbackServer) -> Iterator[TestClient]:
     models = ModelSettings(agent="openai:gpt-3.5-turbo", base_url=model.base_url, cache=None)
-    runtime = Runtime.open(ServiceOptions(store=path, insecure_local=True, models=models))
+    runtime = Runtime(ServiceOptions(store=path, insecure_local=True, models=models))
     with TestClient(build_app(runtime), base_url="http://127.0.0.1") as client:
         yield client
 

@@ -27,7 +27,7 @@ NEED_A_PAST = {
 
 @pytest.fixture(scope="module")
 def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    runtime = Runtime.open(ServiceOptions(store=tmp_path_factory.mktemp("described") / "book.db"))
+    runtime = Runtime(ServiceOptions(store=tmp_path_factory.mktemp("described") / "book.db"))
     with TestClient(build_app(runtime)) as client:
         described: dict[str, Any] = client.get("/openapi.json").json()
     return described

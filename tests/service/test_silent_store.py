@@ -39,7 +39,7 @@ def client(store: Path, go_on: threading.Event, monkeypatch: pytest.MonkeyPatch)
 
         return call
 
-    with TestClient(build_app(Runtime.open(options)), base_url="http://localhost") as client:
+    with TestClient(build_app(Runtime(options)), base_url="http://localhost") as client:
         monkeypatch.setattr(SqlLedger, "_looking_up", silent(SqlLedger._looking_up))
         monkeypatch.setattr(SqlLedger, "check_writable", silent(SqlLedger.check_writable))
         try:

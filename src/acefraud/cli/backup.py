@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument
 
 from acefraud.cli.console import Said
 from acefraud.cli.options import ForceOption, PlaybookOption
@@ -15,7 +15,7 @@ from acefraud.support.database_address import shown_place
 
 
 def backup(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Where to put the copy.")],
+    file: Annotated[Path, Argument(metavar="FILE", help="Where to put the copy.")],
     playbook: PlaybookOption = None,
     force: ForceOption = False,
 ) -> Said:
@@ -34,7 +34,7 @@ def backup(
 
 
 def restore(
-    source: Annotated[Path, typer.Argument(metavar="BACKUP", help="What `acefraud backup` made.")],
+    source: Annotated[Path, Argument(metavar="BACKUP", help="What `acefraud backup` made.")],
     playbook: PlaybookOption = None,
     force: ForceOption = False,
 ) -> Said:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.table import Table
+from typer import Argument, Option
 
 from acefraud.cli.console import Said, line, note, note_bad_rows, nothing_written, out, print_json, progress, stoppable
 from acefraud.cli.options import JsonOption, MappingOption, PlaybookOption, StrictOption
@@ -37,19 +37,19 @@ from acefraud.storage import BulletPlaybook
 @stoppable(nothing_written)
 def compare(
     source: Annotated[
-        str, typer.Argument(metavar="[FILE]", help="Labelled transactions, or the name of the shipped synthetic world.")
+        str, Argument(metavar="[FILE]", help="Labelled transactions, or the name of the shipped synthetic world.")
     ] = SHIPPED[0],
-    seeds: Annotated[int, typer.Option(min=1, max=100, help="How many seeds to run.")] = 5,
+    seeds: Annotated[int, Option(min=1, max=100, help="How many seeds to run.")] = 5,
     folds: Annotated[
         int | None,
-        typer.Option(min=0, help="Cross-validate with this many folds; 0 splits once. Default: 5 for small files."),
+        Option(min=0, help="Cross-validate with this many folds; 0 splits once. Default: 5 for small files."),
     ] = None,
-    test_share: Annotated[float, typer.Option(min=0.05, max=0.95, help="Share of a file to test on.")] = 0.3,
+    test_share: Annotated[float, Option(min=0.05, max=0.95, help="Share of a file to test on.")] = 0.3,
     report: Annotated[
-        Path | None, typer.Option("--report", help="Folder for the report. Default: acefraud-report; none with --json.")
+        Path | None, Option(help="Folder for the report. Default: acefraud-report; none with --json.")
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=20, help="Use at most this many cases to learn from, and this many to test on.")
+        int | None, Option(min=20, help="Use at most this many cases to learn from, and this many to test on.")
     ] = None,
     mapping: MappingOption = None,
     strict: StrictOption = False,
@@ -166,10 +166,8 @@ def _cell(interval: Interval, *, signed: bool = False) -> str:
 
 @stoppable(nothing_written)
 def backtest(
-    source: Annotated[str, typer.Argument(metavar="FILE", help="Labelled history.")],
-    condition: Annotated[
-        str | None, typer.Option("--condition", help="A condition, in its text form or in plain English.")
-    ] = None,
+    source: Annotated[str, Argument(metavar="FILE", help="Labelled history.")],
+    condition: Annotated[str | None, Option(help="A condition, in its text form or in plain English.")] = None,
     playbook: PlaybookOption = None,
     mapping: MappingOption = None,
     strict: StrictOption = False,

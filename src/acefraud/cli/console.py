@@ -12,9 +12,10 @@ from pathlib import Path
 from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
-import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
+from typer import Exit
 
 from acefraud.errors import InputError
 
@@ -46,8 +47,10 @@ def print_json(content: Any) -> None:
     sys.stdout.flush()
 
 
-Shown = str | Iterable[str | tuple[str, str] | Table]
-"""What people see: a text, or lines, those with a style as pairs, and tables."""
+Part = str | tuple[str, str] | Table | Text
+"""Something that people see: a line, one with a style as a pair, a table, or a text that is wrapped."""
+Shown = str | Iterable[Part]
+"""What people see: a text, or its parts."""
 Said = tuple[Any, Shown] | tuple[Any, Shown, int]
 """What a command says: to scripts, which get it as JSON, and to people; and its exit code, if it is not 0."""
 
@@ -58,12 +61,12 @@ def print_result(content: Any, shown: Shown, code: int = 0, *, json: bool) -> No
         print_json(content)
     else:
         for part in [shown] if isinstance(shown, str) else shown:
-            if isinstance(part, Table):
+            if isinstance(part, Table | Text):
                 out.print(part)
             else:
                 line(*((part,) if isinstance(part, str) else part))
     if code:
-        raise typer.Exit(code)
+        raise Exit(code)
 
 
 def note_bad_rows(bad_rows: Sequence[BadRow], unlabelled: int = 0, remarks: Sequence[str] = ()) -> None:
@@ -116,7 +119,7 @@ def stoppable(kept: Callable[[], str]) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         note(f"stopped; {kept()}")
-        raise typer.Exit(INTERRUPTED) from None
+        raise Exit(INTERRUPTED) from None
     finally:
         if takes_over:
             signal.signal(signal.SIGINT, before)

@@ -11,8 +11,8 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
-import typer
 from rapidfuzz import fuzz, process
+from typer import Argument, Option
 
 from acefraud.cli.console import line, note, note_bad_rows, nothing_written, print_json, progress, stoppable
 from acefraud.cli.options import DaysAheadOption, JsonOption, MappingOption, PlaybookOption
@@ -60,20 +60,17 @@ LIKE_THE_NAME, NEARLY_THE_NAME = 65.0, 88.0
 def decide(
     what: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="[FILE|TEXT|JSON|-]", help="A file, the text of one transaction, one as JSON, or - for stdin."
         ),
     ] = "-",
     playbook: PlaybookOption = None,
     mapping: MappingOption = None,
-    strict: Annotated[
-        bool,
-        typer.Option("--strict", help="Refuse what cannot be read, unknown facts and times that cannot be."),
-    ] = False,
+    strict: Annotated[bool, Option(help="Refuse what cannot be read, unknown facts and times that cannot be.")] = False,
     days_ahead: DaysAheadOption = 1.0,
     json: JsonOption = False,
     batch_ms: BatchOption = 0,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Decide exactly so, but record nothing.")] = False,
+    dry_run: Annotated[bool, Option(help="Decide exactly so, but record nothing.")] = False,
     *,
     settings: ModelSettings,
 ) -> None:

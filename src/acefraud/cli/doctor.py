@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-import typer
 from rich.table import Table
+from typer import Option
 
 from acefraud.cli.console import Said
 from acefraud.cli.options import PlaybookOption
@@ -22,6 +22,7 @@ from acefraud.display.short_repr import shown_text
 from acefraud.engine.familiarity import FactChanges, fact_changes
 from acefraud.errors import AcefraudError
 from acefraud.facts.extraction import facts_of
+from acefraud.llm.usage_meter import Usage
 from acefraud.roles.agent import SimpleFraudAgent
 from acefraud.roles.embedded.embedder import DEFAULT_EMBEDDER, embedder_named
 from acefraud.roles.judge import SimpleJudge
@@ -49,18 +50,18 @@ TEXT = (
 """An invented transaction: none of the user's data is sent to find out whether a model answers."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Trial:
     """The result of asking one role once."""
 
-    seconds: float
-    error: str = ""
+    seconds: float = 0.0
     input_tokens: int = 0
     output_tokens: int = 0
-    cost: float | None = 0.0
-    """US dollars; None if no price is known or the server does not count tokens."""
     logprobs: bool | None = None
     """Whether log-probabilities came back; None if they were not asked for."""
+    error: str | None = None
+    cost: float | None = 0.0
+    """US dollars; None if no price is known or the server does not count tokens."""
 
     @property
     def cost_per_thousand(self) -> float | None:
@@ -70,7 +71,7 @@ class Trial:
 
 def doctor(
     playbook: PlaybookOption = None,
-    offline: Annotated[bool, typer.Option("--offline", help="Show the settings only; call nothing.")] = False,
+    offline: Annotated[bool, Option(help="Show the settings only; call nothing.")] = False,
     *,
     settings: ModelSettings,
 ) -> Said:
@@ -122,24 +123,20 @@ async def try_roles(settings: ModelSettings) -> dict[str, Trial]:
 
 async def try_role(role: str, settings: ModelSettings, roles: Any) -> Trial:
     """Ask one role, played by a model or embedded. `roles` comes from `build_model_roles`."""
-    on_model = role in settings.on_models
-    error, logprobs = "", None
-    started = time.perf_counter()
+    trial, on_model, started = Trial(), role in settings.on_models, time.perf_counter()
     try:
         if on_model:
-            logprobs = await _ask_model(role, settings, roles)
+            trial.logprobs = await _ask_model(role, settings, roles)
         else:
             await _ask_embedded(role, settings)
     except AcefraudError as failure:
-        error = str(failure) or type(failure).__name__
-    trial = Trial(seconds=time.perf_counter() - started, error=error, logprobs=logprobs)
-    if not on_model:
-        return trial
-    used = roles.client.usage.by_role.get(role)
-    if used is None:
-        return replace(trial, cost=None)
-    cost = None if used.unpriced else used.cost
-    return replace(trial, cost=cost, input_tokens=used.input_tokens, output_tokens=used.output_tokens)
+        trial.error = str(failure) or type(failure).__name__
+    trial.seconds = round(time.perf_counter() - started, 3)
+    if on_model:
+        used = roles.client.usage.by_role.get(role, Usage(unpriced=1))
+        trial.cost = None if used.unpriced else used.cost
+        trial.input_tokens, trial.output_tokens = used.input_tokens, used.output_tokens
+    return trial
 
 
 async def _ask_model(role: str, settings: ModelSettings, roles: Any) -> bool | None:
@@ -179,7 +176,9 @@ def _embedder(settings: ModelSettings) -> str:
 def _row(role: str, settings: ModelSettings, trial: Trial | None) -> dict[str, Any]:
     on_model = role in settings.on_models
     model = _embedder(settings) if role == "embedding" and not on_model else getattr(settings, role)
-    row: dict[str, Any] = {
+    tried = {} if trial is None else asdict(trial)
+    tried.pop("cost", None)
+    return {
         "role": role,
         "model": model,
         "played_by": "model" if on_model else EMBEDDED,
@@ -187,16 +186,8 @@ def _row(role: str, settings: ModelSettings, trial: Trial | None) -> dict[str, A
         "base_url": _without_password(settings.server_of(role)),
         "key": _key(model) if on_model else None,
         "answered": None if trial is None else not trial.error,
+        **tried,
     }
-    if trial is not None:
-        row |= {
-            "seconds": round(trial.seconds, 3),
-            "input_tokens": trial.input_tokens,
-            "output_tokens": trial.output_tokens,
-            "logprobs": trial.logprobs,
-            "error": trial.error or None,
-        }
-    return row
 
 
 def _key(model: str) -> dict[str, Any] | None:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Annotated
 
-import typer
 from rich.table import Table
+from rich.text import Text
+from typer import Argument, Option
 
-from acefraud.cli.console import line, out, print_json
-from acefraud.cli.options import JsonOption
+from acefraud.cli.console import Part, Said
 from acefraud.cli.workspace import Reading, not_recorded, roles_for, trained_mapping
 from acefraud.core.decision import Decision, ProbabilityFrom, ReasonKind
+from acefraud.core.events import OutcomeHeard
 from acefraud.core.review_rule import DecidingRule
 from acefraud.display.redaction import visible
 from acefraud.engine.models import failing_as
@@ -32,12 +33,11 @@ from acefraud.storage import BulletPlaybook
 
 def explain(
     book: Reading,
-    decision_id: Annotated[str, typer.Argument(help="Id of a decision, or of a transaction (its latest decision).")],
-    replay: Annotated[bool, typer.Option("--replay", help="Decide again from the ledger alone and compare.")] = False,
-    json: JsonOption = False,
+    decision_id: Annotated[str, Argument(help="Id of a decision, or of a transaction (its latest decision).")],
+    replay: Annotated[bool, Option(help="Decide again from the ledger alone and compare.")] = False,
     *,
     settings: ModelSettings,
-) -> None:
+) -> Said:
     """Show the stages, scores and reasons of a decision.
 
     The reasons add up: log-odds = base + every contribution. Decisions of the embedded engine are recorded without
@@ -54,27 +54,24 @@ def explain(
     transaction_id = decision.transaction.id
     heard_of = book.ledger.transaction_events([transaction_id])[transaction_id].outcomes
     outcomes = with_silence(book, {transaction_id: heard_of}, decision.node)[transaction_id]
-    if json:
-        content = decision.model_dump(mode="json")
-        content["outcomes"] = [heard.model_dump(mode="json") for heard in outcomes]
-        content |= {"read": _clauses(decision, book), "unfamiliar": decision.unfamiliar}
-        content["decided_by"] = ruling.model_dump(mode="json")
-        print_json({**content, "not_explained": unknown, "replayed_the_same": same})
-    else:
-        _print(decision, book, ruling)
-        if unknown:
-            line(f"Its stages and scores cannot be shown: {unknown}.", "yellow")
-        for heard in outcomes:
-            outcome = heard.outcome
-            by = f" by {visible(outcome.author)}" if outcome.author else ""
-            line(f"Outcome ({outcome.source}{by}): {outcome.truth}; the verdict was {heard.judgement.ruling}")
-            for name, text in (("note", outcome.note), *outcome.details.items()):
-                if text:
-                    line(f"         {visible(name)}: {visible(text)}", "dim")
-        if same is not None:
-            line("Replayed from the ledger: the same decision." if same else "Replayed: NOT the same decision.")
-    if same is False:
-        raise typer.Exit(1)
+    content = decision.model_dump(mode="json")
+    content["outcomes"] = [heard.model_dump(mode="json") for heard in outcomes]
+    content |= {"read": _clauses(decision, book), "unfamiliar": decision.unfamiliar}
+    content |= {"decided_by": ruling.model_dump(mode="json"), "not_explained": unknown, "replayed_the_same": same}
+    shown = [*_decided(decision, book, ruling), *_known(decision, unknown), *_heard(outcomes)]
+    if same is not None:
+        shown.append("Replayed from the ledger: the same decision." if same else "Replayed: NOT the same decision.")
+    return content, shown, int(same is False)
+
+
+def _heard(outcomes: Sequence[OutcomeHeard]) -> Iterator[Part]:
+    for heard in outcomes:
+        outcome = heard.outcome
+        by = f" by {visible(outcome.author)}" if outcome.author else ""
+        yield f"Outcome ({outcome.source}{by}): {outcome.truth}; the verdict was {heard.judgement.ruling}"
+        for name, text in (("note", outcome.note), *outcome.details.items()):
+            if text:
+                yield f"         {visible(name)}: {visible(text)}", "dim"
 
 
 async def _explained(book: BulletPlaybook, decision: Decision, settings: ModelSettings) -> tuple[Decision, str]:
@@ -152,46 +149,47 @@ def _clauses(decision: Decision, book: BulletPlaybook) -> dict[str, str]:
     return {bullet_id: clause for bullet_id, clause in said.items() if clause}
 
 
-def _print(decision: Decision, book: BulletPlaybook, ruling: DecidingRule) -> None:
-    line(f"{decision.verdict}  {100 * decision.probability:.1f}% fraud", "bold")
-    line(f"Decided by {ruling.rule}: {ruling.words}")
-    line(f"{decision.id} on {decision.transaction.id}, playbook revision {decision.revision}, {decision.model}", "dim")
+def _decided(decision: Decision, book: BulletPlaybook, ruling: DecidingRule) -> Iterator[Part]:
+    yield f"{decision.verdict}  {100 * decision.probability:.1f}% fraud", "bold"
+    yield f"Decided by {ruling.rule}: {ruling.words}"
+    yield f"{decision.id} on {decision.transaction.id}, playbook revision {decision.revision}, {decision.model}", "dim"
     if decision.transaction.text:
-        out.print(decision.transaction.text, style="italic", markup=False, highlight=False)
+        yield Text(decision.transaction.text, "italic")
     if decision.has_trace:
         left = " > ".join(f"{count.stage} {count.left}" for count in decision.selection.stages)
-        line(f"\nBullets left after each stage: {left}")
+        yield f"\nBullets left after each stage: {left}"
     if decision.selection.scores:
-        out.print(_scores(decision))
+        yield _scores(decision)
         for score in decision.selection.scores:
             bullet = book.get_bullet(score.bullet_id)
-            line(f"{score.bullet_id}  {bullet.content if bullet else ''}")
+            yield f"{score.bullet_id}  {bullet.content if bullet else ''}"
     if decision.selection_fallback:
-        line(f"Bullets were found by {decision.selection.embedder}: {decision.selection_fallback}", "yellow")
+        yield f"Bullets were found by {decision.selection.embedder}: {decision.selection_fallback}", "yellow"
     if decision.fallback:
-        line(f"The model that should have decided failed: {decision.fallback}", "yellow")
+        yield f"The model that should have decided failed: {decision.fallback}", "yellow"
     if decision.model == EMBEDDED:
-        line(f"\nReasons, in log-odds of fraud, starting at {decision.base:+.2f}:")
+        yield f"\nReasons, in log-odds of fraud, starting at {decision.base:+.2f}:"
     else:
-        line(f"\nReasons; the probability is {_FROM[decision.probability_from]} ({decision.prompt}):")
+        yield f"\nReasons; the probability is {_FROM[decision.probability_from]} ({decision.prompt}):"
     clauses = _clauses(decision, book)
     for reason in decision.reasons:
         if reason.kind is ReasonKind.RULE:  # said above
             continue
-        line(f"  {reason.amount}  {reason.text}  ({reason.bullet_id or reason.kind})")
+        yield f"  {reason.amount}  {reason.text}  ({reason.bullet_id or reason.kind})"
         if clause := clauses.get(reason.bullet_id or ""):
-            line(f"         read: {clause}", "dim")
-    line("\nFacts: " + ", ".join(f"{name}={value}" for name, value in sorted(decision.facts.items())))
-    _print_familiarity(decision)
-    for piece in decision.unread:
-        line(f"Not understood: {piece}", "yellow")
+            yield f"         read: {clause}", "dim"
+    yield "\nFacts: " + ", ".join(f"{name}={value}" for name, value in sorted(decision.facts.items()))
 
 
-def _print_familiarity(decision: Decision) -> None:
+def _known(decision: Decision, unknown: str) -> Iterator[Part]:
     if decision.familiarity is not None:
-        line(f"Known of what the playbook relies on: {100 * decision.familiarity:.0f}%")
+        yield f"Known of what the playbook relies on: {100 * decision.familiarity:.0f}%"
     if decision.unfamiliar:
-        line("Unfamiliar: none of the facts that the playbook relies on was known", "yellow")
+        yield "Unfamiliar: none of the facts that the playbook relies on was known", "yellow"
+    for piece in decision.unread:
+        yield f"Not understood: {piece}", "yellow"
+    if unknown:
+        yield f"Its stages and scores cannot be shown: {unknown}.", "yellow"
 
 
 _FROM = {

@@ -7,9 +7,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from rich.box import SIMPLE
 from rich.table import Column, Table
+from typer import Argument, Option
 
 from acefraud.cli import group
 from acefraud.cli.console import Said, Shown, read_text
@@ -26,11 +26,9 @@ from acefraud.storage.playbook_reading import facts_at_hand
 
 lists_app = group("lists")
 
-ListArgument = Annotated[str, typer.Argument(metavar="LIST", help="Name of the list.")]
-ValuesArgument = Annotated[list[str], typer.Argument(metavar="VALUE...", help="The values.")]
-UntilOption = Annotated[
-    datetime | None, typer.Option("--until", help="Until when they count, in UTC: 2026-01-31. Default: for good.")
-]
+ListArgument = Annotated[str, Argument(metavar="LIST", help="Name of the list.")]
+ValuesArgument = Annotated[list[str], Argument(metavar="VALUE...", help="The values.")]
+UntilOption = Annotated[datetime | None, Option(help="Until when they count, in UTC: 2026-01-31. Default: for good.")]
 
 
 def facts(book: Reading) -> Said:
@@ -71,9 +69,7 @@ def _range(fact: FactProfile) -> str:
 
 def reread(
     book: Changing,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Include texts that this version has already read.")
-    ] = False,
+    everything: Annotated[bool, Option("--all", help="Include texts that this version has already read.")] = False,
 ) -> Said:
     """Read the texts of remembered cases again, with the reader of this version.
 
@@ -93,14 +89,12 @@ def create(
     by: Author,
     name: ListArgument,
     playbook: PlaybookOption = None,
-    about: Annotated[str, typer.Option("--about", help="What it is for.")] = "",
+    about: Annotated[str, Option(help="What it is for.")] = "",
     fed_by: Annotated[
         str | None,
-        typer.Option("--frauds-of", metavar="KEY", help="List this entity or fact of every transaction that is fraud."),
+        Option("--frauds-of", metavar="KEY", help="List this entity or fact of every transaction that is fraud."),
     ] = None,
-    days: Annotated[
-        float | None, typer.Option("--days", min=0.001, help="For how many days, with --frauds-of.")
-    ] = None,
+    days: Annotated[float | None, Option(min=0.001, help="For how many days, with --frauds-of.")] = None,
 ) -> Said:
     """Create a list, or change what it is for. Starts a playbook if there is none.
 
@@ -140,7 +134,7 @@ def remove(book: Changing, by: Author, name: ListArgument, values: ValuesArgumen
 @lists_app.command()
 def show(
     book: Reading,
-    name: Annotated[str | None, typer.Argument(metavar="[LIST]", help="Name of the list. Default: all lists.")] = None,
+    name: Annotated[str | None, Argument(metavar="[LIST]", help="Name of the list. Default: all lists.")] = None,
 ) -> Said:
     """Show the values of a list with reason, author and expiry; without a name, all lists.
 
@@ -168,7 +162,7 @@ def import_values(
     book: Changing,
     by: Author,
     name: ListArgument,
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="Text file with one value on each line.")],
+    source: Annotated[Path, Argument(metavar="FILE", help="Text file with one value on each line.")],
     until: UntilOption = None,
 ) -> Said:
     """Put every line of a file on a list, all of them or none. Empty lines are skipped.

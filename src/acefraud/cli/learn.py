@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Exit, Option
 
 from acefraud.cli.console import BAD_ROWS_SHOWN, Said, note, note_bad_rows, print_result, progress, stoppable
 from acefraud.cli.options import JsonOption, MappingOption, PlaybookOption, StrictOption
@@ -59,15 +59,13 @@ _WAITING = (
 
 
 def learn(
-    source: Annotated[str, typer.Argument(metavar="[FILE|-]", help="Outcomes, or - for JSON lines on stdin.")] = "-",
+    source: Annotated[str, Argument(metavar="[FILE|-]", help="Outcomes, or - for JSON lines on stdin.")] = "-",
     playbook: PlaybookOption = None,
     mapping: MappingOption = None,
     strict: StrictOption = False,
     json: JsonOption = False,
     batch_ms: BatchOption = 0,
-    preview: Annotated[
-        bool, typer.Option("--preview", help="Only show what a file of outcomes would change. Nothing is stored.")
-    ] = False,
+    preview: Annotated[bool, Option(help="Only show what a file of outcomes would change. Nothing is stored.")] = False,
     *,
     settings: ModelSettings,
 ) -> None:
@@ -99,7 +97,7 @@ def learn(
             how = StreamOptions(json=json, strict=strict, batch_ms=batch_ms)
             learner, stream = asyncio.run(_hear_stream(roles, book, reader, how))
             if code := budget_code(learner):
-                raise typer.Exit(code)
+                raise Exit(code)
             stream.exit_if_bad()
             return
         with stoppable(partial(_kept, book, book.outcomes)):
@@ -271,7 +269,7 @@ async def _hear(
 
 def judge(
     book: Changing,
-    limit: Annotated[int, typer.Option(min=1, help="Judge at most this many decisions, the latest first.")] = 100,
+    limit: Annotated[int, Option(min=1, help="Judge at most this many decisions, the latest first.")] = 100,
     *,
     settings: ModelSettings,
 ) -> Said:

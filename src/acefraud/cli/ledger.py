@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
 from acefraud.cli import group
 from acefraud.cli.console import Said, line, print_json
@@ -35,15 +35,11 @@ SHOWN = 5
 @ledger_app.command()
 def show(
     playbook: PlaybookOption = None,
-    decision: Annotated[str | None, typer.Option("--decision", metavar="ID", help="The decision with this id.")] = None,
-    transaction: Annotated[
-        str | None, typer.Option("--transaction", metavar="ID", help="All decisions on this transaction.")
-    ] = None,
-    last: Annotated[
-        int | None, typer.Option("--last", min=1, help=f"So many of the latest decisions. Default: {SHOWN}.")
-    ] = None,
-    verdict: Annotated[Verdict | None, typer.Option("--verdict", help="Only decisions with this verdict.")] = None,
-    open_only: Annotated[bool, typer.Option("--open", help="Only decisions without an outcome.")] = False,
+    decision: Annotated[str | None, Option(metavar="ID", help="The decision with this id.")] = None,
+    transaction: Annotated[str | None, Option(metavar="ID", help="All decisions on this transaction.")] = None,
+    last: Annotated[int | None, Option(min=1, help=f"So many of the latest decisions. Default: {SHOWN}.")] = None,
+    verdict: Annotated[Verdict | None, Option(help="Only decisions with this verdict.")] = None,
+    open_only: Annotated[bool, Option("--open", help="Only decisions without an outcome.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Print recorded decisions as they are kept, oldest first.
@@ -170,18 +166,15 @@ def archive(
     by: Author,
     before: Annotated[
         datetime,
-        typer.Option(
-            "--before",
+        Option(
             metavar="DATE",
             formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"],
             help="Move decisions made before this day, or time, in UTC.",
         ),
     ],
-    to: Annotated[Path, typer.Option("--to", metavar="FOLDER", help="Where the Parquet files go.")],
+    to: Annotated[Path, Option(metavar="FOLDER", help="Where the Parquet files go.")],
     playbook: PlaybookOption = None,
-    with_pending: Annotated[
-        bool, typer.Option("--with-pending", help="Include decisions whose outcome has not arrived.")
-    ] = False,
+    with_pending: Annotated[bool, Option(help="Include decisions whose outcome has not arrived.")] = False,
 ) -> Said:
     """Move old decisions to Parquet files, while others go on using the playbook.
 

@@ -5,39 +5,31 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
 from acefraud.support.package_data import read_package_toml
 
 PlaybookOption = Annotated[
-    Path | None,
-    typer.Option("--playbook", help="The playbook file. Default: $ACEFRAUD_PLAYBOOK, else playbook.db."),
+    Path | None, Option(help="The playbook file. Default: $ACEFRAUD_PLAYBOOK, else playbook.db.")
 ]
 DatabaseOption = Annotated[
     str | None,
-    typer.Option(
-        "--database",
+    Option(
         metavar="ADDRESS",
         help="A PostgreSQL database in place of the file, as postgresql://user@host/name. Default: $ACEFRAUD_DATABASE.",
     ),
 ]
 MappingOption = Annotated[
-    Path | None,
-    typer.Option("--mapping", help="TOML file that says which column is the id, time, label, amount and text."),
+    Path | None, Option(help="TOML file that says which column is the id, time, label, amount and text.")
 ]
-StrictOption = Annotated[
-    bool, typer.Option("--strict", help="Stop at the first row that cannot be read, instead of skipping it.")
-]
+StrictOption = Annotated[bool, Option(help="Stop at the first row that cannot be read, instead of skipping it.")]
 DaysAheadOption = Annotated[
-    float,
-    typer.Option(
-        "--days-ahead", min=0, help="How far after now a transaction may be dated; a later time counts in no history."
-    ),
+    float, Option(min=0, help="How far after now a transaction may be dated; a later time counts in no history.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace what is there.")]
-WhoOption = Annotated[str | None, typer.Option("--who", help="Your name. Default: $ACEFRAUD_WHO, else your user name.")]
-WhyOption = Annotated[str, typer.Option("--why", help="The reason, kept in the ledger.")]
+JsonOption = Annotated[bool, Option(help="Print JSON for scripts.")]
+ForceOption = Annotated[bool, Option(help="Replace what is there.")]
+WhoOption = Annotated[str | None, Option(help="Your name. Default: $ACEFRAUD_WHO, else your user name.")]
+WhyOption = Annotated[str, Option(help="The reason, kept in the ledger.")]
 
 
 _KINDS: dict[str, Any] = {
@@ -50,7 +42,7 @@ _KINDS: dict[str, Any] = {
 
 
 def _model_option(name: str, help: str, kind: str = "text", metavar: str | None = None) -> Any:
-    option = typer.Option(name, help=help, metavar=metavar, rich_help_panel="Language models")
+    option = Option(name, help=help, metavar=metavar, rich_help_panel="Language models")
     return Annotated[_KINDS[kind], option]
 
 

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from acefraud.cli import group
 from acefraud.cli.console import Said, Shown, note, read_text
 from acefraud.cli.options import PlaybookOption
 from acefraud.cli.rules import BulletArgument, add, bullet_json, edit, flips_in_words, preview, read, snooze
-from acefraud.cli.workspace import (
-    Changing,
-    Reading,
-    any_playbook,
-    embedded_learner,
-    existing_ledger,
-    existing_playbook,
-)
+from acefraud.cli.workspace import Changing, Reading, any_playbook, embedded_learner, existing_ledger, existing_playbook
 from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source, Status, percent, record_in_words
 from acefraud.core.events import (
     BulletAdded,
@@ -57,9 +50,9 @@ class Format(StrEnum):
 @playbook_app.command("list")
 def list_bullets(
     book: Reading,
-    source: Annotated[Source | None, typer.Option(help="Only bullets from this source.")] = None,
-    status: Annotated[Status | None, typer.Option(help="Only bullets with this status.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Include retired bullets.")] = False,
+    source: Annotated[Source | None, Option(help="Only bullets from this source.")] = None,
+    status: Annotated[Status | None, Option(help="Only bullets with this status.")] = None,
+    everything: Annotated[bool, Option("--all", help="Include retired bullets.")] = False,
 ) -> Said:
     """List the bullets with their evidence and what has happened since: policies, then by strength, then notes.
 
@@ -198,10 +191,8 @@ def _event_json(event: Event) -> dict[str, Any]:
 @playbook_app.command()
 def changes(
     playbook: PlaybookOption = None,
-    last: Annotated[int, typer.Option("--last", min=1, help="How many.")] = 20,
-    before: Annotated[
-        int | None, typer.Option("--before", min=1, metavar="REVISION", help="Only those before this revision.")
-    ] = None,
+    last: Annotated[int, Option(min=1, help="How many.")] = 20,
+    before: Annotated[int | None, Option(min=1, metavar="REVISION", help="Only those before this revision.")] = None,
 ) -> Said:
     """Show what changed a playbook, newest first: the revision after it, when, by whom and why.
 
@@ -222,11 +213,9 @@ def changes(
 @playbook_app.command("rollback")
 def roll_back(
     by: Author,
-    revision: Annotated[int, typer.Argument(metavar="REVISION", help="As `changes` shows it.")],
+    revision: Annotated[int, Argument(metavar="REVISION", help="As `changes` shows it.")],
     playbook: PlaybookOption = None,
-    preview: Annotated[
-        bool, typer.Option("--preview", help="Show what would change, and which decisions; store nothing.")
-    ] = False,
+    preview: Annotated[bool, Option(help="Show what would change, and which decisions; store nothing.")] = False,
 ) -> Said:
     """Bring a playbook back to an earlier revision. Nothing is deleted: a rollback can be rolled back.
 
@@ -268,40 +257,44 @@ def _in_words(done: RolledBack, *, planned: bool = False) -> str:
     return "\n".join(lines)
 
 
-def _status_command(status: Status, help: str) -> Callable[..., Said]:
-    """A command that moves a bullet to a status."""
+@playbook_app.command()
+def approve(book: Changing, by: Author, bullet_id: BulletArgument) -> Said:
+    """Make a bullet active: approve a candidate, unpin a pinned bullet, bring back a retired one.
 
-    def command(book: Changing, by: Author, bullet_id: BulletArgument) -> Said:
-        before = bullet_in(book, bullet_id).status
-        book.set_status(bullet_id, status, **by)
-        return bullet_in(book, bullet_id).model_dump(mode="json"), f"{bullet_id}: {before} -> {status}"
-
-    command.__doc__ = help
-    return command
+    acefraud playbook approve b-1f2e3d4c --playbook book.db --why "checked against last month"
+    """
+    return _moved(book, by, bullet_id, Status.ACTIVE)
 
 
-APPROVE = """Make a bullet active: approve a candidate, unpin a pinned bullet, bring back a retired one.
+@playbook_app.command()
+def pin(book: Changing, by: Author, bullet_id: BulletArgument) -> Said:
+    """Pin a bullet: neither its record nor the engine removes it.
 
-acefraud playbook approve b-1f2e3d4c --playbook book.db --why "checked against last month"
-"""
-PIN = """Pin a bullet: neither its record nor the engine removes it.
+    acefraud playbook pin b-1f2e3d4c --playbook book.db --why "required by policy"
+    """
+    return _moved(book, by, bullet_id, Status.PINNED)
 
-acefraud playbook pin b-1f2e3d4c --playbook book.db --why "required by policy"
-"""
-RETIRE = """Retire a bullet: it is never selected again, and learning does not bring it back.
 
-acefraud playbook retire b-1f2e3d4c --playbook book.db --why "the pattern has faded"
-"""
-playbook_app.command("approve")(_status_command(Status.ACTIVE, APPROVE))
-playbook_app.command("pin")(_status_command(Status.PINNED, PIN))
-playbook_app.command("retire")(_status_command(Status.RETIRED, RETIRE))
+@playbook_app.command()
+def retire(book: Changing, by: Author, bullet_id: BulletArgument) -> Said:
+    """Retire a bullet: it is never selected again, and learning does not bring it back.
+
+    acefraud playbook retire b-1f2e3d4c --playbook book.db --why "the pattern has faded"
+    """
+    return _moved(book, by, bullet_id, Status.RETIRED)
+
+
+def _moved(book: BulletPlaybook, by: Author, bullet_id: str, status: Status) -> Said:
+    before = bullet_in(book, bullet_id).status
+    book.set_status(bullet_id, status, **by)
+    return bullet_in(book, bullet_id).model_dump(mode="json"), f"{bullet_id}: {before} -> {status}"
 
 
 @playbook_app.command()
 def export(
     book: Reading,
-    format: Annotated[Format, typer.Option(help="Markdown for people and diffs, JSON for scripts.")] = Format.MARKDOWN,
-    to: Annotated[Path | None, typer.Option(help="File to write. Default: standard output.")] = None,
+    format: Annotated[Format, Option(help="Markdown for people and diffs, JSON for scripts.")] = Format.MARKDOWN,
+    to: Annotated[Path | None, Option(help="File to write. Default: standard output.")] = None,
 ) -> None:
     """Write out all bullets and their calibration. Importing the export gives a playbook that decides the same.
 
@@ -332,18 +325,14 @@ def _write(text: str, to: Path) -> None:
 def _left_out(book: BulletPlaybook) -> str:
     assert isinstance(book.ledger, SqlLedger), "it was opened from a file or database"
     held = holdings(book.ledger)
-    counts = (
-        (held.cases, "remembered cases"),
-        (held.entity_rows, "rows of history"),
-        (held.decisions, "decisions"),
-    )
+    counts = ((held.cases, "remembered cases"), (held.entity_rows, "rows of history"), (held.decisions, "decisions"))
     return ", ".join(f"{count:,} {what}" for count, what in counts if count)
 
 
 @playbook_app.command("import")
 def import_bullets(
     by: Author,
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="What `export` wrote, Markdown or JSON.")],
+    source: Annotated[Path, Argument(metavar="FILE", help="What `export` wrote, Markdown or JSON.")],
     playbook: PlaybookOption = None,
 ) -> Said:
     """Read an exported playbook into this one, all of it or nothing. Starts a playbook if there is none.

@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from acefraud.cli.console import Said
 from acefraud.cli.options import PlaybookOption
@@ -48,10 +48,8 @@ from acefraud.rules.reader.wording import nearest_facts
 from acefraud.storage import BulletPlaybook
 from acefraud.storage.changes import bullet_in
 
-RuleArgument = Annotated[
-    str, typer.Argument(metavar="RULE", help="The rule, in plain English or in the formal syntax.")
-]
-BulletArgument = Annotated[str, typer.Argument(metavar="BULLET_ID", help="Id of the bullet, as `list` shows it.")]
+RuleArgument = Annotated[str, Argument(metavar="RULE", help="The rule, in plain English or in the formal syntax.")]
+BulletArgument = Annotated[str, Argument(metavar="BULLET_ID", help="Id of the bullet, as `list` shows it.")]
 _WITH_OPTION = {ASKS_FOR_REVIEW: ASKS_FOR_REVIEW.replace("always reviews", "always reviews (--always review)")}
 """Remarks on a rule, each with the option of the command line that helps."""
 
@@ -65,21 +63,16 @@ class Always(StrEnum):
 
 
 AlwaysOption = Annotated[
-    Always | None, typer.Option("--always", help="Make it a policy: it decides by itself, before anything is scored.")
+    Always | None, Option(help="Make it a policy: it decides by itself, before anything is scored.")
 ]
 PriorityOption = Annotated[
-    int | None,
-    typer.Option(
-        "--priority", min=0, help="Of a policy. The highest decides. Approve has 300, decline 200, review 100."
-    ),
+    int | None, Option(min=0, help="Of a policy. The highest decides. Approve has 300, decline 200, review 100.")
 ]
-FinalOption = Annotated[bool, typer.Option("--final", help="Of a policy that declines: nothing overrides it.")]
+FinalOption = Annotated[bool, Option(help="Of a policy that declines: nothing overrides it.")]
 PreviewOption = Annotated[
-    bool, typer.Option("--preview", help="Show what it would do to past decisions and labelled cases; store nothing.")
+    bool, Option(help="Show what it would do to past decisions and labelled cases; store nothing.")
 ]
-AsNoteOption = Annotated[
-    bool, typer.Option("--as-note", help="Keep words that are not understood as a note for people. It never scores.")
-]
+AsNoteOption = Annotated[bool, Option(help="Keep words that are not understood as a note for people. It never scores.")]
 
 
 def read(rule: RuleArgument, playbook: PlaybookOption = None) -> Said:
@@ -126,7 +119,7 @@ def add(
     final: FinalOption = False,
     as_note: AsNoteOption = False,
     preview: PreviewOption = False,
-    node: Annotated[str, typer.Option("--node", help="Which agent uses it.")] = DEFAULT_NODE,
+    node: Annotated[str, Option(help="Which agent uses it.")] = DEFAULT_NODE,
 ) -> Said:
     """Add a rule in plain English or in the formal syntax. Starts a playbook if there is none.
 
@@ -150,7 +143,7 @@ def add(
 def preview(
     book: Reading,
     bullet_id: BulletArgument,
-    edit: Annotated[str | None, typer.Option("--edit", metavar="RULE", help="Preview these words instead.")] = None,
+    edit: Annotated[str | None, Option(metavar="RULE", help="Preview these words instead.")] = None,
 ) -> Said:
     """Show what a change would do to past decisions and labelled cases. Nothing is stored.
 
@@ -271,9 +264,9 @@ def snooze(
     by: Author,
     bullet_id: BulletArgument,
     who_or_what: Annotated[
-        str, typer.Argument(metavar="KEY=VALUE", help="The entity or the fact, such as card=4111 or merchant=ACME.")
+        str, Argument(metavar="KEY=VALUE", help="The entity or the fact, such as card=4111 or merchant=ACME.")
     ],
-    until: Annotated[datetime, typer.Option("--until", help="Until when, in UTC: 2026-01-31 or 2026-01-31T12:00:00.")],
+    until: Annotated[datetime, Option(help="Until when, in UTC: 2026-01-31 or 2026-01-31T12:00:00.")],
     book: Changing,
 ) -> Said:
     """Let a policy not apply to one customer, card or other entity until a date.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from acefraud.cli import group
 from acefraud.cli.console import Said, line, note, print_result
@@ -17,34 +18,26 @@ from acefraud.settings import ModelSettings, Settings
 from acefraud.storage.service_tables import ApiKey, KeyStore
 
 keys_app = group("keys")
-ScopeOption = Annotated[
-    list[Scope], typer.Option("--scope", help="What it allows; repeat it for several. `admin` includes all others.")
-]
+ScopeOption = Annotated[list[Scope], Option(help="What it allows; repeat it for several. `admin` includes all others.")]
 
 
 def serve(
     playbook: PlaybookOption = None,
-    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 for any that is free.")] = 8000,
-    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes that answer requests.")] = 1,
-    insecure_local: Annotated[
-        bool, typer.Option("--insecure-local", help="Let callers without a key do everything, on loopback only.")
-    ] = False,
-    most_bytes: Annotated[int, typer.Option("--most-bytes", min=1, help="The largest body of a request.")] = 1_000_000,
+    host: Annotated[str, Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65535, help="The port; 0 for any that is free.")] = 8000,
+    workers: Annotated[int, Option(min=1, help="Processes that answer requests.")] = 1,
+    insecure_local: Annotated[bool, Option(help="Let callers without a key do everything, on loopback only.")] = False,
+    most_bytes: Annotated[int, Option(min=1, help="The largest body of a request.")] = 1_000_000,
     rate: Annotated[
-        float, typer.Option("--rate", min=0, help="Requests per second and key that a worker answers; 0: no limit.")
+        float, Option(min=0, help="Requests per second and key that a worker answers; 0: no limit.")
     ] = 2_000.0,
-    idempotency_days: Annotated[
-        int, typer.Option("--idempotency-days", min=0, help="Days that idempotency keys are kept; 0: for ever.")
-    ] = 30,
-    deadline: Annotated[
-        int, typer.Option("--deadline", min=1, help="Seconds after which a request is told to try again.")
-    ] = 30,
+    idempotency_days: Annotated[int, Option(min=0, help="Days that idempotency keys are kept; 0: for ever.")] = 30,
+    deadline: Annotated[int, Option(min=1, help="Seconds after which a request is told to try again.")] = 30,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse facts that the playbook does not know and times that cannot be.")
+        bool, Option(help="Refuse facts that the playbook does not know and times that cannot be.")
     ] = False,
     days_ahead: DaysAheadOption = 1.0,
-    grace: Annotated[int, typer.Option("--grace", min=0, help="Seconds to finish what was accepted.")] = 30,
+    grace: Annotated[int, Option(min=0, help="Seconds to finish what was accepted.")] = 30,
     *,
     settings: Annotated[ModelSettings, "judge"],  # what nobody labels is judged by `acefraud judge`
 ) -> None:
@@ -82,7 +75,7 @@ def serve(
 
 @keys_app.command()
 def create(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Who uses it: the author of what is done with it.")],
+    name: Annotated[str, Argument(metavar="NAME", help="Who uses it: the author of what is done with it.")],
     scope: ScopeOption,
     playbook: PlaybookOption = None,
     who: WhoOption = None,
@@ -123,7 +116,7 @@ def _in_words(key: ApiKey) -> str | tuple[str, str]:
 
 @keys_app.command()
 def revoke(
-    key: Annotated[str, typer.Argument(metavar="KEY", help="Its id or its name, as `list` shows them.")],
+    key: Annotated[str, Argument(metavar="KEY", help="Its id or its name, as `list` shows them.")],
     playbook: PlaybookOption = None,
     who: WhoOption = None,
 ) -> Said:
@@ -145,12 +138,5 @@ def _when(time: datetime) -> str:
 
 
 def _as_json(key: ApiKey) -> dict[str, Any]:
-    return {
-        "id": key.id,
-        "name": key.name,
-        "scopes": [scope for scope in Scope if scope in key.scopes],
-        "created_at": key.created_at.isoformat(),
-        "created_by": key.created_by,
-        "revoked_at": key.revoked_at.isoformat() if key.revoked_at else None,
-        "revoked_by": key.revoked_by,
-    }
+    content = {**asdict(key), "scopes": [scope for scope in Scope if scope in key.scopes]}
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in content.items()}

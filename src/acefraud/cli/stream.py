@@ -11,12 +11,12 @@ import os
 import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import BytesIO
 from threading import Condition, Thread
 from typing import Annotated, Any, Generic, Protocol, Self, TypeVar
 
-import typer
+from typer import Exit, Option
 
 from acefraud.cli.console import note
 from acefraud.errors import AcefraudError, BudgetExceeded, ConfigurationError, InputError, ModelError
@@ -33,10 +33,7 @@ LONGEST = 2_000_000
 _CHUNK = 65_536
 
 BatchOption = Annotated[
-    int,
-    typer.Option(
-        "--batch-ms", min=0, help="With -: wait up to this long to take lines together. More throughput, later answers."
-    ),
+    int, Option(min=0, help="With -: wait up to this long to take lines together. More throughput, later answers.")
 ]
 
 T = TypeVar("T")
@@ -178,32 +175,27 @@ class StreamOptions:
     batch_ms: int
 
 
+@dataclass(eq=False)
 class Stream(Generic[T]):
-    """The lines of standard input, and what a command does with them."""
+    """The lines of standard input, and what a command does with them.
 
-    def __init__(
-        self,
-        read: Callable[[str, int], T],
-        record: Callable[[Sequence[T]], Awaitable[Sequence[Answer]]],
-        most: int,
-        how: StreamOptions,
-    ) -> None:
-        """`read` gets a line and its number. `record` gets at most `most` of what it returned; all or none is recorded.
+    A strict stream takes one line at a time, so that nothing after a bad one is recorded.
+    """
 
-        A strict stream takes one line at a time, so that nothing after a bad one is recorded.
-        """
-        self._call_read = read
-        self._call_record = record
-        self._most = 1 if how.strict else most
-        self._how = how
-        self.answered = 0
-        self.bad = 0
+    read: Callable[[str, int], T]
+    """Gets a line and its number."""
+    record: Callable[[Sequence[T]], Awaitable[Sequence[Answer]]]
+    """Gets at most so many of what `read` returned; all or none is recorded."""
+    most: int
+    how: StreamOptions
+    answered: int = field(default=0, init=False)
+    bad: int = field(default=0, init=False)
 
     async def answer(self) -> None:
         """Answer every line, or as long as somebody reads the answers, and say how many on standard error."""
         try:
             with Intake(standard_input()) as intake:
-                while lines := await intake.take(self._most, self._how.batch_ms / 1000):
+                while lines := await intake.take(1 if self.how.strict else self.most, self.how.batch_ms / 1000):
                     await self._answer(lines)
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left to write has no reader
@@ -213,7 +205,7 @@ class Stream(Generic[T]):
     def exit_if_bad(self) -> None:
         """End with a code of its own if there were bad lines."""
         if self.bad:
-            raise typer.Exit(BAD_LINES)
+            raise Exit(BAD_LINES)
 
     async def _answer(self, lines: Sequence[Line]) -> None:
         read = [self._read(line) for line in lines]
@@ -229,13 +221,13 @@ class Stream(Generic[T]):
         self.answered += len(lines)
         bad = [(line, answer) for line, answer in pairs if isinstance(answer, AcefraudError)]
         self.bad += len(bad)
-        if self._how.strict and bad:
+        if self.how.strict and bad:
             line, problem = bad[0]
             raise InputError(_message(problem), file=NAME, row=line.number) from problem
 
     def _read(self, line: Line) -> T | AcefraudError:
         try:
-            return self._call_read(text_of(line), line.number)
+            return self.read(text_of(line), line.number)
         except (InputError, ConfigurationError) as problem:
             return problem
 
@@ -244,7 +236,7 @@ class Stream(Generic[T]):
         if not things:
             return []
         try:
-            return await self._call_record(things)
+            return await self.record(things)
         except (InputError, ModelError) as problem:
             if len(things) == 1:
                 return [problem]
@@ -253,7 +245,7 @@ class Stream(Generic[T]):
     def _in_words(self, line: Line, answer: Answer) -> str:
         if isinstance(answer, str):
             return answer
-        if self._how.json:
+        if self.how.json:
             return as_line({"line": line.number, "error": _message(answer)})
         return f"line {line.number}: {one_line(_message(answer))}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from acefraud.cli import group
 from acefraud.cli.console import Said
@@ -21,27 +21,20 @@ from acefraud.storage.changes import plan_threshold
 
 threshold_app, feed_app = group("threshold"), group("feed")
 
-ThresholdOption = Annotated[
-    float | None, typer.Option("--threshold", help="Decline from this fraud probability on. Default: as it is.")
-]
+ThresholdOption = Annotated[float | None, Option(help="Decline from this fraud probability on. Default: as it is.")]
 BetweenOption = Annotated[
-    tuple[float, float] | None,
-    typer.Option("--review-between", metavar="LOW HIGH", help="Send cases in this band of probabilities to a person."),
+    tuple[float, float] | None, Option(metavar="LOW HIGH", help="Send cases in this band of probabilities to a person.")
 ]
 CostsOption = Annotated[
     str | None,
-    typer.Option(
-        "--costs",
+    Option(
         metavar="COSTS",
         help=f"Choose the verdict that costs least: {COSTS}. A missed fraud may cost a share of its amount (80%; "
         "fraud_loss=0.8 is the same) or both (80%+25); left out, its amount. Without review, nothing is reviewed.",
     ),
 ]
 NoReviewOption = Annotated[
-    bool,
-    typer.Option(
-        "--no-review", help="Drop the band or the costs: send nothing to a person any more, except by policies."
-    ),
+    bool, Option(help="Drop the band or the costs: send nothing to a person any more, except by policies.")
 ]
 
 
@@ -119,25 +112,23 @@ def set_feed(
     book: Changing,
     by: Author,
     kind: Annotated[
-        FeedKind | None, typer.Option("--kind", help="Which decisions get an outcome; unknown lets it be recognised.")
+        FeedKind | None, Option(help="Which decisions get an outcome; unknown lets it be recognised.")
     ] = None,
     silence_days: Annotated[
         float | None,
-        typer.Option(
-            "--silence-days",
-            min=0,
-            help="After so many days without a report a decision counts as legitimate; 0: silence says nothing.",
+        Option(
+            min=0, help="After so many days without a report a decision counts as legitimate; 0: silence says nothing."
         ),
     ] = None,
     declines_pass: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--declines-pass/--declines-stop",
             help="Whether declined transactions go through all the same, so that their silence says something.",
         ),
     ] = None,
     follow_level: Annotated[
-        bool | None, typer.Option("--follow-level/--no-level", help="Whether the level of fraud follows outcomes.")
+        bool | None, Option("--follow-level/--no-level", help="Whether the level of fraud follows outcomes.")
     ] = None,
 ) -> Said:
     """Say how outcomes arrive. What is not given stays as it is.

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from acefraud.cli.console import Said, note, note_bad_rows, progress, stoppable
 from acefraud.cli.options import MappingOption, PlaybookOption, StrictOption
@@ -30,12 +30,12 @@ _AS_IT_WAS = "the playbook is as it was"
 
 @stoppable(lambda: _AS_IT_WAS)
 def train(
-    source: Annotated[str, typer.Argument(metavar="FILE", help="Labelled transactions: JSON, JSONL, CSV or Parquet.")],
+    source: Annotated[str, Argument(metavar="FILE", help="Labelled transactions: JSON, JSONL, CSV or Parquet.")],
     playbook: PlaybookOption = None,
     mapping: MappingOption = None,
     threshold: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="RULE",
             help=f"The fraud probability to decline from: {RULES}. Default: that of the playbook, 0.5 at first.",
         ),
@@ -43,14 +43,13 @@ def train(
     costs: CostsOption = None,
     most_bullets: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=1,
             help="Learn at most this many bullets, now and later. Default: the limit of the playbook, 150 at first.",
         ),
     ] = None,
     plain: Annotated[
-        bool,
-        typer.Option("--plain", help="Learn short bullets only, now and later: two tests, lists of three values."),
+        bool, Option(help="Learn short bullets only, now and later: two tests, lists of three values.")
     ] = False,
     strict: StrictOption = False,
     *,

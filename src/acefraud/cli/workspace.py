@@ -11,6 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
+from typer.models import OptionInfo
+
 from acefraud.cli.console import note, print_result
 from acefraud.cli.options import MODEL_OPTIONS, DatabaseOption, JsonOption, PlaybookOption, WhoOption, WhyOption
 from acefraud.core.events import THE_ENGINE
@@ -61,7 +63,7 @@ def complete(command: Callable[..., Any]) -> Callable[..., None]:
         if name in ("book", "playbook"):
             own += [_added("playbook", PlaybookOption, None), _added("database", DatabaseOption, None)]
         elif name not in ("by", "settings"):
-            own.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            own.append(_added(name, parameter.annotation, parameter.default))
     if "by" in taken:
         own += [_added("who", WhoOption, None), _added("why", WhyOption, "")]
     if says:
@@ -94,6 +96,10 @@ def complete(command: Callable[..., Any]) -> Callable[..., None]:
 
 
 def _added(name: str, option: Any, default: Any) -> inspect.Parameter:
+    """A parameter whose option has its name, unless it says another. Of a flag, typer would make two options."""
+    (told,) = getattr(option, "__metadata__", (None,))
+    if isinstance(told, OptionInfo) and told.default is ...:  # where typer keeps the name until it is read
+        told.param_decls = (f"--{name.replace('_', '-')}",)
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=option)
 
 

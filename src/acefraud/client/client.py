@@ -60,91 +60,14 @@ class Retries:
                 raise ConfigurationError(f"{name}: expected at least {least}, got {getattr(self, name)}")
 
 
-@dataclass(frozen=True, repr=False)
-class Exchange:
-    """The rules by which requests and answers are exchanged with one service."""
-
-    url: str
-    api_key: str | None
-    retries: Retries
-    random: Random
-    clock: Callable[[], float]
-
-    def __post_init__(self) -> None:
-        key = self.api_key
-        if key and not (key.isascii() and key.isprintable() and " " not in key):
-            raise ConfigurationError("api_key: expected the secret that `acefraud keys create` prints")
-
-    def options(self, timeout: float, verify: ssl.SSLContext | bool, proxy: str | None) -> dict[str, Any]:
-        """The options of both clients of httpx."""
-        headers = {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
-        return {
-            "base_url": self.url,
-            "headers": {"Accept": "application/json", **headers},
-            "timeout": timeout,
-            "verify": verify,
-            "proxy": proxy,
-            "trust_env": False,  # a proxy that only the environment names would get the key
-            "follow_redirects": False,
-        }
-
-    def request(self, call: ServiceCall[Any]) -> dict[str, Any]:
-        """The arguments that send a call. Every attempt sends the same bytes."""
-        try:
-            for value in call.params.values():
-                str(value).encode()
-            body = None if call.body is None else json.dumps(call.body, ensure_ascii=False, allow_nan=False).encode()
-        except UnicodeEncodeError as problem:
-            raise InputError(f"expected valid UTF-8, got something else at character {problem.start + 1}") from None
-        kind = {} if body is None else {"Content-Type": "application/json"}
-        return {
-            "method": call.method,
-            "url": call.path,
-            "params": call.params,
-            "content": body,
-            "headers": {**kind, **call.headers},
-        }
-
-    def read(self, call: ServiceCall[T], response: httpx.Response) -> T:
-        """What the response says. Raises ServiceError if it is an error, or not what the call asked for."""
-        if not response.is_success:
-            self.fail(response)
-        try:
-            return call.read(json.loads(response.content))
-        except (ValueError, TypeError, KeyError) as problem:
-            where = f" in {_places(problem)}" if isinstance(problem, ValidationError) else ""
-            message = f"the answer to {_named(call)} cannot be read{where}; is {self.url} a decision service?"
-            raise ServiceError(message, status=response.status_code) from None
-
-    def fail(self, response: httpx.Response, retry_after: float | None = None) -> NoReturn:
-        """Raise the error that a response is."""
-        problem = self._problem(response)
-        status, message = response.status_code, _in_words(response.status_code, problem)
-        if status == HTTPStatus.CONFLICT:
-            raise ServiceConflict(message, status=status, problem=problem)
-        if status in TRY_LATER:
-            raise ServiceUnavailable(message, status=status, problem=problem, retry_after=retry_after)
-        raise ServiceError(message, status=status, problem=problem)
-
-    def _problem(self, response: httpx.Response) -> dict[str, Any]:
-        text = response.content.decode(errors="replace")
-        if self.api_key:  # a proxy may say back what it was sent
-            text = text.replace(self.api_key, MASKED)
-        try:
-            problem = json.loads(text)
-        except ValueError:
-            return {}
-        return problem if isinstance(problem, dict) else {}
-
-
 class Attempts:
     """The attempts to send one call, and the pauses between them."""
 
-    def __init__(self, exchange: Exchange, call: ServiceCall[Any]) -> None:
-        self._exchange = exchange
+    def __init__(self, service: _Service[Any], call: ServiceCall[Any]) -> None:
+        self._service = service
         self._call = call
         self._failed = 0
-        self._end = exchange.clock() + exchange.retries.seconds
+        self._end = service._clock() + service._retries.seconds
 
     def after_failure(self, error: httpx.RequestError) -> float:
         """The pause after an attempt that got no answer. Raises ServiceUnavailable after the last one."""
@@ -153,7 +76,7 @@ class Attempts:
         if pause is None:
             tries = f" after {self._failed} attempts" if self._failed > 1 else ""
             done = "" if again else "; it may have been done, so look before you send it again"
-            message = f"{self._exchange.url}: no answer to {_named(self._call)}{tries} ({type(error).__name__}){done}"
+            message = f"{self._service._url}: no answer to {_named(self._call)}{tries} ({type(error).__name__}){done}"
             raise ServiceUnavailable(message) from error
         return pause
 
@@ -168,20 +91,18 @@ class Attempts:
         again = self._call.repeatable or response.status_code == HTTPStatus.TOO_MANY_REQUESTS
         pause = self._pause(asked) if again else None
         if pause is None:
-            self._exchange.fail(response, asked)
+            self._service._fail(response, asked)
         return pause
 
     def _pause(self, asked: float | None) -> float | None:
         """The pause before the next attempt; None if there is to be none."""
-        retries = self._exchange.retries
+        retries, random = self._service._retries, self._service._random
         self._failed += 1
         if self._failed >= retries.attempts:
             return None
-        growing = wait_after(
-            self._failed, first=retries.first_pause, longest=retries.longest_pause, random=self._exchange.random
-        )
+        growing = wait_after(self._failed, first=retries.first_pause, longest=retries.longest_pause, random=random)
         pause = max(growing, asked or 0.0)
-        return pause if self._exchange.clock() + pause <= self._end else None
+        return pause if self._service._clock() + pause <= self._end else None
 
 
 def _named(call: ServiceCall[Any]) -> str:
@@ -239,51 +160,41 @@ def _places(problem: ValidationError) -> str:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Given = TypeVar("Given")
+Awaited = TypeVar("Awaited")
 Transport = TypeVar("Transport", httpx.Client, httpx.AsyncClient)
 
 
 @dataclass(frozen=True)
-class _Sent(Generic[P, T]):
-    """A call as a method of both clients, which returns the answer, or a coroutine with it."""
+class _Method(Generic[P, Given, Awaited]):
+    """A call as a method of both clients: what it gives in the one that blocks, and in the one to await."""
 
-    call: Callable[P, ServiceCall[T]]
-
-    @overload
-    def __get__(self, client: None, owner: object) -> Callable[..., Any]: ...
-    @overload
-    def __get__(self, client: Client, owner: object) -> Callable[P, T]: ...
-    @overload
-    def __get__(self, client: AsyncClient, owner: object) -> Callable[P, Coroutine[Any, Any, T]]: ...
-    def __get__(self, client: object, owner: object) -> Any:
-        return self  # each client has a function in its place
-
-
-@dataclass(frozen=True)
-class _Paged(Generic[P, T]):
-    """A call as a method of both clients, which returns an iterator over all pages, to be awaited or not."""
-
-    call: Callable[P, ServiceCall[Page[T]]]
+    call: Callable[P, ServiceCall[Any]]
+    paged: bool = False
 
     @overload
     def __get__(self, client: None, owner: object) -> Callable[..., Any]: ...
     @overload
-    def __get__(self, client: Client, owner: object) -> Callable[P, Iterator[T]]: ...
+    def __get__(self, client: Client, owner: object) -> Callable[P, Given]: ...
     @overload
-    def __get__(self, client: AsyncClient, owner: object) -> Callable[P, AsyncIterator[T]]: ...
+    def __get__(self, client: AsyncClient, owner: object) -> Callable[P, Awaited]: ...
     def __get__(self, client: object, owner: object) -> Any:
         return self  # each client has a function in its place
 
 
-def _paging(call: Callable[..., ServiceCall[Page[Any]]]) -> Callable[..., Any]:
+def _sent(call: Callable[P, ServiceCall[T]]) -> _Method[P, T, Coroutine[Any, Any, T]]:
+    """A method that returns the answer, or a coroutine with it."""
+    return _Method(call)
+
+
+def _paged(call: Callable[P, ServiceCall[Page[T]]]) -> _Method[P, Iterator[T], AsyncIterator[T]]:
+    """A method that returns an iterator over all pages, to be awaited or not."""
+    return _Method(call, paged=True)
+
+
+def _sending(call: Callable[..., ServiceCall[Any]], send: str = "_send") -> Callable[..., Any]:
     def method(self: Client | AsyncClient, /, *given: Any, **named: Any) -> Any:
-        return self._pages(call(*given, **named))
-
-    return method
-
-
-def _sending(call: Callable[..., ServiceCall[Any]]) -> Callable[..., Any]:
-    def method(self: Client, /, *given: Any, **named: Any) -> Any:
-        return self._send(call(*given, **named))
+        return getattr(self, send)(call(*given, **named))
 
     return method
 
@@ -321,42 +232,42 @@ class _Service(Generic[Transport]):
         """Give a client its methods. What is made from a client inherits them."""
         super().__init_subclass__()
         for name, method in vars(_Service).items():
-            if isinstance(method, _Sent | _Paged) and _Service in cls.__bases__:
-                sending = cls._sending if isinstance(method, _Sent) else _paging
-                setattr(cls, name, _described(sending(method.call), method.call, cls._iterator))
+            if isinstance(method, _Method) and _Service in cls.__bases__:
+                made = _sending(method.call, "_pages") if method.paged else cls._sending(method.call)
+                setattr(cls, name, _described(made, method.call, cls._iterator))
 
-    decide = _Sent(calls.decide)
-    decide_batch = _Sent(calls.decide_batch)
-    score = _Sent(calls.score)
-    decision = _Sent(calls.decision)
-    decisions = _Paged(calls.decisions)
-    report = _Sent(calls.report)
-    pending = _Paged(calls.pending)
-    playbook = _Paged(calls.playbook)
-    bullet = _Sent(calls.bullet)
-    history = _Paged(calls.history)
-    add_rule = _Sent(calls.add_rule)
-    edit_rule = _Sent(calls.edit_rule)
-    set_status = _Sent(calls.set_status)
-    pin = _Sent(calls.pin)
-    retire = _Sent(calls.retire)
-    snooze = _Sent(calls.snooze)
-    facts = _Paged(calls.facts)
-    read_rule = _Sent(calls.read_rule)
-    preview_rule = _Sent(calls.preview_rule)
-    lists = _Paged(calls.lists)
-    list_values = _Paged(calls.list_values)
-    put_list = _Sent(calls.put_list)
-    change_list = _Sent(calls.change_list)
-    changes = _Paged(calls.changes)
-    rollback = _Sent(calls.rollback)
-    preview_rollback = _Sent(calls.preview_rollback)
-    threshold = _Sent(calls.threshold)
-    set_threshold = _Sent(calls.set_threshold)
-    feed = _Sent(calls.feed)
-    set_feed = _Sent(calls.set_feed)
-    context = _Sent(calls.context)
-    trace = _Sent(calls.trace)
+    decide = _sent(calls.decide)
+    decide_batch = _sent(calls.decide_batch)
+    score = _sent(calls.score)
+    decision = _sent(calls.decision)
+    decisions = _paged(calls.decisions)
+    report = _sent(calls.report)
+    pending = _paged(calls.pending)
+    playbook = _paged(calls.playbook)
+    bullet = _sent(calls.bullet)
+    history = _paged(calls.history)
+    add_rule = _sent(calls.add_rule)
+    edit_rule = _sent(calls.edit_rule)
+    set_status = _sent(calls.set_status)
+    pin = _sent(calls.pin)
+    retire = _sent(calls.retire)
+    snooze = _sent(calls.snooze)
+    facts = _paged(calls.facts)
+    read_rule = _sent(calls.read_rule)
+    preview_rule = _sent(calls.preview_rule)
+    lists = _paged(calls.lists)
+    list_values = _paged(calls.list_values)
+    put_list = _sent(calls.put_list)
+    change_list = _sent(calls.change_list)
+    changes = _paged(calls.changes)
+    rollback = _sent(calls.rollback)
+    preview_rollback = _sent(calls.preview_rollback)
+    threshold = _sent(calls.threshold)
+    set_threshold = _sent(calls.set_threshold)
+    feed = _sent(calls.feed)
+    set_feed = _sent(calls.set_feed)
+    context = _sent(calls.context)
+    trace = _sent(calls.trace)
 
     def __init__(
         self,
@@ -371,14 +282,72 @@ class _Service(Generic[Transport]):
         random: Random | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        key = service_key() if api_key is None else api_key
-        self._exchange = Exchange(checked_url(url), key or None, retries or Retries(), random or Random(), clock)
-        self._http: Transport = self._transport(**self._exchange.options(timeout, verify, proxy))
+        self._url, self._retries = checked_url(url), retries or Retries()
+        self._random, self._clock = random or Random(), clock
+        self._key = key = (service_key() if api_key is None else api_key) or None
+        if key and not (key.isascii() and key.isprintable() and " " not in key):
+            raise ConfigurationError("api_key: expected the secret that `acefraud keys create` prints")
         self._sleep = sleep or self._waits
+        self._http: Transport = self._transport(
+            base_url=self._url,
+            headers={"Accept": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})},
+            timeout=timeout,
+            verify=verify,
+            proxy=proxy,
+            trust_env=False,  # a proxy that only the environment names would get the key
+            follow_redirects=False,
+        )
 
     def __repr__(self) -> str:
-        key = "with a key" if self._exchange.api_key else "without a key"
-        return f"{type(self).__name__}({self._exchange.url!r}, {key})"
+        return f"{type(self).__name__}({self._url!r}, {'with' if self._key else 'without'} a key)"
+
+    def _request(self, call: ServiceCall[Any]) -> dict[str, Any]:
+        """The arguments that send a call. Every attempt sends the same bytes."""
+        try:
+            for value in call.params.values():
+                str(value).encode()
+            body = None if call.body is None else json.dumps(call.body, ensure_ascii=False, allow_nan=False).encode()
+        except UnicodeEncodeError as problem:
+            raise InputError(f"expected valid UTF-8, got something else at character {problem.start + 1}") from None
+        kind = {} if body is None else {"Content-Type": "application/json"}
+        return {
+            "method": call.method,
+            "url": call.path,
+            "params": call.params,
+            "content": body,
+            "headers": {**kind, **call.headers},
+        }
+
+    def _read(self, call: ServiceCall[T], response: httpx.Response) -> T:
+        """What the response says. Raises ServiceError if it is an error, or not what the call asked for."""
+        if not response.is_success:
+            self._fail(response)
+        try:
+            return call.read(json.loads(response.content))
+        except (ValueError, TypeError, KeyError) as problem:
+            where = f" in {_places(problem)}" if isinstance(problem, ValidationError) else ""
+            message = f"the answer to {_named(call)} cannot be read{where}; is {self._url} a decision service?"
+            raise ServiceError(message, status=response.status_code) from None
+
+    def _fail(self, response: httpx.Response, retry_after: float | None = None) -> NoReturn:
+        """Raise the error that a response is."""
+        problem = self._problem(response)
+        status, message = response.status_code, _in_words(response.status_code, problem)
+        if status == HTTPStatus.CONFLICT:
+            raise ServiceConflict(message, status=status, problem=problem)
+        if status in TRY_LATER:
+            raise ServiceUnavailable(message, status=status, problem=problem, retry_after=retry_after)
+        raise ServiceError(message, status=status, problem=problem)
+
+    def _problem(self, response: httpx.Response) -> dict[str, Any]:
+        text = response.content.decode(errors="replace")
+        if self._key:  # a proxy may say back what it was sent
+            text = text.replace(self._key, MASKED)
+        try:
+            problem = json.loads(text)
+        except ValueError:
+            return {}
+        return problem if isinstance(problem, dict) else {}
 
 
 class Client(_Service[httpx.Client]):
@@ -419,7 +388,7 @@ class Client(_Service[httpx.Client]):
 
     def _send(self, call: ServiceCall[T]) -> T:
         """Send a call until there is an answer, and read it."""
-        request, attempts = self._exchange.request(call), Attempts(self._exchange, call)
+        request, attempts = self._request(call), Attempts(self, call)
         while True:
             try:
                 response = self._http.request(**request)
@@ -428,7 +397,7 @@ class Client(_Service[httpx.Client]):
             else:
                 pause = attempts.after_answer(response)
             if pause is None:
-                return self._exchange.read(call, response)
+                return self._read(call, response)
             self._sleep(pause)
 
 
@@ -464,7 +433,7 @@ class AsyncClient(_Service[httpx.AsyncClient]):
 
     async def _send(self, call: ServiceCall[T]) -> T:
         """Send a call until there is an answer, and read it."""
-        request, attempts = self._exchange.request(call), Attempts(self._exchange, call)
+        request, attempts = self._request(call), Attempts(self, call)
         while True:
             try:
                 response = await self._http.request(**request)
@@ -473,5 +442,5 @@ class AsyncClient(_Service[httpx.AsyncClient]):
             else:
                 pause = attempts.after_answer(response)
             if pause is None:
-                return self._exchange.read(call, response)
+                return self._read(call, response)
             await self._sleep(pause)

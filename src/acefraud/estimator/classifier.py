@@ -30,18 +30,8 @@ from acefraud import (
     load_transactions,
     open_playbook,
 )
-from acefraud.estimator import plots
+from acefraud.estimator import plots, tables
 from acefraud.estimator.inputs import Column, Labels, ReadsRows, point_out_times
-from acefraud.estimator.tables import (
-    ARRAY,
-    backend_for,
-    eager,
-    fact_columns,
-    importances,
-    library_of,
-    reason_columns,
-    result_frame,
-)
 
 
 class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstimator):  # type: ignore[misc]
@@ -265,7 +255,7 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
     def rules_(self) -> Any:
         """The bullets as a data frame, the heaviest first: English, SQL, what was measured, and the weight."""
         check_is_fitted(self)
-        return self.playbook_.to_frame(backend_for(self._backend))
+        return self.playbook_.to_frame(tables.backend_for(self._backend))
 
     @property
     def feature_importances_(self) -> Column:
@@ -276,7 +266,7 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
         distance of what it adds to the log-odds of a case from its mean, on the cases that the playbook remembers.
         """
         check_is_fitted(self)
-        return importances(self.learner_, self.mapping_, self._feature_names())
+        return tables.importances(self.learner_, self.mapping_, self._feature_names())
 
     def explain(self, X: Any, rows: Any = None) -> Any:  # noqa: N803
         """One row for each reason of each row of X. The contributions of a row add up to its log-odds of fraud.
@@ -286,8 +276,8 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
         """
         facts = self._facts(X)
         places = np.arange(len(facts)) if rows is None else np.arange(len(facts))[np.asarray(rows)].reshape(-1)
-        found = reason_columns(self.learner_, facts.take(places))
-        return result_frame({**found, "row": places[found["row"]]}, library_of(X))
+        found = tables.reason_columns(self.learner_, facts.take(places))
+        return tables.result_frame({**found, "row": places[found["row"]]}, tables.library_of(X))
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:  # noqa: N803
         """Fit, then `transform` of the same rows, each with the history that it had at its own time."""
@@ -296,7 +286,7 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
         self._study(data)
         if not self.mapping_.entities:
             return self.transform(X)
-        if len(data) != len(eager(X)):
+        if len(data) != len(tables.eager(X)):
             raise ValueError("fit_transform with a history needs rows that can all be read and have a label")
         known = data.with_history().with_read_facts().train
         place = {name: at for at, name in enumerate(known.transactions.ids.tolist())}
@@ -313,10 +303,10 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
 
     def _given(self, X: Any, facts: FactTable) -> Any:  # noqa: N803
         """Facts in the form in which X came, with its index if it has one."""
-        columns, library = fact_columns(facts, self.facts_), library_of(X)
-        if library == ARRAY:
+        columns, library = tables.fact_columns(facts, self.facts_), tables.library_of(X)
+        if library == tables.ARRAY:
             return np.column_stack([column.to_numpy() for column in columns.values()])
-        frame = result_frame(columns, library)
+        frame = tables.result_frame(columns, library)
         return frame.set_axis(X.index) if library == "pandas" else frame
 
     def get_feature_names_out(self, input_features: Any = None) -> Column:  # noqa: ARG002 - scikit-learn passes it
@@ -388,7 +378,7 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
         model._start(open_playbook(path, create=False, read_only=read_only))
         model.mapping_ = model.learner_.mapping or SchemaMapping()
         labels = Labels.from_mapping(model.mapping_)
-        model.classes_, model._fraud_at, model._backend = labels.classes, labels.fraud_at, ARRAY
+        model.classes_, model._fraud_at, model._backend = labels.classes, labels.fraud_at, tables.ARRAY
         model.threshold = parameters.get("threshold", model.threshold_)
         model._name_facts()
         return model

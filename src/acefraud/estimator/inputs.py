@@ -17,16 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from acefraud import Dataset, Learner, ReadingReport, SchemaMapping, Transactions, load_dataset
 from acefraud.errors import point_out
-from acefraud.estimator.tables import (
-    ARRAY,
-    ROLELESS,
-    array_frame,
-    backend_of,
-    eager,
-    has_names,
-    with_labels,
-    without_columns,
-)
+from acefraud.estimator import tables
 
 Column = npt.NDArray[Any]
 _NEEDS_Y = "requires y to be passed, but the target y is None; or pass a data frame whose mapping names the label"
@@ -125,8 +116,8 @@ class ReadsRows:
             data = self._labelled_by_column(X, weights, mapping, reset=reset)
         else:
             frame = self._frame(X, mapping, reset=reset)
-            if not has_names(X):
-                mapping = mapping.model_copy(update=ROLELESS | {"numbers": _number_columns(frame)})
+            if not tables.has_names(X):
+                mapping = mapping.model_copy(update=tables.ROLELESS | {"numbers": _number_columns(frame)})
             else:  # a direction needs an order, which flags have not
                 directions = self._directions()
                 ordered = (name for name in _number_columns(frame) if directions.get(name))
@@ -134,8 +125,8 @@ class ReadsRows:
             labels = Labels.of(y, mapping, self.pos_label, classes)
             is_fraud = labels.are_fraud(y)
             check_consistent_length(frame, is_fraud)
-            rows = X if has_names(X) else frame  # with when labels became known
-            labelled, mapping = with_labels(rows, mapping, is_fraud)
+            rows = X if tables.has_names(X) else frame  # with when labels became known
+            labelled, mapping = tables.with_labels(rows, mapping, is_fraud)
             checked = _checked_weights(weights, frame)
             data = load_dataset(labelled, mapping=mapping, name="X", weights=checked, ids=False, labels_apart=True)
             self.classes_, self._fraud_at = labels.classes, labels.fraud_at
@@ -152,7 +143,7 @@ class ReadsRows:
         return self._with_class_weights(data)
 
     def _labelled_by_column(self, X: Any, weights: Any, mapping: SchemaMapping, *, reset: bool) -> Dataset:  # noqa: N803
-        if not has_names(X):
+        if not tables.has_names(X):
             raise ValueError(f"This {type(self).__name__} estimator {_NEEDS_Y}")
         data = load_dataset(X, mapping=mapping, name="X", weights=_checked_weights(weights, X), ids=False)
         self._frame(X, data.mapping, reset=reset)
@@ -162,11 +153,11 @@ class ReadsRows:
     def _measured(self, X: Any, y: Any, mapping: SchemaMapping) -> Dataset:  # noqa: N803
         """Labelled rows to measure what was learnt with, read as those to predict are."""
         frame = self._frame(X, mapping, reset=False)
-        rows = X if has_names(X) else frame  # with when labels became known
+        rows = X if tables.has_names(X) else frame  # with when labels became known
         if y is not None:
             check_consistent_length(frame, y)
             is_fraud = Labels(self.classes_, self._fraud_at).are_fraud(y)
-            rows, mapping = with_labels(rows, mapping, is_fraud)
+            rows, mapping = tables.with_labels(rows, mapping, is_fraud)
         return load_dataset(rows, remembered=mapping, name="X", strict=True, ids=False, labels_apart=y is not None)
 
     def _with_class_weights(self, data: Dataset) -> Dataset:
@@ -217,19 +208,19 @@ class ReadsRows:
 
     def _frame(self, X: Any, mapping: SchemaMapping, *, reset: bool) -> Any:  # noqa: N803
         """X as a data frame of features: without the label and the time at which it became known."""
-        if has_names(X):
-            features = without_columns(X, (mapping.label, mapping.known_at))
+        if tables.has_names(X):
+            features = tables.without_columns(X, (mapping.label, mapping.known_at))
             if reset or hasattr(self, "n_features_in_"):
                 validate_data(self, features, reset=reset, skip_check_array=True)
             else:  # a playbook from a file knows the names of its columns alone
                 _require_columns(features, mapping)
             if reset:
-                self._backend = backend_of(features)
+                self._backend = tables.backend_of(features)
             return features
         cells = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
         if reset:
-            self._backend = ARRAY
-        return array_frame(cells, self._feature_names())
+            self._backend = tables.ARRAY
+        return tables.array_frame(cells, self._feature_names())
 
 
 def point_out_times(learner: Learner, rows: Transactions) -> None:
@@ -257,14 +248,14 @@ def point_out_times(learner: Learner, rows: Transactions) -> None:
 
 
 def _require_columns(frame: Any, mapping: SchemaMapping) -> None:
-    there = eager(frame).columns
+    there = tables.eager(frame).columns
     missing = [name for name in (*mapping.numbers, *mapping.flags, *mapping.categories) if name not in there]
     if missing:
         raise ValueError(f"X lacks columns that the playbook was trained with: {', '.join(missing[:20])}")
 
 
 def _number_columns(frame: Any) -> tuple[str, ...]:
-    return tuple(column.name for column in eager(frame).iter_columns() if column.dtype.is_numeric())
+    return tuple(column.name for column in tables.eager(frame).iter_columns() if column.dtype.is_numeric())
 
 
 def _checked_weights(weights: Any, frame: Any) -> Column | None:

@@ -52,11 +52,7 @@ class UsageMeter:
     """Counts every call by role, and reserves what calls in flight might cost. Threads may share one."""
 
     def __init__(
-        self,
-        prices: Mapping[str, Price] | None = None,
-        *,
-        max_usd: float | None = None,
-        max_calls: int | None = None,
+        self, prices: Mapping[str, Price] | None = None, *, max_usd: float | None = None, max_calls: int | None = None
     ) -> None:
         self._prices = dict(prices or {})
         self._max_usd = max_usd

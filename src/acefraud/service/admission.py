@@ -5,14 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass, field
 from threading import Lock
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from acefraud.errors import ConfigurationError
 from acefraud.service.problems import RETRY_AFTER, Refused
 from acefraud.storage.service_tables import ApiKey, KeyStore, hash_of
 
+T = TypeVar("T")
 MOST_CALLERS: Final = 10_000
+
+
+def _put(table: dict[str, T], name: str, value: T, most: int) -> None:
+    """Put an entry last in a table. If these are too many, the first is evicted."""
+    table.pop(name, None)  # a dict is in the order of insertion
+    table[name] = value
+    if len(table) > most:
+        del table[next(iter(table))]
 
 
 class RateLimit:
@@ -45,10 +55,8 @@ class RateLimit:
             now = self._clock()
             tokens = min(self._burst, self._tokens(name, now) + paid)
             wait = max(0.0, (min(cost, self._burst) - tokens) / self._rate)
-            self._buckets.pop(name, None)  # a dict is in the order of insertion
-            self._buckets[name] = _Bucket(tokens if wait else tokens - min(cost, self._burst), now)
-            if len(self._buckets) > self._most:  # the one used least recently, which has filled up most
-                del self._buckets[next(iter(self._buckets))]
+            # Evicts the one used least recently, which has filled up most.
+            _put(self._buckets, name, _Bucket(tokens if wait else tokens - min(cost, self._burst), now), self._most)
         return wait
 
     def wait(self, name: str) -> float:
@@ -106,49 +114,6 @@ SECONDS: Final = 5.0
 MOST_KEYS: Final = 1_000
 
 
-class KeyRing:
-    """Finds keys by their secrets, and remembers for some seconds what it found.
-
-    So a key that was revoked stops working within that time, in every process. Secrets that belong to no key are
-    remembered apart from the others, so that no flood of them makes it forget those that do.
-    """
-
-    def __init__(
-        self,
-        store: KeyStore,
-        seconds: float = SECONDS,
-        *,
-        most: int = MOST_KEYS,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._known = _Recent(seconds, most)
-        self._unknown = _Recent(seconds, most)
-        self._lock = Lock()
-
-    def find(self, secret: str) -> ApiKey | None:
-        """The live key with this secret; None if there is none."""
-        remembered = self.remembered(secret)
-        if remembered is not None:
-            return remembered.key
-        now, key = self._clock(), self._store.find(secret)
-        with self._lock:
-            (self._unknown if key is None else self._known).put(hash_of(secret), key, now)
-        return key
-
-    def remembered(self, secret: str) -> FoundKey | None:
-        """What was found with this secret a moment ago, without a look into the store; None if nothing was."""
-        hashed, now = hash_of(secret), self._clock()  # memory keeps no secrets either
-        with self._lock:
-            return self._known.get(hashed, now) or self._unknown.get(hashed, now)
-
-    def has_worked(self, secret: str) -> bool:
-        """Whether a key with this secret was found before, however long ago."""
-        with self._lock:
-            return hash_of(secret) in self._known
-
-
 class FoundKey(NamedTuple):
     """A key, or that there is none, and when that was found."""
 
@@ -156,23 +121,41 @@ class FoundKey(NamedTuple):
     at: float
 
 
-class _Recent:
-    """What was found in the last seconds, by hash. It is bounded: the oldest entry is evicted first."""
+@dataclass(eq=False)
+class KeyRing:
+    """Finds keys by their secrets, and remembers for some seconds what it found.
 
-    def __init__(self, seconds: float, most: int) -> None:
-        self._seconds = seconds
-        self._most = most
-        self._found: dict[str, FoundKey] = {}
+    So a key that was revoked stops working within that time, in every process. Secrets that belong to no key are
+    remembered apart from the others, so that no flood of them makes it forget those that do.
+    """
 
-    def get(self, hashed: str, now: float) -> FoundKey | None:
-        found = self._found.get(hashed)
-        return None if found is None or now - found.at >= self._seconds else found
+    store: KeyStore
+    seconds: float = SECONDS
+    _: KW_ONLY
+    most: int = MOST_KEYS
+    clock: Callable[[], float] = time.monotonic
+    _known: dict[str, FoundKey] = field(default_factory=dict, init=False)
+    _unknown: dict[str, FoundKey] = field(default_factory=dict, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False)
 
-    def __contains__(self, hashed: str) -> bool:
-        return hashed in self._found
+    def find(self, secret: str) -> ApiKey | None:
+        """The live key with this secret; None if there is none."""
+        remembered = self.remembered(secret)
+        if remembered is not None:
+            return remembered.key
+        now, key = self.clock(), self.store.find(secret)
+        with self._lock:
+            _put(self._unknown if key is None else self._known, hash_of(secret), FoundKey(key, now), self.most)
+        return key
 
-    def put(self, hashed: str, key: ApiKey | None, now: float) -> None:
-        self._found.pop(hashed, None)  # a dict is in the order of insertion
-        self._found[hashed] = FoundKey(key, now)
-        if len(self._found) > self._most:
-            del self._found[next(iter(self._found))]
+    def remembered(self, secret: str) -> FoundKey | None:
+        """What was found with this secret a moment ago, without a look into the store; None if nothing was."""
+        hashed, now = hash_of(secret), self.clock()  # memory keeps no secrets either
+        with self._lock:
+            there = (table[hashed] for table in (self._known, self._unknown) if hashed in table)
+            return next((found for found in there if now - found.at < self.seconds), None)
+
+    def has_worked(self, secret: str) -> bool:
+        """Whether a key with this secret was found before, however long ago."""
+        with self._lock:
+            return hash_of(secret) in self._known

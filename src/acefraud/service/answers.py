@@ -19,27 +19,9 @@ from acefraud.rules.scorecard import GENERAL
 from acefraud.service.masking import RuleWords, hidden_in, rule_text
 from acefraud.storage.change_log import PlaybookChange
 from acefraud.storage.playbook import BulletPlaybook
-from acefraud.wire.answers import (
-    AdmittedRule,
-    Answer,
-    BulletAnswer,
-    ChangeAnswer,
-    ClaimAnswer,
-    CountersAnswer,
-    DecisionAnswer,
-    EvidenceAnswer,
-    ListedDecision,
-    OutcomeFeedAnswer,
-    PreviewAnswer,
-    ReasonAnswer,
-    RollbackAnswer,
-    SnoozeAnswer,
-    StageAnswer,
-    ThresholdAnswer,
-    UnfamiliarFactAnswer,
-)
+from acefraud.wire import answers as wire
 
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A", bound=wire.Answer)
 BOUNDS: Final = f"It looks at the latest {CASES:,} labelled cases and the latest {DECISIONS:,} decisions at most."
 """For the descriptions of routes that preview something."""
 
@@ -52,16 +34,16 @@ def told(kind: type[A], source: object, **more: Any) -> A:
 
 def decision_answer(
     decision: Decision, at: datetime, words: RuleWords, checked: CheckedInput | None = None
-) -> DecisionAnswer:
+) -> wire.DecisionAnswer:
     """A decision that was made at a time, with what is unusual about the request."""
     remarks = checked.remarks if checked else ()
-    return DecisionAnswer(
+    return wire.DecisionAnswer(
         decision_id=decision.id,
         transaction_id=decision.transaction.id,
         verdict=decision.verdict,
         probability=decision.probability,
         reasons=[
-            ReasonAnswer(
+            wire.ReasonAnswer(
                 bullet_id=reason.bullet_id,
                 content=words.shown(reason.text, reason.bullet_id),
                 weight=reason.contribution,
@@ -73,31 +55,31 @@ def decision_answer(
         familiarity=None if decision.familiarity is None else round(decision.familiarity, 4),
         unfamiliar=decision.unfamiliar,
         unfamiliar_facts=[
-            UnfamiliarFactAnswer(name=remark.name, nearest=remark.nearest) for remark in remarks if remark.name
+            wire.UnfamiliarFactAnswer(name=remark.name, nearest=remark.nearest) for remark in remarks if remark.name
         ],
         warnings=[str(remark) for remark in (*remarks, *unfamiliar_remarks([decision.facts], [decision.verdict]))],
     )
 
 
-def listed_decision(event: Event) -> ListedDecision:
+def listed_decision(event: Event) -> wire.ListedDecision:
     """A recorded decision: what was decided, without the facts that it rests on."""
     assert isinstance(event.payload, DecisionMade)
     record = event.payload.record
-    return told(ListedDecision, record, decision_id=record.id, playbook_revision=record.revision, time=event.at)
+    return told(wire.ListedDecision, record, decision_id=record.id, playbook_revision=record.revision, time=event.at)
 
 
-def stage_answers(trace: SelectionTrace) -> tuple[StageAnswer, ...]:
+def stage_answers(trace: SelectionTrace) -> tuple[wire.StageAnswer, ...]:
     """The stages of a selection."""
-    return tuple(told(StageAnswer, count) for count in trace.stages)
+    return tuple(told(wire.StageAnswer, count) for count in trace.stages)
 
 
-def evidence_answer(evidence: Evidence) -> EvidenceAnswer:
+def evidence_answer(evidence: Evidence) -> wire.EvidenceAnswer:
     """The evidence of a bullet."""
     (low, high), words = evidence.interval, evidence.in_words()
-    return told(EvidenceAnswer, evidence.shown, low=low, high=high, base_rate=evidence.base_rate, words=words)
+    return told(wire.EvidenceAnswer, evidence.shown, low=low, high=high, base_rate=evidence.base_rate, words=words)
 
 
-def bullet_answer(bullet: Bullet, *, in_clear: bool) -> BulletAnswer:
+def bullet_answer(bullet: Bullet, *, in_clear: bool) -> wire.BulletAnswer:
     """A bullet, with personal data if it may be shown in clear."""
     hidden, condition, claim = hidden_in(bullet), bullet.condition, bullet.claim
 
@@ -105,43 +87,43 @@ def bullet_answer(bullet: Bullet, *, in_clear: bool) -> BulletAnswer:
         return rule_text(text, hidden, in_clear=in_clear)
 
     return told(
-        BulletAnswer,
+        wire.BulletAnswer,
         bullet,
         content=shown(bullet.content),
         condition=None if condition is None else shown(str(condition)),
         english=None if condition is None else shown(say(condition)),
         policy=None if bullet.policy is None else bullet.policy.words,
         evidence=None if bullet.evidence is None else evidence_answer(bullet.evidence),
-        claim=None if claim is None else ClaimAnswer(fraud_share=claim.fraud_share, words=shown(claim.words)),
-        counters=CountersAnswer(
+        claim=None if claim is None else wire.ClaimAnswer(fraud_share=claim.fraud_share, words=shown(claim.words)),
+        counters=wire.CountersAnswer(
             helpful=bullet.helpful_count,
             harmful=bullet.harmful_count,
             selected=bullet.times_selected,
             fired=bullet.record.support,
             fired_frauds=bullet.record.frauds,
         ),
-        snoozes=[told(SnoozeAnswer, snooze, value=shown(snooze.value)) for snooze in bullet.snoozes],
+        snoozes=[told(wire.SnoozeAnswer, snooze, value=shown(snooze.value)) for snooze in bullet.snoozes],
     )
 
 
-def admitted_rule(admitted: Admitted) -> AdmittedRule:
+def admitted_rule(admitted: Admitted) -> wire.AdmittedRule:
     """A rule that was added or edited, for its author."""
-    return AdmittedRule(
+    return wire.AdmittedRule(
         bullet=bullet_answer(admitted.bullet, in_clear=True),
         remarks=admitted.remarks,
         preview=None if admitted.preview is None else preview_answer(admitted.preview),
     )
 
 
-def preview_answer(preview: Preview) -> PreviewAnswer:
+def preview_answer(preview: Preview) -> wire.PreviewAnswer:
     """A preview."""
-    return PreviewAnswer.model_validate(preview.as_json())
+    return wire.PreviewAnswer.model_validate(preview.as_json())
 
 
-def change_answer(change: PlaybookChange, words: RuleWords) -> ChangeAnswer:
+def change_answer(change: PlaybookChange, words: RuleWords) -> wire.ChangeAnswer:
     """A change of the playbook."""
     return told(
-        ChangeAnswer,
+        wire.ChangeAnswer,
         change,
         revision=change.seq,
         reason=words.shown(change.why, change.subject),
@@ -150,18 +132,18 @@ def change_answer(change: PlaybookChange, words: RuleWords) -> ChangeAnswer:
     )
 
 
-def rollback_answer(done: RolledBack, preview: Preview | None = None) -> RollbackAnswer:
+def rollback_answer(done: RolledBack, preview: Preview | None = None) -> wire.RollbackAnswer:
     """A rollback that was done or planned."""
     previewed = None if preview is None else preview_answer(preview)
-    return told(RollbackAnswer, done, revision=done.to, weights=len(done.weights), preview=previewed)
+    return told(wire.RollbackAnswer, done, revision=done.to, weights=len(done.weights), preview=previewed)
 
 
-def threshold_answer(snapshot: Snapshot, node: str, learner: Learner) -> ThresholdAnswer:
+def threshold_answer(snapshot: Snapshot, node: str, learner: Learner) -> wire.ThresholdAnswer:
     """The calibration of a node."""
     learnt, review = snapshot.calibration(node), snapshot.reviews.get(node)
     threshold = (learnt or GENERAL).threshold
     left = learner.reviews_left() if node == learner.options.node else None
-    return ThresholdAnswer(
+    return wire.ThresholdAnswer(
         threshold=threshold,
         base_rate=None if learnt is None else learnt.base_rate,
         cases=0 if learnt is None else learnt.cases,
@@ -172,12 +154,12 @@ def threshold_answer(snapshot: Snapshot, node: str, learner: Learner) -> Thresho
     )
 
 
-def outcome_feed_answer(playbook: BulletPlaybook, node: str) -> OutcomeFeedAnswer:
+def outcome_feed_answer(playbook: BulletPlaybook, node: str) -> wire.OutcomeFeedAnswer:
     """The feed of a node as it is now."""
     playbook.refresh()
     feed, calibration = playbook.feed(node), playbook.snapshot().calibration(node)
     recent, held = (calibration.recent, calibration.held) if calibration else (None, None)
-    return OutcomeFeedAnswer(
+    return wire.OutcomeFeedAnswer(
         **feed.model_dump(exclude={"silent_through"}),
         level=recent.shift if recent else 0.0,
         held=held.in_words if held else None,

@@ -114,8 +114,8 @@ def build_app(runtime: Runtime, *, on_start: Callable[[], None] = lambda: None) 
     app.include_router(operations.router)  # load balancers and scrapers may send parameters of their own
     add_problem_handlers(app)
     app.add_middleware(Crashes)
-    app.add_middleware(Deadline, seconds=runtime.options.deadline)
-    app.add_middleware(BodyLimit, most_bytes=runtime.options.most_bytes)
+    app.add_middleware(Deadline, limit=runtime.options.deadline)
+    app.add_middleware(BodyLimit, limit=runtime.options.most_bytes)
     if runtime.options.insecure_local:
         app.add_middleware(LoopbackOnly)
     app.add_middleware(RequestLog)

@@ -31,8 +31,10 @@ _FROM_ELSEWHERE: Final = "without keys, this service answers no requests from pa
 class Middleware:
     """Answers HTTP requests around an application, and passes everything else on."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, limit: int = 0) -> None:
+        """`limit` is what some of them keep to: bytes, or seconds."""
         self._app = app
+        self._limit = limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -114,15 +116,11 @@ def _names_loopback(address: str) -> bool:
 class BodyLimit(Middleware):
     """Refuses bodies over a limit, also those that do not say how long they are."""
 
-    def __init__(self, app: ASGIApp, most_bytes: int) -> None:
-        super().__init__(app)
-        self._most = most_bytes
-
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, unless it is too large."""
-        refusal = f"the body is larger than {self._most:,} bytes"
+        refusal = f"the body is larger than {self._limit:,} bytes"
         said = next((value for name, value in scope["headers"] if name == b"content-length"), b"0")
-        if not said.isdigit() or int(said) > self._most:
+        if not said.isdigit() or int(said) > self._limit:
             await problem_response(413, refusal)(scope, receive, send)
             return
         seen = 0
@@ -131,7 +129,7 @@ class BodyLimit(Middleware):
             nonlocal seen
             message = await receive()
             seen += len(message.get("body", b""))
-            if seen > self._most:
+            if seen > self._limit:
                 raise HTTPException(413, refusal)
             return message
 
@@ -144,20 +142,16 @@ class Deadline(Middleware):
     What the request has begun may still be done later. A repeat of a decision or an outcome finds it then.
     """
 
-    def __init__(self, app: ASGIApp, seconds: float) -> None:
-        super().__init__(app)
-        self._seconds = seconds
-
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request in time."""
-        watched, limit = _Watched(send), asyncio.timeout(self._seconds)
+        watched, limit = _Watched(send), asyncio.timeout(self._limit)
         try:
             async with limit:
                 await self._app(scope, receive, watched)
         except (TimeoutError, asyncio.CancelledError):  # cancelled: the server ends, and waits no longer
             if watched.status is not None:
                 raise
-            late = f"there was no answer within {self._seconds:g} seconds; try again"
+            late = f"there was no answer within {self._limit:g} seconds; try again"
             detail = late if limit.expired() else "the server is ending; try again"
             response = problem_response(503, detail, headers={"Retry-After": str(RETRY_AFTER)})
             await response(scope, receive, send)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import groupby, islice
 from operator import attrgetter
-from typing import Self, TypeVar
+from typing import TypeVar
 
 from acefraud.core.decision import Decision
 from acefraud.core.events import OUTCOME_RECEIVED
@@ -73,41 +73,15 @@ def _received(learner: Learner, reports: Sequence[Report], who: str) -> list[Kep
     return [list(islice(received, len(report.outcomes))) for report in reports]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Runtime:
     """One worker's share of the service."""
 
-    options: ServiceOptions
-    playbook: BulletPlaybook
-    learner: Learner
-    roles: Roles
-    keys: KeyRing
-    rates: RateLimit | None
-    decisions: MicroBatches[DecisionRequest, Answered]
-    outcomes: MicroBatches[Report, Sequence[Received]]
-    follower: Follower
-    off_loop: Threads | OnAnotherLoop
-    """For coroutines of the learner."""
-    deciding: Capacity
-    reporting: Capacity
-    failures: RateLimit = field(default_factory=lambda: RateLimit(FAILURES_PER_SECOND, FAILURES_AT_ONCE))
-    """Requests without a valid key, by the address that they come from."""
-    threads: Threads = field(default_factory=lambda: Threads("requests", 16))
-    """For what takes a moment."""
-    key_threads: Threads = field(default_factory=lambda: Threads("keys", 2))
-    """Look up keys, so that no other work keeps requests waiting."""
-    probing: Threads = field(default_factory=lambda: Threads("probes", 1))
-    previewing: Threads = field(default_factory=lambda: Threads("previews", 2))
-    """For what decides thousands of past cases again."""
-    curating: Threads = field(default_factory=lambda: Threads("curating", 1))
-    """One thread admits and edits rules: that takes a while, and another change would make it start again."""
-
-    @classmethod
-    def open(cls, options: ServiceOptions) -> Self:
+    def __init__(self, options: ServiceOptions) -> None:
         """Open the store and get ready to decide."""
         warnings.simplefilter("ignore", InputWarning)  # answers carry what is unusual about a request
-        playbook = open_playbook(options.store, durability=options.durability)
-        roles, learner = learner_for(options, playbook)
+        self.options = options
+        self.playbook = playbook = open_playbook(options.store, durability=options.durability)
+        self.roles, self.learner = _, learner = learner_for(options, playbook)
         if not learner.waits:
             learner.score_sync(_ORDINARY)  # the first decision loads the embedder and the readers
 
@@ -117,22 +91,27 @@ class Runtime:
             _measure(learner)
             learner.check([])  # reads what was learnt meanwhile, so that no request has to
 
-        follower = Follower(playbook, keep_up)
-        follower.start()
-        return cls(
-            options,
-            playbook,
-            learner,
-            roles,
-            KeyRing(KeyStore(playbook.ledger)),
-            RateLimit(options.rate, options.burst or max(1.0, 2 * options.rate)) if options.rate else None,
-            MicroBatches(partial(decide_requests, learner), most=MOST_IN_BATCH),
-            MicroBatches(partial(receive_reports, learner), most=MOST_IN_BATCH),
-            follower,
-            OnAnotherLoop() if learner.waits else Threads("decisions", 16),
-            Capacity(options.most_waiting),
-            Capacity(options.most_waiting),
-        )
+        self.follower = Follower(playbook, keep_up)
+        self.follower.start()
+        self.keys = KeyRing(KeyStore(playbook.ledger))
+        burst = options.burst or max(1.0, 2 * options.rate)
+        self.rates = RateLimit(options.rate, burst) if options.rate else None
+        self.failures = RateLimit(FAILURES_PER_SECOND, FAILURES_AT_ONCE)
+        """Requests without a valid key, by the address that they come from."""
+        self.decisions = MicroBatches(partial(decide_requests, learner), most=MOST_IN_BATCH)
+        self.outcomes = MicroBatches(partial(receive_reports, learner), most=MOST_IN_BATCH)
+        self.deciding, self.reporting = Capacity(options.most_waiting), Capacity(options.most_waiting)
+        self.off_loop = OnAnotherLoop() if learner.waits else Threads("decisions", 16)
+        """For coroutines of the learner."""
+        self.threads = Threads("requests", 16)
+        """For what takes a moment."""
+        self.key_threads = Threads("keys", 2)
+        """Look up keys, so that no other work keeps requests waiting."""
+        self.probing = Threads("probes", 1)
+        self.previewing = Threads("previews", 2)
+        """For what decides thousands of past cases again."""
+        self.curating = Threads("curating", 1)
+        """One thread admits and edits rules: that takes a while, and another change would make it start again."""
 
     async def decide(self, request: DecisionRequest) -> Answered:
         """The answer to one request."""

@@ -68,7 +68,7 @@ def answer_requests(options: ServiceOptions, listening: socket.socket, ready: Se
     from acefraud.service.runtime import Runtime  # noqa: PLC0415
 
     config = uvicorn.Config(
-        build_app(Runtime.open(options), on_start=ready.release),
+        build_app(Runtime(options), on_start=ready.release),
         log_config=None,
         access_log=False,
         server_header=False,

@@ -37,16 +37,6 @@ PROVIDERS: Mapping[str, Mapping[str, str]] = {
 }
 """The models that `--models` chooses for all roles at once."""
 
-_VARIABLES = {
-    "models": "ACEFRAUD_MODELS",
-    "agent": "ACEFRAUD_AGENT_MODEL",
-    "judge": "ACEFRAUD_JUDGE_MODEL",
-    "reflector": "ACEFRAUD_REFLECTOR_MODEL",
-    "embedding": "ACEFRAUD_EMBEDDING_MODEL",
-    "base_url": "ACEFRAUD_BASE_URL",
-    "style": "ACEFRAUD_STYLE",
-    "fallback": "ACEFRAUD_FALLBACK",
-}
 _DURABILITY = "ACEFRAUD_DURABILITY"
 _VENDOR_BASE_URL = "OPENAI_BASE_URL"
 """The vendor package reads it too; it is needed here because cached replies are stored by server."""
@@ -73,6 +63,22 @@ SECTIONS: Mapping[str, Mapping[str, str]] = {
 }
 """The keys of each section, and the kind of value that each takes."""
 _PRICE = {"input": _NUMBER, "output": _NUMBER}
+
+
+def flag_of(name: str) -> str:
+    """The flag that sets a field.
+
+    >>> flag_of("agent"), flag_of("max_calls")
+    ('--agent-model', '--max-calls')
+    """
+    return f"--{name}-model" if name in ROLES else f"--{name.replace('_', '-')}"
+
+
+_VARIABLES = {
+    name: f"ACEFRAUD_{flag_of(name).removeprefix('--').replace('-', '_').upper()}"
+    for name in ("models", *ROLES, "base_url", "style", "fallback")
+}
+"""The variable that sets a field is named as its flag is."""
 
 
 class Durability(StrEnum):
@@ -190,15 +196,6 @@ def _from_flags(flags: Mapping[str, Any]) -> Choices:
             raise ConfigurationError("--cache and --no-cache contradict each other")
         given["cache"] = Choice("none", no_cache.origin)
     return given
-
-
-def flag_of(name: str) -> str:
-    """The flag that sets a field.
-
-    >>> flag_of("agent"), flag_of("max_calls")
-    ('--agent-model', '--max-calls')
-    """
-    return f"--{name}-model" if name in ROLES else f"--{name.replace('_', '-')}"
 
 
 def _models_of(word: str, origin: str) -> Mapping[str, str]:

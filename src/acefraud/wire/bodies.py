@@ -10,15 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Discriminator, 
 
 from acefraud.core.bullet import DEFAULT_NODE, MAX_CONTENT, Snooze, Status
 from acefraud.core.context_facts import MAX_VALUE, Feed
-from acefraud.core.outcome import (
-    MAX_AUTHOR,
-    MAX_DETAIL,
-    MAX_DETAILS,
-    MAX_NOTE,
-    MOST_SILENCE_DAYS,
-    FeedKind,
-    Outcome,
-)
+from acefraud.core.outcome import MAX_AUTHOR, MAX_DETAIL, MAX_DETAILS, MAX_NOTE, MOST_SILENCE_DAYS, FeedKind, Outcome
 from acefraud.core.review_rule import ReviewRule
 from acefraud.core.transaction import MAX_TEXT, Verdict
 from acefraud.wire.answers import examples
@@ -94,7 +86,7 @@ FactBody = Annotated[bool | float | str | None, BeforeValidator(_one_fact)]
 """The value of a fact; null is not known."""
 
 
-class StrictBody(BaseModel, extra="forbid"):
+class StrictBody(BaseModel, extra="forbid", use_attribute_docstrings=True):
     """A body that refuses fields it does not have."""
 
 
@@ -107,19 +99,16 @@ class TransactionBody(PrivateBody):
 
     model_config = examples(_ORDER)
 
-    id: Id = Field(description="Yours. Outcomes refer to it, and a repeat gets the first answer.")
-    time: Time | None = Field(
-        default=None, description="When it happened; now if you leave it out. Without a zone it is read as UTC."
-    )
-    facts: dict[str, FactBody] = Field(
-        default_factory=dict, max_length=1_000, description="Numbers, flags and categories by name; leave out the rest."
-    )
-    text: str = Field(default="", max_length=MAX_TEXT, description="Free text, from which facts are read.")
-    entities: dict[str, Id] = Field(
-        default_factory=dict,
-        max_length=100,
-        description="Who and what took part, by the columns that the mapping names as entities. They are not facts.",
-    )
+    id: Id
+    """Yours. Outcomes refer to it, and a repeat gets the first answer."""
+    time: Time | None = None
+    """When it happened; now if you leave it out. Without a zone it is read as UTC."""
+    facts: dict[str, FactBody] = Field(default_factory=dict, max_length=1_000)
+    """Numbers, flags and categories by name; leave out the rest."""
+    text: str = Field(default="", max_length=MAX_TEXT)
+    """Free text, from which facts are read."""
+    entities: dict[str, Id] = Field(default_factory=dict, max_length=100)
+    """Who and what took part, by the columns that the mapping names as entities. They are not facts."""
 
     def record(self) -> dict[str, Any]:
         """The transaction as a record, to be read with the mapping of the playbook."""
@@ -147,16 +136,19 @@ class OutcomeBody(PrivateBody):
         }
     )
 
-    id: Id = Field(description="Yours. Two outcomes with one id are one outcome.")
+    id: Id
+    """Yours. Two outcomes with one id are one outcome."""
     transaction_id: Id
     label: Literal["fraud", "legitimate"]
     source: Literal["label", "chargeback", "analyst"] = "label"
-    time: Time | None = Field(default=None, description="When it became known.")
-    note: Note = Field(default="", max_length=MAX_NOTE, description="What they noted about it.")
-    author: Note = Field(default="", max_length=MAX_AUTHOR, description="The person or system that found out.")
-    details: dict[Detail, Detail] = Field(
-        default_factory=dict, max_length=MAX_DETAILS, description="What else the report says. Never a fact."
-    )
+    time: Time | None = None
+    """When it became known."""
+    note: Note = Field(default="", max_length=MAX_NOTE)
+    """What they noted about it."""
+    author: Note = Field(default="", max_length=MAX_AUTHOR)
+    """The person or system that found out."""
+    details: dict[Detail, Detail] = Field(default_factory=dict, max_length=MAX_DETAILS)
+    """What else the report says. Never a fact."""
 
     def outcome(self) -> Outcome:
         """The outcome."""
@@ -205,29 +197,29 @@ class TraceBody(PrivateBody):
 
     transaction: TransactionBody
     verdict: AnyCaseVerdict
-    probability: float | None = Field(default=None, ge=0, le=1, description="Of fraud, if the agent says so.")
-    bullet_ids: list[str] = Field(default_factory=list, max_length=100, description="The bullets that it used.")
-    agent: str = Field(default="", max_length=100, description="Its name.")
-    reasoning: str = Field(default="", max_length=10_000, description="Its reasons in its own words.")
-    label: Literal["fraud", "legitimate"] | None = Field(default=None, description="The truth, if it is known.")
+    probability: float | None = Field(default=None, ge=0, le=1)
+    """Of fraud, if the agent says so."""
+    bullet_ids: list[str] = Field(default_factory=list, max_length=100)
+    """The bullets that it used."""
+    agent: str = Field(default="", max_length=100)
+    """Its name."""
+    reasoning: str = Field(default="", max_length=10_000)
+    """Its reasons in its own words."""
+    label: Literal["fraud", "legitimate"] | None = None
+    """The truth, if it is known."""
 
 
 class PolicyFields(PrivateBody):
     """Whether a rule becomes a policy or a note, if its words do not say so."""
 
-    always: Literal["decline", "approve", "review"] | None = Field(
-        default=None, description="Make it a policy: it decides by itself, before anything is scored."
-    )
-    priority: int | None = Field(
-        default=None,
-        ge=0,
-        le=1_000_000,
-        description="Of a policy. The highest decides. Approve has 300, decline 200, review 100.",
-    )
-    final: bool = Field(default=False, description="Of a policy that declines: nothing overrides it.")
-    as_note: bool = Field(
-        default=False, description="Keep words that are not understood as a note for people. It never scores."
-    )
+    always: Literal["decline", "approve", "review"] | None = None
+    """Make it a policy: it decides by itself, before anything is scored."""
+    priority: int | None = Field(default=None, ge=0, le=1_000_000)
+    """Of a policy. The highest decides. Approve has 300, decline 200, review 100."""
+    final: bool = False
+    """Of a policy that declines: nothing overrides it."""
+    as_note: bool = False
+    """Keep words that are not understood as a note for people. It never scores."""
 
     @property
     def has_policy_fields(self) -> bool:
@@ -242,9 +234,12 @@ class NewBulletBody(PolicyFields):
         {"content": "Amount above 5,000 and an emulator: decline", "reason": "seen twice this week"}
     )
 
-    content: Content = Field(description="The rule, in plain English or in the formal syntax.")
-    node: Id = Field(default=DEFAULT_NODE, description="Which agent uses it.")
-    reason: Why = Field(default="", description="Kept in the ledger beside the name of your key.")
+    content: Content
+    """The rule, in plain English or in the formal syntax."""
+    node: Id = DEFAULT_NODE
+    """Which agent uses it."""
+    reason: Why = ""
+    """Kept in the ledger beside the name of your key."""
 
 
 class BulletChangeBody(PolicyFields):
@@ -255,8 +250,10 @@ class BulletChangeBody(PolicyFields):
         {"status": "pinned", "reason": "agreed in the weekly review"},
     )
 
-    content: Content | None = Field(default=None, description="What it says from now on. A policy stays a policy.")
-    status: Status | None = Field(default=None, description="`active` approves or revives it, `pinned` protects it.")
+    content: Content | None = None
+    """What it says from now on. A policy stays a policy."""
+    status: Status | None = None
+    """`active` approves or revives it, `pinned` protects it."""
     reason: RequiredWhy
 
 
@@ -267,9 +264,11 @@ class SnoozeBody(PrivateBody):
         {"key": "card", "value": "card-17", "until": "2036-01-31T00:00:00Z", "reason": "travels until then"}
     )
 
-    key: Id = Field(description="The entity or the fact, such as `card`.")
+    key: Id
+    """The entity or the fact, such as `card`."""
     value: Id
-    until: Time = Field(description="Without a zone it is read as UTC.")
+    until: Time
+    """Without a zone it is read as UTC."""
     reason: RequiredWhy
 
     def snooze(self) -> Snooze:
@@ -282,9 +281,12 @@ class RollbackBody(StrictBody):
 
     model_config = examples({"revision": 41, "reason": "too many false alarms since Monday"})
 
-    revision: int = Field(ge=0, le=2**53, description="As `GET /v1/playbook/changes` tells it.")
-    reason: Why = Field(default="", description="Needed, except for a preview.")
-    preview: bool = Field(default=False, description="Only tell what would change.")
+    revision: int = Field(ge=0, le=2**53)
+    """As `GET /v1/playbook/changes` tells it."""
+    reason: Why = ""
+    """Needed, except for a preview."""
+    preview: bool = False
+    """Only tell what would change."""
 
 
 class ThresholdBody(StrictBody):
@@ -295,11 +297,10 @@ class ThresholdBody(StrictBody):
         {"review": {"costs": {"false_decline": 15, "missed_fraud": 200}}, "reason": "agreed with the desk"},
     )
 
-    threshold: float | None = Field(default=None, gt=0, lt=1, description="Stays as it is if it is not given, or null.")
-    review: ReviewRule | None = Field(
-        default=None,
-        description="Stays as it is if it is not given; null sends nothing to a person, except by policies.",
-    )
+    threshold: float | None = Field(default=None, gt=0, lt=1)
+    """Stays as it is if it is not given, or null."""
+    review: ReviewRule | None = None
+    """Stays as it is if it is not given; null sends nothing to a person, except by policies."""
     reason: RequiredWhy
 
     @property
@@ -314,14 +315,12 @@ class FeedChangeBody(StrictBody):
     model_config = examples({"kind": "fraud_only", "silence_days": 60, "reason": "chargebacks come within 60 days"})
 
     kind: FeedKind | None = None
-    silence_days: float | None = Field(
-        default=None, ge=0, le=MOST_SILENCE_DAYS, description="0 lets silence say nothing."
-    )
+    silence_days: float | None = Field(default=None, ge=0, le=MOST_SILENCE_DAYS)
+    """0 lets silence say nothing."""
     declines_pass: bool | None = None
     follow_level: bool | None = None
-    level: Literal["accept", "reset"] | None = Field(
-        default=None, description="Agree to a held step of the level, or put the level back to what was calibrated."
-    )
+    level: Literal["accept", "reset"] | None = None
+    """Agree to a held step of the level, or put the level back to what was calibrated."""
     reason: RequiredWhy
 
 
@@ -343,18 +342,21 @@ class PreviewRequestBody(PolicyFields):
     )
 
     content: Content | None = None
-    bullet_id: Id | None = Field(default=None, description="The bullet to change; without one, the rule is new.")
-    status: Status | None = Field(
-        default=None, description="Without words and status: `retired` for a bullet in use, else `active`."
-    )
-    node: Id = Field(default=DEFAULT_NODE, description="Which agent uses a new rule.")
+    bullet_id: Id | None = None
+    """The bullet to change; without one, the rule is new."""
+    status: Status | None = None
+    """Without words and status: `retired` for a bullet in use, else `active`."""
+    node: Id = DEFAULT_NODE
+    """Which agent uses a new rule."""
 
 
 class FeedBody(StrictBody):
     """Outcomes feed a list: the value of a key of every transaction that turns out to be fraud."""
 
-    key: Id = Field(description="The entity or the fact whose value is listed.")
-    days: float | None = Field(default=None, gt=0, le=_LONGEST_FEED, description="For how long; null means for good.")
+    key: Id
+    """The entity or the fact whose value is listed."""
+    days: float | None = Field(default=None, gt=0, le=_LONGEST_FEED)
+    """For how long; null means for good."""
 
 
 class ListDescriptionBody(PrivateBody):
@@ -375,8 +377,10 @@ class NewItemBody(PrivateBody):
     """A value to put on a list. One that is there already gets the new reason and date."""
 
     value: Value
-    reason: Why = Field(default="", description="Default: the reason of the whole change.")
-    until: Time | None = Field(default=None, description="Without a zone it is read as UTC.")
+    reason: Why = ""
+    """Default: the reason of the whole change."""
+    until: Time | None = None
+    """Without a zone it is read as UTC."""
 
 
 class ListChangeBody(PrivateBody):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple, TypeVar
 
 from acefraud.support.package_data import read_package_toml
@@ -77,24 +77,12 @@ class Recording:
     implied: Mapping[str, str]
 
 
-@cache
-def recording() -> Recording:
-    """The content of ``recording.toml``."""
-    return read_package_toml(__package__, "recording.toml", Recording)
-
-
-@cache
-def names() -> Names:
-    """The content of ``names.toml``."""
-    return read_package_toml(__package__, "names.toml", Names)
-
-
-@cache
-def phrasebook() -> Phrasebook:
-    """The content of ``phrases.toml``."""
-    return read_package_toml(__package__, "phrases.toml", Phrasebook)
-
-
+recording = cache(partial(read_package_toml, __package__, "recording.toml", Recording))
+"""The content of ``recording.toml``."""
+names = cache(partial(read_package_toml, __package__, "names.toml", Names))
+"""The content of ``names.toml``."""
+phrasebook = cache(partial(read_package_toml, __package__, "phrases.toml", Phrasebook))
+"""The content of ``phrases.toml``."""
 Setting = tuple[str, str]
 """A merchant category with a channel; the category is empty at a cash machine."""
 

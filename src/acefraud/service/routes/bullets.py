@@ -51,16 +51,7 @@ from acefraud.service.runtime import Runtime
 from acefraud.storage.change_log import change_of
 from acefraud.storage.contents import last_firings
 from acefraud.storage.playbook_reading import facts_at_hand
-from acefraud.wire.answers import (
-    AdmittedRule,
-    BulletAnswer,
-    ChangeAnswer,
-    FactAnswer,
-    Page,
-    PreviewedRule,
-    RuleReading,
-    WholeBullet,
-)
+from acefraud.wire import answers as wire
 from acefraud.wire.bodies import BulletChangeBody, NewBulletBody, PolicyFields, PreviewRequestBody, ReadBody, SnoozeBody
 
 bullet_routes = APIRouter(prefix="/v1", tags=["playbook"])
@@ -107,7 +98,7 @@ def check_still_to_come(runtime: Runtime, until: datetime | None, field: str) ->
     "is not understood is a 422 that names the words, unless it may be kept as a note; one that the playbook already "
     "says is a 409 with the `bullet_id`.",
 )
-async def add(body: NewBulletBody, runtime: Serving, caller: MayCurate) -> AdmittedRule:
+async def add(body: NewBulletBody, runtime: Serving, caller: MayCurate) -> wire.AdmittedRule:
     """Add a rule."""
 
     def admitted() -> Admitted:
@@ -120,12 +111,12 @@ async def add(body: NewBulletBody, runtime: Serving, caller: MayCurate) -> Admit
 
 @bullet_routes.get("/bullets/{bullet_id}", summary="Look at a bullet")
 @in_thread
-def look_at(bullet_id: BulletId, runtime: Serving, caller: MayRead) -> WholeBullet:
+def look_at(bullet_id: BulletId, runtime: Serving, caller: MayRead) -> wire.WholeBullet:
     """A bullet, retired or not, with its evidence, its counters, what happened to it and where it fired last."""
     bullet = bullet_or_404(runtime, bullet_id)
     history = _history(runtime, bullet_id, caller, None, MOST_HISTORY)
     fired = last_firings(runtime.playbook.ledger, bullet_id, MOST_FIRINGS).events
-    return WholeBullet(
+    return wire.WholeBullet(
         **vars(bullet_answer(bullet, in_clear=caller.in_clear)),
         history=history.items,
         history_next=history.next,
@@ -137,25 +128,27 @@ def look_at(bullet_id: BulletId, runtime: Serving, caller: MayRead) -> WholeBull
 @in_thread
 def list_history(
     bullet_id: BulletId, runtime: Serving, caller: MayRead, limit: Limit = 50, cursor: Cursor = None
-) -> Page[ChangeAnswer]:
+) -> wire.Page[wire.ChangeAnswer]:
     """What happened to a bullet, newest first: by whom, why, and the revision after it."""
     before = read_cursor(f"history {bullet_id}", cursor)
     bullet_or_404(runtime, bullet_id)
     return _history(runtime, bullet_id, caller, before, limit)
 
 
-def _history(runtime: Runtime, bullet_id: str, caller: Requester, before: int | None, limit: int) -> Page[ChangeAnswer]:
+def _history(
+    runtime: Runtime, bullet_id: str, caller: Requester, before: int | None, limit: int
+) -> wire.Page[wire.ChangeAnswer]:
     events = runtime.playbook.ledger.find_events(
         BULLET_HISTORY_KINDS, subject=bullet_id, before=before, limit=limit + 1, newest_first=True
     )
     shown = events[:limit]
     more = write_cursor(f"history {bullet_id}", shown[-1].seq) if len(events) > limit else None
     words = RuleWords.ever(runtime.playbook, in_clear=caller.in_clear)
-    return Page(items=[change_answer(change_of(event), words) for event in shown], next=more)
+    return wire.Page(items=[change_answer(change_of(event), words) for event in shown], next=more)
 
 
 @bullet_routes.patch("/bullets/{bullet_id}", summary="Edit, pin, retire or revive a bullet")
-async def change(bullet_id: BulletId, body: BulletChangeBody, runtime: Serving, caller: MayCurate) -> AdmittedRule:
+async def change(bullet_id: BulletId, body: BulletChangeBody, runtime: Serving, caller: MayCurate) -> wire.AdmittedRule:
     """Change the words of a bullet, its status, or both in one step, with a reason.
 
     Words are read, previewed and measured as those of a new rule are; the counters stay.
@@ -167,7 +160,7 @@ async def change(bullet_id: BulletId, body: BulletChangeBody, runtime: Serving, 
     return await runtime.curating.run(lambda: _changed(runtime, bullet_id, body, caller))
 
 
-def _changed(runtime: Runtime, bullet_id: str, body: BulletChangeBody, caller: Requester) -> AdmittedRule:
+def _changed(runtime: Runtime, bullet_id: str, body: BulletChangeBody, caller: Requester) -> wire.AdmittedRule:
     bullet_or_404(runtime, bullet_id)
     playbook, by = runtime.playbook, caller.by(body.reason)
 
@@ -183,13 +176,13 @@ def _changed(runtime: Runtime, bullet_id: str, body: BulletChangeBody, caller: R
         edited = playbook.run_unit_of_work(work, **by)
     bullet = bullet_answer(bullet_or_404(runtime, bullet_id), in_clear=True)
     if edited is None:
-        return AdmittedRule(bullet=bullet, remarks=(), preview=None)
+        return wire.AdmittedRule(bullet=bullet, remarks=(), preview=None)
     return admitted_rule(edited).model_copy(update={"bullet": bullet})
 
 
 @bullet_routes.post("/bullets/{bullet_id}:snooze", summary="Snooze a policy")
 @in_thread
-def snooze(bullet_id: BulletId, body: SnoozeBody, runtime: Serving, caller: MayCurate) -> BulletAnswer:
+def snooze(bullet_id: BulletId, body: SnoozeBody, runtime: Serving, caller: MayCurate) -> wire.BulletAnswer:
     """Let a policy not apply to one customer, card or other entity until a time. The same one again gets the new time.
 
     A bullet that is no policy is a 422: it is weighed with others, and decides nothing by itself.
@@ -206,7 +199,7 @@ rule_routes = APIRouter(prefix="/v1", tags=["rules"])
 
 @rule_routes.get("/facts", summary="List the facts that rules can be about")
 @in_thread
-def list_facts(runtime: Serving, _: MayRead, limit: Limit = 50, cursor: Cursor = None) -> Page[FactAnswer]:
+def list_facts(runtime: Serving, _: MayRead, limit: Limit = 50, cursor: Cursor = None) -> wire.Page[wire.FactAnswer]:
     """The facts of the latest cases that the playbook remembers, with type, range, examples and coverage.
 
     There are none before the first training or outcome: rules are then read with the facts that the engine knows by
@@ -214,12 +207,12 @@ def list_facts(runtime: Serving, _: MayRead, limit: Limit = 50, cursor: Cursor =
     """
     start = read_cursor("facts", cursor) or 0
     found, more = page_of("facts", list(facts_at_hand(runtime.playbook.ledger).values()), start, limit)
-    return Page(items=[_fact_answer(runtime, fact) for fact in found], next=more)
+    return wire.Page(items=[_fact_answer(runtime, fact) for fact in found], next=more)
 
 
-def _fact_answer(runtime: Runtime, fact: FactProfile) -> FactAnswer:
+def _fact_answer(runtime: Runtime, fact: FactProfile) -> wire.FactAnswer:
     hidden = {"low": None, "middle": None, "high": None, "examples": ()} if _is_masked(runtime, fact) else {}
-    return FactAnswer.model_validate(fact.as_json() | hidden)
+    return wire.FactAnswer.model_validate(fact.as_json() | hidden)
 
 
 def _is_masked(runtime: Runtime, fact: FactProfile) -> bool:
@@ -230,7 +223,7 @@ def _is_masked(runtime: Runtime, fact: FactProfile) -> bool:
 
 @rule_routes.post("/rules:read", summary="Read a rule")
 @in_thread
-def read(body: ReadBody, runtime: Serving, _: MayRead) -> RuleReading:
+def read(body: ReadBody, runtime: Serving, _: MayRead) -> wire.RuleReading:
     """How words are understood in terms of the facts that the playbook has seen. Nothing is stored.
 
     Words that are not understood are no error: the answer names them, and the facts nearest to them.
@@ -238,11 +231,11 @@ def read(body: ReadBody, runtime: Serving, _: MayRead) -> RuleReading:
     return _read(runtime, body.content)
 
 
-def _read(runtime: Runtime, content: str) -> RuleReading:
+def _read(runtime: Runtime, content: str) -> wire.RuleReading:
     runtime.playbook.refresh()
     with naming("content"):
         reading = read_rule(runtime.playbook, content)
-    return RuleReading(
+    return wire.RuleReading(
         **reading_as_json(reading),
         understood=reading.condition is not None,
         problem=reading.rule.problem,
@@ -256,7 +249,7 @@ def _read(runtime: Runtime, content: str) -> RuleReading:
     description="What a new rule, other words or another status would do to the past. Nothing is stored.\n\n"
     f"{BOUNDS} Words that are not understood are no error: the answer names them, and has no preview.",
 )
-async def preview(body: PreviewRequestBody, runtime: Serving, caller: MayRead) -> PreviewedRule:
+async def preview(body: PreviewRequestBody, runtime: Serving, caller: MayRead) -> wire.PreviewedRule:
     """Preview a change."""
     if body.content is None and body.bullet_id is None:
         raise Refused(422, "expected the words of a rule, or the id of a bullet", field="content")
@@ -267,14 +260,14 @@ async def preview(body: PreviewRequestBody, runtime: Serving, caller: MayRead) -
     return await runtime.previewing.run(lambda: _answer(runtime, body, caller))
 
 
-def _answer(runtime: Runtime, body: PreviewRequestBody, caller: Requester) -> PreviewedRule:
+def _answer(runtime: Runtime, body: PreviewRequestBody, caller: Requester) -> wire.PreviewedRule:
     reading = None if body.content is None else _read(runtime, body.content)
     try:
         with naming("content"):
             previewed = _previewed(runtime, body, caller.name)
     except RuleNotUnderstood:
-        return PreviewedRule(reading=reading, bullet=None, preview=None)
-    return PreviewedRule(
+        return wire.PreviewedRule(reading=reading, bullet=None, preview=None)
+    return wire.PreviewedRule(
         reading=reading,
         bullet=bullet_answer(previewed.bullet, in_clear=caller.in_clear),
         preview=preview_answer(previewed.preview),

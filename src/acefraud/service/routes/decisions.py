@@ -42,29 +42,8 @@ from acefraud.service.metrics import DECISIONS, OUTCOMES, UNFAMILIAR
 from acefraud.service.problems import Refused
 from acefraud.service.runtime import Runtime
 from acefraud.storage.contents import decisions_citing
-from acefraud.wire.answers import (
-    BatchAnswer,
-    ContextAnswer,
-    ContextBullet,
-    DecisionAnswer,
-    ExplainedDecision,
-    ListedDecision,
-    Page,
-    Receipt,
-    ReceiptsAnswer,
-    ScoreAnswer,
-    TraceAnswer,
-)
-from acefraud.wire.bodies import (
-    AnyCaseVerdict,
-    BatchBody,
-    Id,
-    OneOrManyOutcomes,
-    OutcomesBody,
-    Time,
-    TraceBody,
-    TransactionBody,
-)
+from acefraud.wire import answers as wire
+from acefraud.wire import bodies
 
 decision_routes = APIRouter(prefix="/v1", tags=["decisions"])
 
@@ -87,7 +66,7 @@ IdempotencyKey = Annotated[
 ]
 
 
-def transaction_of(runtime: Runtime, body: TransactionBody, within: str = "") -> Transaction:
+def transaction_of(runtime: Runtime, body: bodies.TransactionBody, within: str = "") -> Transaction:
     """The transaction that a body describes, read as a line of a file would be."""
     try:
         return runtime.read(body.record())
@@ -96,9 +75,13 @@ def transaction_of(runtime: Runtime, body: TransactionBody, within: str = "") ->
         raise InputError(problem.message, field=field) from problem
 
 
-@decision_routes.post("/decisions", summary="Decide a transaction", response_model=DecisionAnswer)
+@decision_routes.post("/decisions", summary="Decide a transaction", response_model=wire.DecisionAnswer)
 async def decide(
-    request: Request, body: TransactionBody, runtime: Serving, caller: MayDecide, idempotency_key: IdempotencyKey = ""
+    request: Request,
+    body: bodies.TransactionBody,
+    runtime: Serving,
+    caller: MayDecide,
+    idempotency_key: IdempotencyKey = "",
 ) -> Response:
     """Decide one transaction and record the decision.
 
@@ -117,9 +100,9 @@ async def decide(
     return Response(shown.model_dump_json(), media_type="application/json")
 
 
-@decision_routes.post("/decisions:batch", summary="Decide many transactions", response_model=BatchAnswer)
+@decision_routes.post("/decisions:batch", summary="Decide many transactions", response_model=wire.BatchAnswer)
 async def decide_batch(
-    body: BatchBody, runtime: Serving, caller: MayDecide, idempotency_key: IdempotencyKey = ""
+    body: bodies.BatchBody, runtime: Serving, caller: MayDecide, idempotency_key: IdempotencyKey = ""
 ) -> Response:
     """Decide up to 1,000 transactions and record the decisions. An error means that some may not have been decided.
 
@@ -157,7 +140,7 @@ def count(answer: Answered) -> None:
             UNFAMILIAR.inc()
 
 
-def _requests(runtime: Runtime, body: BatchBody, caller: Requester, key: str) -> list[DecisionRequest]:
+def _requests(runtime: Runtime, body: bodies.BatchBody, caller: Requester, key: str) -> list[DecisionRequest]:
     read = [transaction_of(runtime, given, f"transactions.{index}") for index, given in enumerate(body.transactions)]
     return [
         request_of(runtime, transaction, f"{key}#{index}" if key else "", caller, f"transactions.{index}")
@@ -173,12 +156,12 @@ def _answered(runtime: Runtime, caller: Requester, answers: Sequence[Result], as
     made = [answer for answer in answers if not isinstance(answer, InputError)]
     for answer in made:
         count(answer)
-    return BatchAnswer(decisions=_shown(runtime, caller, made, asked)).model_dump_json()
+    return wire.BatchAnswer(decisions=_shown(runtime, caller, made, asked)).model_dump_json()
 
 
 def _shown(
     runtime: Runtime, caller: Requester, answers: Sequence[Answered], asked: Sequence[DecisionRequest]
-) -> list[DecisionAnswer]:
+) -> list[wire.DecisionAnswer]:
     """Answers as a caller may see them. A repeated one may rest on rules that have other words by now."""
     ever = not caller.in_clear and any(answer.repeated for answer in answers)
     words = (RuleWords.ever if ever else RuleWords.now)(runtime.playbook, in_clear=caller.in_clear)
@@ -189,20 +172,18 @@ def _shown(
 
 
 @decision_routes.post("/score", summary="Decide without recording")
-async def score(body: TransactionBody, runtime: Serving, caller: MayDecide) -> ScoreAnswer:
+async def score(body: bodies.TransactionBody, runtime: Serving, caller: MayDecide) -> wire.ScoreAnswer:
     """The decision that `POST /v1/decisions` would make now. Nothing is recorded."""
     arriving = request_of(runtime, transaction_of(runtime, body), "", caller).to_decide
     decision, checked = await runtime.score(arriving)
     words = RuleWords.now(runtime.playbook, in_clear=caller.in_clear)
-    return ScoreAnswer(**vars(decision_answer(decision, runtime.playbook.clock(), words, checked)))
+    return wire.ScoreAnswer(**vars(decision_answer(decision, runtime.playbook.clock(), words, checked)))
 
 
 @decision_routes.get("/decisions/{decision_id}", summary="Explain a decision")
 async def explain(
-    decision_id: Annotated[Id, Path()],
-    runtime: Serving,
-    caller: MayRead,
-) -> ExplainedDecision:
+    decision_id: Annotated[bodies.Id, Path()], runtime: Serving, caller: MayRead
+) -> wire.ExplainedDecision:
     """A recorded decision with its stages, scores and reasons, and the outcome as far as it is known."""
     event = await runtime.threads.run(lambda: _recorded(runtime, decision_id))
     assert isinstance(event.payload, DecisionMade)
@@ -231,13 +212,13 @@ def _outcome(runtime: Runtime, transaction_id: str) -> OutcomeHeard | None:
 
 def _explained(
     runtime: Runtime, decision: Decision, at: datetime, words: RuleWords, *, explained: bool
-) -> ExplainedDecision:
+) -> wire.ExplainedDecision:
     mask, heard = runtime.mask, _outcome(runtime, decision.transaction.id)
     outcome = None if heard is None else heard.outcome
     judgement = heard.judgement if heard is not None and heard.decision_id == decision.id else None
     answer = decision_answer(decision, at, words, runtime.learner.check([decision.transaction]))
     return told(
-        ExplainedDecision,
+        wire.ExplainedDecision,
         decision,
         **{**vars(answer), "warnings": [mask.masked_text(warning, decision.facts) for warning in answer.warnings]},
         facts=mask.masked_facts(decision.facts),
@@ -261,16 +242,16 @@ def _explained(
 def list_decisions(
     runtime: Serving,
     _: MayRead,
-    since: Annotated[Time | None, Query(description="Made at this time or later.")] = None,
-    until: Annotated[Time | None, Query(description="Made before this time.")] = None,
-    verdict: AnyCaseVerdict | None = None,
+    since: Annotated[bodies.Time | None, Query(description="Made at this time or later.")] = None,
+    until: Annotated[bodies.Time | None, Query(description="Made before this time.")] = None,
+    verdict: bodies.AnyCaseVerdict | None = None,
     bullet: Annotated[str | None, Query(max_length=100, description="Rests on this bullet.")] = None,
-    transaction_id: Annotated[Id | None, Query()] = None,
+    transaction_id: Annotated[bodies.Id | None, Query()] = None,
     least_probability: Annotated[float | None, Query(ge=0, le=1)] = None,
     most_probability: Annotated[float | None, Query(ge=0, le=1)] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
-) -> Page[ListedDecision]:
+) -> wire.Page[wire.ListedDecision]:
     """Recorded decisions, the latest first.
 
     With `bullet` a page looks at up to 10,000 decisions, so it may hold fewer than `limit` although `next` goes on.
@@ -291,7 +272,7 @@ def list_decisions(
         page = decisions_citing(ledger, wanted, bullet, before=before, limit=limit)
         found, more = page.events, page.next_before
     items = [listed_decision(event) for event in found]
-    return Page(items=items, next=None if more is None else write_cursor("decisions", more))
+    return wire.Page(items=items, next=None if more is None else write_cursor("decisions", more))
 
 
 outcome_routes = APIRouter(prefix="/v1", tags=["outcomes"])
@@ -299,10 +280,8 @@ outcome_routes = APIRouter(prefix="/v1", tags=["outcomes"])
 
 @outcome_routes.post("/outcomes", summary="Report outcomes", status_code=202)
 async def report(
-    body: OneOrManyOutcomes,
-    runtime: Serving,
-    caller: Annotated[Requester, requires(Scope.OUTCOMES)],
-) -> ReceiptsAnswer:
+    body: bodies.OneOrManyOutcomes, runtime: Serving, caller: Annotated[Requester, requires(Scope.OUTCOMES)]
+) -> wire.ReceiptsAnswer:
     """Report one outcome, or many at once.
 
     Once this answers, they are durable; they are judged and learnt from in the background, in the order in which they
@@ -310,23 +289,23 @@ async def report(
     other content is a 409. A later outcome with another id revises an earlier one: every counter follows. For the rate
     limit each outcome counts as a request.
     """
-    outcomes = [report.outcome() for report in (body.outcomes if isinstance(body, OutcomesBody) else [body])]
+    outcomes = [report.outcome() for report in (body.outcomes if isinstance(body, bodies.OutcomesBody) else [body])]
     charge(runtime, caller, len(outcomes))
     try:
         received = await runtime.receive(outcomes, caller.name)
     except OutcomeConflict as problem:
-        if isinstance(body, OutcomesBody):
+        if isinstance(body, bodies.OutcomesBody):
             problem.field = f"outcomes.{problem.place}.id"
         raise
     receipts = []
     for outcome, kept in zip(outcomes, received, strict=True):
-        receipts.append(Receipt(id=outcome.id, status="known" if kept.already_known else "received"))
+        receipts.append(wire.Receipt(id=outcome.id, status="known" if kept.already_known else "received"))
         if not kept.already_known:
             OUTCOMES.labels("fraud" if outcome.is_fraud else "legitimate").inc()
     feed = runtime.playbook.feed(runtime.learner.options.node)
     unheard = [feed.words] if feed.defers and feed.silence_days is None else []
     remarks = dict.fromkeys(kept.remark for kept in received if kept.remark)
-    return ReceiptsAnswer(outcomes=receipts, warnings=[*remarks, *unheard])
+    return wire.ReceiptsAnswer(outcomes=receipts, warnings=[*remarks, *unheard])
 
 
 @outcome_routes.get("/outcomes/pending", summary="List decisions without an outcome")
@@ -334,16 +313,16 @@ async def report(
 def pending(
     runtime: Serving,
     _: MayRead,
-    before: Annotated[Time | None, Query(description="Decided before this time.")] = None,
+    before: Annotated[bodies.Time | None, Query(description="Decided before this time.")] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
-) -> Page[ListedDecision]:
+) -> wire.Page[wire.ListedDecision]:
     """Decisions whose outcome is not known yet, the oldest first. Pending is not negative: nothing is counted."""
     wanted = DecisionFilter(until=before, without_outcome=True)
     after = read_cursor("pending", cursor) or 0
     found = runtime.playbook.ledger.find_decisions(wanted, after=after, limit=limit, newest_first=False)
     more = write_cursor("pending", found[-1].seq) if len(found) == limit else None
-    return Page(items=[listed_decision(event) for event in found], next=more)
+    return wire.Page(items=[listed_decision(event) for event in found], next=more)
 
 
 agent_routes = APIRouter(prefix="/v1", tags=["agents"])
@@ -351,21 +330,21 @@ agent_routes = APIRouter(prefix="/v1", tags=["agents"])
 
 @agent_routes.post("/context", summary="Select bullets for your own agent")
 async def context(
-    body: TransactionBody,
+    body: bodies.TransactionBody,
     runtime: Serving,
     caller: MayDecide,
     n_bullets: Annotated[int | None, Query(ge=1, le=100, description="Default: as many as a decision cites.")] = None,
-) -> ContextAnswer:
+) -> wire.ContextAnswer:
     """The bullets that matter for a transaction or a text, and a prompt with them. Nothing is decided or recorded."""
     transaction = transaction_of(runtime, body)
     selected = await runtime.context(transaction, n_bullets)
     return _context_answer(selected, RuleWords.now(runtime.playbook, in_clear=caller.in_clear))
 
 
-def _context_answer(context: Context, words: RuleWords) -> ContextAnswer:
+def _context_answer(context: Context, words: RuleWords) -> wire.ContextAnswer:
     shown = [
         told(
-            ContextBullet,
+            wire.ContextBullet,
             bullet,
             content=words.shown(bullet.content, bullet.bullet_id),
             claim=words.shown(bullet.claim, bullet.bullet_id),
@@ -373,11 +352,11 @@ def _context_answer(context: Context, words: RuleWords) -> ContextAnswer:
         for bullet in context.bullets
     ]
     stages, revision = stage_answers(context.trace), context.revision
-    return told(ContextAnswer, context, bullets=shown, stages=stages, playbook_revision=revision)
+    return told(wire.ContextAnswer, context, bullets=shown, stages=stages, playbook_revision=revision)
 
 
 @agent_routes.post("/traces", summary="Record what your own agent decided", status_code=201)
-async def trace(request: Request, body: TraceBody, runtime: Serving, caller: MayDecide) -> TraceAnswer:
+async def trace(request: Request, body: bodies.TraceBody, runtime: Serving, caller: MayDecide) -> wire.TraceAnswer:
     """Record the decision of an agent of yours, so that the bullets it used are counted when the truth comes.
 
     The truth may come along, or later as an outcome. It is judged, reflected on and learnt from in the background, as
@@ -400,15 +379,15 @@ async def trace(request: Request, body: TraceBody, runtime: Serving, caller: May
     wanted = DecisionFilter(ids=[traced.decision.id])
     words = RuleWords.ever(runtime.playbook, in_clear=caller.in_clear)
 
-    def recorded() -> DecisionAnswer:
+    def recorded() -> wire.DecisionAnswer:
         (event,) = runtime.playbook.ledger.find_decisions(wanted, limit=1)
         return decision_answer(traced.decision, event.at, words)
 
     decision = await runtime.threads.run(recorded)
-    return TraceAnswer(decision=decision, status="known" if traced.already_known else "recorded", outcome=outcome)
+    return wire.TraceAnswer(decision=decision, status="known" if traced.already_known else "recorded", outcome=outcome)
 
 
-def _traced(runtime: Runtime, transaction: Transaction, body: TraceBody, caller: Requester) -> Traced:
+def _traced(runtime: Runtime, transaction: Transaction, body: bodies.TraceBody, caller: Requester) -> Traced:
     try:
         return runtime.learner.record_trace_sync(
             transaction,

@@ -37,18 +37,7 @@ from acefraud.service.routes.bullets import check_still_to_come
 from acefraud.service.runtime import Runtime
 from acefraud.storage.change_log import playbook_changes
 from acefraud.storage.changes import plan_rollback
-from acefraud.wire.answers import (
-    ChangeAnswer,
-    FeedAnswer,
-    ListAnswer,
-    ListPage,
-    ListValue,
-    OutcomeFeedAnswer,
-    Page,
-    PlaybookPage,
-    RollbackAnswer,
-    ThresholdAnswer,
-)
+from acefraud.wire import answers as wire
 from acefraud.wire.bodies import FeedChangeBody, ListChangeBody, ListDescriptionBody, RollbackBody, ThresholdBody
 
 playbook_routes = APIRouter(prefix="/v1", tags=["playbook"])
@@ -65,7 +54,7 @@ def list_bullets(
     retired: Annotated[bool, Query(description="Whether to list retired ones too.")] = False,
     limit: Limit = 50,
     cursor: Cursor = None,
-) -> PlaybookPage:
+) -> wire.PlaybookPage:
     """The bullets in the order in which they were added, with what was measured of them."""
     start = read_cursor("bullets", cursor) or 0
 
@@ -79,7 +68,7 @@ def list_bullets(
 
     snapshot = _newest(runtime)
     found, more = page_of("bullets", snapshot.table.bullets, start, limit, wanted)
-    return PlaybookPage(
+    return wire.PlaybookPage(
         items=[bullet_answer(bullet, in_clear=caller.in_clear) for bullet in found],
         next=more,
         playbook_revision=snapshot.revision,
@@ -94,12 +83,14 @@ def _newest(runtime: Runtime) -> Snapshot:
 
 @playbook_routes.get("/playbook/changes", summary="List changes of the playbook")
 @in_thread
-def changes(runtime: Serving, caller: MayRead, limit: Limit = 50, cursor: Cursor = None) -> Page[ChangeAnswer]:
+def changes(
+    runtime: Serving, caller: MayRead, limit: Limit = 50, cursor: Cursor = None
+) -> wire.Page[wire.ChangeAnswer]:
     """What changed the playbook, newest first: by whom, why, and the revision after it."""
     words = RuleWords.ever(runtime.playbook, in_clear=caller.in_clear)
     found = playbook_changes(runtime.playbook.ledger, before=read_cursor("changes", cursor), limit=limit)
     more = write_cursor("changes", found[-1].seq) if len(found) == limit else None
-    return Page(items=[change_answer(change, words) for change in found], next=more)
+    return wire.Page(items=[change_answer(change, words) for change in found], next=more)
 
 
 @playbook_routes.post(
@@ -110,12 +101,12 @@ def changes(runtime: Serving, caller: MayRead, limit: Limit = 50, cursor: Cursor
     "review rule and mapping go back. Counters, lists, snoozes and the feed of outcomes stay. Nothing is deleted: a "
     f"rollback can be rolled back. A preview also tells what it would do to the past. {BOUNDS}",
 )
-async def roll_back(body: RollbackBody, runtime: Serving, caller: MayCurate) -> RollbackAnswer:
+async def roll_back(body: RollbackBody, runtime: Serving, caller: MayCurate) -> wire.RollbackAnswer:
     """Go back to an earlier revision."""
     if not body.preview and not body.reason.strip():
         raise Refused(422, "expected a reason", field="reason")
 
-    def done() -> RollbackAnswer:
+    def done() -> wire.RollbackAnswer:
         if not body.preview:
             return rollback_answer(runtime.playbook.rollback(body.revision, **caller.by(body.reason)))
         change = plan_rollback(runtime.playbook, body.revision, body.reason)
@@ -126,14 +117,14 @@ async def roll_back(body: RollbackBody, runtime: Serving, caller: MayCurate) -> 
 
 @playbook_routes.get("/threshold", summary="Look at the threshold")
 @in_thread
-def threshold(runtime: Serving, _: MayRead) -> ThresholdAnswer:
+def threshold(runtime: Serving, _: MayRead) -> wire.ThresholdAnswer:
     """From which probability of fraud on transactions are declined, and which go to a person."""
     return threshold_answer(_newest(runtime), runtime.learner.options.node, runtime.learner)
 
 
 @playbook_routes.put("/threshold", summary="Set the threshold")
 @in_thread
-def set_threshold(body: ThresholdBody, runtime: Serving, caller: MayCurate) -> ThresholdAnswer:
+def set_threshold(body: ThresholdBody, runtime: Serving, caller: MayCurate) -> wire.ThresholdAnswer:
     """Set from which probability of fraud on transactions are declined, and which go to a person.
 
     What is not given stays as it is; `review` as null removes the review rule. Before anything was learnt there is no
@@ -153,14 +144,14 @@ def set_threshold(body: ThresholdBody, runtime: Serving, caller: MayCurate) -> T
 
 @playbook_routes.get("/feed", summary="Look at how outcomes arrive")
 @in_thread
-def feed(runtime: Serving, _: MayRead) -> OutcomeFeedAnswer:
+def feed(runtime: Serving, _: MayRead) -> wire.OutcomeFeedAnswer:
     """Which decisions get an outcome, what silence means, and where the level of fraud is."""
     return outcome_feed_answer(runtime.playbook, runtime.learner.options.node)
 
 
 @playbook_routes.put("/feed", summary="Say how outcomes arrive")
 @in_thread
-def set_feed(body: FeedChangeBody, runtime: Serving, caller: MayCurate) -> OutcomeFeedAnswer:
+def set_feed(body: FeedChangeBody, runtime: Serving, caller: MayCurate) -> wire.OutcomeFeedAnswer:
     """Say which decisions get an outcome and what silence means, or settle a step of the level of fraud that is held.
 
     With `level` and no step that is held, or a level that has not moved, this is a 422.
@@ -203,31 +194,35 @@ def _list_or_404(runtime: Runtime, name: str) -> ValueList:
     return found
 
 
-def _list_answer(values: ValueList, *, in_clear: bool) -> ListAnswer:
-    feed = None if values.feed is None else told(FeedAnswer, values.feed)
+def _list_answer(values: ValueList, *, in_clear: bool) -> wire.ListAnswer:
+    feed = None if values.feed is None else told(wire.FeedAnswer, values.feed)
     return told(
-        ListAnswer, values, about=rule_text(values.about, in_clear=in_clear), feed=feed, count=len(values.items)
+        wire.ListAnswer, values, about=rule_text(values.about, in_clear=in_clear), feed=feed, count=len(values.items)
     )
 
 
-def _list_value(item: ListItem, *, in_clear: bool) -> ListValue:
+def _list_value(item: ListItem, *, in_clear: bool) -> wire.ListValue:
     value, reason = (rule_text(text, in_clear=in_clear) for text in (item.value, item.reason))
-    return told(ListValue, item, value=value, reason=reason, transaction_id=item.transaction_id or None)
+    return told(wire.ListValue, item, value=value, reason=reason, transaction_id=item.transaction_id or None)
 
 
 @list_routes.get("/lists", summary="List the lists")
 @in_thread
-def list_lists(runtime: Serving, caller: MayRead, limit: Limit = 50, cursor: Cursor = None) -> Page[ListAnswer]:
+def list_lists(
+    runtime: Serving, caller: MayRead, limit: Limit = 50, cursor: Cursor = None
+) -> wire.Page[wire.ListAnswer]:
     """All lists without their values, in the order in which they were created."""
     start = read_cursor("lists", cursor) or 0
     runtime.playbook.refresh()
     found, more = page_of("lists", list(runtime.playbook.snapshot().lists.values()), start, limit)
-    return Page(items=[_list_answer(values, in_clear=caller.in_clear) for values in found], next=more)
+    return wire.Page(items=[_list_answer(values, in_clear=caller.in_clear) for values in found], next=more)
 
 
 @list_routes.get("/lists/{name}", summary="Look at a list")
 @in_thread
-def look_at(name: ListName, runtime: Serving, caller: MayRead, limit: Limit = 50, cursor: Cursor = None) -> ListPage:
+def look_at(
+    name: ListName, runtime: Serving, caller: MayRead, limit: Limit = 50, cursor: Cursor = None
+) -> wire.ListPage:
     """A list with its values in pages. Personal data in them is masked, unless the key may change lists.
 
     A page starts at a place on the list: if values are removed between two pages, the next one skips as many.
@@ -236,12 +231,12 @@ def look_at(name: ListName, runtime: Serving, caller: MayRead, limit: Limit = 50
     values = _list_or_404(runtime, name)
     found, more = page_of(f"list {name}", list(values.items.values()), start, limit)
     items = [_list_value(item, in_clear=caller.in_clear) for item in found]
-    return ListPage(list=_list_answer(values, in_clear=caller.in_clear), items=items, next=more)
+    return wire.ListPage(list=_list_answer(values, in_clear=caller.in_clear), items=items, next=more)
 
 
 @list_routes.put("/lists/{name}", summary="Create a list, or describe it anew")
 @in_thread
-def describe(name: ListName, body: ListDescriptionBody, runtime: Serving, caller: MayCurate) -> ListAnswer:
+def describe(name: ListName, body: ListDescriptionBody, runtime: Serving, caller: MayCurate) -> wire.ListAnswer:
     """Create a list, or change what it is for and what feeds it. Its values stay.
 
     Rules refer to a list by its name: "card in list blocked_cards".
@@ -252,7 +247,7 @@ def describe(name: ListName, body: ListDescriptionBody, runtime: Serving, caller
 
 @list_routes.patch("/lists/{name}", summary="Put values on a list, or take them off")
 @in_thread
-def change(name: ListName, body: ListChangeBody, runtime: Serving, caller: MayCurate) -> ListAnswer:
+def change(name: ListName, body: ListChangeBody, runtime: Serving, caller: MayCurate) -> wire.ListAnswer:
     """Put values on a list and take others off, all or none.
 
     A value that is there already gets the new reason and time. One to take off that is not there is a 422. A value that
