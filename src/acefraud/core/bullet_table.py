@@ -8,8 +8,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from itertools import accumulate
-from operator import itemgetter, or_
+from itertools import accumulate, repeat
+from operator import or_
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -20,7 +20,7 @@ from acefraud.core.comparison import NEGATED, Op, Test
 from acefraud.core.condition import Condition
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue, Verdict
-from acefraud.support.arrays import BoolArray, IntArray
+from acefraud.support.arrays import BoolArray, FloatArray, IntArray
 
 Words = npt.NDArray[np.uint64]
 
@@ -56,23 +56,13 @@ class ConditionIndex:
         self._facts = {name: _FactTests.of(placed) for name, placed in tests.items()}
         self._count = len(conditions)
         self._plans: dict[tuple[object, ...], _Plan] = {}
+        self._tables: dict[tuple[object, ...], _PlanTable] = {}
 
     def match(self, facts: Mapping[str, FactValue]) -> tuple[int, int]:
         """The rows that are possible and the rows that are proven.
 
         A row is possible if its condition is not false, or if it has none; it is proven if its condition is true.
         """
-        possible, proven = self._match_plain(facts)
-        for row, condition in self._rich.items():
-            truth = condition.truth(facts)
-            if truth is False:
-                possible ^= 1 << row
-            if not truth:
-                proven &= ~(1 << row)
-        return possible, proven
-
-    def _match_plain(self, facts: Mapping[str, FactValue]) -> tuple[int, int]:
-        """What `match` says if all conditions that are not plain are true."""
         shape = (*facts, *map(type, facts.values()))
         plan = self._plans.get(shape) or self._plan(shape, facts)
         fails = plan.fails
@@ -81,7 +71,14 @@ class ConditionIndex:
         for name, by_value, otherwise in plan.others:
             fails |= by_value.get(facts[name], otherwise)
         possible = self._all ^ fails
-        return possible, possible & plan.closed
+        proven = possible & plan.closed
+        for row, condition in self._rich.items():
+            truth = condition.truth(facts)
+            if truth is False:
+                possible ^= 1 << row
+            if not truth:
+                proven &= ~(1 << row)
+        return possible, proven
 
     def match_all(self, facts: Sequence[Mapping[str, FactValue]]) -> tuple[Words, Words]:
         """What `match` says of many transactions: two tables with a row of words for each.
@@ -91,15 +88,43 @@ class ConditionIndex:
         >>> [f"{rows:03b}" for rows in possible[:, 0].tolist()], [f"{rows:03b}" for rows in proven[:, 0].tolist()]
         (['111', '110'], ['001', '100'])
         """
-        many = len(facts) >= FEW
-        matched = list(map(self._match_plain if many else self.match, facts))
-        possible, proven = (packed(list(map(itemgetter(side), matched)), words_for(self._count)) for side in (0, 1))
-        table = FactTable(facts if many and self._rich else ())
-        for row, condition in self._rich.items() if many else ():
-            word, bit = row // 64, np.uint64(1 << row % 64)
-            possible[condition.fails_in(table), word] &= ~bit
-            proven[~condition.holds_in(table), word] &= ~bit
+        alike: dict[tuple[object, ...], list[int]] = {}
+        for index, each in enumerate(facts):
+            alike.setdefault((*each, *map(type, each.values())), []).append(index)
+        words = words_for(self._count)
+        possible = np.zeros((len(facts), words), dtype=_WORD)
+        proven = np.zeros((len(facts), words), dtype=_WORD)
+        alone: list[int] = []
+        for shape, places in alike.items():
+            if len(places) < FEW:  # a table would take longer to make than it saves
+                alone += places
+                continue
+            plan = self._plans.get(shape) or self._plan(shape, facts[places[0]])
+            table = self._tables.get(shape)
+            if table is None:
+                if len(self._tables) >= _MOST_PLANS:
+                    self._tables.clear()
+                table = self._tables[shape] = _PlanTable.of(plan, words)
+            passed = packed([self._all], words) & ~table.fails([facts[index] for index in places])
+            possible[places], proven[places] = passed, passed & packed([plan.closed], words)
+            if self._rich:
+                self._match_rich(facts, places, possible, proven)
+        if alone:
+            matched = [self.match(facts[index]) for index in alone]
+            possible[alone] = packed([rows for rows, _ in matched], words)
+            proven[alone] = packed([rows for _, rows in matched], words)
         return possible, proven
+
+    def _match_rich(
+        self, facts: Sequence[Mapping[str, FactValue]], places: Sequence[int], possible: Words, proven: Words
+    ) -> None:
+        """Correct the answers for the conditions that are not plain."""
+        table = FactTable([facts[index] for index in places])
+        for row, condition in self._rich.items():
+            word, bit = row // 64, np.uint64(1 << row % 64)
+            fails, holds = condition.fails_in(table), condition.holds_in(table)
+            possible[places, word] &= np.where(fails, ~bit, ~np.uint64(0))
+            proven[places, word] &= np.where(holds, ~np.uint64(0), ~bit)
 
     def proven_rows(self, facts: Sequence[Mapping[str, FactValue]], within: int) -> list[list[int]]:
         """The rows of a bit set whose condition is true, in order, for each of many transactions.
@@ -195,6 +220,43 @@ class _Plan:
         return cls(fails, conditioned & ~opens, numbers, others)
 
 
+@dataclass(frozen=True, slots=True)
+class _PlanTable:
+    """A plan with its bit sets as rows of words, for many transactions with the same facts."""
+
+    always: Words
+    """Rows that fail whatever the values are."""
+    numbers: list[tuple[str, FloatArray, Words]]
+    others: list[tuple[str, dict[Any, int], Words]]
+    """For each fact the place of each value, and a row for each place; the last is for any other value."""
+
+    @classmethod
+    def of(cls, plan: _Plan, words: int) -> _PlanTable:
+        """The table of a plan."""
+        return cls(
+            packed([plan.fails], words),
+            [(name, np.array(cuts), packed(by_cell, words)) for name, cuts, by_cell in plan.numbers],
+            [
+                (
+                    name,
+                    {value: index for index, value in enumerate(by_value)},
+                    packed([*by_value.values(), otherwise], words),
+                )
+                for name, by_value, otherwise in plan.others
+            ],
+        )
+
+    def fails(self, facts: Sequence[Mapping[str, FactValue]]) -> Words:
+        """The rows that fail for each transaction. All have the same facts in the same order."""
+        found = np.repeat(self.always, len(facts), axis=0)
+        columns = dict(zip(facts[0], zip(*(each.values() for each in facts), strict=True), strict=True))
+        for name, cuts, rows in self.numbers:
+            found |= rows[np.searchsorted(cuts, columns[name], side="right")]
+        for name, places, rows in self.others:
+            found |= rows[list(map(places.get, columns[name], repeat(len(places))))]
+        return found
+
+
 def words_for(count: int) -> int:
     """The words that a bit set of so many rows takes."""
     return (count + 63) // 64
@@ -203,7 +265,7 @@ def words_for(count: int) -> int:
 def packed(sets: Sequence[int], words: int) -> Words:
     """Bit sets as rows of words."""
     together = b"".join(bits.to_bytes(8 * words, "little") for bits in sets)
-    return np.frombuffer(bytearray(together), dtype=_WORD).reshape(len(sets), words)
+    return np.frombuffer(together, dtype=_WORD).reshape(len(sets), words)
 
 
 def unpacked(rows: Words, count: int) -> BoolArray:
