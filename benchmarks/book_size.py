@@ -35,9 +35,9 @@ def bullets(
     chosen = sources(folder, names=names_in(datasets), mappings=mappings)
     with progress("learning") as done:
         found = {}
-        for place, source in enumerate(chosen):
+        for index, source in enumerate(chosen):
             found[source.name] = measure(source, seeds)
-            done((place + 1) / len(chosen))
+            done((index + 1) / len(chosen))
     if json:
         print_json(found)
     else:
@@ -72,9 +72,9 @@ def described(found: dict[str, Any]) -> list[str]:
     rows = [f"| dataset | LightGBM |{columns}", f"| --- | ---: |{' ---: |' * len(SIZES)}"]
     for name, measured in found.items():
         cells = "".join(
-            f" {one['average_precision']:.3f} ({one['average_precision'] / measured['lightgbm']:.2f}, "
-            f"{one['bullets']:.0f} bullets) |"
-            for one in measured["sizes"].values()
+            f" {each['average_precision']:.3f} ({each['average_precision'] / measured['lightgbm']:.2f}, "
+            f"{each['bullets']:.0f} bullets) |"
+            for each in measured["sizes"].values()
         )
         rows.append(f"| {name} | {measured['lightgbm']:.3f} |{cells}")
     return rows

@@ -130,7 +130,7 @@ def change(
         for nth, name in enumerate(wanted):
             for learner in LEARNERS if name in PATTERNS else ():
                 found = [precision_around(PATTERNS[name], learner, seed) for seed in range(seeds)]
-                before, after = ([round(one[at], 3) for one in found] for at in (0, 1))
+                before, after = ([round(each[at], 3) for each in found] for at in (0, 1))
                 patterns.append({"stream": name, "learner": learner, "before": before, "after": after})
                 done((nth + 1) / len(wanted))
             for delay in DELAYS if name in STREAMS else ():
@@ -241,21 +241,21 @@ def cases_of(labels: Mask, delay: int, generator: np.random.Generator) -> Cases:
     return Cases.of(
         Case(
             transaction=Transaction(
-                id=f"t{place}",
-                time=_START + place * _MINUTE,
+                id=f"t{index}",
+                time=_START + index * _MINUTE,
                 facts={
-                    "amount": round(float(amounts[place]), 2),
-                    "account_age_days": round(float(ages[place]), 1),
-                    "channel": "online" if online[place] else "shop",
-                    "row_number": place,
-                    "colour": str(words[place]),
-                    **{f"noise_{column}": round(float(one), 3) for column, one in enumerate(noise[place])},
+                    "amount": round(float(amounts[index]), 2),
+                    "account_age_days": round(float(ages[index]), 1),
+                    "channel": "online" if online[index] else "shop",
+                    "row_number": index,
+                    "colour": str(words[index]),
+                    **{f"noise_{column}": round(float(each), 3) for column, each in enumerate(noise[index])},
                 },
             ),
-            is_fraud=bool(labels[place]),
-            known_at=_START + (place + delay) * _MINUTE,
+            is_fraud=bool(labels[index]),
+            known_at=_START + (index + delay) * _MINUTE,
         )
-        for place in range(count)
+        for index in range(count)
     )
 
 
@@ -271,9 +271,9 @@ def _table(figures: list[dict[str, Any]]) -> Table:
     table = Table(box=SIMPLE_HEAD)
     for heading in ("stream", "since", "delay", "calibration error", "AUC", "AUC at once", "AP"):
         table.add_column(heading, justify="left" if heading in ("stream", "since") else "right")
-    for one in figures:
-        shown = (one[name] for name in ("calibration_error", "roc_auc", "roc_auc_at_once", "average_precision"))
-        table.add_row(one["stream"], one["since"], str(one["delay"]), *(f"{value:.3f}" for value in shown))
+    for figure in figures:
+        shown = (figure[name] for name in ("calibration_error", "roc_auc", "roc_auc_at_once", "average_precision"))
+        table.add_row(figure["stream"], figure["since"], str(figure["delay"]), *(f"{value:.3f}" for value in shown))
     return table
 
 

@@ -65,7 +65,7 @@ def estimator(
     measured = {"fit_seconds": "fit, s", "score_seconds": "predict_proba, s", "peak_mb": "peak above, MB"}
     for name, words in measured.items():
         line(f"{words:>22}{ours[name]:>12,.2f}{theirs[name]:>12,.2f}{ours[name] / theirs[name]:>9.2f}")
-    peaks = (one["peak_mb"] / one["frame_mb"] for one in (ours, theirs))
+    peaks = (each["peak_mb"] / each["frame_mb"] for each in (ours, theirs))
     line(f"{'peak over the frame':>22}" + "".join(f"{peak:>12.2f}" for peak in peaks))
     line(f"{'AP on other rows':>22}{ours['average_precision']:>12.3f}{theirs['average_precision']:>12.3f}")
 

@@ -144,8 +144,8 @@ def measure(cases: Cases, mapping: str, seed: int) -> dict[str, Any]:
     replay = Replay.of(cases, mapping, seed)
     runs = (stream(replay, seed, fraud_only=fraud_only, until=MEASURED_FROM) for fraud_only in (False, True))
     complete, reported = runs
-    ap, other_ap = (_average_precision(replay, one) for one in (complete, reported))
-    declines, other_declines = (float(one.declined[_matured(replay, one)].mean()) for one in (complete, reported))
+    ap, other_ap = (_average_precision(replay, each) for each in (complete, reported))
+    declines, other_declines = (float(each.declined[_matured(replay, each)].mean()) for each in (complete, reported))
     return {
         "ap_complete": ap,
         "ap_fraud_only": other_ap,
@@ -209,11 +209,11 @@ def upload(replay: Replay, seed: int, count: int) -> dict[str, Any]:
     before = learner.decide_all_sync(transactions)
     frauds, honest = rows[replay.cases.labels[rows]], rows[~replay.cases.labels[rows]]
     ids = replay.cases.transactions.ids[np.concatenate([frauds, honest])[:count]]
-    outcomes = [Outcome(transaction_id=one, is_fraud=True, source="chargeback") for one in ids.tolist()]
+    outcomes = [Outcome(transaction_id=each, is_fraud=True, source="chargeback") for each in ids.tolist()]
     for start in range(0, len(outcomes), BATCH):
         learner.hear_all_sync(outcomes[start : start + BATCH])
     after = learner.score_sync(transactions)
-    shares = [sum(one.verdict == "DECLINE" for one in some) / len(rows) for some in (before, after)]
+    shares = [sum(each.verdict == "DECLINE" for each in some) / len(rows) for some in (before, after)]
     calibration = learner.playbook.snapshot().calibration(NODE)
     held = calibration is not None and calibration.held is not None
     learner.playbook.close()
@@ -276,22 +276,22 @@ def _time(micros: int) -> datetime:
 
 
 def _summary(figures: list[dict[str, Any]]) -> Iterator[str]:
-    ratios = np.array([one["ap_fraud_only"] / one["ap_complete"] for one in figures])
-    declines = np.array([one["declines_fraud_only"] / max(one["declines_complete"], 1e-9) for one in figures])
+    ratios = np.array([figure["ap_fraud_only"] / figure["ap_complete"] for figure in figures])
+    declines = np.array([figure["declines_fraud_only"] / max(figure["declines_complete"], 1e-9) for figure in figures])
     yield f"Average precision, fraud only to complete: geometric mean {np.exp(np.log(ratios).mean()):.3f}"
     yield f"Share of declines, fraud only to complete: geometric mean {np.exp(np.log(declines).mean()):.3f}"
     worst = [
-        (abs(part["after"] / max(part["before"], 1e-9) - 1), part["held"], one["dataset"], count)
-        for one in figures
-        for count, part in one["uploads"].items()
+        (abs(part["after"] / max(part["before"], 1e-9) - 1), part["held"], figure["dataset"], count)
+        for figure in figures
+        for count, part in figure["uploads"].items()
     ]
     change, held, name, count = max(worst)
     where = f"{name}, {count} frauds, {'held' if held else 'not held'}"
     yield f"Uploads at once: the largest change of the share of declines is {change:.1%} of itself ({where})"
-    pairs = [(one["jump_fraud_only"], one["jump_complete"]) for one in figures]
-    known = [(one, other) for one, other in pairs if one is not None and other is not None]
+    pairs = [(figure["jump_fraud_only"], figure["jump_complete"]) for figure in figures]
+    known = [(each, other) for each, other in pairs if each is not None and other is not None]
     if known:
-        ratio = sum(one for one, _ in known) / max(1, sum(other for _, other in known))
+        ratio = sum(each for each, _ in known) / max(1, sum(other for _, other in known))
         yield f"Frauds triple: both followed in {len(known)} of {len(pairs)} runs, in {ratio:.2f} times the decisions"
 
 
@@ -300,15 +300,15 @@ def _table(figures: list[dict[str, Any]]) -> Table:
     headings = ("dataset", "seed", "AP complete", "fraud only", "declines", "fraud only", "held", "jump", "fraud only")
     for heading in headings:
         table.add_column(heading, justify="left" if heading == "dataset" else "right")
-    for one in figures:
+    for figure in figures:
         table.add_row(
-            one["dataset"],
-            str(one["seed"]),
-            f"{one['ap_complete']:.3f}",
-            f"{one['ap_fraud_only']:.3f}",
-            f"{one['declines_complete']:.2%}",
-            f"{one['declines_fraud_only']:.2%}",
-            str(one["held"]),
-            *(str(one[name]) for name in ("jump_complete", "jump_fraud_only")),
+            figure["dataset"],
+            str(figure["seed"]),
+            f"{figure['ap_complete']:.3f}",
+            f"{figure['ap_fraud_only']:.3f}",
+            f"{figure['declines_complete']:.2%}",
+            f"{figure['declines_fraud_only']:.2%}",
+            str(figure["held"]),
+            *(str(figure[name]) for name in ("jump_complete", "jump_fraud_only")),
         )
     return table

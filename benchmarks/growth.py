@@ -108,7 +108,7 @@ def use(path: Path, count: int, archive: Path) -> Mapping[str, Any]:
         "bytes": {
             "file": size,
             "file_after_archiving": path.stat().st_size,
-            "archive": sum(Path(one).stat().st_size for one in run["files"]),
+            "archive": sum(Path(each).stat().st_size for each in run["files"]),
             "peak_memory": max(map(_peak_memory, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))),
         },
     }

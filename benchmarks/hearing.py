@@ -50,7 +50,7 @@ def hearing(
     python -m benchmarks hearing
     """
     with tempfile.TemporaryDirectory(prefix="acefraud-hearing-") as folder:
-        found = measure(Path(folder), [Size(one.name, one.cases // scale, one.events // scale) for one in SIZES])
+        found = measure(Path(folder), [Size(each.name, each.cases // scale, each.events // scale) for each in SIZES])
     if json:
         print_json(found)
         return
@@ -89,7 +89,7 @@ def make(path: Path, size: Size) -> None:
         learner = Learner(book)
         counted = book.add_bullet("A bullet that is counted by hand")
         for start in range(0, size.cases, BATCH):
-            some = [_case(texts, place) for place in range(start, min(size.cases, start + BATCH))]
+            some = [_case(texts, index) for index in range(start, min(size.cases, start + BATCH))]
             outcomes = [Outcome(transaction_id=case.transaction.id, is_fraud=case.is_fraud) for case in some]
             asyncio.run(learner.hear_all(outcomes, [case.transaction for case in some]))
         while book.seq < size.events:

@@ -78,7 +78,7 @@ def measure(folder: Path, rounds: int) -> dict[str, Any]:
     return {
         "bytes": size,
         "microseconds": each,
-        "ratios": {name: each[one] / each[other] for name, (one, other) in pairs.items()},
+        "ratios": {name: each[pair] / each[other] for name, (pair, other) in pairs.items()},
     }
 
 

@@ -61,13 +61,13 @@ def lessons(
         raise ConfigurationError("no dataset to measure")
     figures: dict[str, dict[str, Any]] = {}
     with progress("learning") as done:
-        for place, source in enumerate(found):
+        for index, source in enumerate(found):
             cases = source.load(last).train
             split = split_rows(cases, name=source.name)
             train, test = taken(cases, split.train), taken(cases, split.test)
             study = Study(train, test, plain=plain)
             figures[source.name] = study.figures(seeds, shuffles, bootstraps)
-            done((place + 1) / (len(found) + 1))
+            done((index + 1) / (len(found) + 1))
         if shuffles:
             figures[NOISE] = {"shuffled": [len(learnt(noise(seed), seed)) for seed in range(shuffles)]}
     if json:

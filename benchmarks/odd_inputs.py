@@ -44,7 +44,7 @@ def another_language(facts: Facts, _: int) -> dict[str, Any]:
 
 def nested(facts: Facts, _: int) -> dict[str, Any]:
     """Fields in fields, in words of their own."""
-    return {f"zahlung.angaben.feld{place}": value for place, value in enumerate(facts.values())}
+    return {f"zahlung.angaben.feld{index}": value for index, value in enumerate(facts.values())}
 
 
 def something_else(_: Facts, row: int) -> dict[str, Any]:
@@ -86,11 +86,13 @@ def odd_inputs(
     if json:
         print_json(found)
         return
-    for one in found:
-        usual = one["usual"]
-        line(f"{one['set']}: {100 * one['ordinary_unfamiliar']:.2f}% of {one['rows']:,} ordinary rows are unfamiliar")
+    for each in found:
+        usual = each["usual"]
+        line(
+            f"{each['set']}: {100 * each['ordinary_unfamiliar']:.2f}% of {each['rows']:,} ordinary rows are unfamiliar"
+        )
         line(f"  {'(as it is)':<26} by name: {usual['by_name']} names   doctor: {usual['by_doctor']} facts", "dim")
-        for told in one["odd"]:
+        for told in each["odd"]:
             names = f"{told['by_name']} names" if told["by_name"] else "-"
             line(
                 f"  {told['odd']:<26} by name: {names:<9} unfamiliar: {100 * told['unfamiliar']:5.1f}%   "
@@ -113,12 +115,12 @@ def measure(source: Source, train: int, test: int) -> dict[str, Any]:
         for kind, make in ODD.items():
             changed = [
                 Transaction(
-                    id=one.id,
-                    time=one.time,
-                    facts=make(one.facts, row) or {"nothing": True},
-                    entities=dict(sorted(one.entities.items())[WITH_ENTITIES.get(kind, NONE)]),
+                    id=each.id,
+                    time=each.time,
+                    facts=make(each.facts, row) or {"nothing": True},
+                    entities=dict(sorted(each.entities.items())[WITH_ENTITIES.get(kind, NONE)]),
                 )
-                for row, one in enumerate(ordinary)
+                for row, each in enumerate(ordinary)
             ]
             odd.append({"odd": kind, **decided(book, Path(folder) / "odd.db", changed)})
     return {
@@ -138,10 +140,10 @@ def decided(book: Path, copied: Path, transactions: list[Transaction]) -> dict[s
         checked = learner.check(transactions)
         decisions = learner.decide_all_sync(transactions)
         changes = learner.fact_changes().changes
-        told = [one for one in checked.remarks if one.name or "is missing" in one.words]
+        told = [remark for remark in checked.remarks if remark.name or "is missing" in remark.words]
         return {
             "by_name": len(told),
-            "unfamiliar": sum(one.unfamiliar for one in decisions) / len(decisions),
+            "unfamiliar": sum(decision.unfamiliar for decision in decisions) / len(decisions),
             "by_doctor": len(changes),
-            "doctor": [f"{one.change}: {one.name}: {one.words}" for one in changes[:10]],
+            "doctor": [f"{change.change}: {change.name}: {change.words}" for change in changes[:10]],
         }

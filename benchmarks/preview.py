@@ -44,7 +44,7 @@ def measure(folder: Path, cases: int, decisions: int) -> dict[str, Any]:
     many = [_transaction(dice, f"d{number}") for number in range(decisions)]
     with open_playbook(folder / "book.db") as book:
         learner = Learner(book)
-        learner.study([Case(transaction=one, is_fraud=_is_fraud(one, dice)) for one in history])
+        learner.study([Case(transaction=each, is_fraud=_is_fraud(each, dice)) for each in history])
         asyncio.run(learner.decide_all(many))
         seconds: dict[str, list[float]] = {"score": [], "preview": []}
         for _ in range(TURNS):

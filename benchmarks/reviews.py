@@ -55,14 +55,15 @@ def reviews(
     """
     mappings = Path(__file__).parent / "mappings"
     known = {
-        one.name: one.load().train for one in sources(data_folder(folder), names=names.split(","), mappings=mappings)
+        source.name: source.load().train
+        for source in sources(data_folder(folder), names=names.split(","), mappings=mappings)
     }
     found: dict[str, Any] = {}
     with progress("deciding") as done:
         histories = {WORLD: load_dataset(WORLD).with_history().train, **known}
-        for place, (name, history) in enumerate(histories.items(), 1):
+        for index, (name, history) in enumerate(histories.items(), 1):
             found[name] = summary(decided(history, moments(days, cases), per_day), per_day)
-            done(place / len(histories))
+            done(index / len(histories))
     if json:
         print_json(found)
         return
@@ -111,15 +112,15 @@ def summary(arrivals: Sequence[Arrival], per_day: int) -> dict[str, float]:
     days = arrivals[-1].day + 1
     first_come = best = 0.0
     for day in range(days):
-        helped = [one.saving for one in arrivals if one.day == day and one.saving > 0]
+        helped = [arrival.saving for arrival in arrivals if arrival.day == day and arrival.saving > 0]
         first_come += sum(helped[:per_day])
         best += sum(sorted(helped)[-per_day:])
-    by_cut = sum(one.saving for one in arrivals if one.reviewed)
-    unreviewed = sum(one.cost for one in arrivals)
+    by_cut = sum(arrival.saving for arrival in arrivals if arrival.reviewed)
+    unreviewed = sum(arrival.cost for arrival in arrivals)
     return {
         "first_come": (unreviewed - first_come) / days,
         "cut": (unreviewed - by_cut) / days,
         "hindsight": (unreviewed - best) / days,
         "closed": (by_cut - first_come) / (best - first_come) if best > first_come else 1.0,
-        "reviews": sum(one.reviewed for one in arrivals) / days,
+        "reviews": sum(arrival.reviewed for arrival in arrivals) / days,
     }

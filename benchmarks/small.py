@@ -114,10 +114,10 @@ def learning_curve(worlds: int, sizes: Sequence[int], done: Any = lambda _: None
         {
             "how": how,
             "cases": cases or None,
-            "bullets": float(np.mean([one.bullets for one in reached[how, cases]])),
-            "same": sum(one.same for one in reached[how, cases]),
-            "accuracy": float(np.mean([accuracy(one.scored) for one in reached[how, cases]])),
-            "less_vanilla": {name: student_interval([one[name] for one in values]).as_json() for name in values[0]},
+            "bullets": float(np.mean([each.bullets for each in reached[how, cases]])),
+            "same": sum(each.same for each in reached[how, cases]),
+            "accuracy": float(np.mean([accuracy(each.scored) for each in reached[how, cases]])),
+            "less_vanilla": {name: student_interval([value[name] for value in values]).as_json() for name in values[0]},
         }
         for (how, cases), values in differences.items()
     ]
@@ -172,7 +172,7 @@ def nearly_same(learner: Learner) -> int:
         for bullet in learner.playbook.get_bullets_for_node(learner.options.node)
         if bullet.condition is not None and bullet.source is not Source.MANUAL and bullet.status is Status.ACTIVE
     ]
-    return sum(jaccard(one, other) >= SAME for one, other in combinations(masks, 2))
+    return sum(jaccard(each, other) >= SAME for each, other in combinations(masks, 2))
 
 
 def jaccard(one: npt.NDArray[np.bool_], other: npt.NDArray[np.bool_]) -> float:

@@ -60,9 +60,9 @@ def stream(
 
 def lines_of(transactions: list[Transaction], *, texts: bool) -> Iterator[bytes]:
     """Endless lines of JSON, each with an id of its own."""
-    for number, one in zip(count(), cycle(transactions), strict=False):
-        content: dict[str, Any] = {"text": one.text} if texts else {"facts": one.facts}
-        time = one.time and one.time.isoformat()
+    for number, each in zip(count(), cycle(transactions), strict=False):
+        content: dict[str, Any] = {"text": each.text} if texts else {"facts": each.facts}
+        time = each.time and each.time.isoformat()
         yield jsonlib.dumps({"id": f"s{number}", "time": time, **content}).encode() + b"\n"
 
 
@@ -84,10 +84,10 @@ def measure(book: Path, lines: Iterator[bytes], *, rate: float, seconds: float, 
         latencies: list[float] = []
         bad = 0
         memory_early: int | None = None
-        for place in range(sent):
+        for index in range(sent):
             bad += _answer(process.stdout).startswith(b'{"line"')
             now = time.perf_counter() - began
-            latencies.append(now - place / rate)
+            latencies.append(now - index / rate)
             if memory_early is None and now >= EARLY:
                 memory_early = memory_of(process.pid)
         processor = processor_seconds(process.pid) - processor
@@ -115,8 +115,8 @@ def _answer(pipe: IO[bytes]) -> bytes:
 
 
 def _send(pipe: IO[bytes], lines: Iterator[bytes], number: int, rate: float, began: float) -> None:
-    for place in range(number):
-        time.sleep(max(0.0, began + place / rate - time.perf_counter()))
+    for index in range(number):
+        time.sleep(max(0.0, began + index / rate - time.perf_counter()))
         pipe.write(next(lines))
         pipe.flush()
 

@@ -113,5 +113,5 @@ def _transaction(transaction_id: str, n: int) -> Transaction:
 
 
 def _quantiles(seconds: Sequence[float]) -> dict[str, float]:
-    p50, p99, most = (1000 * float(one) for one in np.quantile(seconds, [0.5, 0.99, 1.0]))
+    p50, p99, most = (1000 * float(each) for each in np.quantile(seconds, [0.5, 0.99, 1.0]))
     return {"p50": p50, "p99": p99, "max": most}

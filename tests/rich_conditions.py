@@ -38,7 +38,7 @@ def leaves(draw: st.DrawFn) -> Leaf:
     kind = COLUMNS[name]
     equality = [Op.IS, Op.IS_NOT]
     if draw(st.integers(0, 3)) == 0:
-        other = draw(st.sampled_from([one for one in _ALIKE[kind] if one != name]))
+        other = draw(st.sampled_from([each for each in _ALIKE[kind] if each != name]))
         ops = sorted([*ORDERED, *equality]) if kind == "REAL" else equality
         times = draw(st.sampled_from([1.0, 2.0, 0.5, 1.25])) if kind == "REAL" else 1.0
         return PairTest(name, draw(st.sampled_from(ops)), other, times)

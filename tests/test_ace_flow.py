@@ -116,7 +116,7 @@ def test_the_flow_is_ten_points_above_vanilla_on_the_whole_test_part(
     vanilla = accuracy([SimpleFraudAgent().analyze(case["query"]) for case in test], test)
     with_bullets = accuracy([decided_with(playbook, selector, case["query"]) for case in test], test)
     said = Learner(studied).score_all([case.transaction for case in test]).probabilities
-    learnt = accuracy(["DECLINE" if one >= 0.5 else "APPROVE" for one in said], test)
+    learnt = accuracy(["DECLINE" if each >= 0.5 else "APPROVE" for each in said], test)
     assert with_bullets >= vanilla + 0.10, (vanilla, with_bullets, learnt)
     assert learnt >= with_bullets - 0.02, (vanilla, with_bullets, learnt)
 
@@ -172,7 +172,9 @@ def test_words_bring_what_was_measured_into_the_playbook_and_to_the_agent(
     by_bullets = SimpleFraudAgent(bullets=bullets, calibration=frame).explain(transaction)
     assert by_words.probability == by_bullets.probability
     assert by_words.base == frame.intercept
-    assert [one.contribution for one in by_words.reasons] == [one.contribution for one in by_bullets.reasons]
+    assert [reason.contribution for reason in by_words.reasons] == [
+        reason.contribution for reason in by_bullets.reasons
+    ]
 
 
 def test_words_of_one_fit_do_not_change_the_weights_of_another(
@@ -214,7 +216,7 @@ def test_measured_words_are_plain_text_and_can_be_copied() -> None:
 
 def test_words_of_two_frames_are_weighed_in_the_general_one() -> None:
     frames = [Calibration(intercept=level, knowledge_scale=1.0) for level in (-1.0, -2.0)]
-    texts = [MeasuredText(NewBullet(f"{place}: decline"), Fit(frame)) for place, frame in enumerate(frames)]
+    texts = [MeasuredText(NewBullet(f"{index}: decline"), Fit(frame)) for index, frame in enumerate(frames)]
     assert SimpleFraudAgent(bullets=texts[:1]).explain("$20 purchase").base == -1.0
     assert SimpleFraudAgent(bullets=texts).explain("$20 purchase").base == SimpleFraudAgent().explain("$20").base
 

@@ -157,7 +157,7 @@ def test_cases_may_come_as_a_list_where_columns_are_used() -> None:
 
 
 def history(labels: str) -> list[af.Case]:
-    rows = [af.Transaction(id=f"t{place}", facts={"amount": float(place)}) for place in range(len(labels))]
+    rows = [af.Transaction(id=f"t{index}", facts={"amount": float(index)}) for index in range(len(labels))]
     return [af.Case(transaction=row, is_fraud=label == "1") for row, label in zip(rows, labels, strict=True)]
 
 

@@ -69,7 +69,7 @@ def test_the_examples_on_the_api_page_need_no_more_than_the_public_names(
     """What stands in the page can be copied: in the modules themselves, examples see more names."""
     monkeypatch.chdir(tmp_path)
     names = {name: getattr(acefraud, name) for name in acefraud.__all__}
-    names |= {name: one for name, one in vars(errors).items() if getattr(one, "__module__", "") == errors.__name__}
+    names |= {name: var for name, var in vars(errors).items() if getattr(var, "__module__", "") == errors.__name__}
     runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.NORMALIZE_WHITESPACE)
     sections = re.split(r"^#+ (?=`)", (ROOT / "docs" / "api.md").read_text("utf-8"), flags=re.MULTILINE)
     for section in sections:

@@ -56,9 +56,9 @@ def test_a_missing_extra_names_the_command_that_installs_it(
 def parameters(function: Any) -> dict[str, Any]:
     """Name and default of each parameter that can be given by place, `...` where there is no default."""
     return {
-        name: ... if one.default is one.empty else one.default
-        for name, one in inspect.signature(function).parameters.items()
-        if one.kind is one.POSITIONAL_OR_KEYWORD and name != "self"
+        name: ... if parameter.default is parameter.empty else parameter.default
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD and name != "self"
     }
 
 
@@ -142,7 +142,7 @@ def documented_things() -> dict[str, Any]:
     """The exported names and the errors."""
     things = {name: getattr(acefraud, name) for name in acefraud.__all__}
     return things | {
-        name: one for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, Exception)
+        name: var for name, var in vars(errors).items() if isinstance(var, type) and issubclass(var, Exception)
     }
 
 
@@ -153,9 +153,11 @@ def test_every_public_name_has_a_docstring_with_an_example(name: str) -> None:
     assert ">>> " in described
 
 
-@pytest.mark.parametrize("name", [name for name, one in documented_things().items() if inspect.isclass(one)])
+@pytest.mark.parametrize("name", [name for name, thing in documented_things().items() if inspect.isclass(thing)])
 def test_every_public_method_has_a_docstring(name: str) -> None:
-    assert not [method for method, one in public_methods(documented_things()[name]) if not (one.__doc__ or "").strip()]
+    assert not [
+        method for method, each in public_methods(documented_things()[name]) if not (each.__doc__ or "").strip()
+    ]
 
 
 # --- nothing is sent ---------------------------------------------------------------------------------------------

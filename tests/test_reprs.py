@@ -100,7 +100,7 @@ def case(place: int = 0) -> Case:
     )
 
 
-CASES = [case(place) for place in range(40)]
+CASES = [case(index) for index in range(40)]
 CONDITION = Condition.parse(
     f'(email is "{MAIL}" or full_name is "Ann Lee" or card_number is {CARD}) and note in ("{CARD}", "{IBAN}")'
 )
@@ -120,8 +120,8 @@ BULLET = Bullet(
 
 def playbook() -> BulletPlaybook:
     made = BulletPlaybook()
-    for place in range(60):
-        made.add_bullet(f"{SCRIPT} rule {place}: User '{NAME}' with {CARD} or {MAIL}: 95% fraud", who=MAIL)
+    for index in range(60):
+        made.add_bullet(f"{SCRIPT} rule {index}: User '{NAME}' with {CARD} or {MAIL}: 95% fraud", who=MAIL)
     made.add_bullet("Ann Lee is watched", condition=CONDITION, argues=Verdict.DECLINE)
     made.create_list("watched", about=MAIL)
     made.change_list("watched", added=[ListItem(value="cust-991", reason=MAIL, who=MAIL)])
@@ -146,7 +146,7 @@ def things() -> Iterator[Any]:
     book = playbook()
     learner = Learner(book)
     learner.study(CASES)
-    decisions = asyncio.run(learner.decide_all([one.transaction for one in CASES[:30]]))
+    decisions = asyncio.run(learner.decide_all([each.transaction for each in CASES[:30]]))
     heard = asyncio.run(learner.hear(Outcome(transaction_id=CARD, is_fraud=True, id=MAIL)))
     reason = Reason(kind=ReasonKind.BULLET, text=TEXT, contribution=0.5, bullet_id=MAIL)
     whole = decisions[0].model_copy(
@@ -165,7 +165,7 @@ def things() -> Iterator[Any]:
     yield from (book, *book, book.snapshot(), book.get_list("watched"), *list(book.ledger.read(0, book.seq))[:90])
     yield from (learner, learner.remembered(), learner.review(), learner.preview(f"VPN and {MAIL}: decline"))
     yield from (decisions, decisions[0], decisions[:5], whole, whole.selection, heard, [heard], reason)
-    yield from (DecisionRecord.whole(whole), learner.score_all([one.transaction for one in CASES]))
+    yield from (DecisionRecord.whole(whole), learner.score_all([each.transaction for each in CASES]))
     yield from (transaction(), [transaction()], case(), CASES[:2], Cases.of(CASES), Transactions.of([transaction()]))
     yield from (data, data[:5], data[0], data.train.facts, data.train.facts.columns, Columns(), FactTable([]))
     yield from (data.bad_rows[0], mapping, Evidence(learnt=Record(support=1, frauds=0), base_rate=0.1))
@@ -217,13 +217,13 @@ def test_no_repr_str_or_html_shows_personal_data_or_runs_over() -> None:
             assert "<script" not in html
             texts.append(html)
         for text in texts:
-            assert not [one for one in PERSONAL if one in text], (type(thing), text)
+            assert not [each for each in PERSONAL if each in text], (type(thing), text)
 
 
 def test_pydantic_and_rich_get_the_same_safe_values() -> None:
     for model in (transaction(), case(), BULLET, Outcome(transaction_id=CARD, is_fraud=True)):
         shown = repr(list(model.__repr_args__())) + repr(list(model.__rich_repr__()))
-        assert not [one for one in PERSONAL if one in shown]
+        assert not [each for each in PERSONAL if each in shown]
 
 
 def test_reprs_say_what_a_thing_is() -> None:
@@ -244,7 +244,7 @@ def test_reprs_say_what_a_thing_is() -> None:
 def test_the_repr_of_a_large_dataset_builds_no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     count = 200_000
     facts = FactTable.of_columns(Columns({"amount": np.zeros(count)}), count)
-    ids = np.array([f"t{place}" for place in range(count)], dtype=object)
+    ids = np.array([f"t{index}" for index in range(count)], dtype=object)
     data: Any = Dataset("large", Cases(Rows(ids, facts), np.zeros(count, dtype=np.bool_)))
 
     def refuse(*_: object) -> None:
@@ -344,8 +344,8 @@ def test_a_backtest_shows_its_figures() -> None:
 def test_a_playbook_is_a_collection_of_its_bullets() -> None:
     book = BulletPlaybook()
     ids = [book.add_bullet(f"amount above {n}000: decline") for n in range(1, 8)]
-    assert [one.id for one in book] == ids
-    assert [one.id for one in book[:5]] == ids[:5]
+    assert [each.id for each in book] == ids
+    assert [each.id for each in book[:5]] == ids[:5]
     assert book[-1].id == ids[-1]
     assert ids[0] in book
     assert book[ids[0]] in book
@@ -408,7 +408,7 @@ def test_errors_of_the_public_models_do_not_repeat_what_they_were_given() -> Non
     for model, content in wrong:
         with pytest.raises(ValidationError) as raised:
             model(**content)
-        assert not [one for one in PERSONAL if one in str(raised.value)]
+        assert not [each for each in PERSONAL if each in str(raised.value)]
         assert len(str(raised.value)) < 1_500
     with pytest.raises(ValidationError, match="fact 'a': expected a number, a flag or text, got a list of 1"):
         Transaction(id="t", facts={"a": [1]})

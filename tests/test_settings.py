@@ -81,7 +81,7 @@ def test_nothing_given_means_embedded() -> None:
     chosen = resolve({}, {}, {})
     assert roles(chosen) == dict.fromkeys(ROLES, "embedded")
     assert not chosen.uses_models
-    assert set(chosen.chosen_by) == {one.name for one in fields(ModelSettings)} - {"chosen_by"}
+    assert set(chosen.chosen_by) == {field.name for field in fields(ModelSettings)} - {"chosen_by"}
     assert set(chosen.chosen_by.values()) == {"default"}
 
 
@@ -393,7 +393,7 @@ def test_a_key_in_the_environment_chooses_nothing() -> None:
 
 
 def test_there_is_an_option_for_each_flag() -> None:
-    settable = {one.name for one in fields(ModelSettings)} - {"attempts", "sensitive", "prices", "chosen_by"}
+    settable = {field.name for field in fields(ModelSettings)} - {"attempts", "sensitive", "prices", "chosen_by"}
     assert set(MODEL_OPTIONS) == settable | {"models", "no_cache"}
 
 

@@ -33,7 +33,7 @@ def test_there_are_methods_to_look_at() -> None:
 
 def each_signature(method: Any) -> list[inspect.Signature]:
     """Parameters, defaults and annotations as they are written, of every overload."""
-    return [inspect.signature(one) for one in [method, *get_overloads(method)]]
+    return [inspect.signature(each) for each in [method, *get_overloads(method)]]
 
 
 @pytest.mark.parametrize(("kind", "name"), METHODS, ids=lambda value: getattr(value, "__name__", value))
@@ -48,5 +48,5 @@ def test_the_twin_differs_only_in_that_it_is_not_awaited(kind: type, name: str) 
 def test_no_twin_is_left_without_its_method() -> None:
     for name in acefraud.__all__:
         kind = getattr(acefraud, name)
-        twins = [one for one in dir(kind) if one.endswith("_sync")] if inspect.isclass(kind) else []
-        assert all((kind, one.removesuffix("_sync")) in METHODS for one in twins), name
+        twins = [each for each in dir(kind) if each.endswith("_sync")] if inspect.isclass(kind) else []
+        assert all((kind, twin.removesuffix("_sync")) in METHODS for twin in twins), name

@@ -170,8 +170,8 @@ def figures_table(figures: DatasetFigures) -> Table:
         "rows/s",
     ):
         table.add_column(heading, justify="left" if heading == "model" else "right", no_wrap=True)
-    for name, one in figures.models.items():
-        found = one.figures
+    for name, model in figures.models.items():
+        found = model.figures
         precision = found["average_precision"]
         table.add_row(
             name.replace("_", "_\n"),
@@ -180,10 +180,10 @@ def figures_table(figures: DatasetFigures) -> Table:
             "\n".join(short(found[recall].mean) for recall in FALSE_POSITIVES),
             "\n".join(short(found[error].mean) for error in CALIBRATION),
             short(ratio(figures, name)),
-            "" if one.size is None else f"{one.size:,.0f}",
-            "" if one.cited_mean is None else f"{one.cited_mean:.1f}\n≤{one.cited_max}",
-            f"{one.fit_seconds:,.1f}\n{one.predict_seconds:,.1f}",
-            "" if one.rows_per_second is None else f"{one.rows_per_second:,.0f}",
+            "" if model.size is None else f"{model.size:,.0f}",
+            "" if model.cited_mean is None else f"{model.cited_mean:.1f}\n≤{model.cited_max}",
+            f"{model.fit_seconds:,.1f}\n{model.predict_seconds:,.1f}",
+            "" if model.rows_per_second is None else f"{model.rows_per_second:,.0f}",
         )
     for name in figures.failed:
         table.add_row(name, "failed")

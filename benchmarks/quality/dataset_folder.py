@@ -43,7 +43,7 @@ def sources(folder: Path, *, names: Sequence[str] | None = None, mappings: Path 
         raise InputError("there is no such folder", file=str(folder))
     if mappings is not None and not mappings.is_dir():
         raise ConfigurationError(f"--mappings: there is no folder {mappings}")
-    found = {one.name: one for one in (_source(path, mappings) for path in sorted(folder.iterdir())) if one}
+    found = {each.name: each for each in (_source(path, mappings) for path in sorted(folder.iterdir())) if each}
     if not found:
         raise InputError(f"no dataset here: expected folders with {' or '.join(FILES)} in them", file=str(folder))
     unknown = [name for name in names or () if name not in found]
@@ -57,4 +57,4 @@ def _source(path: Path, mappings: Path | None) -> Source | None:
     if file is None:
         return None
     places = [path / MAPPING, *([mappings / f"{path.name}.toml"] if mappings else [])]
-    return Source(path.name, file, next((one for one in places if one.is_file()), None))
+    return Source(path.name, file, next((at for at in places if at.is_file()), None))

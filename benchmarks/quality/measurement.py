@@ -172,7 +172,7 @@ def _measured(factory: Factory, cases: Cases, rounds: Sequence[Round], fits: Fit
         step(1.0)
         runs.append(scored)
     streamed = isinstance(contender, Streaming)
-    return _summed(contender.settings, runs, [one.seed for one in rounds], learnt_from, streamed=streamed)
+    return _summed(contender.settings, runs, [each.seed for each in rounds], learnt_from, streamed=streamed)
 
 
 def _described(data: Dataset, first: Round) -> DatasetFigures:

@@ -129,7 +129,7 @@ def bootstrap(scores: Numbers, labels: Mask, *, draws: int = DRAWS, seed: int = 
     generator = np.random.default_rng(seed)
     merged = groups.merged(max(1, len(scores) // _STRETCHES))
     got = [groups.figures(), *(merged.drawn(generator).figures() for _ in range(draws))]
-    return {name: [one[name] for one in got] for name in NAMES}
+    return {name: [each[name] for each in got] for name in NAMES}
 
 
 def pooled(runs: Sequence[Mapping[str, list[float]]]) -> dict[str, Interval]:

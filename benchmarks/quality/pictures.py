@@ -88,7 +88,7 @@ def on_the_stream(data: DatasetFigures) -> dict[str, ModelFigures]:
 
 def range_of(points: Mapping[str, tuple[Numbers, Numbers]]) -> float:
     """How far the axes reach: a little beyond the points of the models that are compared."""
-    wanted = [one for name, one in points.items() if name in COMPARED] or list(points.values())
+    wanted = [point for name, point in points.items() if name in COMPARED] or list(points.values())
     return min(1.0, 1.06 * max((float(np.max(some)) for pair in wanted for some in pair), default=1.0))
 
 
@@ -118,11 +118,11 @@ def _precision_recall(data: DatasetFigures) -> Figure:
 def _along_the_stream(data: DatasetFigures) -> Figure:
     figure, panels = _figure(2, 7.4)
     models, look_of = on_the_stream(data), looks(data)
-    for place, (axes, what) in enumerate(zip(panels, ("Accuracy at one half", "Average precision"), strict=True)):
+    for index, (axes, what) in enumerate(zip(panels, ("Accuracy at one half", "Average precision"), strict=True)):
         ends = {}
         for name, model in reversed(models.items()):  # of equal ends, the first is named at the top
             on, run = model.first.on_stream, model.first
-            ends[name] = _smooth_line(axes, windowed(run.scores[on], run.labels[on])[place], look_of[name])
+            ends[name] = _smooth_line(axes, windowed(run.scores[on], run.labels[on])[index], look_of[name])
         axes.set(xlim=(0, 1), ylabel=what)
         _named_at_the_ends(axes, {name: height for name, height in ends.items() if height is not None}, look_of)
     panels[-1].set_xlabel("Share of the measured stream")
@@ -144,9 +144,9 @@ def _reliability(data: DatasetFigures) -> Figure:
     }
     reach = range_of(points)
     axes.plot([0, reach], [0, reach], color=INK, linewidth=1, zorder=1)
-    for name, (said, found) in points.items():
+    for name, (said, point) in points.items():
         look = looks(data)[name]
-        axes.plot(said, found, marker="o" if name in _STRONG else "", mew=0, label=name, **look.line)
+        axes.plot(said, point, marker="o" if name in _STRONG else "", mew=0, label=name, **look.line)
     axes.set(xlabel="Probability of fraud that was stated", ylabel="Share of fraud that was found")
     axes.set(xlim=(0, reach), ylim=(0, reach))
     _legend(axes, data, _CALIBRATION, "Calibration error", best_is_high=False)
@@ -163,12 +163,12 @@ def _figure(panels: int, height: float) -> tuple[Figure, list[Axes]]:
 
     figure = Figure(figsize=(9, height))
     figure.subplots_adjust(left=0.09, right=0.735, top=1 - 0.62 / height, bottom=1.08 / height, hspace=0.2)
-    axes = [figure.add_subplot(panels, 1, place + 1) for place in range(panels)]
-    for one in axes:
-        one.grid(color=RULE, linewidth=0.8)
-        one.set_axisbelow(True)
-        one.tick_params(length=0, pad=7)
-        for axis in (one.xaxis, one.yaxis):
+    axes = [figure.add_subplot(panels, 1, index + 1) for index in range(panels)]
+    for ax in axes:
+        ax.grid(color=RULE, linewidth=0.8)
+        ax.set_axisbelow(True)
+        ax.tick_params(length=0, pad=7)
+        for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_formatter(lambda share, _: f"{100 * share:.4g}%")
     return figure, axes
 

@@ -134,4 +134,4 @@ def outcomes_of(cases: Cases) -> list[Outcome]:
 
 
 def _times(micros: Micros) -> list[datetime | None]:
-    return [None if one == UNKNOWN else _EPOCH + timedelta(microseconds=one) for one in micros.tolist()]
+    return [None if each == UNKNOWN else _EPOCH + timedelta(microseconds=each) for each in micros.tolist()]

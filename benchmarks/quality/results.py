@@ -61,7 +61,7 @@ class Quality:
             "exploration_cost": {data.name: _rounded(exploration_cost(data)) for data in self.datasets},
             "not_measured": dict(self.not_measured),
             "about": {data.name: _about(data) for data in self.datasets},
-            "settings": {name: one.settings for data in self.datasets for name, one in data.models.items()},
+            "settings": {name: model.settings for data in self.datasets for name, model in data.models.items()},
             "seeds": self.seeds,
             "intervals": self.method,
         }
@@ -79,7 +79,7 @@ class Quality:
         for name, why in self.not_measured.items():
             parts += [f"## {name}\n", f"Not measured: {why}\n"]
         parts.append("## Settings\n")
-        settings = {name: one.settings for data in self.datasets for name, one in data.models.items()}
+        settings = {name: model.settings for data in self.datasets for name, model in data.models.items()}
         parts.append("\n".join(f"- {name}: {text}" for name, text in settings.items()) + "\n")
         return "\n".join(parts)
 
@@ -88,7 +88,7 @@ class Quality:
             return
         yield "## Average precision as a share of LightGBM's\n"
         cells = [
-            [name, *(_number(one, 3) for one in got.values())]
+            [name, *(_number(each, 3) for each in got.values())]
             for name, got in self.ratios().items()
             if name not in self._streamed
         ]
@@ -100,14 +100,16 @@ class Quality:
         yield "## On a stream\n"
         yield table(_STREAM_HEADINGS, [row for data in self.datasets for row in _stream_rows(data)])
         ratios = {name: self.ratios()[name]["geometric_mean"] for name in self._streamed}
-        known = [f"{one:.3f} ({name})" for name, one in ratios.items() if one is not None]
+        known = [f"{each:.3f} ({name})" for name, each in ratios.items() if each is not None]
         if known:
             yield f"AP / LightGBM is on the rows that both decided; its geometric mean is {', '.join(known)}.\n"
 
     @property
     def _streamed(self) -> list[str]:
         """The models that learn from the stream."""
-        return list(dict.fromkeys(name for data in self.datasets for name, one in data.models.items() if one.streamed))
+        return list(
+            dict.fromkeys(name for data in self.datasets for name, model in data.models.items() if model.streamed)
+        )
 
 
 def ratio(data: DatasetFigures, name: str) -> float | None:
@@ -147,11 +149,11 @@ def remarks(data: DatasetFigures) -> list[str]:
 
 def with_mean(ratios: Mapping[str, float | None]) -> dict[str, float | None]:
     """Ratios by dataset, and the geometric mean of those that are known."""
-    known = [one for one in ratios.values() if one is not None]
+    known = [each for each in ratios.values() if each is not None]
     mean = None
     if known:
-        mean = math.exp(sum(math.log(one) for one in known) / len(known)) if min(known) > 0 else 0.0
-    rounded = {name: None if one is None else round(one, 6) for name, one in ratios.items()}
+        mean = math.exp(sum(math.log(each) for each in known) / len(known)) if min(known) > 0 else 0.0
+    rounded = {name: None if each is None else round(each, 6) for name, each in ratios.items()}
     return {**rounded, "geometric_mean": None if mean is None else round(mean, 6)}
 
 
@@ -208,7 +210,9 @@ def described(data: DatasetFigures) -> str:
             f" Stream learners began with the last {data.stream_rows - data.stream_measured:,} rows whose labels were "
             f"known by then, and were measured on the last {data.stream_measured:,}; on these rows the others reach an "
             "AP of "
-            + ", ".join(f"{one.on_stream_rows:.3f} ({name})" for name, one in data.models.items() if not one.streamed)
+            + ", ".join(
+                f"{model.on_stream_rows:.3f} ({name})" for name, model in data.models.items() if not model.streamed
+            )
             + "."
         )
     return text
@@ -216,14 +220,14 @@ def described(data: DatasetFigures) -> str:
 
 def _rows(data: DatasetFigures) -> list[list[str]]:
     failed = [[name, f"failed: {error}", *[""] * (len(_HEADINGS) - 2)] for name, error in data.failed.items()]
-    return [_row(data, name, one) for name, one in data.models.items() if not one.streamed] + failed
+    return [_row(data, name, model) for name, model in data.models.items() if not model.streamed] + failed
 
 
 def _stream_rows(data: DatasetFigures) -> Iterator[list[str]]:
-    for name, one in data.models.items():
-        if one.streamed:
-            seconds = [f"{one.fit_seconds:,.2f}", f"{one.predict_seconds:,.2f}"]
-            yield [data.name, *_merit(data, name, one), *seconds, f"{one.rows_per_second or 0:,.0f}"]
+    for name, model in data.models.items():
+        if model.streamed:
+            seconds = [f"{model.fit_seconds:,.2f}", f"{model.predict_seconds:,.2f}"]
+            yield [data.name, *_merit(data, name, model), *seconds, f"{model.rows_per_second or 0:,.0f}"]
 
 
 def _merit(data: DatasetFigures, name: str, one: ModelFigures) -> list[str]:

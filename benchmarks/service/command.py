@@ -106,10 +106,10 @@ def _send(port: int, path: str, shape: Shape, headers: str = "") -> Load:
 
 def _figures(loads: Sequence[Load]) -> dict[str, float]:
     together = Load(
-        sum(one.requests for one in loads),
-        sum(one.failed for one in loads),
-        sum(one.seconds for one in loads),
-        [latency for one in loads for latency in one.latencies],
+        sum(load.requests for load in loads),
+        sum(load.failed for load in loads),
+        sum(load.seconds for load in loads),
+        [latency for load in loads for latency in load.latencies],
     )
     return {
         "per_second": together.per_second,

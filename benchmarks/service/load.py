@@ -96,8 +96,8 @@ async def _run(host: str, port: int, requests: Sequence[bytes], clients: int) ->
         waiting.append(done)
     await asyncio.gather(*waiting)
     seconds = time.perf_counter() - started
-    latencies = [one for protocol in protocols for one in protocol.latencies]
-    return Load(len(requests), sum(one.failed for one in protocols), seconds, latencies)
+    latencies = [latency for protocol in protocols for latency in protocol.latencies]
+    return Load(len(requests), sum(each.failed for each in protocols), seconds, latencies)
 
 
 def send_all(host: str, port: int, requests: Sequence[bytes], clients: int) -> Load:

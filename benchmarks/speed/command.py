@@ -59,8 +59,8 @@ def _files(figures: Figures) -> dict[str, bytes]:
 
 def _table(rows: list[list[str]]) -> Table:
     table = Table(padding=(0, 0, 0, 1), box=SIMPLE_HEAD)
-    for place, heading in enumerate(rows[0]):
-        table.add_column(heading, justify="right" if place else "left", no_wrap=bool(place))
+    for index, heading in enumerate(rows[0]):
+        table.add_column(heading, justify="right" if index else "left", no_wrap=bool(index))
     for row in rows[1:]:
         table.add_row(*row)
     return table

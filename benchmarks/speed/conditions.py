@@ -55,8 +55,8 @@ def world_rows(seed: int) -> LabelledRows:
     cases = [*data.train, *data.test]
     usual = _usual([case.transaction.facts for case in cases])
     transactions = [
-        Transaction(id=f"r{place}", facts={name: case.transaction.facts.get(name, usual[name]) for name in usual})
-        for place, case in enumerate(cases)
+        Transaction(id=f"r{index}", facts={name: case.transaction.facts.get(name, usual[name]) for name in usual})
+        for index, case in enumerate(cases)
     ]
     return LabelledRows(transactions, [case.is_fraud for case in cases])
 

@@ -63,8 +63,8 @@ def count_disagreements(figures: Figures, size: int, seed: int, new: int = COMPA
     bullets = playbook.get_bullets_for_node(NODE)
     others = list(sentences(new, seed, first=size))
     wanted = [
-        text if place % 2 else said_otherwise(bullets[place * 7 % count].content, others[place:], place % 9)
-        for place, text in enumerate(others)
+        text if index % 2 else said_otherwise(bullets[index * 7 % count].content, others[index:], index % 9)
+        for index, text in enumerate(others)
     ]
     known = [_matcher(bullet.content) for bullet in bullets]
     differing = duplicates = 0

@@ -46,7 +46,7 @@ class Peers:
 
     def works(self) -> dict[str, Sequence[Work]]:
         """All rows one by one, some at a time, and all at once."""
-        rows = [self.matrix[place : place + 1] for place in range(len(self.matrix))]
+        rows = [self.matrix[index : index + 1] for index in range(len(self.matrix))]
         return {
             "lightgbm": [partial(_each, self.classifier.predict_proba, some) for some in _parts(rows)],
             "lightgbm_booster": [partial(_each, self.booster.predict, some) for some in _parts(rows)],
@@ -210,7 +210,8 @@ def _note(figures: Figures, seconds: dict[str, float], decided: int) -> None:
 def _note_firing(figures: Figures, playbook: BulletPlaybook, rows: LabelledRows) -> None:
     bullets = playbook.get_bullets_for_node(NODE)
     firing = [
-        sum(one.condition is not None and one.condition.holds(facts) for one in bullets) for facts in rows.facts[:99]
+        sum(bullet.condition is not None and bullet.condition.holds(facts) for bullet in bullets)
+        for facts in rows.facts[:99]
     ]
     figures.about["decisions"] = {
         "bullets": len(bullets),

@@ -68,7 +68,7 @@ class Figures:
             "meaning": self.meaning,
             "wanted": {name: " ".join(map(str, WANTED[name])) for name in self.ratios if name in WANTED},
             "missed": self.missed,
-            "seconds": {named(name, size): one for name, got in self.seconds.items() for size, one in got.items()},
+            "seconds": {named(name, size): each for name, got in self.seconds.items() for size, each in got.items()},
             "growth": self.growth,
             "shares": self.shares,
             "sizes": list(self.sizes),

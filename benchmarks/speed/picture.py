@@ -59,8 +59,8 @@ def _drawn(figures: Figures) -> Figure:
 
     figure = Figure(figsize=(12, 5.2))
     figure.subplots_adjust(left=0.065, right=0.84, top=0.83, bottom=0.21, wspace=0.85)
-    for place, (title, curves) in enumerate((("Selection", SELECTION), ("Curation", CURATION)), 1):
-        axes = figure.add_subplot(1, 2, place)
+    for index, (title, curves) in enumerate((("Selection", SELECTION), ("Curation", CURATION)), 1):
+        axes = figure.add_subplot(1, 2, index)
         _panel(axes, figures, title, curves)
     sizes = f"{label(figures.sizes[0])} to {label(figures.sizes[-1])}"
     headed(

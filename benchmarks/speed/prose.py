@@ -37,8 +37,8 @@ def asked_about(count: int, seed: int = 0) -> list[Transaction]:
     """Transactions that are told in an analyst's words."""
     cases = load_dataset("complex_fraud_detection", seed=seed).train
     return [
-        Transaction(id=f"t{place}", text=cases[place % len(cases)].transaction.text or f"transaction {place}")
-        for place in range(count)
+        Transaction(id=f"t{index}", text=cases[index % len(cases)].transaction.text or f"transaction {index}")
+        for index in range(count)
     ]
 
 
@@ -55,7 +55,7 @@ class GivenVectors:
         centres = _unit(chance.normal(size=(CLUSTERS, self.dimensions)))
         near = centres[chance.integers(0, CLUSTERS, len(texts))]
         self._vectors = _unit(near + 0.8 * _unit(chance.normal(size=near.shape)))
-        self._places = {text: place for place, text in enumerate(texts)}
+        self._places = {text: index for index, text in enumerate(texts)}
 
     def presentable(self, text: str, facts: Mapping[str, float | bool | str]) -> str:  # noqa: ARG002
         """The text."""

@@ -99,8 +99,8 @@ def _shares(work: Workload) -> dict[str, float]:
     """Which share of the book each stage leaves for these transactions."""
     facts = [facts_of(transaction).facts for transaction in work.transactions]
     chosen = work.selector.select_many(work.transactions, facts, work.playbook.snapshot(), node=NODE, n_bullets=PICKED)
-    traces = [one.trace for one in chosen]
+    traces = [each.trace for each in chosen]
     return {
-        stage.stage: sum(trace.stages[place].left for trace in traces) / len(traces) / work.size
-        for place, stage in enumerate(traces[0].stages)
+        stage.stage: sum(trace.stages[index].left for trace in traces) / len(traces) / work.size
+        for index, stage in enumerate(traces[0].stages)
     }

@@ -175,8 +175,8 @@ class CatBoostBooster:
         encoding, facts = self._encoding, rows.facts
         matrix = encoding.matrix(facts)
         columns: dict[int, Any] = dict(enumerate(matrix.T))
-        for place, name in zip(encoding.categorical, encoding.categories, strict=True):
-            columns[place] = category_codes(matrix[:, place], facts, name)
+        for at, name in zip(encoding.categorical, encoding.categories, strict=True):
+            columns[at] = category_codes(matrix[:, at], facts, name)
         frame = needed("pandas", EXTRA).DataFrame(columns)
         return self._library.Pool(frame, rows.labels.astype(np.int64), cat_features=encoding.categorical)
 

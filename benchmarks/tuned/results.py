@@ -33,7 +33,7 @@ class Measured:
     def ratio(self) -> float | None:
         """Our average precision as a share of that of the tuned booster that does better on the test rows."""
         ours, tuned = self.average_precision(OURS), [self.average_precision(name) for name in self.found]
-        best = max((one for one in tuned if one is not None), default=0.0)
+        best = max((each for each in tuned if each is not None), default=0.0)
         return None if ours is None or None in tuned or best <= 0 else ours / best
 
 
@@ -47,29 +47,34 @@ class Comparison:
     @property
     def ratios(self) -> dict[str, float | None]:
         """Our share of the better tuned booster's average precision by dataset, and the geometric mean."""
-        return with_mean({one.figures.name: one.ratio for one in self.datasets})
+        return with_mean({dataset.figures.name: dataset.ratio for dataset in self.datasets})
 
     @property
     def failed(self) -> list[str]:
         """Which learners failed, and where."""
         return [
-            f"{name} on {one.figures.name}: {why}" for one in self.datasets for name, why in one.figures.failed.items()
+            f"{name} on {dataset.figures.name}: {why}"
+            for dataset in self.datasets
+            for name, why in dataset.figures.failed.items()
         ]
 
     def as_json(self) -> dict[str, Any]:
         """All figures and the settings that were found."""
         return {
             "datasets": {
-                one.figures.name: {
+                dataset.figures.name: {
                     "average_precision": {
-                        name: model.figures["average_precision"].as_json() for name, model in one.figures.models.items()
+                        name: model.figures["average_precision"].as_json()
+                        for name, model in dataset.figures.models.items()
                     },
-                    "ratio_to_better_tuned": None if one.ratio is None else round(one.ratio, 6),
-                    "searches": {name: [asdict(found) for found in searches] for name, searches in one.found.items()},
-                    "about": described(one.figures),
-                    "failed": one.figures.failed,
+                    "ratio_to_better_tuned": None if dataset.ratio is None else round(dataset.ratio, 6),
+                    "searches": {
+                        name: [asdict(search) for search in searches] for name, searches in dataset.found.items()
+                    },
+                    "about": described(dataset.figures),
+                    "failed": dataset.figures.failed,
                 }
-                for one in self.datasets
+                for dataset in self.datasets
             },
             "ratio_to_better_tuned": self.ratios,
             "seeds": self.seeds,
@@ -79,13 +84,13 @@ class Comparison:
         """The cells of the table, with the geometric mean in the last row."""
         cells = [
             [
-                one.figures.name,
-                *(_number(one.average_precision(name)) for name in (OURS, REFERENCE, *one.found)),
-                _number(one.ratio),
-                ", ".join(str(sum(each.trials for each in searches)) for searches in one.found.values()),
-                ", ".join(f"{sum(each.seconds for each in searches):,.0f}" for searches in one.found.values()),
+                dataset.figures.name,
+                *(_number(dataset.average_precision(name)) for name in (OURS, REFERENCE, *dataset.found)),
+                _number(dataset.ratio),
+                ", ".join(str(sum(each.trials for each in searches)) for searches in dataset.found.values()),
+                ", ".join(f"{sum(each.seconds for each in searches):,.0f}" for searches in dataset.found.values()),
             ]
-            for one in self.datasets
+            for dataset in self.datasets
         ]
         mean = _number(self.ratios["geometric_mean"])
         return [*cells, ["geometric mean", *[""] * 4, mean, "", ""]]
@@ -97,19 +102,19 @@ class Comparison:
             f"Average precision; seeds: {self.seeds}.\n",
             table(HEADINGS, self.rows()),
         ]
-        for one in self.datasets:
-            parts += [f"## {one.figures.name}\n", described(one.figures) + "\n"]
-            parts.append("\n".join(f"- {text}" for text in _settings(one)) + "\n")
+        for dataset in self.datasets:
+            parts += [f"## {dataset.figures.name}\n", described(dataset.figures) + "\n"]
+            parts.append("\n".join(f"- {text}" for text in _settings(dataset)) + "\n")
         return "\n".join(parts)
 
 
 def _settings(one: Measured) -> list[str]:
     return [
-        f"{name}: {found.trees} trees, "
-        + ", ".join(f"{setting} {shown(value)}" for setting, value in found.settings.items())
-        + f"; validation AP {found.average_precision:.3f} with {found.rows:,} rows"
+        f"{name}: {search.trees} trees, "
+        + ", ".join(f"{setting} {shown(value)}" for setting, value in search.settings.items())
+        + f"; validation AP {search.average_precision:.3f} with {search.rows:,} rows"
         for name, searches in one.found.items()
-        for found in searches
+        for search in searches
     ]
 
 

@@ -39,8 +39,8 @@ def test_patterns_change_where_they_say(bench: Any, monkeypatch: pytest.MonkeyPa
     assert large[:200][before].mean() > 4 > far[:200][before].mean()
     assert far[200:][after].mean() > 4 > large[200:][after].mean()
     got = json.loads(bench("change", "--streams", "pattern", "--seeds", "1", "--json").out)["patterns"]
-    assert [one["learner"] for one in got] == ["acefraud", "river_arf", "river_logistic"]
-    assert all(0 < one["after"][0] <= 1 for one in got)
+    assert [each["learner"] for each in got] == ["acefraud", "river_arf", "river_logistic"]
+    assert all(0 < each["after"][0] <= 1 for each in got)
     assert "river_arf" in bench("change", "--streams", "unchanged", "--seeds", "1").out
 
 
@@ -61,7 +61,7 @@ def test_the_command_prints_json_for_each_stream_and_delay(bench: Any, monkeypat
     figures = {"calibration_error": 0.1, "roc_auc": 0.7, "roc_auc_at_once": 0.6, "average_precision": 0.5}
     monkeypatch.setattr(change, "measure", lambda *_: {"up": figures})
     got = json.loads(bench("change", "--streams", "runs", "--seeds", "2", "--json").out)
-    assert [(one["stream"], one["delay"]) for one in got["figures"]] == [("runs", 0), ("runs", 100)]
+    assert [(each["stream"], each["delay"]) for each in got["figures"]] == [("runs", 0), ("runs", 100)]
     assert got["figures"][0]["calibration_error"] == 0.1
     assert "runs" in bench("change", "--streams", "runs", "--seeds", "1").out
     assert "unknown stream" in bench("change", "--streams", "walks", code=2).err

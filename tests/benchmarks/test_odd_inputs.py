@@ -27,4 +27,4 @@ def test_every_odd_version_is_noticed_and_no_ordinary_row_is(tmp_path: Path) -> 
     (found,) = json.loads(ran.stdout)
     assert found["ordinary_unfamiliar"] == 0
     assert found["usual"]["by_name"] == 0
-    assert all(one["by_name"] or one["unfamiliar"] or one["by_doctor"] for one in found["odd"])
+    assert all(each["by_name"] or each["unfamiliar"] or each["by_doctor"] for each in found["odd"])

@@ -230,7 +230,7 @@ class Heard:
 
 def places(rows: Cases) -> list[int]:
     """Where rows stand, by their ids."""
-    return [int(one[1:]) for one in rows.transactions.ids]
+    return [int(id_[1:]) for id_ in rows.transactions.ids]
 
 
 class TestStreams:

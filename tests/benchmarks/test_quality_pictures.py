@@ -113,7 +113,7 @@ def test_pictures_are_the_same_whatever_the_settings_are(data: DatasetFigures, d
 
 def test_ours_is_in_the_picture_and_its_variants_are_not(data: DatasetFigures, drawn: dict[str, bytes]) -> None:
     def without(*names: str) -> DatasetFigures:
-        return replace(data, models={name: one for name, one in data.models.items() if name not in names})
+        return replace(data, models={name: each for name, each in data.models.items() if name not in names})
 
     assert pictures(without(*LEFT_OUT)) == drawn
     fewer = pictures(without("acefraud"))

@@ -19,6 +19,6 @@ def test_the_gap_between_first_come_and_hindsight_is_closed_by_what_was_reviewed
 
 def test_traffic_is_decided_within_the_limit() -> None:
     arrivals = decided(load_dataset("complex_fraud_detection").train[-400:], moments(2, 40), per_day=5)
-    assert {one.day for one in arrivals} == {0, 1}
+    assert {arrival.day for arrival in arrivals} == {0, 1}
     assert summary(arrivals, per_day=5)["reviews"] <= 5
     assert summary(arrivals, per_day=5)["hindsight"] == pytest.approx(summary(arrivals, per_day=5)["cut"], rel=0.2)

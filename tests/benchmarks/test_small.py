@@ -28,9 +28,9 @@ def test_the_curve_has_a_row_for_each_size_and_way_of_learning(bench: Any) -> No
 def test_bullets_that_hold_on_the_same_cases_are_counted() -> None:
     book = BulletPlaybook()
     learner = Learner(book)
-    for place in range(20):
-        told = Transaction(id=f"t{place}", facts={"amount": float(place), "vpn": place >= 10})
-        asyncio.run(learner.hear(Outcome(transaction_id=told.id, is_fraud=place >= 10), told))
+    for index in range(20):
+        told = Transaction(id=f"t{index}", facts={"amount": float(index), "vpn": index >= 10})
+        asyncio.run(learner.hear(Outcome(transaction_id=told.id, is_fraud=index >= 10), told))
     assert nearly_same(learner) == 0
     for text in ("A VPN or proxy", "Amount at least 10", "Amount at least 5"):
         book.add_bullet(text, source=Source.ONLINE)

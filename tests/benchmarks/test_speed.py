@@ -141,11 +141,11 @@ def test_sentences_are_distinct_and_depend_on_nothing_but_number_and_seed() -> N
 
 def test_a_book_in_prose_has_records_and_no_conditions() -> None:
     bullets = prose_book(40, 1).get_bullets_for_node(NODE)
-    assert [one.content for one in bullets] == list(sentences(40, 1))
-    assert all(one.condition is None for one in bullets)
-    assert {one.times_selected for one in bullets} == {0, 1, 2, 3}
-    assert [one.helpful_count for one in bullets] == [
-        one.helpful_count for one in prose_book(40, 1).get_bullets_for_node(NODE)
+    assert [bullet.content for bullet in bullets] == list(sentences(40, 1))
+    assert all(bullet.condition is None for bullet in bullets)
+    assert {bullet.times_selected for bullet in bullets} == {0, 1, 2, 3}
+    assert [bullet.helpful_count for bullet in bullets] == [
+        each.helpful_count for each in prose_book(40, 1).get_bullets_for_node(NODE)
     ]
 
 
@@ -170,15 +170,17 @@ def test_conditions_hold_where_they_should() -> None:
         assert 2 <= len(bullet.condition.tests) <= 4
         assert TRUE_OF[0] <= bullet.condition.holds_in(table).mean() <= TRUE_OF[1]
         assert bullet.evidence.in_words() in bullet.content
-    assert all(one.holds_in(table).any() for one in islice(conditions(rows, 30, 2), 30))
+    assert all(each.holds_in(table).any() for each in islice(conditions(rows, 30, 2), 30))
 
 
 def test_books_of_conditions_say_what_was_given() -> None:
     bullets = list(condition_bullets(50, 1))
     found = condition_book(bullets).get_bullets_for_node(NODE)
-    assert [(one.condition, one.weight) for one in found] == [(one.condition, one.weight) for one in bullets]
-    assert all(one.verified and one.claim is None for one in found)
-    assert len({one.condition for one in found}) == 50
+    assert [(each.condition, each.weight) for each in found] == [
+        (bullet.condition, bullet.weight) for bullet in bullets
+    ]
+    assert all(each.verified and each.claim is None for each in found)
+    assert len({each.condition for each in found}) == 50
 
 
 # --- how it is measured ---
@@ -192,7 +194,7 @@ def test_the_plain_loop_picks_what_the_stages_say() -> None:
     vectors, query = list(embedder.embed(texts)), embedder.embed(texts[:1])[0]
     picked = plain_selection(selector, bullets, vectors, query, PICKED)
     assert bullets[0] in picked or bullets[0].success_rate < selector.quality_threshold
-    assert all(one.success_rate >= selector.quality_threshold for one in picked)
+    assert all(each.success_rate >= selector.quality_threshold for each in picked)
     transparent = HybridSelector(embedding_model=embedder, semantic_threshold=0.0)
     assert len(plain_selection(transparent, bullets, vectors, query, 3)) == 3
 
@@ -219,7 +221,7 @@ def test_each_turn_decides_transactions_that_are_new() -> None:
     seen: list[str] = []
 
     async def decide(some: Any) -> None:
-        seen.extend(one.id for one in some)
+        seen.extend(each.id for each in some)
 
     work = decisions._anew("alone", decide, world_rows(1).transactions[:3], turns=2)
     for _ in range(3):

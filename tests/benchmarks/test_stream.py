@@ -21,7 +21,7 @@ PAID = [
 def test_lines_are_endless_and_have_ids_of_their_own() -> None:
     lines = lines_of(PAID, texts=True)
     found = [json.loads(next(lines)) for _ in range(3)]
-    assert [(one["id"], one["text"]) for one in found] == [
+    assert [(each["id"], each["text"]) for each in found] == [
         ("s0", "Gift cards for $900"),
         ("s1", "$5 coffee"),
         ("s2", "Gift cards for $900"),

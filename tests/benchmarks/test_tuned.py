@@ -45,7 +45,7 @@ def loaded(folder: Path, *, timed: bool = True) -> Dataset:
 
 def ids(cases: Any) -> list[str]:
     """Which rows these are."""
-    return [str(one) for one in cases.transactions.ids]
+    return [str(id_) for id_ in cases.transactions.ids]
 
 
 def test_the_latest_training_rows_validate(tmp_path: Path) -> None:
@@ -115,6 +115,6 @@ def test_boosters_are_tuned_and_measured(bench: Any) -> None:
     assert one["ratio_to_better_tuned"] == pytest.approx(reached["acefraud"] / better, abs=1e-4)
     assert got["ratio_to_better_tuned"]["geometric_mean"] == one["ratio_to_better_tuned"]
     for searches in one["searches"].values():
-        assert [found["trials"] for found in searches] == [2]
+        assert [search["trials"] for search in searches] == [2]
         assert np.isfinite(searches[0]["average_precision"])
     assert "| one |" in (bench.folder / "got" / "tuned.md").read_text()

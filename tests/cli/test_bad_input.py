@@ -195,8 +195,8 @@ def test_a_mistyped_playbook_starts_no_empty_one(shell: Any, arguments: list[str
 
 
 def test_a_folder_or_a_missing_folder_is_no_place_for_a_playbook(shell: Any) -> None:
-    for place in (shell.folder, shell.folder / "nowhere" / "book.db"):
-        assert str(place) in shell("train", "history.csv", "--playbook", place, code=2).err
+    for at in (shell.folder, shell.folder / "nowhere" / "book.db"):
+        assert str(at) in shell("train", "history.csv", "--playbook", at, code=2).err
 
 
 def test_an_unknown_decision(trained: Any) -> None:

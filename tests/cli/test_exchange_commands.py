@@ -98,7 +98,7 @@ def test_an_imported_playbook_decides_the_same(trained: Any) -> None:
         return [(line["transaction_id"], line["verdict"]) for line in lines]
 
     # Draws depend on the revision, which is the copy's own; what is certain either way stays the same.
-    same = [one == other for one, other in zip(decided(trained.book), decided("copy.db"), strict=True)]
+    same = [each == other for each, other in zip(decided(trained.book), decided("copy.db"), strict=True)]
     assert sum(same) >= 0.95 * len(same)
 
 
@@ -106,7 +106,7 @@ def test_export_to_a_file_writes_what_it_would_print(trained: Any) -> None:
     path = trained.folder / "book.md"
     assert trained.on_book("playbook", "export", "--to", path).out == ""
     assert path.read_text() == trained.on_book("playbook", "export").out
-    assert sorted(one.name for one in trained.folder.iterdir() if "book.md" in one.name) == ["book.md"]
+    assert sorted(each.name for each in trained.folder.iterdir() if "book.md" in each.name) == ["book.md"]
 
 
 def test_an_export_says_what_it_leaves_out(trained: Any) -> None:

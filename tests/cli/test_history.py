@@ -83,16 +83,16 @@ def shop(shell: Any, shop_once: Any) -> Any:
 def decided(shell: Any, *rows: dict[str, Any]) -> list[Any]:
     shell.rows("now.jsonl", list(rows))
     shell.on_book("decide", "now.jsonl", "--json")
-    return [shell.on_book("explain", one["tx_id"], "--json", "--replay").json for one in rows]
+    return [shell.on_book("explain", each["tx_id"], "--json", "--replay").json for each in rows]
 
 
 def test_a_customer_that_comes_again_is_remembered(shop: Any) -> None:
     assert "History of each customer and terminal over 1h, 24h, 7d, 30d: 58 facts" in shop.ran.out
     assert 'entities = ["customer_id", "terminal_id"]' in shop.ran.err
     found = decided(shop, *(row(f"n{n}", n) for n in range(5)))
-    assert [one["facts"]["customer_count_24h"] for one in found] == [0.0, 1.0, 2.0, 3.0, 4.0]
-    assert all(one["replayed_the_same"] for one in found)
-    assert [one["verdict"] for one in found] == ["APPROVE"] * 3 + ["DECLINE"] * 2
+    assert [each["facts"]["customer_count_24h"] for each in found] == [0.0, 1.0, 2.0, 3.0, 4.0]
+    assert all(each["replayed_the_same"] for each in found)
+    assert [each["verdict"] for each in found] == ["APPROVE"] * 3 + ["DECLINE"] * 2
     assert any("of the customer in the last 24 hours" in reason["text"] for reason in found[4]["reasons"])
     assert "customer_count_24h=4.0" in shop.on_book("explain", "n4").out
 
@@ -197,7 +197,7 @@ def test_backtest_shows_the_figures_with_and_without_facts_that_depend_on_labels
     assert set(without) == {"accuracy", "fraud_caught", "false_declines", "average_precision"}
     assert without["average_precision"]["mean"] < found["average_precision"]["mean"] - 0.02
     shown = cards.on_book("backtest", "late.csv").out
-    first, later = (f"{100 * one['average_precision']['mean']:.1f}%" for one in (found, without))
+    first, later = (f"{100 * each['average_precision']['mean']:.1f}%" for each in (found, without))
     head, _, rest = shown.partition("With facts that depend on labels unknown")
     assert f"average precision  {first}" in head
     assert f"average precision  {later}" in rest

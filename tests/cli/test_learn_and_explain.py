@@ -23,14 +23,14 @@ def decided(trained: Any) -> Any:
 def counters(shell: Any) -> dict[str, tuple[int, ...]]:
     with shell.open() as book:
         return {
-            one.id: (
-                one.helpful_count,
-                one.harmful_count,
-                one.times_selected,
-                one.record.support,
-                one.record.frauds,
+            bullet.id: (
+                bullet.helpful_count,
+                bullet.harmful_count,
+                bullet.times_selected,
+                bullet.record.support,
+                bullet.record.frauds,
             )
-            for one in book.snapshot().bullets.values()
+            for bullet in book.snapshot().bullets.values()
         }
 
 
@@ -53,7 +53,7 @@ def test_outcomes_from_a_file_are_judged_and_counted(decided: Any) -> None:
 def test_outcomes_from_standard_input(decided: Any) -> None:
     stdin = '{"transaction_id": "h1", "label": "fraud"}\n{"transaction_id": "h2", "label": "legit"}\n'
     answers = decided.on_book("learn", "-", "--json", stdin=stdin).lines
-    assert [(one["transaction_id"], one["is_fraud"]) for one in answers] == [("h1", True), ("h2", False)]
+    assert [(answer["transaction_id"], answer["is_fraud"]) for answer in answers] == [("h1", True), ("h2", False)]
     with decided.open() as book:
         assert [heard.outcome.is_fraud for heard in book.ledger.transaction_events(["h1"])["h1"].outcomes] == [True]
         assert [heard.outcome.is_fraud for heard in book.ledger.transaction_events(["h2"])["h2"].outcomes] == [False]
@@ -71,7 +71,10 @@ def test_outcomes_that_were_received_before_are_taken_in_first(decided: Any, str
         ran = decided.on_book("learn", decided.rows("outcomes.jsonl", [row]))
     assert "1 outcomes that were received before were taken in first" in ran.err
     with decided.open() as book:
-        assert [one.outcome.is_fraud for one in book.ledger.transaction_events(["h1"])["h1"].outcomes] == [True, False]
+        assert [outcome.outcome.is_fraud for outcome in book.ledger.transaction_events(["h1"])["h1"].outcomes] == [
+            True,
+            False,
+        ]
 
 
 def test_the_same_outcome_again_changes_nothing(decided: Any) -> None:

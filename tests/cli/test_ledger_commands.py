@@ -66,7 +66,7 @@ def test_a_record_is_shown_with_names_beside_values(decided: Any) -> None:
 
 def test_the_latest_decisions_come_oldest_first(decided: Any) -> None:
     kept = decided.on_book("ledger", "show", "--json").lines
-    assert [one["transaction_id"] for one in kept] == ["t1", "t2"]
+    assert [each["transaction_id"] for each in kept] == ["t1", "t2"]
     (last,) = decided.on_book("ledger", "show", "--last", "1", "--json").lines
     assert last == kept[1]
 
@@ -78,7 +78,7 @@ def test_the_cases_that_wait_for_a_person(decided: Any) -> None:
     decided.write("outcomes.csv", "transaction_id,label\nt3,fraud\n")
     decided.on_book("learn", "outcomes.csv")
     waiting = decided.on_book("ledger", "show", "--verdict", "REVIEW", "--open", "--json").lines
-    assert [one["transaction_id"] for one in waiting] == ["t4"]
+    assert [each["transaction_id"] for each in waiting] == ["t4"]
 
 
 def test_a_decision_that_is_kept_whole(trained: Any, sample_decision: Any) -> None:

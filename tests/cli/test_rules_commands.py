@@ -143,7 +143,7 @@ def test_a_shadowed_policy_and_evidence_that_changes_nothing_say_so(trained: Any
 
 def test_facts_lists_what_rules_can_be_about(trained: Any) -> None:
     found = trained.on_book("facts", "--json").json
-    amount = next(one for one in found["facts"] if one["name"] == "amount")
+    amount = next(each for each in found["facts"] if each["name"] == "amount")
     assert amount["type"] == "number"
     assert amount["low"] <= amount["middle"] <= amount["high"]
     assert 0 < amount["coverage"] <= 1

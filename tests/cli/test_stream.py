@@ -26,7 +26,7 @@ TEXT = "User (3 days old) attempts $2,900 purchase at 3:15 AM through a VPN"
 
 
 def lines(*content: Any) -> str:
-    return "".join((one if isinstance(one, str) else json.dumps(one)) + "\n" for one in content)
+    return "".join((each if isinstance(each, str) else json.dumps(each)) + "\n" for each in content)
 
 
 # --- answers -----------------------------------------------------------------------------------------------------
@@ -36,7 +36,7 @@ def test_every_line_is_answered_in_order_and_bad_ones_by_their_number(trained: A
     stdin = lines(RISKY, "", BAD, TEXT, "{]", {"id": "t3", "facts": {"amount": 20, "vpn": False}})
     ran = trained.on_book("decide", "-", "--json", stdin=stdin, code=1)
     answers = ran.lines
-    assert [one.get("transaction_id") for one in answers[::4]] == ["t1", "t3"]
+    assert [answer.get("transaction_id") for answer in answers[::4]] == ["t1", "t3"]
     assert answers[1] == {"line": 3, "error": "field 'amount': expected a number, got '12,5x'"}
     assert answers[2]["transaction_id"].startswith("tx-")
     assert answers[3]["line"] == 5
@@ -89,7 +89,7 @@ def test_no_line_is_no_error(trained: Any, command: str) -> None:
 def test_a_strict_stream_stops_at_the_first_bad_line(trained: Any) -> None:
     stdin = lines(RISKY, BAD, {"id": "t3", "facts": {"amount": 20}})
     ran = trained.on_book("decide", "-", "--strict", "--json", stdin=stdin, code=2)
-    assert [one.get("transaction_id") for one in ran.lines] == ["t1", None]
+    assert [line.get("transaction_id") for line in ran.lines] == ["t1", None]
     assert "acefraud: standard input, row 2: field 'amount': expected a number" in ran.err
     with trained.open() as book:
         found = book.ledger.transaction_events(["t1", "t3"])
@@ -103,7 +103,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line(trained: Any) -> None:
 
 def test_without_a_playbook_nothing_is_kept(shell: Any) -> None:
     ran = shell("decide", "-", "--json", stdin=lines(RISKY, {**RISKY, "id": "t2"}))
-    assert [one["transaction_id"] for one in ran.lines] == ["t1", "t2"]
+    assert [line["transaction_id"] for line in ran.lines] == ["t1", "t2"]
     assert "nothing is kept" in ran.err
     assert [path.name for path in shell.folder.iterdir()] == ["history.csv"]
 
@@ -145,8 +145,8 @@ def test_lines_decided_together_get_the_decisions_they_would_get_one_by_one(shop
     alone, together = one_by_one_and_together(shop, "decide", lines(*paid, *again))
     assert together == alone
     answers = [json.loads(line) for line in together[0].splitlines()]
-    assert [one["transaction_id"] for one in answers] == [one["tx_id"] for one in (*paid, *again)]
-    assert len({one["probability"] for one in answers}) > 2, "history makes a difference here"
+    assert [answer["transaction_id"] for answer in answers] == [each["tx_id"] for each in (*paid, *again)]
+    assert len({answer["probability"] for answer in answers}) > 2, "history makes a difference here"
 
 
 # --- outcomes ----------------------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def test_outcomes_are_answered_by_what_became_of_them(trained: Any) -> None:
     first["bullets_added"] = []
     assert ran.lines[:2] == [first, {**first, "already_known": True}]
     assert (ran.lines[2]["transaction_id"], ran.lines[2]["waiting"]) == ("nobody", True)
-    assert [one["line"] for one in ran.lines[3:]] == [4, 5]
+    assert [line["line"] for line in ran.lines[3:]] == [4, 5]
     assert ran.lines[4]["error"] == "field 'label': there is no label yet"
     assert "5 lines answered, 2 of them with an error" in ran.err
     assert "2 outcomes heard: 1 decisions were right, 0 wrong, 1 not judged" in ran.err
@@ -183,9 +183,11 @@ def test_outcomes_for_people_are_one_short_line_each(trained: Any) -> None:
 def test_bullets_that_an_outcome_brings_are_named(shell: Any) -> None:
     shell.on_book("playbook", "add", "VPN: decline")
     rows = [line.split(",") for line in (shell.folder / "history.csv").read_text().splitlines()[1:]]
-    told = [{"transaction_id": one[0], "amount": int(one[2]), "vpn": one[3] == "true", "label": one[5]} for one in rows]
+    told = [
+        {"transaction_id": each[0], "amount": int(each[2]), "vpn": each[3] == "true", "label": each[5]} for each in rows
+    ]
     ran = shell.on_book("learn", "-", "--json", stdin=lines(*told))
-    added = [name for one in ran.lines for name in one["bullets_added"]]
+    added = [name for each in ran.lines for name in each["bullets_added"]]
     assert f"; {len(added)} bullets learnt" in ran.err
     with shell.open() as book:
         assert set(added) <= set(book.snapshot().bullets)
@@ -194,7 +196,7 @@ def test_bullets_that_an_outcome_brings_are_named(shell: Any) -> None:
 def test_outcomes_heard_together_count_as_they_would_one_by_one(shop: Any) -> None:
     paid = [row(f"n{n}", 7 * n, customer_id=f"c{n % 3}") for n in range(12)]
     shop.on_book("decide", "-", stdin=lines(*paid))
-    told = [{"tx_id": one["tx_id"], "label": n % 2, "at": row("", 200 + n)["time"]} for n, one in enumerate(paid)]
+    told = [{"tx_id": each["tx_id"], "label": n % 2, "at": row("", 200 + n)["time"]} for n, each in enumerate(paid)]
     told += [row("new", 300, label=1), {"tx_id": "new", "label": 0}, {**told[0], "label": 1}]
     alone, together = one_by_one_and_together(shop, "learn", lines(*told))
     assert together == alone
@@ -299,4 +301,4 @@ def test_a_reader_that_stops_reading_stops_the_intake_and_nothing_is_lost(traine
         deciding.stdin.write(content[written % len(content) :])
         deciding.stdin.close()
         answers = [json.loads(line) for line in deciding.stdout]
-    assert [one["line"] for one in answers] == list(range(2, sent + 3))
+    assert [answer["line"] for answer in answers] == list(range(2, sent + 3))

@@ -151,16 +151,16 @@ class LoopbackService:
             case "POST", ["decisions"]:
                 content = self._decide(request)
             case "POST", ["decisions:batch"]:
-                content = {"decisions": [self._decision(one) for one in request.body["transactions"]]}
+                content = {"decisions": [self._decision(each) for each in request.body["transactions"]]}
             case "POST", ["score"]:
                 content = _scored(request.body)
             case "GET", ["decisions"]:
                 content = _page(self.decided, request.params)
             case "GET", ["decisions", name]:
-                (found,) = (one for one in self.decided if one["decision_id"] == name)
+                (found,) = (each for each in self.decided if each["decision_id"] == name)
                 content = {**found, **EXPLANATION}
             case "POST", ["outcomes"]:
-                content = {"outcomes": [self._hear(one) for one in request.body["outcomes"]]}
+                content = {"outcomes": [self._hear(each) for each in request.body["outcomes"]]}
             case "GET", ["outcomes", "pending"]:
                 content = _page(self.decided, request.params)
             case "GET", ["bullets", name, "history"]:

@@ -107,7 +107,9 @@ def test_a_decision_is_made_once_and_explained(console: Any, kind: str) -> None:
     assert (explained.explained, explained.model, explained.outcome) == (True, "embedded", None)
     assert explained.facts == {"amount": 900.0, "vpn": True, "new_device": True}
     assert len(explained.stages) == 5
-    assert {one.bullet_id for one in explained.scores} == {one.bullet_id for one in made.reasons if one.bullet_id}
+    assert {score.bullet_id for score in explained.scores} == {
+        each.bullet_id for each in made.reasons if each.bullet_id
+    }
     assert 0 < explained.threshold < 1
 
 
@@ -128,25 +130,25 @@ def test_a_transaction_may_be_an_object_or_a_text(console: Any, kind: str) -> No
 def test_many_decisions_and_filters_over_several_pages(console: Any, kind: str) -> None:
     batch = [payment(f"{kind}-{n}", amount=n, vpn=n % 2 == 0) for n in range(120)]
     made = console.decide_batch(batch)
-    assert [one.transaction_id for one in made] == [one["id"] for one in batch]
+    assert [each.transaction_id for each in made] == [each["id"] for each in batch]
     assert console.decide_batch(batch[:3]) == made[:3]
 
-    mine = {one.decision_id for one in made}
-    (bullet,) = (one for one in console.playbook() if one.content == RULE)
-    listed = [one for one in console.decisions(since=made[0].time) if one.decision_id in mine]
-    assert [one.transaction_id for one in listed] == [one.transaction_id for one in reversed(made)]
-    assert not mine & {one.decision_id for one in console.decisions(until=made[0].time)}
+    mine = {each.decision_id for each in made}
+    (bullet,) = (each for each in console.playbook() if each.content == RULE)
+    listed = [decision for decision in console.decisions(since=made[0].time) if decision.decision_id in mine]
+    assert [each.transaction_id for each in listed] == [each.transaction_id for each in reversed(made)]
+    assert not mine & {decision.decision_id for decision in console.decisions(until=made[0].time)}
     for verdict in Verdict:
-        found = {one.decision_id for one in console.decisions(verdict=verdict)} & mine
-        assert found == {one.decision_id for one in made if one.verdict == verdict}
-    citing = {one.decision_id for one in made if bullet.id in {reason.bullet_id for reason in one.reasons}}
-    assert {one.decision_id for one in console.decisions(bullet=bullet.id)} & mine == citing
+        found = {decision.decision_id for decision in console.decisions(verdict=verdict)} & mine
+        assert found == {each.decision_id for each in made if each.verdict == verdict}
+    citing = {each.decision_id for each in made if bullet.id in {reason.bullet_id for reason in each.reasons}}
+    assert {decision.decision_id for decision in console.decisions(bullet=bullet.id)} & mine == citing
     assert 0 < len(citing) < 120
-    likely = sorted(one.probability for one in made)[60]
-    above = {one.decision_id for one in console.decisions(least_probability=likely)} & mine
-    assert above == {one.decision_id for one in made if one.probability >= likely}
-    below = {one.decision_id for one in console.decisions(most_probability=likely)} & mine
-    assert below == {one.decision_id for one in made if one.probability <= likely}
+    likely = sorted(each.probability for each in made)[60]
+    above = {decision.decision_id for decision in console.decisions(least_probability=likely)} & mine
+    assert above == {each.decision_id for each in made if each.probability >= likely}
+    below = {decision.decision_id for decision in console.decisions(most_probability=likely)} & mine
+    assert below == {each.decision_id for each in made if each.probability <= likely}
 
 
 def test_the_learner_takes_outcomes_in(console: Any, kind: str) -> None:
@@ -155,9 +157,9 @@ def test_the_learner_takes_outcomes_in(console: Any, kind: str) -> None:
     names = [f"{kind}-rich-{n}" for n in range(3)]
     for name in names:
         assert console.decide(payment(name, amount=99_000)).verdict == Verdict.DECLINE
-    pending = {one.transaction_id for one in console.pending()}
+    pending = {each.transaction_id for each in console.pending()}
     assert set(names) <= pending
-    assert not set(names) & {one.transaction_id for one in console.pending(before=datetime(2026, 1, 1, tzinfo=UTC))}
+    assert not set(names) & {each.transaction_id for each in console.pending(before=datetime(2026, 1, 1, tzinfo=UTC))}
 
     (receipt,) = console.report({"id": f"o-{names[0]}", "transaction_id": names[0], "label": "fraud"})
     assert (receipt.id, receipt.status) == (f"o-{names[0]}", "received")
@@ -167,7 +169,7 @@ def test_the_learner_takes_outcomes_in(console: Any, kind: str) -> None:
     assert (again.status, other.status, last.status) == ("known", "received", "received")
     wait_until(lambda: console.bullet(added.id).counters.fired == 3)
     assert console.bullet(added.id).counters.fired_frauds == 3
-    assert not set(names) & {one.transaction_id for one in console.pending()}
+    assert not set(names) & {each.transaction_id for each in console.pending()}
 
     early = {
         "id": f"revised-{names[0]}",
@@ -180,8 +182,8 @@ def test_the_learner_takes_outcomes_in(console: Any, kind: str) -> None:
     wait_until(lambda: console.bullet(added.id).counters.fired_frauds == 2)
     (decided,) = console.decisions(transaction_id=names[0])
     assert console.decision(decided.decision_id).outcome == "legitimate"
-    assert {one.transaction_id for one in console.bullet(added.id).last_firings} == set(names)
-    amount = next(one for one in console.facts() if one.name == "amount")
+    assert {firing.transaction_id for firing in console.bullet(added.id).last_firings} == set(names)
+    amount = next(fact for fact in console.facts() if fact.name == "amount")
     assert (amount.type, amount.high, amount.examples) == ("number", 99_000, ())
     console.retire(added.id, reason="the other client goes on")
 
@@ -238,7 +240,7 @@ def test_a_rule_is_read_previewed_added_edited_pinned_and_retired(console: Any, 
     seen = console.preview_rule(words, always="review")
     assert seen.bullet.policy == "always review"
     assert min(seen.preview.fires_on_decisions, seen.preview.flips) >= 1
-    assert {one.after for one in seen.preview.sample} == {Verdict.REVIEW}
+    assert {each.after for each in seen.preview.sample} == {Verdict.REVIEW}
 
     added = console.add_rule(f"{words}: decline", reason="seen twice")
     assert (added.bullet.status, added.bullet.source, added.bullet.policy) == (Status.ACTIVE, Source.MANUAL, None)
@@ -247,14 +249,14 @@ def test_a_rule_is_read_previewed_added_edited_pinned_and_retired(console: Any, 
     assert edited.bullet.condition == f"{added.bullet.condition} and vpn is true"
     assert console.preview_rule(bullet_id=added.bullet.id, status="retired").bullet.status == Status.RETIRED
     assert console.pin(added.bullet.id, reason="agreed").bullet.status == Status.PINNED
-    assert added.bullet.id in {one.id for one in console.playbook(status="pinned", source=Source.MANUAL)}
+    assert added.bullet.id in {each.id for each in console.playbook(status="pinned", source=Source.MANUAL)}
     assert console.retire(added.bullet.id, reason="it faded").preview is None
-    assert added.bullet.id not in {one.id for one in console.playbook()}
-    assert added.bullet.id in {one.id for one in console.playbook(retired=True)}
+    assert added.bullet.id not in {each.id for each in console.playbook()}
+    assert added.bullet.id in {each.id for each in console.playbook(retired=True)}
 
     whole = console.bullet(added.bullet.id)
     assert whole.status == Status.RETIRED
-    assert [(one.reason, one.who) for one in whole.history] == [
+    assert [(each.reason, each.who) for each in whole.history] == [
         (reason, "console") for reason in ("it faded", "agreed", "too broad", "seen twice")
     ]
 
@@ -264,7 +266,7 @@ def test_a_rule_that_is_not_understood_names_the_words(console: Any) -> None:
     with pytest.raises(ServiceError, match="not understood: 'amonts'") as caught:
         console.add_rule(words)
     assert caught.value.status == 422
-    assert {one["field"] for one in caught.value.problem["errors"]} == {"content"}
+    assert {each["field"] for each in caught.value.problem["errors"]} == {"content"}
     reading = console.read_rule(words)
     assert (reading.understood, reading.not_understood) == (False, ("amonts",))
     assert "amount" in reading.did_you_mean
@@ -282,7 +284,7 @@ def test_a_policy_is_snoozed_for_one_card(console: Any, kind: str) -> None:
     assert policy.policy is not None
     assert console.score(order).verdict == Verdict.DECLINE
     snoozed = console.snooze(policy.id, key="card", value="c-9", until=LATER, reason="a customer we know")
-    assert [(one.key, one.value, one.until) for one in snoozed.snoozes] == [("card", "c-9", LATER)]
+    assert [(snooze.key, snooze.value, snooze.until) for snooze in snoozed.snoozes] == [("card", "c-9", LATER)]
     assert policy.id not in {reason.bullet_id for reason in console.score(order).reasons}
     console.retire(policy.id, reason="done")
 
@@ -301,10 +303,10 @@ def test_lists_and_their_values(console: Any, as_key: Callable[[str], Any], kind
     assert console.change_list(name, add=values, until=LATER, reason="a hint").count == 60
     assert console.change_list(name, add=["last"], remove=values[:1], reason="a call").count == 60
     found = list(console.list_values(name))
-    assert [one.value for one in found] == [*values[1:], "last"]
+    assert [each.value for each in found] == [*values[1:], "last"]
     assert (found[0].who, found[0].reason, found[0].until) == ("console", "a hint", LATER)
     assert found[-1].until is None
-    assert name in {one.name for one in as_key("board").lists()}
+    assert name in {each.name for each in as_key("board").lists()}
     with pytest.raises(ServiceError, match="this value is not on the list") as caught:
         console.change_list(name, remove=["nobody"], reason="a try")
     assert caught.value.status == 422
@@ -316,7 +318,7 @@ def test_changes_and_going_back(console: Any, kind: str) -> None:
     latest = next(console.changes())
     assert (latest.subject, latest.who, latest.reason) == (added.id, "console", "a try")
     assert latest.revision > before
-    assert len({one.revision for one in console.changes()}) > 1
+    assert len({change.revision for change in console.changes()}) > 1
 
     planned = console.preview_rollback(before)
     assert (planned.revision, planned.retired, planned.changes_nothing) == (before, (added.id,), False)
@@ -325,7 +327,7 @@ def test_changes_and_going_back(console: Any, kind: str) -> None:
     done = console.rollback(before, reason="no good")
     assert (done.retired, done.preview) == ((added.id,), None)
     assert console.bullet(added.id).status == Status.RETIRED
-    assert [one.kind for one in console.history(added.id)] == ["status_changed", "bullet_added"]
+    assert [each.kind for each in console.history(added.id)] == ["status_changed", "bullet_added"]
 
 
 def test_the_feed(console: Any) -> None:

@@ -81,7 +81,7 @@ def test_what_is_no_transaction_is_not_sent(client: Any, service: LoopbackServic
 
 def test_many_decisions_in_one_request(client: Any, service: LoopbackService) -> None:
     made = client.decide_batch([{**PAYMENT, "id": name} for name in "abc"])
-    assert [one.transaction_id for one in made] == ["a", "b", "c"]
+    assert [each.transaction_id for each in made] == ["a", "b", "c"]
     assert len(service.received) == 1
     with pytest.raises(InputError, match="use `decide` for one"):
         client.decide_batch(PAYMENT)
@@ -103,7 +103,7 @@ def test_a_recorded_decision_is_explained(client: Any) -> None:
 def test_decisions_are_fetched_page_by_page(client: Any, service: LoopbackService) -> None:
     client.decide_batch([{**PAYMENT, "id": f"t{n}"} for n in range(5)])
     found = client.decisions(since=START, verdict="decline", bullet="b-1", least_probability=0.0, most_probability=0.9)
-    assert [one.transaction_id for one in found] == ["t0", "t1", "t2", "t3", "t4"]
+    assert [each.transaction_id for each in found] == ["t0", "t1", "t2", "t3", "t4"]
     filters = {
         "since": TIME,
         "verdict": "DECLINE",
@@ -155,7 +155,7 @@ def test_an_id_is_made_from_what_an_outcome_says(client: Any, service: LoopbackS
 def test_a_label_can_be_revised_back(client: Any) -> None:
     labels = ("fraud", "legitimate", "fraud")
     receipts = [client.report({"transaction_id": "t1", "label": label})[0] for label in labels]
-    assert [one.status for one in receipts] == ["received"] * 3
+    assert [receipt.status for receipt in receipts] == ["received"] * 3
 
 
 def test_labels_that_there_are_not(client: Any, service: LoopbackService) -> None:
@@ -169,7 +169,7 @@ def test_labels_that_there_are_not(client: Any, service: LoopbackService) -> Non
 
 def test_pending_decisions(client: Any) -> None:
     client.decide_batch([{**PAYMENT, "id": f"t{n}"} for n in range(3)])
-    assert [(one.transaction_id, one.decision_id) for one in client.pending()] == [
+    assert [(each.transaction_id, each.decision_id) for each in client.pending()] == [
         ("t0", "d-1"),
         ("t1", "d-2"),
         ("t2", "d-3"),
@@ -196,16 +196,16 @@ def test_a_rule_is_added_edited_pinned_and_retired(client: Any, service: Loopbac
     assert client.set_status(added.id, "active", reason="it is back").bullet.status == Status.ACTIVE
     assert service.received[-1].body == {"status": "active", "reason": "it is back"}
     shown = client.bullet(added.id)  # whose id has a blank and a slash in it
-    assert ([one.kind for one in shown.history], shown.history_next) == (["bullet_added"], None)
-    assert [(one.subject, one.revision) for one in client.history(added.id)] == [(added.id, n) for n in range(3)]
+    assert ([each.kind for each in shown.history], shown.history_next) == (["bullet_added"], None)
+    assert [(each.subject, each.revision) for each in client.history(added.id)] == [(added.id, n) for n in range(3)]
     client.add_rule("b")
     client.add_rule("c")
     assert service.received[-1].body == {"content": "c"}
-    assert [one.content for one in client.playbook()] == ["VPN and emulator: decline", "b", "c"]
+    assert [each.content for each in client.playbook()] == ["VPN and emulator: decline", "b", "c"]
 
 
 def test_changes_and_rollback(client: Any, service: LoopbackService) -> None:
-    assert [one.revision for one in client.changes()] == [0, 1, 2, 3, 4]
+    assert [change.revision for change in client.changes()] == [0, 1, 2, 3, 4]
     assert client.rollback(2, reason="a mistake").revision == 2
     assert service.received[-1].body == {"revision": 2, "reason": "a mistake"}
 
@@ -431,8 +431,8 @@ def test_a_service_can_stand_below_a_path(connect: Callable[..., Any], service: 
 
 def test_both_clients_have_the_same_methods() -> None:
     def methods(kind: type) -> dict[str, tuple[Any, Any]]:
-        found = {name: one for name, one in vars(kind).items() if inspect.isfunction(one) and not name.startswith("_")}
-        return {name: (inspect.signature(one).parameters, inspect.getdoc(one)) for name, one in found.items()}
+        found = {name: var for name, var in vars(kind).items() if inspect.isfunction(var) and not name.startswith("_")}
+        return {name: (inspect.signature(each).parameters, inspect.getdoc(each)) for name, each in found.items()}
 
     assert methods(Client) == methods(AsyncClient)
     assert {"decide", "decisions", "report", "trace", "close"} <= methods(Client).keys()

@@ -43,7 +43,7 @@ def test_outcomes_are_sent_again_with_the_same_ids(client: Any, service: Loopbac
 def test_a_page_in_the_middle_is_asked_for_again(client: Any, service: LoopbackService) -> None:
     client.decide_batch([{**PAYMENT, "id": f"t{n}"} for n in range(5)])
     service.failures = [Failure(503), DROP]
-    assert [one.transaction_id for one in client.decisions()] == ["t0", "t1", "t2", "t3", "t4"]
+    assert [decision.transaction_id for decision in client.decisions()] == ["t0", "t1", "t2", "t3", "t4"]
 
 
 def test_no_answer_in_time_is_an_outage(connect: Callable[..., Any], service: LoopbackService) -> None:

@@ -21,7 +21,7 @@ HOLDS = Condition.parse("amount > 100")
 AT = datetime(2024, 5, 1, tzinfo=UTC)
 AWKWARD = ['"', "\\", '\\"', 'a"b', "a\\", "é", "日本", "\n", "\x00", "\u2028", "🙂", "", " ", "}", '{"id":"', "a,b"]
 """Ids that need care in JSON."""
-IDS = [*(f"b{place}" for place in range(8)), *AWKWARD]
+IDS = [*(f"b{index}" for index in range(8)), *AWKWARD]
 
 
 def tiny(place: int, **more: object) -> Bullet:
@@ -136,7 +136,7 @@ def test_of_two_bullets_with_one_id_the_later_stands_in_the_row_of_the_first() -
 
 
 def test_two_tables_made_from_one_do_not_see_each_other() -> None:
-    base = BulletTable.of(tiny(place) for place in range(3))
+    base = BulletTable.of(tiny(index) for index in range(3))
     one, two = (base.updated([tiny(0, content=name), Bullet(id=name, content="x")]) for name in ("one", "two"))
     assert (one["b0"].content, two["b0"].content, base["b0"].content) == ("one", "two", "x")
     assert ("two" in one, "one" in two, len(base)) == (False, False, 3)
@@ -163,21 +163,21 @@ def test_rows_in_use_are_those_of_a_node_and_source_that_are_not_retired(
         ]
         assert found.mask.tolist() == expected
         assert found.bits.bit_count() == sum(expected)
-        assert found.bits == sum(1 << place for place, kept in enumerate(expected) if kept)
+        assert found.bits == sum(1 << index for index, kept in enumerate(expected) if kept)
     assert table.not_retired().mask.tolist() == [each.status is not Status.RETIRED for each in table.bullets]
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=100))
 def test_a_mask_and_its_bits_say_the_same(mask: list[bool]) -> None:
     rows = RowSet(np.array(mask))
-    assert rows.bits == sum(1 << place for place, one in enumerate(mask) if one)
+    assert rows.bits == sum(1 << index for index, each in enumerate(mask) if each)
     assert rows.bits.bit_count() == sum(mask)
 
 
 def test_the_key_of_a_bullet_depends_on_its_id_alone() -> None:
     first, second = BulletTable.of([tiny(1), tiny(2)]), BulletTable.of([tiny(2, content="y", node="other")])
     assert first.columns["key"][1] == second.columns["key"][0] == key_of("b2")
-    assert len({key_of(name) for name in [*AWKWARD, *(f"b{place}" for place in range(2_000))]}) == 2_000 + len(AWKWARD)
+    assert len({key_of(name) for name in [*AWKWARD, *(f"b{index}" for index in range(2_000))]}) == 2_000 + len(AWKWARD)
 
 
 # --- wording -----------------------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ def test_the_key_of_a_bullet_depends_on_its_id_alone() -> None:
     ],
 )
 def test_counters_status_and_weights_leave_the_wording_alone(more: dict[str, object]) -> None:
-    before = BulletTable.of(tiny(place, condition=HOLDS) for place in range(3))
+    before = BulletTable.of(tiny(index, condition=HOLDS) for index in range(3))
     after = before.updated([tiny(1, condition=HOLDS, **more)])
     assert after.wording is before.wording
     assert after.wording.conditions is before.wording.conditions
@@ -200,7 +200,7 @@ def test_counters_status_and_weights_leave_the_wording_alone(more: dict[str, obj
 
 @pytest.mark.parametrize("more", [{"content": "Y"}, {"condition": None}, {"condition": Condition.parse("vpn is true")}])
 def test_other_words_or_conditions_make_another_wording(more: dict[str, object]) -> None:
-    before = BulletTable.of(tiny(place, condition=HOLDS) for place in range(3))
+    before = BulletTable.of(tiny(index, condition=HOLDS) for index in range(3))
     after = before.updated([tiny(1, **{"condition": HOLDS, **more})])
     assert after.wording is not before.wording
     assert before.wording.facts == [{"amount"}] * 3

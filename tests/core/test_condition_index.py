@@ -53,10 +53,10 @@ Row = dict[str, FactValue]
 def expected(given_conditions: Conditions, facts: Row) -> tuple[int, int]:
     """Row by row, from the conditions themselves."""
     possible = proven = 0
-    for place, condition in enumerate(given_conditions):
+    for index, condition in enumerate(given_conditions):
         truth = None if condition is None else condition.truth(facts)
-        possible |= (truth is not False) << place
-        proven |= (truth is True) << place
+        possible |= (truth is not False) << index
+        proven |= (truth is True) << index
     return possible, proven
 
 
@@ -112,7 +112,7 @@ def test_no_rows_at_all() -> None:
 
 
 def thresholds(count: int) -> Conditions:
-    return [Condition.of(Test("amount", Op.ABOVE, place)) for place in range(count)]
+    return [Condition.of(Test("amount", Op.ABOVE, index)) for index in range(count)]
 
 
 def test_many_thresholds_of_one_fact() -> None:

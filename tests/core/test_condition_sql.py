@@ -58,10 +58,10 @@ def chosen_by_sqlite(condition: Condition, given_rows: list[dict[str, FactValue]
     try:
         database.execute(f"CREATE TABLE facts (place INTEGER, {columns})")
         places = ", ".join("?" * (len(COLUMNS) + 1))
-        values = [(place, *(row.get(name) for name in COLUMNS)) for place, row in enumerate(given_rows)]
+        values = [(index, *(row.get(name) for name in COLUMNS)) for index, row in enumerate(given_rows)]
         database.executemany(f"INSERT INTO facts VALUES ({places})", values)
         found = database.execute(f"SELECT place FROM facts WHERE {condition.to_sql()} ORDER BY place")
-        return [place for (place,) in found]
+        return [at for (at,) in found]
     finally:
         database.close()
 
@@ -70,7 +70,7 @@ def chosen_by_sqlite(condition: Condition, given_rows: list[dict[str, FactValue]
 def test_sql_picks_the_rows_the_condition_holds_for(
     condition: Condition, given_rows: list[dict[str, FactValue]]
 ) -> None:
-    expected = [place for place, row in enumerate(given_rows) if condition.holds(row)]
+    expected = [index for index, row in enumerate(given_rows) if condition.holds(row)]
     assert chosen_by_sqlite(condition, given_rows) == expected
 
 

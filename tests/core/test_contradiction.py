@@ -37,7 +37,7 @@ BULLETS = st.builds(
 
 
 def numbered(bullets: list[Bullet]) -> list[Bullet]:
-    return [bullet.model_copy(update={"id": f"b{place}"}) for place, bullet in enumerate(bullets)]
+    return [bullet.model_copy(update={"id": f"b{index}"}) for index, bullet in enumerate(bullets)]
 
 
 def plain_walk(table: BulletTable, node: str, condition: Condition, argues: Verdict) -> tuple[str, ...]:
@@ -71,8 +71,8 @@ def test_over_many_bullets_and_edits() -> None:
     dice, playbook = random.Random(7), BulletPlaybook()
     with playbook.unit_of_work():
         ids = [
-            playbook.add_bullet(f"bullet {place}", condition=random_condition(dice), argues=dice.choice([*Verdict]))
-            for place in range(1100)
+            playbook.add_bullet(f"bullet {index}", condition=random_condition(dice), argues=dice.choice([*Verdict]))
+            for index in range(1100)
         ]
     for _ in range(40):
         changed = dice.choice(ids)
@@ -101,8 +101,8 @@ def test_a_step_that_came_to_nothing_leaves_no_trace() -> None:
 
 
 def test_only_conditions_that_share_their_facts_are_found() -> None:
-    conditions = [Condition.of(Test(f"fact {place}", Op.ABOVE, 1.0)) for place in range(200)]
-    bullets = [Bullet(id=f"b{place}", content="c", condition=one) for place, one in enumerate(conditions)]
+    conditions = [Condition.of(Test(f"fact {index}", Op.ABOVE, 1.0)) for index in range(200)]
+    bullets = [Bullet(id=f"b{index}", content="c", condition=each) for index, each in enumerate(conditions)]
     bullets = [bullet.model_copy(update={"argues": Verdict.DECLINE}) for bullet in bullets]
     table = BulletTable.of(bullets)
     for row, condition in enumerate(conditions):

@@ -51,7 +51,7 @@ def test_a_compact_record_gives_back_all_that_it_keeps(
     assert [type(value) for value in decision.facts.values()] == [type(facts[name]) for name in decision.facts]
     assert (decision.verdict, decision.probability, decision.threshold, decision.base) == ("DECLINE", 0.625, 0.4, -2.25)
     assert (decision.revision, decision.node, decision.reader) == (7, "n", "2")
-    assert [(one.bullet_id, one.contribution) for one in decision.reasons] == [("b1", 0.75), ("b3", -1.5)]
+    assert [(reason.bullet_id, reason.contribution) for reason in decision.reasons] == [("b1", 0.75), ("b3", -1.5)]
     assert (decision.engine, decision.digest, decision.has_trace) == ("1", "0a1b", False)
     assert (decision.selection.seed, decision.selection.embedder, decision.selection.settings) == (4, "hashing", "n=10")
 

@@ -51,7 +51,9 @@ def test_columns_and_rows_agree_on_all_three_values(condition: Condition, given_
 @given(st.lists(conditions | st.none(), max_size=70), st.lists(rows, max_size=FEW + 2))
 def test_an_index_agrees_with_each_condition(given_conditions: list[Condition | None], given_rows: list[Row]) -> None:
     index = ConditionIndex(given_conditions)
-    truths = [[None if one is None else one.truth(row) for one in given_conditions] for row in given_rows]
+    truths = [
+        [None if condition is None else condition.truth(row) for condition in given_conditions] for row in given_rows
+    ]
     possible, proven = (unpacked(some, len(given_conditions)).tolist() for some in index.match_all(given_rows))
     assert proven == [[truth is True for truth in each] for each in truths]
     assert possible == [[truth is not False for truth in each] for each in truths]
@@ -76,7 +78,7 @@ def test_a_condition_implies_itself_and_any_choice_with_it(condition: Condition,
 @given(conditions, st.lists(rows, min_size=1, max_size=4))
 def test_sqlite_agrees_and_says_null_for_unknown(condition: Condition, given_rows: list[Row]) -> None:
     expected = [condition.truth(row) for row in given_rows]
-    assert _in_sqlite(condition, given_rows) == [None if one is None else int(one) for one in expected]
+    assert _in_sqlite(condition, given_rows) == [None if each is None else int(each) for each in expected]
 
 
 def _in_sqlite(condition: Condition, given_rows: list[Row]) -> list[int | None]:
@@ -85,9 +87,9 @@ def _in_sqlite(condition: Condition, given_rows: list[Row]) -> list[int | None]:
         database.execute(f"CREATE TABLE facts (place INTEGER, {columns})")
         for name, values in LISTS.items():
             database.execute(f'CREATE TABLE {sql_name(f"list_{name}")} ("value" TEXT)')
-            database.executemany(f"INSERT INTO {sql_name(f'list_{name}')} VALUES (?)", [(one,) for one in values])
+            database.executemany(f"INSERT INTO {sql_name(f'list_{name}')} VALUES (?)", [(value,) for value in values])
         marks = ", ".join("?" * (len(COLUMNS) + 1))
-        inserted = [(place, *(row.get(name) for name in COLUMNS)) for place, row in enumerate(given_rows)]
+        inserted = [(index, *(row.get(name) for name in COLUMNS)) for index, row in enumerate(given_rows)]
         database.executemany(f"INSERT INTO facts VALUES ({marks})", inserted)
         found = database.execute(f"SELECT {condition.to_sql()} FROM facts ORDER BY place").fetchall()
     return [None if truth is None else int(truth) for (truth,) in found]

@@ -17,7 +17,7 @@ rows_given = st.lists(st.dictionaries(names, values), max_size=6)
 
 
 def rows_of(table: FactTable) -> list[Row]:
-    return [table.row(place) for place in range(len(table))]
+    return [table.row(index) for index in range(len(table))]
 
 
 @given(rows_given)
@@ -51,10 +51,10 @@ def test_stacked_tables_are_all_rows_in_order(parts: list[list[Row]]) -> None:
 
 @given(st.lists(st.tuples(st.dictionaries(names, values), st.dictionaries(names, values)), max_size=6))
 def test_beside_each_other_a_row_keeps_what_it_knows_and_learns_the_rest(pairs: list[tuple[Row, Row]]) -> None:
-    mine, theirs = FactTable([one for one, _ in pairs]), FactTable([other for _, other in pairs])
+    mine, theirs = FactTable([each for each, _ in pairs]), FactTable([other for _, other in pairs])
     before = rows_of(mine), rows_of(theirs)
     both = mine.beside(theirs.columns)
-    assert rows_of(both) == [{**other, **one} for one, other in pairs]
+    assert rows_of(both) == [{**other, **each} for each, other in pairs]
     assert both.names == sorted({*mine.names, *theirs.names})
     assert (rows_of(mine), rows_of(theirs)) == before, "neither was changed"
 
@@ -87,7 +87,7 @@ def test_some_of_the_rows(taken: RowIndex, places: list[int]) -> None:
     rows: list[Row] = [{"amount": 1.0}, {"vpn": True}, {"shop": "web", "amount": 3.0}, {}]
     table = FactTable(rows).take(taken)
     assert len(table) == len(places)
-    assert rows_of(table) == [rows[place] for place in places]
+    assert rows_of(table) == [rows[at] for at in places]
     assert rows_of(FactTable([{}] * 4).take(taken)) == [{}] * len(places), "also where there are no columns"
 
 

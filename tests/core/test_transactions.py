@@ -64,7 +64,7 @@ def test_rows_are_read_by_place_and_by_slice(make: Callable[[list[Transaction]],
     assert rows == ROWS
     assert rows != ROWS[:2]
     assert rows != [ROWS[1], ROWS[0], ROWS[2]]
-    assert [rows.text(place) for place in range(3)] == ["", "a purchase", ""]
+    assert [rows.text(index) for index in range(3)] == ["", "a purchase", ""]
     assert ROWS[1] in rows
     with pytest.raises(IndexError):
         rows[3]
@@ -77,7 +77,7 @@ def test_some_rows_bring_everything_they_have(
 ) -> None:
     places = np.arange(3)[taken].tolist()
     some = make(ROWS).take(taken)
-    assert list(some) == [ROWS[place] for place in places]
+    assert list(some) == [ROWS[at] for at in places]
     assert some.take(np.array([1])) == [ROWS[places[1]]]
 
 

@@ -44,10 +44,10 @@ def test_alike_is_what_sequence_matcher_says() -> None:
     by_end: dict[str, list[str]] = {}
     for text in texts:
         by_end.setdefault(" ".join(text.lower().split()[-2:]), []).append(text)
-    akin = [(one, other) for group in by_end.values() for one in group[:6] for other in group[:6] if one != other]
+    akin = [(each, other) for group in by_end.values() for each in group[:6] for other in group[:6] if each != other]
     pairs += dice.sample(akin, 1600)
-    expected = [SequenceMatcher(None, one.lower(), other.lower()).ratio() > 0.85 for one, other in pairs]
-    assert [curator.alike(one, other) for one, other in pairs] == expected
+    expected = [SequenceMatcher(None, each.lower(), other.lower()).ratio() > 0.85 for each, other in pairs]
+    assert [curator.alike(each, other) for each, other in pairs] == expected
     assert 300 < sum(expected) < len(pairs) - 300
     assert sum(len(other) >= 200 for _, other in pairs) > 100  # from where on it leaves out frequent characters
 
@@ -55,8 +55,8 @@ def test_alike_is_what_sequence_matcher_says() -> None:
 @pytest.mark.parametrize("threshold", [0.5, 0.75, 1.0])
 def test_the_threshold_is_strict_and_can_be_set(threshold: float) -> None:
     curator = Curator(threshold)
-    for one, other in (("abcd", "abcd"), ("abcd", "abcx"), ("abcd", "abxx"), ("abcd", "xxxx")):
-        assert curator.alike(one, other) is (SequenceMatcher(None, one, other).ratio() > threshold)
+    for each, other in (("abcd", "abcd"), ("abcd", "abcx"), ("abcd", "abxx"), ("abcd", "xxxx")):
+        assert curator.alike(each, other) is (SequenceMatcher(None, each, other).ratio() > threshold)
 
 
 @pytest.mark.parametrize("threshold", [0.0, -1.0, 1.1, float("nan")])

@@ -62,19 +62,19 @@ class PlainMatchers:
         self._matchers.append(SequenceMatcher(None, "", text.lower()))
 
     def first_alike(self, text: str, threshold: float = 0.85) -> int | None:
-        for place, matcher in enumerate(self._matchers):
+        for index, matcher in enumerate(self._matchers):
             matcher.set_seq1(text.lower())
             if matcher.real_quick_ratio() <= threshold or matcher.quick_ratio() <= threshold:
                 continue
             if matcher.ratio() > threshold:
-                return place
+                return index
         return None
 
 
 @pytest.mark.parametrize("threshold", [0.5, 0.7, 0.85, 1.0])
 def test_the_first_bullet_alike_is_found(threshold: float) -> None:
     texts = prose(160, seed=3)
-    playbook = with_bullets([Bullet(id=f"b{place}", content=text) for place, text in enumerate(texts[:100])])
+    playbook = with_bullets([Bullet(id=f"b{index}", content=text) for index, text in enumerate(texts[:100])])
     matchers, curator = PlainMatchers(texts[:100]), Curator(threshold)
     found = [curator.said_already(NewBullet(text), NODE, playbook) for text in texts[100:]]
     expected = [matchers.first_alike(text, threshold) for text in texts[100:]]
@@ -101,7 +101,7 @@ def test_a_thousand_bullets_are_judged_as_by_sequence_matcher() -> None:
 def test_a_large_book_is_searched_hundreds_of_times_faster_than_by_sequence_matcher() -> None:
     dice = random.Random(8)
     texts = [" ".join(dice.choices(WORDS, k=dice.randint(8, 25))) for _ in range(10_050)]
-    playbook = with_bullets([Bullet(id=f"b{place}", content=text) for place, text in enumerate(texts[:10_000])])
+    playbook = with_bullets([Bullet(id=f"b{index}", content=text) for index, text in enumerate(texts[:10_000])])
     curator = Curator()
     curator.said_already(NewBullet(texts[0]), NODE, playbook)
 
@@ -133,7 +133,7 @@ LONG = st.integers(250, 600).flatmap(lambda count: st.sampled_from(["a" * count,
 
 @given(st.lists(LETTERS | LONG, min_size=1, max_size=8), LETTERS | LONG, st.sampled_from([0.3, 0.6, 0.85, 0.95]))
 def test_no_bullet_alike_is_passed_over_whatever_the_characters(texts: list[str], new: str, threshold: float) -> None:
-    playbook = with_bullets([Bullet(id=f"b{place}", content=text) for place, text in enumerate(texts)])
+    playbook = with_bullets([Bullet(id=f"b{index}", content=text) for index, text in enumerate(texts)])
     found = Curator(threshold).said_already(NewBullet(new), NODE, playbook)
     ratios = [SequenceMatcher(None, new.lower(), text.lower()).ratio() for text in texts]
     assert (found and found.id) == next((f"b{row}" for row, ratio in enumerate(ratios) if ratio > threshold), None)
@@ -157,7 +157,7 @@ BULLETS = st.builds(
 
 
 def numbered(bullets: Sequence[Bullet]) -> Iterator[Bullet]:
-    return (bullet.model_copy(update={"id": f"b{place}"}) for place, bullet in enumerate(bullets))
+    return (bullet.model_copy(update={"id": f"b{index}"}) for index, bullet in enumerate(bullets))
 
 
 @given(st.lists(BULLETS, max_size=12), BULLETS)
@@ -231,7 +231,7 @@ def test_many_at_once_are_part_of_the_step_they_are_merged_in() -> None:
 
 def test_a_large_book_is_searched_as_it_stands_after_each_edit() -> None:
     dice, texts, curator = random.Random(2), prose(1300, seed=9), Curator()
-    playbook = with_bullets([Bullet(id=f"b{place}", content=text) for place, text in enumerate(texts[:1100])])
+    playbook = with_bullets([Bullet(id=f"b{index}", content=text) for index, text in enumerate(texts[:1100])])
     for text in texts[1100:1160]:
         edited = f"b{dice.randrange(1100)}"
         playbook.edit_bullet(edited, dice.choice([text, varied(texts, dice)]))

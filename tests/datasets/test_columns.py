@@ -211,7 +211,7 @@ def test_a_single_row_is_read_as_the_file_was() -> None:
     )
     row = StringIO('{"when": "2/3/15", "opened": "1/3/15"}\n{"when": "3/3/15", "x": 1}\n')
     read = read_transactions(row, remembered=mapping, name="rows")
-    assert [one.facts for one in read.rows] == [{"age": 86_400.0}, {"x": 1.0}]
+    assert [each.facts for each in read.rows] == [{"age": 86_400.0}, {"x": 1.0}]
 
 
 @pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin"])
@@ -231,7 +231,7 @@ def test_a_column_of_times_is_found_among_words(day: str, clock: str) -> None:
     cells = ["no time", time.strftime(day + clock), time.strftime(day + clock).upper()]
     found = read_times(pl.Series(cells))
     expected = time if clock else time.replace(hour=0, minute=0)
-    assert [time_of(one) for one in found.values] == [None, *[expected.replace(tzinfo=UTC)] * 2]
+    assert [time_of(value) for value in found.values] == [None, *[expected.replace(tzinfo=UTC)] * 2]
 
 
 def test_dates_as_times(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def case(n: int, *, fraud: bool = False, hour: int | None = None, value: float |
 
 
 def ids(cases: Iterable[Case]) -> list[str]:
-    return [one.transaction.id for one in cases]
+    return [each.transaction.id for each in cases]
 
 
 @given(st.lists(st.integers(0, 20), min_size=2, max_size=40), st.floats(0.05, 0.95))
@@ -39,7 +39,7 @@ def test_a_split_by_time_tests_on_what_came_later(hours: list[int], share: float
     cases = [*dataset.train, *dataset.test]
     assert sorted(ids(cases)) == sorted(f"t{n}" for n in range(len(hours)))
     assert len(dataset.test) == round(share * len(hours))
-    in_order = [(one.transaction.time, int(one.transaction.id[1:])) for one in cases]
+    in_order = [(each.transaction.time, int(each.transaction.id[1:])) for each in cases]
     assert in_order == sorted(in_order)
 
 
@@ -58,7 +58,7 @@ def test_folds_are_disjoint_cover_all_and_keep_equal_rows_together(
             dataset.folds(k, seed)
         return
     folds = dataset.folds(k, seed)
-    assert sorted(one for _, test in folds for one in ids(test)) == sorted(ids(dataset.train))
+    assert sorted(id_ for _, test in folds for id_ in ids(test)) == sorted(ids(dataset.train))
     for train, test in folds:
         assert len(train) + len(test) == len(rows)
         assert not {c.transaction.facts["amount"] for c in train} & {c.transaction.facts["amount"] for c in test}
@@ -127,8 +127,8 @@ def test_rows_are_alike_if_their_facts_and_texts_are(rows: list[tuple[FactValue 
         for n, (value, text) in enumerate(rows)
     ]
     first: dict[object, int] = {}
-    same = [(one.transaction.text, frozenset(one.transaction.facts.items())) for one in cases]
-    assert first_alike(Cases.of(cases)).tolist() == [first.setdefault(one, n) for n, one in enumerate(same)]
+    same = [(each.transaction.text, frozenset(each.transaction.facts.items())) for each in cases]
+    assert first_alike(Cases.of(cases)).tolist() == [first.setdefault(each, n) for n, each in enumerate(same)]
 
 
 @dataclass(frozen=True)
@@ -163,4 +163,4 @@ def test_public_datasets_load_without_a_mapping(public: Public) -> None:
     assert (len(dataset), dataset.unlabelled, dataset.bad_rows) == (public.rows, public.unlabelled, ())
     assert dataset.frauds / public.rows == pytest.approx(public.fraud_share, abs=5e-5)
     assert dataset.has_time is public.has_time
-    assert len({fact for one in dataset[:500] for fact in one.transaction.facts}) == public.facts
+    assert len({fact for each in dataset[:500] for fact in each.transaction.facts}) == public.facts

@@ -171,7 +171,7 @@ def test_the_learner_takes_frames(library: str) -> None:
     assert learner.mapping == load_dataset(POLARS).mapping
     decisions = learner.decide_all_sync(frame)
     expected = other.decide_all_sync(load_transactions(POLARS, remembered=other.mapping))
-    assert [one.probability for one in decisions] == [one.probability for one in expected]
+    assert [decision.probability for decision in decisions] == [each.probability for each in expected]
     outcomes = pl.DataFrame({"transaction_id": COLUMNS["TX_ID"][:30], "label": COLUMNS["is_fraud"][:30]})
     heard = learner.hear_all_sync(outcomes.to_pandas() if library == "pandas" else outcomes)
     assert len(heard) == 30

@@ -72,7 +72,7 @@ def memory_of(mapping: SchemaMapping) -> EntityMemory:
 
 def one_by_one(memory: EntityMemory, cases: Cases, waiting: Sequence[Transaction]) -> list[dict[str, FactValue]]:
     """Each transaction in its turn, its label when it arrives."""
-    rows = [*((case.transaction, case) for case in cases), *((one, None) for one in waiting)]
+    rows = [*((case.transaction, case) for case in cases), *((each, None) for each in waiting)]
     places = list(range(len(rows)))
     if all(row.time for row, _ in rows):
         places.sort(key=lambda place: rows[place][0].time or START)
@@ -86,7 +86,7 @@ def one_by_one(memory: EntityMemory, cases: Cases, waiting: Sequence[Transaction
         if case is not None and (case.known_at or transaction.time):
             known_at = case.known_at or (transaction.time or START) + timedelta(days=2)
             state.hear(transaction.id, case.is_fraud, micros_of(known_at))
-    return [found[place] for place in range(len(cases))]
+    return [found[index] for index in range(len(cases))]
 
 
 @pytest.mark.parametrize("places_are_facts", [False, True])
@@ -107,7 +107,7 @@ def test_it_equals_what_the_memory_gives(
     mapping = MAPPING.model_copy(update={"ignore": ignored})
     memory = memory_of(mapping)
     facts = FactTable.of_columns(history_facts(mapping, cases, waiting), len(cases))
-    derived = [facts.row(place) for place in range(len(cases))]
+    derived = [facts.row(index) for index in range(len(cases))]
     studied = memory.studied(cases, waiting)
     before = [case.transaction.facts for case in cases]
     assert derived == [
@@ -134,7 +134,7 @@ def test_columns_of_a_file_give_the_same_as_its_rows(tmp_path: Path) -> None:
     assert len(data.waiting) == data.unlabelled > 0
     facts = FactTable.of_columns(history_facts(data.mapping, data.train, data.waiting), len(data))
     studied = memory_of(data.mapping).studied(data.train, data.waiting)
-    assert [case.transaction.facts | facts.row(place) for place, case in enumerate(data)] == [
+    assert [case.transaction.facts | facts.row(index) for index, case in enumerate(data)] == [
         case.transaction.facts for case in studied
     ]
 

@@ -161,14 +161,14 @@ def test_a_label_never_becomes_a_fact(tmp_path: Path) -> None:
     path = tmp_path / "tx.csv"
     path.write_text("id,is_fraud,fraud_type,amount\n1,1,ring,5\n2,maybe,,6\n")
     loaded = read_transactions(path)
-    assert [one.facts for one in loaded.rows] == [{"amount": 5.0}, {"amount": 6.0}]
+    assert [row.facts for row in loaded.rows] == [{"amount": 5.0}, {"amount": 6.0}]
     assert loaded.bad_rows == ()
 
 
 def test_a_stream_with_a_broken_line_goes_on() -> None:
     stream = io.StringIO('{"id": "1", "amount": 2}\nnonsense\n{"id": "2", "facts": {"crypto": true}}\n')
     loaded = read_transactions(stream, name="<stdin>")
-    assert [one.id for one in loaded.rows] == ["1", "2"]
+    assert [row.id for row in loaded.rows] == ["1", "2"]
     assert [str(bad) for bad in loaded.bad_rows] == ["<stdin>, row 2: broken JSON at column 1: Expecting value"]
     with pytest.raises(InputError, match="<stdin>: the file is empty"):
         read_transactions(io.StringIO(""), name="<stdin>")

@@ -255,7 +255,7 @@ def long_if_wide(odd: Odd) -> Any:
     return pytest.param(odd, id=odd.name, marks=[pytest.mark.long] if odd.name == "wide.csv" else [])
 
 
-@pytest.mark.parametrize("odd", [long_if_wide(one) for one in FILES])
+@pytest.mark.parametrize("odd", [long_if_wide(each) for each in FILES])
 def test_an_odd_file_gets_what_the_documentation_says(tmp_path: Path, odd: Odd) -> None:
     said, rows = told(odd, tmp_path)
     assert f"| {odd.what} (`{odd.name}`) | {said} |" in DOCS.read_text("utf-8")
@@ -274,7 +274,7 @@ def test_a_hundred_columns_are_a_hundred_facts(tmp_path: Path) -> None:
     assert rows[1].facts == {f"c{k}": (1 + k) % 7 / 2 for k in range(100)}
 
 
-@pytest.mark.parametrize("odd", [long_if_wide(one) for one in FILES if not one.trained])
+@pytest.mark.parametrize("odd", [long_if_wide(each) for each in FILES if not each.trained])
 def test_training_works_or_leaves_nothing_behind(tmp_path: Path, odd: Odd, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ACEFRAUD_CACHE", str(tmp_path / "replies.db"))
@@ -286,7 +286,7 @@ def test_training_works_or_leaves_nothing_behind(tmp_path: Path, odd: Odd, monke
         return
     assert ran.code == 2
     assert f"acefraud: {path}" in ran.err
-    assert [one.name for one in tmp_path.iterdir()] == [odd.name]
+    assert [each.name for each in tmp_path.iterdir()] == [odd.name]
 
 
 def test_what_a_mapping_says_of_an_odd_file(tmp_path: Path) -> None:

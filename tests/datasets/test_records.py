@@ -90,10 +90,10 @@ OFTEN += [(7, "plain"), (8, "plain"), (9, "commas"), (10, "commas"), (11, "parts
 OFTEN += [(14, "times"), (5, "lists"), (6, "lists"), (16, "entities")]
 CASES = [
     pytest.param(
-        line, mapping, marks=[] if (place, mapping) in OFTEN else pytest.mark.long, id=f"{line[:60]} {mapping}"
+        line, mapping, marks=[] if (index, mapping) in OFTEN else pytest.mark.long, id=f"{line[:60]} {mapping}"
     )
     for mapping in MAPPINGS
-    for place, line in enumerate(LINES)
+    for index, line in enumerate(LINES)
 ]
 
 

@@ -212,7 +212,7 @@ def _same_time(when: datetime | None, value: str | None, kind: str, *, either_or
         return when is None and value is None
     expected = _parsed(value)
     accepted = {expected, expected.replace(day=expected.month, month=expected.day)} if either_order else {expected}
-    return when.date() in {one.date() for one in accepted} if kind == "date" else when in accepted
+    return when.date() in {each.date() for each in accepted} if kind == "date" else when in accepted
 
 
 def _compare_leaks(data: Dataset, truth: Mapping[str, Any], score: Score) -> None:

@@ -207,15 +207,15 @@ def test_explain_over_http_has_the_costs_in_numbers(serving: Serving, admin: Tes
 def traffic(clock: Clock, learner: Learner, amounts: Sequence[float], day: int) -> list[Any]:
     """Cases spread over the waking hours of a day, decided one after another."""
     made = []
-    for place, amount in enumerate(amounts):
-        clock.now = datetime(2025, 5, 5, 6, tzinfo=UTC) + timedelta(days=day, hours=16 * place / len(amounts))
-        made.append(learner.decide_sync(Transaction(id=f"d{day}-{place}", facts={"amount": amount})))
+    for index, amount in enumerate(amounts):
+        clock.now = datetime(2025, 5, 5, 6, tzinfo=UTC) + timedelta(days=day, hours=16 * index / len(amounts))
+        made.append(learner.decide_sync(Transaction(id=f"d{day}-{index}", facts={"amount": amount})))
     return made
 
 
 def savings(costs: ReviewCosts, made: Sequence[Any]) -> list[float]:
     """What a review of each would save."""
-    found = (costs.saving(one.probability, one.facts["amount"]) for one in made)
+    found = (costs.saving(each.probability, each.facts["amount"]) for each in made)
     return [0.0 if saving is None else saving for saving in found]
 
 
@@ -229,15 +229,15 @@ def test_reviews_go_to_the_cases_where_they_save_most_and_last_for_the_day() -> 
     for day in range(5):
         made = traffic(clock, learner, [dice.lognormvariate(4, 1) for _ in range(150)], day)
         saved = savings(costs, made)
-        by_cut = sum(saving for saving, one in zip(saved, made, strict=True) if one.verdict is Verdict.REVIEW)
-        first_come, best = sum([one for one in saved if one > 0][:10]), sum(sorted(saved)[-10:])
+        by_cut = sum(saving for saving, each in zip(saved, made, strict=True) if each.verdict is Verdict.REVIEW)
+        first_come, best = sum([each for each in saved if each > 0][:10]), sum(sorted(saved)[-10:])
         closed.append((by_cut - first_come) / (best - first_come))
-        assert sum(one.verdict is Verdict.REVIEW for one in made) <= 10
+        assert sum(each.verdict is Verdict.REVIEW for each in made) <= 10
     assert closed[0] > 0.3, "on the first day nothing but the pace so far says what is still to come"
     assert sum(closed[1:]) / len(closed[1:]) > 0.85, closed
 
-    kept = next(one for one in made if learner.ruling(one).rule == "capacity")
-    for one in (kept, next(one for one in made if one.verdict is Verdict.REVIEW)):
+    kept = next(each for each in made if learner.ruling(each).rule == "capacity")
+    for one in (kept, next(each for each in made if each.verdict is Verdict.REVIEW)):
         recorded = book.ledger.decisions([one.id])[one.id]
         assert learner.replay_sync(recorded).same_as(one)
     assert "go to cases that save at least" in learner.ruling(kept).words
@@ -251,19 +251,19 @@ def test_files_that_are_decided_within_minutes_get_their_reviews() -> None:
     for file in range(4):
         clock.now = clock.now.replace(hour=14, minute=file)
         rows = [{"id": f"f{file}-{row}", "amount": dice.lognormvariate(4, 1)} for row in range(50)]
-        reviews += sum(one.verdict is Verdict.REVIEW for one in learner.decide_all_sync(rows))
+        reviews += sum(each.verdict is Verdict.REVIEW for each in learner.decide_all_sync(rows))
     assert 12 <= reviews <= 20
 
 
 def test_of_a_file_with_a_whole_day_the_best_are_reviewed(shell: Any) -> None:  # noqa: F811
     dice = random.Random(2)
-    amounts = {f"f{place}": dice.randrange(50, 5_000) for place in range(450)}
+    amounts = {f"f{index}": dice.randrange(50, 5_000) for index in range(450)}
     shell.rows("today.jsonl", [{"id": name, "amount": amount} for name, amount in amounts.items()])
     shell.on_book("playbook", "add", "An emulator: decline")
     shell.on_book("threshold", "set", "--costs", "false_decline=9000,missed_fraud=100%,review=5,per_day=50")
     made = shell.on_book("decide", "today.jsonl", "--json").lines
-    reviewed = {amounts[one["transaction_id"]] for one in made if one["verdict"] == "REVIEW"}
-    assert sum(one["verdict"] == "REVIEW" for one in made) == 50
+    reviewed = {amounts[each["transaction_id"]] for each in made if each["verdict"] == "REVIEW"}
+    assert sum(each["verdict"] == "REVIEW" for each in made) == 50
     assert min(reviewed) == sorted(amounts.values())[-50]
 
 
@@ -277,8 +277,8 @@ def test_of_the_file_of_every_day_the_best_are_reviewed_however_many_days_came_b
         count = dice.randrange(180, 220)
         many = [Transaction(id=f"{day}-{n}", facts={"amount": dice.uniform(50, 5_000)}) for n in range(count)]
         made = learner.decide_all_sync(many)
-        reviewed = [one.facts["amount"] for one in made if one.verdict is Verdict.REVIEW]
-        best = sorted(one.facts["amount"] for one in made)[-20:]
+        reviewed = [each.facts["amount"] for each in made if each.verdict is Verdict.REVIEW]
+        best = sorted(each.facts["amount"] for each in made)[-20:]
         assert len(set(reviewed) & set(best)) >= 18, day
 
 
@@ -290,12 +290,12 @@ def test_the_worst_days_stay_within_the_limit() -> None:
         learner, made = Learner(book), []
         for start in range(0, len(amounts), batch):
             some = [
-                Transaction(id=f"w{start + place}", facts={"vpn": True} if amount is None else {"amount": amount})
-                for place, amount in enumerate(amounts[start : start + batch])
+                Transaction(id=f"w{start + index}", facts={"vpn": True} if amount is None else {"amount": amount})
+                for index, amount in enumerate(amounts[start : start + batch])
             ]
             made += list(learner.decide_all_sync(some))
             clock.now += timedelta(minutes=30 * batch / len(amounts))
-        return [one for one in made if one.verdict is Verdict.REVIEW]
+        return [each for each in made if each.verdict is Verdict.REVIEW]
 
     assert len(reviewed([100.0] * 60, 20, batch=60)) == 20, "all equal, at once"
     assert len(reviewed([100.0] * 60, 20, batch=1)) == 20, "all equal, one after another"
@@ -305,7 +305,7 @@ def test_the_worst_days_stay_within_the_limit() -> None:
     burst = [dice.lognormvariate(4, 1) for _ in range(10_000)]
     found = reviewed(burst, 50, batch=250)
     assert len(found) <= 50
-    assert sum(one.facts["amount"] for one in found) / len(found) > 2 * sum(burst) / len(burst)
+    assert sum(each.facts["amount"] for each in found) / len(found) > 2 * sum(burst) / len(burst)
 
 
 def test_unused_reviews_go_to_lesser_cases_late_in_the_day() -> None:
@@ -331,9 +331,9 @@ def test_several_processes_share_a_day(tmp_path: Path) -> None:
         first.set_threshold(review="false_decline=900,missed_fraud=100%,review=1,per_day=6")
         learners = Learner(first), Learner(second)
         made = [
-            learners[place % 2].decide_sync(Transaction(id=f"s{place}", facts={"amount": 100.0})) for place in range(40)
+            learners[index % 2].decide_sync(Transaction(id=f"s{index}", facts={"amount": 100.0})) for index in range(40)
         ]
-    assert sum(one.verdict is Verdict.REVIEW for one in made) == 6
+    assert sum(each.verdict is Verdict.REVIEW for each in made) == 6
 
 
 # --- what was recorded before ---

@@ -141,7 +141,7 @@ def test_renamed_and_missing_columns_are_pointed_out_once_with_counts(shell: She
 def test_an_ordinary_file_gets_no_remark_and_is_familiar(shell: Shell) -> None:
     ran = shell.on_book("decide", shell.write("today.csv", export()), "--json")
     assert not ran.err
-    assert all(one["familiarity"] > 0.5 and one["unfamiliar"] is False for one in ran.lines)
+    assert all(line["familiarity"] > 0.5 and line["unfamiliar"] is False for line in ran.lines)
 
 
 def test_a_strict_decide_refuses_the_whole_file_and_records_nothing(shell: Shell) -> None:
@@ -184,7 +184,7 @@ def told() -> Iterator[list[str]]:
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         yield words
-    words += [str(one.message) for one in found]
+    words += [str(each.message) for each in found]
 
 
 def test_records_with_words_of_their_own_are_unfamiliar(learner: Learner) -> None:
@@ -194,7 +194,7 @@ def test_records_with_words_of_their_own_are_unfamiliar(learner: Learner) -> Non
         "unfamiliar: none of the facts that this playbook relies on is known; decided all the same, since nothing "
         "sends it to a person (19 of 19 rows)"
     )
-    assert all(one.unfamiliar and one.familiarity == 0 for one in decisions)
+    assert all(decision.unfamiliar and decision.familiarity == 0 for decision in decisions)
 
 
 def test_unfamiliar_transactions_go_to_a_person_where_there_is_a_review_rule(learner: Learner) -> None:
@@ -328,7 +328,7 @@ def test_a_few_labelled_cases_do_not_make_a_slip_a_fact(learner: Learner) -> Non
         learner.hear_sync(Outcome(transaction_id=name, is_fraud=False), slips)
     learner.review()
     told = learner.check([paid("d", facts={**ORDINARY, "amout": 5000, "Country": "FR", "basket_size": 3})])
-    assert [one.name for one in told.unfamiliar_facts] == ["amout", "Country"], "a new fact is known once it was seen"
+    assert [fact.name for fact in told.unfamiliar_facts] == ["amout", "Country"], "a new fact is known once it was seen"
     assert str(admit_rule(learner, "amount above 300 and country is FR: decline", who="ana").bullet.condition)
 
 
@@ -385,14 +385,14 @@ def test_names_of_entities_that_are_not_clear_are_pointed_out(learner: Learner) 
     with pytest.warns(InputWarning) as told:
         decision = learner.decide_sync(paid("a", entities=entities))
     assert decision.transaction.entities == entities
-    words = " ".join(str(one.message) for one in told)
+    words = " ".join(str(each.message) for each in told)
     assert "`customer`" in words
     assert "`shop`" in words
 
 
 def test_a_rule_for_a_node_that_nothing_decides_is_remarked(learner: Learner, shell: Shell) -> None:
     admitted = admit_rule(learner, "amount above 900: always decline", node="fraud_detecton", who="ana")
-    assert any("Nothing here decides at the node 'fraud_detecton'" in one for one in admitted.remarks)
+    assert any("Nothing here decides at the node 'fraud_detecton'" in remark for remark in admitted.remarks)
     ran = shell.on_book("playbook", "add", "amount above 900: always decline", "--node", "other", "--why", "x")
     assert "Nothing here decides at the node 'other'" in ran.out + ran.err
 
@@ -427,8 +427,8 @@ def test_the_service_names_unfamiliar_facts_and_counts_unfamiliar_transactions(c
         {"name": "chanell", "nearest": "channel"},
     ]
     assert answer["unfamiliar"] is True
-    assert any("did you mean `amount`?" in one for one in answer["warnings"])
-    assert any("unfamiliar" in one for one in answer["warnings"])
+    assert any("did you mean `amount`?" in each for each in answer["warnings"])
+    assert any("unfamiliar" in each for each in answer["warnings"])
     assert (
         ask(client, id="u1", facts={"amout": 5000, "chanell": "app"})["unfamiliar_facts"] == answer["unfamiliar_facts"]
     )
@@ -442,7 +442,7 @@ def test_the_service_names_unfamiliar_facts_and_counts_unfamiliar_transactions(c
 def test_the_service_says_that_frauds_alone_teach_nothing(client: TestClient) -> None:
     client.put("/v1/feed", json={"kind": "fraud_only", "reason": "chargebacks only"}).raise_for_status()
     told = client.post("/v1/outcomes", json={"id": "o1", "transaction_id": "u1", "label": "fraud"}).json()["warnings"]
-    assert any("nothing is learnt from reports" in one for one in told)
+    assert any("nothing is learnt from reports" in each for each in told)
     refused = client.put("/v1/feed", json={"kind": "complete", "silence_days": 30, "reason": "x"})
     assert refused.status_code == 422
     assert "silence_days" in refused.text
@@ -461,7 +461,7 @@ def test_a_missing_time_is_the_time_of_arrival_and_a_repeat_is_the_same_request(
 def test_over_http_a_time_far_ahead_is_told_and_blinds_nobody(client: TestClient) -> None:
     body = {"facts": ORDINARY, "entities": {"CUSTOMER_ID": "olaf", "TERMINAL_ID": "t8"}}
     ask(client, id="a1", **body)
-    assert any("2099" in one for one in ask(client, id="a2", time="2099-01-01T00:00:00Z", **body)["warnings"])
+    assert any("2099" in each for each in ask(client, id="a2", time="2099-01-01T00:00:00Z", **body)["warnings"])
     decided = ask(client, id="a3", **body)
     assert client.get(f"/v1/decisions/{decided['decision_id']}").json()["facts"]["customer_count_24h"] == 1.0
 
@@ -487,12 +487,12 @@ def test_a_strict_service_explains_what_was_decided_before_it_was_strict(book: P
     for client in client_on(tmp_path / "book.db", tmp_path, strict=True):
         explained = client.get(f"/v1/decisions/{decision.id}")
         assert explained.status_code == 200
-        assert [one["name"] for one in explained.json()["unfamiliar_facts"]] == ["vpnn"]
+        assert [each["name"] for each in explained.json()["unfamiliar_facts"]] == ["vpnn"]
 
 
 def test_over_http_a_rule_for_another_node_is_remarked(client: TestClient) -> None:
     rule = {"content": "amount above 900: always decline", "node": "elsewhere", "reason": "x"}
-    assert any("elsewhere" in one for one in client.post("/v1/bullets", json=rule).json()["remarks"])
+    assert any("elsewhere" in each for each in client.post("/v1/bullets", json=rule).json()["remarks"])
 
 
 # --- doctor ---
@@ -505,7 +505,7 @@ def test_doctor_tells_what_the_latest_day_has_that_the_cases_had_not(shell: Shel
     ]
     shell.on_book("decide", shell.rows("today.jsonl", rows), "--json")
     facts = shell.on_book("doctor", "--offline", "--json").json["facts"]
-    changes = {one["name"]: one["change"] for one in facts["changes"]}
+    changes = {fact["name"]: fact["change"] for fact in facts["changes"]}
     assert facts["decisions"] == 30
     assert changes["amount"] == "shifted"
     assert changes["channel"] == "shifted"
@@ -519,4 +519,4 @@ def test_doctor_finds_nothing_about_ordinary_decisions(shell: Shell) -> None:
     mixed = [line.replace(",app,", ",web,") if n % 2 else line for n, line in enumerate(lines)]
     shell.on_book("decide", shell.write("today.csv", "\n".join([header, *mixed])), "--json")
     changes = shell.on_book("doctor", "--offline", "--json").json["facts"]["changes"]
-    assert [one for one in changes if one["name"] in ORDINARY] == []
+    assert [change for change in changes if change["name"] in ORDINARY] == []

@@ -27,7 +27,7 @@ SOON = 2.0
 
 
 def decide(shell: Shell, *ids: str) -> None:
-    rows = [{"id": one, "amount": 2500, "vpn": True, "account_age_days": 3} for one in ids]
+    rows = [{"id": id_, "amount": 2500, "vpn": True, "account_age_days": 3} for id_ in ids]
     shell.on_book("decide", shell.rows("today.jsonl", rows), "--json")
 
 
@@ -47,15 +47,15 @@ def test_outcomes_before_their_decision_are_kept_and_count_once_it_comes(trained
         "2 outcomes are about transactions not decided yet; they are kept and count once these are decided" in ran.err
     )
     waiting = trained.on_book("ledger", "waiting", "--json").lines
-    assert [(one["transaction_id"], one["is_fraud"]) for one in waiting] == [("p1", True), ("p2", False)]
+    assert [(each["transaction_id"], each["is_fraud"]) for each in waiting] == [("p1", True), ("p2", False)]
     decide(trained, "p1", "p2")
     assert trained.on_book("ledger", "waiting").out == "No outcome waits for its transaction to be decided\n"
     later = trained.on_book("learn", trained.write("later.csv", "transaction_id,label\np1,1\n"))
     assert "2 outcomes that were received before were taken in first" in later.err
     with trained.open() as book:
         past = book.ledger.transaction_events(["p1", "p2"])
-        assert [str(past[one].outcomes[-1].judgement.ruling) for one in ("p1", "p2")] != ["unjudged"] * 2
-        assert all(past[one].outcomes[-1].decision_id or past[one].outcomes[-2].decision_id for one in ("p1", "p2"))
+        assert [str(past[each].outcomes[-1].judgement.ruling) for each in ("p1", "p2")] != ["unjudged"] * 2
+        assert all(past[each].outcomes[-1].decision_id or past[each].outcomes[-2].decision_id for each in ("p1", "p2"))
 
 
 def test_a_stream_keeps_outcomes_before_their_decision_too(trained: Shell) -> None:
@@ -128,12 +128,14 @@ def test_contradicting_rows_of_two_authors_are_both_kept_and_the_last_one_counts
     rows = "p1,1,analyst,ana,seen it\np1,0,analyst,bob,a mistake\np1,0,analyst,eve,I agree\n"
     trained.on_book("learn", trained.write("two.csv", "transaction_id,label,source,author,note\n" + rows), "--json")
     kept = outcomes_of(trained, "p1")
-    assert [(one["is_fraud"], one["author"]) for one in kept] == [(True, "ana"), (False, "bob"), (False, "eve")]
+    assert [(each["is_fraud"], each["author"]) for each in kept] == [(True, "ana"), (False, "bob"), (False, "eve")]
 
 
 def test_a_column_of_a_megabyte_is_cut_and_said_once(trained: Shell) -> None:
     decide(trained, "p1", "p2")
-    rows = [{"transaction_id": one, "label": 1, "export": "x" * 1_000_000, "note": "y" * 9_000} for one in ("p1", "p2")]
+    rows = [
+        {"transaction_id": each, "label": 1, "export": "x" * 1_000_000, "note": "y" * 9_000} for each in ("p1", "p2")
+    ]
     ran = trained.on_book("learn", trained.rows("blob.jsonl", rows), "--json")
     (outcome,) = outcomes_of(trained, "p1")
     assert (len(outcome["details"]["export"]), len(outcome["note"])) == (500, 2_000)
@@ -171,13 +173,13 @@ def german(german_once: Path, shell: Shell) -> Shell:
 
 
 def payments(*ids: str, heading: str = "Zahlungs-Nr") -> str:
-    rows = [";".join([one, "02.06.2024 10:00", "C00000001", "45,50", "Web", ""]) for one in ids]
+    rows = [";".join([id_, "02.06.2024 10:00", "C00000001", "45,50", "Web", ""]) for id_ in ids]
     return "\n".join([";".join([heading, *HEADINGS[1:-1]]), *rows]) + "\n"
 
 
 def test_an_outcome_names_a_payment_by_the_number_that_the_export_has(german: Shell) -> None:
     made = german.on_book("decide", german.write("heute.csv", payments("ZA-900", "ZA-901")), "--json")
-    assert [one["transaction_id"] for one in made.lines] == ["ZA-900", "ZA-901"]
+    assert [line["transaction_id"] for line in made.lines] == ["ZA-900", "ZA-901"]
     assert german.on_book("learn", german.write("cb.csv", REPORT + REPORTED), "--json").json["waiting"] == 0
 
 
@@ -234,7 +236,7 @@ def test_payments_without_the_column_of_the_id_are_pointed_out_and_refused_if_st
     with german.open() as book:
         with pytest.warns(InputWarning) as warned:
             Learner(book).decide_sync({"Betrag (EUR)": 45.5, "Kanal": "Web"})
-        assert any(str(one.message).startswith(told) for one in warned)
+        assert any(str(each.message).startswith(told) for each in warned)
         with pytest.raises(InputError, match="there is no `Zahlungs-Nr`") as refused:
             Learner(book, options=LearnerOptions(strict=True)).decide_sync({"Betrag (EUR)": 45.5, "Kanal": "Web"})
         assert refused.value.field == "Zahlungs-Nr"

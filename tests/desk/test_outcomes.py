@@ -48,7 +48,7 @@ class Desk:
         desk.learner.study(cases, threshold="fpr=0.02")
         desk.today = traffic(count, seed + 100, share=0.03)
         decisions = desk.learner.decide_all_sync(desk.today.rows)
-        desk.declined = sum(one.verdict is Verdict.DECLINE for one in decisions)
+        desk.declined = sum(decision.verdict is Verdict.DECLINE for decision in decisions)
         return desk
 
     @property
@@ -59,7 +59,7 @@ class Desk:
     def declines(self) -> float:
         """The share of today's transactions that would be declined now."""
         decided = self.learner.score_sync(list(self.today.rows))
-        return sum(one.verdict is Verdict.DECLINE for one in decided) / len(decided)
+        return sum(each.verdict is Verdict.DECLINE for each in decided) / len(decided)
 
     @property
     def frauds(self) -> list[str]:
@@ -69,7 +69,7 @@ class Desk:
 
     def chargebacks(self, ids: Sequence[str], batch: int = 50) -> list[Heard]:
         """Report frauds, as a file of chargebacks does."""
-        outcomes = [Outcome(transaction_id=one, is_fraud=True, source="chargeback") for one in ids]
+        outcomes = [Outcome(transaction_id=id_, is_fraud=True, source="chargeback") for id_ in ids]
         heard: list[Heard] = []
         for start in range(0, len(outcomes), batch):
             heard += self.learner.hear_all_sync(outcomes[start : start + batch])
@@ -77,7 +77,7 @@ class Desk:
 
 
 def announced(heard: Sequence[Heard]) -> str:
-    return "; ".join(words for one in heard for words in one.announced)
+    return "; ".join(words for each in heard for words in each.announced)
 
 
 @pytest.mark.parametrize("count", [1, 29, 300])
@@ -100,7 +100,7 @@ def test_mixed_outcomes_of_few_decisions_do_not_move_the_level() -> None:
     frauds = int(desk.today.labels.sum())
     mixed = [*desk.frauds[:frauds], *desk.frauds[frauds::8]]
     truth = dict(zip(desk.today.rows.ids.tolist(), desk.today.labels.tolist(), strict=True))
-    outcomes = [Outcome(transaction_id=one, is_fraud=truth[one], source="analyst") for one in mixed]
+    outcomes = [Outcome(transaction_id=each, is_fraud=truth[each], source="analyst") for each in mixed]
     desk.learner.hear_all_sync(outcomes)
     calibration = desk.playbook.snapshot().calibration(NODE)
     assert calibration is not None
@@ -122,11 +122,13 @@ def test_a_complete_feed_is_recognised_and_its_level_moves_and_is_announced() ->
     for start in range(0, 200, 50):
         batch = attack[start : start + 50]
         desk.learner.decide_all_sync(batch)
-        heard += desk.learner.hear_all_sync([Outcome(transaction_id=one.id, is_fraud=True) for one in batch])
+        heard += desk.learner.hear_all_sync([Outcome(transaction_id=each.id, is_fraud=True) for each in batch])
     assert "level of fraud moved to +" in announced(heard)
     moves = [event.payload for event in desk.playbook.ledger.find_events({"level_moved"}, limit=10)]
-    assert all(isinstance(one, LevelMoved) and one.declines is not None for one in moves)
-    assert "level of fraud moved" in "; ".join(one.words for one in playbook_changes(desk.playbook.ledger, limit=20))
+    assert all(isinstance(move, LevelMoved) and move.declines is not None for move in moves)
+    assert "level of fraud moved" in "; ".join(
+        change.words for change in playbook_changes(desk.playbook.ledger, limit=20)
+    )
 
 
 def test_silence_counts_as_legitimate_only_if_it_is_declared() -> None:
@@ -182,11 +184,11 @@ def test_a_report_counts_with_the_silence_around_it_and_once() -> None:
     reported = desk.frauds[: int(desk.today.labels.sum())]
     desk.chargebacks(reported)
     events = desk.playbook.ledger.find_events({"outcome_heard"}, limit=1_000)
-    assert all(isinstance(one.payload, OutcomeHeard) and one.payload.deferred for one in events)
+    assert all(isinstance(event.payload, OutcomeHeard) and event.payload.deferred for event in events)
     assert len(desk.learner.remembered()) == remembered
     desk.now += timedelta(days=61)
     desk.learner.hear_silence_sync()
-    (matured,) = (one.payload for one in desk.playbook.ledger.find_events({"silence_matured"}, limit=10))
+    (matured,) = (event.payload for event in desk.playbook.ledger.find_events({"silence_matured"}, limit=10))
     assert isinstance(matured, SilenceMatured)
     assert (matured.silent + matured.frauds, matured.frauds) == (300, len(reported))
     assert len(desk.learner.remembered()) == remembered + 300
@@ -197,21 +199,27 @@ def test_a_report_counts_with_the_silence_around_it_and_once() -> None:
 def test_counters_after_silence_equal_those_of_a_complete_feed() -> None:
     complete, reported = Desk.opened(count=300), Desk.opened(count=300)
     labels = zip(complete.today.rows.ids.tolist(), complete.today.labels.tolist(), strict=True)
-    outcomes = [Outcome(transaction_id=one, is_fraud=truth) for one, truth in labels]
+    outcomes = [Outcome(transaction_id=each, is_fraud=truth) for each, truth in labels]
     complete.playbook.set_feed("complete")
     reported.playbook.set_feed("fraud_only", silence_days=30, declines_pass=True)
     complete.learner.hear_all_sync(outcomes)
-    reported.learner.hear_all_sync([one for one in outcomes if one.is_fraud])
+    reported.learner.hear_all_sync([outcome for outcome in outcomes if outcome.is_fraud])
     reported.now += timedelta(days=31)
     reported.learner.hear_silence_sync()
 
     def counters(desk: Desk) -> dict[str, tuple[int, ...]]:
         bullets = desk.playbook.snapshot().table.bullets
-        first = {one.id for one in desk.playbook.snapshot_at(_trained(desk)).table.bullets}
+        first = {bullet.id for bullet in desk.playbook.snapshot_at(_trained(desk)).table.bullets}
         return {
-            one.id: (one.helpful_count, one.harmful_count, one.times_selected, one.record.support, one.record.frauds)
-            for one in bullets
-            if one.id in first
+            bullet.id: (
+                bullet.helpful_count,
+                bullet.harmful_count,
+                bullet.times_selected,
+                bullet.record.support,
+                bullet.record.frauds,
+            )
+            for bullet in bullets
+            if bullet.id in first
         }
 
     assert counters(complete) == counters(reported)
@@ -234,7 +242,10 @@ def test_a_late_report_revises_what_was_taken_for_legitimate() -> None:
         desk.learner.hear_silence_sync()
     late.chargebacks([fraud])
     records = [
-        [(one.helpful_count, one.harmful_count, one.record) for one in desk.playbook.snapshot().table.bullets]
+        [
+            (bullet.helpful_count, bullet.harmful_count, bullet.record)
+            for bullet in desk.playbook.snapshot().table.bullets
+        ]
         for desk in (on_time, late)
     ]
     assert records[0] == records[1]
@@ -311,11 +322,11 @@ def test_frauds_that_are_reported_first_do_not_make_a_complete_feed_one_of_fraud
     count = int(desk.today.labels.sum())
     desk.chargebacks(desk.frauds[:count], batch=1)
     assert desk.playbook.feed(NODE).kind is FeedKind.FRAUD_ONLY
-    honest = [Outcome(transaction_id=one, is_fraud=False) for one in desk.frauds[count:]]
+    honest = [Outcome(transaction_id=fraud, is_fraud=False) for fraud in desk.frauds[count:]]
     for start in range(0, len(honest), 10):
         desk.learner.hear_all_sync(honest[start : start + 10])
     assert desk.playbook.feed(NODE).kind is FeedKind.COMPLETE
-    assert len(desk.playbook.ledger.known_cases([one.transaction_id for one in honest])) > 0.9 * len(honest)
+    assert len(desk.playbook.ledger.known_cases([each.transaction_id for each in honest])) > 0.9 * len(honest)
 
 
 def test_the_level_can_be_switched_off() -> None:
@@ -325,7 +336,7 @@ def test_the_level_can_be_switched_off() -> None:
     for start in range(0, 200, 50):
         batch = rows[start : start + 50]
         desk.learner.decide_all_sync(batch)
-        desk.learner.hear_all_sync([Outcome(transaction_id=one.id, is_fraud=True) for one in batch])
+        desk.learner.hear_all_sync([Outcome(transaction_id=each.id, is_fraud=True) for each in batch])
     calibration = desk.playbook.snapshot().calibration(NODE)
     assert calibration is not None
     assert calibration.recent is None

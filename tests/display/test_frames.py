@@ -47,9 +47,9 @@ def test_decisions_come_with_their_reasons_if_asked(learner: Learner, backend: s
     assert isinstance(plain, KINDS[backend])
     columns = nw.from_native(full).to_dict(as_series=False)
     assert columns["transaction_id"] == ["t1", "t2"]
-    assert columns["decision_id"] == [one.id for one in decisions]
-    assert columns["probability"] == [one.probability for one in decisions]
-    assert [list(cited) for cited in columns["cited"]] == [list(one.cited) for one in decisions]
+    assert columns["decision_id"] == [decision.id for decision in decisions]
+    assert columns["probability"] == [decision.probability for decision in decisions]
+    assert [list(cited) for cited in columns["cited"]] == [list(decision.cited) for decision in decisions]
     assert columns["reason"][0].startswith("Amount above $500")
 
 

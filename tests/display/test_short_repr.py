@@ -89,7 +89,7 @@ def test_values_with_a_personal_name_are_masked_but_flags_are_not() -> None:
 
 
 def test_many_facts_are_counted() -> None:
-    facts = {f"fact_{place}": float(place) for place in range(100)}
+    facts = {f"fact_{index}": float(index) for index in range(100)}
     assert shown_facts(facts).endswith(", fact_5: 5, … 94 more}")
     assert shown_names(list(facts)).startswith("100 facts: fact_0, ")
     assert shown_number(float("nan")) == "nan"

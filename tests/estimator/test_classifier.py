@@ -262,7 +262,7 @@ def visits() -> pl.DataFrame:
     return pl.DataFrame(
         {
             "time": (1_700_000_000 + np.sort(random.integers(0, 90 * 86_400, rows))) * 1_000_000,
-            "customer_id": [f"c{one}" for one in customer],
+            "customer_id": [f"c{each}" for each in customer],
             "amount": np.exp(random.normal(4, 1, rows)).round(2),
             "is_fraud": (random.random(rows) < np.where(risky, 0.5, 0.03)).astype(int),
         }

@@ -174,7 +174,9 @@ def test_every_column_without_a_fact_is_in_the_report_with_a_line_that_brings_it
             data = load_dataset(frame.assign(label=y), mapping=parse_mapping(report[column].change))
         assert column in data.mapping.facts_by_column(list(frame))
     assert str(model.report_).splitlines() == list(model.report_)
-    assert [one.change for one in pickle.loads(pickle.dumps(model)).report_] == [one.change for one in model.report_]
+    assert [each.change for each in pickle.loads(pickle.dumps(model)).report_] == [
+        each.change for each in model.report_
+    ]
 
 
 def test_names_of_column_transformers_and_flags_read_as_people_say_them() -> None:

@@ -27,11 +27,11 @@ BATCHES_DIFFER = {"check_learn_many_matches_learn_one"}
 def river_checks() -> Iterator[Any]:
     """Those that learn come once for labels that are numbers and again for labels of numpy, which is long but once."""
     seen = {"check_bounded_memory_growth"}  # ten times as many rows
-    for one in checks.yield_checks(StreamClassifier()):
-        if one.__name__ not in BATCHES_DIFFER:
-            again = one.__name__ in seen and one.__name__ != "check_learn_one"
-            seen.add(one.__name__)
-            yield pytest.param(one, marks=pytest.mark.long if again else ())
+    for check in checks.yield_checks(StreamClassifier()):
+        if check.__name__ not in BATCHES_DIFFER:
+            again = check.__name__ in seen and check.__name__ != "check_learn_one"
+            seen.add(check.__name__)
+            yield pytest.param(check, marks=pytest.mark.long if again else ())
 
 
 def rows() -> Iterator[tuple[dict[Any, Any], bool]]:

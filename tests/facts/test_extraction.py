@@ -37,7 +37,9 @@ def test_columns_know_what_each_transaction_knows(given_rows: list[tuple[dict[st
     transactions = [Transaction(id=str(n), facts=facts, text=text) for n, (facts, text) in enumerate(given_rows)]
     table = facts_in(Transactions.of(transactions))
     assert len(table) == len(transactions)
-    assert [table.row(place) for place in range(len(table))] == [facts_of(one).facts for one in transactions]
+    assert [table.row(index) for index in range(len(table))] == [
+        facts_of(transaction).facts for transaction in transactions
+    ]
 
 
 def test_ratios_are_rounded_the_same_way_in_columns() -> None:
@@ -80,8 +82,10 @@ def test_the_reader_reads_as_its_version_says() -> None:
     worlds = [case.transaction.text for seed in (0, 1) for case in generate(WorldOptions(transactions=200), seed)]
     texts = [*worlds, *(text for text, _ in (*CASES, *MORE_CASES))]
     bare: list[dict[str, FactValue]] = [{"amount": 300.0, "usual_amount": 70.0, "usual_amount_max": 9.0, "hour": 23.0}]
-    transactions = [Transaction(id="t", text=text) for text in texts] + [Transaction(id="t", facts=one) for one in bare]
-    read = f"{READER}-{digest([facts_of(one).facts for one in transactions])}"
+    transactions = [Transaction(id="t", text=text) for text in texts] + [
+        Transaction(id="t", facts=each) for each in bare
+    ]
+    read = f"{READER}-{digest([facts_of(transaction).facts for transaction in transactions])}"
     assert digest(texts) == TEXTS_PINNED, f"there are other texts: update both digests ({digest(texts)!r}, {read!r})"
     assert read == READ_PINNED, (
         f"the reader makes other facts of the same texts: raise READER and update the digest ({read!r})"

@@ -47,14 +47,14 @@ def learnt(playbook: BulletPlaybook) -> dict[str, Any]:
     return {
         "bullets": [bullet.model_dump(exclude={"added_at"}) for bullet in snapshot.bullets.values()],
         "calibrations": {
-            node: one.model_copy(update={"recent": None}) for node, one in sorted(snapshot.calibrations.items())
+            node: each.model_copy(update={"recent": None}) for node, each in sorted(snapshot.calibrations.items())
         },
         "lists": {name: sorted(listed.items) for name, listed in snapshot.lists.items()},
         "learning": playbook.learning(),
         "outcomes": playbook.outcomes,
         "heard": [e.payload for e in playbook.ledger.read() if isinstance(e.payload, OutcomeHeard)],
         "reviews": [e.payload for e in playbook.ledger.read() if isinstance(e.payload, Reviewed)],
-        "cases": [(one.id, one.is_fraud, one.time, dict(one.facts)) for one in cases],
+        "cases": [(case.id, case.is_fraud, case.time, dict(case.facts)) for case in cases],
     }
 
 

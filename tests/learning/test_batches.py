@@ -68,14 +68,14 @@ async def together(learner: Learner, outcomes: Sequence[Outcome], about: Sequenc
 
 
 async def in_turn(learner: Learner, outcomes: Sequence[Outcome], about: Sequence[Transaction | None]) -> list[Heard]:
-    return [await learner.hear(one, each) for one, each in zip(outcomes, about, strict=True)]
+    return [await learner.hear(outcome, each) for outcome, each in zip(outcomes, about, strict=True)]
 
 
 async def lived(learner: Learner, first: Sequence[Outcome], second: Sequence[Outcome], hear: Any) -> list[Heard]:
     """Some are decided, outcomes come in, the others are decided, and outcomes come in again."""
-    await learner.decide_all([transaction(place) for place in DECIDED])
-    handed_over = {f"t{place}": transaction(place) for place in HANDED_OVER}
-    heard = await hear(learner, first, [handed_over.get(one.transaction_id) for one in first])
+    await learner.decide_all([transaction(at) for at in DECIDED])
+    handed_over = {f"t{at}": transaction(at) for at in HANDED_OVER}
+    heard = await hear(learner, first, [handed_over.get(each.transaction_id) for each in first])
     await learner.decide_all(list(handed_over.values()))
     return [*heard, *await hear(learner, second, [None] * len(second))]
 
@@ -121,7 +121,9 @@ def test_in_a_batch_each_outcome_counts_for_the_history_of_those_after_it(opened
         Transaction(id=f"p{n}", time=start + timedelta(hours=n), facts={"amount": 5.0}, entities={"card_id": "c"})
         for n in range(6)
     ]
-    outcomes = [Outcome(transaction_id=one.id, is_fraud=n % 2 == 0, at=one.time) for n, one in enumerate(payments)]
+    outcomes = [
+        Outcome(transaction_id=payment.id, is_fraud=n % 2 == 0, at=payment.time) for n, payment in enumerate(payments)
+    ]
     found = []
     for hear in (together, in_turn):
         with opened() as playbook:
@@ -209,7 +211,7 @@ def test_what_goes_wrong_in_a_review_is_told_and_the_outcomes_are_kept(toy: Any,
     (*others, last) = asyncio.run(learner.hear_all(stream.outcomes, stream.rows))
     assert last.review is not None
     assert last.review.declined == "no idea what to make of it"
-    assert not any(one.review for one in others)
+    assert not any(other.review for other in others)
     assert len(cases_of(learner.playbook.ledger)) == learner.playbook.outcomes == 400
     told = [event.payload for event in learner.playbook.ledger.read() if event.payload.kind == "reviewed"]
     assert told == [last.review]
@@ -264,8 +266,8 @@ def test_times_with_and_without_a_zone_go_together(toy: Any, tmp_path: Path) -> 
             heard.append(
                 asyncio.run(learner.hear(Outcome(transaction_id=told.id, is_fraud=case.is_fraud, at=at), told))
             )
-        assert sum(not one.already_known for one in heard) == 200
+        assert sum(not each.already_known for each in heard) == 200
         assert len(learner.remembered()) == playbook.outcomes == 200
         assert learner.remembered().timed
-        assert any(one.review and one.review.added for one in heard)
-        assert not any(one.review.declined for one in heard if one.review)
+        assert any(each.review and each.review.added for each in heard)
+        assert not any(each.review.declined for each in heard if each.review)

@@ -33,8 +33,8 @@ def order(name: str = "t1", amount: float = 10, key: str = "", caller: str = "")
 
 
 def answers(results: list[Answered | InputError]) -> list[Answered]:
-    assert all(isinstance(one, Answered) for one in results), results
-    return [one for one in results if isinstance(one, Answered)]
+    assert all(isinstance(result, Answered) for result in results), results
+    return [result for result in results if isinstance(result, Answered)]
 
 
 def test_a_repeat_gets_the_first_answer_from_another_process_too(learner: Learner) -> None:
@@ -70,7 +70,7 @@ def test_one_transaction_under_many_keys_at_once_is_decided_once(learner: Learne
         with ThreadPoolExecutor(8) as threads:
             made = list(threads.map(ask, range(8)))
 
-        assert len({one.decision.id for one in made}) == 1
+        assert len({each.decision.id for each in made}) == 1
         assert len(learner.playbook.ledger.transaction_events([name])[name].records) == 1
 
 
@@ -111,8 +111,8 @@ def test_an_archived_transaction_is_decided_anew_whatever_its_content(learner: L
         decide_requests(learner, [order(), order("t2", 11), order("t3", 11, key="k"), order("t4")])
     )
 
-    assert [one.repeated for one in (same, other, other_of_key, again)] == [False, False, False, True]
+    assert [each.repeated for each in (same, other, other_of_key, again)] == [False, False, False, True]
     assert again.decision.id == kept.decision.id
-    assert [one.repeated for one in answers(decide_requests(learner, [order("t2", 11)]))] == [True]
+    assert [answer.repeated for answer in answers(decide_requests(learner, [order("t2", 11)]))] == [True]
     made = learner.playbook.ledger.transaction_events(["t1", "t2", "t3", "t4"])
-    assert [len(one.records) for one in made.values()] == [1, 1, 1, 1]
+    assert [len(each.records) for each in made.values()] == [1, 1, 1, 1]

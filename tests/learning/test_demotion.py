@@ -133,11 +133,11 @@ def test_shares_are_spoken_of_plainly() -> None:
 def outcomes(count: int, amount: float, fraud: bool) -> tuple[list[Outcome], list[Transaction]]:
     """Every tenth transaction is of this amount; of the others every fifteenth is fraud."""
     heard, about = [], []
-    for place in range(count):
-        special = place % 10 == 0
-        is_fraud = fraud if special else place % 15 == 1
-        heard.append(Outcome(transaction_id=f"t{place}", is_fraud=is_fraud))
-        about.append(Transaction(id=f"t{place}", facts={"amount": amount if special else 50.0 + place % 7}))
+    for index in range(count):
+        special = index % 10 == 0
+        is_fraud = fraud if special else index % 15 == 1
+        heard.append(Outcome(transaction_id=f"t{index}", is_fraud=is_fraud))
+        about.append(Transaction(id=f"t{index}", facts={"amount": amount if special else 50.0 + index % 7}))
     return heard, about
 
 

@@ -52,7 +52,7 @@ def book(path: Path) -> Iterator[BulletPlaybook]:
 
 def recorded(book: BulletPlaybook) -> list[Decision]:
     found = book.ledger.transaction_events([case.transaction.id for case in LATER])
-    return [decision for one in found.values() for decision in one.decisions]
+    return [decision for each in found.values() for decision in each.decisions]
 
 
 def test_what_is_explained_later_is_what_was_decided(book: BulletPlaybook) -> None:
@@ -80,13 +80,13 @@ def test_reasons_and_trace_are_built_when_they_are_looked_at() -> None:
     made = asyncio.run(learner.decide_all(transactions))
     assert isinstance(made, EmbeddedDecisions)
     assert repr(made) == f"<60 decisions on revision {made[0].revision}>"
-    alone = [asyncio.run(learner.decide_on(one, learner.playbook.snapshot())) for one in transactions]
+    alone = [asyncio.run(learner.decide_on(transaction, learner.playbook.snapshot())) for transaction in transactions]
     assert made == alone
     assert made[3:5] == alone[3:5]
     calibration = learner.playbook.snapshot().calibration("fraud_detection")
     for decision in made:
         bullets = [learner.playbook.get_bullet(score.bullet_id) for score in decision.selection.scores]
-        view = weigh(decision.facts, [one for one in bullets if one is not None], calibration)
+        view = weigh(decision.facts, [bullet for bullet in bullets if bullet is not None], calibration)
         assert (view.verdict, view.reasons) == (decision.verdict, decision.reasons)
         assert view.probability == decision.probability
 
@@ -153,8 +153,8 @@ def test_a_thousand_decisions_of_earlier_revisions_are_explained_as_they_were_de
         decided: list[Decision] = []
         for start in range(800, 1_800, 25):
             some = [
-                case.model_copy(update={"transaction": case.transaction.model_copy(update={"id": f"t{start + place}"})})
-                for place, case in enumerate(cases[start : start + 25])
+                case.model_copy(update={"transaction": case.transaction.model_copy(update={"id": f"t{start + index}"})})
+                for index, case in enumerate(cases[start : start + 25])
             ]
             decided += asyncio.run(learner.decide_all([case.transaction for case in some]))
             heard = [Outcome(transaction_id=case.transaction.id, is_fraud=case.is_fraud) for case in some]
@@ -163,5 +163,5 @@ def test_a_thousand_decisions_of_earlier_revisions_are_explained_as_they_were_de
         learner, recorded = Learner(book), book.ledger.decisions([decision.id for decision in decided])
         explained = [asyncio.run(learner.explain(recorded[decision.id])) for decision in decided]
     assert len({decision.revision for decision in decided}) >= 20
-    assert [one.digest for one in explained] == [one.digest for one in decided]
+    assert [each.digest for each in explained] == [each.digest for each in decided]
     assert explained == decided

@@ -96,7 +96,7 @@ def history_of(cases: Sequence[Case]) -> list[dict[str, FactValue]]:
 
     events = HistoryEvents(
         time=np.array([micros_of(case.transaction.time) for case in cases]),
-        entities={one: codes([case.transaction.entities.get(one) for case in cases]) for one in PLAN.entities},
+        entities={entity: codes([case.transaction.entities.get(entity) for case in cases]) for entity in PLAN.entities},
         ids=np.array([case.transaction.id for case in cases]),
         amount=numbers("amount"),
         category=codes([case.transaction.facts.get("kind") for case in cases]),
@@ -106,7 +106,7 @@ def history_of(cases: Sequence[Case]) -> list[dict[str, FactValue]]:
         known_at=np.array([micros_of(case.known_at) for case in cases]),
     )
     table = FactTable.of_columns(history_columns(PLAN, events), len(cases))
-    return [table.row(place) for place in range(len(cases))]
+    return [table.row(index) for index in range(len(cases))]
 
 
 def more_facts(decision: Decision, case: Case) -> dict[str, FactValue]:
@@ -200,7 +200,7 @@ def test_deciding_goes_on_where_training_ended() -> None:
 def test_only_the_facts_that_the_plan_names_depend_on_labels() -> None:
     cases = payments(300)
     before, after = (history_of([case.model_copy(update={"is_fraud": fraud}) for case in cases]) for fraud in (0, 1))
-    changed = {name for one, other in zip(before, after, strict=True) for name in one if one[name] != other[name]}
+    changed = {name for each, other in zip(before, after, strict=True) for name in each if each[name] != other[name]}
     assert changed == set(PLAN.label_facts)
 
 
@@ -209,11 +209,11 @@ def test_a_backtest_sees_no_label_before_it_arrives(memory: EntityMemory) -> Non
     cases = Cases.of([Case(transaction=pay(f"t{n}", n), is_fraud=n % 3 == 0) for n in range(100)])
     ledger = BulletPlaybook().ledger
     seen = late.backtested(cases, cases.transactions[:0], ledger).facts.rows()
-    for place in (40, 70, 99):
-        hidden = np.arange(100) > place - 36
+    for at in (40, 70, 99):
+        hidden = np.arange(100) > at - 36
         flipped = Cases(cases.transactions, np.where(hidden, ~cases.labels, cases.labels))
-        assert late.backtested(flipped, cases.transactions[:0], ledger).facts.row(place) == seen[place]
-        assert seen[place]["card_known_frauds_7d"] == sum(cases.labels[: place - 36 + 1])
+        assert late.backtested(flipped, cases.transactions[:0], ledger).facts.row(at) == seen[at]
+        assert seen[at]["card_known_frauds_7d"] == sum(cases.labels[: at - 36 + 1])
 
 
 def test_of_a_long_history_only_what_windows_reach_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:

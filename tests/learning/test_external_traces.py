@@ -30,7 +30,7 @@ def ids(learner: Learner) -> list[str]:
 
 
 def counts(learner: Learner) -> list[tuple[int, int, int]]:
-    return [(one.helpful_count, one.harmful_count, one.times_selected) for one in learner.playbook]
+    return [(each.helpful_count, each.harmful_count, each.times_selected) for each in learner.playbook]
 
 
 @pytest.mark.parametrize(
@@ -88,13 +88,13 @@ def test_what_is_recorded(learner: Learner) -> None:
     assert (made.verdict, made.probability, made.model) == (Verdict.DECLINE, 0.8, "theirs")
     assert made.probability_from is ProbabilityFrom.STATED
     assert made.cited == (vpn,)
-    assert [(one.kind, one.text) for one in made.reasons] == [
+    assert [(reason.kind, reason.text) for reason in made.reasons] == [
         (ReasonKind.MODEL, "a VPN"),
         (ReasonKind.BULLET, "VPN: decline [unverified]"),
     ]
     assert made.revision == learner.playbook.snapshot().revision
     assert learner.explain_sync(made) == made
-    assert [one.payload.subject for one in last_firings(learner.playbook.ledger, vpn, 5).events] == ["t1"]
+    assert [each.payload.subject for each in last_firings(learner.playbook.ledger, vpn, 5).events] == ["t1"]
 
 
 def test_without_a_probability_it_is_the_engines_and_without_a_name_it_is_external(learner: Learner) -> None:

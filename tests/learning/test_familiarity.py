@@ -52,14 +52,14 @@ def test_what_is_relied_on_is_worked_out_once_and_again_after_a_change() -> None
 
 def test_before_the_first_case_only_names_like_a_known_one_are_pointed_out() -> None:
     checked = Learner(BulletPlaybook()).check([{"amout": 5.0, "flange_width": 7.0}])
-    assert [(one.name, one.nearest) for one in checked.unfamiliar_facts] == [("amout", "amount")]
+    assert [(fact.name, fact.nearest) for fact in checked.unfamiliar_facts] == [("amout", "amount")]
 
 
 def test_after_learning_every_unknown_name_is() -> None:
     learner = Learner(BulletPlaybook())
     learner.study(history())
     checked = learner.check([{"amount": 5.0, "channel": "web", "flange_width": 7.0, "Chan nel": "app"}])
-    assert [(one.name, one.nearest) for one in checked.unfamiliar_facts] == [
+    assert [(fact.name, fact.nearest) for fact in checked.unfamiliar_facts] == [
         ("Chan nel", "channel"),
         ("flange_width", None),
     ]
@@ -90,7 +90,7 @@ def test_the_facts_of_a_day_are_compared_with_those_learnt_from() -> None:
     orders = [{"id": f"d{n}", "amount": 1000.0 + 100 * n, "channel": "Netz", "added": n % 2 == 0} for n in range(30)]
     with pytest.warns(InputWarning, match="`added`"):
         learner.decide_all_sync(orders)
-    changes = {one.name: (one.change, one.words) for one in learner.fact_changes().changes}
+    changes = {change.name: (change.change, change.words) for change in learner.fact_changes().changes}
     assert set(changes) == {"amount", "channel", "added"}
     assert changes["amount"][0] == "shifted"
     assert "perhaps another unit" in changes["amount"][1]

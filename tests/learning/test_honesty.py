@@ -123,7 +123,7 @@ def test_learning_goes_on_while_somebody_else_decides(
     assert times > 0
     done = [event.payload for event in mine.ledger.read() if isinstance(event.payload, Reviewed)]
     assert len(done) == times, "every step that was interrupted, once"
-    assert not any(one.declined for one in done)
+    assert not any(each.declined for each in done)
     assert matches_replay(mine)
 
 

@@ -86,7 +86,7 @@ def kill_workers(path: Path, times: int, seed: int, toy: Any) -> None:
             some = [next(cases) for _ in range(PORTION)]
             learner.decide_all_sync([case.transaction for case in some])
             reports = [Outcome(transaction_id=case.transaction.id, is_fraud=case.is_fraud) for case in some]
-            revised = [one.model_copy(update={"is_fraud": not one.is_fraud}) for one in chance.sample(reports, 3)]
+            revised = [each.model_copy(update={"is_fraud": not each.is_fraud}) for each in chance.sample(reports, 3)]
             learner.receive([*reports, *revised], who="the bank")
             killed(path, chance.randint(0, 8), chance.uniform(0, 0.2))
             progress.append(check(book))

@@ -34,8 +34,8 @@ def playbook(request: pytest.FixtureRequest, tmp_path: Path, toy: Any) -> Iterat
 def reports(cases: list[Case], start: datetime) -> dict[int, list[Outcome]]:
     """The outcomes that are reported on each day: most after a month, some revised ten days later, a few too early."""
     chance, on_day = random.Random(7), defaultdict[int, list[Outcome]](list)
-    for place, case in enumerate(cases):
-        day, name = place // A_DAY, case.transaction.id
+    for index, case in enumerate(cases):
+        day, name = index // A_DAY, case.transaction.id
         due = max(0, day - 1) if chance.random() < 0.03 else day + DELAY
         on_day[due].append(outcome(name, case.is_fraud, f"o-{name}", start, due))
         if chance.random() < 0.05:
@@ -71,7 +71,10 @@ def uses(playbook: BulletPlaybook, truths: dict[str, bool]) -> dict[str, tuple[i
             decision = event.payload.decision
             right = decision.verdict is Verdict.of(truths[event.payload.subject])
             (helpful if right else harmful).update(decision.cited)
-    return {one: (helpful[one], harmful[one], helpful[one] + harmful[one]) for one in playbook.snapshot().bullets}
+    return {
+        bullet: (helpful[bullet], harmful[bullet], helpful[bullet] + harmful[bullet])
+        for bullet in playbook.snapshot().bullets
+    }
 
 
 @pytest.mark.filterwarnings("ignore::acefraud.errors.InputWarning")  # the clock stands still
@@ -82,14 +85,16 @@ def test_late_and_revised_labels_count_as_one_process_would_have_heard_them(play
     lived(playbook, cases, on_day)
     playbook.refresh()
 
-    truths = {one.transaction_id: one.is_fraud for day in range(DAYS) for one in on_day[day]}
+    truths = {each.transaction_id: each.is_fraud for day in range(DAYS) for each in on_day[day]}
     assert matches_replay(playbook)
     bullets = playbook.snapshot().bullets
-    counted = {one.id: (one.helpful_count, one.harmful_count, one.times_selected) for one in bullets.values()}
+    counted = {
+        bullet.id: (bullet.helpful_count, bullet.harmful_count, bullet.times_selected) for bullet in bullets.values()
+    }
     assert counted == uses(playbook, truths), "the last truth counts, and pending ones count nothing"
 
     pasts = playbook.ledger.transaction_events([case.transaction.id for case in cases])
-    assert {one for one, past in pasts.items() if past.outcomes} == truths.keys()
+    assert {each for each, past in pasts.items() if past.outcomes} == truths.keys()
     assert all(past.outcomes[-1].judgement.ruling is not Ruling.UNJUDGED for past in pasts.values() if past.outcomes)
     assert {row.id: row.is_fraud for row in playbook.ledger.remembered(10_000)} == truths
     pending = len(cases) - len(truths)

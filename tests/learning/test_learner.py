@@ -96,12 +96,12 @@ def failed(status: Status = Status.ACTIVE) -> Learner:
     evidence = Evidence(learnt=Record(support=50, frauds=47), base_rate=0.3, cases=100)
     playbook.add_bullet("VPN: decline", source="online", evidence=evidence, weight=2.0, status=status)
     learner = Learner(playbook, options=LearnerOptions(review_least=1_000, watch_every=120))
-    for place in range(120):
-        vpn = place % 2 == 0
-        is_fraud = place < 10 if vpn else place % 3 == 0
-        transaction = Transaction(id=f"t{place}", facts={"vpn": vpn})
-        heard = asyncio.run(learner.hear(Outcome(transaction_id=f"t{place}", is_fraud=is_fraud), transaction))
-        assert (heard.review is None) == (place < 119)
+    for index in range(120):
+        vpn = index % 2 == 0
+        is_fraud = index < 10 if vpn else index % 3 == 0
+        transaction = Transaction(id=f"t{index}", facts={"vpn": vpn})
+        heard = asyncio.run(learner.hear(Outcome(transaction_id=f"t{index}", is_fraud=is_fraud), transaction))
+        assert (heard.review is None) == (index < 119)
     return learner
 
 
@@ -118,7 +118,7 @@ def test_demotion_is_an_event_with_its_reason() -> None:
 
 def test_a_pinned_bullet_is_exempt() -> None:
     learner = failed(Status.PINNED)
-    assert [one.status for one in learner.playbook.snapshot().bullets.values()] == [Status.PINNED]
+    assert [bullet.status for bullet in learner.playbook.snapshot().bullets.values()] == [Status.PINNED]
 
 
 def test_a_pinned_bullet_survives_learning_that_retires_others(toy: Any) -> None:
@@ -152,7 +152,9 @@ def test_what_a_person_retired_is_not_revived_and_what_the_engine_retired_is(toy
     last = learner.playbook.ledger.history(strongest.id)[-1].payload
     assert isinstance(last, StatusChanged)
     assert (f"it had been retired by {THE_ENGINE}" in last.reason) == (who == THE_ENGINE)
-    same = [one for one in learner.playbook.snapshot().bullets.values() if one.condition == strongest.condition]
+    same = [
+        bullet for bullet in learner.playbook.snapshot().bullets.values() if bullet.condition == strongest.condition
+    ]
     assert len(same) == 1
 
 
@@ -160,8 +162,8 @@ def test_what_a_person_retired_is_not_revived_and_what_the_engine_retired_is(toy
 
 
 async def interleaved(first: Learner, second: Learner, cases: Sequence[Case]) -> None:
-    for place, case in enumerate(cases):
-        one, other = (first, second) if place % 2 else (second, first)
+    for index, case in enumerate(cases):
+        one, other = (first, second) if index % 2 else (second, first)
         await one.decide(case.transaction)
         truth = Outcome(transaction_id=case.transaction.id, is_fraud=case.is_fraud)
         await other.hear(truth)
@@ -205,10 +207,10 @@ def test_a_learner_that_was_overtaken_says_so_and_learns_at_the_next_review(
         for case in part:
             await learner.decide(case.transaction)
             heard.append(await learner.hear(Outcome(transaction_id=case.transaction.id, is_fraud=case.is_fraud)))
-        return [one.review for one in heard if one.review is not None]
+        return [each.review for each in heard if each.review is not None]
 
     reviews = asyncio.run(hear(cases[:55]))
-    assert {one.declined for one in reviews} == {f"given up after {ATTEMPTS} attempts: somebody else was faster"}
+    assert {review.declined for review in reviews} == {f"given up after {ATTEMPTS} attempts: somebody else was faster"}
     assert [event.payload for event in learner.playbook.ledger.read() if isinstance(event.payload, Reviewed)] == reviews
     assert len(learner.playbook) == 0
     assert len(cases_of(learner.playbook.ledger)) == 55

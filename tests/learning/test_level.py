@@ -130,7 +130,7 @@ def attacked(book: BulletPlaybook) -> Learner:
     for start in range(0, len(some), 50):
         batch = some[start : start + 50]
         asyncio.run(learner.decide_all(batch))
-        asyncio.run(learner.hear_all([Outcome(transaction_id=one.id, is_fraud=True) for one in batch]))
+        asyncio.run(learner.hear_all([Outcome(transaction_id=each.id, is_fraud=True) for each in batch]))
     return learner
 
 
@@ -162,7 +162,7 @@ def reported(book: BulletPlaybook, count: int) -> Learner:
     hear(learner, quiet)
     some = [Transaction(id=f"new-{row.id}", time=row.time, facts=row.facts) for row in quiet.rows[:count]]
     learner.decide_all_sync(some)
-    learner.receive([Outcome(transaction_id=one.id, is_fraud=True) for one in some], who="the bank")
+    learner.receive([Outcome(transaction_id=each.id, is_fraud=True) for each in some], who="the bank")
     return learner
 
 

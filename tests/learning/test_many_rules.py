@@ -46,7 +46,7 @@ def rules(count: int, seed: int) -> dict[str, Verdict]:
             f'channel_used is "{dice.choice(CHANNELS)}"',
         ]
         chosen = dice.choice(len(tests), size=dice.integers(1, 4), replace=False)
-        found[" and ".join(tests[place] for place in chosen)] = Verdict.of(bool(dice.random() < 0.5))
+        found[" and ".join(tests[at] for at in chosen)] = Verdict.of(bool(dice.random() < 0.5))
     return found
 
 
@@ -99,7 +99,7 @@ def test_learning_goes_on_beside_many_rules_by_hand(count: int, seed: int) -> No
     assert names_it(learnt_in(beside), seed, least=0.5)
     assert right >= right_alone - 0.02
     assert precise >= precise_alone - 0.03
-    by_hand = [one for one in beside.playbook.snapshot().bullets.values() if one.source is Source.MANUAL]
+    by_hand = [each for each in beside.playbook.snapshot().bullets.values() if each.source is Source.MANUAL]
     assert len(by_hand) == count
     assert {bullet.status for bullet in by_hand} == {Status.ACTIVE}
     assert len(learnt_in(alone)) <= 150
@@ -119,9 +119,13 @@ def test_the_same_rule_by_hand_and_learnt_counts_once() -> None:
     also_mine = learner.playbook.add_bullet("Said again", condition=strongest.condition, argues=strongest.argues)
     hear(learner, more)
     bullets = learner.playbook.snapshot().bullets
-    in_use = [one for one in bullets.values() if one.condition == strongest.condition and one.status is Status.ACTIVE]
-    assert {one.id for one in in_use} == {mine, also_mine}
-    assert sum(one.weight != 0 for one in in_use) == 1
+    in_use = [
+        bullet
+        for bullet in bullets.values()
+        if bullet.condition == strongest.condition and bullet.status is Status.ACTIVE
+    ]
+    assert {each.id for each in in_use} == {mine, also_mine}
+    assert sum(each.weight != 0 for each in in_use) == 1
     assert bullets[strongest.id].status is Status.RETIRED
 
 
@@ -169,12 +173,12 @@ def test_in_a_full_book_stronger_newcomers_take_the_place_of_the_weakest() -> No
     playbook.set_status(pinned, Status.PINNED, who="ana", why="ours")
     for start in range(0, 4000, 500):
         hear(learner, traffic(4000, 42, share=0.05).part(slice(start, start + 500)))
-        learnt = [one for one in learnt_in(learner) if one.status is not Status.PINNED]
+        learnt = [each for each in learnt_in(learner) if each.status is not Status.PINNED]
         assert len(learnt) <= 10
     assert names_it(bullets_of(learner), 4), "the newcomers are there"
     bullets = playbook.snapshot().bullets
     assert bullets[pinned].status is Status.PINNED
-    assert {bullets[one].status for one in mine} == {Status.ACTIVE}
+    assert {bullets[each].status for each in mine} == {Status.ACTIVE}
     changes = [event.payload for event in playbook.ledger.read() if isinstance(event.payload, StatusChanged)]
     reason = "the playbook holds at most 10 learnt bullets, and stronger ones took its place"
     dropped = [change.bullet_id for change in changes if change.reason == reason]
@@ -188,14 +192,14 @@ def test_those_that_go_are_the_weakest() -> None:
     hear(learner, traffic(3000, 43, share=0.05))
     assert len(learnt_in(learner)) > 6
     small = Learner(learner.playbook, options=LearnerOptions(most_bullets=5))
-    before = {one.id for one in learnt_in(learner)}
+    before = {each.id for each in learnt_in(learner)}
     reviewed = small.review()
     stay = learnt_in(small)
     assert len(stay) == 5
-    gone = [bullet for one in reviewed.retired if (bullet := learner.playbook.get_bullet(one)) is not None]
-    crowded_out = [one for one in gone if "at most 5" in _why(learner, one.id) and one.id in before]
+    gone = [bullet for each in reviewed.retired if (bullet := learner.playbook.get_bullet(each)) is not None]
+    crowded_out = [each for each in gone if "at most 5" in _why(learner, each.id) and each.id in before]
     assert crowded_out
-    assert max(strength(small, one) for one in crowded_out) <= min(strength(small, one) for one in stay)
+    assert max(strength(small, each) for each in crowded_out) <= min(strength(small, each) for each in stay)
 
 
 def _why(learner: Learner, bullet_id: str) -> str:

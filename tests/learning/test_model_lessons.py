@@ -145,7 +145,7 @@ def test_what_taught_nothing_is_not_shown_again() -> None:
     run(learner.train(world(300)))
     assert len(learner.playbook) == 1
     assert len({len(known) for known in proposer.known}) == 2, "a second round, in which the bullet was known"
-    fruitless = [one for shown in proposer.shown[1:] for one in days(shown)]
+    fruitless = [day for shown in proposer.shown[1:] for day in days(shown)]
     assert len(fruitless) == len(set(fruitless)) > 10
     assert all(example.missed for shown in proposer.shown for example in shown)
 
@@ -285,11 +285,11 @@ def test_failures_wait_until_enough_of_one_truth_have_come() -> None:
         assert proposer.shown == []
     lessons.keep(example(), "a4", 0.1, 0.5)
     run(lessons.lessons(()))
-    assert [[one.correct for one in shown] for shown in proposer.shown] == [[Verdict.DECLINE] * 5]
+    assert [[each.correct for each in shown] for shown in proposer.shown] == [[Verdict.DECLINE] * 5]
     run(lessons.lessons(()))
     assert len(proposer.shown) == 1, "what was asked about is done with"
     run(lessons.lessons((), all_waiting=True))
-    assert [[one.correct for one in shown] for shown in proposer.shown[1:]] == [[Verdict.APPROVE] * 4]
+    assert [[each.correct for each in shown] for shown in proposer.shown[1:]] == [[Verdict.APPROVE] * 4]
 
 
 def test_successes_alone_are_worth_a_call_only_when_there_are_many() -> None:

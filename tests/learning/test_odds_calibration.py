@@ -65,7 +65,7 @@ def test_a_probability_is_near_its_share_of_fraud() -> None:
     odds, labels = simulated(2.0, 0.5, 4_000, seed=1)
     scale = fit_scale(odds, labels)
     assert scale is not None
-    said = np.array([scale.probability(one) for one in odds])
+    said = np.array([scale.probability(odd) for odd in odds])
     assert said.mean() == pytest.approx(np.mean(labels), abs=0.01)
     for low in (0.2, 0.4, 0.6):
         band = (said >= low) & (said < low + 0.2)
@@ -84,7 +84,7 @@ def test_a_scale_never_falls_and_is_always_a_number(pairs: list[tuple[float, boo
         assert np.isfinite([scale.level, scale.slope]).all()
         assert scale.slope >= 0
         said = [scale.probability(odds) for odds in np.linspace(-50, 50, 21)]
-        assert all(0 <= one <= 1 for one in said)
+        assert all(0 <= each <= 1 for each in said)
         assert said == sorted(said)
 
 
@@ -95,8 +95,8 @@ def test_odds_that_say_the_contrary_say_nothing() -> None:
     scale = fit_scale(odds, labels)
     assert scale is not None
     assert scale.slope == 0
-    for one in (-9.0, 0.0, 9.0):
-        assert scale.probability(one) == pytest.approx(10 / 35, abs=1e-6)
+    for each in (-9.0, 0.0, 9.0):
+        assert scale.probability(each) == pytest.approx(10 / 35, abs=1e-6)
     assert fit_scale(odds, labels, 0.01) == OddsScale(level=round(log_odds(0.01), 6), slope=0.0, cases=35)
 
 

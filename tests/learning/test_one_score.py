@@ -50,7 +50,7 @@ BULLETS += [
 
 
 def snapshot(frame: Calibration | None = FRAME) -> Snapshot:
-    bullets = {one.id: one for one in BULLETS}
+    bullets = {each.id: each for each in BULLETS}
     return Snapshot(1, bullets, {} if frame is None else {NODE: frame})
 
 

@@ -94,20 +94,20 @@ def traffic_of(playbook: BulletPlaybook, toy: Any, count: int) -> None:
     cases = toy.cases(count)
     learner.decide_all_sync([case.transaction for case in cases[: count // 2]])
     reports: list[tuple[Outcome, Transaction | None]] = []
-    for place, case in enumerate(cases):
-        about = case.transaction if place >= count // 2 else None
+    for index, case in enumerate(cases):
+        about = case.transaction if index >= count // 2 else None
         name, fraud = case.transaction.id, case.is_fraud
-        reports.append((outcome(name, fraud, id=f"o{place}"), about))
+        reports.append((outcome(name, fraud, id=f"o{index}"), about))
         what = chance.random()
         if what < 0.1:
-            reports.append((outcome(name, not fraud, id=f"o{place}-revised"), about))
+            reports.append((outcome(name, not fraud, id=f"o{index}-revised"), about))
         elif what < 0.2:
             reports.append((outcome(name, fraud, source=OutcomeSource.CHARGEBACK), about))
         elif what < 0.3:
-            reports.append((outcome(f"nobody-{place}", fraud), None))
+            reports.append((outcome(f"nobody-{index}", fraud), None))
         elif what < 0.35:
             reports.append((outcome(name, fraud, source=OutcomeSource.JUDGE), about))
-    learner.receive([one for one, _ in reports], [about for _, about in reports], who="the bank")
+    learner.receive([each for each, _ in reports], [about for _, about in reports], who="the bank")
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +143,7 @@ def test_outcomes_of_a_batch_see_the_lists_that_those_before_them_feed(opened: O
         book.add_bullet("A stolen card", condition=stolen, argues=Verdict.DECLINE, who="ana")
         orders = [Transaction(id=f"t{n}", facts={"amount": 5.0, "card": f"c{n % 3}"}) for n in range(9)]
         learner = Learner(book)
-        learner.receive([outcome(one.id, one.id in ("t1", "t2")) for one in orders], orders, who="the bank")
+        learner.receive([outcome(order.id, order.id in ("t1", "t2")) for order in orders], orders, who="the bank")
         while learner.take_in_sync(batch).count:
             pass
         books.append(learnt(book))
@@ -347,7 +347,7 @@ def test_deciding_again_does_not_count_an_outcome_again(playbook: BulletPlaybook
     learner.decide_sync(toy.transaction("t1"))
     assert learner.take_in_sync() == TakenIn()
     assert playbook.outcomes == outcomes
-    assert {one: counts for one, counts in toy.counters(playbook).items() if one in counters} == counters
+    assert {each: counts for each, counts in toy.counters(playbook).items() if each in counters} == counters
 
 
 def test_a_decision_made_after_an_outcome_was_received_is_not_what_it_is_judged_by(

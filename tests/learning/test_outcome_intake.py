@@ -117,8 +117,8 @@ def test_the_same_outcome_twice_counts_once(toy: Any) -> None:
 def after(toy: Any, *truths: bool) -> dict[str, tuple[int, ...]]:
     learner = toy.with_bullets()
     run(learner.decide(toy.transaction("t1")))
-    for place, truth in enumerate(truths):
-        run(learner.hear(outcome("t1", truth, id=f"o{place}")))
+    for index, truth in enumerate(truths):
+        run(learner.hear(outcome("t1", truth, id=f"o{index}")))
     assert matches_replay(learner.playbook)
     counters: dict[str, tuple[int, ...]] = toy.counters(learner.playbook)
     return counters
@@ -196,13 +196,13 @@ def test_an_old_decision_replays_the_same_after_much_learning(toy: Any) -> None:
         run(learner.decide(case.transaction))
         run(learner.hear(outcome(case.transaction.id, case.is_fraud)))
         revisions.append(learner.playbook.snapshot().revision)
-    assert all(one <= other for one, other in pairwise(revisions))
+    assert all(each <= other for each, other in pairwise(revisions))
     assert len(learner.playbook) > 3
     for decision in old:
         assert run(learner.replay(decision)) == decision
         assert run(Learner(learner.playbook).replay(decision)) == decision
     now = [run(learner.decide(decision.transaction)) for decision in old]
-    assert [one.probability for one in now] != [one.probability for one in old]
+    assert [each.probability for each in now] != [each.probability for each in old]
 
 
 def test_a_revised_truth_without_its_transaction_corrects_what_is_remembered() -> None:
@@ -232,7 +232,7 @@ def test_one_batch_may_describe_a_transaction_and_then_revise_it_by_its_id_alone
     assert (case.is_fraud, case.facts) == (False, toy.transaction("t1").facts)
     assert together.playbook.ledger.remembered(9) == apart.playbook.ledger.remembered(9)
     counts = [
-        [(one.content, one.record) for one in learner.playbook.snapshot().bullets.values()]
+        [(bullet.content, bullet.record) for bullet in learner.playbook.snapshot().bullets.values()]
         for learner in (together, apart)
     ]
     assert counts[0] == counts[1]

@@ -117,7 +117,7 @@ def test_a_lesson_that_meets_a_conflict_every_time_is_told_and_stands_in_the_led
 
     heard = asyncio.run(lived(learner, world(60), busy))
     shared.ledger.acts.clear()
-    told = [one.review for one in heard if one.review is not None]
+    told = [each.review for each in heard if each.review is not None]
     assert told
     assert all(review.declined for review in told)
     assert f"given up after {ATTEMPTS} attempts: ana wrote event" in told[0].declined
@@ -187,7 +187,7 @@ def test_threads_that_share_a_learner_decide_as_one_would() -> None:
         return [(d.id, d.probability, d.reasons) for d in asyncio.run(other.decide_all(part.rows))]
 
     with ThreadPoolExecutor(4) as threads:
-        decided = [one for some in threads.map(decide, parts(fresh, 8)) for one in some]
+        decided = [each for some in threads.map(decide, parts(fresh, 8)) for each in some]
     assert decided == expected
     assert np.array_equal(other.score_all(fresh.rows).probabilities, scored)
 
@@ -198,12 +198,12 @@ def test_threads_that_share_a_learner_hear_of_everything_once(tmp_path: Path) ->
         learner = Learner(playbook, options=LearnerOptions(review_least=20))
         with ThreadPoolExecutor(4) as threads:
             heard = [
-                one for some in threads.map(lambda part: hear(learner, part, 50), parts(stream, 4)) for one in some
+                each for some in threads.map(lambda part: hear(learner, part, 50), parts(stream, 4)) for each in some
             ]
-        assert not any(one.already_known for one in heard)
+        assert not any(each.already_known for each in heard)
         assert sorted(learner.remembered().ids.tolist()) == sorted(stream.rows.ids.tolist())
         assert playbook.outcomes == len(stream)
-        told = [one.review for one in heard if one.review is not None]
+        told = [each.review for each in heard if each.review is not None]
         written = [event.payload for event in playbook.ledger.read() if isinstance(event.payload, Reviewed)]
         assert sorted(map(str, told)) == sorted(map(str, written))
         assert any(review.added for review in told)

@@ -26,9 +26,9 @@ def orders(*parts: tuple[int, tuple[str, str]], seed: int = 0) -> tuple[list[Tra
     for count, telling in parts:
         truth = generator.random(count) < 0.1
         drawn = {name: generator.normal(2.0 * truth if name in telling else 0.0, 1.0, count) for name in FACTS}
-        rows += [{name: float(column[place]) for name, column in drawn.items()} for place in range(count)]
+        rows += [{name: float(column[index]) for name, column in drawn.items()} for index in range(count)]
         labels += truth.tolist()
-    return [Transaction(id=f"t{place}", facts=row) for place, row in enumerate(rows)], np.array(labels)
+    return [Transaction(id=f"t{index}", facts=row) for index, row in enumerate(rows)], np.array(labels)
 
 
 def scores_of(book: BulletPlaybook, orders: list[Transaction], labels: BoolArray) -> tuple[FloatArray, list[str]]:
@@ -37,10 +37,10 @@ def scores_of(book: BulletPlaybook, orders: list[Transaction], labels: BoolArray
     for start in range(0, len(orders), BATCH):
         scores += learner.score_all(orders[start : start + BATCH]).probabilities.tolist()
         known = range(max(0, start - LATE), start + BATCH - LATE)
-        outcomes = [Outcome(transaction_id=orders[place].id, is_fraud=bool(labels[place])) for place in known]
+        outcomes = [Outcome(transaction_id=orders[at].id, is_fraud=bool(labels[at])) for at in known]
         if outcomes:
-            heard = learner.hear_all_sync(outcomes, [orders[place] for place in known])
-            announced += [words for one in heard for words in one.announced]
+            heard = learner.hear_all_sync(outcomes, [orders[at] for at in known])
+            announced += [words for each in heard for words in each.announced]
     return np.array(scores), announced
 
 
@@ -85,7 +85,7 @@ def test_a_fact_that_begins_to_tell_shows_a_change_while_the_playbook_still_hold
     generator = np.random.default_rng(0)
     known, new = generator.normal(size=(2, 1_500))
     labels = generator.random(1_500) < 1 / (1 + np.exp(3 - 1.5 * known - 2 * new * (np.arange(1_500) >= 1_000)))
-    found = pattern_change(1.5 * known - 3, labels, FactTable([{"new": float(one)} for one in new]))
+    found = pattern_change(1.5 * known - 3, labels, FactTable([{"new": float(each)} for each in new]))
     assert found is not None
     assert found.fact == "new"
     assert 400 <= found.cases <= 600
@@ -97,5 +97,5 @@ def test_a_jump_of_the_fraud_rate_is_no_change_of_patterns() -> None:
         telling = generator.normal(size=1_500)
         level = np.where(np.arange(1_500) < 1_300, -4.0, -1.0)
         labels = generator.random(1_500) < 1 / (1 + np.exp(-level - 1.5 * telling))
-        facts = FactTable([{"telling": float(one), "row": float(row)} for row, one in enumerate(telling)])
+        facts = FactTable([{"telling": float(each), "row": float(row)} for row, each in enumerate(telling)])
         assert pattern_change(1.5 * telling - 4, labels, facts) is None

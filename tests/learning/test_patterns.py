@@ -208,8 +208,8 @@ def test_a_pattern_that_stops_is_no_longer_named(seed: int, still_occurs: bool, 
 @pytest.mark.parametrize("length", [3_000, 8_000], ids=["young", "full memory"])
 def test_a_pattern_that_comes_back_is_named_again(seed: int, length: int) -> None:
     learner = Learner(BulletPlaybook(), options=LearnerOptions(seed=seed))
-    for place, share in enumerate((0.0, 0.02, 0.0)):
-        hear(learner, traffic(length, seed + 100 * place, share=share), 500)
+    for index, share in enumerate((0.0, 0.02, 0.0)):
+        hear(learner, traffic(length, seed + 100 * index, share=share), 500)
     assert not names_it(bullets_of(learner), seed)
     again = until(learner, traffic(12_000, seed + 300, share=0.02), seed, named=True)
     told(f"back, {length} each, seed {seed}", again)
@@ -220,7 +220,7 @@ def test_a_pattern_that_comes_back_is_named_again(seed: int, length: int) -> Non
 def test_every_review_is_in_the_ledger_and_with_the_outcome_that_it_followed() -> None:
     learner = quick()
     heard = hear(learner, traffic(1500, 21, share=0.04))
-    reviews = [one.review for one in heard if one.review is not None]
+    reviews = [each.review for each in heard if each.review is not None]
     assert reviews == [event.payload for event in learner.playbook.ledger.read() if isinstance(event.payload, Reviewed)]
     assert any(review.whole for review in reviews)
-    assert {one for review in reviews for one in review.added} == set(learner.playbook.snapshot().bullets)
+    assert {each for review in reviews for each in review.added} == set(learner.playbook.snapshot().bullets)

@@ -69,7 +69,7 @@ def test_offline_online_studies_the_training_part_first(world: Dataset, runs: di
     got = runs[Mode.OFFLINE_ONLINE]
     assert Source.OFFLINE in sources(got.playbook)
     events = list(got.playbook.ledger.read())
-    decided = next(place for place, event in enumerate(events) if event.payload.kind == "decision_made")
+    decided = next(index for index, event in enumerate(events) if event.payload.kind == "decision_made")
     assert events[0].payload.kind == "trained"
     assert {event.payload.kind for event in events[:decided]} >= {"trained", "bullet_added", "recalibrated"}
     assert not {"outcome_heard", "outcome_revised"} & {event.payload.kind for event in events[:decided]}
@@ -82,8 +82,8 @@ def test_no_decision_depends_on_a_label_that_had_not_arrived(
     """With the labels of the last third of the test turned round, all before the first of them is known stays."""
     cut = 2 * len(world.test) // 3
     turned = [
-        case.model_copy(update={"is_fraud": not case.is_fraud}) if place >= cut else case
-        for place, case in enumerate(world.test)
+        case.model_copy(update={"is_fraud": not case.is_fraud}) if index >= cut else case
+        for index, case in enumerate(world.test)
     ]
     known = min(case.known_at for case in world.test[cut:] if case.known_at is not None)
     safe = sum(case.transaction.time < known for case in world.test if case.transaction.time is not None)

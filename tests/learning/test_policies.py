@@ -78,13 +78,13 @@ class Reference:
 
     def decides(self, one: Transaction) -> str | None:
         found = []
-        for place, (bullet_id, condition, policy) in enumerate(self.policies):
+        for index, (bullet_id, condition, policy) in enumerate(self.policies):
             until = self.snoozes.get((bullet_id, one.entities["card"]))
             assert one.time is not None
             if self.holds(condition, one) and not (until is not None and one.time < until):
                 usual = {"APPROVE": 300, "DECLINE": 200, "REVIEW": 100}[policy.verdict]
                 priority = usual if policy.priority is None else policy.priority
-                found.append((not policy.final, -priority, -usual, place, bullet_id))
+                found.append((not policy.final, -priority, -usual, index, bullet_id))
         return min(found)[-1] if found else None
 
 
@@ -124,9 +124,9 @@ def test_random_decisions_follow_a_plain_reference_and_replay(kept: str, tmp_pat
         made = []
         for turn in range(rounds(400)):
             change(book, plain, dice)
-            batch = [transaction(dice, turn * 100 + place) for place in range(dice.choice([1, 50, 100]))]
-            for one, decision in zip(batch, asyncio.run(learner.decide_all(batch)), strict=True):
-                wanted = plain.decides(one)
+            batch = [transaction(dice, turn * 100 + index) for index in range(dice.choice([1, 50, 100]))]
+            for each, decision in zip(batch, asyncio.run(learner.decide_all(batch)), strict=True):
+                wanted = plain.decides(each)
                 assert decision.policy == wanted
                 if wanted is not None:
                     decided += 1
@@ -238,5 +238,5 @@ def test_learning_proposes_nothing_about_lists() -> None:
         asyncio.run(learner.decide(one))
         asyncio.run(learner.hear(Outcome(transaction_id=one.id, is_fraud=fraud)))
     learner.review()
-    learnt = [one for one in book.get_bullets_for_node("fraud_detection") if one.source != "manual"]
-    assert not any(" in list " in str(one.condition) for one in learnt)
+    learnt = [each for each in book.get_bullets_for_node("fraud_detection") if each.source != "manual"]
+    assert not any(" in list " in str(each.condition) for each in learnt)

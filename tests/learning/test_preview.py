@@ -50,7 +50,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with open_playbook(path) as book:
         learner = Learner(book)
         history = [transaction(dice, f"c{number}") for number in range(1_200)]
-        learner.study([Case(transaction=one, is_fraud=is_fraud(one, dice)) for one in history])
+        learner.study([Case(transaction=each, is_fraud=is_fraud(each, dice)) for each in history])
         for part in range(4):
             many = [transaction(dice, f"d{part}-{number}") for number in range(rounds(2_000) // 4)]
             asyncio.run(learner.decide_all(many))
@@ -63,8 +63,8 @@ def flips_after(path: Path, change: list[EventPayload]) -> set[str]:
     with open_playbook(path) as book:
         learner = Learner(book)
         before, cases = book.snapshot(), learner.remembered()
-        made = [one.decision for one in book.ledger.latest_decisions(10_000)]
-        past = [(one.transaction, one.facts, one.revision) for one in made]
+        made = [decision.decision for decision in book.ledger.latest_decisions(10_000)]
+        past = [(each.transaction, each.facts, each.revision) for each in made]
         for name, facts in list(zip(cases.ids.tolist(), cases.facts.rows(), strict=True))[-1_000:]:
             past.append((Transaction(id=name, facts=facts), facts, before.revision))
         book.record(change)
@@ -115,12 +115,12 @@ def _check_figures(found: Preview, condition: Condition, path: Path) -> None:
     with open_playbook(path, read_only=True) as book:
         cases = Learner(book).remembered()
         rows, labels = cases.facts.rows()[-1_000:], cases.labels.tolist()[-1_000:]
-        decisions = [one.decision for one in book.ledger.latest_decisions(10_000)]
+        decisions = [decision.decision for decision in book.ledger.latest_decisions(10_000)]
     fires = [condition.truth(row) for row in rows]
     assert found.fires_on.support == fires.count(True)
     assert found.fires_on.frauds == sum(fire is True and label for fire, label in zip(fires, labels, strict=True))
     assert found.unknown_on == fires.count(None)
-    assert found.fires_on_decisions == sum(condition.holds(one.facts) for one in decisions)
+    assert found.fires_on_decisions == sum(condition.holds(decision.facts) for decision in decisions)
     content = found.as_json()
     assert content["flips"] == len(found.flips)
     assert list(content["overlaps"].values()) == sorted(content["overlaps"].values(), reverse=True)
@@ -178,7 +178,7 @@ def test_previews_of_lists_and_policies_agree_with_deciding_again(tmp_path: Path
     given = [seen(dice, f"d{number}") for number in range(150)]
     with open_playbook(tmp_path / "book.db") as book:
         learner = Learner(book, selector=HybridSelector(explore=False))
-        learner.study([Case(transaction=one, is_fraud=is_fraud(one, dice)) for one in history])
+        learner.study([Case(transaction=each, is_fraud=is_fraud(each, dice)) for each in history])
         for name in ("watched", "trusted"):
             book.create_list(name)
             book.change_list(name, added=items(dice))
@@ -215,11 +215,11 @@ def test_the_preview_of_an_approving_list_finds_what_it_would_approve(tmp_path: 
             Transaction(id=f"t{number}", facts={"emulator": True}, entities={"card": f"c{number % 4}"})
             for number in range(40)
         ]
-        assert {one.verdict for one in learner.decide_all_sync(orders)} == {Verdict.DECLINE}
+        assert {each.verdict for each in learner.decide_all_sync(orders)} == {Verdict.DECLINE}
         found = learner.preview("trusted cards", **RULES[1])
         assert (len(found.flips), found.fires_on_decisions) == (10, 10)
         book.add_bullet("trusted cards", **RULES[1])
-        assert [one.verdict for one in learner.score_sync(orders)].count(Verdict.APPROVE) == 10
+        assert [each.verdict for each in learner.score_sync(orders)].count(Verdict.APPROVE) == 10
 
 
 def test_a_preview_leaves_no_trace_in_the_lists_that_decide(tmp_path: Path) -> None:

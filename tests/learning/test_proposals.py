@@ -280,7 +280,7 @@ def test_words_that_state_a_condition_are_measured_without_one_beside_them() -> 
     (bullet,) = bullets(learner)
     assert bullet.condition == TRUE.condition
     assert bullet.verified
-    assert [one.proposal.content for one in refusals(learner)] == ["amount below 10 = 99% fraud"]
+    assert [refusal.proposal.content for refusal in refusals(learner)] == ["amount below 10 = 99% fraud"]
 
 
 def test_words_on_facts_that_nobody_knows_stay_prose() -> None:
@@ -413,7 +413,7 @@ def test_too_rare_and_contrary_claims_are_refused_online() -> None:
     contrary = claim("vpn and amount above 500: approve", "vpn is true and amount > 500", Verdict.APPROVE)
     learner = online(rare, contrary, heard=120)
     assert bullets(learner) == []
-    assert [one.proposal.content for one in refusals(learner)] == [rare.content, contrary.content]
+    assert [refusal.proposal.content for refusal in refusals(learner)] == [rare.content, contrary.content]
 
 
 @pytest.mark.parametrize(("proposal", "status"), [(TRUE, Status.ACTIVE), (FALSE, Status.RETIRED)])

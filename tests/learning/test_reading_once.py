@@ -129,7 +129,7 @@ def rereads(book: BulletPlaybook) -> list[Reread]:
 def with_fact(learner: Learner) -> int:
     """Remembered cases in which the newer reader's fact is known."""
     remembered = learner.remembered()
-    return sum("new_to_this_reader" in remembered.facts.row(place) for place in range(len(remembered)))
+    return sum("new_to_this_reader" in remembered.facts.row(index) for index in range(len(remembered)))
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ def received(learner: Learner) -> list[Event]:
 
 
 def receive(learner: Learner, *outcomes: Outcome) -> list[bool]:
-    return [one.already_known for one in learner.receive(outcomes, who="the bank")]
+    return [each.already_known for each in learner.receive(outcomes, who="the bank")]
 
 
 def test_what_was_reported_is_kept_with_who_reported_it(learner: Learner) -> None:

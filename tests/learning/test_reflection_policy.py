@@ -111,18 +111,18 @@ def test_groups_keep_their_promises(count: int, seed: int, policy: ReflectionPol
     said, labels, _, draws = scene(count, seed)
     missed = (said >= 0.5) != labels
     assert len(groups) <= max(1, int(policy.most_share * count / policy.rounds))
-    shown = [place for group in groups for place in group.rows]
+    shown = [row for group in groups for row in group.rows]
     assert len(shown) == len(set(shown)), "no case twice"
     assert not without.intersection(shown)
     for group in groups:
-        truths = {bool(labels[place]) for place in group.rows}
+        truths = {bool(labels[row]) for row in group.rows}
         assert len(truths) == 1
         assert 1 <= len(group.rows) <= policy.together
-        assert {bool(labels[place]) for place in group.contrast} <= {not truths.pop()}
+        assert {bool(labels[at]) for at in group.contrast} <= {not truths.pop()}
         assert len(group.contrast) <= policy.contrast
         for place in group.rows:
             assert policy.worth(said[place], 0.5, bool(missed[place]), draws[place])
-    wrong = [sum(bool(missed[place]) for place in group.rows) for group in groups]
+    wrong = [sum(bool(missed[row]) for row in group.rows) for group in groups]
     assert wrong == sorted(wrong, reverse=True), "the most missed first"
     assert made(count, policy, seed, without) == groups
 
@@ -130,7 +130,7 @@ def test_groups_keep_their_promises(count: int, seed: int, policy: ReflectionPol
 def test_every_failure_is_shown_where_calls_allow_it() -> None:
     said, labels, _, _ = scene(200)
     groups = made(200, ReflectionPolicy(contrast=3, rounds=1, most_share=1.0, success_share=0.0, near_miss=0.0))
-    assert {place for group in groups for place in group.rows} == set(np.flatnonzero((said >= 0.5) != labels))
+    assert {row for group in groups for row in group.rows} == set(np.flatnonzero((said >= 0.5) != labels))
     assert all(len(group.contrast) == 3 for group in groups)
 
 
@@ -197,7 +197,7 @@ def test_one_value_is_enough_for_a_summary() -> None:
 
 
 def test_of_many_words_the_commonest_are_told() -> None:
-    words = [f"word {place}" for place in range(12) for _ in range(20 - place)]
+    words = [f"word {index}" for index in range(12) for _ in range(20 - index)]
     (kind,) = summaries(FactTable([{"kind": word} for word in reversed(words)]))
     assert kind.values == "one of " + ", ".join(f'"word {n}"' for n in range(WORDS_SHOWN)) + ", ..."
 

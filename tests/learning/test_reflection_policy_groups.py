@@ -29,13 +29,13 @@ def test_groups_part_the_places(rows: list[dict[str, FactValue]], size: int, dat
     vectors = case_vectors(FactTable(rows))
     places = data.draw(st.lists(st.integers(0, len(rows) - 1), unique=True))
     groups = similar_groups(places, vectors, size)
-    assert sorted(place for group in groups for place in group) == sorted(places)
+    assert sorted(at for group in groups for at in group) == sorted(places)
     assert all(1 <= len(group) <= size for group in groups)
     assert all(len(group) == size for group in groups[:-1]), "only the last may be smaller"
     left = list(places)
     for group in groups:
         assert group[0] == left[0], "each stands around the first that is left"
-        left = [place for place in left if place not in group]
+        left = [at for at in left if at not in group]
     assert similar_groups(places, vectors, size) == groups
 
 
@@ -57,8 +57,8 @@ def test_the_nearest_are_among_the_others(rows: list[dict[str, FactValue]], want
     assert len(found) == min(wanted, len(others)) == len(set(found))
     assert set(found) <= set(others)
     centre = vectors[places].mean(axis=0)
-    far = {place: float(np.linalg.norm(vectors[place] - centre)) for place in others}
-    assert [far[place] for place in found] == pytest.approx(sorted(far.values())[: len(found)])
+    far = {other: float(np.linalg.norm(vectors[other] - centre)) for other in others}
+    assert [far[at] for at in found] == pytest.approx(sorted(far.values())[: len(found)])
 
 
 def test_without_any_facts_the_order_decides() -> None:
@@ -92,11 +92,11 @@ def test_one_huge_amount_does_not_make_all_others_alike() -> None:
 
 
 def test_only_the_commonest_words_count() -> None:
-    words = [word for place, word in enumerate("abcdefgh") for _ in range(10 - place)]
+    words = [word for index, word in enumerate("abcdefgh") for _ in range(10 - index)]
     assert case_vectors(FactTable([{"word": word} for word in words])).shape == (len(words), 5)
 
 
 def test_those_that_are_alike_come_together() -> None:
     rows: list[dict[str, FactValue]] = [{"amount": 10.0 + n, "vpn": bool(n % 2), "country": "DE"} for n in range(10)]
     groups = similar_groups(range(10), case_vectors(FactTable(rows)), 5)
-    assert [{place % 2 for place in group} for group in groups] == [{0}, {1}]
+    assert [{at % 2 for at in group} for group in groups] == [{0}, {1}]

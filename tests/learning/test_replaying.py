@@ -36,8 +36,8 @@ def lived(playbook: BulletPlaybook, seed: int, most_bullets: int = 150) -> Bulle
     learner = Learner(playbook, reflector=reflector, options=LearnerOptions(seed=seed, most_bullets=most_bullets))
     some = traffic(300, 103).rows
     asyncio.run(learner.decide_all(some))
-    for place, share in enumerate((0.05, 0.0, 0.05)):
-        hear(learner, traffic(600, 101 + place, share=share))
+    for index, share in enumerate((0.05, 0.0, 0.05)):
+        hear(learner, traffic(600, 101 + index, share=share))
     return playbook
 
 

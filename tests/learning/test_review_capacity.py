@@ -18,7 +18,7 @@ COSTS = "false_decline=9000,missed_fraud=100%,review=1,per_day=4"
 
 def reviewed(left: ReviewsLeft, savings: list[float | None]) -> list[int]:
     cuts = left.cuts(savings)
-    return [place for place, one in enumerate(savings) if one is not None and one >= cuts[place]]
+    return [index for index, saving in enumerate(savings) if saving is not None and saving >= cuts[index]]
 
 
 def test_of_a_batch_the_best_are_reviewed_and_of_equal_ones_the_first() -> None:
@@ -47,8 +47,8 @@ def test_no_more_are_reviewed_than_are_left_and_none_before_a_better_one(
 ) -> None:
     chosen = reviewed(ReviewsLeft(left, savings=later, weight=weight), savings)
     assert len(chosen) <= left
-    known = [one for one in savings if one is not None]
-    assert sorted(savings[place] or 0.0 for place in chosen) == sorted(known)[len(known) - len(chosen) :]
+    known = [saving for saving in savings if saving is not None]
+    assert sorted(savings[at] or 0.0 for at in chosen) == sorted(known)[len(known) - len(chosen) :]
 
 
 def test_the_hours_of_earlier_days_say_what_is_still_to_come() -> None:
@@ -83,7 +83,7 @@ def test_what_a_policy_decides_is_not_to_come_but_uses_reviews() -> None:
     book.add_bullet("amount over 5,000", policy=Policy(verdict=Verdict.REVIEW))
     many = [Transaction(id=f"p{n}", facts={"amount": 9_000.0 if n < 3 else 100.0 + n}) for n in range(20)]
     made = learner.decide_all_sync(many)
-    assert [str(one.verdict) for one in made].count("REVIEW") == 4
+    assert [str(each.verdict) for each in made].count("REVIEW") == 4
     now += timedelta(minutes=5)
     left = learner.reviews_left()
     assert left is not None

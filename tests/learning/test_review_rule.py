@@ -19,7 +19,7 @@ def trained(book: BulletPlaybook) -> Learner:
     dice = random.Random(5)
     learner = Learner(book)
     cases = [transaction(dice, f"c{number}") for number in range(600)]
-    learner.study([Case(transaction=one, is_fraud=is_fraud(one, dice)) for one in cases])
+    learner.study([Case(transaction=case, is_fraud=is_fraud(case, dice)) for case in cases])
     return learner
 
 
@@ -28,14 +28,14 @@ def test_a_band_sends_cases_to_a_person_and_a_threshold_is_set_without_training(
     dice = random.Random(6)
     many = [transaction(dice, f"t{number}") for number in range(300)]
     plain = asyncio.run(learner.score(many))
-    assert {one.verdict for one in plain} == {Verdict.APPROVE, Verdict.DECLINE}
+    assert {each.verdict for each in plain} == {Verdict.APPROVE, Verdict.DECLINE}
     learner.playbook.set_threshold(0.3, ReviewRule(between=(0.2, 0.5)))
     decided = asyncio.run(learner.decide_all(many))
     for one in decided:
         wanted = Verdict.of(one.probability >= 0.3)
         assert one.verdict is (Verdict.REVIEW if 0.2 <= one.probability < 0.5 else wanted)
         assert one.threshold == 0.3
-    assert any(one.verdict is Verdict.REVIEW for one in decided)
+    assert any(each.verdict is Verdict.REVIEW for each in decided)
     learner.playbook.set_threshold(no_review=True)
     assert learner.playbook.snapshot().reviews == {}
     calibration = learner.playbook.snapshot().calibration("fraud_detection")

@@ -23,7 +23,7 @@ def learner(tmp_path: Path) -> Learner:
     """A learner that studied 600 cases with history, and has a policy on a list."""
     made = Learner(open_playbook(tmp_path / "book.db"))
     dice = random.Random(3)
-    cases = [Case(transaction=one.transaction, is_fraud=dice.random() < 0.2) for one in payments(600, seed=2)]
+    cases = [Case(transaction=payment.transaction, is_fraud=dice.random() < 0.2) for payment in payments(600, seed=2)]
     made.study(cases, mapping=WRITTEN)
     made.playbook.create_list("watched")
     made.playbook.change_list("watched", added=[ListItem(value="c1"), ListItem(value="c3")])
@@ -39,7 +39,9 @@ def contents(folder: Path) -> str:
 
 
 def new_transactions() -> list[Transaction]:
-    return [one.transaction.model_copy(update={"id": f"new-{n}"}) for n, one in enumerate(payments(SIZE, seed=9))]
+    return [
+        payment.transaction.model_copy(update={"id": f"new-{n}"}) for n, payment in enumerate(payments(SIZE, seed=9))
+    ]
 
 
 def test_scores_are_the_decisions_to_the_last_bit_and_leave_everything_unchanged(
@@ -52,9 +54,9 @@ def test_scores_are_the_decisions_to_the_last_bit_and_leave_everything_unchanged
     assert contents(tmp_path) == before
     assert (learner.playbook.seq, learner.playbook.snapshot()) == seen
     decided = asyncio.run(learner.decide_all(transactions))
-    assert [one.model_dump_json() for one in scored] == [one.model_dump_json() for one in decided]
-    assert {one.verdict for one in decided} == {Verdict.APPROVE, Verdict.REVIEW}
-    assert any(one.facts.get("card_count_24h", 0.0) != 0.0 for one in decided)
+    assert [each.model_dump_json() for each in scored] == [each.model_dump_json() for each in decided]
+    assert {each.verdict for each in decided} == {Verdict.APPROVE, Verdict.REVIEW}
+    assert any(each.facts.get("card_count_24h", 0.0) != 0.0 for each in decided)
 
 
 def test_one_transaction_gives_one_decision(learner: Learner) -> None:

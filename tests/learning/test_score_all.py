@@ -59,8 +59,8 @@ def texts(playbook: BulletPlaybook) -> list[Transaction]:
     chance = random.Random(3)
     told = [case.transaction for case in world.test]
     some = [
-        one.model_copy(update={"facts": {**one.facts, "amount": chance.uniform(5, 5000)}}) if place % 7 == 0 else one
-        for place, one in enumerate(told)
+        each.model_copy(update={"facts": {**each.facts, "amount": chance.uniform(5, 5000)}}) if index % 7 == 0 else each
+        for index, each in enumerate(told)
     ]
     return [*some, Transaction(id="bare", facts={"amount": 900.0, "vpn": True})]
 
@@ -100,8 +100,10 @@ def test_scores_are_what_deciding_comes_to(made: Made, explore: bool, prose: boo
     scores = learner.score_all(rows)
     assert playbook.ledger.last_seq() == before, "nothing is recorded"
     decisions = asyncio.run(learner.decide_all(rows))
-    np.testing.assert_allclose(scores.probabilities, [one.probability for one in decisions], rtol=0, atol=1e-9)
-    assert scores.cited.tolist() == [len(one.cited) for one in decisions]
+    np.testing.assert_allclose(
+        scores.probabilities, [decision.probability for decision in decisions], rtol=0, atol=1e-9
+    )
+    assert scores.cited.tolist() == [len(decision.cited) for decision in decisions]
     assert scores.cited.max() > 1
     assert len({round(p, 6) for p in scores.probabilities.tolist()}) > 3
 

@@ -33,18 +33,18 @@ def test_the_bullets_are_those_that_a_decision_cites_with_the_same_scores(learne
     order = toy.transaction("t1", 2500)
     context = learner.context_sync(order)
     decision = learner.score_sync(order)
-    assert {one.bullet_id for one in context.bullets} == set(decision.cited)
+    assert {bullet.bullet_id for bullet in context.bullets} == set(decision.cited)
     assert context.trace.scores == decision.selection.scores
-    assert [one.score for one in context.bullets] == list(context.trace.scores)
+    assert [bullet.score for bullet in context.bullets] == list(context.trace.scores)
     assert context.revision == decision.revision
-    assert all(one.applies for one in context.bullets)
+    assert all(bullet.applies for bullet in context.bullets)
 
 
 def test_evidence_and_claims_are_told_apart(learner: Learner, toy: Any) -> None:
     claimed = learner.playbook.add_bullet("VPN = 97% fraud")
-    found = {one.bullet_id: one for one in learner.context_sync(toy.transaction("t1", 2500)).bullets}
+    found = {bullet.bullet_id: bullet for bullet in learner.context_sync(toy.transaction("t1", 2500)).bullets}
     assert (found[claimed].claim, found[claimed].evidence, found[claimed].weight) == ("97% fraud", "", None)
-    learnt = next(one for one in found.values() if one.bullet_id != claimed)
+    learnt = next(each for each in found.values() if each.bullet_id != claimed)
     assert "past cases were fraud" in learnt.evidence
     assert (learnt.claim, learnt.weight) == ("", learner.playbook[learnt.bullet_id].weight)
 
@@ -77,7 +77,7 @@ def test_what_nobody_approved_and_what_is_sensitive_is_not_in_the_prompt() -> No
     hidden = playbook.add_bullet("Segments to watch: decline", condition=Condition.parse("segment > 3"))
     shown = playbook.add_bullet("amount above 100: decline")
     context = learner.context_sync({"id": "t1", "facts": {"vpn": True, "amount": 900, "segment": 7}})
-    assert {one.bullet_id for one in context.bullets} == {candidate, hidden, shown}
+    assert {bullet.bullet_id for bullet in context.bullets} == {candidate, hidden, shown}
     assert shown in context.prompt
     assert candidate not in context.prompt
     assert hidden not in context.prompt

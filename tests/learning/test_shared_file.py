@@ -105,14 +105,14 @@ def heard_by(path: Path, seed: int, count: int, processes: int) -> list[str]:
         pass
     children = [
         subprocess.Popen(
-            [sys.executable, "-c", HEARING, str(path), str(seed), str(count), str(place), str(processes)],
+            [sys.executable, "-c", HEARING, str(path), str(seed), str(count), str(index), str(processes)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
         )
-        for place in range(processes)
+        for index in range(processes)
     ]
     for child in children:
         assert child.stdout is not None

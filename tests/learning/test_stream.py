@@ -78,11 +78,11 @@ delays = st.none() | st.integers(-5, 40)
 def test_no_label_is_heard_too_early(times: list[tuple[int | None, int | None]], in_order: bool) -> None:
     if in_order:
         times = sorted(times, key=lambda one: -1 if one[0] is None else one[0])
-    cases = [case(place, hour, delay) for place, (hour, delay) in enumerate(times)]
+    cases = [case(index, hour, delay) for index, (hour, delay) in enumerate(times)]
     spy = Spy()
     decisions = lived(spy, cases)
-    assert [decision.id for decision in decisions] == [one.transaction.id for one in cases]
-    by_id = {one.transaction.id: one for one in cases}
+    assert [decision.id for decision in decisions] == [each.transaction.id for each in cases]
+    by_id = {each.transaction.id: each for each in cases}
     heard = [name for what, name in spy.happened if what == "hear"]
     assert len(heard) == len(set(heard))
     for at, (what, name) in enumerate(spy.happened):
@@ -102,12 +102,12 @@ def test_no_label_is_heard_too_early(times: list[tuple[int | None, int | None]],
 @given(st.lists(st.tuples(hours, delays), max_size=20), st.booleans())
 def test_deciding_several_at_once_changes_nothing(times: list[tuple[int | None, int | None]], late: bool) -> None:
     times = sorted(times, key=lambda one: -1 if one[0] is None else one[0])
-    cases = Cases.of([case(place, hour, delay) for place, (hour, delay) in enumerate(times)])
+    cases = Cases.of([case(index, hour, delay) for index, (hour, delay) in enumerate(times)])
     decide = range(len(cases) // 3 if late else 0, len(cases))
 
     def steps(batch: int) -> list[tuple[str, int]]:
         found = label_stream(cases, decide=decide, hear=range(decide.start), batch=batch)
-        return [(what, place) for what, places in found for place in places.tolist()]
+        return [(what, at) for what, places in found for at in places.tolist()]
 
     assert steps(64) == steps(1)
 
@@ -117,7 +117,7 @@ def test_labels_that_wait_for_the_end_of_a_batch_come_after_it(
     times: list[tuple[int | None, int | None]], batch: int
 ) -> None:
     times = sorted(times, key=lambda one: -1 if one[0] is None else one[0])
-    cases = Cases.of([case(place, hour, delay) for place, (hour, delay) in enumerate(times)])
+    cases = Cases.of([case(index, hour, delay) for index, (hour, delay) in enumerate(times)])
     decided: list[int] = []
     for what, places in label_stream(cases, decide=range(len(cases)), batch=batch, early=False):
         if what == "decide":
@@ -145,7 +145,7 @@ def test_every_label_that_arrived_is_heard_before_the_next_decision_in_order_of_
 
 
 def test_without_times_a_label_comes_right_after_its_decision_and_vanilla_hears_none() -> None:
-    cases = [case(place, None, None) for place in range(3)]
+    cases = [case(index, None, None) for index in range(3)]
     spy, vanilla = Spy(), Spy()
     lived(spy, cases)
     assert [what for what, _ in spy.happened] == ["decide", "hear"] * 3
@@ -155,7 +155,7 @@ def test_without_times_a_label_comes_right_after_its_decision_and_vanilla_hears_
 
 def test_progress_goes_up_to_the_end() -> None:
     told: list[float] = []
-    lived(Spy(), [case(place, None, None) for place in range(4)], progress=told.append)
+    lived(Spy(), [case(index, None, None) for index in range(4)], progress=told.append)
     assert told == [0.25, 0.5, 0.75, 1.0]
 
 
@@ -168,10 +168,10 @@ def test_flipping_a_label_changes_no_decision_made_before_it_was_heard(toy: Any,
 
     whole = decided(cases)
     assert any(decision.cited for decision in whole), "nothing was learnt, so nothing could leak"
-    for place in (89, 40):
+    for at in (89, 40):
         flipped = list(cases)
-        flipped[place] = cases[place].model_copy(update={"is_fraud": not cases[place].is_fraud})
-        unaffected = place + max(1, delay or 0)
+        flipped[at] = cases[at].model_copy(update={"is_fraud": not cases[at].is_fraud})
+        unaffected = at + max(1, delay or 0)
         again = decided(flipped)
         assert again[:unaffected] == whole[:unaffected]
         assert (again != whole) == (unaffected < len(cases))  # from then on it does make a difference

@@ -188,10 +188,10 @@ def test_kinds_can_be_mixed_everywhere(learner: Learner) -> None:
     mixed: list[TransactionInput] = [Transaction(id="t1", text=TEXT), {"id": "t2", "amount": 5}, TEXT]
     expected = ["t1", "t2", read(TEXT).id]
     scored = learner.score_sync(mixed)
-    assert [one.transaction.id for one in scored] == expected
+    assert [each.transaction.id for each in scored] == expected
     assert learner.playbook.seq == 0
-    assert learner.score_all(mixed).probabilities.tolist() == [one.probability for one in scored]
-    assert [one.transaction.id for one in learner.decide_all_sync(iter(mixed))] == expected
+    assert learner.score_all(mixed).probabilities.tolist() == [each.probability for each in scored]
+    assert [each.transaction.id for each in learner.decide_all_sync(iter(mixed))] == expected
     snapshot = learner.playbook.snapshot()
     for given, name in zip(mixed, expected, strict=True):
         assert learner.score_sync(given).transaction.id == name
@@ -203,7 +203,7 @@ def test_kinds_can_be_mixed_everywhere(learner: Learner) -> None:
     "given", [pd.Series([TEXT, "$5"]), np.array([TEXT, "$5"]), (TEXT, "$5"), {TEXT: 1, "$5": 2}.keys()]
 )
 def test_any_iterable_of_texts_will_do(learner: Learner, given: Any) -> None:
-    assert [one.transaction.text for one in learner.decide_all_sync(given)] == [TEXT, "$5"]
+    assert [each.transaction.text for each in learner.decide_all_sync(given)] == [TEXT, "$5"]
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ class Traffic:
     def outcomes(self) -> list[Outcome]:
         """The truth of each."""
         labels = self.labels.tolist()
-        return [Outcome(transaction_id=one, is_fraud=truth) for one, truth in zip(self.rows.ids, labels, strict=True)]
+        return [Outcome(transaction_id=id_, is_fraud=truth) for id_, truth in zip(self.rows.ids, labels, strict=True)]
 
 
 def traffic(count: int, seed: int, *, share: float = 0.0, fraud: float = 0.97, timed: bool = False) -> Traffic:
@@ -65,7 +65,7 @@ def traffic(count: int, seed: int, *, share: float = 0.0, fraud: float = 0.97, t
 
 def transactions_of(table: FactTable, prefix: str, *, timed: bool = False) -> Transactions:
     """The rows of a table as transactions, a second apart where they have times."""
-    ids = np.array([f"{prefix}{place}" for place in range(len(table))], dtype=object)
+    ids = np.array([f"{prefix}{index}" for index in range(len(table))], dtype=object)
     return Transactions(ids, table, times=np.arange(len(table)) * 1_000_000 if timed else None)
 
 

@@ -326,8 +326,8 @@ def _number_found(name: str, values: Sequence[float], fraud: bool, middle: float
 def found_tests(cases: Sequence[Mapping[str, Any]], fraud: bool, middles: Mapping[str, float]) -> Iterator[Found]:
     """Tests that every one of these cases passes, the best ones by reputation first."""
     facts = [case.get("facts") or {} for case in cases]
-    shared = set.intersection(*(set(one) for one in facts)) if facts else set()
-    values = {name: [one[name] for one in facts] for name in shared}
+    shared = set.intersection(*(set(fact) for fact in facts)) if facts else set()
+    values = {name: [fact[name] for fact in facts] for name in shared}
     flags = {name for name in shared if all(isinstance(v, bool) for v in values[name])}
     numbers = {n for n in shared - flags if all(type(v) in (int, float) for v in values[n])}
     others = sorted(flags - set(_TELLING)) + sorted(numbers - set(_TELLING))
@@ -355,12 +355,12 @@ def reflector(asked: Asked) -> str:
     chosen = frauds if fraud else [case for case in cases if case.get("truth") == "APPROVE"]
     middles = {name: float(figure.replace(",", "")) for name, figure in _KNOWN_FACT.findall(asked.user)}
     found = list(found_tests(chosen, fraud, middles))
-    best = ([one for one in found if one.telling] or found)[:2]
+    best = ([each for each in found if each.telling] or found)[:2]
     word = shared_word(chosen)
-    words = " and ".join(one.words for one in best) or (f"the word {word}" if word else "transactions like these")
+    words = " and ".join(each.words for each in best) or (f"the word {word}" if word else "transactions like these")
     reply = {
         "new_bullet": f"{words[0].upper()}{words[1:]} = 95% {'fraud' if fraud else 'legitimate'}",
-        "condition": " and ".join(one.condition for one in best) or None,
+        "condition": " and ".join(each.condition for each in best) or None,
         "argues": "DECLINE" if fraud else "APPROVE",
         "problem_types": ["spending_anomaly" if "amount" in words.lower() else "device_risk"],
         "confidence": 0.9,
@@ -454,7 +454,7 @@ def token_chances(tokens: Sequence[str], content: str, odds: float, top: int, sp
             mine = fraud if content.upper() == "DECLINE" else 1 - fraud
             rivals = {token: 0.98 * mine, rival: 0.98 * (1 - mine), **_STRAY}
         ranked = sorted(rivals.items(), key=lambda one: -one[1])[:top]
-        entries.append({**_entry(token, rivals[token]), "top_logprobs": [_entry(*one) for one in ranked]})
+        entries.append({**_entry(token, rivals[token]), "top_logprobs": [_entry(*each) for each in ranked]})
     return {"content": entries, "refusal": None}
 
 

@@ -210,7 +210,9 @@ async def trained_on(
         decisions = await learner.decide_all([case.transaction for case in later])
     finally:
         await roles.close()
-    right = [(one.verdict is Verdict.DECLINE) == case.is_fraud for one, case in zip(decisions, later, strict=True)]
+    right = [
+        (decision.verdict is Verdict.DECLINE) == case.is_fraud for decision, case in zip(decisions, later, strict=True)
+    ]
     return calls, np.array(right)
 
 

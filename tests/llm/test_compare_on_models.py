@@ -80,7 +80,7 @@ def test_a_first_tier_is_compared_with_asking_every_time(shell: Shell, loopback:
     rows = 80  # 30 teach nothing, and nothing is certain then
     told = shell("compare", "--limit", str(rows), "--seeds", "1", "--json", *options).json
     tiers = told["models"]["tiers"]
-    assert {mode: one["settled"] + one["asked"] for mode, one in tiers.items()} == dict.fromkeys(told["modes"], rows)
+    assert {mode: tier["settled"] + tier["asked"] for mode, tier in tiers.items()} == dict.fromkeys(told["modes"], rows)
     assert tiers["vanilla"]["settled"] == 0  # nothing was fitted, so nothing is certain
     assert tiers["offline_online"]["settled"] > 0
 
@@ -110,7 +110,7 @@ def test_a_decision_of_a_model_shows_its_reasons_and_that_the_probability_was_on
     with shell.open() as book:
         known = {event.payload.decision.id for event in book.ledger.read() if isinstance(event.payload, DecisionMade)}
     (decision, *more) = shell.on_book("decide", today, *options, "--json").lines
-    assert {one["decision_id"] for one in (decision, *more)} == known  # the same decisions, recorded once
+    assert {each["decision_id"] for each in (decision, *more)} == known  # the same decisions, recorded once
     assert (decision["model"], decision["probability_from"]) == ("openai:gpt-3.5-turbo", "stated")
     assert decision["reasons"][0]["kind"] == "the model's words"
     assert decision["usage"]["input_tokens"] > 0
@@ -129,7 +129,7 @@ def test_a_first_tier_spares_calls(shell: Shell, loopback: Loopback) -> None:
     today = trained(shell, rows=300)
     options = ("--agent-model", "openai:gpt-3.5-turbo", "--base-url", server.base_url, "--tier", "0.8", "--json")
     decisions = shell.on_book("decide", today, *options).lines
-    settled = [one for one in decisions if one["model"] != "openai:gpt-3.5-turbo"]
+    settled = [decision for decision in decisions if decision["model"] != "openai:gpt-3.5-turbo"]
     assert len(decisions) == 24
     assert 0 < len(server.log) < 24
     assert len(server.log) + len(settled) == 24
@@ -149,10 +149,12 @@ def test_one_word_is_calibrated_after_training_in_that_style(
     assert asked == 60  # labelled cases, on which the odds of the two words are fitted
     decisions = shell.on_book("decide", today, *options, "--json").lines
     assert len(server.log) == asked + 24
-    assert {one["probability_from"] for one in decisions} == {"calibrated"}
+    assert {decision["probability_from"] for decision in decisions} == {"calibrated"}
     labels = {row["id"]: row["label"] for row in map(json.loads, today.read_text().splitlines())}
-    right = sum((one["verdict"] == "DECLINE") == bool(labels[one["transaction_id"]]) for one in decisions)
-    said = sum(one["verdict"] == "DECLINE" for one in decisions)
+    right = sum(
+        (decision["verdict"] == "DECLINE") == bool(labels[decision["transaction_id"]]) for decision in decisions
+    )
+    said = sum(decision["verdict"] == "DECLINE" for decision in decisions)
     bare = [loopback_module.agent(loopback_module.Asked(json.loads(call.body)), -2.0) for call in server.log[asked:]]
     assert bare.count("DECLINE") < said  # the words alone lean to one side
     assert right >= 15

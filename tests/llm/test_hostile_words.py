@@ -102,7 +102,7 @@ class Parts:
     outside: str
 
     def __getitem__(self, name: str) -> str:
-        return "\n".join(text for found, text in self.sections if found == name)
+        return "\n".join(text for each, text in self.sections if each == name)
 
 
 OPENING = re.compile("|".join(f"<{name}>" for name in DATA))
@@ -198,7 +198,7 @@ def imported(style: str) -> list[Bullet]:
         ),
     ]  # fmt: skip
     by_json = from_json(to_json(Exported(bullets=tuple(foreign), calibrations={})), file="theirs.json").bullets
-    renamed = [one.model_copy(update={"id": f"{marker(style, 'id')} {at}"}) for at, one in enumerate(foreign)]
+    renamed = [each.model_copy(update={"id": f"{marker(style, 'id')} {at}"}) for at, each in enumerate(foreign)]
     by_markdown = from_markdown(
         to_markdown(Exported(bullets=tuple(renamed), calibrations={})), file="theirs.md"
     ).bullets
@@ -232,8 +232,8 @@ def misbehaving(style: str) -> Callable[[str, dict[str, Any]], str | None]:
 async def ask_all(server: LoopbackServer, style: str, bullets: Sequence[Bullet]) -> None:
     """Every role, with a repair each. What the reflector makes of a reply joins the bullets."""
     some = cases(style, 6)
-    table = FactTable([one.transaction.facts for one in some])
-    examples = [example_of(one, Verdict.APPROVE, planted(style, "text")) for one in some]
+    table = FactTable([each.transaction.facts for each in some])
+    examples = [example_of(each, Verdict.APPROVE, planted(style, "text")) for each in some]
     text, facts = some[0].transaction.text, some[0].transaction.facts
     async with ModelClient(ClientOptions(attempts=1)) as client:
         url = server.base_url
@@ -262,8 +262,8 @@ def test_no_planted_byte_stands_outside_the_places_for_data(loopback: Loopback, 
     assert [leak for call in server.log for leak in leaks(call)] == []
 
     def unseen(role: str, section: str, *places: str) -> list[str]:
-        shown = " ".join(one[section] for one in prompts_of(server, role))
-        return [place for place in places if marker(style, place) not in shown]
+        shown = " ".join(each[section] for each in prompts_of(server, role))
+        return [at for at in places if marker(style, at) not in shown]
 
     assert unseen("agent", "bullets", "merchant", "import", "rule", "reflection") == []
     assert unseen("agent", "transaction", "merchant", "text", "memo", "column") == []
@@ -291,14 +291,14 @@ def test_the_whole_loop_on_models_leaks_nothing(
     conditions = {style: f"merchant is {json.dumps(planted(style, 'merchant'))}" for style in STYLES}
     reflections = [{"new_bullet": planted(style, "reflection"), "condition": conditions[style]} for style in STYLES]
     server = loopback(planted=reflections)
-    mixed = [one for style in STYLES for one in cases(style, 20)]
+    mixed = [each for style in STYLES for each in cases(style, 20)]
     random.Random(3).shuffle(mixed)
 
     async def play() -> None:
         roles = build_roles(on_server.chosen(server, style=asked.value))
         learner = roles.learner(book)
         await learner.train(mixed[60:])
-        decisions = await learner.decide_all([one.transaction for one in mixed[:60:4]])
+        decisions = await learner.decide_all([each.transaction for each in mixed[:60:4]])
         for decision in decisions[:5]:
             await learner.judge_pending(decision)
         await roles.close()
@@ -306,7 +306,7 @@ def test_the_whole_loop_on_models_leaks_nothing(
     book = BulletPlaybook()
     asyncio.run(play())
     assert {call.role for call in server.log} >= {"agent", "judge", "reflector", "embedding"}
-    assert any(re.search(r"zq\d\dmerchantqz", one["bullets"]) for one in prompts_of(server, "agent"))
+    assert any(re.search(r"zq\d\dmerchantqz", each["bullets"]) for each in prompts_of(server, "agent"))
     assert [leak for call in server.log for leak in leaks(call)] == []
 
 

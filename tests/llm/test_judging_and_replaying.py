@@ -61,8 +61,8 @@ def test_an_opinion_counts_as_a_use_and_measures_nothing(shell: Shell, loopback:
         after = book.snapshot().bullets
         assert len(cases_of(book.ledger)) == cases, "an opinion is no label"
         heard = [event.payload for event in book.ledger.read() if isinstance(event.payload, OutcomeHeard)]
-    assert {one.outcome.source for one in heard} == {OutcomeSource.JUDGE}
-    assert {one.judgement.confidence for one in heard} == {0.9}
+    assert {each.outcome.source for each in heard} == {OutcomeSource.JUDGE}
+    assert {each.judgement.confidence for each in heard} == {0.9}
     assert sum(after[name].helpful_count - before[name].helpful_count for name in before) > 0
     assert all(after[name].record == before[name].record for name in before)
     assert shell.on_book("judge", *options, "--json").json["correct"] == 0, "nothing is judged twice"
@@ -135,7 +135,7 @@ def test_cases_left_to_a_person_do_not_stop_learning(shell: Shell, loopback: Loo
     today = on_server.write_cases(shell.folder / "today.jsonl", test)
     server = loopback(misbehave={"http_500": 1.0})
     options = ("--agent-model", "openai:gpt-3.5-turbo", "--base-url", server.base_url, "--fallback", "review")
-    assert {one["verdict"] for one in shell.on_book("decide", today, *options, "--json").lines} == {"REVIEW"}
+    assert {line["verdict"] for line in shell.on_book("decide", today, *options, "--json").lines} == {"REVIEW"}
     told = shell.on_book("learn", today, "--json").json
     assert (told["heard"], told["unjudged"]) == (20, 20)
 
@@ -145,7 +145,9 @@ def test_failures_that_wait_for_others_are_reflected_on_at_the_end(shell: Shell,
     shell.on_book("train", on_server.write_cases(shell.folder / "history.jsonl", train))
     today = on_server.write_cases(shell.folder / "today.jsonl", test)
     decisions = shell.on_book("decide", today, "--json").lines
-    wrong = sum((one["verdict"] == "DECLINE") != case.is_fraud for one, case in zip(decisions, test, strict=True))
+    wrong = sum(
+        (decision["verdict"] == "DECLINE") != case.is_fraud for decision, case in zip(decisions, test, strict=True)
+    )
     assert wrong > 0
     server = loopback()
     options = ("--reflector-model", "openai:gpt-4o-mini", "--base-url", server.base_url)

@@ -124,7 +124,7 @@ def check(shell: Shell, server: LoopbackServer, stretches: Sequence[Stretch], lo
         if stretch.fallback != "error":
             assert (stretch.decided.code, stretch.learnt.code) == (0, 0), stretch.decided.err + stretch.learnt.err
         assert stretch.learnt.code == 0, stretch.learnt.err
-        printed = {one["transaction_id"] for one in stretch.decided.lines}
+        printed = {line["transaction_id"] for line in stretch.decided.lines}
         left = [case.transaction.id for case in stretch.cases if case.transaction.id not in made]
         if left:
             told = f"not decided: '{left[0]}' and all after it, {len(left)} of {len(stretch.cases)}"
@@ -239,15 +239,15 @@ def test_a_judge_that_fails_leaves_a_decision_unjudged(
     judgements = asyncio.run(judge_all())
     asked = [(loopback_module.Asked(json.loads(call.body)), call) for call in server.log]
     for n, judgement in enumerate(judgements):
-        mine = [(one, call) for one, call in asked if f"Case {n}." in one.user]
-        good = [one for one, call in mine if call.delivered and call.misbehaviour in HARMLESS]
+        mine = [(each, call) for each, call in asked if f"Case {n}." in each.user]
+        good = [each for each, call in mine if call.delivered and call.misbehaviour in HARMLESS]
         assert (judgement.ruling is Ruling.UNJUDGED) == (not good)
         if good:
             agreed = json.loads(loopback_module.judge(good[0]))["is_correct"]
             assert (judgement.ruling is Ruling.CORRECT) == agreed
         else:
             assert (judgement.confidence, "failed" in judgement.reason) == (0.0, True)
-    unjudged = sum(one.ruling is Ruling.UNJUDGED for one in judgements)
+    unjudged = sum(each.ruling is Ruling.UNJUDGED for each in judgements)
     print(f"\njudge, {misbehaviour}: {len(server.log)} calls, {len(judgements) - unjudged} judged, {unjudged} not")
     assert 0 < unjudged < len(texts)
 

@@ -105,7 +105,7 @@ def test_threads_may_call_at_the_same_time(loopback: Any) -> None:
     learner = roles.learner(BulletPlaybook())
     with ThreadPoolExecutor(8) as threads:
         made = list(threads.map(lambda n: learner.decide_sync({"id": f"t{n}", "amount": n + 1.0}), range(60)))
-    assert [one.transaction.id for one in made] == [f"t{n}" for n in range(60)]
+    assert [each.transaction.id for each in made] == [f"t{n}" for n in range(60)]
     roles.close_sync()
 
 

@@ -60,7 +60,7 @@ def reflect(reflector: Reflector, cases: list[Case], **more: Any) -> list[dict[s
 
     async def play() -> list[dict[str, Any]]:
         said = [await reflector.reflect(case.transaction, "APPROVE", case.answer, **more) for case in cases]
-        return [one for one in said if one is not None]
+        return [each for each in said if each is not None]
 
     return asyncio.run(play())
 
@@ -98,7 +98,7 @@ def test_a_learner_trains_with_it(reflector: Reflector) -> None:
     learner = Learner(BulletPlaybook(), reflector=reflector)
     added = asyncio.run(learner.train(world(300)))
     assert added
-    for bullet in (learner.playbook.get_bullet(one) for one in added):
+    for bullet in (learner.playbook.get_bullet(each) for each in added):
         assert bullet is not None
         assert (bullet.source, bullet.verified) == (Source.OFFLINE, True)
     assert learner.playbook.snapshot().calibration("fraud_detection") is not None
@@ -119,7 +119,7 @@ def test_a_learner_learns_from_outcomes_with_it(reflector: Reflector) -> None:
 
     added = asyncio.run(live())
     assert added
-    assert {one.source for one in learner.playbook.snapshot().bullets.values()} == {Source.ONLINE}
+    assert {bullet.source for bullet in learner.playbook.snapshot().bullets.values()} == {Source.ONLINE}
     assert learner.review().cases == 150
     assert matches_replay(learner.playbook)
 

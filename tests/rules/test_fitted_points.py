@@ -19,7 +19,7 @@ def cases(count: int, share_with_vpn: float, share_without: float) -> tuple[Fact
     generator = np.random.default_rng(0)
     vpn = np.arange(count) % 2 == 0
     labels = generator.random(count) < np.where(vpn, share_with_vpn, share_without)
-    rows: list[dict[str, FactValue]] = [{"vpn": bool(one), "amount": 20.0} for one in vpn]
+    rows: list[dict[str, FactValue]] = [{"vpn": bool(each), "amount": 20.0} for each in vpn]
     return FactTable(rows), labels
 
 

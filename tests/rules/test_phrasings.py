@@ -137,8 +137,8 @@ def _consistent(row: dict[str, FactValue], catalog: FactCatalog) -> dict[str, Fa
     for name in list(row):
         entity = re.fullmatch(r"(\w+?)_(?:count|sum)_\d+[hd]", name)
         kept = [f"{entity[1]}_count_{window}" for window in ("1h", "24h", "7d", "30d")] if entity else []
-        if any(one not in row for one in kept):
-            for gone in [one for one in row if entity and one.startswith(f"{entity[1]}_")]:
+        if any(each not in row for each in kept):
+            for gone in [each for each in row if entity and each.startswith(f"{entity[1]}_")]:
                 del row[gone]
     _compare_with_usual(row)
     return row
@@ -153,7 +153,7 @@ def _compare_with_usual(row: dict[str, Any]) -> None:
 
 
 def tally(table: str, *worlds: str) -> Counter[str]:
-    return Counter(outcome_of(one) for one in TABLES[table] if one["world"] in worlds)
+    return Counter(outcome_of(each) for each in TABLES[table] if each["world"] in worlds)
 
 
 def wrong_in(outcomes: Counter[str]) -> list[str]:
@@ -180,7 +180,7 @@ def test_phrasings_of_public_datasets(table: str) -> None:
 
 def test_the_tables_hold_what_they_promise() -> None:
     assert sum(map(len, TABLES.values())) >= 200
-    texts = [one["text"] for table in TABLES.values() for one in table]
+    texts = [each["text"] for table in TABLES.values() for each in table]
     assert len(set(texts)) == len(texts)
 
 

@@ -18,7 +18,7 @@ from acefraud.selection.hybrid import HybridSelector
 
 NODE = "fraud_detection"
 WANTED = 10
-IDS = [f"t{place}" for place in range(60)]
+IDS = [f"t{index}" for index in range(60)]
 WORDS = ["VPN", "gift cards", "night", "new payee", "large amount", "old account"]
 
 
@@ -54,7 +54,7 @@ def one_by_one(selector: HybridSelector, snapshot: Snapshot, rows: list[dict[str
 def test_columns_give_what_rows_give(seed: int, explore: bool) -> None:
     dice = random.Random(seed)
     base_rate = dice.choice([0.5, 0.05, 0.005])
-    bullets = [random_bullet(dice, place) for place in range(dice.choice([1, 9, 50]))]
+    bullets = [random_bullet(dice, index) for index in range(dice.choice([1, 9, 50]))]
     calibrations = {NODE: Calibration(intercept=-1.0, base_rate=base_rate)}
     snapshot = Snapshot(dice.randrange(100), {each.id: each for each in bullets}, calibrations)
     rows: list[dict[str, FactValue]] = [{"amount": float(dice.randrange(0, 1000, 40))} for _ in IDS]
@@ -62,7 +62,7 @@ def test_columns_give_what_rows_give(seed: int, explore: bool) -> None:
     fired = np.column_stack([each.condition.holds_in(table) for each in bullets if each.condition is not None])
     selector = HybridSelector(embedding_model="hashing", seed=seed, explore=explore)
     cited = cited_in(selector, bullets, fired, base_rate, WANTED, ids=IDS, revision=snapshot.revision)
-    found = [sorted(bullets[place].id for place in np.flatnonzero(row)) for row in cited]
+    found = [sorted(bullets[at].id for at in np.flatnonzero(row)) for row in cited]
     assert found == one_by_one(selector, snapshot, rows)
     assert not (cited & ~fired).any()
     if len(bullets) == 50:
@@ -73,7 +73,7 @@ def test_columns_give_what_rows_give(seed: int, explore: bool) -> None:
 @pytest.mark.parametrize("explore", [False, True])
 def test_a_bullet_that_an_unknown_fact_leaves_open_changes_nothing_for_those_that_fire(explore: bool) -> None:
     dice = random.Random(3)
-    firing = [random_bullet(dice, place) for place in range(16)]
+    firing = [random_bullet(dice, index) for index in range(16)]
     left_open = [
         each.model_copy(update={"id": f"open-{each.id}", "condition": Condition.parse("hour < 6")}) for each in firing
     ]
@@ -106,17 +106,17 @@ def test_a_bullet_with_a_bad_record_is_not_cited_unless_it_is_pinned() -> None:
 @pytest.mark.parametrize("explore", [False, True])
 def test_no_rows_and_no_bullets(shape: tuple[int, int], explore: bool) -> None:
     selector = HybridSelector(embedding_model="hashing", explore=explore)
-    bullets = [random_bullet(random.Random(place), place) for place in range(shape[1])]
+    bullets = [random_bullet(random.Random(index), index) for index in range(shape[1])]
     assert cited_in(selector, bullets, np.zeros(shape, dtype=np.bool_), 0.1, 5).shape == shape
 
 
 def test_with_draws_rows_with_the_same_facts_may_differ_and_ids_and_revision_make_them_the_same_again() -> None:
     bullets = [
-        random_bullet(random.Random(place), place).model_copy(update={"harmful_count": 0}) for place in range(30)
+        random_bullet(random.Random(index), index).model_copy(update={"harmful_count": 0}) for index in range(30)
     ]
     fired = np.ones((40, 30), dtype=np.bool_)
     selector = HybridSelector(embedding_model="hashing")
-    ids = [f"t{place}" for place in range(40)]
+    ids = [f"t{index}" for index in range(40)]
     first = cited_in(selector, bullets, fired, 0.5, 5, ids=ids, revision=3)
     assert len(np.unique(first, axis=0)) > 1
     assert (cited_in(selector, bullets, fired, 0.5, 5, ids=ids, revision=3) == first).all()

@@ -16,7 +16,7 @@ NEARLY = 1 + 1e-9
 
 def keys_of(count: int, start: np.uint64 | None = None) -> Keys:
     """The keys of so many bullets in one selection."""
-    keys = np.array([key_of(f"b{place}") for place in range(count)], dtype=np.uint64)
+    keys = np.array([key_of(f"b{index}") for index in range(count)], dtype=np.uint64)
     return keys ^ (key_for(7, "t", 3) if start is None else start)
 
 
@@ -73,9 +73,9 @@ def test_numbers_lie_above_0_and_below_1_and_depend_on_key_and_turn_alone(
     found = uniform(keys, first, count)
     assert found.shape == (count, len(some))
     assert ((found > 0) & (found < 1)).all()
-    for place in range(len(some)):
+    for index in range(len(some)):
         for turn in range(count):
-            assert uniform(keys[place : place + 1], first + turn, 1)[0, 0] == found[turn, place]
+            assert uniform(keys[index : index + 1], first + turn, 1)[0, 0] == found[turn, index]
 
 
 @pytest.mark.parametrize("bits", [0, 2**64 - 1])
@@ -99,7 +99,7 @@ def key_that_gives(bits: int) -> int:
 
 
 def test_numbers_are_spread_evenly_over_bullets_and_over_turns() -> None:
-    starts = [key_for(0, f"t{place}", 1) for place in range(40)]
+    starts = [key_for(0, f"t{index}", 1) for index in range(40)]
     by_bullet = [uniform(keys_of(500, start), 0, 1)[0] for start in starts]
     by_turn = [uniform(keys_of(1, start), 0, 500)[:, 0] for start in starts]
     for runs in (by_bullet, by_turn):  # how unusual each run looks is itself spread evenly
@@ -158,7 +158,7 @@ def test_seed_transaction_and_revision_are_told_apart_wherever_one_ends_and_the_
 
 
 def test_draws_of_two_bullets_and_of_two_selections_have_nothing_to_do_with_one_another() -> None:
-    starts = [key_for(0, f"t{place}", 1) for place in range(2000)]
+    starts = [key_for(0, f"t{index}", 1) for index in range(2000)]
     first, second = (drawn_for(3, 2, np.array(starts) ^ np.uint64(key_of(name))) for name in ("b1", "b2"))
     assert (
         abs(stats.pearsonr(first, second).statistic) < 0.06

@@ -232,10 +232,10 @@ def plain_selection(  # noqa: PLR0915  # one stage after the other, as it is tol
     while left_over and len(ids) < n:
         best, best_total, best_bonus = 0, -math.inf, 0.0
         any_proven = any(proven(each) for each, *_ in left_over.values())
-        for place, (each, *_, score) in left_over.items():
-            bonus = (1 - alike[place] / len(ids)) * selector.diversity_weight if ids else 0.0
+        for at, (each, *_, score) in left_over.items():
+            bonus = (1 - alike[at] / len(ids)) * selector.diversity_weight if ids else 0.0
             if score + bonus > best_total and (proven(each) or not any_proven):
-                best, best_total, best_bonus = place, score + bonus, bonus
+                best, best_total, best_bonus = at, score + bonus, bonus
         each, relevance, picked, draw, score = left_over.pop(best)
         alike = [before + dot(own, picked) for before, (_, _, own, *_) in zip(alike, scored, strict=True)]
         ids.append(each.id)
@@ -256,7 +256,7 @@ def check(chosen: Selection, expected: Plain) -> None:
 @pytest.mark.parametrize("embedder", [HashingEmbedder(), GivenVectors()], ids=lambda embedder: str(embedder.name))
 def test_the_selection_is_what_a_plain_reading_of_the_five_stages_gives(embedder: Embedder, seed: int) -> None:
     dice = random.Random(seed)
-    bullets = [random_bullet(dice, place) for place in range(dice.choice([0, 1, 6, 25, 60]))]
+    bullets = [random_bullet(dice, index) for index in range(dice.choice([0, 1, 6, 25, 60]))]
     base_rate = dice.choice([None, 0.5, 0.05, 0.005])
     frames = {} if base_rate is None else {"fraud_detection": Calibration(intercept=-1.0, base_rate=base_rate)}
     snapshot = Snapshot(dice.randrange(100), {each.id: each for each in bullets}, frames)
@@ -303,7 +303,7 @@ def prose(dice: random.Random, place: int) -> Bullet:
 def large_snapshot(size: int, ties: bool = False) -> Snapshot:
     """A book in prose. With ties, every text stands there twenty times, and nothing else tells bullets apart."""
     dice = random.Random(size)
-    bullets = [prose(dice, place) for place in range(size)]
+    bullets = [prose(dice, index) for index in range(size)]
     if ties:
         texts = [each.content for each in bullets[: size // 20]]
         bullets = [Bullet(id=each.id, content=dice.choice(texts)) for each in bullets]
@@ -342,7 +342,7 @@ def test_of_a_large_field_as_many_are_picked_as_are_wanted(n: int, explore: bool
 def mixed_snapshot() -> Snapshot:
     """Bullets in prose and with conditions."""
     dice = random.Random(4)
-    bullets = [random_bullet(dice, place) for place in range(2_500)]
+    bullets = [random_bullet(dice, index) for index in range(2_500)]
     return Snapshot(
         3,
         {each.id: each for each in bullets},
@@ -356,8 +356,8 @@ def test_the_selection_from_a_large_mixed_book_is_what_a_plain_reading_gives(n: 
     selector = HybridSelector(embedding_model=GIVEN, explore=explore, seed=2)
     # Nearly nothing is proven, much is proven, and nothing can be.
     known: list[dict[str, FactValue]] = [{"channel": "x"}, {"amount": 900.0, "vpn": True}, {}]
-    for place, facts in enumerate(known if n == 5 else known[:1]):
-        transaction = Transaction(id=f"t{place}", text=PROSE[place])
+    for index, facts in enumerate(known if n == 5 else known[:1]):
+        transaction = Transaction(id=f"t{index}", text=PROSE[index])
         chosen = selector.select_many([transaction], [facts], mixed_snapshot(), n_bullets=n)[0]
         check(chosen, plain_selection(selector, transaction, facts, mixed_snapshot(), n=n, source=None))
 
@@ -367,8 +367,8 @@ def test_the_selection_from_a_large_mixed_book_is_what_a_plain_reading_gives(n: 
 def test_thousands_of_proven_bullets(explore: bool, diversity: float) -> None:
     condition = Condition.parse("amount > 100")
     bullets = [
-        Bullet(id=f"b{place}", content=f"bullet number {place}", condition=condition, weight=3 - place / 1_000)
-        for place in range(2_500)
+        Bullet(id=f"b{index}", content=f"bullet number {index}", condition=condition, weight=3 - index / 1_000)
+        for index in range(2_500)
     ]
     snapshot = Snapshot(1, {each.id: each for each in bullets})
     selector = HybridSelector(diversity_weight=diversity, embedding_model=GIVEN, explore=explore)
@@ -401,7 +401,7 @@ def transactions_for(dice: random.Random, count: int) -> tuple[list[Transaction]
             "channel": dice.choice("xy"),
         }
         facts.append({name: value for name, value in known.items() if dice.random() < 0.6})
-    return [Transaction(id=f"t{place}", text=f"{in_words(dice)} {place % 40}") for place in range(count)], facts
+    return [Transaction(id=f"t{index}", text=f"{in_words(dice)} {index % 40}") for index in range(count)], facts
 
 
 @pytest.mark.parametrize("explore", [False, True])
@@ -411,7 +411,7 @@ def test_many_transactions_at_once_get_what_each_gets_alone_to_the_last_bit(
     large: bool, embedder: Embedder, explore: bool
 ) -> None:
     dice = random.Random(large)
-    small = Snapshot(9, {each.id: each for each in (random_bullet(dice, place) for place in range(120))})
+    small = Snapshot(9, {each.id: each for each in (random_bullet(dice, index) for index in range(120))})
     snapshot = mixed_snapshot() if large else small
     count = 300 if embedder is GIVEN else 40
     transactions, facts = transactions_for(dice, count)
@@ -497,7 +497,7 @@ def test_a_selector_used_over_many_revisions_gives_what_a_fresh_one_gives(seed: 
 
 def test_a_selector_used_between_edits_of_a_large_book_gives_what_a_fresh_one_gives() -> None:
     dice, playbook, shared = random.Random(1), BulletPlaybook(), fresh(GIVEN)
-    playbook.record([BulletAdded(bullet=prose(dice, place)) for place in range(1_021)])
+    playbook.record([BulletAdded(bullet=prose(dice, index)) for index in range(1_021)])
     taken: list[tuple[Snapshot, list[Selection]]] = []
     for turn in range(8):
         playbook.record([BulletAdded(bullet=prose(dice, 1_021 + turn))])
@@ -513,7 +513,7 @@ def test_a_selector_used_between_edits_of_a_large_book_gives_what_a_fresh_one_gi
 
 def test_a_reader_of_an_old_snapshot_gets_the_same_selection_whatever_is_written_meanwhile() -> None:
     dice, playbook, shared = random.Random(8), BulletPlaybook(), fresh(HASHING)
-    playbook.record([BulletAdded(bullet=prose(dice, place)) for place in range(40)])
+    playbook.record([BulletAdded(bullet=prose(dice, index)) for index in range(40)])
     old = playbook.snapshot()
     before = selected(shared, old)
     playbook.add_bullet("gift cards at night: decline")
@@ -528,8 +528,8 @@ def test_a_reader_of_an_old_snapshot_gets_the_same_selection_whatever_is_written
 
 def playbook_of(count: int) -> BulletPlaybook:
     playbook = BulletPlaybook()
-    for place in range(count):
-        playbook.add_bullet(f"Amount above {100 + place}: decline", "fraud_detection")
+    for index in range(count):
+        playbook.add_bullet(f"Amount above {100 + index}: decline", "fraud_detection")
     return playbook
 
 

@@ -178,7 +178,7 @@ any_bullets = st.lists(
     ),
     min_size=1,
     max_size=6,
-).map(lambda some: [each.model_copy(update={"id": f"b{place}"}) for place, each in enumerate(some)])
+).map(lambda some: [each.model_copy(update={"id": f"b{index}"}) for index, each in enumerate(some)])
 
 
 def plain_merits(bullet: Bullet, base_rate: float) -> list[float]:
@@ -234,10 +234,10 @@ def test_another_base_rate_is_worked_out_anew_and_the_first_one_again() -> None:
 
 def test_many_rows_have_the_figures_that_each_has_alone() -> None:
     bullets = [
-        declining(place % 7, 7 + place % 5, helpful=place % 11, harmful=place % 3).model_copy(
-            update={"id": f"b{place}", "weight": None if place % 2 else place / 100}
+        declining(index % 7, 7 + index % 5, helpful=index % 11, harmful=index % 3).model_copy(
+            update={"id": f"b{index}", "weight": None if index % 2 else index / 100}
         )
-        for place in range(2_100)
+        for index in range(2_100)
     ]
     table = BulletTable.of(bullets)
     for base_rate in (0.5, 0.05, 0.5):
@@ -246,8 +246,8 @@ def test_many_rows_have_the_figures_that_each_has_alone() -> None:
         rows = np.array([0, 5, 1023, 1024, 1030, 2047, 2099])
         alone = [stats_of(table_of(bullets[row]), base_rate) for row in rows]
         for name in ("keys", "merits", "success", "strength"):
-            assert getattr(stats, name)[rows].tolist() == [getattr(one, name)[0].tolist() for one in alone]
-        drawn = [float(beta(one.keys, one.shapes)[0]) for one in alone]
+            assert getattr(stats, name)[rows].tolist() == [getattr(each, name)[0].tolist() for each in alone]
+        drawn = [float(beta(each.keys, each.shapes)[0]) for each in alone]
         assert beta(stats.keys[rows], stats.shapes.take(rows)).tolist() == drawn
 
 

@@ -354,8 +354,8 @@ def test_every_place_goes_to_the_best_sum_of_those_left_and_first_to_those_of_th
     places: list[int] = []
     bonuses: list[float] = []
     for first in (True, False):
-        field = [place for place, (_, own) in enumerate(entrants) if own is first]
-        some = [scores[place] for place in field]
+        field = [index for index, (_, own) in enumerate(entrants) if own is first]
+        some = [scores[at] for at in field]
         for pick in picked(some, rows[field], wanted - len(places), weight, rows[places]):
             places.append(field[pick.row])
             bonuses.append(pick.diversity)
@@ -387,7 +387,7 @@ def test_many_together_get_what_each_gets_alone(sizes: list[tuple[int, int]], ex
         dice.random(50),
     )
     candidates = [Candidates(np.sort(dice.permutation(45)[:size]), dice.random(size)) for size, _ in sizes]
-    keys = [np.uint64(place) if explore else None for place in range(len(sizes))]
+    keys = [np.uint64(index) if explore else None for index in range(len(sizes))]
     ranking = Ranking(stats, lambda _: Likeness(matrix), Weights(), 0.15)
 
     def picks_for(places: list[int]) -> list[list[Pick]]:
@@ -395,10 +395,10 @@ def test_many_together_get_what_each_gets_alone(sizes: list[tuple[int, int]], ex
         picks = Picks.none(len(places), WANTED)
         for row, place in enumerate(places):
             picks.rows[row, : sizes[place][1]] = 45 + np.arange(sizes[place][1])
-        add_picks(picks, [candidates[place] for place in places], [keys[place] for place in places], ranking)
+        add_picks(picks, [candidates[at] for at in places], [keys[at] for at in places], ranking)
         return [picks[row] for row in range(len(picks))]
 
-    alone = [picks_for([place])[0] for place in range(len(sizes))]
+    alone = [picks_for([index])[0] for index in range(len(sizes))]
     assert picks_for(list(range(len(sizes)))) == alone
     assert [len(picks) for picks in alone] == [before + min(size, WANTED - before) for size, before in sizes]
     with pytest.MonkeyPatch.context() as patch:

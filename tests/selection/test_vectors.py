@@ -70,8 +70,8 @@ def bullet(place: int, words: str = "", **more: object) -> Bullet:
 
 def playbook_of(count: int) -> BulletPlaybook:
     playbook = BulletPlaybook()
-    for place in range(count):
-        playbook.add_bullet(f"nervous caller {place}")
+    for index in range(count):
+        playbook.add_bullet(f"nervous caller {index}")
     return playbook
 
 
@@ -138,7 +138,7 @@ def test_revisions_that_nobody_looked_at_cost_nothing_of_their_own() -> None:
     selector = HybridSelector(embedding_model=embedder)
     select(selector, playbook.snapshot())
     embedder.since()
-    added = [playbook.add_bullet(f"a late call {place}") for place in range(3)]
+    added = [playbook.add_bullet(f"a late call {index}") for index in range(3)]
     playbook.edit_bullet(added[0], "said first")
     playbook.snapshot()
     playbook.edit_bullet(added[0], "said last")
@@ -157,7 +157,7 @@ def test_the_same_revision_is_looked_at_once() -> None:
 
 
 def test_two_selectors_embed_each_text_once_by_themselves() -> None:
-    table, embedders = BulletTable.of(bullet(place) for place in range(20)), (Counting(), Counting())
+    table, embedders = BulletTable.of(bullet(index) for index in range(20)), (Counting(), Counting())
     both = [BulletVectors(embedder) for embedder in embedders]
     for turn in range(3):
         table = table.updated([bullet(20 + turn)])
@@ -238,11 +238,11 @@ def test_whatever_is_written_and_whenever_it_is_looked_at_the_vectors_are_those_
 
 def test_what_comes_over_a_network_is_asked_for_where_it_is_wanted_and_once() -> None:
     embedder = FarAway()
-    vectors, table = BulletVectors(embedder), BulletTable.of(bullet(place) for place in range(6))
+    vectors, table = BulletVectors(embedder), BulletTable.of(bullet(index) for index in range(6))
     for rows, asked in ([1, 4], [1, 4]), ([4], []), ([0, 1, 5, 0], [0, 5]), ([0, 1, 2, 3, 4, 5], [2, 3]):
         found = vectors.matrix(table, np.array(rows))[rows]
-        assert embedder.since() == [f"bullet {place}" for place in asked]
-        assert np.array_equal(found, Counting().embed([f"bullet {place}" for place in rows]))
+        assert embedder.since() == [f"bullet {at}" for at in asked]
+        assert np.array_equal(found, Counting().embed([f"bullet {row}" for row in rows]))
 
 
 def test_what_may_not_be_seen_is_not_asked_for() -> None:

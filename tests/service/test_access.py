@@ -76,8 +76,8 @@ def _scopes(dependant: Dependant) -> Iterator[Scope]:
     scope = getattr(dependant.call, SCOPE_OF, None)
     if scope is not None:
         yield scope
-    for one in dependant.dependencies:
-        yield from _scopes(one)
+    for dependency in dependant.dependencies:
+        yield from _scopes(dependency)
 
 
 def test_every_route_of_the_document_is_guarded_or_public(serving: Serving) -> None:
@@ -90,34 +90,34 @@ def test_every_route_of_the_document_is_guarded_or_public(serving: Serving) -> N
         if path not in PUBLIC
     }
 
-    assert {(one.method, one.path) for one in routes} == listed
-    assert {one.scope for one in routes} == {Scope.DECIDE, Scope.OUTCOMES, Scope.READ, Scope.CURATE}
+    assert {(route.method, route.path) for route in routes} == listed
+    assert {route.scope for route in routes} == {Scope.DECIDE, Scope.OUTCOMES, Scope.READ, Scope.CURATE}
 
 
 def test_what_changes_rules_asks_for_the_scope_to_curate(serving: Serving) -> None:
-    writes = {one for one in guarded(serving.anonymous) if one.method not in ("GET", "HEAD")}
+    writes = {each for each in guarded(serving.anonymous) if each.method not in ("GET", "HEAD")}
     reads = {"/v1/rules:read", "/v1/rules:preview"}
 
-    assert {one.path for one in writes if one.scope is Scope.READ} == reads
-    assert {one.path for one in writes if one.scope is Scope.DECIDE} >= {"/v1/decisions", "/v1/decisions:batch"}
-    assert all(one.scope is Scope.READ for one in guarded(serving.anonymous) if one.method == "GET")
+    assert {write.path for write in writes if write.scope is Scope.READ} == reads
+    assert {write.path for write in writes if write.scope is Scope.DECIDE} >= {"/v1/decisions", "/v1/decisions:batch"}
+    assert all(each.scope is Scope.READ for each in guarded(serving.anonymous) if each.method == "GET")
 
 
 def test_without_a_key_every_route_is_a_401(serving: Serving) -> None:
-    for one in guarded(serving.anonymous):
-        answer = serving.anonymous.request(one.method, one.path, json={})
-        assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer"), one
+    for each in guarded(serving.anonymous):
+        answer = serving.anonymous.request(each.method, each.path, json={})
+        assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer"), each
         assert answer.headers["content-type"] == PROBLEM
 
 
 def test_a_key_without_the_scope_gets_a_403_on_every_route_it_lacks(serving: Serving) -> None:
-    for one in guarded(serving.anonymous):
+    for each in guarded(serving.anonymous):
         for scope in Scope:
-            answer = serving.anonymous.request(one.method, one.path, json={}, headers=serving.headers(scope))
-            if allows([scope], one.scope):
-                assert answer.status_code not in (401, 403, 405, 500), (one, scope, answer.text)
+            answer = serving.anonymous.request(each.method, each.path, json={}, headers=serving.headers(scope))
+            if allows([scope], each.scope):
+                assert answer.status_code not in (401, 403, 405, 500), (each, scope, answer.text)
             else:
-                assert (answer.status_code, answer.headers["content-type"]) == (403, PROBLEM), (one, scope)
+                assert (answer.status_code, answer.headers["content-type"]) == (403, PROBLEM), (each, scope)
 
 
 def test_public_routes_need_no_key(serving: Serving) -> None:
@@ -154,8 +154,8 @@ def test_a_revoked_key_is_a_401(serving: Serving) -> None:
 def test_with_insecure_local_nobody_needs_a_key(store: Path, serving: Serving) -> None:
     runtime = Runtime(ServiceOptions(store=store, insecure_local=True))
     with TestClient(build_app(runtime), HERE, raise_server_exceptions=False) as client:
-        for one in guarded(client):
-            assert client.request(one.method, one.path, json={}).status_code not in (401, 403, 500), one
+        for each in guarded(client):
+            assert client.request(each.method, each.path, json={}).status_code not in (401, 403, 500), each
         added = client.post("/v1/bullets", json={"content": "An emulator: decline"}).json()["bullet"]["id"]
         wrong = client.get("/v1/playbook", headers={"Authorization": "Bearer ace_wrong"})
 
@@ -188,10 +188,10 @@ def test_without_keys_only_this_machine_is_answered(store: Path, serving: Servin
 def test_too_many_requests_are_a_429_that_says_when_to_come_back(store: Path, serving: Serving) -> None:
     runtime = Runtime(ServiceOptions(store=store, rate=0.5, burst=2))
     with TestClient(build_app(runtime), raise_server_exceptions=False) as client:
-        reader, curator = (serving.headers(one) for one in (Scope.READ, Scope.ADMIN))
+        reader, curator = (serving.headers(each) for each in (Scope.READ, Scope.ADMIN))
         answers = [client.get("/v1/threshold", headers=reader) for _ in range(4)]
 
-        assert [one.status_code for one in answers] == [200, 200, 429, 429]
+        assert [answer.status_code for answer in answers] == [200, 200, 429, 429]
         assert 1 <= int(answers[-1].headers["retry-after"]) <= 4
         assert answers[-1].headers["content-type"] == PROBLEM
         assert client.get("/v1/threshold", headers=curator).status_code == 200
@@ -212,7 +212,7 @@ def guessed_at(store: Path, serving: Serving) -> Iterator[TestClient]:
 
 
 def test_guessing_keys_is_slowed_down_by_address(serving: Serving, guessed_at: TestClient) -> None:
-    reader, admin = (serving.headers(one) for one in (Scope.READ, Scope.ADMIN))
+    reader, admin = (serving.headers(each) for each in (Scope.READ, Scope.ADMIN))
     assert guessed_at.get("/v1/threshold", headers=reader).status_code == 200
     answers = [_guess(guessed_at, number) for number in range(FAILURES_AT_ONCE + 5)]
 
@@ -280,7 +280,9 @@ def test_the_log_names_the_caller_of_requests_that_are_refused(
         client.post("/v1/score", json={"id": "t1"}, headers=reader)
         client.get("/v1/threshold", headers=reader)
 
-    said = [(vars(one)["status"], vars(one).get("caller")) for one in caplog.records if one.message == "request"]
+    said = [
+        (vars(record)["status"], vars(record).get("caller")) for record in caplog.records if record.message == "request"
+    ]
     assert said == [(status, "key for read") for status in (200, 403, 429)]
 
 

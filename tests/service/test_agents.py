@@ -17,7 +17,7 @@ def test_a_context_has_the_bullets_that_matter_and_records_nothing(serving: Serv
     before = serving.runtime.playbook.ledger.last_seq()
     answer = admin.post("/v1/context", json=ORDER).json()
 
-    assert [(one["bullet_id"], one["applies"]) for one in answer["bullets"]] == [(bullet.id, True)]
+    assert [(each["bullet_id"], each["applies"]) for each in answer["bullets"]] == [(bullet.id, True)]
     assert bullet.id in answer["prompt"] or answer["prompt"] == ""
     assert len(answer["stages"]) == 5
     assert serving.runtime.playbook.ledger.last_seq() == before

@@ -18,7 +18,7 @@ def test_the_page_and_all_that_it_loads_come_from_the_service(serving: Serving) 
     assert page.headers["content-type"].startswith("text/html")
     assert not re.search(r"https?:|//[a-z]", page.text)
     for places, kind in ((scripts, "javascript"), (styles, "text/css")):
-        (loaded,) = [client.get(urljoin("/docs", place)) for place in places]
+        (loaded,) = [client.get(urljoin("/docs", at)) for at in places]
         assert (loaded.status_code, kind in loaded.headers["content-type"]) == (200, True)
         assert len(loaded.content) > 100_000
         assert "max-age" in loaded.headers["cache-control"]

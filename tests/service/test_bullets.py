@@ -67,7 +67,7 @@ def test_a_long_history_comes_in_pages(serving: Serving, admin: TestClient) -> N
     rest = admin.get(f"{path}?cursor={body['history_next']}").json()
     everything = all_pages(admin, f"{path}?limit=7")
     assert len(body["history"]) == MOST_HISTORY
-    assert ([one["what"] for one in rest["items"]], rest["next"]) == (["added"], None)
+    assert ([each["what"] for each in rest["items"]], rest["next"]) == (["added"], None)
     assert everything == [*body["history"], *rest["items"]]
     assert everything[0]["reason"] == "the last"
 
@@ -78,7 +78,7 @@ def test_a_bullet_has_its_history(serving: Serving, admin: TestClient) -> None:
     body = admin.get(f"/v1/bullets/{made['id']}").json()
 
     assert body["status"] == "retired"
-    assert [(one["what"], one["who"], one["reason"]) for one in body["history"]] == [
+    assert [(each["what"], each["who"], each["reason"]) for each in body["history"]] == [
         ("now retired", "key for admin", "it faded"),
         ("added", "key for admin", "seen twice"),
     ]
@@ -154,8 +154,8 @@ def test_a_bullet_that_is_not_there_is_a_404(serving: Serving, admin: TestClient
         admin.post("/v1/rules:preview", json={"bullet_id": "b-none"}),
     ]
 
-    assert [one.status_code for one in answers] == [404] * 5
-    assert {one.headers["content-type"] for one in answers} == {"application/problem+json"}
+    assert [answer.status_code for answer in answers] == [404] * 5
+    assert {answer.headers["content-type"] for answer in answers} == {"application/problem+json"}
 
 
 def test_readers_see_snoozes_masked(serving: Serving, admin: TestClient) -> None:

@@ -89,11 +89,11 @@ def test_keys_of_different_callers_are_different_keys(serving: Serving) -> None:
     key = {"Idempotency-Key": "k-1"}
     headers = [serving.headers(scope) | key for scope in (Scope.DECIDE, Scope.ADMIN)]
     answers = [
-        serving.anonymous.post("/v1/decisions", json={**ORDER, "id": f"t{n}"}, headers=one)
-        for n, one in enumerate(headers)
+        serving.anonymous.post("/v1/decisions", json={**ORDER, "id": f"t{n}"}, headers=header)
+        for n, header in enumerate(headers)
     ]
 
-    assert [one.status_code for one in answers] == [200, 200]
+    assert [answer.status_code for answer in answers] == [200, 200]
 
 
 def test_requests_at_the_same_time_are_each_answered_once(serving: Serving, admin: TestClient) -> None:
@@ -101,7 +101,7 @@ def test_requests_at_the_same_time_are_each_answered_once(serving: Serving, admi
     with ThreadPoolExecutor(12) as threads:
         answers = list(threads.map(lambda one: admin.post("/v1/decisions", json={**ORDER, "id": one}), ids))
 
-    assert {one.status_code for one in answers} == {200}
+    assert {answer.status_code for answer in answers} == {200}
     by_id: dict[str, set[str]] = {}
     for one in answers:
         by_id.setdefault(one.json()["transaction_id"], set()).add(one.text)
@@ -146,7 +146,7 @@ def test_a_batch_is_decided_in_order_and_may_be_sent_again(serving: Serving, adm
     batch = {"transactions": [{"id": f"t{n}", "facts": {"amount": n}} for n in range(50)]}
     first = admin.post("/v1/decisions:batch", json=batch)
 
-    assert [one["transaction_id"] for one in first.json()["decisions"]] == [f"t{n}" for n in range(50)]
+    assert [each["transaction_id"] for each in first.json()["decisions"]] == [f"t{n}" for n in range(50)]
     assert admin.post("/v1/decisions:batch", json=batch).json() == first.json()
     assert len(serving.runtime.playbook.ledger.latest_decisions(1000)) == 50
 
@@ -192,12 +192,12 @@ def test_decisions_are_listed_in_pages_and_filtered(admin: TestClient) -> None:
     for n in range(25):
         admin.post("/v1/decisions", json={"id": f"t{n}", "facts": {"amount": 10, "emulator": n % 5 == 0}})
 
-    assert [one["transaction_id"] for one in all_pages(admin, "/v1/decisions?limit=7")] == [
+    assert [page["transaction_id"] for page in all_pages(admin, "/v1/decisions?limit=7")] == [
         f"t{n}" for n in reversed(range(25))
     ]
     declined = all_pages(admin, "/v1/decisions?verdict=DECLINE&limit=2")
-    assert [one["transaction_id"] for one in declined] == ["t20", "t15", "t10", "t5", "t0"]
-    least = min(one["probability"] for one in declined)
+    assert [each["transaction_id"] for each in declined] == ["t20", "t15", "t10", "t5", "t0"]
+    least = min(each["probability"] for each in declined)
     assert all_pages(admin, f"/v1/decisions?least_probability={least}") == declined
     assert all_pages(admin, "/v1/decisions?transaction_id=t3")[0]["transaction_id"] == "t3"
     assert (
@@ -213,7 +213,7 @@ def test_decisions_are_listed_by_the_bullet_they_rest_on(serving: Serving, admin
         admin.post("/v1/decisions", json={"id": f"t{n}", "facts": {"vpn": n % 4 == 0, "new_device": True}})
 
     found = all_pages(admin, f"/v1/decisions?bullet={bullet.id}&limit=2")
-    assert [one["transaction_id"] for one in found] == ["t8", "t4", "t0"]
+    assert [each["transaction_id"] for each in found] == ["t8", "t4", "t0"]
 
 
 def test_a_cursor_that_nobody_gave_is_refused(admin: TestClient) -> None:

@@ -42,7 +42,7 @@ def waits(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[st
         def call(*given: Any, **named: Any) -> Any:
             if threading.get_ident() == loop:
                 stack = reversed(traceback.extract_stack())
-                where = next(one for one in stack if "/acefraud/service/" in one.filename)
+                where = next(each for each in stack if "/acefraud/service/" in each.filename)
                 seen.append(f"{name} in {where.name}")
             return original(*given, **named)
 

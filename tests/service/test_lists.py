@@ -25,7 +25,7 @@ def test_a_list_is_made_and_filled(serving: Serving, cards: TestClient) -> None:
     assert body == {"name": "blocked_cards", "about": "reported stolen", "feed": None, "count": 6}
     assert cards.get("/v1/lists").json() == {"items": [body], "next": None}
     items = all_pages(cards, "/v1/lists/blocked_cards?limit=2")
-    assert [one["value"] for one in items] == [one["value"] for one in add]
+    assert [item["value"] for item in items] == [each["value"] for each in add]
     assert items[0] == {
         "value": "c-0",
         "reason": "the bank",
@@ -68,9 +68,9 @@ def test_a_list_may_be_fed_by_outcomes(serving: Serving, admin: TestClient) -> N
 
 def test_readers_see_personal_values_masked(serving: Serving, cards: TestClient) -> None:
     cards.patch("/v1/lists/blocked_cards", json={"add": [{"value": "4111111111111111"}], "reason": "x"})
-    read, clear = (serving.anonymous.get("/v1/lists/blocked_cards", headers=serving.headers(one)) for one in _SCOPES)
+    read, clear = (serving.anonymous.get("/v1/lists/blocked_cards", headers=serving.headers(each)) for each in _SCOPES)
 
-    assert [one.json()["items"][0]["value"] for one in (read, clear)] == ["[card]", "4111111111111111"]
+    assert [each.json()["items"][0]["value"] for each in (read, clear)] == ["[card]", "4111111111111111"]
 
 
 _SCOPES = (Scope.READ, Scope.ADMIN)

@@ -50,7 +50,7 @@ def test_a_text_is_shown_without_the_values_of_masked_facts() -> None:
 
 
 def test_only_curators_see_the_people_in_rules(serving: Serving) -> None:
-    curator, reader, decider = (serving.headers(one) for one in (Scope.CURATE, Scope.READ, Scope.DECIDE))
+    curator, reader, decider = (serving.headers(each) for each in (Scope.CURATE, Scope.READ, Scope.DECIDE))
     client = serving.anonymous
     order = {"id": "t1", "facts": {"full_name": "Ann Lee", "amount": 900, "vpn": True}}
     rule = {"content": 'full_name is "Ann Lee" and vpn: decline', "reason": "Ann Lee is a known mule"}
@@ -58,7 +58,7 @@ def test_only_curators_see_the_people_in_rules(serving: Serving) -> None:
 
     def seen(headers: dict[str, str], *calls: tuple[str, str]) -> dict[str, str]:
         answers = {path: client.request(method, path, json=order, headers=headers) for method, path in calls}
-        assert {one.status_code for one in answers.values()} == {200}
+        assert {each.status_code for each in answers.values()} == {200}
         return {path: answer.text for path, answer in answers.items()}
 
     decided = seen(decider, ("POST", "/v1/decisions"), ("POST", "/v1/score"), ("POST", "/v1/context"))

@@ -13,7 +13,7 @@ from acefraud.service.threads import MicroBatches
 
 def run_together(batches: MicroBatches[int, int], numbers: Sequence[int]) -> list[int | BaseException]:
     async def run() -> list[int | BaseException]:
-        return list(await asyncio.gather(*(batches.submit(one) for one in numbers), return_exceptions=True))
+        return list(await asyncio.gather(*(batches.submit(number) for number in numbers), return_exceptions=True))
 
     try:
         return asyncio.run(run())
@@ -26,11 +26,11 @@ def test_each_request_gets_its_own_answer_and_they_share_calls() -> None:
 
     def double(numbers: Sequence[int]) -> list[int | Exception]:
         calls.append(len(numbers))
-        return [2 * one for one in numbers]
+        return [2 * number for number in numbers]
 
     answers = run_together(MicroBatches(double, most=16), range(100))
 
-    assert answers == [2 * one for one in range(100)]
+    assert answers == [2 * number for number in range(100)]
     assert sum(calls) == 100
     assert max(calls) <= 16
     assert len(calls) < 20
@@ -54,12 +54,12 @@ def test_one_call_at_a_time_in_another_thread() -> None:
 
 def test_an_error_among_the_answers_is_that_of_one_request() -> None:
     def answer(numbers: Sequence[int]) -> list[int | Exception]:
-        return [ValueError(str(one)) if one % 2 else one for one in numbers]
+        return [ValueError(str(number)) if number % 2 else number for number in numbers]
 
     answers = run_together(MicroBatches(answer, most=8), range(6))
 
     assert answers[::2] == [0, 2, 4]
-    assert [str(one) for one in answers[1::2]] == ["1", "3", "5"]
+    assert [str(each) for each in answers[1::2]] == ["1", "3", "5"]
 
 
 def test_a_call_that_fails_is_told_to_all_of_its_requests() -> None:
@@ -68,7 +68,7 @@ def test_a_call_that_fails_is_told_to_all_of_its_requests() -> None:
 
     answers = run_together(MicroBatches(fail, most=8), range(3))
 
-    assert [str(one) for one in answers] == ["the store is gone"] * 3
+    assert [str(answer) for answer in answers] == ["the store is gone"] * 3
 
 
 @pytest.mark.parametrize("wrong", ["too few", "too many", "ended early", "not even a list"])
@@ -95,7 +95,7 @@ def test_a_call_that_goes_wrong_is_told_to_its_requests_and_later_ones_are_answe
         return failed, later
 
     failed, later = asyncio.run(run())
-    assert [isinstance(one, Exception) for one in failed] == [True] * 3
+    assert [isinstance(each, Exception) for each in failed] == [True] * 3
     assert later == 5
 
 

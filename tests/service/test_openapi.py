@@ -40,7 +40,7 @@ def _operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]
 
 
 def test_every_operation_says_what_it_does(document: dict[str, Any]) -> None:
-    silent = [name for name, one in _operations(document) if not (one.get("summary") and one.get("description"))]
+    silent = [name for name, each in _operations(document) if not (each.get("summary") and each.get("description"))]
 
     assert silent == []
     assert len(list(_operations(document))) >= 20
@@ -52,12 +52,12 @@ def test_every_body_has_an_example(document: dict[str, Any]) -> None:
     def has_example(schema: dict[str, Any]) -> bool:
         if "$ref" in schema:
             return has_example(schemas[schema["$ref"].rpartition("/")[2]])
-        return bool(schema.get("examples")) or any(has_example(one) for one in schema.get("oneOf", ()))
+        return bool(schema.get("examples")) or any(has_example(each) for each in schema.get("oneOf", ()))
 
     bodies = {
-        name: one["requestBody"]["content"]["application/json"]["schema"]
-        for name, one in _operations(document)
-        if "requestBody" in one
+        name: each["requestBody"]["content"]["application/json"]["schema"]
+        for name, each in _operations(document)
+        if "requestBody" in each
     }
     assert [name for name, schema in bodies.items() if not has_example(schema)] == []
     assert len(bodies) >= 8
@@ -75,15 +75,15 @@ def test_answers_are_described_as_they_are_sent(document: dict[str, Any]) -> Non
 
 
 def test_every_operation_may_answer_with_problems(document: dict[str, Any]) -> None:
-    for name, one in _operations(document):
-        for status, answer in one["responses"].items():
+    for name, each in _operations(document):
+        for status, answer in each["responses"].items():
             assert status.startswith("2") or list(answer["content"]) == [MEDIA_TYPE], (name, status)
-        assert {"500", "503"} <= set(one["responses"]), name
+        assert {"500", "503"} <= set(each["responses"]), name
 
 
 def test_examples_are_accepted(admin: TestClient, document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
-    bodies = {name: one["requestBody"] for name, one in _operations(document) if "requestBody" in one}
+    bodies = {name: each["requestBody"] for name, each in _operations(document) if "requestBody" in each}
     for name in sorted(set(bodies) - NEED_A_PAST):
         schema = bodies[name]["content"]["application/json"]["schema"]
         reference = schema.get("$ref") or schema["oneOf"][0]["$ref"]

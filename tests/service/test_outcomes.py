@@ -101,7 +101,7 @@ def test_a_judges_opinion_is_not_the_truth(serving: Serving, admin: TestClient) 
 
     serving.runtime.learner.hear_sync(opinion, judgement=judgement)
     assert shown() == [None] * 4
-    assert [one["transaction_id"] for one in admin.get("/v1/outcomes/pending").json()["items"]] == ["t1"]
+    assert [each["transaction_id"] for each in admin.get("/v1/outcomes/pending").json()["items"]] == ["t1"]
 
     admin.post("/v1/outcomes", json={**FRAUD, "time": "2026-04-02T00:00:00Z"})
     serving.runtime.learner.take_in_sync()
@@ -130,8 +130,8 @@ def test_outcomes_at_the_same_time_are_each_kept_once(serving: Serving, admin: T
     with ThreadPoolExecutor(12) as threads:
         answers = list(threads.map(lambda one: admin.post("/v1/outcomes", json=one), reports))
 
-    assert {one.status_code for one in answers} == {202}
-    assert sum(one.json()["outcomes"][0]["status"] == "received" for one in answers) == 15
+    assert {answer.status_code for answer in answers} == {202}
+    assert sum(answer.json()["outcomes"][0]["status"] == "received" for answer in answers) == 15
     assert events(serving, OutcomeReceived) == 15
     serving.runtime.learner.take_in_sync(1000)
     assert events(serving, OutcomeHeard) == 15
@@ -164,7 +164,7 @@ def test_decisions_without_an_outcome_are_pending(admin: TestClient) -> None:
 
     first = admin.get("/v1/outcomes/pending?limit=3").json()
     rest = admin.get(f"/v1/outcomes/pending?limit=3&cursor={first['next']}").json()
-    assert [one["transaction_id"] for one in first["items"] + rest["items"]] == ["t0", "t1", "t3", "t4", "t5"]
+    assert [each["transaction_id"] for each in first["items"] + rest["items"]] == ["t0", "t1", "t3", "t4", "t5"]
     assert rest["next"] is None
     assert admin.get("/v1/outcomes/pending?before=2020-01-01T00:00:00Z").json()["items"] == []
 

@@ -20,7 +20,7 @@ def test_bullets_are_listed_in_pages_with_what_decides(serving: Serving, admin: 
     assert page["playbook_revision"] == book.snapshot().revision
     assert page["calibration"]["threshold"] == 0.5
     assert page["calibration"]["base_rate"] is None
-    assert [one["id"] for one in all_pages(admin, "/v1/playbook?source=offline&limit=3")] == ids
+    assert [each["id"] for each in all_pages(admin, "/v1/playbook?source=offline&limit=3")] == ids
     first = all_pages(admin, "/v1/playbook?source=manual")[0]
     assert (first["content"], first["condition"]) == (
         "VPN and a new device: decline",
@@ -35,7 +35,7 @@ def test_retired_bullets_are_listed_only_if_asked_for(serving: Serving, admin: T
     book.set_status(gone, Status.RETIRED, who="ana")
 
     def ids(query: str) -> list[str]:
-        return [one["id"] for one in all_pages(admin, f"/v1/playbook?{query}")]
+        return [page["id"] for page in all_pages(admin, f"/v1/playbook?{query}")]
 
     assert gone not in ids("")
     assert gone in ids("retired=true")
@@ -58,7 +58,7 @@ def test_changes_are_listed_with_author_and_reason(serving: Serving, admin: Test
     admin.patch(f"/v1/bullets/{bullet.id}", json={"status": "pinned", "reason": "agreed on Monday"})
     changes = all_pages(admin, "/v1/playbook/changes?limit=1")
 
-    assert [one["what"] for one in changes] == ["now pinned", "added"]
+    assert [change["what"] for change in changes] == ["now pinned", "added"]
     assert (changes[0]["who"], changes[0]["reason"]) == ("key for admin", "agreed on Monday")
     assert (changes[0]["subject"], changes[0]["revision"]) == (bullet.id, serving.runtime.playbook.seq)
 
@@ -127,7 +127,7 @@ def test_a_band_that_cannot_be_is_refused(serving: Serving, admin: TestClient) -
 
 def test_readers_see_rules_without_personal_data(serving: Serving) -> None:
     serving.runtime.playbook.add_bullet('email is "ann@example.org" and full_name is "Ann Lee": decline')
-    reader, curator = (serving.headers(one) for one in (Scope.READ, Scope.ADMIN))
+    reader, curator = (serving.headers(each) for each in (Scope.READ, Scope.ADMIN))
 
     for path in ("/v1/playbook", "/v1/playbook/changes"):
         assert "ann@example.org" not in serving.anonymous.get(path, headers=reader).text
@@ -137,4 +137,4 @@ def test_readers_see_rules_without_personal_data(serving: Serving) -> None:
 
 def _study(serving: Serving) -> None:
     orders = [Transaction(id=f"t{n}", facts={"vpn": n % 3 == 0, "amount": float(n)}) for n in range(60)]
-    serving.runtime.learner.study([Case(transaction=one, is_fraud=bool(one.facts["vpn"])) for one in orders])
+    serving.runtime.learner.study([Case(transaction=order, is_fraud=bool(order.facts["vpn"])) for order in orders])

@@ -22,7 +22,7 @@ def faults(answer: Any, status: int = 422) -> dict[str, str]:
     """What is wrong by field. The detail names the first."""
     problem = answer.json()
     assert answer.status_code == status, problem
-    told = {one["field"]: one["message"] for one in problem["errors"]}
+    told = {each["field"]: each["message"] for each in problem["errors"]}
     assert len(told) == len(problem["errors"])
     assert problem["detail"] == ": ".join(next(iter(told.items())))
     return told
@@ -93,15 +93,15 @@ def test_numbers_flags_and_names_are_told_in_plain_words(admin: TestClient) -> N
 
 def test_broken_json_is_told_by_line_and_column(admin: TestClient) -> None:
     places = {'{"id": "t1",\n "facts": }': "line 2, column 11", '{"id":': "line 1, column 7"}
-    for body, place in places.items():
+    for body, at in places.items():
         answer = admin.post("/v1/score", content=body, headers={"Content-Type": "application/json"})
-        assert faults(answer, 400) == {"body": f"expected valid JSON, but it goes wrong at {place}"}
+        assert faults(answer, 400) == {"body": f"expected valid JSON, but it goes wrong at {at}"}
 
 
 def test_a_body_that_is_not_said_to_be_json_is_a_415(admin: TestClient) -> None:
     headers: list[dict[str, str]] = [{}, {"Content-Type": "application/x-www-form-urlencoded"}]
-    for one in headers:
-        answer = admin.post("/v1/score", content=b'{"id": "t1"}', headers=one)
+    for header in headers:
+        answer = admin.post("/v1/score", content=b'{"id": "t1"}', headers=header)
         assert answer.status_code == 415
         assert "Content-Type: application/json" in answer.json()["detail"]
 
@@ -121,10 +121,10 @@ def test_other_content_is_told_how_to_decide_again(admin: TestClient) -> None:
         admin.post("/v1/decisions", json=other),
         admin.post("/v1/decisions", json={**other, "id": "t2"}, headers={"Idempotency-Key": "t2"}),
     ]
-    for answer, one in zip(ways_out, ("t1", "t2"), strict=True):
+    for answer, each in zip(ways_out, ("t1", "t2"), strict=True):
         assert (answer.status_code, answer.json()["detail"]) == (
             409,
-            f"transaction '{one}' was decided with other content; send what you sent before, or a new Idempotency-Key "
+            f"transaction '{each}' was decided with other content; send what you sent before, or a new Idempotency-Key "
             "(`idempotency_key` in Python) to decide it again with this content",
         )
     assert admin.post("/v1/decisions", json=other, headers={"Idempotency-Key": "again"}).status_code == 200

@@ -36,7 +36,7 @@ def test_a_new_rule_is_previewed(serving: Serving, admin: TestClient) -> None:
     assert body["bullet"]["policy"] == "always decline"
     assert (body["preview"]["decisions"], body["preview"]["fires_on_decisions"]) == (6, 3)
     assert body["preview"]["flips"] == 3
-    assert {one["after"] for one in body["preview"]["sample"]} == {"DECLINE"}
+    assert {each["after"] for each in body["preview"]["sample"]} == {"DECLINE"}
     assert len(serving.runtime.playbook) == 1
 
 
@@ -79,7 +79,7 @@ def test_the_facts_that_rules_can_be_about(admin: TestClient, serving: Serving) 
         admin.post("/v1/outcomes", json={"id": f"o{n}", "transaction_id": f"t{n}", "label": "legitimate"})
     serving.runtime.learner.take_in_sync()
 
-    found = {one["name"]: one for one in all_pages(admin, "/v1/facts?limit=2")}
+    found = {page["name"]: page for page in all_pages(admin, "/v1/facts?limit=2")}
     amount, vpn, country, email = (found[name] for name in ("amount", "vpn", "country", "email"))
     assert (amount["type"], amount["low"], amount["middle"], amount["high"]) == ("number", 0, 150, 300)
     assert (vpn["type"], vpn["english"], vpn["true_share"], vpn["coverage"]) == ("flag", "vpn", 0.25, 1)

@@ -49,7 +49,7 @@ def test_no_request_breaks_the_server_or_the_document(tmp_path: Path) -> None:
     with running(["--playbook", str(book)], tmp_path / "server.log", more=["--rate", "0"]) as server:
         document = schemathesis.openapi.from_url(f"{server.url}/openapi.json")
         document.config.generation.update(with_security_parameters=False)
-        operations = [found.ok() for found in document.get_all_operations()]
+        operations = [each.ok() for each in document.get_all_operations()]
         for operation in operations:
             for cases in _cases(operation, known):
                 with suppress(Unsatisfiable):  # an operation that takes nothing has no invalid requests
@@ -66,7 +66,7 @@ def _cases(operation: Any, known: Mapping[str, str]) -> Iterator[SearchStrategy[
     """Valid and invalid requests; those that name something also with what there is."""
     for mode in schemathesis.GenerationMode:
         yield operation.as_strategy(generation_mode=mode)
-    named = {one.name: known[one.name] for one in operation.path_parameters}
+    named = {parameter.name: known[parameter.name] for parameter in operation.path_parameters}
     if named:
         yield operation.as_strategy(path_parameters=named)
 

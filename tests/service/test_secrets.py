@@ -48,8 +48,8 @@ def check_clean(serving: Serving, log: io.StringIO, answers: list[Any]) -> None:
     assert all("request_id" in json.loads(line) for line in lines)
     for word in marked:
         assert [line for line in lines if word.lower() in line.lower()] == []
-        errors = [one for one in answers if one.status_code >= 400]
-        assert [one.text for one in errors if word.lower() in f"{one.text}{one.headers}".lower()] == []
+        errors = [answer for answer in answers if answer.status_code >= 400]
+        assert [error.text for error in errors if word.lower() in f"{error.text}{error.headers}".lower()] == []
 
 
 BAD_BODIES: list[Any] = [
@@ -71,13 +71,13 @@ BAD_BODIES: list[Any] = [
 
 @pytest.mark.parametrize("path", ["/v1/decisions", "/v1/score", "/v1/decisions:batch"])
 def test_bad_transactions_are_not_quoted(serving: Serving, admin: TestClient, log: io.StringIO, path: str) -> None:
-    bodies = [{"transactions": [one]} for one in BAD_BODIES] if path.endswith("batch") else BAD_BODIES
-    answers = [admin.post(path, json=one) for one in bodies]
+    bodies = [{"transactions": [each]} for each in BAD_BODIES] if path.endswith("batch") else BAD_BODIES
+    answers = [admin.post(path, json=body) for body in bodies]
     answers.append(admin.post(path, content=f'{{"id": "{MARK}', headers={"Content-Type": "application/json"}))
     answers.append(admin.post(path, content=MARK, headers={"Content-Type": "text/plain"}))
 
-    assert sum(one.status_code >= 400 for one in answers) >= 10
-    assert all(one.status_code < 500 for one in answers)
+    assert sum(answer.status_code >= 400 for answer in answers) >= 10
+    assert all(answer.status_code < 500 for answer in answers)
     check_clean(serving, log, answers)
 
 
@@ -99,7 +99,7 @@ def test_good_and_conflicting_requests_leave_no_trace(serving: Serving, admin: T
         admin.post("/v1/outcomes", json={"outcomes": [{"id": "o1", "transaction_id": "t1", "source": MARK}]}),
     ]
 
-    assert [one.status_code for one in answers[:4]] == [200, 409, 200, 409]
+    assert [answer.status_code for answer in answers[:4]] == [200, 409, 200, 409]
     check_clean(serving, log, answers)
 
 
@@ -122,7 +122,7 @@ def test_lists_and_snoozes_are_not_quoted(serving: Serving, admin: TestClient, l
         admin.put("/v1/threshold", json={"threshold": MARK, "reason": MARK}),
     ]
 
-    assert sum(one.status_code == 422 for one in answers) >= 7
+    assert sum(answer.status_code == 422 for answer in answers) >= 7
     check_clean(serving, log, answers)
 
 
@@ -132,7 +132,7 @@ def test_words_of_rules_are_told_to_their_author_alone(serving: Serving, admin: 
         admin.post("/v1/rules:read", json={"content": f"decline {MARK} orders"}),
     ]
 
-    assert [MARK.lower() in one.text.lower() for one in told] == [True, True]
+    assert [MARK.lower() in each.text.lower() for each in told] == [True, True]
     check_clean(serving, log, [])
 
 
@@ -144,9 +144,9 @@ def test_keys_are_not_quoted(serving: Serving, log: io.StringIO) -> None:
         serving.headers(Scope.DECIDE),
         {**serving.headers(Scope.DECIDE), "X-Api-Key": NEW_KEY, "Cookie": f"key={NEW_KEY}"},
     ]
-    answers = [serving.anonymous.get("/v1/playbook", headers=one) for one in headers]
+    answers = [serving.anonymous.get("/v1/playbook", headers=header) for header in headers]
 
-    assert [one.status_code for one in answers] == [401, 401, 401, 403, 403]
+    assert [answer.status_code for answer in answers] == [401, 401, 401, 403, 403]
     check_clean(serving, log, answers)
 
 
@@ -166,10 +166,10 @@ def test_crashes_tell_only_their_kind(
         admin.post("/v1/bullets", json={"content": f"decline {MARK}"}),
     ]
 
-    assert {one.status_code for one in answers} == {500}
-    assert {one.headers["content-type"] for one in answers} == {"application/problem+json"}
-    assert [one.json()["instance"].rpartition(":")[2] for one in answers] == [
-        one.headers["x-request-id"] for one in answers
+    assert {answer.status_code for answer in answers} == {500}
+    assert {answer.headers["content-type"] for answer in answers} == {"application/problem+json"}
+    assert [answer.json()["instance"].rpartition(":")[2] for answer in answers] == [
+        answer.headers["x-request-id"] for answer in answers
     ]
     assert any(json.loads(line).get("problem") == type(problem).__name__ for line in log.getvalue().splitlines())
     check_clean(serving, log, answers)

@@ -55,7 +55,7 @@ def test_processes_that_die_are_replaced(tmp_path: Path) -> None:
         assert server.stop() == 0
 
     lines = [json.loads(line) for line in server.log.read_text().splitlines() if line.startswith("{")]
-    assert {one["child"] for one in lines if one["message"] == "process ended"} == {"worker 1", "learner"}
+    assert {each["child"] for each in lines if each["message"] == "process ended"} == {"worker 1", "learner"}
 
 
 def test_a_request_that_outlasts_the_end_is_told_to_try_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,11 +43,11 @@ def test_decisions_and_probes_do_not_wait_for_rules_that_are_admitted_or_preview
                 pool.submit(admin.post, "/v1/decisions", json=order),
                 pool.submit(admin.post, "/v1/decisions:batch", json={"transactions": [order]}),
             ]
-            statuses = [one.result(20).status_code for one in answers]
-            unanswered = sum(not one.done() for one in (*curating, *previews))
+            statuses = [answer.result(20).status_code for answer in answers]
+            unanswered = sum(not each.done() for each in (*curating, *previews))
         finally:
             go_on.set()
-        assert {one.result(20).status_code for one in (*curating, *previews)} == {409}
+        assert {each.result(20).status_code for each in (*curating, *previews)} == {409}
 
     assert statuses == [200] * 4
     assert unanswered == 2 * MANY

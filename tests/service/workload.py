@@ -61,14 +61,14 @@ def _one_turn(client: Client, name: str, turn: int, seen: Acknowledged) -> None:
     outcome = {"id": f"o-{name}", "transaction_id": name, "label": "fraud" if turn % 4 == 0 else "legitimate"}
     facts = {"amount": float(turn % 50), "vpn": turn % 4 == 0, "new_device": turn % 2 == 0}
     if turn % 3 == 0:
-        seen.outcomes.update(one.id for one in client.report(outcome))
+        seen.outcomes.update(each.id for each in client.report(outcome))
     made = client.decide({"id": name, "facts": facts}, idempotency_key=f"k-{name}" if turn % 2 else None)
     seen.decisions[name] = made.decision_id
     if turn % 3:
-        seen.outcomes.update(one.id for one in client.report(outcome))
+        seen.outcomes.update(each.id for each in client.report(outcome))
     if turn % 20 == 0:
         revised = {**outcome, "id": f"r-{name}", "label": "legitimate" if outcome["label"] == "fraud" else "fraud"}
-        seen.outcomes.update(one.id for one in client.report(revised))
+        seen.outcomes.update(each.id for each in client.report(revised))
 
 
 def take_in_all(book: BulletPlaybook) -> None:
@@ -100,8 +100,10 @@ def check_kept(book: BulletPlaybook, seen: Acknowledged) -> None:
             case _:
                 pass
     assert seen.problems == []
-    assert {one: ids.get(one) for one in seen.decisions} == seen.decisions, "a decision was lost or changed"
+    assert {decision: ids.get(decision) for decision in seen.decisions} == seen.decisions, (
+        "a decision was lost or changed"
+    )
     assert max(decided.values()) == 1, "a transaction was decided twice"
     assert not seen.outcomes - received.keys(), "an outcome was lost"
-    assert {one for one in seen.outcomes if heard[one] != 1} == set(), "an outcome was not heard once"
+    assert {each for each in seen.outcomes if heard[each] != 1} == set(), "an outcome was not heard once"
     assert list(replayed.snapshot().table.bullets) == list(book.snapshot().table.bullets)

@@ -74,8 +74,8 @@ def in_some_order(done: Iterable[Done], events: Sequence[Event]) -> dict[str, Pl
 
     AssertionError where the ledger has something that nobody was told of, or lacks what somebody was told of.
     """
-    known = {one.token: one for one in done}
-    order = [event.why for place, event in enumerate(events) if not place or events[place - 1].why != event.why]
+    known = {each.token: each for each in done}
+    order = [event.why for index, event in enumerate(events) if not index or events[index - 1].why != event.why]
     assert len(set(order)) == len(order), "what belongs together stands together, once"
     assert set(order) <= set(known), f"nobody was told of {sorted(set(order) - set(known))[:5]}"
     bullets: dict[str, Plain] = {}
@@ -100,8 +100,8 @@ def _add(act: Act, bullets: dict[str, Plain]) -> None:
 def _merge(act: Act, bullets: dict[str, Plain]) -> None:
     if act.bullet_id is None:
         return
-    same = [one for one in bullets.values() if one.content == act.content]
-    assert not any(one.status is not Status.RETIRED for one in same), f"{act} was said already"
+    same = [bullet for bullet in bullets.values() if bullet.content == act.content]
+    assert not any(each.status is not Status.RETIRED for each in same), f"{act} was said already"
     if act.bullet_id not in bullets:
         assert not same, f"{act} was said, and retired"
         _add(act, bullets)
@@ -135,7 +135,9 @@ MAKES: dict[str, Callable[[Act, dict[str, Plain]], None]] = {
 
 
 def plain(bullets: Iterable[Bullet]) -> dict[str, Plain]:
-    return {one.id: Plain(one.content, one.status, one.status_by, one.helpful_count) for one in bullets}
+    return {
+        bullet.id: Plain(bullet.content, bullet.status, bullet.status_by, bullet.helpful_count) for bullet in bullets
+    }
 
 
 def folded(ledger: Ledger) -> dict[str, Plain]:

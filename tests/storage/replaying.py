@@ -23,4 +23,4 @@ def cases_of(ledger: Ledger, limit: int = 1_000_000) -> list[Case]:
     """The latest remembered cases in full, in order."""
     ids = [row.id for row in ledger.remembered(limit)]
     known = ledger.known_cases(ids)
-    return [known[one].case for one in ids]
+    return [known[id_].case for id_ in ids]

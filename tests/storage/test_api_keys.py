@@ -90,7 +90,7 @@ def test_a_revoked_key_is_not_found_and_stays_listed(keys: KeyStore) -> None:
     assert (revoked.revoked_at, revoked.revoked_by) == (LATER, "bo")
     assert keys.find(secret) is None
     assert keys.find(other) is not None
-    assert [(one.name, one.revoked_at) for one in keys.list()] == [("checkout", LATER), ("till", None)]
+    assert [(each.name, each.revoked_at) for each in keys.list()] == [("checkout", LATER), ("till", None)]
 
 
 def test_revoking_twice_keeps_the_first_time(keys: KeyStore) -> None:
@@ -154,7 +154,7 @@ def test_admin_allows_everything_and_others_only_themselves(keys: KeyStore) -> N
     for scope in Scope:
         key, _ = keys.create(scope, [scope], who="ana", now=NOW)
         expected = set(Scope) if scope is Scope.ADMIN else {scope}
-        assert {one for one in Scope if key.allows(one)} == expected
+        assert {each for each in Scope if key.allows(each)} == expected
 
 
 def test_a_stored_hash_of_something_else_is_no_key(ledger: SqliteLedger, keys: KeyStore) -> None:

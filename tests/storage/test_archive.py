@@ -90,7 +90,7 @@ def in_archive(path: Path) -> pl.DataFrame:
     """What the files hold that the ledger knows of."""
     with SqliteLedger.open(path) as ledger:
         known = [event.payload.file for event in ledger.read() if isinstance(event.payload, DecisionsArchived)]
-    frames = [pl.read_parquet(one) for one in known]
+    frames = [pl.read_parquet(each) for each in known]
     return pl.concat(frames) if frames else pl.DataFrame({"seq": [], "id": []})
 
 
@@ -124,7 +124,7 @@ def test_old_decisions_with_an_outcome_move(path: Path, folder: Path, sample: An
     assert (seq, one, about, at, who, why) == (15, "d7", "t7", EARLIER, "ana", "")
     assert said == [*rows[0][6:9], None, None, rows[0][11]]
     assert run.files[0].stat().st_mode == path.stat().st_mode
-    assert [one.name for one in folder.iterdir()] == [run.files[0].name]
+    assert [each.name for each in folder.iterdir()] == [run.files[0].name]
 
 
 def test_what_compact_records_have_in_common_is_in_the_archive(path: Path, folder: Path) -> None:

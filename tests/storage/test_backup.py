@@ -67,7 +67,7 @@ def content(path: Path) -> dict[str, list[Any]]:
 
 def names(folder: Path) -> set[str]:
     """The files in a folder; what SQLite keeps beside the source after reading it does not count."""
-    return {one.name for one in folder.iterdir() if not one.name.startswith("book.db-")}
+    return {each.name for each in folder.iterdir() if not each.name.startswith("book.db-")}
 
 
 def test_a_copy_holds_everything(filled: Path, copy: Path) -> None:

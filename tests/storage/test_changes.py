@@ -320,7 +320,7 @@ def test_threads_that_merge_the_same_bullets_add_each_once(tmp_path: Path) -> No
             return [curator.merge_bullet(text, DEFAULT_NODE, playbook) for text in ours]
 
         with ThreadPoolExecutor(5) as threads:
-            merged = [one for some in threads.map(merge, range(5)) for one in some if one is not None]
+            merged = [each for some in threads.map(merge, range(5)) for each in some if each is not None]
         assert sorted(merged) == sorted(playbook.snapshot().bullets)
         assert sorted(contents(playbook)) == sorted(texts)
         assert matches_replay(playbook)

@@ -44,8 +44,8 @@ def test_a_record_names_what_the_decision_cites(playbook: BulletPlaybook) -> Non
         (record,) = playbook.ledger.latest_decisions(1)
         assert set(record.decision.cited) == set(decision.cited)
         assert DecisionRecord.whole(decision).decision.cited == decision.cited
-        for one in (vpn, other, policy):
-            assert record.cites(one) == DecisionRecord.whole(decision).cites(one) == (one in decision.cited)
+        for each in (vpn, other, policy):
+            assert record.cites(each) == DecisionRecord.whole(decision).cites(each) == (each in decision.cited)
 
 
 def test_the_latest_come_first_and_pages_follow_one_another(playbook: BulletPlaybook) -> None:

@@ -89,10 +89,10 @@ def test_those_who_wait_are_written_together(ledger: SqliteLedger, commits: list
         while len(ledger._queue) < THREADS:
             pass
         go.set()
-        written = [event for one in (first, *others) for event in one.result()]
+        written = [event for each in (first, *others) for event in each.result()]
     assert len(commits) == 2
-    assert sorted(one.seq for one in written) == list(range(1, THREADS + 2))
-    assert {one.seq: one for one in ledger.read()} == {one.seq: one for one in written}
+    assert sorted(each.seq for each in written) == list(range(1, THREADS + 2))
+    assert {each.seq: each for each in ledger.read()} == {each.seq: each for each in written}
 
 
 def test_a_conflict_and_a_failure_reach_only_their_own_caller(ledger: SqliteLedger, sample: Any) -> None:
@@ -119,8 +119,8 @@ def test_a_conflict_and_a_failure_reach_only_their_own_caller(ledger: SqliteLedg
             late.result()
         with pytest.raises(ZeroDivisionError):
             bad.result()
-        for one in (first, *fine):
-            one.result()
+        for each in (first, *fine):
+            each.result()
     assert {event.payload.subject for event in ledger.read()} == {"first", "b0", "b1", "b2"}
 
 
@@ -147,8 +147,8 @@ def acknowledged_by(child: subprocess.Popen[str], count: int) -> list[tuple[str,
 def check(path: Path, acknowledged: list[str]) -> None:
     with SqliteLedger.open(path, create=False) as ledger:
         events = list(ledger.read())
-    assert [one.seq for one in events] == list(range(1, len(events) + 1))
-    there = [one.payload.subject for one in events]
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    there = [event.payload.subject for event in events]
     assert set(acknowledged) <= set(there)
     assert len(there) == len(set(there))
     with closing(sqlite3.connect(path)) as connection:

@@ -153,8 +153,8 @@ def that_count(sample: Any) -> list[EventPayload]:
 
 
 def test_every_kind_of_event_either_edits_or_counts(sample: Any) -> None:
-    assert {one.kind for one in that_edit(sample)} == EDIT_KINDS
-    assert {one.kind for one in that_count(sample)} == KINDS - EDIT_KINDS
+    assert {each.kind for each in that_edit(sample)} == EDIT_KINDS
+    assert {each.kind for each in that_count(sample)} == KINDS - EDIT_KINDS
 
 
 def refused(ledger: Ledger, sample: Any, precondition: Precondition) -> bool:
@@ -421,7 +421,7 @@ def test_the_events_of_many_transactions_are_those_of_each(ledger: Ledger, sampl
     ids = [*(f"t{n}" for n in range(1_200)), "never"]
     found = ledger.transaction_events(ids)
     assert list(found) == ids
-    assert {one for one in ids if found[one] != TransactionEvents()} == {f"t{n}" for n in range(1_200) if n % 3}
+    assert {id_ for id_ in ids if found[id_] != TransactionEvents()} == {f"t{n}" for n in range(1_200) if n % 3}
     for one in ids[:60]:
         assert ledger.transaction_events([one]) == {one: found[one]}
     assert [len(found["t2"].decisions), len(found["t2"].outcomes)] == [2, 2]
@@ -657,9 +657,9 @@ def test_waiting_ends_with_an_event_other_than_a_decision(ledger: Ledger, sample
         waiting = [pool.submit(ledger.wait_for_events, 1, 60) for _ in range(2)]
         ledger.append(Entry([sample.decision("d2")], at=AT, who="ana"))
         assert not ledger.wait_for_events(1, 0.3), "a decision ends no waiting"
-        assert not any(one.done() for one in waiting)
+        assert not any(each.done() for each in waiting)
         ledger.append(Entry([sample.decision("d3"), sample.outcome("t1")], at=AT, who="ana"))
-        assert [one.result(60) for one in waiting] == [True, True]
+        assert [each.result(60) for each in waiting] == [True, True]
     assert not ledger.wait_for_events(5, 0)
 
 
@@ -738,7 +738,7 @@ def lines_of(bullets: Sequence[Bullet]) -> bytes:
 
 
 def checkpoint_at(seq: int, *contents: str) -> Checkpoint:
-    bullets = [Bullet(id=f"b{place}", content=content) for place, content in enumerate(contents)]
+    bullets = [Bullet(id=f"b{index}", content=content) for index, content in enumerate(contents)]
     return Checkpoint(CheckpointHeader(seq=seq, revision=seq - 1), lines_of(bullets))
 
 

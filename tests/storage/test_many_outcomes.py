@@ -77,7 +77,7 @@ def hear(place: str, seed: int, count: int, transactions: int) -> set[str]:
 
     heard = outcomes(seed, count, transactions)
     asyncio.run(hear_all())
-    return {one.key for one in heard}
+    return {each.key for each in heard}
 
 
 def counters(bullet: Bullet) -> tuple[int, ...]:

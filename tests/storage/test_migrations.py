@@ -137,7 +137,7 @@ def test_what_nobody_read_is_read_once_and_kept(path: Path, facts_only: Case, te
     with BulletPlaybook(SqliteLedger.open(path)) as again:
         once_more = Learner(again).remembered()
         assert texts_read == []
-        assert [once_more.facts.row(place) for place in range(4)] == [remembered.facts.row(place) for place in range(4)]
+        assert [once_more.facts.row(index) for index in range(4)] == [remembered.facts.row(index) for index in range(4)]
 
 
 def test_reading_again_reaches_what_was_decided_on_too(path: Path, texts_read: list[str]) -> None:

@@ -206,8 +206,8 @@ def test_a_process_opens_a_few_connections_however_many_threads_it_has(tmp_path:
         finally:
             go_on.set()
         ledger.append(Entry([sample.bullet("b2")], at=AT, who="ana"))
-        for one in waiting:
-            one.result(60)
+        for each in waiting:
+            each.result(60)
 
     assert 10 <= count <= 13
 
@@ -321,9 +321,11 @@ def test_processes_that_create_and_append_together_lose_nothing(address: str) ->
     ]
     said = [process.communicate(timeout=120) for process in started]
     assert [error for _, error in said] == [""] * 4
-    numbers = [[int(one) for one in line.split()] for out, _ in said for line in out.splitlines()]
-    assert all(one == list(range(one[0], one[0] + 3)) for one in numbers), "what is appended together stays together"
-    assert sorted(one for line in numbers for one in line) == list(range(1, 241))
+    numbers = [[int(each) for each in line.split()] for out, _ in said for line in out.splitlines()]
+    assert all(number == list(range(number[0], number[0] + 3)) for number in numbers), (
+        "what is appended together stays together"
+    )
+    assert sorted(each for line in numbers for each in line) == list(range(1, 241))
     with PostgresLedger.open(address, create=False) as ledger:
         assert [event.seq for event in ledger.read()] == list(range(1, 241))
 
@@ -341,5 +343,5 @@ def test_who_has_seen_an_event_has_seen_all_before_it(address: str, sample: Any)
             found = [event.seq for event in reader.read(seen)]
             assert found == list(range(seen + 1, seen + 1 + len(found)))
             seen += len(found)
-        for one in writing:
-            one.result()
+        for each in writing:
+            each.result()

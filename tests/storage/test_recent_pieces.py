@@ -23,9 +23,9 @@ def test_decisions_with_more_sets_of_fact_names_than_are_remembered_read_back(
         names = [f"fact_{n % 10}" for n in range(20)]
         made = [learner.decide_sync(Transaction(id=f"t{n}", facts={name: n})) for n, name in enumerate(names)]
 
-        found = ledger.decisions([one.id for one in made])
+        found = ledger.decisions([each.id for each in made])
         listed = ledger.find_decisions(DecisionFilter(), limit=20)
 
-        assert [found[one.id].transaction for one in made] == [one.transaction for one in made]
+        assert [found[each.id].transaction for each in made] == [each.transaction for each in made]
         assert len(listed) == 20
         assert 0 < len(ledger._pieces) < 12

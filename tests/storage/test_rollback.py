@@ -264,11 +264,11 @@ def test_counters_and_records_stay_what_outcomes_made_them() -> None:
         learner.decide_sync(one)
         learner.hear_sync(Outcome(transaction_id=one.id, is_fraud=number > 0))
     playbook.set_status(retired, Status.RETIRED, who="ana")
-    counted = {one.id: one.model_dump(include=STAYS - {"status_by"}) for one in playbook}
+    counted = {each.id: each.model_dump(include=STAYS - {"status_by"}) for each in playbook}
     assert counted[fires]["record"] == counted[retired]["record"] == {"support": 5, "frauds": 4}
     playbook.rollback(then, who="ana")
     assert playbook[retired].status is Status.ACTIVE
-    assert {one.id: one.model_dump(include=STAYS - {"status_by"}) for one in playbook} == counted
+    assert {each.id: each.model_dump(include=STAYS - {"status_by"}) for each in playbook} == counted
 
 
 def test_a_condition_that_comes_back_brings_its_record() -> None:
@@ -338,5 +338,5 @@ def test_an_edit_by_somebody_else_meanwhile_is_planned_for_and_not_lost_in_betwe
 def test_a_plan_writes_nothing() -> None:
     playbook = BulletPlaybook()
     playbook.add_bullet("VPN: decline")
-    assert [one.kind for one in plan_rollback(playbook, 0).payloads] == ["status_changed", "rolled_back"]
+    assert [payload.kind for payload in plan_rollback(playbook, 0).payloads] == ["status_changed", "rolled_back"]
     assert playbook.seq == 1

@@ -23,15 +23,17 @@ def book() -> BulletPlaybook:
     learner = Learner(playbook)
     learner.study(DATA)
     learner.decide_all_sync(DATA.test.transactions[:20])
-    learner.hear_all_sync([{"transaction_id": one.transaction.id, "is_fraud": one.is_fraud} for one in DATA.test[:20]])
+    learner.hear_all_sync(
+        [{"transaction_id": each.transaction.id, "is_fraud": each.is_fraud} for each in DATA.test[:20]]
+    )
     return playbook
 
 
 def contents(playbook: BulletPlaybook) -> Any:
     """Everything that another copy must hold too."""
-    events = [(one.seq, one.at, one.who, one.why, one.payload) for one in playbook.ledger.read(decisions=False)]
-    remembered = [(one.id, one.is_fraud, dict(one.facts)) for one in playbook.ledger.remembered(10_000)]
-    ids = [one.id for one in playbook.ledger.latest_decisions(100)]
+    events = [(each.seq, each.at, each.who, each.why, each.payload) for each in playbook.ledger.read(decisions=False)]
+    remembered = [(each.id, each.is_fraud, dict(each.facts)) for each in playbook.ledger.remembered(10_000)]
+    ids = [decision.id for decision in playbook.ledger.latest_decisions(100)]
     return events, remembered, ids, playbook.to_frame(retired=True).rows()
 
 

@@ -195,7 +195,7 @@ class TwoHandlesOnOneStore(RuleBasedStateMachine):
     def _note(self, done: Done) -> None:
         self.done.append(done)
         new = [act.bullet_id for act in done.acts if act.bullet_id is not None]
-        self.ids.extend(one for one in new if one not in self.ids)
+        self.ids.extend(each for each in new if each not in self.ids)
 
 
 class OnOneMemory(TwoHandlesOnOneStore):

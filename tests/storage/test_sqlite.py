@@ -130,8 +130,8 @@ def test_a_checkpoint_of_another_version_is_dropped(ledger: SqliteLedger, path: 
 
 def test_a_checkpoint_in_several_pages_as_earlier_versions_wrote_it_is_used(ledger: SqliteLedger, path: Path) -> None:
     playbook = BulletPlaybook(ledger)
-    for place in range(7):
-        playbook.add_bullet(f"Heuristic {place}: decline")
+    for index in range(7):
+        playbook.add_bullet(f"Heuristic {index}: decline")
     saved = playbook._state.checkpoint()
     ledger.save_checkpoint(saved)
     lines = saved.bullets.split(b"\n")
@@ -237,7 +237,7 @@ def test_two_playbooks_on_one_file_that_save_in_turn_keep_what_the_events_give(
 def test_a_checkpoint_of_many_bullets_is_kept_up(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(playbook_reading, "CHECKPOINT_EVERY", 5)
     with BulletPlaybook(SqliteLedger.open(path)) as first, BulletPlaybook(SqliteLedger.open(path)) as second:
-        many = [BulletAdded(bullet=Bullet(id=f"b{place}", content="x")) for place in range(2_047)]
+        many = [BulletAdded(bullet=Bullet(id=f"b{index}", content="x")) for index in range(2_047)]
         first.record(many)
         assert check_kept(path) == 2_047
         for place in range(5):
@@ -274,8 +274,8 @@ def test_a_damaged_checkpoint_is_passed_over_and_then_replaced(
 ) -> None:
     monkeypatch.setattr(playbook_reading, "CHECKPOINT_EVERY", 2)
     with BulletPlaybook(SqliteLedger.open(path)) as playbook:
-        for place in range(4):
-            playbook.add_bullet(f"call {place}: decline")
+        for index in range(4):
+            playbook.add_bullet(f"call {index}: decline")
         snapshot = playbook.snapshot()
     assert check_kept(path) == 4
     with closing(sqlite3.connect(path)) as connection, connection:
@@ -291,8 +291,8 @@ def test_a_damaged_checkpoint_is_passed_over_and_then_replaced(
 def test_opening_goes_on_from_the_checkpoint(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(playbook_reading, "CHECKPOINT_EVERY", 10)
     with BulletPlaybook(SqliteLedger.open(path)) as playbook:
-        for place in range(13):
-            playbook.add_bullet(f"call {place}: decline")
+        for index in range(13):
+            playbook.add_bullet(f"call {index}: decline")
     asked: list[int] = []
 
     class Noting(SqliteLedger):

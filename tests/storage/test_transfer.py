@@ -90,7 +90,7 @@ def test_a_database_written_to_a_file_and_read_into_another_has_everything(
     with PostgresLedger.open(database_for(tmp_path, "other")) as other:
         read_from_file(file, other)
         assert everything(other) == everything(filled)
-        following = [one.append(Entry([sample.bullet("b2")], at=AT, who="ana"))[0].seq for one in (filled, other)]
+        following = [each.append(Entry([sample.bullet("b2")], at=AT, who="ana"))[0].seq for each in (filled, other)]
         assert following == [6, 6]
         with pytest.raises(StoreError, match="events are only ever appended"), other.writing() as driver:
             driver.ask("DELETE FROM events")

@@ -39,7 +39,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], *, total: int 
     given = iter(rows)
     shown = list(islice(given, MOST_ROWS))
     left = max(total, len(shown) + sum(1 for _ in given)) - len(shown)
-    sides = ["right" if place and _figures(row[place] for row in shown) else "left" for place in range(len(headings))]
+    sides = ["right" if index and _figures(row[index] for row in shown) else "left" for index in range(len(headings))]
     head = _row(_cell("th", heading) for heading in headings)
     body = "".join(_row(_cell("td", cell, side) for side, cell in zip(sides, row, strict=True)) for row in shown)
     return f'<table style="{_TABLE}">{head}{body}</table>{line(f"… and {left:,} more" if left else "")}'

@@ -178,7 +178,7 @@ class AceFraudClassifier(ClassifierMixin, TransformerMixin, ReadsRows, BaseEstim
             self.learner_.use_mapping(self.mapping_)
         self.learner_.playbook.assume_complete_feed()
         rows = data.train.transactions
-        ids = [f"heard-{self.heard_ + place}" for place in range(len(rows))]
+        ids = [f"heard-{self.heard_ + index}" for index in range(len(rows))]
         numbered = Transactions(
             np.array(ids, dtype=object), rows.facts, times=rows.times, texts=rows.texts, entities=rows.entities
         )

@@ -53,7 +53,7 @@ class Labels:
 
     def written_to(self, mapping: SchemaMapping) -> SchemaMapping:
         """The mapping with these labels, so that whoever loads the playbook knows them."""
-        fraud, honest = (str(self.classes[place]) for place in (self.fraud_at, 1 - self.fraud_at))
+        fraud, honest = (str(self.classes[at]) for at in (self.fraud_at, 1 - self.fraud_at))
         return mapping.model_copy(update={"fraud_values": (fraud,), "legit_values": (honest,)})
 
     def are_fraud(self, y: Any) -> npt.NDArray[np.bool_]:
@@ -204,7 +204,7 @@ class ReadsRows:
     def _feature_names(self) -> list[str]:
         if hasattr(self, "feature_names_in_"):
             return [str(name) for name in self.feature_names_in_]
-        return [f"x{place}" for place in range(self.n_features_in_)]
+        return [f"x{index}" for index in range(self.n_features_in_)]
 
     def _frame(self, X: Any, mapping: SchemaMapping, *, reset: bool) -> Any:  # noqa: N803
         """X as a data frame of features: without the label and the time at which it became known."""

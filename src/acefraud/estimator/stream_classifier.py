@@ -71,7 +71,7 @@ class StreamClassifier(base.MiniBatchClassifier):
         if len(rows) != len(labels):
             raise InputError(f"y: expected a label for each of {len(rows):,} rows, got {len(labels):,}")
         truths = [self._is_fraud(label) for label in labels]
-        ids = [f"stream-{self._heard + place}" for place in range(len(rows))]
+        ids = [f"stream-{self._heard + index}" for index in range(len(rows))]
         named = [row.model_copy(update={"id": name}) for row, name in zip(rows, ids, strict=True)]
         outcomes = [Outcome(transaction_id=name, is_fraud=truth) for name, truth in zip(ids, truths, strict=True)]
         self.learner.hear_all_sync(outcomes, named)

@@ -121,10 +121,10 @@ def reason_columns(learner: Learner, facts: FactTable) -> dict[str, Any]:
     score = learner.additive_score()
     rows, terms = [np.arange(len(facts))], [np.zeros(len(facts), dtype=np.int64)]
     weights, words, kinds, ids = [score.calibration.level], ["before any bullet fires"], [LEVEL], [""]
-    for place, (term, mask) in enumerate(score.holding(facts), start=1):
+    for index, (term, mask) in enumerate(score.holding(facts), start=1):
         fired = np.flatnonzero(mask)
         rows.append(fired)
-        terms.append(np.full(len(fired), place))
+        terms.append(np.full(len(fired), index))
         weights.append(term.weight)
         words.append(term.words)
         kinds.append(str(term.kind))

@@ -79,7 +79,7 @@ class Backtest(ShortRepr):
             f"Backtest on {self.rows:,} rows",
             table(
                 ["", *(HEADINGS[metric] for metric in METRICS)],
-                [[name, *(in_percent(found[metric]) for metric in METRICS)] for name, found in rows if found],
+                [[name, *(in_percent(each[metric]) for metric in METRICS)] for name, each in rows if each],
             ),
             line(f"{len(self.bullets):,} bullets were measured; to_frame() has them. Here {self.counted}."),
         )

@@ -103,7 +103,7 @@ def limited(part: Part, most: int) -> Part:
     """
     known, _ = known_by(part.train, part.test)
     places = np.unique(np.linspace(0, len(part.test) - 1, min(most, len(part.test))).astype(int))
-    rows = tuple(part.rows[place] for place in places)
+    rows = tuple(part.rows[at] for at in places)
     return replace(part, train=known[-most:], test=part.test.take(places), rows=rows)
 
 
@@ -337,8 +337,8 @@ async def _run_on_models(parts: Sequence[Part], roles: Roles, progress: Progress
         progress(sum(done) / len(done))
 
     tasks = [
-        asyncio.create_task(_run_mode(roles.with_new_counts(), part, mode, partial(report, place)))
-        for place, (part, mode) in enumerate(jobs)
+        asyncio.create_task(_run_mode(roles.with_new_counts(), part, mode, partial(report, index)))
+        for index, (part, mode) in enumerate(jobs)
     ]
     try:
         return list(await asyncio.gather(*tasks))

@@ -66,7 +66,7 @@ class FactEncoding:
         columns += [np.where(facts.flags(name) < 0, np.nan, facts.flags(name)) for name in self.flags]
         for name, words in self.categories.items():
             codes, own = facts.categories(name)
-            code = {word: float(place) for place, word in enumerate(words)}
+            code = {word: float(index) for index, word in enumerate(words)}
             columns.append(np.array([*(code.get(word, np.nan) for word in own), np.nan])[codes])
         return np.column_stack(columns).astype(np.float64, copy=False) if columns else np.zeros((len(facts), 0))
 

@@ -69,7 +69,7 @@ def smoothed(values: Sequence[float], width: int = SMOOTHED_OVER) -> list[float]
     >>> smoothed([0.0, 1.0, 2.0, 9.0], 3)
     [0.5, 1.0, 4.0, 5.5]
     """
-    windows = [values[max(0, place - width // 2) : place + width // 2 + 1] for place in range(len(values))]
+    windows = [values[max(0, index - width // 2) : index + width // 2 + 1] for index in range(len(values))]
     return [math.fsum(window) / len(window) for window in windows]
 
 

@@ -70,7 +70,7 @@ def points_for(facts: Mapping[str, FactValue]) -> list[Point]:
     >>> [point.words for point in points_for({"vpn": True, "account_age_days": 3.0})]
     ['account younger than 30 days', 'account younger than 7 days', 'a VPN or proxy']
     """
-    return [scorecard()[place] for place in rows_in(_conditions().match(facts)[1])]
+    return [scorecard()[at] for at in rows_in(_conditions().match(facts)[1])]
 
 
 def score_in(table: FactTable, fitted: Mapping[str, float] | None = None) -> npt.NDArray[np.float64]:

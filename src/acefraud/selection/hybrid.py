@@ -265,9 +265,9 @@ class HybridSelector:
     ) -> list[Candidates]:
         """Stage 3 for bullets in prose."""
         found = [NO_CANDIDATES] * len(good)
-        asking = [place for place, passed in enumerate(good) if len(passed.prose)]
+        asking = [index for index, passed in enumerate(good) if len(passed.prose)]
         if asking:
-            texts = [self.embedder.presentable(given[place][0].text, given[place][1]) for place in asking]
+            texts = [self.embedder.presentable(given[at][0].text, given[at][1]) for at in asking]
             queries = self.embedder.embed(texts)
             for place, query in zip(asking, queries, strict=True):
                 rows = good[place].prose

@@ -405,8 +405,8 @@ def add_picks(
     wanted = picks.rows.shape[1] - taken
     for batch in _batches([len(some.rows) for some in candidates], wanted):
         which = np.array(batch)
-        some = [candidates[place] for place in batch]
-        rows, parts = _pick_batch(some, wanted[which], [keys[place] for place in batch], picks.rows[which], ranking)
+        some = [candidates[at] for at in batch]
+        rows, parts = _pick_batch(some, wanted[which], [keys[at] for at in batch], picks.rows[which], ranking)
         turns = np.arange(rows.shape[1])
         row, turn = np.nonzero(turns < np.minimum(wanted[which], [len(each.rows) for each in some])[:, None])
         into = which[row], taken[which][row] + turn
@@ -416,13 +416,13 @@ def add_picks(
 def _batches(sizes: Sequence[int], wanted: IntArray) -> Iterator[list[int]]:
     """Transactions with about as many candidates, which waste the least room in a table."""
     batch: list[int] = []
-    for place in sorted(range(len(sizes)), key=sizes.__getitem__):
-        if not sizes[place] or not wanted[place]:
+    for index in sorted(range(len(sizes)), key=sizes.__getitem__):
+        if not sizes[index] or not wanted[index]:
             continue
-        if batch and (len(batch) + 1) * sizes[place] > TABLE_CELLS:
+        if batch and (len(batch) + 1) * sizes[index] > TABLE_CELLS:
             yield batch
             batch = []
-        batch.append(place)
+        batch.append(index)
     if batch:
         yield batch
 
@@ -449,8 +449,8 @@ def _pick_batch(
     places, bonuses = diversity(scores, rows, likeness, most, ranking.diversity_weight, picked=before)
     each = np.arange(len(batch))[:, None]
     parts = np.empty((*places.shape, 5))
-    for place, part in enumerate((success, relevance, draws, combined)):
-        parts[:, :, place] = part[each, places]
+    for index, part in enumerate((success, relevance, draws, combined)):
+        parts[:, :, index] = part[each, places]
     parts[:, :, 4] = bonuses
     return rows[each, places], parts
 

@@ -153,7 +153,7 @@ class KeyRing:
         hashed, now = hash_of(secret), self.clock()  # memory keeps no secrets either
         with self._lock:
             there = (table[hashed] for table in (self._known, self._unknown) if hashed in table)
-            return next((found for found in there if now - found.at < self.seconds), None)
+            return next((each for each in there if now - each.at < self.seconds), None)
 
     def has_worked(self, secret: str) -> bool:
         """Whether a key with this secret was found before, however long ago."""

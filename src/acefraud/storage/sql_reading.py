@@ -236,7 +236,7 @@ class SqlReading(ABC):
     def recorded(self, decision_ids: Collection[str]) -> set[str]:
         """Which of these decisions are recorded."""
         query = "SELECT id FROM decisions WHERE {about}"
-        return {one for (one,) in self._look_up_about(query, "id", decision_ids)}
+        return {each for (each,) in self._look_up_about(query, "id", decision_ids)}
 
     def latest_decisions(self, limit: int) -> list[DecisionRecord]:
         """The records of the latest decisions, oldest first."""

@@ -66,7 +66,7 @@ def check_choice(name: str, value: object, choices: type[StrEnum], error: type[A
     Traceback (most recent call last):
     acefraud.errors.InputError: source: expected offline or online, got the str 'web'
     """
-    names = [one.value for one in choices]
+    names = [choice.value for choice in choices]
     if value not in names:
         raise error(f"{name}: expected {', '.join(names[:-1])} or {names[-1]}, got {given(value)}")
 
@@ -93,15 +93,15 @@ def rows_of(name: str, rows: Iterable[Any], kind: type[R], expected: str) -> lis
     if isinstance(rows, str | kind) or not isinstance(rows, Iterable):
         raise InputError(f"{name}: expected {expected}, got {given(rows)}")
     found = list(rows)
-    for place, row in enumerate(found):
+    for index, row in enumerate(found):
         if not isinstance(row, kind):
-            raise InputError(f"{name}: expected {expected}, got {given(row)} at position {place}")
+            raise InputError(f"{name}: expected {expected}, got {given(row)} at position {index}")
     return found
 
 
 def nearest_file(path: Path) -> str:
     """The end of a message about a file that is not there: the one of its folder with a name like it, if any."""
-    names = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
+    names = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
     alike = get_close_matches(path.name, names, n=1, cutoff=0.7)
     return f"; did you mean {path.with_name(alike[0])}?" if alike else ""
 
@@ -113,4 +113,4 @@ def nearest(wanted: str, known: Iterable[str]) -> str:
     '; did you mean b-cd2445bf?'
     """
     alike = get_close_matches(wanted, list(known), n=3, cutoff=0.6)
-    return f"; did you mean {' or '.join(shown_text(one) for one in alike)}?" if alike else ""
+    return f"; did you mean {' or '.join(shown_text(each) for each in alike)}?" if alike else ""

@@ -91,7 +91,7 @@ def misfit(error: Mapping[str, Any], shape: Any) -> Misfit:
     Misfit(field='amuont', message='there is no such field; did you mean amount?')
     """
     names, model = _way(shape, error["loc"])
-    field = ".".join(shown_text(one) for one in names)
+    field = ".".join(shown_text(name) for name in names)
     if error["type"] == "extra_forbidden":
         return Misfit(field, _no_such_field(names[-1], model))
     return Misfit(field, _in_words(error))
@@ -129,7 +129,9 @@ def _way(shape: Any, loc: Sequence[int | str]) -> tuple[list[str], type[BaseMode
             shape = members[part]
             continue
         names.append(str(part))
-        model = next((one for one in members.values() if isinstance(one, type) and issubclass(one, BaseModel)), None)
+        model = next(
+            (member for member in members.values() if isinstance(member, type) and issubclass(member, BaseModel)), None
+        )
         shape = _inside(members.values(), part) if model is None else _field(model, part)
     return names, model
 
@@ -138,7 +140,7 @@ def _members(shape: Any, tag: object = None) -> Iterator[tuple[object, Any]]:
     """The types that a shape may be, by their tags; by themselves if they have none."""
     if get_origin(shape) is Annotated:
         inner, *notes = get_args(shape)
-        yield from _members(inner, next((one.tag for one in notes if isinstance(one, Tag)), tag))
+        yield from _members(inner, next((note.tag for note in notes if isinstance(note, Tag)), tag))
     elif get_origin(shape) in (Union, UnionType):
         for one in get_args(shape):
             yield from _members(one)
@@ -154,7 +156,7 @@ def _field(model: type[BaseModel], name: object) -> Any:
 def _inside(members: Any, part: int | str) -> Any:
     """The type of the items of a list, or of the values of a dict."""
     wanted = dict if isinstance(part, str) else list
-    return next((get_args(one)[-1] for one in members if get_origin(one) is wanted), None)
+    return next((get_args(member)[-1] for member in members if get_origin(member) is wanted), None)
 
 
 M = TypeVar("M", bound=BaseModel)

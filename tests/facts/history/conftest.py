@@ -22,7 +22,7 @@ def stream_of(count: int) -> HistoryEvents:
     time[late] -= dice.integers(0, 40 * DAY, int(late.sum()))
     shops = dice.integers(0, 5 + count // 100, count).astype(np.int32)
     shops[dice.random(count) < 0.02] = -1
-    ids = np.array([f"t{place}" for place in range(count)])
+    ids = np.array([f"t{index}" for index in range(count)])
     again = np.flatnonzero(dice.random(count) < 0.005)
     ids[again] = ids[(again * dice.random(len(again))).astype(np.int64)]
     amount = np.round(dice.lognormal(3, 1, count), 2)

@@ -58,11 +58,11 @@ def rows(draw: st.DrawFn) -> list[Row]:
     if draw(st.booleans()):
         moments.sort()
     found = []
-    for place, moment in enumerate(moments):
+    for index, moment in enumerate(moments):
         given = {column: draw(values) for column in ENTITIES}
         time = None if draw(st.integers(0, 15)) == 0 else moment * HOUR + draw(st.sampled_from([0, 0, 1]))
         event = HistoryEvent(
-            id=f"t{draw(st.integers(0, place)) if draw(st.integers(0, 7)) == 0 else place}",
+            id=f"t{draw(st.integers(0, index)) if draw(st.integers(0, 7)) == 0 else index}",
             time_us=time,
             amount=draw(amounts),
             entities={column: value for column, value in given.items() if value is not None},
@@ -83,13 +83,13 @@ def columns_of(stream: Sequence[Row]) -> HistoryEvents:
     events = [row.event for row in stream]
     labels = [-1 if row.label is None else int(row.label) for row in stream]
     return HistoryEvents(
-        time=np.array([UNKNOWN if one.time_us is None else one.time_us for one in events], dtype=np.int64),
-        entities={column: codes([one.entities.get(column) for one in events]) for column in ENTITIES},
-        ids=np.array([one.id for one in events]),
-        amount=numbers([one.amount for one in events]),
-        category=codes([one.category for one in events]),
-        latitude=numbers([one.latitude for one in events]),
-        longitude=numbers([one.longitude for one in events]),
+        time=np.array([UNKNOWN if event.time_us is None else event.time_us for event in events], dtype=np.int64),
+        entities={column: codes([event.entities.get(column) for event in events]) for column in ENTITIES},
+        ids=np.array([event.id for event in events]),
+        amount=numbers([event.amount for event in events]),
+        category=codes([event.category for event in events]),
+        latitude=numbers([event.latitude for event in events]),
+        longitude=numbers([event.longitude for event in events]),
         label=np.array(labels, dtype=np.int8),
         known_at=np.array([UNKNOWN if row.known_at is None else row.known_at for row in stream], dtype=np.int64),
     )
@@ -106,7 +106,7 @@ def numbers(figures: Sequence[float | None]) -> np.ndarray[tuple[int], np.dtype[
 
 def at_once(plan: HistoryPlan, events: HistoryEvents) -> list[dict[str, FactValue]]:
     table = FactTable.of_columns(history_columns(plan, events), len(events))
-    return [table.row(place) for place in range(len(table))]
+    return [table.row(index) for index in range(len(table))]
 
 
 def one_by_one(
@@ -120,11 +120,11 @@ def one_by_one(
     found = []
 
     def hear(until: int) -> None:
-        for one in [one for one in waiting if one.heard_at(plan) <= until or not on_arrival]:
+        for one in [each for each in waiting if each.heard_at(plan) <= until or not on_arrival]:
             state.hear(one.event.id, bool(one.label), one.heard_at(plan))
             waiting.remove(one)
 
-    for place, row in enumerate(stream):
+    for index, row in enumerate(stream):
         time = row.event.time_us
         hear(clock if time is None else max(clock, time))
         found.append(state.facts(row.event))
@@ -134,7 +134,7 @@ def one_by_one(
             waiting += [row] if row.label is not None else []
             clock = max(clock, time)
             hear(clock)
-        if place % reopen_every == reopen_every - 1:
+        if index % reopen_every == reopen_every - 1:
             state.flush()
             state = HistoryState(plan, store)
     return found
@@ -147,7 +147,7 @@ def by_definition(plan: HistoryPlan, stream: Sequence[Row]) -> list[dict[str, Fa
     for row in stream:
         facts: dict[str, FactValue] = {}
         if row.event.time_us is not None:
-            clock = max((one.time for one in counted), default=UNKNOWN)
+            clock = max((each.time for each in counted), default=UNKNOWN)
             time, facts = first.get(row.event.id, (UNKNOWN, {}))
             if row.event.id not in first or time <= clock - plan.reach:
                 facts = {name: value for column in ENTITIES for name, value in _facts_of(plan, column, row, counted)}
@@ -162,30 +162,32 @@ def _facts_of(plan: HistoryPlan, column: str, row: Row, before: Sequence[Row]) -
     if column not in row.event.entities:
         return
     name, longest = plan.name_of(column), plan.longest
-    arrived = [one for one in before if one.event.entities.get(column) == row.event.entities[column]]
-    newest = max((one.time for one in arrived), default=0)
-    past = [one for one in arrived if newest - longest.length < one.time <= row.time]
+    arrived = [each for each in before if each.event.entities.get(column) == row.event.entities[column]]
+    newest = max((each.time for each in arrived), default=0)
+    past = [each for each in arrived if newest - longest.length < each.time <= row.time]
 
     def within(span: Window) -> list[Row]:
-        return [one for one in past if row.time - span.length < one.time]
+        return [each for each in past if row.time - span.length < each.time]
 
     for span in plan.spans:
         yield f"{name}_count_{span.name}", float(len(within(span)))
-        known = [unit for one in within(span) if (unit := units(one)) is not None]
+        known = [unit for each in within(span) if (unit := units(each)) is not None]
         yield f"{name}_sum_{span.name}", sum(known) / UNITS
         if known:
             yield f"{name}_mean_{span.name}", sum(known) / (len(known) * UNITS)
             yield f"{name}_max_{span.name}", max(known) / UNITS
-        labels = [one for one in arrived if one.label is not None and one.heard_at(plan) - one.time < plan.reach]
-        heard = [one for one in labels if max(row.time - span.length, newest - longest.length) < one.heard_at(plan)]
-        heard = [one for one in heard if one.heard_at(plan) <= row.time]
-        frauds = sum(one.label is True for one in heard)
+        labels = [each for each in arrived if each.label is not None and each.heard_at(plan) - each.time < plan.reach]
+        heard = [
+            label for label in labels if max(row.time - span.length, newest - longest.length) < label.heard_at(plan)
+        ]
+        heard = [each for each in heard if each.heard_at(plan) <= row.time]
+        frauds = sum(each.label is True for each in heard)
         yield f"{name}_known_frauds_{span.name}", float(frauds)
         if heard:
             yield f"{name}_known_fraud_share_{span.name}", frauds / len(heard)
     yield from _usual(f"{name}_amount_to_usual", row, within(longest))
     if row.event.category is not None:
-        alike = [one for one in within(longest) if one.event.category == row.event.category]
+        alike = [each for each in within(longest) if each.event.category == row.event.category]
         yield from _usual(f"{name}_amount_to_usual_in_category", row, alike)
     if past:
         last = max(enumerate(past), key=lambda at: (at[1].time, at[0]))[1]
@@ -201,7 +203,7 @@ def _facts_of(plan: HistoryPlan, column: str, row: Row, before: Sequence[Row]) -
                 yield f"{name}_kmh_from_last", way / since
     for other, called in plan.others(column):
         for span in plan.pair_spans:
-            met = {one.event.entities[other] for one in within(span) if other in one.event.entities}
+            met = {each.event.entities[other] for each in within(span) if other in each.event.entities}
             yield f"{name}_distinct_{called}_{span.name}", float(len(met))
         if (partner := row.event.entities.get(other)) is not None:
             yield f"{name}_new_{called}", _is_new(plan, arrived, other, partner, row.time)
@@ -214,7 +216,7 @@ def units(row: Row) -> int | None:
 
 def _usual(name: str, row: Row, past: Sequence[Row]) -> Iterator[tuple[str, FactValue]]:
     own = units(row)
-    known = [unit for one in past if (unit := units(one)) is not None]
+    known = [unit for each in past if (unit := units(each)) is not None]
     if own is not None and sum(known) > 0:
         yield name, float(own) * len(known) / sum(known)
 
@@ -223,10 +225,10 @@ def _is_new(plan: HistoryPlan, arrived: Sequence[Row], other: str, partner: str,
     """Meetings count as one acquaintance while no more than so many transactions lie between them."""
     earliest: int | None = None
     last = -1
-    for number, one in enumerate(arrived):
-        if one.event.entities.get(other) == partner:
+    for number, each in enumerate(arrived):
+        if each.event.entities.get(other) == partner:
             apart = earliest is None or number - last > plan.pair_memory
-            earliest = one.time if apart or earliest is None else min(earliest, one.time)
+            earliest = each.time if apart or earliest is None else min(earliest, each.time)
             last = number
     return earliest is None or len(arrived) - last > plan.pair_memory or earliest > time
 

@@ -19,10 +19,10 @@ def test_the_first_later_one_of_the_same_group_is_found(
     there: list[tuple[int, int]], asked: list[tuple[int, int]]
 ) -> None:
     there.sort()
-    group, values = (np.array([one[side] for one in there], dtype=np.int64) for side in (0, 1))
-    of, after = (np.array([one[side] for one in asked], dtype=np.int64) for side in (0, 1))
+    group, values = (np.array([each[side] for each in there], dtype=np.int64) for side in (0, 1))
+    of, after = (np.array([each[side] for each in asked], dtype=np.int64) for side in (0, 1))
     line = GroupedValues.of(group, values, groups=7)
-    expected = [sum(one <= query for one in there) for query in asked]
+    expected = [sum(each <= query for each in there) for query in asked]
     assert line.after(of, after).tolist() == expected
 
 

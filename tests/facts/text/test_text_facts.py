@@ -289,13 +289,13 @@ def test_spans_locate_each_fact() -> None:
 
 def test_the_index_never_keeps_a_pattern_from_matching() -> None:
     documents = [Document(text) for text, _ in CASES]
-    located = [one for one in patterns._PATTERNS if one.not_after]
+    located = [each for each in patterns._PATTERNS if each.not_after]
     differing = [
-        (one.pattern, document.text)
-        for one in located
+        (each.pattern, document.text)
+        for each in located
         for document in documents
-        if [match.span() for match in document.matches(one)]
-        != [match.span() for match in one.regex.finditer(document.plain)]
+        if [match.span() for match in document.matches(each)]
+        != [match.span() for match in each.regex.finditer(document.plain)]
     ]
     assert len(located) > 100
     assert differing == []
@@ -303,19 +303,19 @@ def test_the_index_never_keeps_a_pattern_from_matching() -> None:
 
 def test_cues_never_keep_a_search_from_finding() -> None:
     documents = [Document(text) for text, _ in CASES]
-    searched = [one for one in patterns._PATTERNS if not one.not_after]
+    searched = [each for each in patterns._PATTERNS if not each.not_after]
     missed = [
-        (one.pattern, document.text)
-        for one in searched
+        (each.pattern, document.text)
+        for each in searched
         for document in documents
-        if one.regex.search(document.plain) and not document.survey.may_hold(one)
+        if each.regex.search(document.plain) and not document.survey.may_hold(each)
     ]
     assert len(searched) > 20
     assert missed == []
 
 
 def test_every_pattern_is_part_of_the_index() -> None:
-    used = [one.pattern for theme in statements.THEMES.values() for one in theme]
+    used = [each.pattern for theme in statements.THEMES.values() for each in theme]
     used += [flag.pattern for flag in themes.FLAGS] + [pattern for pattern, _ in themes._CATEGORIES.values()]
     assert len(used) > 100
     assert set(used) <= set(patterns._PATTERNS)

@@ -116,6 +116,6 @@ def test_public_texts_give_their_main_facts() -> None:
     texts = _public_texts()
     read = [read_facts(text) for text in texts]
     for fact in ("amount", "account_age_days", "hour", "merchant_rating", "fraud_reports", "account_transactions"):
-        assert sum(fact in one.facts for one in read) == len(texts), fact
+        assert sum(fact in each.facts for each in read) == len(texts), fact
     for text, one in zip(texts, read, strict=True):
         _check(text, one)

@@ -49,7 +49,7 @@ def test_columns_agree_with_the_cases_whatever_is_remembered_or_revised(batches:
     found = memory.cases
     assert found.ids.tolist() == [each.transaction.id for each in kept]
     assert found.labels.tolist() == [each.is_fraud for each in kept]
-    assert [found.facts.row(place) for place in range(len(kept))] == [each.transaction.facts for each in kept]
+    assert [found.facts.row(index) for index in range(len(kept))] == [each.transaction.facts for each in kept]
     assert CONDITION.holds_in(found.facts).tolist() == [CONDITION.holds(each.transaction.facts) for each in kept]
     assert found.frauds == sum(each.is_fraud for each in kept)
 
@@ -103,7 +103,7 @@ def test_general_knowledge_has_a_say_where_cases_were_told_in_words() -> None:
     assert memory.cases.from_texts
     sums, _ = memory.cases.knowledge()
     assert sums is not None
-    points = [sum(point.points for point in points_for(memory.cases.facts.row(place))) for place in range(2)]
+    points = [sum(point.points for point in points_for(memory.cases.facts.row(index))) for index in range(2)]
     assert sums.tolist() == pytest.approx(points)
     assert points[1] != 0
 
@@ -116,13 +116,13 @@ def history(count: int, *, timed: bool = True, seed: int = 0) -> tuple[list[Case
     cases = [
         Case(
             transaction=Transaction(
-                id=str(place),
-                time=START + timedelta(hours=place) if timed else None,
+                id=str(index),
+                time=START + timedelta(hours=index) if timed else None,
                 facts={"amount": float(dice.integers(0, 10)), "vpn": bool(dice.random() < 0.7)},
             ),
             is_fraud=bool(dice.random() < 0.3),
         )
-        for place in range(count)
+        for index in range(count)
     ]
     return cases, facts_of_cases(*cases)
 
@@ -152,7 +152,7 @@ def test_the_latest_cases_are_counted_apart() -> None:
 
 def test_by_their_times_and_not_by_their_places() -> None:
     cases, _ = history(400)
-    mixed = [cases[place] for place in np.random.default_rng(1).permutation(400)]
+    mixed = [cases[at] for at in np.random.default_rng(1).permutation(400)]
     evidence = facts_of_cases(*mixed).measure(CONDITION, apart=True)
     assert evidence is not None
     assert (evidence.learnt, evidence.later) == (record(cases[:320]), record(cases[320:]))
@@ -166,7 +166,7 @@ def test_without_times_some_are_drawn_and_the_same_ones_each_time() -> None:
     assert evidence.later is not None
     assert evidence == labelled.measure(CONDITION, apart=True)
     both, whole = (evidence.learnt, evidence.later), record(cases)
-    assert (sum(one.support for one in both), sum(one.frauds for one in both)) == (whole.support, whole.frauds)
+    assert (sum(each.support for each in both), sum(each.frauds for each in both)) == (whole.support, whole.frauds)
     assert evidence.later != record(cases[320:]), "the order of a file says nothing"
     assert (evidence.first_seen, evidence.last_seen) == (None, None)
 
@@ -182,9 +182,9 @@ def test_where_either_part_has_too_few_they_are_counted_together() -> None:
     cases, _ = history(400)
     rare = [
         each.model_copy(update={"transaction": each.transaction.model_copy(update={"facts": {"amount": 1.0}})})
-        if place >= 320 and place - 320 >= ENOUGH_TO_SHOW
+        if index >= 320 and index - 320 >= ENOUGH_TO_SHOW
         else each
-        for place, each in enumerate(cases)
+        for index, each in enumerate(cases)
     ]
     assert 0 < record(rare[320:]).support < ENOUGH_TO_SHOW
     evidence = facts_of_cases(*rare).measure(CONDITION, apart=True)
@@ -196,5 +196,5 @@ def test_some_of_the_cases_say_what_they_say() -> None:
     cases, labelled = history(50)
     some = labelled.take(np.array([4, 2, 9]))
     assert some.ids.tolist() == ["4", "2", "9"]
-    assert [some.facts.row(place) for place in range(3)] == [cases[place].transaction.facts for place in (4, 2, 9)]
+    assert [some.facts.row(index) for index in range(3)] == [cases[at].transaction.facts for at in (4, 2, 9)]
     assert some.timed

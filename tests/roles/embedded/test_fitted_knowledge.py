@@ -36,7 +36,7 @@ def test_fitted_points_are_kept_scored_and_replayed() -> None:
     some = [Transaction(id=case.transaction.id, text=case.transaction.text) for case in data.test[:20]]
     scores = learner.score_all(some).probabilities
     decisions = asyncio.run(learner.decide_all(some))
-    assert [one.probability for one in decisions] == pytest.approx(scores.tolist(), abs=1e-6)
-    assert any(reason.kind is ReasonKind.KNOWLEDGE for one in decisions for reason in one.reasons)
+    assert [decision.probability for decision in decisions] == pytest.approx(scores.tolist(), abs=1e-6)
+    assert any(reason.kind is ReasonKind.KNOWLEDGE for decision in decisions for reason in decision.reasons)
     again = asyncio.run(learner.replay(decisions[0]))
     assert again.reasons == decisions[0].reasons

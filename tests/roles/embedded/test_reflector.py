@@ -33,10 +33,10 @@ NEVER_TRUE = Condition.parse("amount > 5000")
 def cases_with_a_rule(count: int, seed: int, *, signal: bool = True, name: str = "t") -> list[Case]:
     dice = random.Random(seed)
     cases = []
-    for place in range(count):
+    for index in range(count):
         facts: dict[str, FactValue] = {"amount": dice.uniform(0, 1000), "risk_score": dice.uniform(0, 10)}
         chance = (0.9 if PLANTED.holds(facts) else 0.03) if signal else 0.2
-        transaction = Transaction(id=f"{name}{place}", facts=facts)
+        transaction = Transaction(id=f"{name}{index}", facts=facts)
         cases.append(Case(transaction=transaction, is_fraud=dice.random() < chance))
     return cases
 
@@ -120,8 +120,8 @@ def test_of_the_lessons_that_apply_the_strongest_comes_first() -> None:
         assert reflect(reflector, case) is None, "it has not searched yet"
     facts: dict[str, FactValue] = {"amount": 950.0, "risk_score": 0.5}
     weights = []
-    for place in range(5):  # the same case again and again, without a search in between
-        case = Case(transaction=Transaction(id=f"risky {place}", facts=facts), is_fraud=True)
+    for index in range(5):  # the same case again and again, without a search in between
+        case = Case(transaction=Transaction(id=f"risky {index}", facts=facts), is_fraud=True)
         reply = reflect(reflector, case)
         weights += [] if reply is None else [reply["weight"]]
     assert weights
@@ -169,7 +169,7 @@ def test_it_learns_from_successes_and_failures_alike(predicted: str, learnt_from
 
 def test_memory_is_bounded_and_keeps_the_latest() -> None:
     reflector = shown(cases_with_a_rule(500, seed=7), ReflectorOptions(memory=50))
-    assert reflector.memory.cases.ids.tolist() == [f"t{place}" for place in range(450, 500)]
+    assert reflector.memory.cases.ids.tolist() == [f"t{index}" for index in range(450, 500)]
 
 
 def test_every_text_is_a_case_of_its_own_even_when_the_memory_is_full() -> None:
@@ -258,16 +258,18 @@ def test_the_order_of_a_file_without_times_says_nothing() -> None:
     start = datetime(2025, 1, 1, tzinfo=UTC)
     timed = [
         case.model_copy(
-            update={"transaction": case.transaction.model_copy(update={"time": start + timedelta(hours=place)})}
+            update={"transaction": case.transaction.model_copy(update={"time": start + timedelta(hours=index)})}
         )
-        for place, case in enumerate(cases)
+        for index, case in enumerate(cases)
     ]
 
     def later_of(some: list[Case]) -> list[int]:
         induced = EmbeddedReflector().search(labelled(some))
         assert induced is not None
-        found = [one for one in induced.lessons if one.condition.facts == PLANTED.facts and one.weight > 0.5]
-        return [one.evidence.later.support if one.evidence.later else 0 for one in found]
+        found = [
+            lesson for lesson in induced.lessons if lesson.condition.facts == PLANTED.facts and lesson.weight > 0.5
+        ]
+        return [each.evidence.later.support if each.evidence.later else 0 for each in found]
 
     assert max(later_of(timed), default=0) < 10
     assert max(later_of(cases)) > 10
@@ -294,7 +296,7 @@ def test_a_review_can_be_repeated_and_each_draws_its_own_samples() -> None:
     assert first is not None
     assert other is not None
     assert first == again
-    assert {one.condition for one in first.lessons} != {one.condition for one in other.lessons}
+    assert {lesson.condition for lesson in first.lessons} != {lesson.condition for lesson in other.lessons}
 
 
 def test_a_review_knows_what_the_book_says_and_what_people_wrote() -> None:

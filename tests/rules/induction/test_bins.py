@@ -75,11 +75,11 @@ def test_a_condition_made_from_bins_holds_exactly_where_they_say(seed: int, draw
     table, rows = binned(seed)
     dice = np.random.default_rng(draw)
     places = dice.choice(len(rows.facts), 2, replace=False)
-    bins = {int(place): some_bins(rows.facts[place], dice).tobytes() for place in places}
+    bins = {int(at): some_bins(rows.facts[at], dice).tobytes() for at in places}
     condition = rows.condition(bins)
     assert (rows.holds(bins) == condition.holds_in(table)).all()
-    assert [condition.holds(table.row(place)) for place in range(20)] == rows.holds(bins)[:20].tolist()
-    unseen = FactTable([*(table.row(place) for place in range(50)), {"shop_kind": "never seen", "tries_made": 9.0}])
+    assert [condition.holds(table.row(index)) for index in range(20)] == rows.holds(bins)[:20].tolist()
+    unseen = FactTable([*(table.row(index) for index in range(50)), {"shop_kind": "never seen", "tries_made": 9.0}])
     coded = BinnedTable(rows.facts, np.stack([fact.encode(unseen) for fact in rows.facts]))
     assert (coded.holds(bins) == condition.holds_in(unseen)).all()
 
@@ -87,9 +87,9 @@ def test_a_condition_made_from_bins_holds_exactly_where_they_say(seed: int, draw
 def test_every_row_has_one_bin_of_each_fact_and_the_unknown_one_is_for_what_is_not_known() -> None:
     table, rows = binned(0)
     assert [fact.name for fact in rows.facts] == table.names
-    for place, fact in enumerate(rows.facts):
-        assert (rows.codes[place] < fact.bins).all()
-        assert ((rows.codes[place] == UNKNOWN) == ~table.known(fact.name)).all()
+    for index, fact in enumerate(rows.facts):
+        assert (rows.codes[index] < fact.bins).all()
+        assert ((rows.codes[index] == UNKNOWN) == ~table.known(fact.name)).all()
 
 
 def test_rare_words_and_words_never_seen_share_a_bin() -> None:
@@ -259,7 +259,7 @@ def many_shops(seed: int = 3, count: int = 3_000) -> tuple[FactTable, npt.NDArra
     dice = np.random.default_rng(seed)
     places = np.minimum(dice.exponential(30, count).astype(int), 99)
     labels = dice.random(count) < np.where(places < 10, 0.4, 0.05)
-    rows: Rows = [{"shop_name": f"shop {place}"} if dice.random() < 0.95 else {} for place in places]
+    rows: Rows = [{"shop_name": f"shop {at}"} if dice.random() < 0.95 else {} for at in places]
     return FactTable(rows), labels
 
 
@@ -279,7 +279,7 @@ def test_a_category_with_many_values_is_cut_into_groups_with_a_similar_share_of_
 def test_conditions_on_groups_hold_where_their_bins_say_and_on_new_values_too() -> None:
     table, labels = many_shops()
     (fact,) = cut_facts(table, labels, BinOptions())
-    unseen = FactTable([*(table.row(place) for place in range(200)), {"shop_name": "never seen"}, {}])
+    unseen = FactTable([*(table.row(index) for index in range(200)), {"shop_name": "never seen"}, {}])
     for cut in range(2, fact.bins):
         inside = np.arange(fact.bins) >= cut
         for wanted in (inside, ~inside & (np.arange(fact.bins) != UNKNOWN)):
@@ -290,7 +290,7 @@ def test_conditions_on_groups_hold_where_their_bins_say_and_on_new_values_too() 
 def test_a_value_does_not_look_telling_because_of_its_own_label() -> None:
     dice = np.random.default_rng(5)
     labels = dice.random(2_000) < 0.2
-    rows: Rows = [{"shop_name": f"shop {place // 8}"} for place in range(2_000)]
+    rows: Rows = [{"shop_name": f"shop {index // 8}"} for index in range(2_000)]
     binned_rows = BinnedTable.cut(FactTable(rows), labels, BinOptions())
     shares = [labels[binned_rows.codes[0] == code].mean() for code in np.unique(binned_rows.codes[0])]
     (fact,) = binned_rows.facts

@@ -116,7 +116,7 @@ def test_a_lesson_argues_the_way_of_its_weight_and_of_its_lift(
 def test_a_lesson_says_when_its_condition_was_seen(history: tuple[Rows, list[bool]]) -> None:
     rows, labels = history
     start = datetime(2026, 1, 1, tzinfo=UTC)
-    times = [start + timedelta(hours=place) for place in range(len(rows))]
+    times = [start + timedelta(hours=index) for index in range(len(rows))]
     table = FactTable(rows)
     micros = np.array([micros_of(time) for time in times])
     found = induce(History(table, np.array(labels), times=micros), QUICK, np.random.default_rng(0))
@@ -149,7 +149,7 @@ def test_pure_noise_teaches_next_to_nothing(seed: int) -> None:
 @pytest.mark.parametrize(("count", "frauds"), [(0, 0), (39, 10), (200, 0), (200, 4)])
 def test_too_few_cases_or_frauds_teach_nothing(count: int, frauds: int) -> None:
     rows, _ = planted(count, seed=0)
-    labels = [place < frauds for place in range(count)]
+    labels = [index < frauds for index in range(count)]
     assert learn(rows, labels) is None
 
 
@@ -159,7 +159,7 @@ def test_fraud_throughout_teaches_nothing() -> None:
 
 
 def test_facts_that_tell_nothing_apart_teach_nothing() -> None:
-    assert learn([{"amount": 5.0}] * 80, [place % 4 == 0 for place in range(80)]) is None
+    assert learn([{"amount": 5.0}] * 80, [index % 4 == 0 for index in range(80)]) is None
 
 
 def test_no_more_bullets_than_asked_for(history: tuple[Rows, list[bool]]) -> None:
@@ -182,9 +182,9 @@ def test_progress_goes_from_nothing_to_all(history: tuple[Rows, list[bool]]) -> 
 def test_a_condition_the_later_part_contradicts_is_not_kept(seed: int) -> None:
     # Toys are risky at first and safe later, while the planted rule stays: boosting goes on and grows both.
     rows, labels = planted(2000, seed=seed)
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         if row["shop_kind"] == "toys":
-            labels[place] = place % 4 == 0 if place < 1600 else labels[place] and place % 2 == 0
+            labels[index] = index % 4 == 0 if index < 1600 else labels[index] and index % 2 == 0
     found = learn(rows, labels)
     assert found is not None
     usual = Periods.of(np.array(labels), 1600).usual
@@ -244,7 +244,7 @@ def test_conditions_that_hold_on_nearly_the_same_cases_are_one_lesson(searches: 
     found = induce(past, options, np.random.default_rng(0), known=near)
     assert found is not None
     masks = [lesson.condition.holds_in(table) for lesson in found.lessons]
-    overlaps = [(one & other).sum() / (one | other).sum() for one, other in itertools.combinations(masks, 2)]
+    overlaps = [(each & other).sum() / (each | other).sum() for each, other in itertools.combinations(masks, 2)]
     assert overlaps
     assert max(overlaps) < 0.8
     assert sum(lesson.condition in near for lesson in found.lessons) == 1
@@ -329,7 +329,7 @@ def test_what_rules_with_a_fixed_weight_explain_is_not_learnt_again(history: tup
 
 def test_a_word_set_is_found() -> None:
     dice = random.Random(1)
-    shops = [f"shop {place}" for place in range(12)]
+    shops = [f"shop {index}" for index in range(12)]
     rows: Rows = [{"shop_kind": dice.choice(shops), "some_noise": dice.random()} for _ in range(3000)]
     risky = {"shop 2", "shop 5", "shop 9"}
     found = learn(rows, [dice.random() < (0.5 if row["shop_kind"] in risky else 0.02) for row in rows])

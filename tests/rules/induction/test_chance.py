@@ -100,8 +100,8 @@ def test_an_empty_playbook_predicts_the_share_of_fraud() -> None:
 def turning(count: int = 4_000) -> Iterator[tuple[dict[str, FactValue], bool]]:
     """One in two is fraud at first, one in fifty later. Some patterns have more fraud than usual at one time only."""
     generator = np.random.default_rng(9)
-    for place in range(count):
-        early, a, b = place < 0.7 * count, generator.random() < 0.2, generator.random() < 0.3
+    for index in range(count):
+        early, a, b = index < 0.7 * count, generator.random() < 0.2, generator.random() < 0.3
         odds = (0.5 if early else 0.02) + (0.2 if a and not early else -0.1 if a else 0.0) + (0.1 if b else 0.0)
         yield {"a": bool(a), "b": bool(b), "x": float(generator.normal())}, bool(generator.random() < odds)
 
@@ -112,9 +112,9 @@ def argues_against_evidence(lesson: Lesson) -> bool:
 
 def test_no_rule_argues_against_its_evidence(learnt: tuple[Lesson, ...]) -> None:
     rows, labels = zip(*turning(), strict=True)
-    for found in (learnt, lessons(FactTable(list(rows)), np.array(labels))):
-        assert not any(map(argues_against_evidence, found))
-        assert all(abs((lesson.evidence.lift or 1.0) - 1) > 0.04 for lesson in found), "it says something"
+    for each in (learnt, lessons(FactTable(list(rows)), np.array(labels))):
+        assert not any(map(argues_against_evidence, each))
+        assert all(abs((lesson.evidence.lift or 1.0) - 1) > 0.04 for lesson in each), "it says something"
 
 
 def test_every_rule_says_how_often_it_was_found(learnt: tuple[Lesson, ...]) -> None:

@@ -48,10 +48,10 @@ def distil(searches: list[FittedRules], split: SplitHistory, most: int = 150, *w
 
 def test_the_distilled_rules_rank_cases_as_the_average_does_with_fewer_rules(split: SplitHistory) -> None:
     searches = [search(seed) for seed in range(6)]
-    average = np.mean([log_odds_of(one, split) for one in searches], axis=0)
+    average = np.mean([log_odds_of(each, split) for each in searches], axis=0)
     rules = distil(searches, split)
     kept = int((np.abs(rules.fitted.weights) > 1e-3).sum())
-    assert kept < len({condition for one in searches for condition in one.conditions})
+    assert kept < len({condition for each in searches for condition in each.conditions})
     assert np.corrcoef(log_odds_of(rules, split), average)[0, 1] > 0.97
 
 
@@ -65,9 +65,9 @@ def test_no_more_rules_than_wanted_and_the_strongest_stay(split: SplitHistory) -
 def test_what_people_wrote_always_stays(split: SplitHistory) -> None:
     written = Condition.parse("fact_11 > 0.99")
     searches = []
-    for one in (search(seed) for seed in range(3)):
-        fitted = Fitted(np.append(one.fitted.weights, 0.0), one.fitted.calibration)
-        searches.append(FittedRules((*one.conditions, written), fitted))
+    for each in (search(seed) for seed in range(3)):
+        fitted = Fitted(np.append(each.fitted.weights, 0.0), each.fitted.calibration)
+        searches.append(FittedRules((*each.conditions, written), fitted))
     assert written in distil(searches, split, 3, written).conditions
 
 

@@ -15,7 +15,7 @@ from acefraud.rules.induction.trees import Branch, TreeOptions, _Grower, branche
 Column = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 EVERY_FACT = TreeOptions(facts_looked_at=1.0)
-SHOPS = tuple(f"shop {place:02}" for place in range(30))
+SHOPS = tuple(f"shop {index:02}" for index in range(30))
 
 
 def traffic(seed: int, count: int = 3000) -> FactTable:
@@ -92,7 +92,7 @@ def test_what_a_text_does_not_mention_is_no_branch() -> None:
     ages[dice.random(count) < 0.3] = np.nan
     table = FactTable.of_columns(Columns({"account_age_days": ages}), count)
     labels = dice.random(count) < np.where(np.isnan(ages), 0.4, 0.02)
-    assert all(test.op is not Op.MISSING for one in conditions(table, labels) for test in one.tests)
+    assert all(test.op is not Op.MISSING for condition in conditions(table, labels) for test in condition.tests)
 
 
 def test_no_branch_holds_on_fewer_cases_than_asked_for() -> None:
@@ -125,7 +125,7 @@ def test_few_rows_are_added_up_to_the_same_as_many(
     grower = _Grower(rows, gradient, hessian, np.arange(len(rows.facts)), EVERY_FACT)
     places, some = np.array(facts), np.sort(dice.choice(len(table), count, replace=False))
     given = places, some, gradient[some], hessian[some]
-    at_once = grower._sums_at_once(*given, max(rows.facts[place].bins for place in facts))
+    at_once = grower._sums_at_once(*given, max(rows.facts[at].bins for at in facts))
     monkeypatch.setattr(trees, "_FEW_CELLS", -1)
     one_by_one = grower._sums(*given)
     assert at_once.dtype == one_by_one.dtype

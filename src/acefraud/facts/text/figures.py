@@ -50,7 +50,7 @@ class _FigureWords(BaseModel, extra="forbid"):
 
 FIGURE_WORDS = read_vocabulary("figures", _FigureWords)
 # One private-use character per kind. A document removes such characters from the text first.
-MARKERS = {kind: chr(0xE000 + place) for place, kind in enumerate(FIGURE_WORDS.markers)}
+MARKERS = {kind: chr(0xE000 + index) for index, kind in enumerate(FIGURE_WORDS.markers)}
 ALL_MARKERS = f"{MARKERS['money']}-{MARKERS['identifier']}"
 """The range of the markers, for a set of characters in a pattern."""
 
@@ -163,13 +163,13 @@ def _counted(kind: str, text: str) -> tuple[float, float] | None:
     return (low, high) if low <= high else None
 
 
-_KINDS: dict[str | None, str] = {f"k{place}": kind for place, (kind, _) in enumerate(FIGURE_WORDS.kinds)}
+_KINDS: dict[str | None, str] = {f"k{index}": kind for index, (kind, _) in enumerate(FIGURE_WORDS.kinds)}
 
 
 @cache
 def _figure_regex() -> re.Pattern[str]:
     """Every kind of figure. Compiled for the first text, since it takes a while."""
-    kinds = "|".join(f"(?P<k{place}>{pattern})" for place, (_, pattern) in enumerate(FIGURE_WORDS.kinds))
+    kinds = "|".join(f"(?P<k{index}>{pattern})" for index, (_, pattern) in enumerate(FIGURE_WORDS.kinds))
     return re.compile(fill(rf"(?<![\w.])(?<![a-z]-)(?<!\d,)(?!{{no_opening}})(?:{kinds})", FIGURE_WORDS.parts))
 
 

@@ -251,16 +251,16 @@ class _Index:
         self.far_cues: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         self.met = 0
         """The needs that alternatives with fewer of them do not have."""
-        for place, ((pattern, found), openings) in enumerate(alternatives.items()):
-            self.bits[pattern] |= 1 << place
+        for index, ((pattern, each), openings) in enumerate(alternatives.items()):
+            self.bits[pattern] |= 1 << index
             for opening in openings:
-                self.by_opening[opening] |= 1 << place
+                self.by_opening[opening] |= 1 << index
             for slot in range(_SLOTS):
-                bit = 1 << place + slot * self.size
-                if slot < len(found):
-                    near = pattern.not_after and found[slot].signs < _NEAR
+                bit = 1 << index + slot * self.size
+                if slot < len(each):
+                    near = pattern.not_after and each[slot].signs < _NEAR
                     cues = self.near_cues if near else self.far_cues
-                    for cue in found[slot].cues:
+                    for cue in each[slot].cues:
                         cues[cue[:SHORTEST_CUE]][cue] |= bit
                 else:
                     self.met |= bit

@@ -109,8 +109,8 @@ def _derive(facts: dict[str, FactValue], currencies: dict[str, str]) -> None:
 def _unread(document: Document, disputed: list[Statement]) -> tuple[str, ...]:
     """The parts that were not understood, in the order of the text and each once."""
     unknown = [
-        place
-        for place, figure, taken in zip(document.places, document.figures, document.taken, strict=True)
+        at
+        for at, figure, taken in zip(document.places, document.figures, document.taken, strict=True)
         if not taken and not figure.spelled and figure.kind not in _NAMES
     ]
     bounds = {statement.start: document.segment(statement.start) for statement in disputed}
@@ -119,7 +119,7 @@ def _unread(document: Document, disputed: list[Statement]) -> tuple[str, ...]:
     if unknown:
         spans = [(statement.start, statement.end) for statement in document.statements]
         statements = [span for span in spans if document.figures_in(*span)]
-        bounds |= {place: _around(document, place, statements) for place in unknown if place not in bounds}
+        bounds |= {at: _around(document, at, statements) for at in unknown if at not in bounds}
     pieces: dict[str, None] = {}
     for place in sorted(bounds):
         start, end = bounds[place]

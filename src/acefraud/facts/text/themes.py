@@ -200,7 +200,7 @@ def _compare(document: Document) -> None:
         spans.append((start, end))
     if len(here) != 1 or not usual:
         return
-    answers = {_same(next(iter(here)), place) for place in usual}
+    answers = {_same(next(iter(here)), at) for at in usual}
     if True in answers or answers == {False}:
         document.add("location_change", True not in answers, *spans[-1], tier=1)
 
@@ -223,7 +223,7 @@ _CATEGORY_TABLES = read_vocabulary("categories", dict[str, dict[str, PatternText
 _CATEGORIES: dict[str, tuple[TextPattern, list[str]]] = {
     fact: (
         text_pattern(
-            "|".join(f"(?P<k{place}>{pattern})" for place, pattern in enumerate(table.values())),
+            "|".join(f"(?P<k{index}>{pattern})" for index, pattern in enumerate(table.values())),
             not_after=r"[\w-]",
             not_before=r"\w",
         ),

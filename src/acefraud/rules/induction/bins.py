@@ -156,15 +156,15 @@ class BinnedTable:
         """The rows of a table, in bins cut for them."""
         facts = cut_facts(table, labels, options)
         codes = np.empty((len(facts), len(table)), dtype=np.uint8)
-        for place, fact in enumerate(facts):
-            codes[place] = fact.encode(table) if fact.held_out is None else fact.held_out
+        for index, fact in enumerate(facts):
+            codes[index] = fact.encode(table) if fact.held_out is None else fact.held_out
         return cls(facts, codes)
 
     def holds(self, bins: Bins) -> BoolArray:
         """Where a row is inside for every fact."""
         mask = np.ones(self.codes.shape[1], dtype=np.bool_)
-        for place, inside in bins.items():
-            mask &= np.frombuffer(inside, dtype=np.bool_)[self.codes[place]]
+        for at, inside in bins.items():
+            mask &= np.frombuffer(inside, dtype=np.bool_)[self.codes[at]]
         return mask
 
     def condition(self, bins: Bins) -> Condition:
@@ -173,13 +173,13 @@ class BinnedTable:
 
     def tests(self, bins: Bins) -> Iterator[Test]:
         """Its tests, fact by fact."""
-        for place, inside in bins.items():
-            yield from self.facts[place].tests(np.frombuffer(inside, dtype=np.bool_))
+        for at, inside in bins.items():
+            yield from self.facts[at].tests(np.frombuffer(inside, dtype=np.bool_))
 
     def price(self, bins: Bins) -> float:
         """The nats that it takes to single out these tests among all that the facts allow."""
         facts = math.log(len(self.facts))
-        return sum(facts + self.facts[place].price(np.frombuffer(bins[place], dtype=np.bool_)) for place in bins)
+        return sum(facts + self.facts[at].price(np.frombuffer(bins[at], dtype=np.bool_)) for at in bins)
 
     def readable(self, bins: Bins, most_listed: int, *, plain: bool = False) -> bool:
         """Whether it makes a condition of at most four tests, none of which lists more than `most_listed` words.
@@ -187,7 +187,7 @@ class BinnedTable:
         A group of values may be longer: it is shown by its size and its largest members. If it must be `plain`, two
         tests and lists of three values are the most.
         """
-        tests = [(test, self.facts[place].kind) for place in bins for test in self.tests({place: bins[place]})]
+        tests = [(test, self.facts[at].kind) for at in bins for test in self.tests({at: bins[at]})]
         kinds = (BinKind.WORD, BinKind.GROUP) if plain else (BinKind.WORD,)
         longest = max(
             (len(test.value) for test, kind in tests if isinstance(test.value, tuple) and kind in kinds), default=1
@@ -227,8 +227,8 @@ def _cut_words(
     name: str, codes: npt.NDArray[np.int32], words: tuple[str, ...], options: BinOptions
 ) -> BinnedFact | None:
     counts = np.bincount(codes[codes >= 0], minlength=len(words))
-    common = [int(place) for place in np.argsort(-counts, kind="stable")[: options.most_words]]
-    kept = tuple(words[place] for place in common if counts[place] >= options.least_support)
+    common = [int(at) for at in np.argsort(-counts, kind="stable")[: options.most_words]]
+    kept = tuple(words[at] for at in common if counts[at] >= options.least_support)
     says_something = len(np.unique(codes)) > 1
     return BinnedFact(name, BinKind.WORD, np.zeros(0), kept) if kept and says_something else None
 
@@ -351,4 +351,4 @@ def roundest(low: FloatArray, high: FloatArray) -> FloatArray:
 def _rounded(figures: FloatArray, decimals: FloatArray) -> FloatArray:
     """Each figure to its own number of decimals, so that 0.30000000000000004 reads 0.3."""
     places = np.maximum(decimals, 0).astype(np.int64).tolist()
-    return np.array([round(figure, place) for figure, place in zip(figures.tolist(), places, strict=True)])
+    return np.array([round(figure, digits) for figure, digits in zip(figures.tolist(), places, strict=True)])

@@ -295,8 +295,8 @@ def distinct(alike: BoolArray, conditions: Sequence[Condition], always: Set[Cond
     """
     order = sorted(range(len(conditions)), key=lambda i: (conditions[i] not in always, conditions[i].effort))
     kept = np.zeros(len(conditions), dtype=np.bool_)
-    for place in order:
-        kept[place] = conditions[place] in always or not (alike[place] & kept).any()
+    for at in order:
+        kept[at] = conditions[at] in always or not (alike[at] & kept).any()
     return kept
 
 
@@ -340,8 +340,8 @@ def distilled(
     places, counts = sample(split.history.labels, options.search_rows, generator)
     cases, rows = split.cases(places, counts), split.history.rows(places)
     masks = np.zeros((len(places), len(conditions)), dtype=np.bool_)
-    for place, condition in enumerate(conditions):
-        masks[:, place] = condition.holds_in(rows)
+    for index, condition in enumerate(conditions):
+        masks[:, index] = condition.holds_in(rows)
     average = _average(searches, conditions, masks, cases, options.most_cited)
     alike = nearly_same(masks, cases.weights)
     own = distinct(alike, conditions, always)

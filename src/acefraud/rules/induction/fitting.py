@@ -300,9 +300,9 @@ def strongest(masks: BoolArray, weights: FloatArray, most: int) -> BoolArray:
         return masks
     part = np.ascontiguousarray(masks[crowded].T)
     spoken = np.zeros(len(crowded), dtype=np.int16)
-    for place in np.argsort(-np.abs(weights), kind="stable").tolist():
-        spoken += part[place]
-        part[place] &= spoken <= most
+    for at in np.argsort(-np.abs(weights), kind="stable").tolist():
+        spoken += part[at]
+        part[at] &= spoken <= most
     kept = masks.copy()
     kept[crowded] = part.T
     return kept
@@ -415,16 +415,16 @@ def improving(masks: BoolArray, cases: FitCases, fitted: Fitted, options: FitOpt
     strength = np.abs(fitted.weights) * np.sqrt(cases.weights @ masks)
     fold = np.random.default_rng(0).permutation(len(log_odds)) % _FOLDS
     kept = np.zeros(masks.shape[1], dtype=np.bool_)
-    for place in np.argsort(-strength, kind="stable").tolist():
-        if strength[place] == 0:
+    for at in np.argsort(-strength, kind="stable").tolist():
+        if strength[at] == 0:
             break
-        rows = np.flatnonzero(masks[:, place])
+        rows = np.flatnonzero(masks[:, at])
         odds, frauds, folds = log_odds[rows], cases.labels[rows], fold[rows]
         apart = [_weight(odds[folds != each], frauds[folds != each], options.shrinkage) for each in range(_FOLDS)]
         moved = odds + np.array(apart)[folds]
         gain = float((_loss(odds, frauds) - _loss(moved, frauds)).sum())
         if gain > _LEAST_GAIN:
-            kept[place] = True
+            kept[at] = True
             log_odds[rows] = moved
             log_odds += _weight(log_odds, cases.labels, options.shrinkage)  # the level moves with every rule
     return kept

@@ -170,9 +170,9 @@ def _fit_all(
     places, counts = sample(split.history.labels, options.most_rows, generator)
     cases, rows = split.cases(places, counts), split.history.rows(places)
     masks = np.zeros((len(places), len(conditions)), dtype=np.bool_)
-    for place, (condition, found) in enumerate(zip(conditions, checked, strict=True)):
-        if found.holds_up or found.stopped:
-            masks[:, place] = condition.holds_in(rows)
+    for index, (condition, each) in enumerate(zip(conditions, checked, strict=True)):
+        if each.holds_up or each.stopped:
+            masks[:, index] = condition.holds_in(rows)
     masks &= distinct(nearly_same(masks, counts), conditions, always)
     fitted = fit(masks, cases, options.fit)
     if cases.knowledge is not None and len(split.history) <= options.small:
@@ -203,7 +203,7 @@ def _lesson(
 ) -> Lesson:
     first, last = None, None
     if history.times is not None and checked.span:
-        first, last = (time_of(int(history.times[place])) for place in checked.span)
+        first, last = (time_of(int(history.times[at])) for at in checked.span)
     evidence = Evidence(
         learnt=checked.learnt,
         base_rate=checked.base_rate,

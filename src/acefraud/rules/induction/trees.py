@@ -98,9 +98,9 @@ class _Grower:
             if node.gain <= 0:
                 return
             leaves += len(node.sides) - 1
-            for place, inside in node.sides:
-                codes = self._table.codes[place][node.rows]
-                bins = {**node.bins, place: _both(node.bins.get(place), inside)}
+            for at, inside in node.sides:
+                codes = self._table.codes[at][node.rows]
+                bins = {**node.bins, at: _both(node.bins.get(at), inside)}
                 child = node.rows[np.frombuffer(inside, dtype=np.bool_)[codes]]
                 yield bins
                 if leaves < self._options.leaves and self._table.readable(
@@ -111,9 +111,7 @@ class _Grower:
     def pruned(self, bins: Bins, rows: IntArray) -> Branch:
         """A branch without the tests that are not worth their price."""
         branch = Branch(tuple(sorted(bins.items())), self._worth(bins, rows))
-        shorter = (
-            {other: inside for other, inside in bins.items() if other != place} for place in bins if len(bins) > 1
-        )
+        shorter = ({other: inside for other, inside in bins.items() if other != at} for at in bins if len(bins) > 1)
         best = max(shorter, key=lambda rest: self._worth(rest, rows), default=None)
         if best is None or self._worth(best, rows) < branch.worth - _WORTH_MORE * max(branch.worth, 0.0):
             return branch
@@ -124,8 +122,8 @@ class _Grower:
         key = tuple(sorted(bins.items()))
         if key not in self._worths:
             inside = rows
-            for place, wanted in key:
-                inside = inside[np.frombuffer(wanted, dtype=np.bool_)[self._table.codes[place][inside]]]
+            for at, wanted in key:
+                inside = inside[np.frombuffer(wanted, dtype=np.bool_)[self._table.codes[at][inside]]]
             g, h = float(self._gradient[inside].sum()), float(self._hessian[inside].sum())
             gained = g * g / (h + self._options.penalty) / 2
             self._worths[key] = gained - self._options.price * self._table.price(bins)
@@ -152,8 +150,8 @@ class _Grower:
         if len(facts) * len(rows) <= _FEW_CELLS:
             return self._sums_at_once(facts, rows, g, h, widest)
         sums = np.zeros((3, len(facts), widest))
-        for at, place in enumerate(facts):
-            codes, bins = self._table.codes[place][rows], self._bins[place]
+        for at, fact in enumerate(facts):
+            codes, bins = self._table.codes[fact][rows], self._bins[fact]
             sums[0, at, :bins] = np.bincount(codes, g, bins)
             sums[1, at, :bins] = np.bincount(codes, h, bins)
             sums[2, at, :bins] = np.bincount(codes, minlength=bins)

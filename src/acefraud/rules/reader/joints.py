@@ -87,7 +87,7 @@ def forgets_entity(sentence: Sentence, start: int, end: int, condition: Conditio
     if not any(named["figure"] or named["other"] for named in past):
         return False
     about = {name for named in past for name in (named["entity"], named["other"], named["new"])}
-    return not {name for place in range(start, end) for name, _ in sentence.entity(place)} <= about
+    return not {name for index in range(start, end) for name, _ in sentence.entity(index)} <= about
 
 
 def _denies_noun(sentence: Sentence, start: int) -> bool:
@@ -202,7 +202,7 @@ def folded(tests: Sequence[JoinedTest]) -> Condition | None:
     >>> folded([JoinedTest(Joint.FIRST, a), JoinedTest(Joint.AND, b), JoinedTest(Joint.OR, c)]) is None
     True
     """
-    exception = next((place for place, test in enumerate(tests) if test.joint in _EXCEPTIONS), None)
+    exception = next((index for index, test in enumerate(tests) if test.joint in _EXCEPTIONS), None)
     if exception is None:
         return _grouped(tests)
     if exception == 0:
@@ -216,7 +216,7 @@ def folded(tests: Sequence[JoinedTest]) -> Condition | None:
 
 def _exception_first(tests: Sequence[JoinedTest]) -> Condition | None:
     """ "except for A, B" """
-    comma = next((place for place, test in enumerate(tests) if test.joint is Joint.COMMA), None)
+    comma = next((index for index, test in enumerate(tests) if test.joint is Joint.COMMA), None)
     if comma is None or any(test.joint in _COMMAS_AND_UNLESS for test in tests[1:comma]):
         return None
     usual = folded([JoinedTest(Joint.FIRST, tests[comma].condition), *tests[comma + 1 :]])

@@ -121,11 +121,11 @@ def _percent_or_more(sentence: Sentence, fact: Fact, at: int) -> Tests:
 def _multiple_or_more(sentence: Sentence, fact: Fact, at: int) -> Tests:
     """ "80% of the maximum or more" """
     for times, after in multiples(sentence, at):
-        for place in range(after + 1, len(sentence.tokens)) if after > at else ():
-            if sentence.is_word(place, "maximum", "minimum", "max", "min", "top"):
+        for index in range(after + 1, len(sentence.tokens)) if after > at else ():
+            if sentence.is_word(index, "maximum", "minimum", "max", "min", "top"):
                 continue  # "5 times the usual maximum"
-            if (more := or_more(sentence, place)) is not None:
-                comma = place - sentence.is_word(place - 1, ",")
+            if (more := or_more(sentence, index)) is not None:
+                comma = index - sentence.is_word(index - 1, ",")
                 for condition, end in _against(sentence, fact, more[0], times, after):
                     if end == comma:
                         yield condition, more[1]
@@ -168,13 +168,13 @@ def amount_tests(sentence: Sentence, at: int) -> Tests:
     if sentence.is_word(at, "for", "of", "worth", "at", "costing"):
         first = last = at + 1
     is_named = has_subject or sentence.is_word(at, "for", "worth", "costing")
-    for place in range(first, last + 1):  # "at" may belong to "at most"
-        for condition, end in bounded(sentence, place, amount):
-            is_amount = is_named or _is_money(sentence, place, end) or _spoke_of_transactions(sentence, at)
+    for index in range(first, last + 1):  # "at" may belong to "at most"
+        for condition, end in bounded(sentence, index, amount):
+            is_amount = is_named or _is_money(sentence, index, end) or _spoke_of_transactions(sentence, at)
             if is_amount and not sentence.is_one_of(end, _NOT_AMOUNTS):
                 yield condition, end
                 yield from _further(sentence, amount, condition, end)
-        for condition, end in _said_of(sentence, amount, place) if has_subject else ():
+        for condition, end in _said_of(sentence, amount, index) if has_subject else ():
             # "(payments) of more than twice the usual": the amount compared with another number
             if any(isinstance(leaf, PairTest) or leaf.fact != "amount" for leaf in condition.leaves):
                 yield condition, end

@@ -44,11 +44,11 @@ class Conclusion:
 
 def conclusions(tokens: Tokens) -> Iterator[Conclusion]:
     """Every run of words that may be the conclusion of a rule."""
-    cores = [place for place, token in enumerate(tokens) if token.kind is Kind.WORD and token.text in _CORE]
+    cores = [index for index, token in enumerate(tokens) if token.kind is Kind.WORD and token.text in _CORE]
     is_question = not any(token.text == "please" for token in tokens)
     while cores:
         first = last = cores.pop(0)
-        while cores and all(_between(tokens, place) for place in range(last + 1, cores[0])):
+        while cores and all(_between(tokens, index) for index in range(last + 1, cores[0])):
             last = cores.pop(0)
         if first < last:
             cores.insert(0, last)  # "... turned out to be fraud, block"
@@ -106,7 +106,7 @@ def _conclusion(start: int, end: int, words: list[str]) -> Conclusion | None:
 def _verdict(words: list[str]) -> Verdict | None:
     """What one clause asks for: "must not be approved" is a decline. None if it says one thing and another."""
     declines, approves = any(word in _DECLINE for word in words), any(word in _APPROVE for word in words)
-    if any(word in _DECLINE and words[place + 1 : place + 2] == ["to"] for place, word in enumerate(words)):
+    if any(word in _DECLINE and words[index + 1 : index + 2] == ["to"] for index, word in enumerate(words)):
         return None  # "refuse to block"
     if (declines and approves) or ("stop" in words and sum(word in _CORE for word in words) > 1):
         return None
@@ -337,9 +337,9 @@ def _not_understood(text: str, sentence: Sentence, furthest: int) -> tuple[str, 
 def _odd_words(sentence: Sentence) -> list[str]:
     """The words that mean nothing here, and the names in backticks that no fact and no list has."""
     tokens, vocabulary = sentence.tokens, sentence.vocabulary
-    for place, token in enumerate(tokens):
-        for end in sentence.after(place, *_NOT_HONOURED.get(token.text, ())):
-            return [" ".join(token.shown for token in tokens[place:end])]
+    for index, token in enumerate(tokens):
+        for end in sentence.after(index, *_NOT_HONOURED.get(token.text, ())):
+            return [" ".join(token.shown for token in tokens[index:end])]
     known_names = vocabulary.facts.keys() | vocabulary.lists
     return [
         token.shown

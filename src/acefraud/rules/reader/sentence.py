@@ -88,7 +88,7 @@ class Sentence:
 
     def has_word(self, start: int, end: int, *some: str) -> bool:
         """Whether one of these words stands between two places."""
-        return any(self.is_one_of(place, some) for place in range(start, end))
+        return any(self.is_one_of(index, some) for index in range(start, end))
 
     def after(self, at: int, *phrases: str) -> Iterator[int]:
         """The place after each of these phrases that stands here."""
@@ -117,8 +117,8 @@ class Sentence:
         """What the words from here on mean in a table, the longest first. Determiners do not matter, unless `exact`."""
         meanings: list[tuple[T, int]] = []
         said: Words = ()
-        for place in range(at, len(self.tokens)):
-            token = self.tokens[place]
+        for index in range(at, len(self.tokens)):
+            token = self.tokens[index]
             if token.kind in (Kind.SIGN, Kind.QUOTED):
                 if said and token.text in _JOINTS:
                     continue
@@ -127,7 +127,7 @@ class Sentence:
                 continue
             said = (*said, token.text)
             if (meaning := table.get(said)) is not None:
-                meanings.append((meaning, place + 1))
+                meanings.append((meaning, index + 1))
             if len(said) == _LONGEST:
                 break
         yield from reversed(meanings)
@@ -176,7 +176,7 @@ class Sentence:
 
     def only_before(self, at: int) -> str | None:
         """The entity that was named before a place, if there is only one."""
-        named = {name for place in range(at) for name, _ in self.entity(place)}
+        named = {name for index in range(at) for name, _ in self.entity(index)}
         return named.pop() if len(named) == 1 else None
 
     def subject(self, at: int) -> str | None:

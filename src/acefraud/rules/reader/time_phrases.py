@@ -199,7 +199,7 @@ def _durations(sentence: Sentence, fact: Fact, at: int) -> Tests:
 
 
 def _has_unit(sentence: Sentence, start: int, end: int) -> bool:
-    return any(figure.unit in _UNITS for place in range(start, end) for figure, _ in figures(sentence, place))
+    return any(figure.unit in _UNITS for index in range(start, end) for figure, _ in figures(sentence, index))
 
 
 def _is_old(sentence: Sentence, age: AgeWords, fact: Fact, at: int) -> Tests:
@@ -226,9 +226,9 @@ def _did(sentence: Sentence, age: AgeWords, fact: Fact, at: int) -> Tests:
         start = _after_verb(sentence, at, said)
         if start is None:
             continue
-        for place in range(start, sentence.skipped(start, ("only", "just", "for", "with", "us")) + 1):
-            lasting = sentence.has_word(start, place, "for")
-            for condition, end in _durations(sentence, fact, place):
+        for index in range(start, sentence.skipped(start, ("only", "just", "for", "with", "us")) + 1):
+            lasting = sentence.has_word(start, index, "for")
+            for condition, end in _durations(sentence, fact, index):
                 final = _after_age(sentence, end)
                 if final > end or lasting:
                     yield condition, final
