@@ -33,7 +33,7 @@ class Time:
 
 
 class Awaited:
-    """An AsyncClient whose methods are awaited on the at."""
+    """An AsyncClient whose methods are awaited on the spot."""
 
     def __init__(self, client: AsyncClient, runner: asyncio.Runner) -> None:
         self._client = client
