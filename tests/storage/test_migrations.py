@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +90,7 @@ def texts_read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append(told)
         return read_facts(told)
 
-    facts_module._read.cache_clear()
-    monkeypatch.setattr(facts_module, "read_facts", counting)
+    monkeypatch.setattr(facts_module, "_read", lru_cache(counting))
     return seen
 
 
