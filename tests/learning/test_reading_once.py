@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +50,10 @@ class Reader:
 
 
 @pytest.fixture
-def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
-    found = Reader()
-    monkeypatch.setattr(facts, "read_facts", found)
-    facts._read.cache_clear()
-    yield found
-    facts._read.cache_clear()
+def reader(monkeypatch: pytest.MonkeyPatch) -> Reader:
+    reader = Reader()
+    monkeypatch.setattr(facts, "_read", lru_cache(reader))
+    return reader
 
 
 async def live(learner: Learner, cases: Any) -> None:
