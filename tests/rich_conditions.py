@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from acefraud.core.comparison import MEMBERSHIP, ORDERED, PRESENCE, Op, PairTest, Test
 from acefraud.core.condition import Condition, Leaf
-from acefraud.core.context_facts import list_fact
+from acefraud.core.context_facts import IN_LIST, LookUp
 from acefraud.core.transaction import FactValue
 
 COLUMNS = {
@@ -43,7 +43,7 @@ def leaves(draw: st.DrawFn) -> Leaf:
         times = draw(st.sampled_from([1.0, 2.0, 0.5, 1.25])) if kind == "REAL" else 1.0
         return PairTest(name, draw(st.sampled_from(ops)), other, times)
     if kind == "TEXT" and draw(st.integers(0, 3)) == 0:
-        return Test(list_fact(name, draw(st.sampled_from(sorted(LISTS)))), Op.IS, draw(st.booleans()))
+        return Test(LookUp(name, IN_LIST, draw(st.sampled_from(sorted(LISTS)))).flag, Op.IS, draw(st.booleans()))
     more = {"REAL": ORDERED, "TEXT": MEMBERSHIP}.get(kind, frozenset())
     op = draw(st.sampled_from(sorted([*equality, *PRESENCE, *more])))
     if op in PRESENCE:
@@ -69,7 +69,7 @@ def with_lists(row: dict[str, FactValue]) -> dict[str, FactValue]:
     for name in _ALIKE["TEXT"]:
         for listed, values in LISTS.items():
             if name in row:
-                found[list_fact(name, listed)] = row[name] in values
+                found[LookUp(name, IN_LIST, listed).flag] = row[name] in values
     return found
 
 

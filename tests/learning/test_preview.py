@@ -16,7 +16,7 @@ from acefraud import Bullet, Case, HybridSelector, Learner, Transaction, Verdict
 from acefraud.core.bullet import BulletDetails, NewBullet, Policy, Status
 from acefraud.core.comparison import Op, Test
 from acefraud.core.condition import Condition
-from acefraud.core.context_facts import ListItem, list_fact
+from acefraud.core.context_facts import IN_LIST, ListItem, LookUp
 from acefraud.core.events import EventPayload
 from acefraud.engine.decider import decide_embedded
 from acefraud.facts.extraction import KnownFacts
@@ -145,7 +145,7 @@ def test_retiring_and_editing_flip_exactly_what_the_preview_says(trained: Path, 
 
 
 def on_list(key: str, name: str) -> Condition:
-    return Condition.of(Test(list_fact(key, name), Op.IS, True))
+    return Condition.of(Test(LookUp(key, IN_LIST, name).flag, Op.IS, True))
 
 
 RULES: tuple[BulletDetails, ...] = (

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from acefraud.core.context_facts import list_of
+from acefraud.core.context_facts import IN_LIST, STARTING, LookUp
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
 from acefraud.display.redaction import personal_values_of
@@ -150,9 +150,9 @@ class Test:
         return self.negated().in_table(table)
 
     def __str__(self) -> str:
-        if (listed := list_of(self.fact)) is not None and isinstance(self.value, bool):
-            key, name = map(written_name, listed)
-            return f"{key} {'' if self.value else 'not '}in list {name}"
+        if (sought := LookUp.of(self.fact)) is not None and isinstance(self.value, bool):
+            what = written_name(sought.what) if sought.how == IN_LIST else _literal(sought.what)
+            return f"{written_name(sought.key)} {'' if self.value else 'not '}{sought.how} {what}"
         name = written_name(self.fact)
         if self.op in PRESENCE:
             return f"{name} {self.op}"
@@ -171,10 +171,13 @@ class Test:
 
     def to_sql(self) -> str:
         """The test in SQL, over a column named like the fact."""
-        if (listed := list_of(self.fact)) is not None and isinstance(self.value, bool):
-            key, table = map(sql_name, (listed[0], f"list_{listed[1]}"))
-            among = f'{"" if self.value else "NOT "}IN (SELECT "value" FROM {table})'
-            return f"CASE WHEN {key} IS NOT NULL THEN {key} {among} END"
+        if (sought := LookUp.of(self.fact)) is not None and isinstance(self.value, bool):
+            key, what = sql_name(sought.key), _sql_literal(sought.what)
+            if sought.how == IN_LIST:
+                what = f'(SELECT "value" FROM {sql_name(f"list_{sought.what}")})'
+            begun = f"substr({key}, 1, {len(sought.what)})" if sought.how == STARTING else key
+            among = f"{begun} {'' if self.value else 'NOT '}IN {what if sought.how == IN_LIST else f'({what})'}"
+            return f"CASE WHEN {key} IS NOT NULL THEN {among} END"
         column = sql_name(self.fact)
         if self.op in PRESENCE:
             return f"{column} IS {'' if self.op is Op.MISSING else 'NOT '}NULL"

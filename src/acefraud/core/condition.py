@@ -26,7 +26,7 @@ from pydantic import GetCoreSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from acefraud.core.comparison import KEYWORDS, ORDERED, Op, PairTest, Test
-from acefraud.core.context_facts import list_fact
+from acefraud.core.context_facts import IN_LIST, NAMED, STARTING, LookUp
 from acefraud.core.table import FactTable
 from acefraud.core.transaction import FactValue
 from acefraud.display.short_repr import given, shown_text
@@ -441,6 +441,11 @@ class ConditionParser:
             found = self._between(fact)
         elif self._takes("in"):
             found = Condition.of(self._listed(fact))
+        elif self._takes("named"):
+            found = Condition.of(Test(LookUp(fact, NAMED, self._word()).flag, Op.IS, True))
+        elif self._takes("starting"):
+            self._expect("with")
+            found = Condition.of(Test(LookUp(fact, STARTING, self._word()).flag, Op.IS, True))
         elif negated:
             self._fail("'in' or 'between' after 'not'")
         else:
@@ -454,7 +459,7 @@ class ConditionParser:
 
     def _listed(self, fact: str) -> Test:
         if self._takes("list"):
-            return Test(list_fact(fact, self._fact("the name of a list")), Op.IS, True)
+            return Test(LookUp(fact, IN_LIST, self._fact("the name of a list")).flag, Op.IS, True)
         self._expect("(", "a list in parentheses, or 'list' and its name,")
         words = [self._word()]
         while self._takes(","):

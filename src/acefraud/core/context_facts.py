@@ -1,15 +1,17 @@
 """Flags that whoever decides adds to the facts of a transaction, because rules ask for them.
 
-They say whether a value is on a list of the playbook, whether a policy is snoozed, what is left of the day's reviews,
-and that nothing relevant is known. They are recorded with the other facts, so a decision can be made again when the
-list has changed. The learner never proposes rules about them.
+They say whether a value is on a list of the playbook, is a certain one or begins in a certain way, whether a policy is
+snoozed, what is left of the day's reviews, and that nothing relevant is known. They are recorded with the other facts,
+so a decision can be made again when the list has changed. The learner never proposes rules about them.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
+from typing import Final, NamedTuple
 
 from pydantic import BaseModel, Field
 
@@ -17,29 +19,54 @@ from acefraud.display.redaction import MASKED
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, quoted
 from acefraud.support.timestamps import OptionalTimestamp
 
+IN_LIST: Final = "in list"
+NAMED: Final = "named"
+STARTING: Final = "starting with"
 REVIEWS_TODAY = "reviews today"
 """How many reviews a day had before a decision, if they are limited."""
 REVIEW_CUT = "review cut"
 """What a review had to save at least when a case was decided, if reviews are limited."""
 UNFAMILIAR = "unfamiliar: left to a person"
 """Only where nothing relevant is known of a transaction: whether it goes to a person for that reason."""
-_IN_LIST = " in list "
+_LOOK_UP = re.compile(r'(?P<key>.+?) (?P<how>in list|named(?= ")|starting with(?= ")) (?P<what>.+)', re.DOTALL)
 _SNOOZED = "snooze of "
 
 
-def list_fact(key: str, name: str) -> str:
-    """The flag that says whether the value of a fact or an entity is on a list.
+class LookUp(NamedTuple):
+    """What a flag says of the value of a fact or an entity: that it is on a list, is a certain one, or begins so.
 
-    >>> list_fact("merchant", "watched"), list_of("merchant in list watched"), list_of("amount")
-    ('merchant in list watched', ('merchant', 'watched'), None)
+    >>> LookUp("merchant", IN_LIST, "watched").flag, LookUp("merchant", NAMED, "ACME").flag
+    ('merchant in list watched', 'merchant named "ACME"')
+    >>> LookUp.of('card starting with "6505"')
+    LookUp(key='card', how='starting with', what='6505')
     """
-    return f"{key}{_IN_LIST}{name}"
 
+    key: str
+    how: str
+    what: str
+    """The name of the list, the value, or how it begins."""
 
-def list_of(fact: str) -> tuple[str, str] | None:
-    """The key and the list that a flag is about; None for any other fact."""
-    key, found, name = fact.partition(_IN_LIST)
-    return (key, name) if found and key and name else None
+    @property
+    def flag(self) -> str:
+        """The name of the flag."""
+        return (
+            f"{self.key} {self.how} {self.what if self.how == IN_LIST else json.dumps(self.what, ensure_ascii=False)}"
+        )
+
+    @classmethod
+    def of(cls, fact: str) -> LookUp | None:
+        """What a flag says; None for any other fact."""
+        match = _LOOK_UP.fullmatch(fact)
+        if match is None or match["how"] == IN_LIST:
+            return match and cls(**match.groupdict())
+        try:
+            return cls(match["key"], match["how"], str(json.loads(match["what"])))
+        except ValueError:
+            return None
+
+    def holds(self, value: str) -> bool:
+        """Whether a value is the one that is asked for. Lists are asked elsewhere."""
+        return value.startswith(self.what) if self.how == STARTING else value == self.what
 
 
 def snooze_fact(bullet_id: str) -> str:
@@ -62,7 +89,7 @@ def snoozed_in(names: Iterable[str]) -> list[str]:
 
 def is_context_fact(name: str) -> bool:
     """Whether a fact is one of these."""
-    return name in (REVIEWS_TODAY, REVIEW_CUT, UNFAMILIAR) or name.startswith(_SNOOZED) or list_of(name) is not None
+    return name in (REVIEWS_TODAY, REVIEW_CUT, UNFAMILIAR) or name.startswith(_SNOOZED) or LookUp.of(name) is not None
 
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")

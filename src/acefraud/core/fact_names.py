@@ -23,6 +23,8 @@ from acefraud.support.package_data import read_package_toml
 
 Kind = Literal["number", "flag", "category"]
 
+NIGHT = (23.0, 6.0)
+"""The hours at which the night begins and ends."""
 COMPARISONS = {Op.ABOVE: "above", Op.AT_LEAST: "at least", Op.BELOW: "below", Op.AT_MOST: "at most"}
 _AGES = {
     Op.ABOVE: "{} older than {{v}} days",

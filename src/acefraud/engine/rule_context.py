@@ -23,7 +23,7 @@ from threading import Lock
 import numpy as np
 
 from acefraud.core.bullet import Bullet
-from acefraud.core.context_facts import ValueList, list_of, snooze_fact
+from acefraud.core.context_facts import IN_LIST, LookUp, ValueList, snooze_fact
 from acefraud.core.decision import Decision, ProbabilityFrom, Reason, ReasonKind
 from acefraud.core.events import DecisionMade
 from acefraud.core.ledger import DecisionFilter, Ledger
@@ -45,8 +45,8 @@ class RuleContext:
     """Those that every transaction gets."""
     more_time_facts: tuple[str, ...]
     """Those that only rules ask for. A text states the time of day itself, so of these it gets only the day."""
-    lists: tuple[tuple[str, str, ValueList], ...]
-    """The flag, the key and the list of each test of a list."""
+    sought: tuple[tuple[str, LookUp, ValueList | None], ...]
+    """The flag of each test of a value, what it asks for, and the list if it asks for one."""
     snoozed: tuple[Bullet, ...]
     columns: Mapping[str, str]
     """The columns of entities by the names that rules call them."""
@@ -61,19 +61,19 @@ class RuleContext:
     @property
     def needs_rows(self) -> bool:
         """Whether rules ask for more than every transaction gets."""
-        return bool(self.more_time_facts or self.lists or self.snoozed)
+        return bool(self.more_time_facts or self.sought or self.snoozed)
 
     @property
     def flags(self) -> set[str]:
         """The facts about lists and snoozes."""
-        return {flag for flag, _, _ in self.lists}.union(snooze_fact(policy.id) for policy in self.snoozed)
+        return {flag for flag, _, _ in self.sought}.union(snooze_fact(policy.id) for policy in self.snoozed)
 
     def added_to(self, transactions: Sequence[Transaction], clock: Callable[[], datetime]) -> list[Transaction]:
         """The transactions with these facts. What a transaction says itself stays."""
         every = (*self.time_facts, *self.more_time_facts)
         days = (*self.time_facts, *(name for name in self.more_time_facts if name in DAY_FACTS))
         timed = [with_own_time_facts(transaction, days if transaction.text else every) for transaction in transactions]
-        if not self.lists and not self.snoozed:
+        if not self.sought and not self.snoozed:
             return timed
         now: datetime | None = None
         made = []
@@ -89,10 +89,10 @@ class RuleContext:
 
     def _flags(self, transaction: Transaction, at: datetime) -> dict[str, FactValue]:
         found: dict[str, FactValue] = {}
-        for flag, key, listed in self.lists:
-            value = value_of(transaction, key, self.columns)
+        for flag, sought, listed in self.sought:
+            value = value_of(transaction, sought.key, self.columns)
             if value is not None and flag not in transaction.facts:
-                found[flag] = listed.has(value, at)
+                found[flag] = sought.holds(value) if listed is None else listed.has(value, at)
         for policy in self.snoozed:
             if any(snooze.covers(value_of(transaction, snooze.key, self.columns), at) for snooze in policy.snoozes):
                 found[snooze_fact(policy.id)] = True
@@ -103,10 +103,12 @@ def context_of(snapshot: Snapshot) -> RuleContext:
     """The context of a snapshot, not kept: one that is only supposed shares its table with the real one."""
     time_facts = time_facts_of(snapshot.mapping)
     tested = sorted(frozenset().union(*snapshot.table.wording.facts))
-    lists = []
-    for flag in tested:
-        if (found := list_of(flag)) is not None and found[1] in snapshot.lists:
-            lists.append((flag, found[0], snapshot.lists[found[1]]))
+    looked_up = ((flag, sought) for flag in tested if (sought := LookUp.of(flag)) is not None)
+    lists = [
+        (flag, sought, snapshot.lists.get(sought.what) if sought.how == IN_LIST else None)
+        for flag, sought in looked_up
+        if sought.how != IN_LIST or sought.what in snapshot.lists
+    ]
     return RuleContext(
         time_facts,
         tuple(name for name in (*CLOCK_FACTS, *DAY_FACTS) if name in tested and name not in time_facts),

@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 import numpy as np
 
+from acefraud.core.fact_names import NIGHT
 from acefraud.core.table import Categories, Columns, FactTable, Flags
 from acefraud.core.transaction import Transaction
 from acefraud.core.transactions import Transactions
@@ -26,7 +27,7 @@ _SATURDAY = 5
 
 def are_night(hours: FloatArray) -> Flags:
     """Whether each hour is between 11 PM and 6 AM; unknown where the hour is."""
-    return np.where(np.isnan(hours), -1, (hours >= 23) | (hours < 6)).astype(np.int8)
+    return np.where(np.isnan(hours), -1, (hours >= NIGHT[0]) | (hours < NIGHT[1])).astype(np.int8)
 
 
 def time_facts(times: IntArray, names: Collection[str]) -> Columns:

@@ -17,7 +17,7 @@ from operator import itemgetter
 from acefraud.core.bullet import Evidence
 from acefraud.core.comparison import PRESENCE, Op, Test, plain_number
 from acefraud.core.condition import AnyOf, Condition, Leaf, PairTest
-from acefraud.core.context_facts import list_fact, list_of
+from acefraud.core.context_facts import LookUp
 from acefraud.core.fact_names import COMPARISONS, HISTORY_FACTS, NAMED_FACTS, FactWords, history_name, words_for
 from acefraud.core.transaction import FactValue
 from acefraud.display.redaction import visible
@@ -69,8 +69,8 @@ def say_test(test: Leaf) -> str:
     """One test in English."""
     if isinstance(test, PairTest):
         return _say_pair(test)
-    if (listed := list_of(test.fact)) is not None and isinstance(test.value, bool):
-        return f"{_noun(listed[0])} is {'' if test.value else 'not '}in list {quoted(listed[1])}"
+    if (sought := LookUp.of(test.fact)) is not None and isinstance(test.value, bool):
+        return f"{_noun(sought.key)} is {'' if test.value else 'not '}{sought.how} {quoted(sought.what)}"
     words = words_for(test.fact)
     if isinstance(test.value, bool) and words and words.kind == "flag":
         return words.true if test.value else words.false
@@ -308,8 +308,8 @@ class _Phrase:
         """The test that a match of the pattern states; None if it names a fact that there is not."""
         groups = match.groupdict()
         fact = history_name(self.fact, groups) if self.fact else groups["ticked"] or groups["name"]
-        if groups.get("listed") is not None:
-            return Test(list_fact(fact, _unquoted(groups["listed"])), Op.IS, self.op is Op.IN)
+        if groups.get("how") is not None:
+            return Test(LookUp(fact, groups["how"], _unquoted(groups["what"])).flag, Op.IS, self.op is Op.IN)
         if groups.get("pair") is not None:
             named, times = _fact_called(groups["pair"]), (groups["times"] or "1").replace(",", "")
             return PairTest(fact, self.op, named, float(times)) if named and named != fact else None
@@ -384,8 +384,8 @@ def _generic_phrases(noun: str, fact: str, number: str) -> Iterator[_Phrase]:
     for op in (Op.IS, Op.IS_NOT):
         said += [(rf"{op} (?P<w>{_QUOTED})", op), (f"{op} {number}", op)]
     said += [(f"{how} {other}", op) for op, how in ((Op.IS, SAME), (Op.IS_NOT, DIFFERENT), *COMPARISONS.items())]
-    listed = rf"in list (?P<listed>{_QUOTED})"
-    said += [(f"is {listed}", Op.IN), (f"is not {listed}", Op.NOT_IN)]
+    sought = rf"(?P<how>in list|named|starting with) (?P<what>{_QUOTED})"
+    said += [(f"is {sought}", Op.IN), (f"is not {sought}", Op.NOT_IN)]
     yield from (_Phrase(f"{noun} {words}", op, fact) for words, op in said)
     yield _Phrase(rf"{noun} is true", Op.IS, fact, True)
     yield _Phrase(rf"{noun} is false", Op.IS, fact, False)

@@ -7,7 +7,7 @@ the sentence is ambiguous and is not read. "A and B or C" without a comma is suc
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from acefraud.core.comparison import ORDERED, Op, Test
@@ -24,6 +24,7 @@ from acefraud.rules.reader.joints import (
     ways_to_take,
 )
 from acefraud.rules.reader.number_phrases import amount_tests, burst_tests, count_tests, number_tests
+from acefraud.rules.reader.quantities import among
 from acefraud.rules.reader.sentence import Sentence, Tests, remembered
 from acefraud.rules.reader.time_phrases import age_tests, people_tests, time_tests
 from acefraud.rules.reader.tokens import FILLERS, TRANSACTIONS, Kind, phrases, words
@@ -147,8 +148,22 @@ class Grammar:
                     is_close = not cost and not self._sentence.is_one_of(start, _LINK_WORDS)
                     close = Joint.WITH if joint is Joint.NEXT and not is_close else joint
                     test = joined_test(self._sentence, close, condition, (at, start, end), opened=self._opened)
+                    if (options := self._options(start, end, condition, depth)) is not None:
+                        test = replace(test, options=options)
                     self.furthest = max(self.furthest, end)
                     yield test, end, cost
+
+    def _options(self, start: int, end: int, condition: Condition, depth: int) -> tuple[Condition, Condition] | None:
+        """The two options of one test that are said as tests of their own: "age over 60 or under 21"."""
+        sentence = self._sentence
+        for first, stop, _ in self._tests(start, depth) if sentence.has_word(start, end, "or") else ():
+            if sentence.is_word(stop, "or") and stop < end:
+                # Values in a row, as "Chrome or Opera", belong together.
+                named = [fact.name for place in range(stop + 1, end) for fact, _ in sentence.facts(place, "category")]
+                rest = _without_option(condition, first, named)
+                if rest is not None:
+                    return first, rest
+        return None
 
     def _joints(self, at: int, *, first: bool) -> Iterator[tuple[Joint, int]]:
         """What may stand before a test here, with the place where the test begins."""
@@ -249,6 +264,24 @@ class Grammar:
                 yield [first, second], final
             for more, final in self._parts(after, joint, depth) if depth < _DEEPEST else ():
                 yield [first, *more], final
+
+
+def _without_option(condition: Condition, option: Condition, named: Collection[str]) -> Condition | None:
+    """What is left of a choice between comparisons without one of them; None if it is no such choice.
+
+    Of bands, only those are compared whose fact is named again: "more than 4 past claims or 2 to 4 past claims".
+    """
+    (part, *more), (first, *others) = condition.parts, option.parts
+    if more or others or not isinstance(first, Test):
+        return None
+    if isinstance(part, AnyOf):
+        left = [other for other in part.options if other != option]
+        is_one = len(left) < len(part.options) and first.op in ORDERED
+        return Condition.any_of(left) if is_one else None
+    if not isinstance(part, Test) or part.fact not in named or not isinstance(part.value, tuple):
+        return None
+    left_values = [value for value in part.value if value != first.value]
+    return among(part.fact, left_values) if 0 < len(left_values) < len(part.value) else None
 
 
 def _is_impossible(condition: Condition) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import pairwise
@@ -42,6 +42,8 @@ class JoinedTest:
     """Whether it names a group of things, as "payments at night" does: "A and B" may then mean either group."""
     is_modifier: bool = False
     """Whether it begins with "to", "at", "with" and the like: after "or" it may belong to a noun before."""
+    options: tuple[Condition, Condition] | None = None
+    """The first of two options and the rest, if it says "over 60 or under 21": "and" may belong to one of them."""
     is_past: bool = False
     """Whether it is about the past of an entity: what follows at once may narrow that past."""
     is_exempt: bool = False
@@ -160,11 +162,14 @@ def ways_to_take(tests: Sequence[JoinedTest]) -> list[Condition]:
     >>> [str(way) for way in ways_to_take(mixed)]
     ['c > 1 or (a > 1 and b > 1)', 'a > 1 and (b > 1 or c > 1)']
     """
-    if any(test.joint in (*_EXCEPTIONS, Joint.NEXT) or test.is_negated for test in tests):
+    has_options = any(test.options for test in tests)
+    unclear = _EXCEPTIONS if has_options else {*_EXCEPTIONS, Joint.NEXT}
+    negated = (test.is_negated and (not has_options or later is Joint.OR) for test, later in _with_next_joint(tests))
+    if any(test.joint in unclear for test in tests) or any(negated):
         return []
     ors: list[list[Condition]] = []
     ands: list[list[Condition]] = []
-    for test in tests:
+    for test in _apart(tests):
         is_or = test.joint in (Joint.OR, Joint.COMMA_OR)
         if is_or or not ors:
             ors.append([])
@@ -179,6 +184,20 @@ def ways_to_take(tests: Sequence[JoinedTest]) -> list[Condition]:
     if len(ors) == 1:  # only "and", which may be meant as a choice
         ways.append(Condition.any_of(test.condition for test in tests))
     return list(dict.fromkeys(ways))
+
+
+def _with_next_joint(tests: Sequence[JoinedTest]) -> Iterator[tuple[JoinedTest, Joint]]:
+    yield from zip(tests, [*(test.joint for test in tests[1:]), Joint.FIRST], strict=True)
+
+
+def _apart(tests: Sequence[JoinedTest]) -> Iterator[JoinedTest]:
+    """The tests, with two in place of each that has options."""
+    for test in tests:
+        if test.options is None:
+            yield test
+        else:
+            yield JoinedTest(test.joint, test.options[0])
+            yield JoinedTest(Joint.OR, test.options[1])
 
 
 def _is_time(test: JoinedTest) -> bool:
@@ -268,8 +287,8 @@ def _homogeneous(group: Sequence[JoinedTest]) -> Condition | None:
             runs.append([test.condition])
             joints.add(Joint.OR if test.joint is Joint.OR else Joint.AND)
     parts = [Condition.all_of(run) for run in runs]
-    if joints == {Joint.AND, Joint.OR}:
-        return None
+    if joints == {Joint.AND, Joint.OR} or (len(group) > 1 and joints != {Joint.OR} and any(t.options for t in group)):
+        return None  # "age over 60 or under 21 and no witness"
     if (
         joints == {Joint.OR}
         and any(len(run) > 1 for run in runs)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from acefraud.core.condition import Condition, Leaf, PairTest, Test
-from acefraud.core.context_facts import list_of
+from acefraud.core.context_facts import IN_LIST, LookUp
 from acefraud.core.fact_names import words_for
 from acefraud.core.transaction import Verdict
 from acefraud.rules.english import read_condition
@@ -15,6 +15,7 @@ from acefraud.rules.reader.joints import EVERYTHING
 from acefraud.rules.reader.quantities import NUMBER_WORDS
 from acefraud.rules.reader.sentence import Sentence
 from acefraud.rules.reader.tokens import FILLERS, Kind, Token, Tokens, grammar_words, phrases, tokens_of, words
+from acefraud.rules.reader.value_phrases import named_tests
 from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.wording import nearest_facts, respelt, without_glosses, without_noise
 
@@ -40,6 +41,8 @@ class Conclusion:
     end: int
     argues: Verdict | None
     always: Verdict | None
+    spares: bool = False
+    """Whether it only says what must not happen: "never decline" may mean to approve, or to leave it to a person."""
 
 
 def conclusions(tokens: Tokens) -> Iterator[Conclusion]:
@@ -100,7 +103,11 @@ def _conclusion(start: int, end: int, words: list[str]) -> Conclusion | None:
         return None  # "to be reviewed, not declined"
     argues = next(iter(verdicts - {Verdict.REVIEW}), None)
     ordered = "always" in words or "never" in words
-    return Conclusion(start, end, argues, (argues or Verdict.REVIEW) if ordered else None)
+    return Conclusion(start, end, argues, (argues or Verdict.REVIEW) if ordered else None, any(map(_spares, clauses)))
+
+
+def _spares(words: Sequence[str]) -> bool:
+    return "never" in words and any(word in _DECLINE for word in words)
 
 
 def _verdict(words: list[str]) -> Verdict | None:
@@ -155,6 +162,8 @@ class ReadRule:
     """The verdict that the words order without exception."""
     asks_for_review: bool = False
     """Whether the words send cases to a person, without ordering it."""
+    spares: Condition | None = None
+    """What the words say must never be declined, which may mean to approve it, or to let a person decide."""
     not_understood: tuple[str, ...] = ()
     """The words that could not be placed."""
     did_you_mean: tuple[str, ...] = ()
@@ -167,6 +176,9 @@ class ReadRule:
         """Why no condition was read, in words; empty if one was."""
         if self.condition is not None:
             return ""
+        if self.spares is not None:
+            words = "may mean to approve it, or to let a person decide: say 'always approve' or 'always review'."
+            return f"'{self.not_understood[0]}' {words}"
         if self.readings:
             ways = "; or ".join(f"'{condition}'" for condition in self.readings[:3])
             return f"it can be read in several ways: {ways}. Parentheses, 'or' or the formal syntax make it clear."
@@ -206,6 +218,10 @@ def read_rule(text: str, vocabulary: Vocabulary) -> ReadRule:
             if glosses <= condition.facts:
                 asks = conclusion.argues is None and conclusion.always is None
                 read = ReadRule(condition, conclusion.argues, conclusion.always, asks_for_review=asks)
+                if conclusion.spares:
+                    read = ReadRule(
+                        spares=condition, not_understood=(" ".join(sentence.shown(conclusion.start, conclusion.end)),)
+                    )
                 readings.setdefault(condition, read)
     if not readings:
         doubtful += whole_doubtful
@@ -341,12 +357,19 @@ def _odd_words(sentence: Sentence) -> list[str]:
         for end in sentence.after(index, *_NOT_HONOURED.get(token.text, ())):
             return [" ".join(token.shown for token in tokens[index:end])]
     known_names = vocabulary.facts.keys() | vocabulary.lists
+    names = {end - 1 for place in range(len(tokens)) for end in _after_names(sentence, place)}
     return [
         token.shown
-        for token in tokens
-        if (token.kind is Kind.WORD and not _is_known(token, vocabulary))
+        for place, token in enumerate(tokens)
+        if (token.kind is Kind.WORD and place not in names and not _is_known(token, vocabulary))
         or (token.kind is Kind.FACT and token.text not in known_names and not vocabulary.is_open)
     ]
+
+
+def _after_names(sentence: Sentence, at: int) -> Iterator[int]:
+    """The places after the names of entities that stand after "merchant" and the like here."""
+    for entity, after in sentence.entity(at):
+        yield from (end for _, end in named_tests(sentence, entity, after))
 
 
 def _is_known(token: Token, vocabulary: Vocabulary) -> bool:
@@ -404,10 +427,10 @@ def unknown_facts(condition: Condition, vocabulary: Vocabulary) -> list[str]:
     """The facts of a condition that are not at hand."""
 
     def is_known(name: str) -> bool:
-        if (listed := list_of(name)) is None:
+        if (sought := LookUp.of(name)) is None:
             return name in vocabulary.facts
-        key, list_name = listed
-        return list_name in vocabulary.lists and (key in vocabulary.facts or (key,) in vocabulary.entities)
+        is_there = sought.how != IN_LIST or sought.what in vocabulary.lists
+        return is_there and (sought.key in vocabulary.facts or (sought.key,) in vocabulary.entities)
 
     return [name for name in sorted(condition.facts) if not is_known(name)]
 
@@ -416,7 +439,7 @@ def _looks_like_a_name(name: str, written: str) -> bool:
     """Whether a word is certainly the name of a fact: it has an underscore or a digit, or stands in backticks."""
     return (
         words_for(name) is not None
-        or list_of(name) is not None
+        or LookUp.of(name) is not None
         or f"`{name}`" in written
         or not name.isalpha()
         or name != name.lower()

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from acefraud.core.condition import Condition
 from acefraud.rules.reader.facts import COUNTRY_NAMES, Fact
-from acefraud.rules.reader.tokens import DETERMINERS, Kind, Token, Words, words
+from acefraud.rules.reader.tokens import DETERMINERS, Kind, Token, Words, grammar_words, words
 from acefraud.rules.reader.vocabulary import Vocabulary
 
 T = TypeVar("T")
@@ -35,6 +35,28 @@ _SEVERAL = (
 )
 """What opens and joins a list of entities, and how many of them are meant."""
 _ORDINARY = words("ordinary_words")
+_AFTER_NAME = frozenset(
+    {
+        "and",
+        "or",
+        "nor",
+        "with",
+        "without",
+        "if",
+        "when",
+        "where",
+        "unless",
+        "except",
+        "on",
+        "at",
+        "in",
+        "over",
+        "above",
+        "under",
+        "below",
+    }
+)
+"""Words that may follow a number that is a name."""
 
 
 def remembered(read: Callable[[Sentence, int], Iterable[T]]) -> Callable[[Sentence, int], list[T]]:
@@ -72,6 +94,10 @@ class Sentence:
     def said(self, start: int, end: int) -> Words:
         """The words between two places."""
         return tuple(token.text for token in self.tokens[start:end])
+
+    def shown(self, start: int, end: int) -> Words:
+        """The words between two places as they were written."""
+        return tuple(token.shown for token in self.tokens[start:end])
 
     def is_word(self, at: int, *some: str) -> bool:
         """Whether the token at a place is one of these words or signs."""
@@ -205,6 +231,21 @@ class Sentence:
             at = after + 1 + self.is_word(after + 1, joint)
         return [], at
 
+    def name(self, at: int) -> tuple[str, int] | None:
+        """The name of an entity that stands here: in quotes, a plain number, or a word with a capital or a digit."""
+        token = self.token(at)
+        if token is None or token.is_money or token.is_percent:
+            return None
+        if token.kind is Kind.QUOTED:
+            return token.text, at + 1
+        if token.kind is Kind.NUMBER:  # "card 5 transactions" goes on
+            counts = self.token(at + 1)
+            goes_on = counts is not None and counts.kind is Kind.WORD and counts.text not in _AFTER_NAME
+            return None if goes_on or not token.shown.isdigit() else (token.shown, at + 1)
+        is_name = token.kind is Kind.WORD and (token.shown != token.shown.lower() or not token.shown.isalpha())
+        known = (token.text,) in self.vocabulary.values or token.text in self.vocabulary.word_list
+        return (token.shown, at + 1) if is_name and not known and token.text not in grammar_words() else None
+
     # --- values ---
 
     def value(self, fact: Fact, at: int) -> tuple[str, int] | None:
@@ -229,14 +270,22 @@ class Sentence:
         place = at if self.value(fact, at) is not None else self.skipped(at)
         opened = self.is_word(place, "(")
         place += opened
-        while (value := self.value(fact, place)) is not None:
-            values, place = [*values, value[0]], value[1]
+        while (some := self.value(fact, place) or self.family(fact, place)) is not None:
+            values, place = [*values, *([some[0]] if isinstance(some[0], str) else some[0])], some[1]
             if not opened or self.is_word(place, ")"):
                 yield values, place + opened
             after = self.after_joint(place)
             if after == place or (len(values) == 1 and self.is_comma_or(place)):
                 return
             place = self.skipped(after)
+
+    def family(self, fact: Fact, at: int) -> tuple[list[str], int] | None:
+        """The values of a category that begin with the word that stands here."""
+        start = self.skipped(at)
+        some = self.vocabulary.families.get(self.said(start, start + 1), ())
+        return (
+            ([phrase.value for phrase in some], start + 1) if any(phrase.fact == fact.name for phrase in some) else None
+        )
 
     def after_joint(self, at: int) -> int:
         """The place after commas, "or" and the like between two values."""

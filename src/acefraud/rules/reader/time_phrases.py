@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from acefraud.core.comparison import Op, Test
 from acefraud.core.condition import Condition
+from acefraud.core.fact_names import NIGHT
 from acefraud.rules.reader.facts import HOURS, Fact, Measure
 from acefraud.rules.reader.quantities import among, bounded, clocks, figure_pairs, figures, limit, or_more, value_for
 from acefraud.rules.reader.sentence import Sentence, Tests
@@ -45,7 +46,7 @@ def time_tests(sentence: Sentence, at: int) -> Tests:
             yield from _clock_ranges(sentence, place)
             yield from _before_or_after(sentence, place)
             yield from _or_later(sentence, place)
-        if "night" in facts:
+        if "night" in facts and not _is_of_days(sentence, at, place):
             yield from ((_is("night", True), end) for end in sentence.after(place, *_NIGHT))
     if "weekend" in facts:
         yield from _weekend(sentence, start)
@@ -56,22 +57,52 @@ def _is(flag: str, holds: bool) -> Condition:
 
 
 def _weekdays(sentence: Sentence, at: int) -> Tests:
-    """ "on Mondays and Tuesdays": any of these days"""
-    tokens, days = sentence.tokens, []
+    """ "on Mondays and Tuesdays": any of these days; "Saturday night", "at night on Saturdays": the night after"""
+    for days, end in _days(sentence, at):
+        after = sentence.skipped(end, ("at", "during", "late", "the"))
+        nights = list(sentence.after(after, *_NIGHT))
+        if not nights:
+            yield among("weekday", days), end
+        yield from ((_nights_after(days), final) for final in nights if "hour" in sentence.vocabulary.facts)
+    for after in sentence.after(at, *_NIGHT):
+        for days, end in _days(sentence, sentence.skipped(after, ("on", "of", "from"))):
+            if "hour" in sentence.vocabulary.facts:
+                yield _nights_after(days), end
+
+
+def _days(sentence: Sentence, at: int) -> Iterator[tuple[list[str], int]]:
+    """Days of the week, each list with the place after it."""
+    tokens, days = sentence.tokens, list[str]()
     place = sentence.skipped(at, ("on", "a", "any", "the", "either", "every"))
     first = place + sentence.is_word(place, "from", "between")
     is_range = sentence.is_word(first + 1, "to", "through", "until", "till", "–")
     if is_range and sentence.is_one_of(first, _WEEKDAYS):
         last = sentence.skipped(first + 2)
         if sentence.is_one_of(last, _WEEKDAYS):
-            yield among("weekday", _days_between(tokens[first].text, tokens[last].text)), last + 1
+            yield _days_between(tokens[first].text, tokens[last].text), last + 1
         return
     while sentence.is_one_of(place, _WEEKDAYS):
-        days.append(tokens[place].text.capitalize())
-        yield among("weekday", days), place + 1
+        days = [*days, tokens[place].text.capitalize()]
+        yield days, place + 1
         if len(days) == 1 and sentence.is_comma_or(place + 1):
             return  # "Monday, or Tuesday night"
         place = sentence.skipped(place + 1, (",", "or", "and", "on"))
+
+
+def _is_of_days(sentence: Sentence, at: int, place: int) -> bool:
+    """Whether "night" is said of days of the week: it may stand after them or before them."""
+    after = next(sentence.after(place, *_NIGHT), place)
+    follows = any(_days(sentence, sentence.skipped(after, ("on", "of", "from")))) if after > place else False
+    return follows or (at > 0 and sentence.is_one_of(at - 1, _WEEKDAYS))
+
+
+def _nights_after(days: list[str]) -> Condition:
+    """The nights that begin in the evening of these days: that of Saturday ends on Sunday morning."""
+    late, early = Condition.of(Test("hour", Op.AT_LEAST, NIGHT[0])), Condition.of(Test("hour", Op.BELOW, NIGHT[1]))
+    next_days = [day_name[(list(day_name).index(day) + 1) % 7] for day in days]
+    return Condition.any_of(
+        Condition.all_of([among("weekday", some), part]) for some, part in ((days, late), (next_days, early))
+    )
 
 
 def _weekend(sentence: Sentence, at: int) -> Tests:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from acefraud.core.comparison import Op, Test
 from acefraud.core.condition import Condition, PairTest
-from acefraud.core.context_facts import list_fact
+from acefraud.core.context_facts import IN_LIST, NAMED, STARTING, LookUp
 from acefraud.rules.reader.facts import HOURS, Fact, Measure, codes_for, is_vague, split_name, values_within
 from acefraud.rules.reader.quantities import among, bounds, counts
 from acefraud.rules.reader.sentence import Sentence, Tests
@@ -26,6 +26,8 @@ _PAIRS = {
 }
 """Comparisons of two categories."""
 _HEADS = words("heads")
+_OF_A_NAME = ("number", "id", "code", "name")
+_STARTING = ("starting with", "start with", "beginning with", "begin with")
 _GENERIC_LAST = {"type", "area", "status", "group", "class", "kind"}
 """Last words of a name that need not be said: "the agent is internal"."""
 _PERSONS = PEOPLE | {"party"}
@@ -47,6 +49,8 @@ def category_tests(sentence: Sentence, at: int) -> Tests:
     for key, after in (*named, *sentence.entity(at)):
         for place in sentence.after_be(after):
             yield from _is_in_list(sentence, key, place)
+    for key, after in () if sentence.facts(at, "category") else sentence.entity(at):
+        yield from named_tests(sentence, key, after)
 
 
 def _has_value(sentence: Sentence, fact: Fact, at: int) -> Tests:
@@ -74,10 +78,33 @@ def _is_in_list(sentence: Sentence, key: str, at: int) -> Tests:
         return
     place = sentence.skipped(at + negated + 1)
     if sentence.is_word(place, "list") and (named := _list_name(sentence, place + 1)) is not None:
-        yield Condition.of(Test(list_fact(key, named), Op.IS, not negated)), place + 2
+        yield _sought(key, IN_LIST, named, negated), place + 2
     for name in sorted(sentence.vocabulary.lists):
         for end in sentence.after(place, " ".join((*split_name(name), "list"))):
-            yield Condition.of(Test(list_fact(key, name), Op.IS, not negated)), end
+            yield _sought(key, IN_LIST, name, negated), end
+
+
+def _sought(key: str, how: str, what: str, negated: bool = False) -> Condition:
+    return Condition.of(Test(LookUp(key, how, what).flag, Op.IS, not negated))
+
+
+def named_tests(sentence: Sentence, key: str, at: int) -> Tests:
+    """ "merchant CryptoNow", "the merchant is neither 12 nor 34", "card numbers starting with 6505" """
+    place = sentence.skipped(at, _OF_A_NAME)
+    for after in sentence.after_be(place):
+        for start in sentence.after(after, *_STARTING):
+            if (name := sentence.name(start)) is not None:
+                yield _sought(key, STARTING, name[0]), name[1]
+        negated = sentence.is_word(after, "not", "neither")
+        values: list[str] = []
+        then = sentence.skipped(after + negated, ("named", "called", "=", ":", "in", "(", "one", "of", "either"))
+        while (name := sentence.name(then)) is not None:
+            values, end = [*values, name[0]], name[1]
+            made = [_sought(key, NAMED, value, negated) for value in values]
+            yield Condition.all_of(made) if negated else Condition.any_of(made), end + sentence.is_word(end, ")")
+            then = sentence.after_joint(end)
+            if then == end or sentence.is_comma_or(end):
+                break
 
 
 def _list_name(sentence: Sentence, at: int) -> str | None:
@@ -96,6 +123,7 @@ def _list_name(sentence: Sentence, at: int) -> str | None:
 def value_tests(sentence: Sentence, at: int) -> Tests:
     """ "Chrome or Opera", "phone orders": values that belong to one category only, or stand beside words of its name"""
     yield from _within_name(sentence, at)
+    yield from _families(sentence, at)
     outside = sentence.is_word(at, "outside")
     negated = sentence.is_word(at, "not", "non") or outside
     first = sentence.skipped(at + 1, words("coming_from")) if negated else at
@@ -113,6 +141,19 @@ def value_tests(sentence: Sentence, at: int) -> Tests:
                     yield from _alternatives(sentence, fact, meaning.value, after, negated)
                 if not negated:
                     yield from _is_not_at(sentence, fact, meaning.value, end)
+
+
+def _families(sentence: Sentence, at: int) -> Tests:
+    """ "Visa or Mastercard", "not a Visa card": values that begin with the same word"""
+    negated = sentence.is_word(at, "not", "non")
+    for phrase in sentence.vocabulary.families.get(
+        sentence.said(start := sentence.skipped(at + negated), start + 1), ()
+    )[:1]:
+        fact = sentence.vocabulary.facts[phrase.fact]
+        for values, end in sentence.values(fact, start):
+            condition = among(fact.name, values, negated=negated)
+            yield condition, end
+            yield condition, sentence.skipped(end, _HEADS)
 
 
 def _is_not_at(sentence: Sentence, fact: Fact, value: str, at: int) -> Tests:

@@ -28,7 +28,7 @@ from acefraud.rules.reader.facts import (
     ways_to_say,
     without_determiners,
 )
-from acefraud.rules.reader.tokens import Words, singular, words
+from acefraud.rules.reader.tokens import Words, grammar_words, singular, words
 from acefraud.support.package_data import read_package_toml
 
 T = TypeVar("T")
@@ -36,6 +36,8 @@ MOST_VALUES = 3_000
 """Values of one fact that can be said without quotes."""
 _EVENTS = (("Claimed", ("claim", "claimed"), ("accident", "incident", "loss")),)
 """The ending of the name of a fact about an event, what that event is called, and what the one before it is called."""
+_MOST_WITH_FAMILIES = 50
+"""Values of a category that can be said by a word that some of them share. More are names of places and the like."""
 _GENERIC = words("generic")
 _DROPPED_AFTER_FLAG = words("dropped_after_flag")
 _SAME_ENTITY = tuple(map(words, ("same_customer", "same_merchant", "same_machine", "same_card")))
@@ -90,6 +92,8 @@ class Vocabulary:
     nouns: dict[Words, list[str]] = field(default_factory=dict)
     flags: dict[Words, list[FlagPhrase]] = field(default_factory=dict)
     values: dict[Words, list[ValuePhrase]] = field(default_factory=dict)
+    families: dict[Words, list[ValuePhrase]] = field(default_factory=dict)
+    """Words with which several values begin."""
     ages: list[AgeWords] = field(default_factory=list)
     entities: dict[Words, str] = field(default_factory=dict)
     lists: frozenset[str] = frozenset()
@@ -121,7 +125,7 @@ class Vocabulary:
     @cached_property
     def word_list(self) -> frozenset[str]:
         """Every word that means something here."""
-        phrases = [*self.nouns, *self.flags, *self.values, *self.entities]
+        phrases = [*self.nouns, *self.flags, *self.values, *self.families, *self.entities]
         phrases += [words for age in self.ages for words in (*age.age_of, *age.since, *age.did, *age.idle)]
         phrases += [split_name(name) for name in self.lists]
         return frozenset(word for words in phrases for word in words)
@@ -180,6 +184,7 @@ class Vocabulary:
             for value in fact.values[:MOST_VALUES]:
                 for said in ways_to_say(value, fact):
                     _append(self.values, said, ValuePhrase(fact.name, value))
+        self._add_families()
         self._add_events()
         own = set(self.nouns)
         for concept in _CONCEPTS.values():
@@ -189,6 +194,21 @@ class Vocabulary:
             if len(here) == 1:
                 for other in alike:
                     self.entities.setdefault(tuple(other.split()), here[0])
+
+    def _add_families(self) -> None:
+        """Let a first word that several values share mean all of them: "Visa" for "VISA 13 digit" and the like."""
+        found: dict[Words, list[ValuePhrase]] = {}
+        for fact in self.facts.values():
+            for value in fact.values if len(fact.values) <= _MOST_WITH_FAMILIES and fact.name not in self.bands else ():
+                first, *rest = as_words(value)
+                if rest and first.isalpha() and len(first) > 2 and first not in grammar_words():
+                    _append(found, (first,), ValuePhrase(fact.name, value))
+        known = self.values.keys() | self.nouns.keys() | self.flags.keys()
+        self.families = {
+            word: some
+            for word, some in found.items()
+            if len(some) > 1 and len({phrase.fact for phrase in some}) == 1 and word not in known
+        }
 
     def _add_events(self) -> None:
         """Tell facts such as `Month` and `MonthClaimed` apart by the event that each is about."""

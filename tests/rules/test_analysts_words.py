@@ -1,0 +1,141 @@
+"""What analysts say that is easily misread: nights, "or" beside "and", orders that forbid, and names of entities."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from acefraud import BulletPlaybook, Learner, Transaction
+from acefraud.core.bullet import Policy
+from acefraud.core.condition import Condition
+from acefraud.core.fact_names import FactCatalog
+from acefraud.core.table import FactTable
+from acefraud.core.transaction import Verdict
+from acefraud.rules.english import read_condition, say
+from acefraud.rules.reader import Vocabulary, read_rule
+
+BANK = Vocabulary.of(
+    FactCatalog.of(
+        FactTable(
+            [
+                {
+                    "amount": 50.0,
+                    "provider": provider,
+                    "hour": 3.5,
+                    "night": True,
+                    "weekday": "Monday",
+                    "weekend": False,
+                    "vip": False,
+                    "age": 30.0,
+                    "witness": True,
+                    "past_claims": claims,
+                    "merchant_count_24h": 2.0,
+                    "card_count_24h": 2.0,
+                }
+                for provider, claims in zip(
+                    ["VISA 13 digit", "VISA 16 digit", "Mastercard", "Maestro"],
+                    ["none", "1", "2 to 4", "more than 4"],
+                    strict=True,
+                )
+            ]
+        )
+    ),
+    lists=["vip"],
+)
+SATURDAY_NIGHT = '(weekday is "Saturday" and hour >= 23) or (weekday is "Sunday" and hour < 6)'
+
+
+@pytest.mark.parametrize(
+    ("text", "condition"),
+    [
+        ("Saturday night", SATURDAY_NIGHT),
+        ("on Saturday nights", SATURDAY_NIGHT),
+        ("Saturdays at night", SATURDAY_NIGHT),
+        ("at night on Saturdays", SATURDAY_NIGHT),
+        (
+            "Friday or Saturday night, amount from 300 to 900",
+            "amount >= 300 and amount <= 900 and "
+            '((weekday in ("Friday", "Saturday") and hour >= 23) or (weekday in ("Saturday", "Sunday") and hour < 6))',
+        ),
+        ("age over 60 or under 21, and no witness", "(age > 60 or age < 21) and witness is false"),
+        (
+            "neither Visa nor Mastercard",
+            'provider not in ("VISA 13 digit", "VISA 16 digit") and provider is not "Mastercard"',
+        ),
+        ("Visa or Maestro", 'provider in ("VISA 13 digit", "VISA 16 digit", "Maestro")'),
+        ("not a Visa card", 'provider not in ("VISA 13 digit", "VISA 16 digit")'),
+        ("always decline merchant 56107", 'merchant named "56107"'),
+        ("Merchant is CryptoNow", 'merchant named "CryptoNow"'),
+        ("the merchant is neither 12 nor 34", 'merchant not named "12" and merchant not named "34"'),
+        ("merchants 12, 34 or 56: decline", 'merchant named "12" or merchant named "34" or merchant named "56"'),
+        ("card numbers starting with 6505", 'card starting with "6505"'),
+        ("cards in list vip", "card in list vip"),
+    ],
+)
+def test_it_is_read_as_it_is_meant(text: str, condition: str) -> None:
+    reading = read_rule(text, BANK)
+    assert reading.condition == Condition.parse(condition), reading.problem
+    assert read_condition(say(reading.condition)) == reading.condition, "as it is shown back, it is read again"
+    assert Condition.parse(str(reading.condition)) == reading.condition
+
+
+@pytest.mark.parametrize(
+    ("text", "readings"),
+    [
+        (
+            "age over 60 or under 21 and no witness",
+            ["age > 60 or (age < 21 and witness is false)", "witness is false and (age < 21 or age > 60)"],
+        ),
+        (
+            "more than 4 past claims or 2 to 4 past claims with no witness",
+            [
+                'past_claims is "more than 4" or (past_claims is "2 to 4" and witness is false)',
+                'past_claims in ("2 to 4", "more than 4") and witness is false',
+            ],
+        ),
+    ],
+)
+def test_what_has_two_readings_is_refused_with_both(text: str, readings: list[str]) -> None:
+    reading = read_rule(text, BANK)
+    assert reading.condition is None
+    assert set(reading.readings) == {Condition.parse(each) for each in readings}
+
+
+@pytest.mark.parametrize(
+    "text", ["card 5 transactions in an hour", "user 12 years old", "merchant over 50", "a purple merchant"]
+)
+def test_not_every_word_beside_an_entity_is_its_name(text: str) -> None:
+    assert read_rule(text, BANK).condition is None
+
+
+def test_never_decline_is_not_taken_for_always_approve() -> None:
+    reading = read_rule("never decline VIPs", BANK)
+    assert (reading.condition, reading.always, reading.not_understood) == (None, None, ("never decline",))
+    assert "say 'always approve' or 'always review'" in reading.problem
+    assert str(read_rule("never approve VIPs", BANK).always) == "DECLINE"
+
+
+def test_the_night_of_a_day_ends_on_the_next_morning() -> None:
+    condition = Condition.parse(SATURDAY_NIGHT)
+    assert condition.holds({"weekday": "Saturday", "hour": 23.5})
+    assert condition.holds({"weekday": "Sunday", "hour": 1.0})
+    assert not condition.holds({"weekday": "Saturday", "hour": 1.0})
+    assert not condition.holds({"weekday": "Sunday", "hour": 23.5})
+
+
+@pytest.mark.parametrize(
+    ("rule", "declined"),
+    [('merchant named "56107"', ["t1"]), ('card starting with "6505"', ["t2"]), ('merchant not named "56107"', ["t2"])],
+)
+def test_a_policy_on_the_name_of_an_entity_decides(rule: str, declined: list[str]) -> None:
+    playbook = BulletPlaybook()
+    playbook.add_bullet(rule, condition=Condition.parse(rule), policy=Policy(verdict=Verdict.DECLINE))
+    at = datetime(2026, 1, 5, tzinfo=UTC)
+    orders = [
+        Transaction(id="t1", time=at, facts={"amount": 10}, entities={"merchant": "56107", "card": "4111"}),
+        Transaction(id="t2", time=at, facts={"amount": 10}, entities={"merchant": "561", "card": "650512"}),
+        Transaction(id="t3", time=at, facts={"amount": 10}),
+    ]
+    decisions = Learner(playbook).decide_all_sync(orders)
+    assert [each.transaction.id for each in decisions if each.policy] == declined
