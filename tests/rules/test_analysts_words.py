@@ -139,3 +139,15 @@ def test_a_policy_on_the_name_of_an_entity_decides(rule: str, declined: list[str
     ]
     decisions = Learner(playbook).decide_all_sync(orders)
     assert [each.transaction.id for each in decisions if each.policy] == declined
+
+
+def test_the_name_of_a_personal_entity_is_hidden_as_its_value_would_be() -> None:
+    assert Condition.parse('email named "ann@example.org"').hidden_values == ["ann@example.org"]
+    assert Condition.parse('email starting with "ann@"').hidden_values == ["ann@"]
+    assert Condition.parse('merchant named "ACME"').hidden_values == []
+
+
+def test_the_name_of_an_entity_in_sql() -> None:
+    assert Condition.parse('card starting with "65"').to_sql() == (
+        """CASE WHEN "card" IS NOT NULL THEN substr("card", 1, 2) IN ('65') END"""
+    )

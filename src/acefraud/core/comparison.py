@@ -166,18 +166,19 @@ class Test:
     @property
     def hidden_values(self) -> list[str]:
         """The values that it asks for if its fact is personal."""
+        if (sought := LookUp.of(self.fact)) is not None and sought.how != IN_LIST:
+            return personal_values_of(sought.key, [sought.what])
         values = self.value if isinstance(self.value, tuple) else () if self.value is None else (self.value,)
         return personal_values_of(self.fact, values)
 
     def to_sql(self) -> str:
         """The test in SQL, over a column named like the fact."""
         if (sought := LookUp.of(self.fact)) is not None and isinstance(self.value, bool):
-            key, what = sql_name(sought.key), _sql_literal(sought.what)
+            key, what = sql_name(sought.key), f"({_sql_literal(sought.what)})"
             if sought.how == IN_LIST:
                 what = f'(SELECT "value" FROM {sql_name(f"list_{sought.what}")})'
             begun = f"substr({key}, 1, {len(sought.what)})" if sought.how == STARTING else key
-            among = f"{begun} {'' if self.value else 'NOT '}IN {what if sought.how == IN_LIST else f'({what})'}"
-            return f"CASE WHEN {key} IS NOT NULL THEN {among} END"
+            return f"CASE WHEN {key} IS NOT NULL THEN {begun} {'' if self.value else 'NOT '}IN {what} END"
         column = sql_name(self.fact)
         if self.op in PRESENCE:
             return f"{column} IS {'' if self.op is Op.MISSING else 'NOT '}NULL"

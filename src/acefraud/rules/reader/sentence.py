@@ -35,27 +35,7 @@ _SEVERAL = (
 )
 """What opens and joins a list of entities, and how many of them are meant."""
 _ORDINARY = words("ordinary_words")
-_AFTER_NAME = frozenset(
-    {
-        "and",
-        "or",
-        "nor",
-        "with",
-        "without",
-        "if",
-        "when",
-        "where",
-        "unless",
-        "except",
-        "on",
-        "at",
-        "in",
-        "over",
-        "above",
-        "under",
-        "below",
-    }
-)
+_AFTER_NAME = words("after_name")
 """Words that may follow a number that is a name."""
 
 
@@ -270,8 +250,8 @@ class Sentence:
         place = at if self.value(fact, at) is not None else self.skipped(at)
         opened = self.is_word(place, "(")
         place += opened
-        while (some := self.value(fact, place) or self.family(fact, place)) is not None:
-            values, place = [*values, *([some[0]] if isinstance(some[0], str) else some[0])], some[1]
+        while (some := self._some_values(fact, place)) is not None:
+            values, place = [*values, *some[0]], some[1]
             if not opened or self.is_word(place, ")"):
                 yield values, place + opened
             after = self.after_joint(place)
@@ -279,13 +259,14 @@ class Sentence:
                 return
             place = self.skipped(after)
 
-    def family(self, fact: Fact, at: int) -> tuple[list[str], int] | None:
-        """The values of a category that begin with the word that stands here."""
+    def _some_values(self, fact: Fact, at: int) -> tuple[list[str], int] | None:
+        """The value of a category that stands here, or those that begin with the word that does."""
+        if (value := self.value(fact, at)) is not None:
+            return [value[0]], value[1]
         start = self.skipped(at)
-        some = self.vocabulary.families.get(self.said(start, start + 1), ())
-        return (
-            ([phrase.value for phrase in some], start + 1) if any(phrase.fact == fact.name for phrase in some) else None
-        )
+        alike = self.vocabulary.families.get(self.said(start, start + 1), ())
+        values = [phrase.value for phrase in alike if phrase.fact == fact.name]
+        return (values, start + 1) if values else None
 
     def after_joint(self, at: int) -> int:
         """The place after commas, "or" and the like between two values."""
