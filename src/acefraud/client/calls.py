@@ -341,9 +341,7 @@ def trace(
     )
 
 
-def _kind_of_rule(
-    always: Verdict | str | None = None, priority: int | None = None, *, final: bool = False, as_note: bool = False
-) -> dict[str, Any]:
+def _kind_of_rule(always: Verdict | str | None = None, **more: int | bool | None) -> dict[str, Any]:
     """Whether a rule becomes a policy or a note, if its words do not say so, for the wire.
 
     >>> _kind_of_rule("DECLINE", final=True)
@@ -351,7 +349,7 @@ def _kind_of_rule(
     """
     if always is not None:
         check_choice("always", str(always).upper(), Verdict)
-    return without_nothing(always=always and str(always).lower(), priority=priority, final=final, as_note=as_note)
+    return without_nothing(always=always and str(always).lower(), **more)
 
 
 def _changing(method: str, path: str, kind: type[M], body: Any) -> ServiceCall[M]:
@@ -408,15 +406,17 @@ def add_rule(
     always: Verdict | str | None = None,
     priority: int | None = None,
     final: bool = False,
+    as_evidence: bool = False,
     as_note: bool = False,
 ) -> ServiceCall[AdmittedRule]:
     """Add a rule in plain English or in the formal syntax.
 
     With ``always`` it is a policy, which decides by itself; the highest ``priority`` decides, and nothing overrides
-    one that is ``final``. Words that are not understood are refused, or kept as a note with ``as_note``. A rule
-    that the playbook already says is a ServiceConflict.
+    one that is ``final``. So is one that begins with an order ("block ..."), unless it is taken ``as_evidence``. Words
+    that are not understood are refused, or kept as a note with ``as_note``. A rule that the playbook already says is a
+    ServiceConflict.
     """
-    kind = _kind_of_rule(always, priority, final=final, as_note=as_note)
+    kind = _kind_of_rule(always, priority=priority, final=final, as_evidence=as_evidence, as_note=as_note)
     body = {"content": text, **without_nothing(reason=reason, node=node), **kind}
     return _changing("POST", "/v1/bullets", AdmittedRule, body)
 
@@ -429,10 +429,11 @@ def edit_rule(
     always: Verdict | str | None = None,
     priority: int | None = None,
     final: bool = False,
+    as_evidence: bool = False,
     as_note: bool = False,
 ) -> ServiceCall[AdmittedRule]:
     """Rewrite a rule. Its counters stay, and a policy stays a policy."""
-    kind = _kind_of_rule(always, priority, final=final, as_note=as_note)
+    kind = _kind_of_rule(always, priority=priority, final=final, as_evidence=as_evidence, as_note=as_note)
     return _changing("PATCH", _bullet(bullet_id), AdmittedRule, {"content": text, "reason": reason, **kind})
 
 
@@ -478,6 +479,7 @@ def preview_rule(
     always: Verdict | str | None = None,
     priority: int | None = None,
     final: bool = False,
+    as_evidence: bool = False,
     as_note: bool = False,
 ) -> ServiceCall[PreviewedRule]:
     """What a rule would do to past decisions and labelled cases. Stores nothing.
@@ -486,7 +488,7 @@ def preview_rule(
     """
     if text is None and bullet_id is None:
         raise InputError("expected the text of a rule, the id of one, or both")
-    kind = _kind_of_rule(always, priority, final=final, as_note=as_note)
+    kind = _kind_of_rule(always, priority=priority, final=final, as_evidence=as_evidence, as_note=as_note)
     body = {**without_nothing(content=text, bullet_id=bullet_id, status=_status(status)), **kind}
     return posting("/v1/rules:preview", PreviewedRule, body)
 

@@ -21,11 +21,13 @@ from acefraud.storage.playbook import BulletPlaybook
 
 ASKS_FOR_REVIEW = "The words ask for a review: as a policy that always reviews, such cases go to a person."
 """What to do about a rule that asks for a review: as evidence it argues for nothing."""
+TAKEN_AS_POLICY = "Taken as a policy, because it begins with an order; as evidence, it would be weighed with others."
+"""What to say of a rule that is a policy though nobody said "always"."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyOptions:
-    """Whether a rule becomes a policy, if its words do not say "always", and which."""
+    """Whether a rule becomes a policy, if its words do not order it, and which."""
 
     always: Verdict | None = None
     """What it decides by itself."""
@@ -33,10 +35,12 @@ class PolicyOptions:
     """The highest decides; None means the usual one of its verdict."""
     final: bool = False
     """Whether nothing overrides it. Only a policy that declines can be final."""
+    as_evidence: bool = False
+    """Whether a rule that begins with an order, as "block ..." does, is weighed with others all the same."""
 
 
 EVIDENCE = PolicyOptions()
-"""A rule is evidence, unless its words say "always"."""
+"""A rule is evidence, unless its words order what to do."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -79,8 +83,8 @@ def reading_as_json(reading: Reading) -> dict[str, Any]:
     >>> reading_as_json(read_rule(BulletPlaybook(), "decline amonts over 900"))["not_understood"]
     ['amonts']
     """
-    condition, always = reading.condition, reading.rule.always
-    policy = f"always {always.lower()}" if always else "evidence"
+    condition, orders = reading.condition, reading.rule.orders
+    policy = f"always {orders.lower()}" if orders else "evidence"
     return {
         "condition": None if condition is None else str(condition),
         "english": None if condition is None else say(condition),
@@ -147,6 +151,8 @@ def admit_rule(
         raise DuplicateRule(f"the playbook already says this{where}", bullet_id=existing.id if existing else "")
     bullet = bullet_in(playbook, bullet_id)
     hint = [ASKS_FOR_REVIEW] if bullet.policy is None and reading.rule.asks_for_review else []
+    if bullet.policy is not None and policy.always is None and reading.rule.always is None:
+        hint.append(TAKEN_AS_POLICY)
     if node != learner.options.node:
         hint.append(f"Nothing here decides at the node '{node}': transactions are decided at '{learner.options.node}'.")
     return Admitted(bullet, (*learner.remarks_on(bullet), *hint), preview)
@@ -223,8 +229,8 @@ def _bullet_of(
     condition, argues, rule = reading.condition, reading.argues, reading.rule
     if condition is None and not as_note:
         raise RuleNotUnderstood(rule.problem, not_understood=rule.not_understood, did_you_mean=rule.did_you_mean)
-    policy = _policy(reading, options)
-    if policy is None and before is not None and condition is not None:
+    policy = _policy(reading, options, ordered=rule.always if edits or options.as_evidence else rule.orders)
+    if policy is None and before is not None and condition is not None and not options.as_evidence:
         if argues is not None and before.verdict not in (argues, Verdict.REVIEW):
             raise InputError(f"the words argue for {argues}; {edits} is a policy: {before.words}")
         policy = before
@@ -240,13 +246,15 @@ def _bullet_of(
     return new, reading
 
 
-def _policy(reading: Reading, options: PolicyOptions) -> Policy | None:
-    """The policy that a rule becomes; None if it is evidence or a note."""
-    verdict = options.always or reading.rule.always
+def _policy(reading: Reading, options: PolicyOptions, *, ordered: Verdict | None) -> Policy | None:
+    """The policy that a rule becomes; None if it is evidence or a note. `ordered`: what its words tell to do."""
+    verdict = options.always or ordered
     if reading.condition is None:
         if options.always:
             raise InputError("a policy needs a condition; a note cannot decide")
         return None
+    if options.as_evidence and verdict is not None:
+        raise InputError(f"as evidence it cannot always {verdict.lower()}", field="as_evidence")
     if verdict is None:
         if options.priority is not None or options.final:
             raise InputError("a priority, and that it is final, are for policies: always decline, approve or review")

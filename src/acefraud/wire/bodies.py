@@ -218,13 +218,15 @@ class PolicyFields(PrivateBody):
     """Of a policy. The highest decides. Approve has 300, decline 200, review 100."""
     final: bool = False
     """Of a policy that declines: nothing overrides it."""
+    as_evidence: bool = False
+    """Weigh it with others, even if it begins with an order such as "block". Otherwise that makes it a policy."""
     as_note: bool = False
     """Keep words that are not understood as a note for people. It never scores."""
 
     @property
     def has_policy_fields(self) -> bool:
         """Whether anything is asked for that goes with words."""
-        return bool(self.always or self.priority is not None or self.final or self.as_note)
+        return self.priority is not None or any((self.always, self.final, self.as_evidence, self.as_note))
 
 
 class NewBulletBody(PolicyFields):

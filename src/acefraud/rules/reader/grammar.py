@@ -75,7 +75,7 @@ STOPS = (",", ";", ".", "-", "–", "—", ":")
 
 
 @remembered
-def _tests_at(sentence: Sentence, at: int) -> Tests:
+def tests_at(sentence: Sentence, at: int) -> Tests:
     """Every test of single facts that begins here, with the place after it."""
     return iter(dict.fromkeys(test for read in _READERS for test in read(sentence, at)))
 
@@ -226,7 +226,7 @@ class Grammar:
     def _cores(self, at: int, depth: int) -> Tests:
         """The tests that begin exactly here, also in parentheses and after "not"."""
         sentence = self._sentence
-        yield from _tests_at(sentence, at)
+        yield from tests_at(sentence, at)
         if depth >= _DEEPEST:
             return
         if sentence.is_word(at, "("):

@@ -30,6 +30,7 @@ _AFTER = words("after_verdict")
 _INSIDE = words("inside_conclusion")
 """Words that belong to a conclusion only between others of its words: "sign of fraud", "send it for review"."""
 _DENIALS = ("not", "never", "no")
+_ORDERS, _BEFORE_ORDER = words("orders"), words("before_order")
 _SIGNS = frozenset("->=>→⇒=:,.;-–—!?+") | {"->", "=>", "–>", "—>"}
 
 
@@ -41,6 +42,8 @@ class Conclusion:
     end: int
     argues: Verdict | None
     always: Verdict | None
+    orders: Verdict | None = None
+    """What the words tell to do with cases, if the rule begins with that: "block ...", "please send ... to review"."""
     spares: bool = False
     """Whether it only says what must not happen: "never decline" may mean to approve, or to leave it to a person."""
 
@@ -102,8 +105,10 @@ def _conclusion(start: int, end: int, words: list[str]) -> Conclusion | None:
     if Verdict.REVIEW in verdicts and denied:
         return None  # "to be reviewed, not declined"
     argues = next(iter(verdicts - {Verdict.REVIEW}), None)
-    ordered = "always" in words or "never" in words
-    return Conclusion(start, end, argues, (argues or Verdict.REVIEW) if ordered else None, any(map(_spares, clauses)))
+    verdict, said = argues or Verdict.REVIEW, [word for word in words if word not in _BEFORE_ORDER]
+    always = verdict if "always" in words or "never" in words else None
+    orders = always or (verdict if start == 0 and said and said[0] in _ORDERS else None)
+    return Conclusion(start, end, argues, always, orders, any(map(_spares, clauses)))
 
 
 def _spares(words: Sequence[str]) -> bool:
@@ -160,6 +165,8 @@ class ReadRule:
     argues: Verdict | None = None
     always: Verdict | None = None
     """The verdict that the words order without exception."""
+    orders: Verdict | None = None
+    """What the words tell to do, with or without "always": a rule that begins with "block" is to be obeyed."""
     asks_for_review: bool = False
     """Whether the words send cases to a person, without ordering it."""
     spares: Condition | None = None
@@ -212,12 +219,13 @@ def read_rule(text: str, vocabulary: Vocabulary) -> ReadRule:
     said = ReadRule()
     for conclusion in conclusions(sentence.tokens):
         if always and conclusion.always is None:
-            conclusion = replace(conclusion, always=conclusion.argues or Verdict.REVIEW)  # noqa: PLW2901
+            verdict = conclusion.argues or Verdict.REVIEW
+            conclusion = replace(conclusion, always=verdict, orders=verdict)  # noqa: PLW2901
         said = replace(said, argues=said.argues or conclusion.argues, always=said.always or conclusion.always)
         for condition in () if hopeless else _joined(text, sentence, conclusion, doubtful):
             if glosses <= condition.facts:
                 asks = conclusion.argues is None and conclusion.always is None
-                read = ReadRule(condition, conclusion.argues, conclusion.always, asks_for_review=asks)
+                read = ReadRule(condition, conclusion.argues, conclusion.always, conclusion.orders, asks)
                 if conclusion.spares:
                     read = ReadRule(
                         spares=condition, not_understood=(" ".join(sentence.shown(conclusion.start, conclusion.end)),)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 
+from pydantic import BaseModel
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA, Hamming
 
@@ -37,6 +38,7 @@ _QUOTED = re.compile(r"`[^`]*`|\"(?:[^\"\\]|\\.)*\"|“[^”]*”|(?<!\w)'[^']*'
 _KEPT = "\0"
 """What stands around the number of one of them for the time being."""
 _END = r"\s*[.!)]*\s*$"
+_VERDICT_WORDS = words("decline") | words("approve") | words("review") | words("before_verdict")
 _VERDICT = rf"\b(?:{'|'.join(sorted(words('verdict_verbs')))})\b"
 _SHORTEST_MISSPELT = 8
 """Letters of a word that is recognised with one other letter."""
@@ -53,7 +55,7 @@ def without_noise(text: str, vocabulary: Vocabulary) -> tuple[str, bool]:
     """The text without greetings, numbers of items and "without exception", and whether that was there."""
     plain = reworded(_ENUMERATED.sub("", text), frozenset(vocabulary.entities))
     strict = _WITHOUT_EXCEPTION.sub(" ", plain)
-    return strict, strict != plain
+    return with_plain_verdicts(strict, vocabulary), strict != plain
 
 
 def without_glosses(text: str, vocabulary: Vocabulary) -> tuple[str, set[str]]:
@@ -107,6 +109,55 @@ def _patterns(entities: frozenset[Words]) -> tuple[tuple[re.Pattern[str], str], 
         said = said.replace("{some}", _SOME).replace("{end}", _END).replace("{verdict}", _VERDICT)
         patterns.append((re.compile(said, re.IGNORECASE), rewording["as"]))
     return tuple(patterns)
+
+
+# --- opinions: "looks off to me", "a second pair of eyes", "kill it" ---
+
+
+class _Opinions(BaseModel, extra="forbid"):
+    """The entries of ``opinions.toml``, which explains them."""
+
+    very: str
+    it: str
+    odd: str
+    review: tuple[str, ...]
+    fine: tuple[str, ...]
+    decline: tuple[str, ...]
+    suspicious: tuple[str, ...]
+
+
+_OPINIONS = read_package_toml("acefraud.rules.reader", "opinions.toml", _Opinions)
+_OPINION_ENDS = r"(?=\s*(?:[.,;:!?)–—=]|-+>|-\s|→|$|(?:unless|except|if|when|whenever|where|as long as|provided)\b))"
+_DENIED = re.compile(r"(?:\b(?:not|never|no|hardly|without|nor|neither|can we|could we|always)|n't)\s*(?:\w+\s+)?$", re.IGNORECASE)
+"""What stands before an opinion that is not held."""
+_OF_OPINIONS = frozenset((*words("heads"), *words("people"), *words("transactions"), *words("orders"), "customer"))
+
+
+@cache
+def _opinions() -> tuple[tuple[re.Pattern[str], str], ...]:
+    made = []
+    for verdict in ("review", "fine", "decline", "suspicious"):
+        for entry in getattr(_OPINIONS, verdict):
+            said = entry.replace("{odd}", _OPINIONS.odd).replace("{very}", _OPINIONS.very).replace("{it}", _OPINIONS.it)
+            made.append((re.compile(rf"(?<![\w'])(?:{said})(?![\w']){_OPINION_ENDS}", re.IGNORECASE), verdict))
+    return tuple(made)
+
+
+def with_plain_verdicts(text: str, vocabulary: Vocabulary) -> str:
+    """The text with opinions and requests in other words as verdicts that the reader knows.
+
+    >>> with_plain_verdicts("More than 5 orders in an hour smells a bit, have somebody look at it", Vocabulary.general())
+    'More than 5 orders in an hour suspicious, review'
+    """
+
+    def plain(match: re.Match[str], verdict: str) -> str:
+        said = {token.text for token in tokens_of(match[0]) if len(token.text) > 3} - _OF_OPINIONS - _VERDICT_WORDS
+        is_denied = _DENIED.search(match.string, 0, match.start()) is not None
+        return match[0] if is_denied or said & vocabulary.word_list else f"{' ' * match[0].startswith(' ')}{verdict}"
+
+    for pattern, verdict in _opinions():
+        text = pattern.sub(partial(plain, verdict=verdict), text)
+    return text
 
 
 # --- misspelt names: "supplements" for `NumberOfSuppliments` ---

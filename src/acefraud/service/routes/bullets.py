@@ -79,7 +79,7 @@ class RuleOptions(TypedDict):
 def options_of(body: PolicyFields) -> RuleOptions:
     """What a body asks for beside its words."""
     verdict = None if body.always is None else Verdict(body.always.upper())
-    policy = PolicyOptions(always=verdict, priority=body.priority, final=body.final)
+    policy = PolicyOptions(always=verdict, priority=body.priority, final=body.final, as_evidence=body.as_evidence)
     return RuleOptions(policy=policy, as_note=body.as_note)
 
 
@@ -156,7 +156,7 @@ async def change(bullet_id: BulletId, body: BulletChangeBody, runtime: Serving, 
     if body.content is None and body.status is None:
         raise Refused(422, "expected other words or another status", field="content")
     if body.content is None and body.has_policy_fields:
-        raise Refused(422, "always, priority, final and as_note go with other words", field="content")
+        raise Refused(422, "always, priority, final, as_evidence and as_note go with other words", field="content")
     return await runtime.curating.run(lambda: _changed(runtime, bullet_id, body, caller))
 
 
@@ -256,7 +256,7 @@ async def preview(body: PreviewRequestBody, runtime: Serving, caller: MayRead) -
     if body.status is not None and (body.bullet_id is None or body.content is not None):
         raise Refused(422, "a status goes with the id of a bullet, and without other words", field="status")
     if body.content is None and body.has_policy_fields:
-        raise Refused(422, "always, priority, final and as_note go with words", field="content")
+        raise Refused(422, "always, priority, final, as_evidence and as_note go with words", field="content")
     return await runtime.previewing.run(lambda: _answer(runtime, body, caller))
 
 
