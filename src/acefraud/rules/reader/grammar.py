@@ -23,6 +23,7 @@ from acefraud.rules.reader.joints import (
     may_be_a_choice,
     ways_to_take,
 )
+from acefraud.rules.reader.lookup_phrases import lookup_tests
 from acefraud.rules.reader.number_phrases import amount_tests, burst_tests, count_tests, number_tests
 from acefraud.rules.reader.quantities import among
 from acefraud.rules.reader.sentence import Sentence, Tests, remembered
@@ -44,6 +45,7 @@ _READERS = (
     number_tests,
     count_tests,
     category_tests,
+    lookup_tests,
     event_tests,
     band_tests,
     flag_tests,

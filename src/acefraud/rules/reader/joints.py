@@ -295,6 +295,8 @@ def _homogeneous(group: Sequence[JoinedTest]) -> Condition | None:
         and any(test.joint is Joint.OR and test.is_modifier for test in group)
     ):
         return None  # "transfers over 1000 or to a new payee": transfers to a new payee?
+    if joints == {Joint.OR} and len(runs[-1]) > 1 and any(len(run) == 1 for run in runs):
+        return None  # "Discover or JCB outside the US": Discover in the US as well?
     if joints == {Joint.OR} and any(first.is_negated and not second.is_negated for first, second in pairwise(group)):
         return None  # "no VPN or emulator": neither of them, or no VPN, or an emulator?
     return Condition.any_of(parts) if joints == {Joint.OR} else Condition.all_of(parts)

@@ -20,7 +20,10 @@ _NOT_AMOUNTS = TRANSACTIONS | {"time", "x", "old", "ago", "of"}
 """Words after a number that make it something else than an amount."""
 _LEAST_AMOUNT = 50
 """A smaller number without a unit or a noun could be anything."""
+_MOST_AGE = 120
+"""Nobody is older."""
 _ENDS_OF_TESTS = (",", ";", "and", ")")
+_JOINTS = (*_ENDS_OF_TESTS, "or", "but", "+", "plus")
 _BURST_UNITS = MINUTES | {"day": 1440.0}
 """The units of the window of a burst, in minutes."""
 
@@ -202,13 +205,18 @@ def _is_money(sentence: Sentence, start: int, end: int) -> bool:
 
 
 def _spoke_of_transactions(sentence: Sentence, at: int) -> bool:
-    """Whether a payment was the subject before, as in "payments in RU above 60,000" or "if they stay under 500"."""
+    """Whether a payment was the subject before, as in "payments in RU above 60,000" or "if they stay under 500".
+
+    A number that is too large to be an age or a count is taken for an amount, unless the words before it say otherwise.
+    """
     before = sentence.said(0, at)
     compared = [token.value for token in sentence.tokens[at : at + 4] if token.kind is Kind.NUMBER]
-    is_large = bool(compared) and compared[0] >= _LEAST_AMOUNT
-    if before and before[-1] in _ENDS_OF_TESTS and is_large and not _counted_before(sentence, at):
-        return True
-    if before and before[-1] in _NO_SUBJECTS:
+    last = before[-1] if before else ""
+    if compared and compared[0] >= _LEAST_AMOUNT and not (last in _NO_SUBJECTS and compared[0] <= _MOST_AGE):
+        has_ages = any(fact.measure is Measure.YEARS for fact in sentence.vocabulary.facts.values())
+        if (compared[0] > _MOST_AGE or not has_ages) and not (last in _JOINTS and _counted_before(sentence, at)):
+            return True
+    if last in _NO_SUBJECTS:
         return False
     return any(word in TRANSACTIONS or word in ("anything", "everything") for word in before)
 

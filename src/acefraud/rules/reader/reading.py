@@ -12,10 +12,10 @@ from acefraud.core.transaction import Verdict
 from acefraud.rules.english import read_condition
 from acefraud.rules.reader.grammar import EXCEPTIONS, LINKS, STOPS, Grammar
 from acefraud.rules.reader.joints import EVERYTHING
+from acefraud.rules.reader.lookup_phrases import named_tests
 from acefraud.rules.reader.quantities import NUMBER_WORDS
 from acefraud.rules.reader.sentence import Sentence
 from acefraud.rules.reader.tokens import FILLERS, Kind, Token, Tokens, grammar_words, phrases, tokens_of, words
-from acefraud.rules.reader.value_phrases import named_tests
 from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.wording import nearest_facts, respelt, without_glosses, without_noise
 

@@ -51,7 +51,9 @@ FILLERS = words("fillers") | TRANSACTIONS
 
 _CONTRACTIONS = {
     "can't": "can not", "won't": "will not", "it's": "it is", "that's": "that is", "there's": "there is",
-    "they're": "they are", "who's": "who is", "we're": "we are", "i'd": "i would", "i'm": "i am", "cannot": "can not",
+    "thats": "that is", "isnt": "is not", "arent": "is not", "wasnt": "is not", "dont": "do not", "doesnt": "do not",
+    "didnt": "do not", "cant": "can not", "wont": "will not", "hasnt": "has not", "havent": "has not",
+    "shouldnt": "should not", "they're": "they are", "who's": "who is", "we're": "we are", "i'd": "i would", "i'm": "i am", "cannot": "can not",
 }  # fmt: skip
 _CURRENCY = r"(?:R\$|US\$|[$€£¥₹]|(?:usd|eur|gbp|brl|idr|rp)(?=[\s\d]))"
 _NUMBER = r"(?:\d{1,3}(?:\.\d{3}){2,}(?!\d)|\d{1,3}(?:,\d{3})+|\d{1,3}(?:[ ]\d{3})+(?![\d,.]*\w)|\d+)(?:\.\d+)?|\.\d+"
@@ -62,7 +64,7 @@ _TOKEN = re.compile(
     | (?P<clock>\b\d{{1,2}}[:h]\d{{2}}(?:\s?[ap]\.?m\b\.?)?|\b\d{{1,2}}\s?[ap]\.?m\b\.?)
     | (?P<date>\b\d{{1,2}}/\d{{2,4}}\b|\b\d{{4}}-\d{{2}}(?:-\d{{2}})?\b)
     | (?P<money>{_CURRENCY})\s?(?=[\d.])
-    | (?P<number>(?:(?<!\w)-)?(?:{_NUMBER})(?:e[-+]?\d+)?)
+    | (?P<number>(?!\d(?-i:DS2?|FA)\b)(?:(?<!\w)-)?(?:{_NUMBER})(?:e[-+]?\d+)?)
       (?P<suffix>\s?%|\s?percent\b|(?:k|m|x|h|hrs?|d|mins?|st|nd|rd|th)\b)?
       (?P<plus>\+)?
     | (?P<sign>->|=>|→|⇒|>=|=<|<=|≥|≤|!=|<>|==>?|&&|\|\||[-–—]>|[><=()&+*,;:.?!/|]|[-–—](?=\s|$)|(?<=\d)[-–—](?=\d))
@@ -175,7 +177,7 @@ _IRREGULAR = {
     "are": "is", "was": "is", "were": "is", "does": "do", "did": "do", "always": "always", "people": "person",
     "women": "woman", "men": "man", "wives": "wife", "had": "has", "have": "has", "having": "has", "being": "be",
     "been": "be", "news": "news", "series": "series", "emus": "emu", "hrs": "hr", "yrs": "year", "yr": "year",
-    "kms": "km", "pls": "please", "goes": "go", "ads": "ad",
+    "kms": "km", "pls": "please", "plz": "please", "thru": "through", "w": "with", "goes": "go", "ads": "ad",
 }  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """What is said of a category, of a flag, and of facts that are unknown.
 
 The value of a category beside its name or alone, and comparisons with values that are bands: "country is one of US,
-GB", "the merchant is not in list watched", "phone orders", "an accident on a Friday", "at least 2 past claims", "the
+GB", "phone orders", "an accident on a Friday", "at least 2 past claims", "the
 vehicle is over 7 years old". Flags: "not through a VPN", "the customer is not present"; unknown facts: "no country
 given".
 """
@@ -12,8 +12,7 @@ from collections.abc import Iterator
 
 from acefraud.core.comparison import Op, Test
 from acefraud.core.condition import Condition, PairTest
-from acefraud.core.context_facts import IN_LIST, NAMED, STARTING, LookUp
-from acefraud.rules.reader.facts import HOURS, Fact, Measure, codes_for, is_vague, split_name, values_within
+from acefraud.rules.reader.facts import HOURS, Fact, Measure, codes_for, is_vague, values_within
 from acefraud.rules.reader.quantities import among, bounds, counts
 from acefraud.rules.reader.sentence import Sentence, Tests
 from acefraud.rules.reader.tokens import PEOPLE, Kind, Words, phrases, words
@@ -26,8 +25,6 @@ _PAIRS = {
 }
 """Comparisons of two categories."""
 _HEADS = words("heads")
-_OF_A_NAME = ("number", "id", "code", "name")
-_STARTING = ("starting with", "start with", "beginning with", "begin with")
 _GENERIC_LAST = {"type", "area", "status", "group", "class", "kind"}
 """Last words of a name that need not be said: "the agent is internal"."""
 _PERSONS = PEOPLE | {"party"}
@@ -40,17 +37,11 @@ _VEHICLES = words("same_vehicle")
 
 
 def category_tests(sentence: Sentence, at: int) -> Tests:
-    """Every test of a category that is named here, and whether a fact or an entity is in a list."""
+    """Every test of a category that is named here."""
     for fact, after in sentence.facts(at, "category"):
         for place in sentence.after_be(after):
             yield from _has_value(sentence, fact, place)
             yield from _equals_other(sentence, fact, place)
-    named = [(fact.name, after) for fact, after in sentence.facts(at, "category", "number", "flag")]
-    for key, after in (*named, *sentence.entity(at)):
-        for place in sentence.after_be(after):
-            yield from _is_in_list(sentence, key, place)
-    for key, after in () if sentence.facts(at, "category") else sentence.entity(at):
-        yield from named_tests(sentence, key, after)
 
 
 def _has_value(sentence: Sentence, fact: Fact, at: int) -> Tests:
@@ -69,52 +60,6 @@ def _equals_other(sentence: Sentence, fact: Fact, at: int) -> Tests:
             for other, end in sentence.facts(after, "category"):
                 if other.name != fact.name:
                     yield Condition.of(PairTest(fact.name, op, other.name)), end
-
-
-def _is_in_list(sentence: Sentence, key: str, at: int) -> Tests:
-    """ "(the merchant) is not in list watched", "(the merchant) is on the watched list" """
-    negated = sentence.is_word(at, "not")
-    if not sentence.is_word(at + negated, "in", "on", "from"):
-        return
-    place = sentence.skipped(at + negated + 1)
-    if sentence.is_word(place, "list") and (named := _list_name(sentence, place + 1)) is not None:
-        yield _sought(key, IN_LIST, named, negated), place + 2
-    for name in sorted(sentence.vocabulary.lists):
-        for end in sentence.after(place, " ".join((*split_name(name), "list"))):
-            yield _sought(key, IN_LIST, name, negated), end
-
-
-def _sought(key: str, how: str, what: str, negated: bool = False) -> Condition:
-    return Condition.of(Test(LookUp(key, how, what).flag, Op.IS, not negated))
-
-
-def named_tests(sentence: Sentence, key: str, at: int) -> Tests:
-    """ "merchant CryptoNow", "the merchant is neither 12 nor 34", "card numbers starting with 6505" """
-    place = sentence.skipped(at, _OF_A_NAME)
-    for after in sentence.after_be(place):
-        for start in sentence.after(after, *_STARTING):
-            if (name := sentence.name(start)) is not None:
-                yield _sought(key, STARTING, name[0]), name[1]
-        negated = sentence.is_word(after, "not", "neither")
-        values: list[str] = []
-        then = sentence.skipped(after + negated, ("named", "called", "=", ":", "in", "(", "one", "of", "either"))
-        while (name := sentence.name(then)) is not None:
-            values, end = [*values, name[0]], name[1]
-            made = [_sought(key, NAMED, value, negated) for value in values]
-            yield Condition.all_of(made) if negated else Condition.any_of(made), end + sentence.is_word(end, ")")
-            then = sentence.after_joint(end)
-            if then == end or sentence.is_comma_or(end):
-                break
-
-
-def _list_name(sentence: Sentence, at: int) -> str | None:
-    """The name of a list that stands here: one that is known, or one in quotes if any may be named."""
-    token = sentence.token(at)
-    if token is None or token.kind is Kind.SIGN:
-        return None
-    name = token.text if token.kind in (Kind.QUOTED, Kind.FACT) else token.shown
-    is_open = sentence.vocabulary.is_open and token.kind is Kind.QUOTED
-    return name if is_open or name in sentence.vocabulary.lists else None
 
 
 # --- a value without its category ---

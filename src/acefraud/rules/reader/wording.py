@@ -38,7 +38,6 @@ _QUOTED = re.compile(r"`[^`]*`|\"(?:[^\"\\]|\\.)*\"|“[^”]*”|(?<!\w)'[^']*'
 _KEPT = "\0"
 """What stands around the number of one of them for the time being."""
 _END = r"\s*[.!)]*\s*$"
-_VERDICT_WORDS = words("decline") | words("approve") | words("review") | words("before_verdict")
 _VERDICT = rf"\b(?:{'|'.join(sorted(words('verdict_verbs')))})\b"
 _SHORTEST_MISSPELT = 8
 """Letters of a word that is recognised with one other letter."""
@@ -120,6 +119,7 @@ class _Opinions(BaseModel, extra="forbid"):
     very: str
     it: str
     odd: str
+    nothing: tuple[str, ...]
     review: tuple[str, ...]
     fine: tuple[str, ...]
     decline: tuple[str, ...]
@@ -130,34 +130,45 @@ _OPINIONS = read_package_toml("acefraud.rules.reader", "opinions.toml", _Opinion
 _OPINION_ENDS = r"(?=\s*(?:[.,;:!?)–—=]|-+>|-\s|→|$|(?:unless|except|if|when|whenever|where|as long as|provided)\b))"
 _DENIED = re.compile(r"(?:\b(?:not|never|no|hardly|without|nor|neither|can we|could we|always)|n't)\s*(?:\w+\s+)?$", re.IGNORECASE)
 """What stands before an opinion that is not held."""
+_REMARK = re.compile(
+    r"(?:(?<=[.,;:!?–—(=] )(?:it|this|that|these|those|they|which|he|she)(?:'s|'re)?\b|(?<== ))[^.,;:!?=<>–—()\d'\"`“]*(?=[.,;:!?)–—]|$)",
+    re.IGNORECASE,
+)
+"""What is said of "it" or "these", or after "=": a remark if none of its words means anything here."""
+_SAY_NOTHING = words("determiners") | words("say_nothing")
 _OF_OPINIONS = frozenset((*words("heads"), *words("people"), *words("transactions"), *words("orders"), "customer"))
 
 
 @cache
 def _opinions() -> tuple[tuple[re.Pattern[str], str], ...]:
     made = []
-    for verdict in ("review", "fine", "decline", "suspicious"):
+    for verdict in ("nothing", "review", "fine", "decline", "suspicious"):
         for entry in getattr(_OPINIONS, verdict):
             said = entry.replace("{odd}", _OPINIONS.odd).replace("{very}", _OPINIONS.very).replace("{it}", _OPINIONS.it)
-            made.append((re.compile(rf"(?<![\w'])(?:{said})(?![\w']){_OPINION_ENDS}", re.IGNORECASE), verdict))
+            whole = re.compile(rf"(?<![\w'])(?:{said})(?![\w']){_OPINION_ENDS}", re.IGNORECASE)
+            made.append((whole, "" if verdict == "nothing" else verdict))
     return tuple(made)
 
 
 def with_plain_verdicts(text: str, vocabulary: Vocabulary) -> str:
-    """The text with opinions and requests in other words as verdicts that the reader knows.
+    """The text with opinions and requests in other words as verdicts that the reader knows, and without remarks.
 
     >>> with_plain_verdicts("More than 5 orders in an hour smells a bit, have somebody look at it", Vocabulary.general())
     'More than 5 orders in an hour suspicious, review'
     """
 
     def plain(match: re.Match[str], verdict: str) -> str:
-        said = {token.text for token in tokens_of(match[0]) if len(token.text) > 3} - _OF_OPINIONS - _VERDICT_WORDS
+        said = {token.text for token in tokens_of(match[0]) if len(token.text) > 3} - _OF_OPINIONS - grammar_words()
         is_denied = _DENIED.search(match.string, 0, match.start()) is not None
         return match[0] if is_denied or said & vocabulary.word_list else f"{' ' * match[0].startswith(' ')}{verdict}"
 
+    def without(match: re.Match[str]) -> str:
+        said = {token.text for token in tokens_of(match[0])} - _SAY_NOTHING
+        return "" if said and not said & (vocabulary.word_list | grammar_words()) else match[0]
+
     for pattern, verdict in _opinions():
         text = pattern.sub(partial(plain, verdict=verdict), text)
-    return text
+    return _REMARK.sub(without, text)
 
 
 # --- misspelt names: "supplements" for `NumberOfSuppliments` ---
