@@ -139,16 +139,25 @@ class OutcomeConflict(InputError):
 class RuleNotUnderstood(InputError):
     """A part of a rule is not understood, so the rule is refused.
 
-    `not_understood` are the words, `did_you_mean` what they may have been meant to be.
+    `not_understood` are the words, `did_you_mean` the facts they may have been meant to be, and `advice` tells what was
+    read, what was not, and what can be said instead.
 
     >>> problem = RuleNotUnderstood("not understood: 'amonts'", not_understood=["amonts"], did_you_mean=["amount"])
     >>> problem.not_understood, problem.did_you_mean
     (('amonts',), ('amount',))
     """
 
-    def __init__(self, message: str, *, not_understood: Iterable[str] = (), did_you_mean: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        not_understood: Iterable[str] = (),
+        did_you_mean: Iterable[str] = (),
+        advice: Iterable[str] = (),
+    ) -> None:
         self.not_understood = tuple(not_understood)
         self.did_you_mean = tuple(did_you_mean)
+        self.advice = tuple(advice)
         super().__init__(message)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from typer import Argument, Option
 
 from acefraud.cli.console import Said
 from acefraud.cli.options import PlaybookOption
+from acefraud.cli.rule_conversation import Conversation
 from acefraud.cli.workspace import (
     Changing,
     Reading,
@@ -26,14 +28,15 @@ from acefraud.core.bullet import DEFAULT_NODE, Bullet, Snooze, record_in_words
 from acefraud.core.scope import Author
 from acefraud.core.transaction import Verdict
 from acefraud.engine.rule_context import entity_columns
-from acefraud.errors import InputError, RuleNotUnderstood
+from acefraud.errors import ConfigurationError, InputError, RuleNotUnderstood
 from acefraud.learning.preview import SHOWN, Preview
 from acefraud.learning.rule_admission import (
-    ASKS_FOR_REVIEW,
+    TAKEN_AS_POLICY,
     Admitted,
     PolicyOptions,
     Previewed,
     admit_rule,
+    advise_on,
     check_rule_text,
     edit_rule,
     preview_edit,
@@ -45,12 +48,13 @@ from acefraud.learning.rule_admission import (
 from acefraud.rules.bullet_text import Reading as RuleReading
 from acefraud.rules.english import say, spoken_number
 from acefraud.rules.reader.wording import nearest_facts
+from acefraud.settings import ModelSettings
 from acefraud.storage import BulletPlaybook
 from acefraud.storage.changes import bullet_in
 
 RuleArgument = Annotated[str, Argument(metavar="RULE", help="The rule, in plain English or in the formal syntax.")]
 BulletArgument = Annotated[str, Argument(metavar="BULLET_ID", help="Id of the bullet, as `list` shows it.")]
-_WITH_OPTION = {ASKS_FOR_REVIEW: ASKS_FOR_REVIEW.replace("always reviews", "always reviews (--always review)")}
+_WITH_OPTION = {TAKEN_AS_POLICY: TAKEN_AS_POLICY.replace("as evidence,", "as evidence (--as-evidence),")}
 """Remarks on a rule, each with the option of the command line that helps."""
 
 
@@ -72,6 +76,15 @@ FinalOption = Annotated[bool, Option(help="Of a policy that declines: nothing ov
 PreviewOption = Annotated[
     bool, Option(help="Show what it would do to past decisions and labelled cases; store nothing.")
 ]
+AsEvidenceOption = Annotated[
+    bool, Option(help="Weigh it with others, even if it begins with an order such as 'block'. That makes it a policy.")
+]
+YesOption = Annotated[
+    bool, Option(help="Ask nothing: an order is a policy, and a rule that cannot be read is refused.")
+]
+ReaderModelOption = Annotated[
+    bool, Option(help="If the rule cannot be read, ask the model of --reflector-model how else it could be said.")
+]
 AsNoteOption = Annotated[bool, Option(help="Keep words that are not understood as a note for people. It never scores.")]
 
 
@@ -85,7 +98,10 @@ def read(rule: RuleArgument, playbook: PlaybookOption = None) -> Said:
     """
     with _readable(playbook) as book:
         reading = read_rule(book, rule)
-    return reading_as_json(reading), _in_words(reading), int(reading.condition is None)
+        if reading.condition is not None:
+            return reading_as_json(reading), _in_words(reading)
+        advice = advise_on(embedded_learner(book), rule)
+    return reading_as_json(reading, advice), [f"Not read as a rule: {reading.rule.problem}", *advice.lines], 1
 
 
 def _readable(playbook: Path | None) -> BulletPlaybook:
@@ -94,49 +110,67 @@ def _readable(playbook: Path | None) -> BulletPlaybook:
 
 
 def _in_words(reading: RuleReading) -> str:
-    if reading.condition is None:
-        return f"Not read as a rule: {reading.rule.problem}"
-    action = (
-        f"always {reading.rule.always.lower()}: a policy" if reading.rule.always else "evidence, weighed with others"
-    )
+    """How a rule was read."""
+    assert reading.condition is not None
+    orders = reading.rule.orders
+    action = f"always {orders.lower()}: a policy" if orders else "evidence, weighed with others"
     return "\n".join(
         [
             f"Read as: {say(reading.condition)}",
             f" formal: {reading.condition}",
             f" argues: {reading.argues or 'for nothing'}",
             f" action: {action}",
-            *([_WITH_OPTION[ASKS_FOR_REVIEW]] if reading.rule.asks_for_review else []),
+            *([_WITH_OPTION[TAKEN_AS_POLICY]] if orders is not reading.rule.always else []),
         ]
     )
 
 
 def add(
     by: Author,
-    rule: RuleArgument,
+    rule: Annotated[str | None, Argument(metavar="[RULE]", help="The rule; without one you are asked for it.")] = None,
     playbook: PlaybookOption = None,
     always: AlwaysOption = None,
     priority: PriorityOption = None,
     final: FinalOption = False,
+    as_evidence: AsEvidenceOption = False,
     as_note: AsNoteOption = False,
     preview: PreviewOption = False,
+    yes: YesOption = False,
+    reader_model: ReaderModelOption = False,
     node: Annotated[str, Option(help="Which agent uses it.")] = DEFAULT_NODE,
+    *,
+    settings: Annotated[ModelSettings, "agent", "judge", "embedding", "style", "tier", "fallback", "concurrency"],
 ) -> Said:
     """Add a rule in plain English or in the formal syntax. Starts a playbook if there is none.
 
     It is shown back as it was understood and measured on the cases that the playbook remembers. A rule of which a part
     is not understood is refused, or kept as a note with --as-note. A figure that the words only state is a claim. A
-    rule is evidence, which is weighed with others; with --always, or if it says "always", it is a policy.
+    rule is evidence, which is weighed with others; with --always, or if it says "always", begins with an order such as
+    "block" or asks for a review, it is a policy.
+
+    In a terminal you are asked where something is open: what can be said instead of a rule that cannot be read, and
+    whether an order is meant as a policy. --yes asks nothing.
 
         acefraud playbook add "Amount above 5,000 and an emulator: decline" --playbook book.db
         acefraud playbook add 'amount > 9000 and country not in ("FR", "DE")' --always decline --playbook book.db
     """
-    check_rule_text(rule)  # before a playbook is started
-    policy = _policy(always, priority, final)
+    asks = not yes and sys.stdin.isatty() and sys.stderr.isatty()
+    if rule is None and not asks:
+        raise InputError("expected a rule; in a terminal, you are asked for one", field="RULE")
+    if rule is not None:
+        check_rule_text(rule)  # before a playbook is started
+    if reader_model and "reflector" not in settings.on_models:
+        raise ConfigurationError("--reader-model asks the model of --reflector-model, and none is chosen")
     with any_playbook(playbook) as book, _command_line_hints():
         learner = embedded_learner(book)
+        talk = Conversation(learner, settings if reader_model else None)
+        text = talk.settle(rule, as_note=as_note, asks=asks)
+        if asks and always is None and not as_evidence:
+            as_evidence = talk.is_evidence(text)
+        policy = _policy(always, priority, final, as_evidence=as_evidence)
         if preview:
-            return _preview(preview_rule(learner, rule, node=node, policy=policy, as_note=as_note, who=by["who"]))
-        added = admit_rule(learner, rule, node=node, policy=policy, as_note=as_note, with_preview=False, **by)
+            return _preview(preview_rule(learner, text, node=node, policy=policy, as_note=as_note, who=by["who"]))
+        added = admit_rule(learner, text, node=node, policy=policy, as_note=as_note, with_preview=False, **by)
     return _admitted("added", added)
 
 
@@ -184,12 +218,12 @@ def _command_line_hints() -> Iterator[None]:
         yield
     except RuleNotUnderstood as problem:
         hint = "`acefraud facts` lists what a rule can be about; --as-note keeps it as a note"
-        raise InputError(f"{problem.message} {hint}") from None
+        raise InputError("\n".join([f"{problem.message} {hint}", *problem.advice])) from None
 
 
-def _policy(always: Always | None, priority: int | None, final: bool) -> PolicyOptions:
+def _policy(always: Always | None, priority: int | None, final: bool, *, as_evidence: bool) -> PolicyOptions:
     verdict = Verdict(always.upper()) if always else None
-    return PolicyOptions(always=verdict, priority=priority, final=final)
+    return PolicyOptions(always=verdict, priority=priority, final=final, as_evidence=as_evidence)
 
 
 def preview_in_words(rule: Bullet, found: Preview) -> list[str]:
@@ -247,13 +281,14 @@ def edit(
     always: AlwaysOption = None,
     priority: PriorityOption = None,
     final: FinalOption = False,
+    as_evidence: AsEvidenceOption = False,
     as_note: AsNoteOption = False,
 ) -> Said:
     """Change what a rule says. It is read and measured again; its counters stay. A policy stays a policy.
 
     acefraud playbook edit b-1f2e3d4c "Amount above 6,000 and an emulator: decline" --why "5,000 was too low"
     """
-    policy = _policy(always, priority, final)
+    policy = _policy(always, priority, final, as_evidence=as_evidence)
     with _command_line_hints():
         learner = embedded_learner(book)
         edited = edit_rule(learner, bullet_id, rule, policy=policy, as_note=as_note, with_preview=False, **by)

@@ -5,10 +5,13 @@ The command line and services share these functions. Each change has an author, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from acefraud.core.bullet import DEFAULT_NODE, MAX_CONTENT, Bullet, NewBullet, Policy, Source, Status
+from acefraud.core.condition import Condition
 from acefraud.core.transaction import Verdict
 from acefraud.display.short_repr import ShortRepr
 from acefraud.errors import DuplicateRule, InputError, RuleNotUnderstood
@@ -16,12 +19,11 @@ from acefraud.learning.learner import Learner
 from acefraud.learning.preview import Preview
 from acefraud.rules.bullet_text import Reading, read_bullet_with
 from acefraud.rules.english import say
+from acefraud.rules.reader.advice import MOST_SUGGESTIONS, NO_ADVICE, Advice, advise, as_suggestions
 from acefraud.storage.changes import Change, bullet_in, plan_addition, plan_edit, plan_status_change
 from acefraud.storage.playbook import BulletPlaybook
 
-ASKS_FOR_REVIEW = "The words ask for a review: as a policy that always reviews, such cases go to a person."
-"""What to do about a rule that asks for a review: as evidence it argues for nothing."""
-TAKEN_AS_POLICY = "Taken as a policy, because it begins with an order; as evidence, it would be weighed with others."
+TAKEN_AS_POLICY = "Taken as a policy, because its words are an order; as evidence, it would be weighed with others."
 """What to say of a rule that is a policy though nobody said "always"."""
 
 
@@ -77,7 +79,28 @@ def read_rule(playbook: BulletPlaybook, text: str) -> Reading:
     return read_bullet_with(text, playbook.vocabulary())
 
 
-def reading_as_json(reading: Reading) -> dict[str, Any]:
+def advise_on(learner: Learner, text: str, reworded: Sequence[str] = ()) -> Advice:
+    """What to tell the author of a rule that is refused: what was read, what was not, and what can be said instead.
+
+    Each suggestion tells what it would fire on among the cases that the playbook remembers. Wordings of a model come
+    first; what counts is how they are read here.
+
+    >>> advise_on(Learner(BulletPlaybook()), "decline purple orders over 900").unread
+    ('purple',)
+    """
+    vocabulary = learner.playbook.vocabulary()
+    advice = advise(text, vocabulary)
+    found = {each.condition: each for each in (*as_suggestions(reworded, vocabulary), *advice.suggestions)}
+    measured = (replace(each, fires_on=_fires_on(learner, each.condition)) for each in found.values())
+    return replace(advice, suggestions=tuple(islice(measured, MOST_SUGGESTIONS)))
+
+
+def _fires_on(learner: Learner, condition: Condition) -> str:
+    measured = learner.measure(condition)
+    return "" if measured is None else f"fires on {measured.shown.support:,} cases: {measured.in_words()}"
+
+
+def reading_as_json(reading: Reading, advice: Advice = NO_ADVICE) -> dict[str, Any]:
     """A reading for scripts and services.
 
     >>> reading_as_json(read_rule(BulletPlaybook(), "decline amonts over 900"))["not_understood"]
@@ -93,6 +116,12 @@ def reading_as_json(reading: Reading) -> dict[str, Any]:
         "not_understood": list(reading.rule.not_understood),
         "did_you_mean": list(reading.rule.did_you_mean),
         "readings": [str(condition) for condition in reading.rule.readings],
+        "read": list(advice.read),
+        "not_read": list(advice.unread),
+        "missing": list(advice.missing),
+        "suggestions": [
+            {"text": each.text, "without": list(each.without), "fires_on": each.fires_on} for each in advice.suggestions
+        ],
     }
 
 
@@ -150,9 +179,8 @@ def admit_rule(
         where = f" in {existing.id} ({existing.status}): {existing.content}" if existing else ""
         raise DuplicateRule(f"the playbook already says this{where}", bullet_id=existing.id if existing else "")
     bullet = bullet_in(playbook, bullet_id)
-    hint = [ASKS_FOR_REVIEW] if bullet.policy is None and reading.rule.asks_for_review else []
-    if bullet.policy is not None and policy.always is None and reading.rule.always is None:
-        hint.append(TAKEN_AS_POLICY)
+    is_ordered = bullet.policy is not None and policy.always is None and reading.rule.always is None
+    hint = [TAKEN_AS_POLICY] if is_ordered else []
     if node != learner.options.node:
         hint.append(f"Nothing here decides at the node '{node}': transactions are decided at '{learner.options.node}'.")
     return Admitted(bullet, (*learner.remarks_on(bullet), *hint), preview)
@@ -228,7 +256,12 @@ def _bullet_of(
     reading = read_rule(learner.playbook, text)
     condition, argues, rule = reading.condition, reading.argues, reading.rule
     if condition is None and not as_note:
-        raise RuleNotUnderstood(rule.problem, not_understood=rule.not_understood, did_you_mean=rule.did_you_mean)
+        raise RuleNotUnderstood(
+            rule.problem,
+            not_understood=rule.not_understood,
+            did_you_mean=rule.did_you_mean,
+            advice=advise_on(learner, text).lines,
+        )
     policy = _policy(reading, options, ordered=rule.always if edits or options.as_evidence else rule.orders)
     if policy is None and before is not None and condition is not None and not options.as_evidence:
         if argues is not None and before.verdict not in (argues, Verdict.REVIEW):

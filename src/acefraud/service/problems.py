@@ -120,7 +120,7 @@ def _faults(problem: Exception) -> list[Fault]:
         field = problem.field or "content"
         said = [f"not understood: '{word}'" for word in problem.not_understood] or [problem.message]
         meant = [f"did you mean {name}?" for name in problem.did_you_mean]
-        return [Fault(field=field, message=message) for message in (*said, *meant)]
+        return [Fault(field=field, message=message.strip()) for message in (*said, *meant, *problem.advice)]
     if isinstance(problem, InputError) and problem.field:
         return [Fault(field=problem.field, message=_without_value(problem.message))]
     return []

@@ -496,6 +496,16 @@ class PreviewAnswer(Answer):
     contradicts: tuple[str, ...]
 
 
+class SuggestedRule(Answer):
+    """A rule that can be said, near to one that was not understood."""
+
+    text: str
+    without: tuple[str, ...]
+    """The words that it leaves out."""
+    fires_on: str
+    """What it would fire on; empty if no case is remembered."""
+
+
 class RuleReading(Answer):
     """How the words of a rule are understood."""
 
@@ -510,6 +520,14 @@ class RuleReading(Answer):
     """The facts nearest to the words that are not understood."""
     readings: tuple[str, ...]
     """The conditions that the words may mean, if there are several."""
+    read: tuple[str, ...]
+    """Of words that are not understood as a whole: the parts that are."""
+    not_read: tuple[str, ...]
+    """The parts that are not."""
+    missing: tuple[str, ...]
+    """What would be needed: a fact, a list, a window of time."""
+    suggestions: tuple[SuggestedRule, ...]
+    """What can be said instead, the nearest first."""
     problem: str
     """Why no condition was read, in words; empty if one was."""
     remarks: tuple[str, ...]

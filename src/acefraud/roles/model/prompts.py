@@ -130,21 +130,34 @@ def reflector_prompt(
 ) -> Prompt:
     """The prompt to propose a heuristic from these cases. Hidden facts are not offered for a condition."""
     seen = {name for example in examples for name in example.facts}
-    offered = [fact for fact in facts if not mask.hides(fact.name, "" if fact.kind == "category" else 0.0)]
+    offered = _offered(facts, mask)
     offered = [fact for fact in offered if fact.name in seen] or offered
-    summaries = (
-        f"- {_name(fact.name)} ({as_data(fact.kind)}): {cut(mask.masked_text(on_one_line(fact.values)), MAX_SHOWN)}"
-        for fact in offered
-    )
     names = {fact.name for fact in offered}
     example = " and ".join(fact.example for fact in _example_facts(offered, examples, mask))
     written = [f"A condition is written like this: {example}"] if example else []
     return _render(
         "reflector",
-        facts="\n".join([*summaries, *written]) or _NONE,
+        facts="\n".join([*_summaries(offered, mask), *written]) or _NONE,
         known="\n".join(bullet_words(bullet, mask) for bullet in _shown(known, mask)) or _NONE,
         cases="\n".join(_case(example, names, mask) for example in examples) or _NONE,
     )
+
+
+def rewording_prompt(rule: str, problem: str, facts: Sequence[FactSummary], *, mask: Masker) -> Prompt:
+    """The prompt to say a rule in other words, with facts that exist. Hidden facts are not offered."""
+    offered = "\n".join(_summaries(_offered(facts, mask), mask)) or _NONE
+    return _render("rewording", facts=offered, rule=as_data(rule), problem=as_data(problem))
+
+
+def _offered(facts: Sequence[FactSummary], mask: Masker) -> list[FactSummary]:
+    return [fact for fact in facts if not mask.hides(fact.name, "" if fact.kind == "category" else 0.0)]
+
+
+def _summaries(facts: Sequence[FactSummary], mask: Masker) -> list[str]:
+    return [
+        f"- {_name(fact.name)} ({as_data(fact.kind)}): {cut(mask.masked_text(on_one_line(fact.values)), MAX_SHOWN)}"
+        for fact in facts
+    ]
 
 
 def _example_facts(facts: Sequence[FactSummary], examples: Sequence[Example], mask: Masker) -> list[FactSummary]:

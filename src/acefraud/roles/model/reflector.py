@@ -9,8 +9,8 @@ from acefraud.core.condition import MAX_TESTS, Condition
 from acefraud.errors import ConfigurationError
 from acefraud.llm.call import Role
 from acefraud.roles.model.model_role import ModelRole
-from acefraud.roles.model.prompts import reflector_prompt
-from acefraud.roles.model.replies import ReflectorReply
+from acefraud.roles.model.prompts import reflector_prompt, rewording_prompt
+from acefraud.roles.model.replies import ReflectorReply, RewordingReply
 from acefraud.roles.protocols import Example, FactSummary, OwnRole, Proposal, answer_of, name_of
 from acefraud.rules.bullet_text import read_bullet
 from acefraud.rules.english import say_facts
@@ -40,6 +40,12 @@ class ModelReflector(ModelRole):
         call = self._call(reflector_prompt(examples, facts, known, mask=self._mask), max_tokens=300)
         proposal, _ = await self.ask(call, ReflectorReply, read)
         return proposal
+
+    async def reword(self, rule: str, problem: str, facts: Sequence[FactSummary]) -> tuple[str, ...]:
+        """A rule in other words that may be easier to read. What they mean is for the reader to say."""
+        call = self._call(rewording_prompt(rule, problem, facts, mask=self._mask), max_tokens=300)
+        reworded, _ = await self.ask(call, RewordingReply, lambda reply, _: reply.rules)
+        return reworded
 
 
 def proposal_of(reply: ReflectorReply, condition: Condition | None, names: set[str], model: str) -> Proposal | None:

@@ -81,6 +81,12 @@ class ReflectorReply(BaseModel, frozen=True, extra="ignore"):
     confidence: Share = 0.5
 
 
+class RewordingReply(BaseModel, frozen=True, extra="ignore"):
+    """A rule in other words, the best first; none if the facts cannot say it."""
+
+    rules: tuple[Text, ...] = Field(max_length=3)
+
+
 T = TypeVar("T", bound=BaseModel)
 
 

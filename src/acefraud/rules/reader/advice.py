@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from rapidfuzz import fuzz, process
 
+from acefraud.core.comparison import Op, Test
 from acefraud.core.condition import Condition
-from acefraud.core.context_facts import LookUp
+from acefraud.core.transaction import Verdict
 from acefraud.rules.english import say
-from acefraud.rules.reader.facts import HOURS
+from acefraud.rules.reader.facts import HOURS, TIME_FACTS
 from acefraud.rules.reader.grammar import tests_at
-from acefraud.rules.reader.quantities import figures
+from acefraud.rules.reader.quantities import among, bounds, figures
 from acefraud.rules.reader.reading import GRAMMAR_WORDS, ReadRule, conclusions, read_rule
 from acefraud.rules.reader.sentence import Sentence
-from acefraud.rules.reader.tokens import Kind, grammar_words, tokens_of
+from acefraud.rules.reader.tokens import FILLERS, Kind, tokens_of, words
 from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.rules.reader.wording import nearest_facts, respelt, without_noise
 
 MOST_SUGGESTIONS = 3
-_MOST_TRIED = 12
-"""Other wordings that are tried."""
 _LEAST_LIKENESS = 80.0
 _WINDOWS = {1.0: "1 hour", 24.0: "24 hours", 168.0: "7 days", 720.0: "30 days"}
 Part = tuple[int, int, Condition]
@@ -38,15 +38,18 @@ class Suggestion:
     condition: Condition
     without: tuple[str, ...] = ()
     """The words of the author that it leaves out."""
+    fires_on: str = ""
+    """What it would fire on, if that was measured."""
 
     def __str__(self) -> str:
-        """The rule, and what it leaves out.
+        """The rule, what it leaves out, and what it would fire on.
 
         >>> str(Suggestion("amount above 500: decline", Condition.parse("amount > 500"), ("purple",)))
         "amount above 500: decline (without 'purple')"
         """
         left_out = f" (without {_quoted(self.without)})" if self.without else ""
-        return f"{self.text}{left_out}"
+        fires = f"; {self.fires_on}" if self.fires_on else ""
+        return f"{self.text}{left_out}{fires}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +60,20 @@ class Advice:
     """The parts that were read, in the words of the engine."""
     unread: tuple[str, ...] = ()
     """The parts that were not, as they were written."""
-    why: tuple[str, ...] = ()
-    """What is missing: a fact, a list, a window of time."""
+    missing: tuple[str, ...] = ()
+    """What would be needed: a fact, a list, a window of time."""
     suggestions: tuple[Suggestion, ...] = ()
 
     @property
     def lines(self) -> list[str]:
-        """All of it for people, without the suggestions."""
-        said = [f"read:     {part}" for part in self.read] + [f"not read: {_quoted(self.unread)}"] * bool(self.unread)
-        return [*said, *self.why]
+        """All of it for people."""
+        said = [f"    read: {part}" for part in self.read]
+        said += [f"not read: {_quoted(self.unread)}"] * bool(self.unread)
+        instead = [f"  {number}. {suggestion}" for number, suggestion in enumerate(self.suggestions, 1)]
+        return [*said, *self.missing, *(["You can say, for instance:", *instead] if instead else [])]
+
+
+NO_ADVICE = Advice()
 
 
 def advise(text: str, vocabulary: Vocabulary) -> Advice:
@@ -77,36 +85,46 @@ def advise(text: str, vocabulary: Vocabulary) -> Advice:
     """
     rule = read_rule(text, vocabulary)
     if rule.condition is not None:
-        return Advice()
-    said = _said(rule)
+        return NO_ADVICE
     if rule.spares is not None:
-        ways = [f"always approve {say(rule.spares)}", f"always review {say(rule.spares)}"]
-        return Advice(suggestions=tuple(Suggestion(way, rule.spares) for way in ways))
+        spared = say(rule.spares)
+        instead = (f"always approve {spared}", f"always review {spared}")
+        return Advice(suggestions=tuple(Suggestion(way, rule.spares) for way in instead))
+    plain, _ = without_noise(text, vocabulary)
+    sentence = Sentence(respelt(tokens_of(plain), vocabulary), vocabulary)
+    said = _said(sentence)
     if rule.readings:
         ways = rule.readings[:MOST_SUGGESTIONS]
         return Advice(suggestions=tuple(Suggestion(said.format(say(way)), way) for way in ways))
-    plain, _ = without_noise(text, vocabulary)
-    sentence = Sentence(respelt(tokens_of(plain), vocabulary), vocabulary)
     parts = _parts(sentence)
     unread = _unread(sentence, parts)
-    shown = tuple(" ".join(sentence.shown(start, end)) for start, end in unread)
+    shown = tuple(plain[sentence.tokens[start].start : sentence.tokens[end - 1].end] for start, end in unread)
     return Advice(
         read=tuple(dict.fromkeys(say(condition) for _, _, condition in parts)),
         unread=shown or rule.not_understood,
-        why=tuple(_missing(sentence, unread, rule)),
+        missing=tuple(_missing(sentence, unread, rule)),
         suggestions=_suggested(plain, sentence, parts, unread, said),
     )
+
+
+def as_suggestions(wordings: Iterable[str], vocabulary: Vocabulary) -> list[Suggestion]:
+    """Those of some wordings that can be read, each said back in the words of the engine."""
+    rules = (read_rule(wording, vocabulary) for wording in wordings)
+    found = [(rule.condition, rule.orders or rule.argues) for rule in rules if rule.condition is not None]
+    return [Suggestion(f"{say(read)}: {verdict.lower()}" if verdict else say(read), read) for read, verdict in found]
 
 
 def _quoted(words: Sequence[str]) -> str:
     return ", ".join(f"'{word}'" for word in words)
 
 
-def _said(rule: ReadRule) -> str:
+def _said(sentence: Sentence) -> str:
     """How a rule with the same verdict is said, with a place for its condition."""
-    if rule.always is not None:
-        return f"always {rule.always.lower()} {{}}"
-    return "{}" if rule.argues is None else f"{{}}: {rule.argues.lower()}"
+    found = next(conclusions(sentence.tokens), None)
+    if found is None:
+        return "{}"
+    verdict = (found.argues or Verdict.REVIEW).lower()
+    return f"always {verdict} {{}}" if found.always else f"{verdict} {{}}" if found.orders else f"{{}}: {verdict}"
 
 
 def _parts(sentence: Sentence) -> list[Part]:
@@ -140,43 +158,66 @@ def _unread(sentence: Sentence, parts: Sequence[Part]) -> list[tuple[int, int]]:
         else:
             chunks.append((place, place + 1))
     trimmed = (_trimmed(sentence, start, end) for start, end in chunks)
-    return [(start, end) for start, end in trimmed if start < end]
+    return [(start, end) for start, end in trimmed if not FILLERS.issuperset(sentence.said(start, end))]
 
 
 def _trimmed(sentence: Sentence, start: int, end: int) -> tuple[int, int]:
     """A chunk without the words at its ends that mean nothing by themselves."""
-    while start < end and sentence.is_one_of(start, _MEANINGLESS):
+    while start < end and sentence.is_one_of(start, _NOT_SHOWN):
         start += 1
-    while start < end and sentence.is_one_of(end - 1, _MEANINGLESS):
+    while start < end and sentence.is_one_of(end - 1, _NOT_SHOWN):
         end -= 1
     return start, end
 
 
-_MEANINGLESS = grammar_words() - frozenset(("unless", "except", "not", "no", "never", "without"))
+_ENTITY_NOUNS, _DATES, _NOT_SHOWN = words("entity_nouns"), words("dates"), words("not_shown")
+_KINDS = ("number", "flag", "category")
+_DENIALS = ("no", "not", "without", "never", "unless", "except")
 
 
 def _missing(sentence: Sentence, unread: Sequence[tuple[int, int]], rule: ReadRule) -> Iterator[str]:
     """Why a part cannot be read, where that can be told."""
-    vocabulary = sentence.vocabulary
-    tokens = sentence.tokens
-    for place in range(len(tokens)):
-        if sentence.is_word(place, "list") and place + 1 < len(tokens) and tokens[place + 1].shown not in vocabulary.lists:
-            there = f"there is {_quoted(sorted(vocabulary.lists))}" if vocabulary.lists else "there is none yet"
-            yield f"There is no list '{tokens[place + 1].shown}'; {there}. `acefraud list add` starts one."
-    hours = {hours for windows in vocabulary.windows.values() for hours in windows}
-    for start, end in unread:
-        for place in range(start, end):
-            for figure, _ in figures(sentence, place):
-                if hours and figure.unit in HOURS and figure.value * HOURS[figure.unit] not in hours:
-                    kept = ", ".join(_WINDOWS.get(each, f"{each:g} hours") for each in sorted(hours))
-                    yield f"The past is counted over {kept}; other windows are not kept."
-    odd = [word for word in rule.not_understood if not set(_texts(word)) <= vocabulary.word_list | GRAMMAR_WORDS]
-    near = nearest_facts(odd, vocabulary, 3) if odd else ()
-    if odd and not near:
-        yield f"No fact here is about {_quoted(odd)}: a column that tells it would make it one."
-    elif near:
-        named = "; ".join(f"`{name}`" for name in near)
-        yield f"The nearest facts to {_quoted(odd)}: {named}. A column of its own would make it a fact."
+    said = {token.text for start, end in unread for token in sentence.tokens[start:end]}
+    yield from _missing_lists(sentence)
+    hours = sorted({hours for windows in sentence.vocabulary.windows.values() for hours in windows})
+    wanted = {
+        figure.value * HOURS[figure.unit]
+        for start, end in unread
+        for place in range(start, end)
+        for figure, _ in figures(sentence, place)
+        if figure.unit in HOURS
+    }
+    if hours and wanted - set(hours):
+        kept = ", ".join(_WINDOWS.get(each, f"{each:g} hours") for each in hours)
+        yield f"The past is counted over {kept}; other periods are not kept."
+    pasts = dict.fromkeys(sentence.vocabulary.entities.values())
+    if said & _ENTITY_NOUNS and not any(sentence.entity(place) for start, end in unread for place in range(start, end)):
+        kept = f"It is kept of {_quoted(list(pasts))}." if pasts else "It is kept of nothing here."
+        yield f"What is counted of {_quoted(sorted(said & _ENTITY_NOUNS))} is its past, which is not kept. {kept}"
+    if said & _DATES:
+        yield "No fact here tells the date or the month; the hour and the weekday can be used where rows have a time."
+    known = sentence.vocabulary.word_list | GRAMMAR_WORDS | words("lists_by_name")
+    odd = [word for word in rule.not_understood if not set(_texts(word)) <= known]
+    if odd:
+        near = ", ".join(f"`{name}`" for name in nearest_facts(odd, sentence.vocabulary, 3))
+        means = f" Nearest in meaning: {near}." if near else ""
+        yield f"No fact here is about {_quoted(odd)}; a column that tells it would make it one.{means}"
+    named = {fact.name for start, end in unread for at in range(start, end) for fact, _ in sentence.facts(at, *_KINDS)}
+    if named and not odd:
+        what = ", ".join(f"`{name}`" for name in sorted(named))
+        yield f"It names {what}, but what it says of that is not a comparison with a value or with another fact here."
+
+
+def _missing_lists(sentence: Sentence) -> Iterator[str]:
+    """The lists that are named, but are not there."""
+    lists = sentence.vocabulary.lists
+    there = f"there is {_quoted(sorted(lists))}" if lists else "there is none yet"
+    for place, token in enumerate(sentence.tokens):
+        after, before = sentence.token(place + 1), sentence.token(place - 1) if place else None
+        beside = [near.shown for near in (before, after) if near is not None and near.text not in GRAMMAR_WORDS]
+        named = [token.shown] if token.text in words("lists_by_name") else beside if token.text == "list" else []
+        if named and not lists.intersection(named):
+            yield f"There is no list '{named[0]}': {there}. `acefraud lists create` makes one."
 
 
 def _texts(said: str) -> list[str]:
@@ -195,8 +236,9 @@ def _suggested(
             found.setdefault(condition, suggestion)
         if len(found) >= MOST_SUGGESTIONS:
             break
-    readable = [each for each in found.values() if read_rule(each.text, sentence.vocabulary).condition == each.condition]
-    return tuple(readable[:MOST_SUGGESTIONS])
+    vocabulary = sentence.vocabulary
+    readable = (each for each in found.values() if read_rule(each.text, vocabulary).condition == each.condition)
+    return tuple(islice(readable, MOST_SUGGESTIONS))
 
 
 def _other_wordings(
@@ -206,21 +248,40 @@ def _other_wordings(
     tokens = sentence.tokens
     chunks = [(tokens[start].start, tokens[end - 1].end) for start, end in unread]
     yield from ((wording, ()) for wording in _with_nearest(text, sentence, unread))
+    for start, end in unread:
+        for said in _about_facts(sentence, start, end):
+            yield f"{text[: tokens[start].start]}{said}{text[tokens[end - 1].end :]}", ()
     shown = tuple(text[start:end] for start, end in chunks)
     if chunks:
         shorter = text
         for start, end in reversed(chunks):
             shorter = shorter[:start] + shorter[end:]
         yield shorter, shown
-    if parts:
+    if len(parts) > 1:
         for join in (" and ", " or ") if re.search(r"\bor\b", text) else (" and ",):
             yield join.join(f"({say(condition)})" for _, _, condition in parts), shown
-        for _, _, condition in parts if len(parts) > 1 else ():
-            yield say(condition), (*shown, "the rest")
+    for _, _, condition in parts:
+        yield say(condition), shown if len(parts) == 1 else (*shown, "the rest")
+
+
+def _about_facts(sentence: Sentence, start: int, end: int) -> Iterator[str]:
+    """What can be said of the facts that an unread part names or is near to, with the figures and values it has."""
+    facts, part = sentence.vocabulary.facts, " ".join(sentence.shown(start, end))
+    named = [fact.name for at in range(start, end) for fact, _ in sentence.facts(at, *_KINDS)]
+    near = nearest_facts([part], sentence.vocabulary, 3)
+    for name in (name for name in dict.fromkeys((*named, *near)) if name not in TIME_FACTS):
+        fact, denied = facts[name], sentence.has_word(start, end, *_DENIALS)
+        if fact.kind == "flag" and name in named:
+            yield say(Condition.of(Test(name, Op.IS, not denied)))
+        for at in range(start, end):
+            for bound, _ in bounds(sentence, at, fact) if fact.kind == "number" else ():
+                yield say(bound(name))
+            if fact.kind == "category" and (value := sentence.value(fact, at)) is not None:
+                yield say(among(name, [value[0]], negated=denied))
 
 
 def _with_nearest(text: str, sentence: Sentence, unread: Sequence[tuple[int, int]]) -> Iterator[str]:
-    """The text with a word that is not known replaced by one that is written like it, or a window by the nearest one."""
+    """The text with a word that is not known replaced by one written like it, or a window by the nearest one."""
     vocabulary = sentence.vocabulary
     known = sorted(word for word in vocabulary.word_list | GRAMMAR_WORDS if len(word) > 3)
     hours = sorted({hours for windows in vocabulary.windows.values() for hours in windows})

@@ -14,7 +14,7 @@ from acefraud.rules.reader.sentence import Sentence, Tests
 from acefraud.rules.reader.tokens import PEOPLE, TRANSACTIONS, Kind, words
 
 _AMOUNT_SUBJECTS = TRANSACTIONS | words("amount_subjects")
-_NO_SUBJECTS = PEOPLE | {"and", "or", "woman", "man", "but"}
+_NO_SUBJECTS = PEOPLE | {"and", "or", "woman", "man", "but", "age", "aged", "old"}
 """Words before a number that rule out an amount: "payments by women over 60"."""
 _NOT_AMOUNTS = TRANSACTIONS | {"time", "x", "old", "ago", "of"}
 """Words after a number that make it something else than an amount."""

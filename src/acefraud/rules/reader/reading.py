@@ -13,7 +13,7 @@ from acefraud.rules.english import read_condition
 from acefraud.rules.reader.grammar import EXCEPTIONS, LINKS, STOPS, Grammar
 from acefraud.rules.reader.joints import EVERYTHING
 from acefraud.rules.reader.lookup_phrases import named_tests
-from acefraud.rules.reader.quantities import NUMBER_WORDS
+from acefraud.rules.reader.quantities import NUMBER_WORDS, comparators
 from acefraud.rules.reader.sentence import Sentence
 from acefraud.rules.reader.tokens import FILLERS, Kind, Token, Tokens, grammar_words, phrases, tokens_of, words
 from acefraud.rules.reader.vocabulary import Vocabulary
@@ -43,7 +43,8 @@ class Conclusion:
     argues: Verdict | None
     always: Verdict | None
     orders: Verdict | None = None
-    """What the words tell to do with cases, if the rule begins with that: "block ...", "please send ... to review"."""
+    """What the words tell to do with cases: a rule that begins with "block" does, and every one that asks for a review,
+    which nothing but an order can bring about."""
     spares: bool = False
     """Whether it only says what must not happen: "never decline" may mean to approve, or to leave it to a person."""
 
@@ -67,10 +68,10 @@ def conclusions(tokens: Tokens) -> Iterator[Conclusion]:
         if conclusion is None or (is_question and end < len(tokens) and tokens[end].text == "?"):
             continue
         yield conclusion
-        if (start, end) != (first, last + 1):
-            shorter = _conclusion(first, last + 1, [token.text for token in tokens[start : last + 1]])
-            if shorter is not None:
-                yield shorter
+        said = [token.text for token in tokens[start : last + 1]]
+        for shorter in dict.fromkeys(((start, last + 1), (first, last + 1))):
+            if shorter != (start, end) and (conclusion := _conclusion(*shorter, said)) is not None:
+                yield conclusion
 
 
 def _before(tokens: Tokens, at: int) -> bool:
@@ -107,7 +108,8 @@ def _conclusion(start: int, end: int, words: list[str]) -> Conclusion | None:
     argues = next(iter(verdicts - {Verdict.REVIEW}), None)
     verdict, said = argues or Verdict.REVIEW, [word for word in words if word not in _BEFORE_ORDER]
     always = verdict if "always" in words or "never" in words else None
-    orders = always or (verdict if start == 0 and said and said[0] in _ORDERS else None)
+    is_order = verdict is Verdict.REVIEW or (start == 0 and bool(said) and said[0] in _ORDERS)
+    orders = always or (verdict if is_order else None)
     return Conclusion(start, end, argues, always, orders, any(map(_spares, clauses)))
 
 
@@ -166,9 +168,7 @@ class ReadRule:
     always: Verdict | None = None
     """The verdict that the words order without exception."""
     orders: Verdict | None = None
-    """What the words tell to do, with or without "always": a rule that begins with "block" is to be obeyed."""
-    asks_for_review: bool = False
-    """Whether the words send cases to a person, without ordering it."""
+    """What the words tell to do, with or without "always": what begins with "block", or asks for a review."""
     spares: Condition | None = None
     """What the words say must never be declined, which may mean to approve it, or to let a person decide."""
     not_understood: tuple[str, ...] = ()
@@ -224,8 +224,7 @@ def read_rule(text: str, vocabulary: Vocabulary) -> ReadRule:
         said = replace(said, argues=said.argues or conclusion.argues, always=said.always or conclusion.always)
         for condition in () if hopeless else _joined(text, sentence, conclusion, doubtful):
             if glosses <= condition.facts:
-                asks = conclusion.argues is None and conclusion.always is None
-                read = ReadRule(condition, conclusion.argues, conclusion.always, conclusion.orders, asks)
+                read = ReadRule(condition, conclusion.argues, conclusion.always, conclusion.orders)
                 if conclusion.spares:
                     read = ReadRule(
                         spares=condition, not_understood=(" ".join(sentence.shown(conclusion.start, conclusion.end)),)
@@ -289,7 +288,9 @@ def _joined(text: str, sentence: Sentence, conclusion: Conclusion, doubtful: lis
 
 
 def _goes_on(left: Sentence, right: Sentence) -> bool:
-    """Whether what follows a conclusion narrows what stands before it: "if A, decline everything B"."""
+    """Whether what follows a conclusion narrows what stands before it: "if A, decline all B", "A: ok up to 9"."""
+    if any(comparators(right, 0)):
+        return True
     opening = left.is_one_of(0, (*_LINKING, *_OF_A_SETTING)) or any(left.after(0, *EXCEPTIONS))
     return opening or right.is_one_of(0, EVERYTHING)
 

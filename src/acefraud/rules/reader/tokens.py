@@ -41,7 +41,8 @@ def grammar_words() -> frozenset[str]:
     >>> "exceed" in grammar_words(), "nervous" in grammar_words()
     (True, False)
     """
-    return frozenset(word for said in _LISTS.values() for phrase in said for word in phrase.split())
+    lists = [said for name, table in _TABLES.items() if name != "advice" for said in table.values()]
+    return frozenset(word for said in lists for phrase in said for word in phrase.split())
 
 
 DETERMINERS = words("determiners")
@@ -53,7 +54,8 @@ _CONTRACTIONS = {
     "can't": "can not", "won't": "will not", "it's": "it is", "that's": "that is", "there's": "there is",
     "thats": "that is", "isnt": "is not", "arent": "is not", "wasnt": "is not", "dont": "do not", "doesnt": "do not",
     "didnt": "do not", "cant": "can not", "wont": "will not", "hasnt": "has not", "havent": "has not",
-    "shouldnt": "should not", "they're": "they are", "who's": "who is", "we're": "we are", "i'd": "i would", "i'm": "i am", "cannot": "can not",
+    "shouldnt": "should not", "they're": "they are", "who's": "who is", "we're": "we are", "i'd": "i would",
+    "i'm": "i am", "cannot": "can not",
 }  # fmt: skip
 _CURRENCY = r"(?:R\$|US\$|[$€£¥₹]|(?:usd|eur|gbp|brl|idr|rp)(?=[\s\d]))"
 _NUMBER = r"(?:\d{1,3}(?:\.\d{3}){2,}(?!\d)|\d{1,3}(?:,\d{3})+|\d{1,3}(?:[ ]\d{3})+(?![\d,.]*\w)|\d+)(?:\.\d+)?|\.\d+"

@@ -128,10 +128,13 @@ class _Opinions(BaseModel, extra="forbid"):
 
 _OPINIONS = read_package_toml("acefraud.rules.reader", "opinions.toml", _Opinions)
 _OPINION_ENDS = r"(?=\s*(?:[.,;:!?)–—=]|-+>|-\s|→|$|(?:unless|except|if|when|whenever|where|as long as|provided)\b))"
-_DENIED = re.compile(r"(?:\b(?:not|never|no|hardly|without|nor|neither|can we|could we|always)|n't)\s*(?:\w+\s+)?$", re.IGNORECASE)
+_DENIED = re.compile(
+    r"(?:\b(?:not|never|no|hardly|without|nor|neither|can we|could we|always)|n't)\s*(?:\w+\s+)?$", re.IGNORECASE
+)
 """What stands before an opinion that is not held."""
 _REMARK = re.compile(
-    r"(?:(?<=[.,;:!?–—(=] )(?:it|this|that|these|those|they|which|he|she)(?:'s|'re)?\b|(?<== ))[^.,;:!?=<>–—()\d'\"`“]*(?=[.,;:!?)–—]|$)",
+    r"(?:(?<=[.,;:!?–—(=] )(?:it|this|that|these|those|they|which|he|she)(?:'s|'re)?\b|(?<== ))"
+    r"[^.,;:!?=<>–—()\d'\"`“]*(?=[.,;:!?)–—]|$)",
     re.IGNORECASE,
 )
 """What is said of "it" or "these", or after "=": a remark if none of its words means anything here."""
@@ -153,8 +156,8 @@ def _opinions() -> tuple[tuple[re.Pattern[str], str], ...]:
 def with_plain_verdicts(text: str, vocabulary: Vocabulary) -> str:
     """The text with opinions and requests in other words as verdicts that the reader knows, and without remarks.
 
-    >>> with_plain_verdicts("More than 5 orders in an hour smells a bit, have somebody look at it", Vocabulary.general())
-    'More than 5 orders in an hour suspicious, review'
+    >>> with_plain_verdicts("5 orders in an hour smell a bit, have somebody look at it", Vocabulary.general())
+    '5 orders in an hour suspicious, review'
     """
 
     def plain(match: re.Match[str], verdict: str) -> str:

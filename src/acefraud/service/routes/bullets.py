@@ -13,11 +13,12 @@ from acefraud.core.fact_names import FactProfile
 from acefraud.core.transaction import FactValue, Verdict
 from acefraud.errors import InputError, RuleNotUnderstood
 from acefraud.learning.rule_admission import (
-    ASKS_FOR_REVIEW,
+    TAKEN_AS_POLICY,
     Admitted,
     PolicyOptions,
     Previewed,
     admit_rule,
+    advise_on,
     edit_rule,
     preview_edit,
     preview_rule,
@@ -25,6 +26,7 @@ from acefraud.learning.rule_admission import (
     read_rule,
     reading_as_json,
 )
+from acefraud.rules.reader.advice import NO_ADVICE
 from acefraud.service.access import (
     Cursor,
     Limit,
@@ -235,11 +237,12 @@ def _read(runtime: Runtime, content: str) -> wire.RuleReading:
     runtime.playbook.refresh()
     with naming("content"):
         reading = read_rule(runtime.playbook, content)
+        advice = NO_ADVICE if reading.condition is not None else advise_on(runtime.learner, content)
     return wire.RuleReading(
-        **reading_as_json(reading),
+        **reading_as_json(reading, advice),
         understood=reading.condition is not None,
         problem=reading.rule.problem,
-        remarks=[ASKS_FOR_REVIEW] if reading.rule.asks_for_review else [],
+        remarks=[TAKEN_AS_POLICY] if reading.rule.orders is not reading.rule.always else [],
     )
 
 
