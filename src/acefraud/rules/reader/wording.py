@@ -133,8 +133,8 @@ _DENIED = re.compile(
 )
 """What stands before an opinion that is not held."""
 _REMARK = re.compile(
-    r"(?:(?<=[.,;:!?–—(=] )(?:it|this|that|these|those|they|which|he|she)(?:'s|'re)?\b|(?<== ))"
-    r"[^.,;:!?=<>–—()\d'\"`“]*(?=[.,;:!?)–—]|$)",
+    r"(?:(?<=[.,;:!?–—(=] )(?:it|this|that|these|those|they|which|he|she)(?:'s|'re)?\b|(?<=[^<>=!]= ))"
+    r"[^.,;:!?=<>–—()\d'\"`“_]*(?=[.,;:!?)–—]|$)",
     re.IGNORECASE,
 )
 """What is said of "it" or "these", or after "=": a remark if none of its words means anything here."""
