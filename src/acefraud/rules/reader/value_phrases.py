@@ -125,8 +125,9 @@ def value_tests(sentence: Sentence, at: int) -> Tests:
     yield from _within_name(sentence, at)
     yield from _families(sentence, at)
     outside = sentence.is_word(at, "outside")
-    negated = sentence.is_word(at, "not", "non") or outside
-    first = sentence.skipped(at + 1, words("coming_from")) if negated else at
+    other_than = max(sentence.after(at, *phrases("anything_but")), default=at)
+    negated = sentence.is_word(at, "not", "non") or outside or other_than > at
+    first = sentence.skipped(max(at + 1, other_than), words("coming_from")) if negated else at
     for start in dict.fromkeys((first, sentence.skipped(first))):  # "all" may be a part of "All Perils"
         for meanings, end in sentence.matches(start, sentence.vocabulary.values, exact=True):
             alone = len({meaning.fact for meaning in meanings}) == 1
@@ -145,9 +146,10 @@ def value_tests(sentence: Sentence, at: int) -> Tests:
 
 def _families(sentence: Sentence, at: int) -> Tests:
     """ "Visa or Mastercard", "not a Visa card": values that begin with the same word"""
-    negated = sentence.is_word(at, "not", "non")
+    first = max(sentence.after(at, *phrases("anything_but")), default=at + sentence.is_word(at, "not", "non"))
+    negated = first > at
     for phrase in sentence.vocabulary.families.get(
-        sentence.said(start := sentence.skipped(at + negated), start + 1), ()
+        sentence.said(start := sentence.skipped(first), start + 1), ()
     )[:1]:
         fact = sentence.vocabulary.facts[phrase.fact]
         for values, end in sentence.values(fact, start):
@@ -215,10 +217,10 @@ def _alternatives(sentence: Sentence, fact: Fact, value: str, at: int, negated: 
         if len(values) == 1 and sentence.is_comma_or(at):
             return
         after = sentence.after_joint(at)
-        further = sentence.value(fact, after) if after > at else None
+        further = sentence.some_values(fact, after) if after > at else None
         if further is None or not _goes_on(sentence, fact, after, further[1]):
             return
-        values = [*values, further[0]]
+        values = [*values, *further[0]]
         beside = _beside(sentence, fact, further[1])
         at = further[1] if beside is None else beside
 
