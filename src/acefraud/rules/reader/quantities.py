@@ -101,9 +101,8 @@ def numbers(sentence: Sentence, at: int) -> Iterator[tuple[Figure, int]]:
             factor = _SCALES[sentence.tokens[after].text]
             value, scale, after = value * factor, scale * factor, after + 1
         names_currency = sentence.is_one_of(after, _CURRENCIES)
-        money, end = first.is_money or names_currency, after + names_currency
-        plus = _is_plus(sentence, end)  # "3 mio+"
-        yield Figure(value, money, first.is_percent, at_least=first.at_least or plus, scale=scale), end + plus
+        money = first.is_money or names_currency
+        yield Figure(value, money, first.is_percent, at_least=first.at_least, scale=scale), after + names_currency
     elif half_dozen := next(sentence.after(at, "half a dozen"), None):
         yield Figure(6.0), half_dozen
     elif written := _in_words(sentence, at):
@@ -111,14 +110,6 @@ def numbers(sentence: Sentence, at: int) -> Iterator[tuple[Figure, int]]:
         money, last = sentence.is_one_of(after, _CURRENCIES), sentence.tokens[after - 1].text
         scale = _SCALES[last] if last in ("thousand", "million") else 1.0
         yield Figure(value, money, scale=scale), after + money
-
-
-def _is_plus(sentence: Sentence, at: int) -> bool:
-    """Whether a plus stands here that belongs to what is before it: "3 mio+", but not "3 mio + new card"."""
-    if not sentence.is_word(at, "+"):
-        return False
-    before, plus, following = sentence.tokens[at - 1], sentence.tokens[at], sentence.token(at + 1)
-    return before.end == plus.start and (following is None or following.start > plus.end)
 
 
 def _with_half(sentence: Sentence, value: float, at: int) -> tuple[float, int]:

@@ -49,7 +49,7 @@ _AFTER_CLOCK = {Op.AT_LEAST: ("or later", "or after", "onward"), Op.AT_MOST: ("o
 _TRANSACTIONS = TRANSACTIONS | {"this", "that", "claim"}
 _OPENED, _EXISTED = words("opened"), words("existed")
 _WHO, _AGED = words("who"), words("aged")
-_BEFORE_AGE = PEOPLE | {"woman", "man"}
+_BEFORE_AGE = PEOPLE | words("kinds_of_people")
 _WITHIN_LAST = ("within the last", "in the last", "in the past", "within the past", "during the last", "over the last")
 _UNITS = frozenset(HOURS) - {"second", "sec"}
 """Units of an age."""
@@ -421,13 +421,16 @@ def people_tests(sentence: Sentence, at: int) -> Tests:
     start = sentence.skipped(at)
     is_person = sentence.is_one_of(start, PEOPLE)
     place = sentence.skipped(start + is_person, _AGED)
-    named = is_person or (start > 0 and sentence.is_one_of(start - 1, _BEFORE_AGE))
+    no_amount = "amount" not in sentence.vocabulary.facts  # "married, over 40": nothing else that has no name
+    before = start - 1 - (no_amount and start > 1 and sentence.is_word(start - 1, ","))
+    named = is_person or (before >= 0 and sentence.is_one_of(before, _BEFORE_AGE))
     named = named or sentence.has_word(max(0, start - 1), place, "aged", "age")
     for condition, end in bounded(sentence, place, ages[0]):
         tokens, said = sentence.tokens[place:end], sentence.said(place, end)
         if any(token.is_money or token.is_percent or token.kind is Kind.CLOCK for token in tokens):
             continue
         final = max(sentence.after(end, "year old", "year of age", "of age", "old"), default=end)
-        is_number_of_years = (named or "older" in said or "younger" in said) and not _has_unit(sentence, place, end)
+        follows = no_amount and sentence.is_word(final, ",") and sentence.is_one_of(final + 1, words("kinds_of_people"))
+        is_number_of_years = (named or follows or "older" in said or "younger" in said) and not _has_unit(sentence, place, end)
         if is_number_of_years or ("year" in said and (named or final > end)):
             yield condition, final
