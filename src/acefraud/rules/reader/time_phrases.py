@@ -433,4 +433,14 @@ def people_tests(sentence: Sentence, at: int) -> Tests:
         follows = no_amount and sentence.is_word(final, ",") and sentence.is_one_of(final + 1, words("kinds_of_people"))
         is_number_of_years = (named or follows or "older" in said or "younger" in said) and not _has_unit(sentence, place, end)
         if is_number_of_years or ("year" in said and (named or final > end)):
-            yield condition, final
+            yield _age_band(sentence, place, end) or condition, final
+
+
+def _age_band(sentence: Sentence, start: int, end: int) -> Condition | None:
+    """The band of an age that these words name as it is written: "21 to 25"."""
+    for name in sentence.vocabulary.bands:
+        fact = sentence.vocabulary.facts[name]
+        value = sentence.value(fact, start) if fact.words[0] == "age" and PEOPLE.intersection(fact.words) else None
+        if value is not None and value[1] == end:
+            return among(name, [value[0]])
+    return None

@@ -443,6 +443,8 @@ def _flags(sentence: Sentence, at: int) -> Iterator[tuple[str, bool, int]]:
             if is_head and said in sentence.vocabulary.values and said[0] in words("otherwise_as_value"):
                 continue  # "travel payments": of that category, or by somebody who travels?
             for flag in meanings:
+                if not is_said and not flag.holds and sentence.is_word(at, "no"):
+                    continue  # "no online payments" forbids them
                 yield flag.fact, flag.holds == is_said, end + is_head
                 if (switched := _after_switch(sentence, end)) > end + is_head:
                     yield flag.fact, flag.holds == is_said, switched
