@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from calendar import month_name
+from calendar import day_name, month_name
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -14,7 +14,7 @@ from itertools import product
 from acefraud.core.comparison import Test
 from acefraud.core.condition import Condition
 from acefraud.core.fact_names import FactWords, words_for
-from acefraud.rules.reader.tokens import DETERMINERS, Kind, Words, tokens_of, words
+from acefraud.rules.reader.tokens import DETERMINERS, Kind, Words, phrases, tokens_of, words
 from acefraud.support.package_data import read_package_toml
 
 HISTORY_NAME = re.compile(
@@ -116,6 +116,7 @@ _ZERO = frozenset({"none", "0", "no", "zero", "new"})
 _LEAST = 3
 """Values of a category that has bands."""
 _TINY = 1e-6
+_WIDE = 10
 _HUGE = 1e15
 
 
@@ -136,8 +137,11 @@ class Band:
         return replace(self, low=self.low * days, high=self.high * days, unit="")
 
     def points(self, limits: list[float]) -> list[float]:
-        """Numbers of the band by which a condition with these limits can be told to hold in all of it."""
-        tiny = _TINY if self.is_open else 0.0
+        """Numbers of the band by which a condition with these limits can be told to hold in all of it.
+
+        The ends of a wide band do not count: "over 60k" means that from 60000 to 69000 too.
+        """
+        tiny = 2 * _TINY if self.is_open or self.high - self.low >= _WIDE else 0.0
         low, high = self.low + tiny, self.high - tiny
         near = [limit + step for limit in limits for step in (-_TINY, 0.0, _TINY)]
         return [low, min(high, _HUGE), *(point for point in near if low <= point <= high)]
@@ -217,6 +221,7 @@ _ALSO: dict[Words, Words] = {
     ("direct",): ("directly",),
     ("female",): ("woman",),
     ("male",): ("man",),
+    ("diner", "club", "carte", "blanche"): ("diner",),
 }
 """Other names of values."""
 _ABBREVIATIONS = {
@@ -230,6 +235,7 @@ _ABBREVIATIONS = {
 _FOREIGN = read_package_toml("acefraud.rules.reader", "column_words.toml", dict[str, str])
 """Words in the names of columns, in other languages."""
 _EVENT = ("transaction", "activity", "payment", "purchase", "use")
+_NAMED_WITH_NUMBER = 3
 _BETWEEN_TWO = 3
 """Words of a name such as "days policy claim": the days between two events."""
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_]+")
@@ -287,6 +293,8 @@ def _turned(words: Words) -> Iterator[Words]:
         yield ("number", "of", "past", *words[3:])
         yield ("number", "of", *words[3:])
         yield from (("earlier", *words[3:]), ("previous", *words[3:]), ("prior", *words[3:]))
+    if words[-1] == "number" and len(words) > 1:
+        yield words[:-1]
     if words[:2] == ("age", "of"):
         yield (*words[2:], "age")
         if words[2:] == ("vehicle",):
@@ -297,6 +305,8 @@ def translations(words: Words) -> Iterator[Words]:
     """The words of a name in another language, in English: "tipe kartu" is a card type, or the type of the card."""
     plain = " ".join(words).replace("rata rata", "average").split()
     translated = tuple(_FOREIGN.get(word, word) for word in plain)
+    if words[0] == "id" and len(words) > 1:
+        yield from ((*translated[1:], last) for last in ("id", "code"))
     if translated != words:
         yield translated
         yield translated[::-1]
@@ -317,6 +327,10 @@ def ways_to_say(value: str, fact: Fact) -> Iterator[Words]:
         yield (f"{words[0]}ed",)  # "widowed"
     if words in _ALSO:
         yield _ALSO[words]
+    if len(words) == _NAMED_WITH_NUMBER and words[1].isdigit():  # "VISA 13 digit"
+        yield from ((words[1], words[2], words[0]), words[:2])
+    if words[0].capitalize() in day_name:
+        yield from ((said.split()[0],) for said in phrases("short_weekdays") if said.split()[1] == words[0])
     if _are_months(fact.values) and (full := _MONTHS.get(value.lower()[:3])) is not None:
         yield (full,)
     if words[:1] == ("no",) and words[1:] == ("change",) and "change" in fact.words:

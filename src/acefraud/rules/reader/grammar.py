@@ -321,9 +321,9 @@ def _has_odd_bounds(condition: Condition) -> bool:
 
 
 def _has_two_values(condition: Condition) -> bool:
-    allowed: dict[str, set[str]] = {}
+    allowed: dict[str, set[str | float]] = {}
     for part in condition.parts:
-        if isinstance(part, Test) and part.op in (Op.IS, Op.IN) and isinstance(part.value, str | tuple):
-            values = {part.value} if isinstance(part.value, str) else set(part.value)
+        if isinstance(part, Test) and part.op in (Op.IS, Op.IN) and isinstance(part.value, str | tuple | float):
+            values = set(part.value) if isinstance(part.value, tuple) else {part.value}
             allowed[part.fact] = allowed.get(part.fact, values) & values
     return any(not values for values in allowed.values())

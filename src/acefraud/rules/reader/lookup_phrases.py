@@ -26,7 +26,9 @@ def lookup_tests(sentence: Sentence, at: int) -> Tests:
     for key, after in (*named, *sentence.entity(at)):
         for place in sentence.after_be(after):
             yield from _is_in_list(sentence, key, place)
-    for key, after in () if sentence.facts(at, "category") else sentence.entity(at):
+    categories = sentence.facts(at, "category")
+    valued = any(sentence.value(fact, place) for fact, after in categories for place in sentence.after_be(after))
+    for key, after in () if valued else sentence.entity(at):
         yield from named_tests(sentence, key, after)
     yield from _list_first(sentence, at)
 

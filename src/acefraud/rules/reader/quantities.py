@@ -17,7 +17,7 @@ _NUMERALS |= {word: 10.0 * number for number, word in enumerate(_TENS, 2)}
 _UP_TO_NINE = frozenset(_ONES[1:10])
 _SCALES = {
     "hundred": 100.0, "thousand": 1e3, "grand": 1e3, "k": 1e3, "million": 1e6, "mio": 1e6, "mn": 1e6, "mln": 1e6,
-    "billion": 1e9, "bn": 1e9, "dozen": 12.0,
+    "billion": 1e9, "bn": 1e9, "dozen": 12.0, "juta": 1e6, "jt": 1e6, "ribu": 1e3, "rb": 1e3,
 }  # fmt: skip
 _FRACTIONS = {
     "half": 0.5, "a half": 0.5, "quarter": 0.25, "a quarter": 0.25, "one quarter": 0.25, "three quarter": 0.75,
@@ -205,17 +205,28 @@ def clocks(sentence: Sentence, at: int, *, bare: bool = False) -> Iterator[tuple
 
 def _clock_in_words(sentence: Sentence, hour: float, at: int, *, bare: bool) -> Iterator[tuple[float, int]]:
     """The time of day that a whole number means with the words after it: "o'clock", "in the evening"."""
-    part = at + sentence.is_word(at, "o'clock", "oclock")
-    early = next(sentence.after(part, "in the morning"), None)
-    late = next(sentence.after(part, "in the evening", "in the afternoon", "at night"), None)
-    if early is not None and hour <= 12:
-        yield hour % 12, early
-    elif late is not None:
-        # "3 at night" is early in the morning
-        if 1 <= hour <= 12 and not (hour < 6 and sentence.tokens[late - 1].text == "night"):
-            yield hour % 12 + 12, late
-    elif bare or part > at:
-        yield hour, part
+    plain = at + sentence.is_word(at, "o'clock", "oclock")
+    for after in sentence.after(plain, *phrases("of_the_day")):
+        if (meant := hour_in(sentence.tokens[after - 1].text, hour)) is not None:
+            yield meant, after
+        return
+    if bare or plain > at:
+        yield hour, plain
+
+
+def hour_in(part: str, hour: float) -> float | None:
+    """The hour that a number means in a part of the day: 9 in the evening is 21; None if there is none.
+
+    >>> [hour_in("night", 2), hour_in("night", 11), hour_in("evening", 9), hour_in("morning", 15)]
+    [2, 23, 21, None]
+    """
+    if part == "morning":
+        return hour % 12 if hour <= 12 else None
+    if part == "night":
+        return hour + 12 if 6 <= hour < 12 else 0.0 if hour == 12 else hour
+    if part in ("evening", "afternoon"):
+        return hour % 12 + 12 if hour < 12 or (hour == 12 and part == "afternoon") else hour if hour > 12 else None
+    return hour if hour > 12 else None
 
 
 def comparators(sentence: Sentence, at: int) -> Iterator[tuple[Op, int]]:

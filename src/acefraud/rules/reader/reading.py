@@ -10,7 +10,7 @@ from acefraud.core.context_facts import IN_LIST, LookUp
 from acefraud.core.fact_names import words_for
 from acefraud.core.transaction import Verdict
 from acefraud.rules.english import read_condition
-from acefraud.rules.reader.grammar import EXCEPTIONS, LINKS, STOPS, Grammar
+from acefraud.rules.reader.grammar import EXCEPTIONS, LINKS, STOPS, Grammar, tests_at
 from acefraud.rules.reader.joints import EVERYTHING
 from acefraud.rules.reader.lookup_phrases import named_tests
 from acefraud.rules.reader.quantities import NUMBER_WORDS, comparators
@@ -265,6 +265,8 @@ def _joined(text: str, sentence: Sentence, conclusion: Conclusion, doubtful: lis
         found, _, unclear = _readings(text, first, as_object=predicate)
         doubtful += unclear if not excepted and not _has_words(right) else []
         befores = [condition.negated() if excepted else condition for condition in found]
+    if right.is_one_of(0, _LINKING) and len(right.tokens) > 1 and not _has_words(right):
+        return []  # "if the customer is there", where no fact tells that
     if not befores or not _has_words(right):
         return [condition for condition in befores if condition is not None]
     negated, rest = _after_link(right)
@@ -324,7 +326,8 @@ def _after_link(sentence: Sentence) -> tuple[bool, Sentence]:
 
 def _has_words(sentence: Sentence) -> bool:
     """Whether there is more than words that say nothing, such as "A claim" before "is suspicious if"."""
-    return any(token.kind is not Kind.SIGN and token.text not in FILLERS for token in sentence.tokens)
+    says_more = any(token.kind is not Kind.SIGN and token.text not in FILLERS for token in sentence.tokens)
+    return says_more or any(tests_at(sentence, place) for place in range(len(sentence.tokens)))  # "if the customer is there"
 
 
 def _readings(

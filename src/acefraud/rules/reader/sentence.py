@@ -221,7 +221,7 @@ class Sentence:
         if token.kind is Kind.NUMBER:  # "card 5 transactions" goes on
             counts = self.token(at + 1)
             goes_on = counts is not None and counts.kind is Kind.WORD and counts.text not in _AFTER_NAME
-            return None if goes_on or not token.shown.isdigit() else (token.shown, at + 1)
+            return None if goes_on or not token.shown.removeprefix("-").isdigit() else (token.shown, at + 1)
         is_name = token.kind is Kind.WORD and (token.shown != token.shown.lower() or not token.shown.isalpha())
         known = (token.text,) in self.vocabulary.values or token.text in self.vocabulary.word_list
         return (token.shown, at + 1) if is_name and not known and token.text not in grammar_words() else None
@@ -250,7 +250,7 @@ class Sentence:
         place = at if self.value(fact, at) is not None else self.skipped(at)
         opened = self.is_word(place, "(")
         place += opened
-        while (some := self._some_values(fact, place)) is not None:
+        while (some := self.some_values(fact, place)) is not None:
             values, place = [*values, *some[0]], some[1]
             if not opened or self.is_word(place, ")"):
                 yield values, place + opened
@@ -259,7 +259,7 @@ class Sentence:
                 return
             place = self.skipped(after)
 
-    def _some_values(self, fact: Fact, at: int) -> tuple[list[str], int] | None:
+    def some_values(self, fact: Fact, at: int) -> tuple[list[str], int] | None:
         """The value of a category that stands here, or those that begin with the word that does."""
         if (value := self.value(fact, at)) is not None:
             return [value[0]], value[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from calendar import day_name
 from collections.abc import Iterator
 
@@ -9,15 +10,34 @@ from acefraud.core.comparison import Op, Test
 from acefraud.core.condition import Condition
 from acefraud.core.fact_names import NIGHT
 from acefraud.rules.reader.facts import HOURS, Fact, Measure
-from acefraud.rules.reader.quantities import among, bounded, clocks, figure_pairs, figures, limit, or_more, value_for
+from acefraud.rules.reader.quantities import (
+    among,
+    bounded,
+    clocks,
+    figure_pairs,
+    figures,
+    hour_in,
+    limit,
+    or_more,
+    value_for,
+)
 from acefraud.rules.reader.sentence import Sentence, Tests
-from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, TRANSACTIONS, Kind, Words, words
+from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, TRANSACTIONS, Kind, Words, phrases, words
 from acefraud.rules.reader.vocabulary import AgeWords
 
-_WEEKDAYS = words("weekdays")
+_WEEKDAYS = {name.lower(): name for name in day_name if name}
+_WEEKDAYS |= {short: _WEEKDAYS[full] for short, full in (said.split() for said in phrases("short_weekdays"))}
 _AFTER_FACT = ("is", "in", "=", "==", "!=", "<>", "not", ":", "one", "known", "unknown", "missing")
 """Words after "weekday" that make it the fact of that name rather than a working day."""
-_NIGHT = ("night", "night time", "nighttime", "overnight")
+_NIGHT = phrases("night")
+_PARTS = {
+    "morning": (6.0, 12.0), "afternoon": (12.0, 18.0), "evening": (18.0, NIGHT[0]), "daytime": (NIGHT[1], NIGHT[0]),
+    "office hour": (9.0, 17.0), "business hour": (9.0, 17.0), "working hour": (9.0, 17.0),
+}  # fmt: skip
+"""The parts of the day besides the night. The last three are those of working days."""
+_WITHIN = {"morning": (0.0, 12.0), "afternoon": (12.0, 19.0), "evening": (16.0, 24.0), "night": (18.0, 9.0)}
+"""Hours that may be meant with such a part."""
+_BEFORE_HOURS, _COUNTED = words("before_hours"), TRANSACTIONS | frozenset(HOURS) | words("currencies")
 _RANGES = (("between", ("and",)), ("from", ("to", "until", "till")), ("", ("to", "until")))
 """What opens a range of times, and what stands between its ends."""
 _BEFORE_CLOCK = {
@@ -29,7 +49,7 @@ _AFTER_CLOCK = {Op.AT_LEAST: ("or later", "or after", "onward"), Op.AT_MOST: ("o
 _TRANSACTIONS = TRANSACTIONS | {"this", "that", "claim"}
 _OPENED, _EXISTED = words("opened"), words("existed")
 _WHO, _AGED = words("who"), words("aged")
-_BEFORE_AGE = PEOPLE | {"woman", "man"}
+_BEFORE_AGE = PEOPLE | words("kinds_of_people")
 _WITHIN_LAST = ("within the last", "in the last", "in the past", "within the past", "during the last", "over the last")
 _UNITS = frozenset(HOURS) - {"second", "sec"}
 """Units of an age."""
@@ -46,10 +66,12 @@ def time_tests(sentence: Sentence, at: int) -> Tests:
             yield from _clock_ranges(sentence, place)
             yield from _before_or_after(sentence, place)
             yield from _or_later(sentence, place)
+            yield from _parts_of_day(sentence, place)
+        if "weekend" in facts:
+            yield from _weekend(sentence, place)
         if "night" in facts and not _is_of_days(sentence, at, place):
-            yield from ((_is("night", True), end) for end in sentence.after(place, *_NIGHT))
-    if "weekend" in facts:
-        yield from _weekend(sentence, start)
+            ends = sentence.after(place, *_NIGHT)
+            yield from ((_is("night", True), end) for end in ends if not any(_own_hours(sentence, "night", end)))
 
 
 def _is(flag: str, holds: bool) -> Condition:
@@ -63,11 +85,15 @@ def _weekdays(sentence: Sentence, at: int) -> Tests:
         nights = list(sentence.after(after, *_NIGHT))
         if not nights:
             yield among("weekday", days), end
-        yield from ((_nights_after(days), final) for final in nights if "hour" in sentence.vocabulary.facts)
+        for final in nights if "hour" in sentence.vocabulary.facts else ():
+            own = list(_own_hours(sentence, "night", final))
+            yield from ((_nights_after(days, start, stop), last) for start, stop, last in own if start > stop)
+            if not own:
+                yield _nights_after(days, *NIGHT), final
     for after in sentence.after(at, *_NIGHT):
         for days, end in _days(sentence, sentence.skipped(after, ("on", "of", "from"))):
             if "hour" in sentence.vocabulary.facts:
-                yield _nights_after(days), end
+                yield _nights_after(days, *NIGHT), end
 
 
 def _days(sentence: Sentence, at: int) -> Iterator[tuple[list[str], int]]:
@@ -75,18 +101,18 @@ def _days(sentence: Sentence, at: int) -> Iterator[tuple[list[str], int]]:
     tokens, days = sentence.tokens, list[str]()
     place = sentence.skipped(at, ("on", "a", "any", "the", "either", "every"))
     first = place + sentence.is_word(place, "from", "between")
-    is_range = sentence.is_word(first + 1, "to", "through", "until", "till", "–")
+    is_range = sentence.is_word(first + 1, "to", "through", "until", "till", "–", "-")
     if is_range and sentence.is_one_of(first, _WEEKDAYS):
         last = sentence.skipped(first + 2)
         if sentence.is_one_of(last, _WEEKDAYS):
             yield _days_between(tokens[first].text, tokens[last].text), last + 1
         return
     while sentence.is_one_of(place, _WEEKDAYS):
-        days = [*days, tokens[place].text.capitalize()]
+        days = [*days, _WEEKDAYS[tokens[place].text]]
         yield days, place + 1
         if len(days) == 1 and sentence.is_comma_or(place + 1):
             return  # "Monday, or Tuesday night"
-        place = sentence.skipped(place + 1, (",", "or", "and", "on"))
+        place = sentence.skipped(place + 1, (",", "or", "and", "on", "/", "&"))
 
 
 def _is_of_days(sentence: Sentence, at: int, place: int) -> bool:
@@ -96,19 +122,18 @@ def _is_of_days(sentence: Sentence, at: int, place: int) -> bool:
     return follows or (at > 0 and sentence.is_one_of(at - 1, _WEEKDAYS))
 
 
-def _nights_after(days: list[str]) -> Condition:
+def _nights_after(days: list[str], start: float, stop: float) -> Condition:
     """The nights that begin in the evening of these days: that of Saturday ends on Sunday morning."""
-    late, early = Condition.of(Test("hour", Op.AT_LEAST, NIGHT[0])), Condition.of(Test("hour", Op.BELOW, NIGHT[1]))
+    late, early = Condition.of(Test("hour", Op.AT_LEAST, start)), Condition.of(Test("hour", Op.BELOW, stop))
     next_days = [day_name[(list(day_name).index(day) + 1) % 7] for day in days]
-    return Condition.any_of(
-        Condition.all_of([among("weekday", some), part]) for some, part in ((days, late), (next_days, early))
-    )
+    parts = ((days, late), (next_days, early)) if stop else ((days, late),)
+    return Condition.any_of(Condition.all_of([among("weekday", some), part]) for some, part in parts)
 
 
 def _weekend(sentence: Sentence, at: int) -> Tests:
     """ "weekend", "business day", "not on a weekend" """
     yield from ((_is("weekend", True), end) for end in sentence.after(at, "weekend"))
-    yield from ((_is("weekend", False), end) for end in sentence.after(at, "working day", "business day"))
+    yield from ((_is("weekend", False), end) for end in sentence.after(at, *phrases("working_day")))
     place = sentence.skipped(at, ("on", "a", "any", "during", "the"))
     if sentence.is_word(place, "weekday") and not sentence.is_one_of(place + 1, _AFTER_FACT):
         yield _is("weekend", False), place + 1
@@ -117,6 +142,68 @@ def _weekend(sentence: Sentence, at: int) -> Tests:
         for name in ("weekend", "night"):
             if sentence.is_word(place, name) and name in sentence.vocabulary.facts:
                 yield _is(name, False), place + 1
+
+
+def _parts_of_day(sentence: Sentence, at: int) -> Tests:
+    """ "in the evening", "outside office hours", and with their own hours "at night (22-05)" """
+    place, negated = _after_not(sentence, at)
+    place = sentence.skipped(place, words("time_links") - {"day"}) if negated else place
+    start = sentence.skipped(place, ("early", "late"))
+    for part in (*_PARTS, "night"):
+        for after in sentence.after(start, *(_NIGHT if part == "night" else (part,))):
+            made = [(_hours_between(first, last), end) for first, last, end in _own_hours(sentence, part, after)]
+            if not made and part in _PARTS and start == place and not sentence.is_word(at - 1, "early", "late"):
+                made = [(_usual_hours(part), after)]
+            yield from ((inside.negated() if negated else inside, end) for inside, end in made)
+
+
+def _usual_hours(part: str) -> Condition:
+    hours = _hours_between(*_PARTS[part])
+    return Condition.all_of([_is("weekend", False), hours]) if part.endswith("hour") else hours
+
+
+def _own_hours(sentence: Sentence, part: str, at: int) -> Iterator[tuple[float, float, int]]:
+    """The hours that are given for a part of the day after its name: "(10pm to 6am)", ", say after 9"."""
+    start = sentence.skipped(at, _BEFORE_HOURS)
+    glue = sentence.said(at, start)
+    for opening, joints in _RANGES:
+        for after in sentence.after(start, opening):
+            for first, middle in clocks(sentence, after, bare=True):
+                for last, end in clocks(sentence, middle + 1, bare=True) if sentence.is_one_of(middle, joints) else ():
+                    is_bare = _is_bare(sentence, after, middle), _is_bare(sentence, middle + 1, end)
+                    pair = _within_part(part, first, last, is_bare)
+                    final = _after_hours(sentence, end, glue, is_plain=all(is_bare))
+                    if pair is not None and final is not None:
+                        yield *pair, final
+    said = {"evening": ("after", "from"), "morning": ("before", "until")}.get(part, ())
+    for after in sentence.after(start, *said):
+        for hour, end in clocks(sentence, after, bare=True):
+            meant = hour_in(part, hour) if _is_bare(sentence, after, end) else hour
+            final = _after_hours(sentence, end, glue, is_plain=False)
+            if meant and final is not None:
+                yield (meant, 0.0, final) if part == "evening" else (0.0, meant, final)
+
+
+def _within_part(part: str, first: float, last: float, is_bare: tuple[bool, bool]) -> tuple[float, float] | None:
+    """Two hours as they are meant in a part of the day; None if they cannot be."""
+    if part not in _WITHIN:  # "business hours 9 to 5"
+        return (first, last + 12 if all(is_bare) and last < first else last) if first != last else None
+    low, high = _WITHIN[part]
+    meant = [hour_in(part, hour) if bare else hour for hour, bare in zip((first, last), is_bare, strict=True)]
+    fits = [hour is not None and (low <= hour <= high if low < high else hour >= low or hour <= high) for hour in meant]
+    start, stop = meant
+    if start is None or stop is None or start == stop or not all(fits):
+        return None
+    return (start, stop % 24) if start < stop or low > high else None
+
+
+def _after_hours(sentence: Sentence, at: int, glue: Words, *, is_plain: bool) -> int | None:
+    """The place after hours that end here; None if the numbers may be something else."""
+    at += is_plain and sentence.is_word(at, "hour") and sentence.tokens[at].shown == "h"
+    if "(" in glue:
+        return at + 1 if sentence.is_word(at, ")") else None
+    may_be_amounts = is_plain and (glue == (",",) or sentence.is_one_of(at, _COUNTED))
+    return None if may_be_amounts else at
 
 
 def _clock_ranges(sentence: Sentence, at: int) -> Tests:
@@ -172,10 +259,16 @@ def _clock_pairs(sentence: Sentence, at: int, joints: tuple[str, ...]) -> Iterat
         for last, end in clocks(sentence, middle + 1, bare=True) if sentence.is_one_of(middle, joints) else ():
             is_bare = _is_bare(sentence, at, middle)
             if is_bare and _is_bare(sentence, middle + 1, end):
+                if (after := _after_plain_hours(sentence, at, end)) is not None:
+                    yield first % 24, last % 24, after
                 continue
-            # "from 8 to 10 pm" begins at 8 pm, "from 11 to 5 pm" at 11 am
             token = sentence.tokens[end - 1]
-            is_afternoon = token.kind is Kind.CLOCK and token.text.rstrip(".").endswith(("pm", "p.m"))
+            if is_bare and token.text == "night":  # "10 to 2 at night"
+                first = hour_in("night", first) or 0.0  # noqa: PLW2901
+            # "from 8 to 10 pm" begins at 8 pm, "from 11 to 5 pm" at 11 am
+            if is_bare and first > last and token.text.rstrip(".").endswith(("am", "a.m", "morning")):
+                continue  # "from 10 to 4 am"
+            is_afternoon = token.text.rstrip(".").endswith(("pm", "p.m", "evening", "afternoon"))
             is_late = is_bare and is_afternoon and first < 12 and first % 12 < last % 12
             yield (first % 12 + 12 if is_late else first) % 24, last % 24, end
     if sentence.has_word(max(0, at - 4), at, "hour"):  # "hour between 1 and 5"
@@ -184,15 +277,30 @@ def _clock_pairs(sentence: Sentence, at: int, joints: tuple[str, ...]) -> Iterat
                 yield low.value % 24, high.value % 24, end
 
 
+def _after_plain_hours(sentence: Sentence, at: int, end: int) -> int | None:
+    """The place after two plain numbers that can only be hours: "22-05", "mon-fri 9 to 18", "0-6h"; None otherwise."""
+    first, last = sentence.tokens[at], sentence.tokens[end - 1]
+    is_h = sentence.is_word(end, "hour") and sentence.tokens[end].shown == "h"
+    if is_h:
+        is_age = sentence.is_one_of(end + 1, words("after_age")) or (at and sentence.is_one_of(at - 1, words("window_start")))
+        return None if is_age or sentence.is_word(at - 1, "last", "past") else end + 1
+    if sentence.is_one_of(end, _COUNTED):
+        return None
+    has_zero = any(re.fullmatch(r"0\d", token.shown) for token in (first, last))
+    is_night = first.value >= _WITHIN["night"][0] and last.value < _WITHIN["night"][1]
+    follows_day = at > 0 and (sentence.is_one_of(at - 1, _WEEKDAYS) or sentence.is_word(at - 1, "weekday", "weekend"))
+    return end if has_zero or is_night or (follows_day and first.value < last.value > 12) else None
+
+
 def _is_bare(sentence: Sentence, start: int, end: int) -> bool:
     return sentence.tokens[start].kind is Kind.NUMBER and end == start + 1
 
 
 def _days_between(first: str, last: str) -> list[str]:
     """The days of the week from one to another: "Friday to Monday" has four."""
-    days = [name.lower() for name in day_name]
-    start, count = days.index(first), (days.index(last) - days.index(first)) % 7
-    return [days[(start + step) % 7].capitalize() for step in range(count + 1)]
+    days = list(day_name)
+    start, end = days.index(_WEEKDAYS[first]), days.index(_WEEKDAYS[last])
+    return [days[(start + step) % 7] for step in range((end - start) % 7 + 1)]
 
 
 def _hours_between(first: float, last: float) -> Condition:
@@ -313,13 +421,26 @@ def people_tests(sentence: Sentence, at: int) -> Tests:
     start = sentence.skipped(at)
     is_person = sentence.is_one_of(start, PEOPLE)
     place = sentence.skipped(start + is_person, _AGED)
-    named = is_person or (start > 0 and sentence.is_one_of(start - 1, _BEFORE_AGE))
+    no_amount = "amount" not in sentence.vocabulary.facts  # "married, over 40": nothing else that has no name
+    before = start - 1 - (no_amount and start > 1 and sentence.is_word(start - 1, ","))
+    named = is_person or (before >= 0 and sentence.is_one_of(before, _BEFORE_AGE))
     named = named or sentence.has_word(max(0, start - 1), place, "aged", "age")
     for condition, end in bounded(sentence, place, ages[0]):
         tokens, said = sentence.tokens[place:end], sentence.said(place, end)
         if any(token.is_money or token.is_percent or token.kind is Kind.CLOCK for token in tokens):
             continue
         final = max(sentence.after(end, "year old", "year of age", "of age", "old"), default=end)
-        is_number_of_years = (named or "older" in said or "younger" in said) and not _has_unit(sentence, place, end)
+        follows = no_amount and sentence.is_word(final, ",") and sentence.is_one_of(final + 1, words("kinds_of_people"))
+        is_number_of_years = (named or follows or "older" in said or "younger" in said) and not _has_unit(sentence, place, end)
         if is_number_of_years or ("year" in said and (named or final > end)):
-            yield condition, final
+            yield _age_band(sentence, place, end) or condition, final
+
+
+def _age_band(sentence: Sentence, start: int, end: int) -> Condition | None:
+    """The band of an age that these words name as it is written: "21 to 25"."""
+    for name in sentence.vocabulary.bands:
+        fact = sentence.vocabulary.facts[name]
+        value = sentence.value(fact, start) if fact.words[0] == "age" and PEOPLE.intersection(fact.words) else None
+        if value is not None and value[1] == end:
+            return among(name, [value[0]])
+    return None

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 
 from acefraud.core.comparison import Op, Test
 from acefraud.core.condition import Condition, PairTest
-from acefraud.rules.reader.facts import HOURS, Fact, Measure, codes_for, is_vague, values_within
+from acefraud.rules.reader.facts import HOURS, Fact, Measure, as_words, codes_for, is_vague, values_within
 from acefraud.rules.reader.quantities import among, bounds, counts
 from acefraud.rules.reader.sentence import Sentence, Tests
-from acefraud.rules.reader.tokens import PEOPLE, Kind, Words, phrases, words
+from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, Kind, Words, phrases, words
 from acefraud.rules.reader.vocabulary import FlagPhrase, ValuePhrase
 
 _AMONG, _NOT_AMONG = ("", *phrases("among")), phrases("not_among")
@@ -70,8 +70,9 @@ def value_tests(sentence: Sentence, at: int) -> Tests:
     yield from _within_name(sentence, at)
     yield from _families(sentence, at)
     outside = sentence.is_word(at, "outside")
-    negated = sentence.is_word(at, "not", "non") or outside
-    first = sentence.skipped(at + 1, words("coming_from")) if negated else at
+    other_than = max(sentence.after(at, *phrases("anything_but")), default=at)
+    negated = sentence.is_word(at, "not", "non") or outside or other_than > at
+    first = sentence.skipped(max(at + 1, other_than), words("coming_from")) if negated else at
     for start in dict.fromkeys((first, sentence.skipped(first))):  # "all" may be a part of "All Perils"
         for meanings, end in sentence.matches(start, sentence.vocabulary.values, exact=True):
             alone = len({meaning.fact for meaning in meanings}) == 1
@@ -80,7 +81,9 @@ def value_tests(sentence: Sentence, at: int) -> Tests:
                 if outside and not codes_for(fact.values):
                     continue
                 after = _beside(sentence, fact, end)
-                if after is None and alone and _is_clear(sentence, meaning, start, end):
+                if after is None and alone and (
+                    _is_clear(sentence, meaning, start, end) or _opens_list(sentence, meaning, end)
+                ):
                     after = end
                 if after is not None:
                     yield from _alternatives(sentence, fact, meaning.value, after, negated)
@@ -90,9 +93,10 @@ def value_tests(sentence: Sentence, at: int) -> Tests:
 
 def _families(sentence: Sentence, at: int) -> Tests:
     """ "Visa or Mastercard", "not a Visa card": values that begin with the same word"""
-    negated = sentence.is_word(at, "not", "non")
+    first = max(sentence.after(at, *phrases("anything_but")), default=at + sentence.is_word(at, "not", "non"))
+    negated = first > at
     for phrase in sentence.vocabulary.families.get(
-        sentence.said(start := sentence.skipped(at + negated), start + 1), ()
+        sentence.said(start := sentence.skipped(first), start + 1), ()
     )[:1]:
         fact = sentence.vocabulary.facts[phrase.fact]
         for values, end in sentence.values(fact, start):
@@ -123,10 +127,21 @@ def _is_clear(sentence: Sentence, meaning: ValuePhrase, start: int, end: int) ->
     return len(said) > 1 or len(shown) > 2 or shown == meaning.value
 
 
+def _opens_list(sentence: Sentence, meaning: ValuePhrase, end: int) -> bool:
+    """Whether a clear value of the same fact follows: "collision or all perils"."""
+    further = sentence.after_joint(end)
+    for others, final in sentence.matches(further, sentence.vocabulary.values, exact=True) if further > end else ():
+        other = next((other for other in others if other.fact == meaning.fact), None)
+        if other is not None and _is_clear(sentence, other, further, final):
+            return True
+    return False
+
+
 def _is_of_another_kind(sentence: Sentence, meaning: ValuePhrase, start: int, end: int) -> bool:
     """Whether the words may be something else: a number, a person, or "single" in "every single claim"."""
     bands = sentence.vocabulary.bands.get(meaning.fact, ())
-    if any(band.value == meaning.value for band in bands) or sentence.tokens[end - 1].text in _PERSONS:
+    is_band = any(band.value == meaning.value for band in bands) and sentence.said(start, end) == as_words(meaning.value)
+    if is_band or sentence.tokens[end - 1].text in _PERSONS:
         return True
     counted = start > 0 and sentence.is_word(start - 1, "a", "every", "each", "any", "one", "not")
     return counted and sentence.said(start, end) == ("single",)
@@ -160,10 +175,10 @@ def _alternatives(sentence: Sentence, fact: Fact, value: str, at: int, negated: 
         if len(values) == 1 and sentence.is_comma_or(at):
             return
         after = sentence.after_joint(at)
-        further = sentence.value(fact, after) if after > at else None
+        further = sentence.some_values(fact, after) if after > at else None
         if further is None or not _goes_on(sentence, fact, after, further[1]):
             return
-        values = [*values, further[0]]
+        values = [*values, *further[0]]
         beside = _beside(sentence, fact, further[1])
         at = further[1] if beside is None else beside
 
@@ -196,6 +211,7 @@ def event_tests(sentence: Sentence, at: int) -> Tests:
     is about, and the shorter one is about the other event that names of facts speak of.
     """
     dated = sentence.vocabulary.dated
+    yield from _dated_before(sentence, at)
     start = sentence.skipped(at)
     if sentence.is_one_of(start, dated):
         event, after = sentence.tokens[start].text, sentence.skipped(start + 1, _EVENT_LINKS)
@@ -211,6 +227,17 @@ def event_tests(sentence: Sentence, at: int) -> Tests:
             yield among(fact.name, values), end
         if sentence.is_word(after, "weekend") and set(_WEEKEND) <= set(fact.values):
             yield among(fact.name, _WEEKEND), after + 1
+
+
+def _dated_before(sentence: Sentence, at: int) -> Tests:
+    """ "December accidents", "(claimed) after a Saturday or Sunday accident": the day before the event"""
+    start = sentence.skipped(at + sentence.is_word(at, "after", "following"))
+    for event, facts in sentence.vocabulary.dated.items():
+        for fact in facts:
+            said = list(sentence.values(fact, start)) if fact.kind == "category" else []
+            if sentence.is_word(start, "weekend") and set(_WEEKEND) <= set(fact.values):
+                said.append((list(_WEEKEND), start + 1))
+            yield from ((among(fact.name, values), end + 1) for values, end in said if sentence.is_word(end, event))
 
 
 # --- bands ---
@@ -231,6 +258,7 @@ def band_tests(sentence: Sentence, at: int) -> Tests:
         for condition, after in _said_of_bands(sentence, at, fact, counted=True):  # "at least 2 past claims"
             yield from ((condition, end) for named, end in sentence.facts(after, "category") if named.name == name)
         yield from _is_old(sentence, fact, at)
+        yield from _is_worth(sentence, fact, at)
 
 
 def _said_of_bands(sentence: Sentence, at: int, fact: Fact, *, counted: bool = False) -> list[tuple[Condition, int]]:
@@ -259,6 +287,13 @@ def _days_after(sentence: Sentence, fact: Fact, at: int) -> Tests:
         return
     _, first, second = fact.words
     start = sentence.skipped(at)
+    if sentence.is_word(start, first):  # "a policy younger than 30 days when the claim comes in"
+        for place in sentence.after_be(start + 1):
+            for condition, end in _said_of_bands(sentence, place, fact):
+                event = sentence.skipped(end, words("at_the_time"))
+                if event > end and sentence.is_word(event, second):
+                    last = sentence.skipped(event + 1, words("came_in"))
+                    yield from ((condition, final) for final in range(event + 1, last + 1))
     if not sentence.is_word(start, second):
         return
     place = sentence.skipped(start + 1, _EVENT_LINKS)
@@ -266,8 +301,8 @@ def _days_after(sentence: Sentence, fact: Fact, at: int) -> Tests:
     if (value := sentence.value(fact, place)) is not None:
         said.append((among(fact.name, [value[0]]), value[1]))
     for condition, end in said:
-        for after in sentence.after(end + sentence.is_word(end, "day"), "after"):
-            event = sentence.skipped(after)
+        for after in sentence.after(end + sentence.is_word(end, "day"), "after", "of", "from", "since"):
+            event = sentence.skipped(after, DETERMINERS | words("began"))
             if sentence.is_word(event, first):
                 yield condition, sentence.skipped(event + 1, words("began"))
 
@@ -286,9 +321,20 @@ def _is_old(sentence: Sentence, fact: Fact, at: int) -> Tests:
                 yield among(fact.name, [new]), place + 1
             for condition, end in _said_of_bands(sentence, place, fact):
                 is_old = sentence.is_word(end, "old")
-                is_age = is_old or sentence.has_word(place, end, "older", "newer", "younger")
+                is_age = is_old or sentence.is_word(place - 1, "of") or sentence.has_word(place, end, "older", "newer", "younger")
                 if is_age and sentence.has_word(place, end, *HOURS):
                     yield condition, end + is_old
+
+
+def _is_worth(sentence: Sentence, fact: Fact, at: int) -> Tests:
+    """ "a car under 20k": thousands said of a vehicle are its price"""
+    start = sentence.skipped(at)
+    if "price" not in fact.words or not sentence.is_one_of(start, _VEHICLES):
+        return
+    for place in sentence.after_be(start + 1):
+        for condition, end in _said_of_bands(sentence, place, fact):
+            if any(figure.kind is Kind.NUMBER and figure.value >= 1e3 for figure in sentence.tokens[place:end]):
+                yield condition, end
 
 
 def _aged(fact: Fact) -> dict[Words, str]:
@@ -329,8 +375,8 @@ def _flags(sentence: Sentence, at: int) -> Iterator[tuple[str, bool, int]]:
     if sentence.is_word(at, "not") and _is_column(sentence, at + 1):
         yield from ((fact.name, False, after) for fact, after in sentence.facts(at + 1, "flag"))
     start = max(sentence.after(at, *phrases("without")), default=at)
-    is_said = start == at
-    for begin in {start, sentence.skipped(start, words("flag_links"))}:
+    for begin in {at, start, sentence.skipped(start, words("flag_links"))}:
+        is_said = begin == at or start == at
         longest = max((end for _, end in sentence.matches(begin, sentence.vocabulary.values, exact=True)), default=0)
         for meanings, end in _flag_phrases(sentence, begin):
             if end < longest:
@@ -340,6 +386,8 @@ def _flags(sentence: Sentence, at: int) -> Iterator[tuple[str, bool, int]]:
             if is_head and said in sentence.vocabulary.values and said[0] in words("otherwise_as_value"):
                 continue  # "travel payments": of that category, or by somebody who travels?
             for flag in meanings:
+                if not is_said and not flag.holds and sentence.is_word(at, "no"):
+                    continue  # "no online payments" forbids them
                 yield flag.fact, flag.holds == is_said, end + is_head
                 if (switched := _after_switch(sentence, end)) > end + is_head:
                     yield flag.fact, flag.holds == is_said, switched

@@ -74,7 +74,10 @@ class _Concept(BaseModel, extra="forbid"):
     """One table of ``concepts.toml``, which explains the keys."""
 
     facts: tuple[str, ...]
-    nouns: tuple[str, ...]
+    nouns: tuple[str, ...] = ()
+    true: tuple[str, ...] = ()
+    false: tuple[str, ...] = ()
+    values: dict[str, tuple[str, ...]] = {}
     age_of: tuple[str, ...] = ()
     since: tuple[str, ...] = ()
     did: tuple[str, ...] = ()
@@ -184,11 +187,11 @@ class Vocabulary:
             for value in fact.values[:MOST_VALUES]:
                 for said in ways_to_say(value, fact):
                     _append(self.values, said, ValuePhrase(fact.name, value))
-        self._add_families()
         self._add_events()
         own = set(self.nouns)
         for concept in _CONCEPTS.values():
             self._add_concept(concept, own)
+        self._add_families()
         for alike in _SAME_ENTITY:  # other words for an entity, where only one entity can be meant
             here = [name for words, name in self.entities.items() if " ".join(words) in alike]
             if len(here) == 1:
@@ -236,6 +239,12 @@ class Vocabulary:
                     for noun in map(as_words, concept.nouns):
                         if without_determiners(noun) not in own:
                             self._add_noun(noun, fact)
+                    for flags, holds in ((concept.true, True), (concept.false, False)):
+                        for flag in flags:
+                            _append(self.flags, _plain_words(flag), FlagPhrase(fact, holds))
+                    for value in self.facts[fact].values:
+                        for name in concept.values.get(value.lower(), ()):
+                            _append(self.values, as_words(name), ValuePhrase(fact, value))
                     said = (concept.age_of, concept.since, concept.did, concept.idle)
                     self.ages.append(AgeWords(fact, *(tuple(map(_plain_words, phrases)) for phrases in said)))
                     return

@@ -41,6 +41,10 @@ _END = r"\s*[.!)]*\s*$"
 _VERDICT = rf"\b(?:{'|'.join(sorted(words('verdict_verbs')))})\b"
 _SHORTEST_MISSPELT = 8
 """Letters of a word that is recognised with one other letter."""
+_SHORTEST_NAME = 5
+"""Letters of a value that is recognised with one other letter."""
+_NAMES = range(5, 200)
+"""How many values a category of names has. Those of fewer are ordinary words, and of more, as of places, too many are alike."""
 MOST = 5
 _LEAST_LIKENESS = 72.0
 _SHORTEST = 3
@@ -178,7 +182,7 @@ def with_plain_verdicts(text: str, vocabulary: Vocabulary) -> str:
 
 
 def respelt(tokens: Tokens, vocabulary: Vocabulary) -> list[Token]:
-    """The tokens, with a long unknown word replaced by the only word of a fact's name that differs in one letter."""
+    """The tokens, with an unknown word replaced by the only word of a fact's name, or value, that it can be misspelt for."""
     known = vocabulary.word_list | grammar_words()
     return [
         replace(token, text=meant)
@@ -189,11 +193,29 @@ def respelt(tokens: Tokens, vocabulary: Vocabulary) -> list[Token]:
 
 
 def _nearest(word: str, vocabulary: Vocabulary) -> str:
+    if word.isalpha() and (value := _nearest_value(word, vocabulary)):
+        return value
     if len(word) < _SHORTEST_MISSPELT:
         return ""
     names = {part for fact in vocabulary.facts.values() for part in fact.words}
     alike = {part for part in names if (len(part), part[:1], part[-1:]) == (len(word), word[0], word[-1])}
     near = {part for part in alike if Hamming.distance(word, part) == 1}
+    return near.pop() if len(near) == 1 else ""
+
+
+def _nearest_value(word: str, vocabulary: Vocabulary) -> str:
+    """The only value that differs in a letter, or in two if it is long: "Mercedes" for the make "Mecedes".
+
+    Only names are respelt, and these are values of categories with some more of them: "collusion" is no "Collision".
+    """
+    longest = 2 if len(word) > _SHORTEST_MISSPELT else 1
+    near = {
+        said[0]
+        for said, meanings in vocabulary.values.items()
+        if len(said) == 1 and len(said[0]) >= _SHORTEST_NAME and len(word) >= _SHORTEST_NAME and said[0][0] == word[0]
+        and OSA.distance(word, said[0], score_cutoff=longest) <= longest
+        and any(len(vocabulary.facts[meaning.fact].values) in _NAMES for meaning in meanings)
+    }
     return near.pop() if len(near) == 1 else ""
 
 
