@@ -44,6 +44,7 @@ _HAS, _MET, _SPENT = words("has"), words("met"), words("spent")
 _IS_USED, _USED = words("is_used"), words("used")
 _DIFFERENT, _SEVERAL, _ONLY_ONE = words("different"), phrases("several"), phrases("only_one")
 _THIS = frozenset({"this", "same", "today"})
+_JOINTS = frozenset({"and", "or", "but", "plus", ",", ";", ".", ":"})
 _EVER, _AFTER_EVER = phrases("ever"), words("after_ever")
 _OF_NO_WINDOW = phrases("of_no_window")
 _NEVER_SEEN = ((phrases("new_entity"), phrases("never_seen"), True), (phrases("known_entity"), phrases("seen_before"), False))
@@ -51,6 +52,8 @@ _NEVER_SEEN = ((phrases("new_entity"), phrases("never_seen"), True), (phrases("k
 _TIMES = {"once": 1.0, "twice": 2.0, "thrice": 3.0}
 _LARGE = 500.0
 """What a card "did" is a sum from here on; a smaller number may count transactions."""
+_LEAST_SPENT = 50.0
+"""A smaller number after an entity may be anything."""
 _MOST_COUNTED = 1000
 _SUM = Fact("", "number", Measure.MONEY)
 _SHARE = Fact("", "number", Measure.SHARE)
@@ -123,10 +126,12 @@ def _may_stand_alone(sentence: Sentence, start: int, end: int) -> bool:
 
 def _needs_no_window(sentence: Sentence, at: int, longest: float) -> bool:
     """Whether no other window than the longest is said of what ends here, nor of what is joined to it."""
-    end = at
+    start = end = at
     while end < len(sentence.tokens) and sentence.tokens[end].kind is not Kind.SIGN:
         end += 1
-    starts = [index for index in range(at, end) if sentence.is_one_of(index, _WINDOW_START | _LAST | _THIS)]
+    while start > 0 and sentence.tokens[start - 1].text not in _JOINTS:
+        start -= 1
+    starts = [index for index in range(start, end) if sentence.is_one_of(index, _WINDOW_START | _LAST | _THIS)]
     return not {hours for index in starts for hours, _ in _window(sentence, index)} - {longest}
 
 
@@ -143,7 +148,8 @@ def windows_said(sentence: Sentence) -> set[float]:
 def ratio_to_usual(sentence: Sentence, at: int) -> Iterator[tuple[str, int]]:
     """The fact that divides the amount by the usual amount of an entity, where "the card's usual" stands here."""
     for entity, after in sentence.owner(at):
-        is_usual = sentence.is_one_of(after, _USUAL) or sentence.is_word(after, "mean", "own")
+        is_column = sentence.is_word(after, "average") and ("average",) in sentence.vocabulary.nouns
+        is_usual = not is_column and (sentence.is_one_of(after, _USUAL) or sentence.is_word(after, "mean", "own"))
         if is_usual and (name := f"{entity}_amount_to_usual") in sentence.vocabulary.facts:
             end = after + 1 + sentence.is_word(after + 1, "usual", "average", "mean")
             yield name, end + sentence.is_one_of(end, _USUAL_AMOUNTS)
@@ -261,10 +267,15 @@ def _spent(sentence: Sentence, at: int) -> Iterator[Predicate]:
         return
     start = next(sentence.after(at + 1, "a total of"), at + 1)
     for bound, then in bounds(sentence, start, _SUM):
-        if is_done and max((token.value for token in sentence.tokens[start:then]), default=0.0) < _LARGE:
+        if is_done and _largest(bound("sum")) < _LARGE:
             continue
         for end in {then, *sentence.after(then, "in total", "altogether", "total")}:
             yield "sum", bound, end
+
+
+def _largest(condition: Condition) -> float:
+    """The largest number with which a condition compares."""
+    return max(float(leaf.value) for leaf in condition.leaves if isinstance(leaf, Test) and isinstance(leaf.value, float))
 
 
 def _met(sentence: Sentence, at: int) -> Iterator[Predicate]:
@@ -278,8 +289,9 @@ def _met(sentence: Sentence, at: int) -> Iterator[Predicate]:
 def _count_first(sentence: Sentence, at: int) -> Tests:
     """ "more than 5 transactions of the card in an hour", "3 or more users on the device in 30 days" """
     for figure, after in _counted(sentence, at):  # "known fraud on the device"
-        if figure != "count" and not (after == at + 1 and sentence.is_word(at, "fraud")):
-            start = sentence.skipped(after, ("is", "be", "seen", "known", "confirmed", "already"))
+        start = sentence.skipped(after, ("is", "be", "seen", "known", "confirmed", "already"))
+        is_verdict = start == at + 1 and sentence.is_word(at, "fraud")  # "(this is) fraud on the card"
+        if figure != "count" and not is_verdict:
             yield from _of_entity(sentence, figure, limit(Op.ABOVE, 0.0), start)
     for bound, after in _numbers_of(sentence, at):
         counted = [(figure, then, True) for figure, then in _counted(sentence, after)]
@@ -351,7 +363,7 @@ def _each(sentence: Sentence, entities: Entities, figure: str, bound: Bound, at:
     """One test for each of the entities, with the window that follows."""
     names, how = entities
     windows = [sentence.vocabulary.windows.get(f"{name}_{figure}", {}) for name in names]
-    needs_none = figure != "sum" and (figure != "count" or _is_several(bound))
+    needs_none = figure.startswith("known") or (figure != "sum" and _is_several(bound))
     for hours, end in (*_window(sentence, at), *(_no_window(sentence, at, windows) if needs_none else ())):
         if all(hours in kept for kept in windows):
             tests = [bound(kept[hours].name) for kept in windows]
@@ -371,9 +383,8 @@ def _no_window(sentence: Sentence, at: int, windows: Sequence[dict[float, Fact]]
 
 
 def _is_several(bound: Bound) -> bool:
-    """Whether a bound asks for more than one. "A card with a payment over 500" speaks of this payment."""
-    tests = [leaf for leaf in bound("count").leaves if isinstance(leaf, Test) and isinstance(leaf.value, float)]
-    return any(test.value + (test.op is Op.ABOVE) > 1 for test in tests if isinstance(test.value, float))
+    """Whether a bound is more than "a", "any" or "no". "A card with a payment over 500" speaks of this payment."""
+    return bound("count") not in {_IS_ZERO("count"), limit(Op.ABOVE, 0.0)("count"), limit(Op.AT_LEAST, 1.0)("count")}
 
 
 def _none_of(condition: Condition) -> Condition:
@@ -590,8 +601,8 @@ def _newness(sentence: Sentence, at: int) -> Iterator[tuple[str, bool, int]]:
         for after in sentence.after(place, *before):
             yield from ((entity, is_new, end) for entity, end in sentence.entity(after))
         for entity, after in sentence.entity(at):
-            start = sentence.skipped(after, words("is_seen"))
-            yield from ((entity, is_new, end) for end in sentence.after(start, *behind))
+            for start in {after, sentence.skipped(after, words("is_seen"))}:
+                yield from ((entity, is_new, end) for end in sentence.after(start, *behind))
 
 
 def _seen_tests(sentence: Sentence, at: int) -> Tests:
@@ -609,7 +620,19 @@ def _seen_tests(sentence: Sentence, at: int) -> Tests:
         if others or _is_new_to_next(sentence, end):
             continue
         unseen = [Test(kept[max(kept)].name, Op.IS, 0.0), Test(since, Op.MISSING)]
-        yield Condition.of(*unseen) if is_new else Condition.of(Test(since, Op.KNOWN)), end
+        condition = Condition.of(*unseen) if is_new else Condition.of(Test(since, Op.KNOWN))
+        yield condition, end
+        yield from ((Condition.all_of([condition, amount]), final) for amount, final in _spends(sentence, end))
+
+
+def _spends(sentence: Sentence, at: int) -> Tests:
+    """ "(a new card) over 5,000", "(a card never seen before) spending more than 5,000": the amount of this transaction"""
+    amount = sentence.vocabulary.facts.get("amount")
+    start = sentence.skipped(at, words("spends"))
+    for condition, end in bounded(sentence, start, amount) if amount is not None else ():
+        is_money = any(token.is_money for token in sentence.tokens[start:end]) or _largest(condition) >= _LEAST_SPENT
+        if is_money and not sentence.is_one_of(end, TRANSACTIONS | {"time", "x", "old", "ago"}):
+            yield condition, end
 
 
 def _has_own_age(sentence: Sentence, start: int, end: int) -> bool:
