@@ -148,7 +148,6 @@ def test_what_is_understood(text: str) -> None:
     "text",
     [
         "more than 5 transactions of the card in 2 hours",
-        "more than 5 transactions of the card",
         "card spent more than 5 users in a day",
         "amount over 20 minutes",
         "amount over 20%",

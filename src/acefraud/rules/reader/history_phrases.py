@@ -7,14 +7,25 @@ the last transaction and of whether two entities have met: "the card's last tran
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from acefraud.core.comparison import ORDERED, Op, Test
 from acefraud.core.condition import Condition
 from acefraud.rules.reader.facts import HISTORY_NAME, HOURS, KILOMETRES, Fact, Measure
-from acefraud.rules.reader.quantities import COUNT, Bound, Bounds, bounded, bounds, comparators, counts, figures, limit
+from acefraud.rules.reader.quantities import (
+    COUNT,
+    Bound,
+    Bounds,
+    bounded,
+    bounds,
+    comparators,
+    counts,
+    figures,
+    limit,
+    or_more,
+)
 from acefraud.rules.reader.sentence import Entities, Sentence, Tests, remembered
-from acefraud.rules.reader.tokens import DETERMINERS, TRANSACTIONS, Words, phrases, words
+from acefraud.rules.reader.tokens import DETERMINERS, PEOPLE, TRANSACTIONS, Kind, Words, phrases, words
 
 _FIGURE_WORDS: dict[Words, str] = {
     tuple(said.split()): figure
@@ -31,8 +42,19 @@ _WINDOW_START, _LAST = words("window_start"), words("last")
 _USUAL, _USUAL_AMOUNTS = words("usual"), words("usual_amounts")
 _HAS, _MET, _SPENT = words("has"), words("met"), words("spent")
 _IS_USED, _USED = words("is_used"), words("used")
-_DIFFERENT = words("different")
+_DIFFERENT, _SEVERAL, _ONLY_ONE = words("different"), phrases("several"), phrases("only_one")
+_THIS = frozenset({"this", "same", "today"})
+_JOINTS = frozenset({"and", "or", "but", "plus", ",", ";", ".", ":"})
+_EVER, _AFTER_EVER = phrases("ever"), words("after_ever")
+_OF_NO_WINDOW = phrases("of_no_window")
+_NEVER_SEEN = ((phrases("new_entity"), phrases("never_seen"), True), (phrases("known_entity"), phrases("seen_before"), False))
+"""What is said before and after an entity that was never seen, and of one that was."""
 _TIMES = {"once": 1.0, "twice": 2.0, "thrice": 3.0}
+_LARGE = 500.0
+"""What a card "did" is a sum from here on; a smaller number may count transactions."""
+_LEAST_SPENT = 50.0
+"""A smaller number after an entity may be anything."""
+_MOST_COUNTED = 1000
 _SUM = Fact("", "number", Measure.MONEY)
 _SHARE = Fact("", "number", Measure.SHARE)
 _IS_ZERO = limit(Op.IS, 0.0)
@@ -48,23 +70,26 @@ def history_figures(sentence: Sentence, at: int) -> Iterator[tuple[Fact, int]]:
     """The figures of entities that are named here, each with the place after its name."""
     for entity, figure, hours, end in _figures_said(sentence, at):
         kept = sentence.vocabulary.windows.get(f"{entity}_{figure}", {})
-        if hours is None and len(kept) == 1:
-            yield next(iter(kept.values())), end
+        if hours is None and kept and (len(kept) == 1 or _needs_no_window(sentence, end, max(kept))):
+            yield kept[max(kept)], _after_ever(sentence, end)
         elif hours in kept:
             yield kept[hours], end
 
 
 def _figures_said(sentence: Sentence, at: int) -> Iterator[tuple[str, str, float | None, int]]:
-    """An entity, a figure and a window in hours, in any order. Where only one window is kept, it need not be said."""
+    """An entity, a figure and a window in hours, in any order. No window is the longest one that is kept."""
     for entity, after in sentence.owner(at):  # "the card's 30 day maximum", "the card's maximum in 30 days"
         for hours, then in _window(sentence, after):
             yield from ((entity, figure, hours, end) for figure, end in sentence.matches(then, _FIGURE_WORDS))
         for figure, then in sentence.matches(after, _FIGURE_WORDS):
             yield from ((entity, figure, hours, end) for hours, end in _window(sentence, then))
-            yield entity, figure, None, then
+            if _may_stand_alone(sentence, after, then):
+                yield entity, figure, None, then
     for figure, after in sentence.matches(at, _FIGURE_WORDS):
         for entity, then in _owner_after(sentence, after):  # "maximum of the card in 30 days"
             yield from ((entity, figure, hours, end) for hours, end in _window(sentence, then))
+            if sentence.is_one_of(after, BELONGS) and _may_stand_alone(sentence, at, after):
+                yield entity, figure, None, then
         for hours, then in _window(sentence, after):  # "maximum in 30 days of the card"
             yield from ((entity, figure, hours, end) for entity, end in _owner_after(sentence, then) if end > then + 1)
     for hours, after in _window(sentence, at):  # "30 day maximum of the card"
@@ -85,17 +110,46 @@ def _window(sentence: Sentence, at: int) -> Iterator[tuple[float, int]]:
     place += sentence.is_one_of(place, _LAST)
     if place > at and sentence.is_one_of(place, HOURS):
         yield HOURS[sentence.tokens[place].text], place + 1
-    for after in sentence.after(place, "single day"):
+    for after in sentence.after(place, "single day", "today"):
         yield 24.0, after
     for figure, after in figures(sentence, place):
         if figure.unit in HOURS and not figure.at_least:
             yield figure.value * HOURS[figure.unit], after + sentence.is_word(after, "window", "period")
 
 
+def _may_stand_alone(sentence: Sentence, start: int, end: int) -> bool:
+    """Whether a figure may be said without a window. A column of that name comes first."""
+    start = sentence.skipped(start)
+    said = sentence.said(start, end)
+    return " ".join(said) in _OF_NO_WINDOW and said not in sentence.vocabulary.nouns
+
+
+def _needs_no_window(sentence: Sentence, at: int, longest: float) -> bool:
+    """Whether no other window than the longest is said of what ends here, nor of what is joined to it."""
+    start = end = at
+    while end < len(sentence.tokens) and sentence.tokens[end].kind is not Kind.SIGN:
+        end += 1
+    while start > 0 and sentence.tokens[start - 1].text not in _JOINTS:
+        start -= 1
+    starts = [index for index in range(start, end) if sentence.is_one_of(index, _WINDOW_START | _LAST | _THIS)]
+    return not {hours for index in starts for hours, _ in _window(sentence, index)} - {longest}
+
+
+def _after_ever(sentence: Sentence, at: int) -> int:
+    """The place after "so far", "on file" and the like."""
+    return max(sentence.after(at, *_EVER), default=at)
+
+
+def windows_said(sentence: Sentence) -> set[float]:
+    """The windows that a sentence names anywhere, in hours."""
+    return {hours for index in range(len(sentence.tokens)) for hours, _ in _window(sentence, index)}
+
+
 def ratio_to_usual(sentence: Sentence, at: int) -> Iterator[tuple[str, int]]:
     """The fact that divides the amount by the usual amount of an entity, where "the card's usual" stands here."""
     for entity, after in sentence.owner(at):
-        is_usual = sentence.is_one_of(after, _USUAL) or sentence.is_word(after, "mean", "own")
+        is_column = sentence.is_word(after, "average") and ("average",) in sentence.vocabulary.nouns
+        is_usual = not is_column and (sentence.is_one_of(after, _USUAL) or sentence.is_word(after, "mean", "own"))
         if is_usual and (name := f"{entity}_amount_to_usual") in sentence.vocabulary.facts:
             end = after + 1 + sentence.is_word(after + 1, "usual", "average", "mean")
             yield name, end + sentence.is_one_of(end, _USUAL_AMOUNTS)
@@ -157,14 +211,28 @@ def _predicates(sentence: Sentence, entity: str, at: int) -> Iterator[Predicate]
     """What may be said here of the past of an entity, up to the window."""
     after, place = _after_has(sentence, at)
     for start in {after, place}:
-        for bound, then in counts(sentence, start):
+        for bound, then in _numbers_of(sentence, start):
             yield from ((figure, bound, end) for figure, end in _counted(sentence, then))
-    if place > after and next(sentence.after(place, "known fraud", "confirmed fraud"), None):
-        yield from ((figure, limit(Op.ABOVE, 0.0), end) for figure, end in _counted(sentence, place))
+    if place > after:  # "(a card) with known fraud"
+        some = ((figure, end) for figure, end in _counted(sentence, place) if figure != "count")
+        yield from ((figure, limit(Op.ABOVE, 0.0), end) for figure, end in some)
+    yield from (("known_frauds", _IS_ZERO, end) for end in sentence.after(place, *phrases("no_known_fraud")))
     yield from _has_figure(sentence, entity, place)
     yield from _used(sentence, after)
-    yield from _spent(sentence, place)
+    for start in range(after, place + 1):
+        yield from _spent(sentence, start)
     yield from _met(sentence, after)
+
+
+def _numbers_of(sentence: Sentence, at: int) -> Bounds:
+    """What is said of a count. A plain number is the least: "3 cards in a day" are three or more."""
+    yield from counts(sentence, at)
+    for figure, after in figures(sentence, at):
+        is_plain = not (figure.unit or figure.is_money or figure.is_percent or figure.at_least)
+        if is_plain and 1 < figure.value < _MOST_COUNTED and or_more(sentence, after) is None:
+            yield limit(Op.AT_LEAST, figure.value), after
+    yield from ((limit(Op.AT_LEAST, 2.0), after) for after in sentence.after(at, *_SEVERAL))
+    yield from ((limit(Op.AT_MOST, 1.0), after) for after in sentence.after(at, *_ONLY_ONE))
 
 
 def _has_figure(sentence: Sentence, entity: str, at: int) -> Iterator[Predicate]:
@@ -184,7 +252,7 @@ def _used(sentence: Sentence, at: int) -> Iterator[Predicate]:
     if sentence.is_word(start, "not") and unused > start + 1 and not sentence.is_word(unused, "for"):
         yield "count", _IS_ZERO, unused
     place = start + sentence.is_one_of(start, _USED)
-    for bound, then in counts(sentence, place):
+    for bound, then in _numbers_of(sentence, place):
         if sentence.is_word(then, "time"):
             yield "count", bound, then + 1
     for op, then in comparators(sentence, place):
@@ -194,32 +262,57 @@ def _used(sentence: Sentence, at: int) -> Iterator[Predicate]:
 
 def _spent(sentence: Sentence, at: int) -> Iterator[Predicate]:
     """ "(the card has) spent over 5,000 in total in a day" """
-    if not sentence.is_one_of(at, _SPENT):
+    is_done = sentence.is_word(at, "do", "done", "doing")
+    if not is_done and not sentence.is_one_of(at, _SPENT):
         return
-    for bound, then in bounds(sentence, next(sentence.after(at + 1, "a total of"), at + 1), _SUM):
+    start = next(sentence.after(at + 1, "a total of"), at + 1)
+    for bound, then in bounds(sentence, start, _SUM):
+        if is_done and _largest(bound("sum")) < _LARGE:
+            continue
         for end in {then, *sentence.after(then, "in total", "altogether", "total")}:
             yield "sum", bound, end
+
+
+def _largest(condition: Condition) -> float:
+    """The largest number with which a condition compares."""
+    return max(float(leaf.value) for leaf in condition.leaves if isinstance(leaf, Test) and isinstance(leaf.value, float))
 
 
 def _met(sentence: Sentence, at: int) -> Iterator[Predicate]:
     """ "(a card) used at 3 or more stores in a day", "(a device) with more than two users in 30 days" """
     place = sentence.skipped(at, _MET | _HAS)
     for start in {place, *range(at, place)}:
-        for bound, then in counts(sentence, start):
+        for bound, then in _numbers_of(sentence, start):
             yield from ((f"distinct_{other}", bound, after) for other, after in _others(sentence, then))
 
 
 def _count_first(sentence: Sentence, at: int) -> Tests:
     """ "more than 5 transactions of the card in an hour", "3 or more users on the device in 30 days" """
-    for bound, after in counts(sentence, at):
+    for figure, after in _counted(sentence, at):  # "known fraud on the device"
+        start = sentence.skipped(after, ("is", "be", "seen", "known", "confirmed", "already"))
+        is_verdict = start == at + 1 and sentence.is_word(at, "fraud")  # "(this is) fraud on the card"
+        if figure != "count" and not is_verdict:
+            yield from _of_entity(sentence, figure, limit(Op.ABOVE, 0.0), start)
+    for bound, after in _numbers_of(sentence, at):
         counted = [(figure, then, True) for figure, then in _counted(sentence, after)]
         differ = sentence.is_one_of(after, _DIFFERENT)
         counted += [(f"distinct_{other}", then, differ) for other, then in _others(sentence, after)]
         for figure, then, may_be_of_subject in counted:
             yield from _of_entity(sentence, figure, bound, then)
-            if may_be_of_subject and (subject := sentence.only_before(at)) is not None:
+            subject = sentence.only_before(at) if may_be_of_subject and not _is_stranger(sentence, at) else None
+            if subject is not None:
                 # "(a card with ...,) 3+ different stores in 24 hours"
                 yield from _each(sentence, ([subject], "all"), figure, bound, then)
+
+
+def _is_stranger(sentence: Sentence, at: int) -> bool:
+    """Whether what was last spoken of is a person without a past here: "a card, and the customer has two frauds"."""
+    for index in reversed(range(at)):
+        if sentence.entity(index):
+            return False
+        if sentence.is_one_of(index, PEOPLE):
+            return True
+    return False
 
 
 def _share_first(sentence: Sentence, at: int) -> Tests:
@@ -238,9 +331,7 @@ def _of_entity(sentence: Sentence, figure: str, bound: Bound, at: int) -> Tests:
     """The entity of a count and the window, in either order: "of the card in an hour", "in an hour on the card"."""
     linking = BELONGS | _MET
     place = sentence.skipped(at, linking)
-    if place == at:
-        return
-    for entities, after in sentence.entities(sentence.skipped(place)):
+    for entities, after in sentence.entities(sentence.skipped(place)) if place > at else ():
         yield from _each(sentence, entities, figure, bound, after)
     for hours, then in _window(sentence, at):
         start = sentence.skipped(then, linking)
@@ -254,7 +345,10 @@ def _counted(sentence: Sentence, at: int) -> Iterator[tuple[str, int]]:
     place = sentence.skipped(at, ("successful", "separate", "other", "earlier", "previous", "prior", "past"))
     if sentence.is_one_of(place, TRANSACTIONS):
         yield "count", place + 1
-    yield from (("known_frauds", after) for after in sentence.after(place, *phrases("known_fraud_cases")))
+    for start in {place, sentence.skipped(at, words("of_known_frauds"))}:
+        for after in sentence.after(start, *phrases("known_fraud_cases")):
+            if sentence.said(start, after) not in sentence.vocabulary.nouns:  # such as a column of chargebacks
+                yield "known_frauds", after
 
 
 def _others(sentence: Sentence, at: int) -> list[tuple[str, int]]:
@@ -269,12 +363,28 @@ def _each(sentence: Sentence, entities: Entities, figure: str, bound: Bound, at:
     """One test for each of the entities, with the window that follows."""
     names, how = entities
     windows = [sentence.vocabulary.windows.get(f"{name}_{figure}", {}) for name in names]
-    for hours, end in _window(sentence, at):
+    needs_none = figure.startswith("known") or (figure != "sum" and _is_several(bound))
+    for hours, end in (*_window(sentence, at), *(_no_window(sentence, at, windows) if needs_none else ())):
         if all(hours in kept for kept in windows):
             tests = [bound(kept[hours].name) for kept in windows]
             if how == "none":
                 tests = [_none_of(test) for test in tests]
             yield Condition.any_of(tests) if how == "any" else Condition.all_of(tests), end
+
+
+def _no_window(sentence: Sentence, at: int, windows: Sequence[dict[float, Fact]]) -> Iterator[tuple[float, int]]:
+    """The longest window, where none is said and the words of the count end here."""
+    end = _after_ever(sentence, at)
+    token = sentence.token(end)
+    ends = token is None or token.kind is Kind.SIGN or sentence.is_one_of(end, _AFTER_EVER)
+    longest = max((hours for kept in windows for hours in kept), default=0.0)
+    if ends and _needs_no_window(sentence, end, longest):
+        yield longest, end
+
+
+def _is_several(bound: Bound) -> bool:
+    """Whether a bound is more than "a", "any" or "no". "A card with a payment over 500" speaks of this payment."""
+    return bound("count") not in {_IS_ZERO("count"), limit(Op.ABOVE, 0.0)("count"), limit(Op.AT_LEAST, 1.0)("count")}
 
 
 def _none_of(condition: Condition) -> Condition:
@@ -321,6 +431,10 @@ def _times_since_last(sentence: Sentence, at: int) -> Iterator[tuple[str | None,
         yield from ((entity, bound, end) for bound, end in _is_back(sentence, after))
     for entity, after in sentence.entity(at):
         yield from ((entity, bound, end) for bound, end in _is_silent(sentence, after))
+    for entity, after in sentence.entity(at + 1) if sentence.is_one_of(at, _QUIET) else ():
+        start = after + sentence.is_word(after, ",", ":")  # "a dormant card, nothing for 60 days"
+        for then in sentence.after(start, *phrases("nothing")):
+            yield from ((entity, bound, end) for bound, end in _for_long(sentence, then))
     for entity, after in _last_of_entity(sentence, at):
         yield from ((entity, bound, end) for bound, end in _ago(sentence, after, _AGO))
     yield from _duration_first(sentence, at)
@@ -357,11 +471,19 @@ def _is_back(sentence: Sentence, at: int) -> Bounds:
 def _is_silent(sentence: Sentence, at: int) -> Bounds:
     """ "(merchant) quiet for more than 60 days", "(card) not used for a week" """
     place = sentence.skipped(at, ("who", "that", "which", "is", "has", "be"))
-    unused = next(sentence.after(place, "not be used", "not used", "not be active", "not active"), None)
-    if unused is not None and sentence.is_word(unused, "for"):
-        yield from bounds(sentence, unused + 1, _DURATION)
+    for unused in sentence.after(place, *phrases("not_used")):
+        if sentence.is_word(unused, "for"):
+            yield from _for_long(sentence, unused + 1)
     if sentence.is_one_of(place, _QUIET):
-        yield from bounds(sentence, place + 1 + sentence.is_word(place + 1, "for"), _DURATION)
+        yield from _for_long(sentence, place + 1 + sentence.is_word(place + 1, "for"))
+
+
+def _for_long(sentence: Sentence, at: int) -> Bounds:
+    """ "over 60 days", "a month", "the last 60 days": how long nothing happened at least"""
+    yield from bounds(sentence, at, _DURATION)
+    for figure, end in figures(sentence, sentence.skipped(at, _LAST | {"the"})):
+        if figure.unit in HOURS and not figure.at_least:
+            yield limit(Op.AT_LEAST, round(figure.value * HOURS[figure.unit], 10)), end
 
 
 def _last_of_entity(sentence: Sentence, at: int) -> Iterator[tuple[str, int]]:
@@ -468,11 +590,72 @@ def _after_place(sentence: Sentence, at: int) -> int:
     return next(sentence.after(at, *_LAST_PLACE, "last transaction"), at)
 
 
+# --- whether an entity was seen before ---
+
+
+@remembered
+def _newness(sentence: Sentence, at: int) -> Iterator[tuple[str, bool, int]]:
+    """An entity, whether it was never seen, and the place after: "a new card", "a card we have seen before"."""
+    place = sentence.skipped(at)
+    for before, behind, is_new in _NEVER_SEEN:
+        for after in sentence.after(place, *before):
+            yield from ((entity, is_new, end) for entity, end in sentence.entity(after))
+        for entity, after in sentence.entity(at):
+            for start in {after, sentence.skipped(after, words("is_seen"))}:
+                yield from ((entity, is_new, end) for end in sentence.after(start, *behind))
+
+
+def _seen_tests(sentence: Sentence, at: int) -> Tests:
+    """Whether an entity was never seen, which no fact of an entity that is not there tells.
+
+    Beside another entity, it may be new to that one only, so nothing is read: "the user pays from a new device".
+    """
+    for entity, is_new, end in _newness(sentence, at):
+        since = f"{entity}_hours_since_last"
+        kept = sentence.vocabulary.windows.get(f"{entity}_count", {})
+        if not kept or since not in sentence.vocabulary.facts or _has_own_age(sentence, at, end):
+            continue
+        others = {name for index in range(at) for name, _ in sentence.entity(index)}
+        others -= {entity, *(name for index in range(at) for name, _, _ in _newness(sentence, index))}
+        if others or _is_new_to_next(sentence, end):
+            continue
+        unseen = [Test(kept[max(kept)].name, Op.IS, 0.0), Test(since, Op.MISSING)]
+        condition = Condition.of(*unseen) if is_new else Condition.of(Test(since, Op.KNOWN))
+        yield condition, end
+        yield from ((Condition.all_of([condition, amount]), final) for amount, final in _spends(sentence, end))
+
+
+def _spends(sentence: Sentence, at: int) -> Tests:
+    """ "(a new card) over 5,000", "(a card never seen before) spending more than 5,000": the amount of this transaction"""
+    amount = sentence.vocabulary.facts.get("amount")
+    start = sentence.skipped(at, words("spends"))
+    for condition, end in bounded(sentence, start, amount) if amount is not None else ():
+        is_money = any(token.is_money for token in sentence.tokens[start:end]) or _largest(condition) >= _LEAST_SPENT
+        if is_money and not sentence.is_one_of(end, TRANSACTIONS | {"time", "x", "old", "ago"}):
+            yield condition, end
+
+
+def _has_own_age(sentence: Sentence, start: int, end: int) -> bool:
+    """Whether words here are a flag, or name what has an age: "a new device", "a new account"."""
+    vocabulary = sentence.vocabulary
+    said = tuple(word for word in sentence.said(start, end) if word not in DETERMINERS)
+    return said in vocabulary.flags or any((word,) in age.age_of for age in vocabulary.ages for word in said)
+
+
+def _is_new_to_next(sentence: Sentence, at: int) -> bool:
+    """Whether another entity follows, to which an entity may be new: "a new card and a new user for the device"."""
+    while sentence.is_word(at, "and", "or", ",", "+") and (more := _newness(sentence, at + 1)):
+        at = max(end for _, _, end in more)
+    link = sentence.skipped(at, BELONGS | _PAIR_LINKS)
+    return link > at and bool(sentence.entity(link))
+
+
 # --- whether two entities have met ---
 
 
 def new_pair_tests(sentence: Sentence, at: int) -> Tests:
-    """Every test of whether an entity is new to another one that begins here."""
+    """Every test of whether an entity is new, or new to another one, that begins here."""
+    yield from _seen_tests(sentence, at)
     for entity, after in sentence.entity(at):
         yield from _is_new_to(sentence, entity, after)
         yield from _was_seen(sentence, entity, after)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from acefraud.core.comparison import Op
 from acefraud.core.condition import Condition, Leaf, PairTest, Test
 from acefraud.core.context_facts import IN_LIST, LookUp
 from acefraud.core.fact_names import words_for
 from acefraud.core.transaction import Verdict
 from acefraud.rules.english import read_condition
 from acefraud.rules.reader.grammar import EXCEPTIONS, LINKS, STOPS, Grammar, tests_at
+from acefraud.rules.reader.history_phrases import windows_said
 from acefraud.rules.reader.joints import EVERYTHING
 from acefraud.rules.reader.lookup_phrases import named_tests
 from acefraud.rules.reader.quantities import NUMBER_WORDS, comparators
@@ -177,6 +179,8 @@ class ReadRule:
     """The facts nearest to these words."""
     readings: tuple[Condition, ...] = ()
     """The different conditions that the words may mean, if there are several."""
+    assumed: tuple[str, ...] = ()
+    """What was taken although the words do not say it."""
 
     @property
     def problem(self) -> str:
@@ -210,6 +214,29 @@ def read_rule(text: str, vocabulary: Vocabulary) -> ReadRule:
     sentence = Sentence(respelt(tokens_of(text), vocabulary), vocabulary)
     if len(sentence.tokens) > _LONGEST:
         return ReadRule(not_understood=(f"{text[:40]}...",))
+    reading = _read(text, sentence, always=always, glosses=glosses)
+    return reading if reading.condition is None else replace(reading, assumed=_assumed(reading.condition, sentence))
+
+
+def _assumed(condition: Condition, sentence: Sentence) -> tuple[str, ...]:
+    """A sentence for each figure of the past whose period was not said. Of an entity never seen, none has to be."""
+    said, named = windows_said(sentence), {token.shown.strip("`") for token in sentence.tokens}
+    unseen = {leaf.fact for leaf in condition.leaves if isinstance(leaf, Test) and leaf.op in (Op.MISSING, Op.KNOWN)}
+    assumed = []
+    for figure, kept in sentence.vocabulary.windows.items():
+        entity = figure.removesuffix("_count")
+        for hours, fact in kept.items() if f"{entity}_hours_since_last" not in unseen else ():
+            if fact.name in condition.facts - unseen - named and hours not in said:
+                noun = words_for(fact.name)
+                called = fact.name if noun is None else noun.noun.partition(" in the last ")[0]
+                period = f"{hours / 24:g} days" if hours > 24 else f"{hours:g} hours"
+                assumed.append(f"no period was said for '{called}': the longest that is kept, {period}, was taken")
+    return tuple(assumed)
+
+
+def _read(text: str, sentence: Sentence, *, always: bool, glosses: set[str]) -> ReadRule:
+    """What a sentence says, with or without a verdict."""
+    vocabulary = sentence.vocabulary
     hopeless = _is_question(sentence) or bool(_odd_words(sentence))  # no such sentence is read, so do not try
     whole, furthest, whole_doubtful = ([], 0, []) if hopeless else _readings(text, sentence)
     if len(whole) == 1 and glosses <= whole[0].facts:  # "fraud share above 5%" has a word of a verdict, but no verdict

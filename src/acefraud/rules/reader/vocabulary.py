@@ -40,7 +40,7 @@ _MOST_WITH_FAMILIES = 50
 """Values of a category that can be said by a word that some of them share. More are names of places and the like."""
 _GENERIC = words("generic")
 _DROPPED_AFTER_FLAG = words("dropped_after_flag")
-_SAME_ENTITY = tuple(map(words, ("same_customer", "same_merchant", "same_machine", "same_card")))
+_SAME_ENTITY = tuple(map(words, ("same_customer", "same_merchant", "same_machine", "same_device", "same_card")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,8 @@ class Vocabulary:
         for alike in _SAME_ENTITY:  # other words for an entity, where only one entity can be meant
             here = [name for words, name in self.entities.items() if " ".join(words) in alike]
             if len(here) == 1:
-                for other in alike:
+                named = {word for words in self.values for word in words}
+                for other in alike - named:  # "phone" may be a channel
                     self.entities.setdefault(tuple(other.split()), here[0])
 
     def _add_families(self) -> None:
