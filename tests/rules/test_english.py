@@ -18,11 +18,15 @@ from acefraud.display.redaction import visible
 from acefraud.rules.bullet_text import read_bullet
 from acefraud.rules.english import MOST_OF_A_VALUE, read_condition, say, say_facts, sentence, spoken_number
 
-figures = st.sampled_from([-0.5, 0.0, 0.5, 0.1666666667, 1996.0, 30.0, 12_500.0, 1e-7, 1e22]) | st.floats(allow_nan=False, allow_infinity=False)
+figures = st.sampled_from([-0.5, 0.0, 0.5, 0.1666666667, 1996.0, 30.0, 12_500.0, 1e-7, 1e22]) | st.floats(
+    allow_nan=False, allow_infinity=False
+)
 words = st.sampled_from(["FR", 'a "b"', "back\\slash", "this and that", "one, two"]) | st.text(max_size=6).map(visible)
-columns = st.sampled_from(["my_col", "hours_open", "Year", "_", "é_1", "Class", "two words", "and", "VPN", "a above 5"]) | st.text(
-    st.characters(exclude_characters="`", exclude_categories=["Cs"]), min_size=1, max_size=8
-).map(visible).filter(lambda name: name and name not in NAMED_FACTS)
+columns = st.sampled_from(
+    ["my_col", "hours_open", "Year", "_", "é_1", "Class", "two words", "and", "VPN", "a above 5"]
+) | st.text(st.characters(exclude_characters="`", exclude_categories=["Cs"]), min_size=1, max_size=8).map(
+    visible
+).filter(lambda name: name and name not in NAMED_FACTS)
 
 
 @st.composite

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,11 +11,20 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from acefraud.cli import group
-from acefraud.cli.console import Said, Shown, note, read_text
+from acefraud.cli.console import Part, Said, Shown, note, read_text
 from acefraud.cli.options import PlaybookOption
 from acefraud.cli.rules import BulletArgument, add, bullet_json, edit, flips_in_words, preview, read, snooze
 from acefraud.cli.workspace import Changing, Reading, any_playbook, embedded_learner, existing_ledger, existing_playbook
-from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source, Status, percent, record_in_words
+from acefraud.core.bullet import (
+    DEFAULT_NODE,
+    WITHOUT_VERDICT,
+    Bullet,
+    Firings,
+    Source,
+    Status,
+    percent,
+    record_in_words,
+)
 from acefraud.core.events import (
     BulletAdded,
     DecisionMade,
@@ -28,6 +37,7 @@ from acefraud.core.events import (
 )
 from acefraud.core.scope import Author
 from acefraud.errors import InputError
+from acefraud.learning.learner import Learner
 from acefraud.rules.english import say
 from acefraud.service.answers import rollback_answer
 from acefraud.storage import BulletPlaybook
@@ -66,32 +76,40 @@ def list_bullets(
         and status in (None, bullet.status)
     ]
     bullets.sort(key=lambda bullet: (bullet.policy is None, bullet.is_note, -abs(bullet.weight or 0)))
-    remarks = _remarks(book, bullets)
-    content = [bullet_json(bullet, remarks.get(bullet.id, ())) for bullet in bullets]
-    return content, [line for bullet in bullets for line in _listed(bullet, remarks)] + [
-        (f"{len(bullets)} bullets", "dim")
-    ]
+    learner = embedded_learner(book)
+    content, lines = [], list[Part]()
+    for bullet in bullets:
+        fired, remarks = learner.firings(bullet), _remarks(learner, bullet)
+        content.append(bullet_json(bullet, remarks) | {"firings": fired and fired.as_json()})
+        lines += _listed(bullet, fired, remarks)
+    return content, [*lines, (f"{len(bullets)} bullets", "dim")]
 
 
-def _listed(bullet: Bullet, remarks: Mapping[str, Sequence[str]]) -> Iterator[str | tuple[str, str]]:
-    used = f"{bullet.helpful_count} helpful, {bullet.harmful_count} harmful"
-    if bullet.record.support:
-        used += f"; since added {bullet.record.frauds} of {bullet.record.support} were fraud"
-    yield f"{bullet.id}  {bullet.status:<9}  {_effect(bullet)}  {used}", "bold"
+def _listed(bullet: Bullet, fired: Firings | None, remarks: Sequence[str]) -> Iterator[Part]:
+    figures = _as_reason(bullet) if fired is None else fired.in_words(short=True)
+    if fired is not None and bullet.record.support and bullet.record != fired.record:
+        figures += f"; since added {bullet.record.frauds:,} of {bullet.record.support:,} were fraud"
+    yield f"{bullet.id}  {bullet.status:<9}  {_effect(bullet)}  {figures}".rstrip(), "bold"
     yield f"    {bullet.shown}"
     if bullet.condition is not None and bullet.source is Source.MANUAL:
         yield f"    read as: {say(bullet.condition)}", "dim"
     if bullet.contradicts:
         yield f"    contradicts {', '.join(bullet.contradicts)}", "yellow"
-    for remark in remarks.get(bullet.id, ()):
+    for remark in remarks:
         yield f"    {remark}", "yellow"
 
 
-def _remarks(book: BulletPlaybook, bullets: Sequence[Bullet]) -> dict[str, list[str]]:
-    """What is wrong with rules that people wrote. What the engine learnt has fired by definition."""
-    learner = embedded_learner(book)
-    manual = [bullet for bullet in bullets if bullet.source is Source.MANUAL and bullet.status is not Status.RETIRED]
-    return {bullet.id: learner.remarks_on(bullet) for bullet in manual}
+def _remarks(learner: Learner, bullet: Bullet) -> list[str]:
+    """What is wrong with a rule that a person wrote. What the engine learnt has fired by definition."""
+    is_manual = bullet.source is Source.MANUAL and bullet.status is not Status.RETIRED
+    return learner.remarks_on(bullet) if is_manual else []
+
+
+def _as_reason(bullet: Bullet) -> str:
+    """The decisions that gave a bullet as a reason, and how many were right whatever it argued for."""
+    if not bullet.times_selected:
+        return ""
+    return f"a reason in {bullet.times_selected:,} judged decisions, {bullet.helpful_count:,} of which were right"
 
 
 def _effect(bullet: Bullet) -> str:
@@ -112,9 +130,10 @@ def show(book: Reading, bullet_id: BulletArgument) -> Said:
     """
     bullet, events = bullet_in(book, bullet_id), book.ledger.history(bullet_id)
     heading = f"{bullet.id}  {bullet.status}  {bullet.source}  node {bullet.node}", "bold"
-    details = [("status", _status(bullet, events)), *_details(bullet)]
-    shown: Shown = [heading, bullet.content, *(f"{name:>17}  {value}" for name, value in details)]
-    return bullet.model_dump(mode="json"), shown
+    fired = embedded_learner(book).firings(bullet)
+    details = [("status", _status(bullet, events)), *_details(bullet, fired)]
+    shown: Shown = [heading, bullet.content, *(f"{name:>17}  {value}" for name, value in details if value)]
+    return bullet.model_dump(mode="json") | {"firings": fired and fired.as_json()}, shown
 
 
 def _status(bullet: Bullet, events: list[Event]) -> str:
@@ -124,8 +143,11 @@ def _status(bullet: Bullet, events: list[Event]) -> str:
     return f"{set_by}: {reason}" if (reason := why_of(latest)) else set_by
 
 
-def _details(bullet: Bullet) -> Iterator[tuple[str, str]]:
-    yield "argues for", str(bullet.argues or "unknown")
+def _details(bullet: Bullet, fired: Firings | None) -> Iterator[tuple[str, str]]:
+    if bullet.argues is not None:
+        yield "argues for", bullet.argues
+    elif bullet.condition is not None and bullet.policy is None:
+        yield "argues", WITHOUT_VERDICT
     if bullet.policy is not None:
         yield "policy", bullet.policy.words
     for snoozed in bullet.snoozes:
@@ -148,7 +170,9 @@ def _details(bullet: Bullet) -> Iterator[tuple[str, str]]:
         yield "CLAIM", f"{bullet.claim.words!r} was stated, not measured"
     if bullet.record.support:
         yield "since added", record_in_words(bullet.record)
-    yield "used", f"{bullet.times_selected} times: {bullet.helpful_count} helpful, {bullet.harmful_count} harmful"
+    if fired is not None:
+        yield "fired", fired.in_words().removeprefix("fired ")
+    yield "used", _as_reason(bullet)
     if bullet.weight is not None:
         yield "weight", f"{bullet.weight:+.3f} log-odds of fraud"
     if bullet.contradicts:

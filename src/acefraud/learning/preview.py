@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from acefraud.core.bullet import Bullet, Policy, Record, record_in_words
+from acefraud.core.bullet import Bullet, Firings, Policy, Record, record_in_words
 from acefraud.core.comparison import ORDERED, Test, plain_number
 from acefraud.core.condition import Condition
 from acefraud.core.context_facts import REVIEW_CUT, REVIEWS_TODAY, is_context_fact
@@ -34,6 +34,7 @@ from acefraud.facts.extraction import KnownFacts
 from acefraud.facts.time_facts import CLOCK_FACTS, DAY_FACTS, time_facts
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.rules.english import say_test
+from acefraud.rules.induction.out_of_time import record_of
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.support.arrays import BoolArray
 from acefraud.support.validation import construct_unchecked
@@ -284,6 +285,15 @@ def cases_for(cases: LabelledFacts, condition: Condition) -> LabelledFacts:
     if not missing or not len(cases):
         return cases
     return replace(cases, facts=cases.facts.beside(time_facts(cases.times, missing)))
+
+
+def firings_on(cases: LabelledFacts, condition: Condition) -> Firings:
+    """On which labelled cases a condition holds, how many of them were fraud, and their money."""
+    known = cases_for(cases, condition)
+    holds, amounts = condition.holds_in(known.facts), known.facts.numbers("amount")
+    base_rate, priced = float(known.labels.mean()) if len(known) else None, holds & ~np.isnan(amounts)
+    money = [float(amounts[rows].sum()) if priced.any() else None for rows in (priced, priced & known.labels)]
+    return Firings(record_of(holds, known.labels), base_rate, *money)
 
 
 def rule_remarks(

@@ -218,7 +218,7 @@ def _parts_of(fact: str, words: FactWords | None) -> dict[str, int]:
 
 def _part_of_unit(fact: str, words: FactWords | None, value: float) -> str:
     """A duration as a whole number of a smaller unit, such as "10 minutes"; "" if it is not exact, or needs none."""
-    if 0 < value and (value < 1 or value != round(value, 2)):
+    if value > 0 and (value < 1 or value != round(value, 2)):
         for unit, parts in _parts_of(fact, words).items():
             count = round(value * parts)
             if count <= _MOST_PARTS and round(count / parts, _READ_DECIMALS) == value:

@@ -237,7 +237,7 @@ class PlaybookReading:
         snapshot = self.snapshot()
         bullets = snapshot.table.bullets
         by_strength = sorted(bullets, key=lambda bullet: (bullet.status is Status.RETIRED, -abs(bullet.weight or 0.0)))
-        headings = ["id", "content", "status", "weight", "evidence (95 % interval)", "uses"]
+        headings = ["id", "content", "status", "weight", "evidence (95 % interval)", "since added"]
         retired = sum(bullet.status is Status.RETIRED for bullet in bullets)
         return block(
             f"Playbook of {len(bullets):,} bullets at revision {snapshot.revision}",
@@ -397,7 +397,7 @@ def _html_row(bullet: Bullet) -> tuple[str, ...]:
         str(bullet.status),
         "" if bullet.weight is None else f"{bullet.weight:+.2f}",
         bullet.evidence.in_words() if bullet.evidence is not None and bullet.verified else "",
-        f"{bullet.times_selected:,}",
+        "" if bullet.is_note else bullet.firings.in_words(short=True),
     )
 
 
@@ -430,6 +430,8 @@ def _row(bullet: Bullet) -> dict[str, Any]:
         "node": bullet.node,
         "helpful": bullet.helpful_count,
         "harmful": bullet.harmful_count,
+        "fired": bullet.record.support,
+        "fired_frauds": bullet.record.frauds,
     }
 
 
