@@ -19,6 +19,7 @@ from acefraud.core.bullet import (
     DEFAULT_NODE,
     WITHOUT_VERDICT,
     Bullet,
+    Evidence,
     Firings,
     Source,
     Status,
@@ -144,10 +145,9 @@ def _status(bullet: Bullet, events: list[Event]) -> str:
 
 
 def _details(bullet: Bullet, fired: Firings | None) -> Iterator[tuple[str, str]]:
-    if bullet.argues is not None:
-        yield "argues for", bullet.argues
-    elif bullet.condition is not None and bullet.policy is None:
-        yield "argues", WITHOUT_VERDICT
+    """What is known of a bullet, name by name. Empty values are left out."""
+    weighs = bullet.condition is not None and bullet.policy is None
+    yield "argues", f"for {bullet.argues}" if bullet.argues else WITHOUT_VERDICT if weighs else ""
     if bullet.policy is not None:
         yield "policy", bullet.policy.words
     for snoozed in bullet.snoozes:
@@ -159,24 +159,25 @@ def _details(bullet: Bullet, fired: Firings | None) -> Iterator[tuple[str, str]]
         yield "condition", str(bullet.condition)
         yield "as SQL", bullet.condition.to_sql()
     if bullet.evidence is not None:
-        yield "learnt with", record_in_words(bullet.evidence.learnt)
-        if bullet.evidence.later is not None:
-            yield "on later cases", record_in_words(bullet.evidence.later)
-        if bullet.evidence.found_again is not None:
-            yield "found again", f"by {percent(bullet.evidence.found_again)} of the searches"
-        if bullet.evidence.first_seen and bullet.evidence.last_seen:
-            yield "seen", f"{bullet.evidence.first_seen:%Y-%m-%d} to {bullet.evidence.last_seen:%Y-%m-%d}"
+        yield from _measured(bullet.evidence)
     if bullet.claim is not None:
         yield "CLAIM", f"{bullet.claim.words!r} was stated, not measured"
-    if bullet.record.support:
-        yield "since added", record_in_words(bullet.record)
-    if fired is not None:
-        yield "fired", fired.in_words().removeprefix("fired ")
+    yield "since added", record_in_words(bullet.record) if bullet.record.support else ""
+    yield "fired", fired.in_words().removeprefix("fired ") if fired else ""
     yield "used", _as_reason(bullet)
     if bullet.weight is not None:
         yield "weight", f"{bullet.weight:+.3f} log-odds of fraud"
-    if bullet.contradicts:
-        yield "contradicts", ", ".join(bullet.contradicts)
+    yield "contradicts", ", ".join(bullet.contradicts)
+
+
+def _measured(evidence: Evidence) -> Iterator[tuple[str, str]]:
+    yield "learnt with", record_in_words(evidence.learnt)
+    if evidence.later is not None:
+        yield "on later cases", record_in_words(evidence.later)
+    if evidence.found_again is not None:
+        yield "found again", f"by {percent(evidence.found_again)} of the searches"
+    if evidence.first_seen and evidence.last_seen:
+        yield "seen", f"{evidence.first_seen:%Y-%m-%d} to {evidence.last_seen:%Y-%m-%d}"
 
 
 for command in (read, add, edit, preview, snooze):

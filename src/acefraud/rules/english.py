@@ -369,13 +369,19 @@ class _Phrase:
         if groups.get("w") is not None:
             words = tuple(map(_unquoted, re.findall(_QUOTED, groups["w"])))
             return Test(fact, self.op, words if self.op in (Op.IN, Op.NOT_IN) else words[0])
-        if groups.get("share") is not None:
-            return Test(fact, self.op, float(Decimal(groups["share"]) / 100))
-        value = float(groups["v"].replace(",", ""))
-        if groups.get("part") is not None:
-            parts = _parts_of(fact, words_for(fact)).get(groups["part"].lower())
-            return None if parts is None else Test(fact, self.op, round(value / parts, _READ_DECIMALS))
-        return Test(fact, self.op, value)
+        value = _read_figure(fact, groups)
+        return None if value is None else Test(fact, self.op, value)
+
+
+def _read_figure(fact: str, groups: Mapping[str, str | None]) -> float | None:
+    """The number that a match states of a fact; None if its unit does not fit."""
+    if (share := groups.get("share")) is not None:
+        return float(Decimal(share) / 100)
+    value, part = float((groups["v"] or "").replace(",", "")), groups.get("part")
+    if part is None:
+        return value
+    parts = _parts_of(fact, words_for(fact)).get(part.lower())
+    return None if parts is None else round(value / parts, _READ_DECIMALS)
 
 
 def _unquoted(word: str) -> str:
