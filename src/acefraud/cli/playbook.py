@@ -15,17 +15,7 @@ from acefraud.cli.console import Part, Said, Shown, note, read_text
 from acefraud.cli.options import PlaybookOption
 from acefraud.cli.rules import BulletArgument, add, bullet_json, edit, flips_in_words, preview, read, snooze
 from acefraud.cli.workspace import Changing, Reading, any_playbook, embedded_learner, existing_ledger, existing_playbook
-from acefraud.core.bullet import (
-    DEFAULT_NODE,
-    WITHOUT_VERDICT,
-    Bullet,
-    Evidence,
-    Firings,
-    Source,
-    Status,
-    percent,
-    record_in_words,
-)
+from acefraud.core.bullet import DEFAULT_NODE, Bullet, Firings, Source, Status, percent, record_in_words
 from acefraud.core.events import (
     BulletAdded,
     DecisionMade,
@@ -38,7 +28,7 @@ from acefraud.core.events import (
 )
 from acefraud.core.scope import Author
 from acefraud.errors import InputError
-from acefraud.learning.learner import Learner
+from acefraud.learning.preview import firings_on
 from acefraud.rules.english import say
 from acefraud.service.answers import rollback_answer
 from acefraud.storage import BulletPlaybook
@@ -78,9 +68,11 @@ def list_bullets(
     ]
     bullets.sort(key=lambda bullet: (bullet.policy is None, bullet.is_note, -abs(bullet.weight or 0)))
     learner = embedded_learner(book)
-    content, lines = [], list[Part]()
+    cases, content, lines = learner.remembered(), [], list[Part]()
     for bullet in bullets:
-        fired, remarks = learner.firings(bullet), _remarks(learner, bullet)
+        fired, remarks = firings_on(cases, bullet), []
+        if bullet.source is Source.MANUAL and bullet.status is not Status.RETIRED:
+            remarks = learner.remarks_on(bullet)  # what the engine learnt has fired by definition
         content.append(bullet_json(bullet, remarks) | {"firings": fired and fired.as_json()})
         lines += _listed(bullet, fired, remarks)
     return content, [*lines, (f"{len(bullets)} bullets", "dim")]
@@ -100,17 +92,10 @@ def _listed(bullet: Bullet, fired: Firings | None, remarks: Sequence[str]) -> It
         yield f"    {remark}", "yellow"
 
 
-def _remarks(learner: Learner, bullet: Bullet) -> list[str]:
-    """What is wrong with a rule that a person wrote. What the engine learnt has fired by definition."""
-    is_manual = bullet.source is Source.MANUAL and bullet.status is not Status.RETIRED
-    return learner.remarks_on(bullet) if is_manual else []
-
-
 def _as_reason(bullet: Bullet) -> str:
     """The decisions that gave a bullet as a reason, and how many were right whatever it argued for."""
-    if not bullet.times_selected:
-        return ""
-    return f"a reason in {bullet.times_selected:,} judged decisions, {bullet.helpful_count:,} of which were right"
+    said = f"a reason in {bullet.times_selected:,} judged decisions, {bullet.helpful_count:,} of which were right"
+    return said if bullet.times_selected else ""
 
 
 def _effect(bullet: Bullet) -> str:
@@ -131,7 +116,7 @@ def show(book: Reading, bullet_id: BulletArgument) -> Said:
     """
     bullet, events = bullet_in(book, bullet_id), book.ledger.history(bullet_id)
     heading = f"{bullet.id}  {bullet.status}  {bullet.source}  node {bullet.node}", "bold"
-    fired = embedded_learner(book).firings(bullet)
+    fired = firings_on(embedded_learner(book).remembered(), bullet)
     details = [("status", _status(bullet, events)), *_details(bullet, fired)]
     shown: Shown = [heading, bullet.content, *(f"{name:>17}  {value}" for name, value in details if value)]
     return bullet.model_dump(mode="json") | {"firings": fired and fired.as_json()}, shown
@@ -147,9 +132,8 @@ def _status(bullet: Bullet, events: list[Event]) -> str:
 def _details(bullet: Bullet, fired: Firings | None) -> Iterator[tuple[str, str]]:
     """What is known of a bullet, name by name. Empty values are left out."""
     weighs = bullet.condition is not None and bullet.policy is None
-    yield "argues", f"for {bullet.argues}" if bullet.argues else WITHOUT_VERDICT if weighs else ""
-    if bullet.policy is not None:
-        yield "policy", bullet.policy.words
+    yield "argues", f"for {bullet.argues}" if bullet.argues else Bullet.WITHOUT_VERDICT if weighs else ""
+    yield "policy", bullet.policy.words if bullet.policy else ""
     for snoozed in bullet.snoozes:
         yield "snoozed", f"for {snoozed.key} {snoozed.value} until {snoozed.until:%Y-%m-%d %H:%M} UTC"
     if bullet.condition is None:
@@ -158,26 +142,19 @@ def _details(bullet: Bullet, fired: Firings | None) -> Iterator[tuple[str, str]]
         yield "in English", say(bullet.condition)
         yield "condition", str(bullet.condition)
         yield "as SQL", bullet.condition.to_sql()
-    if bullet.evidence is not None:
-        yield from _measured(bullet.evidence)
-    if bullet.claim is not None:
-        yield "CLAIM", f"{bullet.claim.words!r} was stated, not measured"
+    if (measured := bullet.evidence) is not None:
+        yield "learnt with", record_in_words(measured.learnt)
+        yield "on later cases", record_in_words(measured.later) if measured.later else ""
+        if measured.found_again is not None:
+            yield "found again", f"by {percent(measured.found_again)} of the searches"
+        if measured.first_seen and measured.last_seen:
+            yield "seen", f"{measured.first_seen:%Y-%m-%d} to {measured.last_seen:%Y-%m-%d}"
+    yield "CLAIM", f"{bullet.claim.words!r} was stated, not measured" if bullet.claim else ""
     yield "since added", record_in_words(bullet.record) if bullet.record.support else ""
     yield "fired", fired.in_words().removeprefix("fired ") if fired else ""
     yield "used", _as_reason(bullet)
-    if bullet.weight is not None:
-        yield "weight", f"{bullet.weight:+.3f} log-odds of fraud"
+    yield "weight", "" if bullet.weight is None else f"{bullet.weight:+.3f} log-odds of fraud"
     yield "contradicts", ", ".join(bullet.contradicts)
-
-
-def _measured(evidence: Evidence) -> Iterator[tuple[str, str]]:
-    yield "learnt with", record_in_words(evidence.learnt)
-    if evidence.later is not None:
-        yield "on later cases", record_in_words(evidence.later)
-    if evidence.found_again is not None:
-        yield "found again", f"by {percent(evidence.found_again)} of the searches"
-    if evidence.first_seen and evidence.last_seen:
-        yield "seen", f"{evidence.first_seen:%Y-%m-%d} to {evidence.last_seen:%Y-%m-%d}"
 
 
 for command in (read, add, edit, preview, snooze):

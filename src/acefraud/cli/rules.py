@@ -22,7 +22,7 @@ from acefraud.cli.workspace import (
     is_there,
     place_of,
 )
-from acefraud.core.bullet import DEFAULT_NODE, WITHOUT_VERDICT, Bullet, Snooze, record_in_words
+from acefraud.core.bullet import DEFAULT_NODE, Bullet, Snooze, record_in_words
 from acefraud.core.scope import Author
 from acefraud.core.transaction import Verdict
 from acefraud.engine.rule_context import entity_columns
@@ -103,7 +103,7 @@ def _in_words(reading: RuleReading) -> str:
         [
             f"Read as: {say(reading.condition)}",
             f" formal: {reading.condition}",
-            f" argues: {reading.argues or reading.rule.always or WITHOUT_VERDICT}",
+            f" argues: {reading.argues or reading.rule.always or Bullet.WITHOUT_VERDICT}",
             f" action: {action}",
             *([_WITH_OPTION[ASKS_FOR_REVIEW]] if reading.rule.asks_for_review else []),
         ]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, TypedDict, TypeVar
+from typing import Any, ClassVar, TypedDict, TypeVar
 
 import numpy.typing as npt
 from pydantic import BaseModel, Field, model_validator
@@ -154,6 +154,12 @@ class Record(ShortRepr, BaseModel, frozen=True, extra="forbid"):
         """The 95 % Wilson interval of the share of fraud."""
         return wilson(self.frauds, self.support)
 
+    @property
+    def figures(self) -> dict[str, float | None]:
+        """The counts, the share and its interval for scripts."""
+        low, high = self.interval
+        return {**self.model_dump(), "precision": self.precision, "low": low, "high": high}
+
 
 def balanced_precision(frauds: Counts, support: Counts, base_rate: float) -> Counts:
     """What the share of fraud would be if half of all cases were fraud; 0.5 means no evidence. Accepts columns too.
@@ -282,22 +288,17 @@ class Firings:
         base = share if self.base_rate is None else self.base_rate
         decimals, (low, high) = _decimals((share, base), 0), self.record.interval
         against = "" if self.base_rate is None else f", against {percent(base, decimals)} of all"
-        figures = f"({percent(share, decimals)}, 95% interval {percent(low)} to {percent(high)}){against}"
-        if short:
-            figures = f"({percent(share, decimals)}{against})"
+        beside = f"{against})" if short else f", 95% interval {percent(low)} to {percent(high)}){against}"
         fired = f"fired on {support:,} labelled case{'' if support == 1 else 's'}, {self.record.frauds:,} of them fraud"
         money = "" if self.money is None else f"; {self.money:,.0f} in money, {self.fraud_money or 0:,.0f} of it fraud"
-        return f"{fired} {figures}{money}"
+        return f"{fired} ({percent(share, decimals)}{beside}{money}"
 
     def as_json(self) -> dict[str, Any]:
         """The figures for scripts."""
-        low, high = self.record.interval
-        share = {"precision": self.record.precision, "low": low, "high": high, "base_rate": self.base_rate}
-        return {**self.record.model_dump(), **share, "money": self.money, "fraud_money": self.fraud_money}
+        money = {"money": self.money, "fraud_money": self.fraud_money}
+        return {**self.record.figures, "base_rate": self.base_rate, **money}
 
 
-WITHOUT_VERDICT = "neither way; it weighs as its measured share of fraud says, and nothing before that is measured"
-"""What a rule argues for whose words name no verdict."""
 DEFAULT_NODE = "fraud_detection"
 MAX_CONTENT = 2_000
 
@@ -354,6 +355,9 @@ class Bullet(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_er
     >>> Bullet(id="b2", content="never used").get_success_rate()
     0.5
     """
+
+    WITHOUT_VERDICT: ClassVar = "neither way; it weighs as its measured share of fraud says, and not before it has one"
+    """What a rule argues for whose words name no verdict."""
 
     id: str
     """Made from the node and the content by `BulletPlaybook.add_bullet`."""
@@ -429,19 +433,10 @@ class Bullet(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_er
             "weight": weight,
             "evidence": self.evidence.in_words() if self.evidence is not None and self.verified else "not measured",
             "claim": shown_text(self.claim.words, 300) if self.claim else "",
-            "fired": "" if self.is_note else self.firings.in_words(),
+            "fired": "" if self.is_note else Firings(self.record).in_words(),
             "contradicts": shown_items(self.contradicts).strip("[]") if self.contradicts else "",
         }
         return block(f"Bullet {shown_text(self.id)}", summary(entries))
-
-    @property
-    def firings(self) -> Firings:
-        """The outcomes heard since it was added where it fired.
-
-        >>> Bullet(id="b", content="x", record=Record(support=4, frauds=3)).firings.in_words(short=True)
-        'fired on 4 labelled cases, 3 of them fraud (75%)'
-        """
-        return Firings(self.record, self.evidence.base_rate if self.evidence else None)
 
     def get_success_rate(self) -> float:
         """The share of decisions it was used in that turned out right; 0.5 before the first.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Unpack
 
-from acefraud.core.bullet import Bullet, BulletDetails, Evidence, Firings, NewBullet
+from acefraud.core.bullet import Bullet, BulletDetails, Evidence, NewBullet
 from acefraud.core.calibration import sigmoid
 from acefraud.core.condition import Condition
 from acefraud.core.events import THE_ENGINE, EventPayload, Reread, Reviewed, Trained
@@ -19,7 +19,7 @@ from acefraud.errors import ConfigurationError
 from acefraud.learning.hearing import Hearing
 from acefraud.learning.model_lessons import Proposed, ReflectionPolicy
 from acefraud.learning.outcomes import OutcomeRecorder
-from acefraud.learning.preview import Preview, cases_for, firings_on, preview, rule_remarks
+from acefraud.learning.preview import Preview, cases_for, preview, rule_remarks
 from acefraud.learning.reviewer import Depth, Reviewer
 from acefraud.learning.training import HistoryInput, Training, TrainingOptions, as_history, written_mapping
 from acefraud.llm.synchronous import blocking_twin
@@ -237,24 +237,6 @@ class Learner(Hearing):
         """
         check_type("condition", condition, Condition, "a Condition, such as Condition.parse(text)")
         return cases_for(self.remembered(), condition).measure(condition)
-
-    def firings(self, bullet: Bullet) -> Firings | None:
-        """The remembered cases on which a bullet fires, else the outcomes on which it did; None for a note.
-
-        >>> from acefraud import BulletPlaybook, Learner, Outcome, Transaction
-        >>> learner = Learner(BulletPlaybook())
-        >>> vpn = learner.playbook[learner.playbook.add_bullet("VPN: decline")]
-        >>> orders = [Transaction(id=f"t{n}", facts={"vpn": n < 4, "amount": 10 * n}) for n in range(20)]
-        >>> _ = learner.hear_all_sync([Outcome(transaction_id=f"t{n}", is_fraud=n < 3) for n in range(20)], orders)
-        >>> learner.firings(vpn).in_words(short=True)
-        'fired on 4 labelled cases, 3 of them fraud (75%, against 15% of all); 60 in money, 30 of it fraud'
-        """
-        check_type("bullet", bullet, Bullet, "a Bullet")
-        if bullet.condition is None:
-            return None
-        fired = firings_on(self.remembered(), bullet.condition)
-        # Of the past it is not known what was on a list then.
-        return fired if fired.record.support else Firings(bullet.record, fired.base_rate)
 
     def remarks_on(self, bullet: Bullet) -> list[str]:
         """What the author of a rule should know: that it never fires, is mostly unknown, or is shadowed."""

@@ -108,8 +108,7 @@ def say_value(fact: str, value: FactValue | None) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        words, exact = words_for(fact), round(value, _READ_DECIMALS)
-        return _part_of_unit(fact, words, exact) or _figure(words, round(value, _SHOWN_DECIMALS), fact)
+        return _part_of_unit(fact, round(value, _READ_DECIMALS)) or _figure(words_for(fact), round(value, 4), fact)
     return "unknown" if value is None else quoted(value)
 
 
@@ -168,11 +167,7 @@ def spoken_number(value: float) -> str:
     ('12,500', '0.25', '1e-07')
     """
     plain = plain_number(value)
-    whole, dot, fraction = plain.partition(".")
-    if whole.lstrip("-").isdigit() and (not dot or fraction.isdigit()):
-        sign = "-" if plain.startswith("-") else ""
-        return f"{sign}{abs(int(whole)):,}{dot}{fraction}"
-    return plain
+    return plain if "e" in plain else f"{Decimal(plain):,}"
 
 
 def spoken_share(value: float) -> str:
@@ -190,39 +185,34 @@ def _figure(words: FactWords | None, value: float, fact: str = "") -> str:
         return spoken_share(value)
     if _YEAR.search(fact) and value.is_integer() and 1_000 <= value < 10_000:
         return plain_number(value)
-    return _part_of_unit(fact, words, value) or spoken_number(value)
+    return _part_of_unit(fact, value) or spoken_number(value)
 
 
 _YEAR = re.compile(r"(?<!per_)(?<!a_)year$", re.IGNORECASE)
 """How the names of facts end whose numbers are years."""
-_PARTS = {
-    "days": {"hour": 24, "minute": 1_440, "second": 86_400},
-    "hours": {"minute": 60, "second": 3_600},
-    "minutes": {"second": 60},
-}
-"""The smaller units of each unit of time, and how many make one."""
-_OWN_UNIT = re.compile(rf"\{{v\}} (?:{'|'.join(_PARTS)})\b")
-_NAMES_UNIT = re.compile(rf"^(?:{'|'.join(_PARTS)})_|(?<!\d)_(?:{'|'.join(_PARTS)})$", re.IGNORECASE)
-"""How the name of a column says its unit. One such as `orders_in_24_hours` names a window."""
+_SECONDS = {"day": 86_400, "hour": 3_600, "minute": 60, "second": 1}
+_OWN_UNIT = re.compile(r"\{v\} (?:day|hour|minute)s\b")
+_NAMES_UNIT = re.compile(r"(?:^|(?<!\d)_)(day|hour|minute)s(?:_|$)", re.IGNORECASE)
+"""How the name of a fact says its unit. One such as `orders_in_24_hours` names a window."""
 _MOST_PARTS = 200
 """Of a smaller unit: more than this many minutes say less than a fraction of a day."""
-_READ_DECIMALS, _SHOWN_DECIMALS = 10, 4
-"""Decimals to which "10 minutes" is read for a fact in hours, and to which values are shown."""
+_READ_DECIMALS = 10
+"""Decimals to which "10 minutes" is read for a fact in hours."""
 
 
-def _parts_of(fact: str, words: FactWords | None) -> dict[str, int]:
-    """The units that are smaller than that of a fact; none if it is no duration."""
+def _seconds_in(fact: str) -> int:
+    """The seconds in the unit of a fact; 0 if it is no duration."""
     named = _NAMES_UNIT.search(fact)
-    return _PARTS.get(words.unit if words and words.unit else named[0].strip("_").lower() if named else "", {})
+    return _SECONDS[named[1].lower()] if named else 0
 
 
-def _part_of_unit(fact: str, words: FactWords | None, value: float) -> str:
+def _part_of_unit(fact: str, value: float) -> str:
     """A duration as a whole number of a smaller unit, such as "10 minutes"; "" if it is not exact, or needs none."""
-    if value > 0 and (value < 1 or value != round(value, 2)):
-        for unit, parts in _parts_of(fact, words).items():
-            count = round(value * parts)
-            if count <= _MOST_PARTS and round(count / parts, _READ_DECIMALS) == value:
-                return f"{count} {unit}{'' if count == 1 else 's'}"
+    own = _seconds_in(fact) if value > 0 and (value < 1 or value != round(value, 2)) else 0
+    for unit, seconds in _SECONDS.items():
+        count = round(value * own / seconds)
+        if seconds < own and count <= _MOST_PARTS and round(count * seconds / own, _READ_DECIMALS) == value:
+            return f"{count} {unit}{'' if count == 1 else 's'}"
     return ""
 
 
@@ -369,19 +359,12 @@ class _Phrase:
         if groups.get("w") is not None:
             words = tuple(map(_unquoted, re.findall(_QUOTED, groups["w"])))
             return Test(fact, self.op, words if self.op in (Op.IN, Op.NOT_IN) else words[0])
-        value = _read_figure(fact, groups)
-        return None if value is None else Test(fact, self.op, value)
-
-
-def _read_figure(fact: str, groups: Mapping[str, str | None]) -> float | None:
-    """The number that a match states of a fact; None if its unit does not fit."""
-    if (share := groups.get("share")) is not None:
-        return float(Decimal(share) / 100)
-    value, part = float((groups["v"] or "").replace(",", "")), groups.get("part")
-    if part is None:
-        return value
-    parts = _parts_of(fact, words_for(fact)).get(part.lower())
-    return None if parts is None else round(value / parts, _READ_DECIMALS)
+        share, part = groups.get("share"), groups.get("part")
+        value = float(Decimal(share) / 100 if share else groups["v"].replace(",", ""))
+        if part is not None:
+            own, seconds = _seconds_in(fact), _SECONDS[part.lower()]
+            return Test(fact, self.op, round(value * seconds / own, _READ_DECIMALS)) if own > seconds else None
+        return Test(fact, self.op, value)
 
 
 def _unquoted(word: str) -> str:
@@ -460,7 +443,7 @@ def _number_phrases(words: FactWords) -> Iterator[_Phrase]:
         yield _Phrase(_pattern(before) + number + _pattern(after), op, words.name)
         if not words.share:
             yield _Phrase(_pattern(in_singular(said, "1")), op, words.name, 1.0)
-        if words.unit in _PARTS:
+        if _seconds_in(words.name):
             yield _Phrase(_DURATION.join(map(_pattern, _OWN_UNIT.sub("{v}", said).split("{v}"))), op, words.name)
 
 
