@@ -155,10 +155,43 @@ def test_explain_for_people_tells_stages_reasons_outcome_and_replay(decided: Any
     for words in (
         "Bullets left after each stage: contextual",
         "Selected bullets",
-        "Outcome (chargeback): DECLINE",
+        "Later known (chargeback): fraud",
         "the same decision",
     ):
         assert words in ran.out
+
+
+def test_explain_begins_with_who_what_the_verdict_and_why(decided: Any) -> None:
+    order = {
+        "id": "t",
+        "time": "2024-02-01T09:30:00Z",
+        "facts": {"amount": 2900.5, "vpn": True, "customer": "ann@acme.org", "merchant": "ACME", "hours_open": 0.5},
+    }
+    decided.on_book("decide", json.dumps(order), "--json")
+    out = decided.on_book("explain", "t").out
+    who, what, verdict, why, later = out.splitlines()[:5]
+    assert who == "Who: customer [email], merchant ACME"
+    assert what == "What: 2,900.50, 2024-02-01 09:30 UTC, transaction t"
+    assert verdict.startswith("DECLINE  ")
+    assert verdict.endswith("% fraud")
+    assert why.startswith("Declined: fraud is ")
+    assert " likely, not below the limit of 50%; mostly because: " in why
+    assert later == "Not known yet whether it was fraud"
+    assert "hours_open 30 minutes" in out
+    assert "amount 2,900.5," in out
+    learn(decided, {"transaction_id": "t", "label": "legit"})
+    assert "Later known (label): legitimate; the verdict was incorrect" in decided.on_book("explain", "t").out
+
+
+def test_explain_names_the_policy_and_what_an_approval_was_given_despite(decided: Any) -> None:
+    decided.on_book("playbook", "add", "Always review amounts above 2,990")
+    for name, amount in (("dear", 2_995), ("cheap", 15)):
+        facts = {"amount": amount, "vpn": True, "account_age_days": 300}
+        decided.on_book("decide", json.dumps({"id": name, "facts": facts}), "--json")
+    assert "Sent to review: the policy b-" in decided.on_book("explain", "dear").out
+    cheap = decided.on_book("explain", "cheap").out.splitlines()
+    assert cheap[:2] == ["Who: not known", "What: 15, at an unknown time, transaction cheap"]
+    assert cheap[3].startswith("Approved: fraud is ")
 
 
 def test_explain_reports_a_replay_that_differs_with_exit_code_1(decided: Any, monkeypatch: pytest.MonkeyPatch) -> None:

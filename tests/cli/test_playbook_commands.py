@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from typing import Any
 
 import pytest
@@ -205,3 +206,66 @@ def test_content_that_cannot_be_a_bullet(book: Any, content: str, message: str) 
     assert book.state() == state
     book("playbook", "add", content, "--playbook", book.folder / "new.db", code=2)
     assert not (book.folder / "new.db").exists()
+
+
+def rows_with(shell: Any, least: int) -> list[dict[str, str]]:
+    """The rows of the history with an amount above this."""
+    with (shell.folder / "history.csv").open() as file:
+        return [row for row in csv.DictReader(file) if int(row["amount"]) > least]
+
+
+def test_a_bullet_shows_how_often_it_fired_how_much_was_fraud_and_in_money(trained: Any) -> None:
+    """Before, a rule that declined was shown with the decisions that were right beside it, whatever it had argued."""
+    name = trained.on_book("playbook", "add", "Amount above 2,500: decline", "--json").json["id"]
+    held, everything = rows_with(trained, 2_500), rows_with(trained, 0)
+    frauds = [row for row in held if row["label"] == "1"]
+    money, stolen = (sum(int(row["amount"]) for row in rows) for rows in (held, frauds))
+    base_rate = sum(row["label"] == "1" for row in everything) / len(everything)
+    on = f"fired on {len(held)} labelled cases, {len(frauds)} of them fraud ({100 * len(frauds) / len(held):.0f}%"
+    of_all, in_money = f"against {100 * base_rate:.0f}% of all", f"; {money:,} in money, {stolen:,} of it fraud"
+    listed = trained.on_book("playbook", "list").out
+    assert f"{on}, {of_all}){in_money}" in listed
+    shown = trained.on_book("playbook", "show", name).out
+    assert f"{on.removeprefix('fired ')}, 95% interval " in shown
+    assert f"), {of_all}{in_money}" in shown
+    for text in (listed, shown):
+        assert "helpful" not in text
+        assert "harmful" not in text
+    everywhere = [trained.on_book("playbook", "show", name, "--json").json]
+    everywhere += [one for one in trained.on_book("playbook", "list", "--json").json if one["id"] == name]
+    for content in everywhere:
+        assert {"helpful_count", "harmful_count", "times_selected"} <= content.keys()
+        fired = content["firings"]
+        assert (fired["support"], fired["frauds"]) == (len(held), len(frauds))
+        assert (fired["money"], fired["fraud_money"], fired["base_rate"]) == (money, stolen, base_rate)
+
+
+def test_outcomes_since_a_bullet_was_added_are_shown_beside_all_cases(trained: Any) -> None:
+    name = trained.on_book("playbook", "add", "Amount above 2,500: decline", "--json").json["id"]
+    new = [{"id": f"n{n}", "amount": 2_600, "vpn": True, "account_age_days": 9, "label": int(n < 3)} for n in range(4)]
+    trained.on_book("learn", trained.rows("new.jsonl", new))
+    held = len(rows_with(trained, 2_500)) + 4
+    assert f"fired on {held} labelled cases" in trained.on_book("playbook", "list").out
+    assert "; since added 3 of 4 were fraud" in trained.on_book("playbook", "list").out
+    assert "3 of 4 past cases were fraud" in trained.on_book("playbook", "show", name).out
+
+
+def test_a_rule_that_has_not_fired_says_so_and_a_note_says_nothing_of_it(shell: Any) -> None:
+    rule = shell.on_book("playbook", "add", "Amount above 2,500: decline", "--json").json["id"]
+    note = shell.on_book("playbook", "add", "Nervous callers ask twice", "--as-note", "--json").json["id"]
+    assert "has not fired yet" in shell.on_book("playbook", "show", rule).out
+    assert "fired" not in shell.on_book("playbook", "show", note).out
+    assert shell.on_book("playbook", "list").out.count("has not fired yet") == 1
+    assert shell.on_book("playbook", "show", note, "--json").json["firings"] is None
+    with shell.open() as book:
+        book.update_stats(note, is_helpful=True)
+        book.update_stats(note, is_helpful=False)
+    assert "a reason in 2 judged decisions, 1 of which were right" in shell.on_book("playbook", "list").out
+
+
+def test_what_happens_to_a_rule_without_a_verdict_is_said(trained: Any) -> None:
+    words = "neither way; it weighs as its measured share of fraud says"
+    assert f" argues: {words}" in trained.on_book("playbook", "read", "amount above 2,500").out
+    name = trained.on_book("playbook", "add", "amount above 2,500", "--json").json["id"]
+    assert words in trained.on_book("playbook", "show", name).out
+    assert " argues: REVIEW" in trained.on_book("playbook", "read", "Always review amounts above 2,500").out

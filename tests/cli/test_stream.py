@@ -57,7 +57,7 @@ def test_answers_for_people_are_one_short_line_each(trained: Any) -> None:
     assert first.startswith("t1: DECLINE, ")
     assert "% fraud: " in first
     assert second == "line 2: field 'amount': expected a number, got '12,5x'"
-    assert third.endswith("nothing could be read from this")
+    assert "nothing could be read from this" in third
     assert fourth.startswith("a b: APPROVE")
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import random
+from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -130,6 +132,78 @@ def test_decide_for_people_shows_verdict_reasons_and_where_they_come_from(traine
     assert "(b-" in ran.out
     (line,) = trained.on_book("decide", json.dumps(RISKY), "--json").lines
     assert line["decision_id"] in ran.out
+
+
+def test_a_file_ends_with_a_summary(trained: Any) -> None:
+    trained.on_book("playbook", "add", "Always review amounts above 2,950")
+    made = trained.on_book("decide", "history.csv", "--json", "--dry-run").lines
+    with (trained.folder / "history.csv").open() as file:
+        amounts = {row["id"]: int(row["amount"]) for row in csv.DictReader(file)}
+    counts, money = Counter[str](), Counter[str]()
+    for decision in made:
+        counts[decision["verdict"]] += 1
+        money[decision["verdict"]] += amounts[decision["transaction_id"]]
+    said = ", ".join(
+        f"{counts[verdict]} {words} ({money[verdict]:,} in money)"
+        for verdict, words in (("APPROVE", "approved"), ("DECLINE", "declined"), ("REVIEW", "sent to review"))
+    )
+    *_, summary, policy, rule = [
+        line
+        for line in trained.on_book("decide", "history.csv").out.splitlines()
+        if line.startswith(("80 decided", "  decided", "  weighed"))
+    ][:3]
+    assert summary == f"80 decided: {said}"
+    assert policy.startswith(f"  decided {counts['REVIEW']}: Always review amounts above 2,950")
+    assert rule.startswith("  weighed in ")
+    assert "decided:" not in trained.on_book("decide", json.dumps(RISKY)).out, "one transaction needs no summary"
+
+
+def test_a_table_has_one_aligned_row_for_each_transaction(trained: Any) -> None:
+    who = {"customer": "ann@acme.org", "merchant": "ACME"}
+    named = {"id": "an id that is longer than others", "facts": {"amount": 2900, "vpn": True, **who}}
+    ran = trained.on_book("decide", trained.rows("two.jsonl", [named, HARMLESS]), "--table")
+    heading, first, second, summary, *_ = ran.out.splitlines()
+    starts = [heading.index(name) for name in ("transaction", "who", "verdict", "main reason")]
+    assert [first[start:].split("  ")[0] for start in starts[:3]] == [
+        named["id"],
+        "customer [email], merchant ACME",
+        "DECLINE",
+    ]
+    assert [second[start:].split("  ")[0] for start in (starts[0], starts[2])] == ["t2", "APPROVE"]
+    assert first[: starts[2]].endswith(" 2,900  ")
+    assert first[starts[3] :].startswith("Amount above ")
+    assert summary.startswith("2 decided: 1 approved (20 in money), 1 declined (2,900 in money), 0 sent to review")
+
+
+def test_only_some_decisions_are_printed_and_all_are_counted_and_recorded(trained: Any) -> None:
+    both = trained.rows("two.jsonl", [RISKY, HARMLESS])
+    for options in ([], ["--table"]):
+        out = trained.on_book("decide", both, "--only", "decline", *options).out
+        assert "t1" in out
+        assert "t2" not in out
+        assert "2 decided: 1 approved" in out
+    assert [
+        line["transaction_id"] for line in trained.on_book("decide", both, "--only", "decline", "--json").lines
+    ] == ["t1"]
+    assert trained.on_book("decide", both, "--only", "review").out.startswith("2 decided: ")
+    assert trained.on_book("explain", "t2").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("two.jsonl", "--only", "approve"), "'approve' is not one of 'decline', 'review'"),
+        (("two.jsonl", "--table", "--json"), "--table is for people who decide a file"),
+        (("-", "--table"), "--table is for people who decide a file"),
+        (("-", "--only", "decline"), "every line of a stream is answered"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(trained: Any, arguments: tuple[str, ...], problem: str) -> None:
+    trained.rows("two.jsonl", [RISKY, HARMLESS])
+    before = trained.state()
+    refused = trained.on_book("decide", *arguments, code=2)
+    assert problem in " ".join(refused.err.replace("│", " ").split())
+    assert trained.state() == before
 
 
 @pytest.mark.parametrize("name", ["[/x]", "[bold]", ":100:"])

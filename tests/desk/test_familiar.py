@@ -237,7 +237,7 @@ def test_explain_says_how_much_was_known(shell: Shell) -> None:
     assert made["unfamiliar"] is True
     told = shell.on_book("explain", made["decision_id"]).out
     assert "Known of what the playbook relies on: 0%" in told
-    assert "Unfamiliar: none of the facts" in told
+    assert "unfamiliar: none of the facts" in told
     assert shell.on_book("explain", made["decision_id"], "--json").json["unfamiliar"] is True
 
 

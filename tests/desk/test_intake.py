@@ -96,7 +96,7 @@ def test_a_note_an_author_and_other_columns_are_kept_and_are_no_facts(trained: S
     assert (outcome["author"], outcome["note"]) == ("maria", note)
     assert outcome["details"] == {"Reason": "stolen card", "ticket": "t-17"}
     said = trained.on_book("explain", "p1").out
-    assert "Outcome (analyst by maria): DECLINE" in said
+    assert "Later known (analyst by maria): fraud; the verdict was " in said
     assert "note: said [bold]no[/bold] to 2 & more" in said
     assert "Reason: stolen card" in said
     with trained.open() as book:

@@ -18,11 +18,15 @@ from acefraud.display.redaction import visible
 from acefraud.rules.bullet_text import read_bullet
 from acefraud.rules.english import MOST_OF_A_VALUE, read_condition, say, say_facts, sentence, spoken_number
 
-figures = st.sampled_from([-0.5, 0.0, 30.0, 12_500.0, 1e-7, 1e22]) | st.floats(allow_nan=False, allow_infinity=False)
+figures = st.sampled_from([-0.5, 0.0, 0.5, 0.1666666667, 1996.0, 30.0, 12_500.0, 1e-7, 1e22]) | st.floats(
+    allow_nan=False, allow_infinity=False
+)
 words = st.sampled_from(["FR", 'a "b"', "back\\slash", "this and that", "one, two"]) | st.text(max_size=6).map(visible)
-columns = st.sampled_from(["my_col", "_", "é_1", "Class", "two words", "and", "VPN", "a above 5"]) | st.text(
-    st.characters(exclude_characters="`", exclude_categories=["Cs"]), min_size=1, max_size=8
-).map(visible).filter(lambda name: name and name not in NAMED_FACTS)
+columns = st.sampled_from(
+    ["my_col", "hours_open", "Year", "_", "é_1", "Class", "two words", "and", "VPN", "a above 5"]
+) | st.text(st.characters(exclude_characters="`", exclude_categories=["Cs"]), min_size=1, max_size=8).map(
+    visible
+).filter(lambda name: name and name not in NAMED_FACTS)
 
 
 @st.composite
@@ -106,10 +110,32 @@ def test_a_sentence_argues_against_the_base_rate_not_against_one_half(
         ('channel not in ("app", "web")', 'channel is none of "app", "web"'),
         ("V14 < -3.5", "`V14` below -3.5"),
         ("card_present is true", "card_present is true"),
+        ("Year >= 1996", "`Year` at least 1996"),
+        ("model_year is 2020", "model_year is 2020"),
+        ("orders_per_year > 1996", "orders_per_year above 1,996"),
+        ("card_hours_since_last < 0.1666666667", "time since the card's last transaction below 10 minutes"),
+        ("card_hours_since_last < 1", "time since the card's last transaction below 1 hour"),
+        ("card_hours_since_last >= 36", "time since the card's last transaction at least 36 hours"),
+        ("card_hours_since_last > 1.5", "time since the card's last transaction above 1.5 hours"),
+        ("card_hours_since_last is 0.5", "time since the card's last transaction is 30 minutes"),
+        ("hours_since_login <= 0.1666666667", "hours_since_login at most 10 minutes"),
+        ("hours_since_login <= 0.17", "hours_since_login at most 0.17"),
+        ("account_age_days < 0.5", "account younger than 12 hours"),
+        ("device_age_days >= 0.0416666667", "device at least 1 hour old"),
+        ("recent_window_minutes < 0.5", "length of the recent burst below 30 seconds"),
+        ("orders_in_24_hours > 0.5", "orders_in_24_hours above 0.5"),
     ],
 )
 def test_a_condition_in_english(condition: str, words: str) -> None:
-    assert say(Condition.parse(condition)) == words
+    read = Condition.parse(condition)
+    assert say(read) == words
+    assert read_condition(words) == read
+    assert read_bullet(f"{words}: decline").condition == read
+
+
+def test_a_duration_is_not_read_for_a_fact_that_is_none() -> None:
+    assert read_condition("amount above 10 minutes") is None
+    assert read_condition("hours_since_login below 10 hours") is None
 
 
 def test_a_sentence_ends_with_the_record_and_the_base_rate() -> None:

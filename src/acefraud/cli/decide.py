@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json as jsonlib
 import sys
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO
 
 from rapidfuzz import fuzz, process
 from typer import Argument, Option
@@ -18,10 +19,12 @@ from acefraud.cli.console import line, note, note_bad_rows, nothing_written, pri
 from acefraud.cli.options import DaysAheadOption, JsonOption, MappingOption, PlaybookOption
 from acefraud.cli.stream import BatchOption, Stream, StreamOptions, as_line, one_line
 from acefraud.cli.workspace import existing_playbook, is_there, learner_with, place_of, roles_for, trained_mapping
-from acefraud.core.context_facts import UNFAMILIAR, snoozed_in
-from acefraud.core.decision import Decision, ProbabilityFrom
+from acefraud.core.context_facts import snoozed_in
+from acefraud.core.decision import Decision, ProbabilityFrom, Reason, ReasonKind
 from acefraud.core.ledger import DecisionFilter
+from acefraud.core.review_rule import number_in
 from acefraud.core.transaction import Transaction, Verdict, from_text, id_from
+from acefraud.display.redaction import cut, visible
 from acefraud.engine.decider import remarks_on
 from acefraud.engine.familiarity import unfamiliar_remarks
 from acefraud.errors import BudgetExceeded, InputError, ModelError
@@ -57,13 +60,15 @@ LIKE_THE_NAME, NEARLY_THE_NAME = 65.0, 88.0
 """Of 100: how much like that of a file a name has to be, to be suggested and to be taken for it."""
 
 
+DONE = {Verdict.APPROVE: "approved", Verdict.DECLINE: "declined", Verdict.REVIEW: "sent to review"}
+_WIDEST, _LONGEST, _RULES_SHOWN = 40, 120, 5
+"""The most characters of who took part in a row, and of a reason; and the most rules in a summary."""
+Only = Literal["decline", "review"]
+Show = Callable[[Decision], None]
+
+
 def decide(
-    what: Annotated[
-        str,
-        Argument(
-            metavar="[FILE|TEXT|JSON|-]", help="A file, the text of one transaction, one as JSON, or - for stdin."
-        ),
-    ] = "-",
+    what: Annotated[str, Argument(metavar="[FILE|TEXT|JSON|-]", help="A file, one text, one as JSON, or -.")] = "-",
     playbook: PlaybookOption = None,
     mapping: MappingOption = None,
     strict: Annotated[bool, Option(help="Refuse what cannot be read, unknown facts and times that cannot be.")] = False,
@@ -71,13 +76,16 @@ def decide(
     json: JsonOption = False,
     batch_ms: BatchOption = 0,
     dry_run: Annotated[bool, Option(help="Decide exactly so, but record nothing.")] = False,
+    table: Annotated[bool, Option("--table", help="Print one aligned row for each transaction.")] = False,
+    only: Annotated[Only | None, Option(help="Print only these. All are recorded, and the summary counts all.")] = None,
     *,
     settings: ModelSettings,
 ) -> None:
     """Decide transactions with a playbook and record the decisions.
 
     A decision is printed after it is safely written, so no printed decision is ever lost. With neither --playbook nor
-    a playbook.db, general knowledge decides and nothing is kept.
+    a playbook.db, general knowledge decides and nothing is kept. Except as JSON, a file ends with a summary: how many
+    were approved, declined and sent to review, in money, and which rules decided or weighed most.
 
     Standard input is a stream: every line is a transaction, as JSON or as text, and is answered by one line as soon as
     it is decided. A bad line is answered by an error and makes the exit code 1. Lines that wait are decided together.
@@ -87,10 +95,15 @@ def decide(
 
         acefraud decide 'User (account age: 3 days) attempts $2,500 purchase at 3:15 AM through a VPN'
         acefraud decide today.csv --playbook book.db --dry-run
+        acefraud decide today.csv --playbook book.db --table --only decline
         acefraud decide '{"id": "t1", "facts": {"amount": 2500, "vpn": true}}' --playbook book.db
         acefraud decide today.csv --playbook book.db --json > decisions.jsonl
         tail -f new.jsonl | acefraud decide - --playbook book.db --json | alert
     """
+    if table and (json or what == "-"):
+        raise InputError("--table is for people who decide a file: without --json, and not for a stream")
+    if only and what == "-":
+        raise InputError("--only is for files: every line of a stream is answered")
     path = place_of(playbook)
     kept = playbook is not None or is_there(path)
     if kept:
@@ -112,7 +125,65 @@ def decide(
         else:
             with stoppable(partial(_kept, book, book.seq)):
                 transactions = _transactions(what, remembered, mapping, strict)
-                asyncio.run(_decide_all(roles, book, transactions, json=json, dry_run=dry_run, **options))
+                summary, width = _Summary(), max(11, *(len(each.id) for each in transactions), 0)
+                if table:
+                    line(
+                        f"{'transaction':<{width}}  {'who':<{_WIDEST}}        amount  verdict   fraud  main reason",
+                        "bold",
+                    )
+
+                def show(decision: Decision) -> None:
+                    summary.add(decision)
+                    if only is not None and decision.verdict != only.upper():
+                        return
+                    if json:
+                        print_json(as_json(decision))
+                    elif table:
+                        line(_row(width, decision), _STYLES[decision.verdict])
+                    else:
+                        _print(decision)
+
+                asyncio.run(_decide_all(roles, book, transactions, show, dry_run=dry_run, **options))
+                if not json and (len(transactions) > 1 or only or table):
+                    line("\n".join(summary.lines()))
+
+
+def _row(width: int, decision: Decision) -> str:
+    """A row of the table, with its first column of this width."""
+    who, reason = cut(decision.transaction.who, _WIDEST), cut(visible(decision.main_reason), _LONGEST)
+    about = f"{visible(decision.transaction.id):<{width}}  {who:<{_WIDEST}}  {decision.amount:>12}"
+    return f"{about}  {decision.verdict:<7}  {100 * decision.probability:5.1f}%  {reason}"
+
+
+class _Summary:
+    """How many were approved, declined and sent to review, in money, and what decided or weighed most."""
+
+    def __init__(self) -> None:
+        self._amounts: dict[Verdict, list[float | None]] = {verdict: [] for verdict in DONE}
+        self._reasons = defaultdict[str, list[Reason]](list)
+
+    def add(self, decision: Decision) -> None:
+        """Count a decision."""
+        self._amounts[decision.verdict].append(number_in(decision.facts, "amount"))
+        for reason in decision.reasons:
+            # Of a policy's decision only the policy counts; what a model says in its own words never comes again.
+            if decision.policy in (None, reason.bullet_id) and (reason.bullet_id or reason.contribution):
+                self._reasons[reason.bullet_id or reason.text].append(reason)
+
+    def lines(self) -> Iterator[str]:
+        """The summary, line by line: the counts, then policies and what weighed most."""
+        amounts = [amount for some in self._amounts.values() for amount in some]
+        sums = {verdict: f"({sum(filter(None, some)):,.0f} in money)" for verdict, some in self._amounts.items()}
+        each = ", ".join(f"{len(self._amounts[verdict]):,} {done} {sums[verdict]}" for verdict, done in DONE.items())
+        unknown = f"; {amounts.count(None):,} without a known amount" if None in amounts else ""
+        yield f"{len(amounts):,} decided: {each}{unknown}"
+        for uses in sorted(self._reasons.values(), key=_importance, reverse=True)[:_RULES_SHOWN]:
+            text, did = cut(visible(uses[0].text), _LONGEST), "decided" if _importance(uses)[0] else "weighed in"
+            yield f"  {did} {len(uses):,}: {text}  ({uses[0].bullet_id or uses[0].kind})"
+
+
+def _importance(uses: list[Reason]) -> tuple[bool, float, int]:
+    return uses[0].kind is ReasonKind.POLICY, sum(abs(use.contribution or 0.0) for use in uses), len(uses)
 
 
 def _kept(book: BulletPlaybook, seq: int) -> str:
@@ -151,7 +222,7 @@ async def _decide_stream(
 
 
 async def _decide_all(
-    roles: Roles, book: BulletPlaybook, given: list[Transaction], *, json: bool, dry_run: bool, **options: Any
+    roles: Roles, book: BulletPlaybook, given: list[Transaction], show: Show, *, dry_run: bool, **options: Any
 ) -> None:
     size = BATCH if roles.agent is None else BATCH_WITH_MODEL
     facts, verdicts = [], []
@@ -176,10 +247,7 @@ async def _decide_all(
                 for decision in decisions:
                     facts.append(decision.facts)
                     verdicts.append(decision.verdict)
-                    if json:
-                        print_json(as_json(decision))
-                    else:
-                        _print(decision)
+                    show(decision)
                 done(min(1.0, (start + size) / len(transactions)))
         for remark in unfamiliar_remarks(facts, verdicts):
             note(str(remark))
@@ -250,17 +318,13 @@ def _print(decision: Decision) -> None:
     line(f"{decision.verdict}  {share}  {decision.transaction.id}  {decision.id}", _STYLES[decision.verdict])
     for reason in decision.reasons[:REASONS_SHOWN]:
         line(f"  {reason.amount}  {reason.text}  ({reason.bullet_id or reason.kind})")
-    if decision.unfamiliar:
-        line("  unfamiliar: none of the facts that the playbook relies on is known", "yellow")
-    elif decision.facts and not decision.reasons:
-        line("  no bullet applies: the probability is that of an ordinary case", "dim")
+    if decision.unfamiliar or not decision.reasons:
+        line(f"  {decision.main_reason}", "yellow")
     more = len(decision.reasons) - REASONS_SHOWN
     if more > 0:
         line(f"  ... and {more} more: acefraud explain {decision.id}", "dim")
     for policy in snoozed_in(decision.facts):
         line(f"  the policy {policy} is snoozed for this transaction", "yellow")
-    if not decision.facts.keys() - {UNFAMILIAR}:
-        line("  nothing could be read from this: the verdict is the one for an unknown case", "yellow")
     if decision.selection_fallback:
         line(f"  bullets found by {decision.selection.embedder}: {decision.selection_fallback}", "yellow")
     for piece in decision.unread:
@@ -270,12 +334,7 @@ def _print(decision: Decision) -> None:
 def _in_short(decision: Decision) -> str:
     """A decision on one line: what, how likely fraud is, about which transaction, and the first reason."""
     share = f"{100 * decision.probability:.1f}% fraud{_STATED.get(decision.probability_from, '')}"
-    why = decision.reasons[0].text if decision.reasons else "no reason applies"
-    if not decision.facts.keys() - {UNFAMILIAR}:
-        why = "nothing could be read from this"
-    elif decision.unfamiliar:
-        why = "none of the facts that the playbook relies on is known"
-    return one_line(f"{decision.transaction.id}: {decision.verdict}, {share}: {why}")
+    return one_line(f"{decision.transaction.id}: {decision.verdict}, {share}: {decision.main_reason}")
 
 
 def as_json(decision: Decision) -> dict[str, Any]:

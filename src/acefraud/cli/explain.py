@@ -13,10 +13,13 @@ from rich.text import Text
 from typer import Argument, Option
 
 from acefraud.cli.console import Part, Said
+from acefraud.cli.decide import DONE
 from acefraud.cli.workspace import Reading, not_recorded, roles_for, trained_mapping
+from acefraud.core.bullet import percent
 from acefraud.core.decision import Decision, ProbabilityFrom, ReasonKind
 from acefraud.core.events import OutcomeHeard
 from acefraud.core.review_rule import DecidingRule
+from acefraud.core.transaction import Verdict
 from acefraud.display.redaction import visible
 from acefraud.engine.models import failing_as
 from acefraud.engine.options import Fallback
@@ -26,7 +29,7 @@ from acefraud.learning.credits import with_silence
 from acefraud.learning.learner import Learner
 from acefraud.roles.embedded.embedder import key_of
 from acefraud.roles.model.prompts import Style
-from acefraud.rules.english import say_clause
+from acefraud.rules.english import say_clause, say_value
 from acefraud.settings import EMBEDDED, ModelSettings
 from acefraud.storage import BulletPlaybook
 
@@ -39,6 +42,8 @@ def explain(
     settings: ModelSettings,
 ) -> Said:
     """Show the stages, scores and reasons of a decision.
+
+    It begins with who and what it was about, the verdict, why in one sentence, and what became known later.
 
     The reasons add up: log-odds = base + every contribution. Decisions of the embedded engine are recorded without
     their trace: it is computed again, and must have the digest that was recorded. With --replay, the playbook is
@@ -58,17 +63,39 @@ def explain(
     content["outcomes"] = [heard.model_dump(mode="json") for heard in outcomes]
     content |= {"read": _clauses(decision, book), "unfamiliar": decision.unfamiliar}
     content |= {"decided_by": ruling.model_dump(mode="json"), "not_explained": unknown, "replayed_the_same": same}
-    shown = [*_decided(decision, book, ruling), *_known(decision, unknown), *_heard(outcomes)]
+    shown = [*_in_short(decision, ruling), *_heard(outcomes), *_decided(decision, book, ruling)]
+    shown += _known(decision, unknown)
     if same is not None:
         shown.append("Replayed from the ledger: the same decision." if same else "Replayed: NOT the same decision.")
     return content, shown, int(same is False)
 
 
+def _in_short(decision: Decision, ruling: DecidingRule) -> Iterator[Part]:
+    """Who, what, the verdict and why, before everything else."""
+    about = decision.transaction
+    yield f"Who: {about.who or 'not known'}"
+    when = f"{about.time:%Y-%m-%d %H:%M} UTC" if about.time else "at an unknown time"
+    yield f"What: {decision.amount or 'an unknown amount'}, {when}, transaction {visible(about.id)}"
+    if about.text:
+        yield Text(about.text, "italic")
+    yield f"{decision.verdict}  {100 * decision.probability:.1f}% fraud", "bold"
+    how, reason = ruling.words, decision.main_reason
+    if ruling.rule == "threshold":
+        side = "below" if decision.verdict is Verdict.APPROVE else "not below"
+        how = f"fraud is {percent(decision.probability, 1)} likely, {side} the limit of {percent(decision.threshold)}"
+    if reason in {given.text for given in decision.reasons}:
+        reason = f"{'it says' if ruling.rule == 'policy' else 'mostly because'}: {reason}"
+    yield f"{DONE[decision.verdict].capitalize()}: {how}; {reason}"
+
+
 def _heard(outcomes: Sequence[OutcomeHeard]) -> Iterator[Part]:
+    if not outcomes:
+        yield "Not known yet whether it was fraud"
     for heard in outcomes:
         outcome = heard.outcome
         by = f" by {visible(outcome.author)}" if outcome.author else ""
-        yield f"Outcome ({outcome.source}{by}): {outcome.truth}; the verdict was {heard.judgement.ruling}"
+        truth = f"{'fraud' if outcome.is_fraud else 'legitimate'}; the verdict was {heard.judgement.ruling}"
+        yield f"{'An opinion' if outcome.is_opinion else 'Later known'} ({outcome.source}{by}): {truth}"
         for name, text in (("note", outcome.note), *outcome.details.items()):
             if text:
                 yield f"         {visible(name)}: {visible(text)}", "dim"
@@ -150,11 +177,8 @@ def _clauses(decision: Decision, book: BulletPlaybook) -> dict[str, str]:
 
 
 def _decided(decision: Decision, book: BulletPlaybook, ruling: DecidingRule) -> Iterator[Part]:
-    yield f"{decision.verdict}  {100 * decision.probability:.1f}% fraud", "bold"
-    yield f"Decided by {ruling.rule}: {ruling.words}"
+    yield f"\nDecided by {ruling.rule}: {ruling.words}"
     yield f"{decision.id} on {decision.transaction.id}, playbook revision {decision.revision}, {decision.model}", "dim"
-    if decision.transaction.text:
-        yield Text(decision.transaction.text, "italic")
     if decision.has_trace:
         left = " > ".join(f"{count.stage} {count.left}" for count in decision.selection.stages)
         yield f"\nBullets left after each stage: {left}"
@@ -178,14 +202,12 @@ def _decided(decision: Decision, book: BulletPlaybook, ruling: DecidingRule) -> 
         yield f"  {reason.amount}  {reason.text}  ({reason.bullet_id or reason.kind})"
         if clause := clauses.get(reason.bullet_id or ""):
             yield f"         read: {clause}", "dim"
-    yield "\nFacts: " + ", ".join(f"{name}={value}" for name, value in sorted(decision.facts.items()))
+    yield "\nFacts: " + ", ".join(f"{name} {say_value(name, value)}" for name, value in sorted(decision.facts.items()))
 
 
 def _known(decision: Decision, unknown: str) -> Iterator[Part]:
     if decision.familiarity is not None:
         yield f"Known of what the playbook relies on: {100 * decision.familiarity:.0f}%"
-    if decision.unfamiliar:
-        yield "Unfamiliar: none of the facts that the playbook relies on was known", "yellow"
     for piece in decision.unread:
         yield f"Not understood: {piece}", "yellow"
     if unknown:

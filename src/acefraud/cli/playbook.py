@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,11 +11,11 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from acefraud.cli import group
-from acefraud.cli.console import Said, Shown, note, read_text
+from acefraud.cli.console import Part, Said, Shown, note, read_text
 from acefraud.cli.options import PlaybookOption
 from acefraud.cli.rules import BulletArgument, add, bullet_json, edit, flips_in_words, preview, read, snooze
 from acefraud.cli.workspace import Changing, Reading, any_playbook, embedded_learner, existing_ledger, existing_playbook
-from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source, Status, percent, record_in_words
+from acefraud.core.bullet import DEFAULT_NODE, Bullet, Firings, Source, Status, percent, record_in_words
 from acefraud.core.events import (
     BulletAdded,
     DecisionMade,
@@ -28,6 +28,7 @@ from acefraud.core.events import (
 )
 from acefraud.core.scope import Author
 from acefraud.errors import InputError
+from acefraud.learning.preview import firings_on
 from acefraud.rules.english import say
 from acefraud.service.answers import rollback_answer
 from acefraud.storage import BulletPlaybook
@@ -66,32 +67,35 @@ def list_bullets(
         and status in (None, bullet.status)
     ]
     bullets.sort(key=lambda bullet: (bullet.policy is None, bullet.is_note, -abs(bullet.weight or 0)))
-    remarks = _remarks(book, bullets)
-    content = [bullet_json(bullet, remarks.get(bullet.id, ())) for bullet in bullets]
-    return content, [line for bullet in bullets for line in _listed(bullet, remarks)] + [
-        (f"{len(bullets)} bullets", "dim")
-    ]
+    learner = embedded_learner(book)
+    cases, content, lines = learner.remembered(), [], list[Part]()
+    for bullet in bullets:
+        fired, remarks = firings_on(cases, bullet), []
+        if bullet.source is Source.MANUAL and bullet.status is not Status.RETIRED:
+            remarks = learner.remarks_on(bullet)  # what the engine learnt has fired by definition
+        content.append(bullet_json(bullet, remarks) | {"firings": fired and fired.as_json()})
+        lines += _listed(bullet, fired, remarks)
+    return content, [*lines, (f"{len(bullets)} bullets", "dim")]
 
 
-def _listed(bullet: Bullet, remarks: Mapping[str, Sequence[str]]) -> Iterator[str | tuple[str, str]]:
-    used = f"{bullet.helpful_count} helpful, {bullet.harmful_count} harmful"
-    if bullet.record.support:
-        used += f"; since added {bullet.record.frauds} of {bullet.record.support} were fraud"
-    yield f"{bullet.id}  {bullet.status:<9}  {_effect(bullet)}  {used}", "bold"
+def _listed(bullet: Bullet, fired: Firings | None, remarks: Sequence[str]) -> Iterator[Part]:
+    figures = _as_reason(bullet) if fired is None else fired.in_words(short=True)
+    if fired is not None and bullet.record.support and bullet.record != fired.record:
+        figures += f"; since added {bullet.record.frauds:,} of {bullet.record.support:,} were fraud"
+    yield f"{bullet.id}  {bullet.status:<9}  {_effect(bullet)}  {figures}".rstrip(), "bold"
     yield f"    {bullet.shown}"
     if bullet.condition is not None and bullet.source is Source.MANUAL:
         yield f"    read as: {say(bullet.condition)}", "dim"
     if bullet.contradicts:
         yield f"    contradicts {', '.join(bullet.contradicts)}", "yellow"
-    for remark in remarks.get(bullet.id, ()):
+    for remark in remarks:
         yield f"    {remark}", "yellow"
 
 
-def _remarks(book: BulletPlaybook, bullets: Sequence[Bullet]) -> dict[str, list[str]]:
-    """What is wrong with rules that people wrote. What the engine learnt has fired by definition."""
-    learner = embedded_learner(book)
-    manual = [bullet for bullet in bullets if bullet.source is Source.MANUAL and bullet.status is not Status.RETIRED]
-    return {bullet.id: learner.remarks_on(bullet) for bullet in manual}
+def _as_reason(bullet: Bullet) -> str:
+    """The decisions that gave a bullet as a reason, and how many were right whatever it argued for."""
+    said = f"a reason in {bullet.times_selected:,} judged decisions, {bullet.helpful_count:,} of which were right"
+    return said if bullet.times_selected else ""
 
 
 def _effect(bullet: Bullet) -> str:
@@ -112,9 +116,10 @@ def show(book: Reading, bullet_id: BulletArgument) -> Said:
     """
     bullet, events = bullet_in(book, bullet_id), book.ledger.history(bullet_id)
     heading = f"{bullet.id}  {bullet.status}  {bullet.source}  node {bullet.node}", "bold"
-    details = [("status", _status(bullet, events)), *_details(bullet)]
-    shown: Shown = [heading, bullet.content, *(f"{name:>17}  {value}" for name, value in details)]
-    return bullet.model_dump(mode="json"), shown
+    fired = firings_on(embedded_learner(book).remembered(), bullet)
+    details = [("status", _status(bullet, events)), *_details(bullet, fired)]
+    shown: Shown = [heading, bullet.content, *(f"{name:>17}  {value}" for name, value in details if value)]
+    return bullet.model_dump(mode="json") | {"firings": fired and fired.as_json()}, shown
 
 
 def _status(bullet: Bullet, events: list[Event]) -> str:
@@ -124,10 +129,11 @@ def _status(bullet: Bullet, events: list[Event]) -> str:
     return f"{set_by}: {reason}" if (reason := why_of(latest)) else set_by
 
 
-def _details(bullet: Bullet) -> Iterator[tuple[str, str]]:
-    yield "argues for", str(bullet.argues or "unknown")
-    if bullet.policy is not None:
-        yield "policy", bullet.policy.words
+def _details(bullet: Bullet, fired: Firings | None) -> Iterator[tuple[str, str]]:
+    """What is known of a bullet, name by name. Empty values are left out."""
+    weighs = bullet.condition is not None and bullet.policy is None
+    yield "argues", f"for {bullet.argues}" if bullet.argues else Bullet.WITHOUT_VERDICT if weighs else ""
+    yield "policy", bullet.policy.words if bullet.policy else ""
     for snoozed in bullet.snoozes:
         yield "snoozed", f"for {snoozed.key} {snoozed.value} until {snoozed.until:%Y-%m-%d %H:%M} UTC"
     if bullet.condition is None:
@@ -136,23 +142,19 @@ def _details(bullet: Bullet) -> Iterator[tuple[str, str]]:
         yield "in English", say(bullet.condition)
         yield "condition", str(bullet.condition)
         yield "as SQL", bullet.condition.to_sql()
-    if bullet.evidence is not None:
-        yield "learnt with", record_in_words(bullet.evidence.learnt)
-        if bullet.evidence.later is not None:
-            yield "on later cases", record_in_words(bullet.evidence.later)
-        if bullet.evidence.found_again is not None:
-            yield "found again", f"by {percent(bullet.evidence.found_again)} of the searches"
-        if bullet.evidence.first_seen and bullet.evidence.last_seen:
-            yield "seen", f"{bullet.evidence.first_seen:%Y-%m-%d} to {bullet.evidence.last_seen:%Y-%m-%d}"
-    if bullet.claim is not None:
-        yield "CLAIM", f"{bullet.claim.words!r} was stated, not measured"
-    if bullet.record.support:
-        yield "since added", record_in_words(bullet.record)
-    yield "used", f"{bullet.times_selected} times: {bullet.helpful_count} helpful, {bullet.harmful_count} harmful"
-    if bullet.weight is not None:
-        yield "weight", f"{bullet.weight:+.3f} log-odds of fraud"
-    if bullet.contradicts:
-        yield "contradicts", ", ".join(bullet.contradicts)
+    if (measured := bullet.evidence) is not None:
+        yield "learnt with", record_in_words(measured.learnt)
+        yield "on later cases", record_in_words(measured.later) if measured.later else ""
+        if measured.found_again is not None:
+            yield "found again", f"by {percent(measured.found_again)} of the searches"
+        if measured.first_seen and measured.last_seen:
+            yield "seen", f"{measured.first_seen:%Y-%m-%d} to {measured.last_seen:%Y-%m-%d}"
+    yield "CLAIM", f"{bullet.claim.words!r} was stated, not measured" if bullet.claim else ""
+    yield "since added", record_in_words(bullet.record) if bullet.record.support else ""
+    yield "fired", fired.in_words().removeprefix("fired ") if fired else ""
+    yield "used", _as_reason(bullet)
+    yield "weight", "" if bullet.weight is None else f"{bullet.weight:+.3f} log-odds of fraud"
+    yield "contradicts", ", ".join(bullet.contradicts)
 
 
 for command in (read, add, edit, preview, snooze):

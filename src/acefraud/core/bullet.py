@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, TypedDict, TypeVar
+from typing import Any, ClassVar, TypedDict, TypeVar
 
 import numpy.typing as npt
 from pydantic import BaseModel, Field, model_validator
@@ -154,6 +154,12 @@ class Record(ShortRepr, BaseModel, frozen=True, extra="forbid"):
         """The 95 % Wilson interval of the share of fraud."""
         return wilson(self.frauds, self.support)
 
+    @property
+    def figures(self) -> dict[str, float | None]:
+        """The counts, the share and its interval for scripts."""
+        low, high = self.interval
+        return {**self.model_dump(), "precision": self.precision, "low": low, "high": high}
+
 
 def balanced_precision(frauds: Counts, support: Counts, base_rate: float) -> Counts:
     """What the share of fraud would be if half of all cases were fraud; 0.5 means no evidence. Accepts columns too.
@@ -256,6 +262,43 @@ def record_in_words(record: Record, spread: float = 1.0, *beside: float) -> str:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Firings:
+    """The labelled cases on which a rule fired, for people: how many, how many of them were fraud, and in money.
+
+    >>> fired = Firings(Record(support=64, frauds=7), base_rate=0.032, money=12_300.0, fraud_money=1_950.0)
+    >>> fired.in_words().partition("; ")[0]
+    'fired on 64 labelled cases, 7 of them fraud (11%, 95% interval 5.4% to 21%), against 3.2% of all'
+    >>> fired.in_words(short=True)
+    'fired on 64 labelled cases, 7 of them fraud (11%, against 3.2% of all); 12,300 in money, 1,950 of it fraud'
+    """
+
+    record: Record
+    base_rate: float | None = None
+    """The share of fraud among all labelled cases; None if it is not known."""
+    money: float | None = None
+    """The amounts of the cases on which it fired; None if none is known."""
+    fraud_money: float | None = None
+
+    def in_words(self, *, short: bool = False) -> str:
+        """The figures in words; without their interval in `short`."""
+        support, share = self.record.support, self.record.precision
+        if share is None:
+            return "has not fired yet"
+        base = share if self.base_rate is None else self.base_rate
+        decimals, (low, high) = _decimals((share, base), 0), self.record.interval
+        against = "" if self.base_rate is None else f", against {percent(base, decimals)} of all"
+        beside = f"{against})" if short else f", 95% interval {percent(low)} to {percent(high)}){against}"
+        fired = f"fired on {support:,} labelled case{'' if support == 1 else 's'}, {self.record.frauds:,} of them fraud"
+        money = "" if self.money is None else f"; {self.money:,.0f} in money, {self.fraud_money or 0:,.0f} of it fraud"
+        return f"{fired} ({percent(share, decimals)}{beside}{money}"
+
+    def as_json(self) -> dict[str, Any]:
+        """The figures for scripts."""
+        money = {"money": self.money, "fraud_money": self.fraud_money}
+        return {**self.record.figures, "base_rate": self.base_rate, **money}
+
+
 DEFAULT_NODE = "fraud_detection"
 MAX_CONTENT = 2_000
 
@@ -312,6 +355,9 @@ class Bullet(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_er
     >>> Bullet(id="b2", content="never used").get_success_rate()
     0.5
     """
+
+    WITHOUT_VERDICT: ClassVar = "neither way; it weighs as its measured share of fraud says, and not before it has one"
+    """What a rule argues for whose words name no verdict."""
 
     id: str
     """Made from the node and the content by `BulletPlaybook.add_bullet`."""
@@ -387,21 +433,10 @@ class Bullet(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_er
             "weight": weight,
             "evidence": self.evidence.in_words() if self.evidence is not None and self.verified else "not measured",
             "claim": shown_text(self.claim.words, 300) if self.claim else "",
-            "uses": self.uses,
+            "fired": "" if self.is_note else Firings(self.record).in_words(),
             "contradicts": shown_items(self.contradicts).strip("[]") if self.contradicts else "",
         }
         return block(f"Bullet {shown_text(self.id)}", summary(entries))
-
-    @property
-    def uses(self) -> str:
-        """How often it was selected, and how that turned out, in words.
-
-        >>> Bullet(id="b", content="x", times_selected=5, helpful_count=3, harmful_count=1).uses
-        '5 (3 helpful, 1 harmful)'
-        """
-        if not self.times_selected:
-            return "0"
-        return f"{self.times_selected:,} ({self.helpful_count:,} helpful, {self.harmful_count:,} harmful)"
 
     def get_success_rate(self) -> float:
         """The share of decisions it was used in that turned out right; 0.5 before the first.

@@ -254,6 +254,24 @@ class Decision(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_in_
         return next((reason.bullet_id for reason in self.reasons if reason.kind is ReasonKind.POLICY), None)
 
     @property
+    def amount(self) -> str:
+        """The amount as text; blank if it is unknown."""
+        amount = self.facts.get("amount")
+        return f"{amount:,.2f}".removesuffix(".00") if isinstance(amount, float) else ""
+
+    @property
+    def main_reason(self) -> str:
+        """The largest reason for the verdict. If none speaks for it, the one that it was given despite."""
+        if not self.facts.keys() - {UNFAMILIAR}:
+            return "nothing could be read from this: the verdict is the one for an unknown case"
+        if self.unfamiliar:
+            return "unfamiliar: none of the facts that the playbook relies on is known"
+        side = {Verdict.DECLINE: 1, Verdict.APPROVE: -1, Verdict.REVIEW: 0}[self.verdict]
+        speaking = [reason.text for reason in self.reasons if side * (reason.contribution or 0.0) >= 0]
+        despite = (f"despite: {reason.text}" for reason in self.reasons)
+        return [*speaking, *despite, "no bullet applies: the probability is that of an ordinary case"][0]
+
+    @property
     def unfamiliar(self) -> bool:
         """Whether none of the facts that the playbook relies on was known of the transaction."""
         return UNFAMILIAR in self.facts

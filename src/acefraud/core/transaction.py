@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from acefraud.display.redaction import personal_values
+from acefraud.display.redaction import Masker, personal_values, visible
 from acefraud.display.short_repr import Plain, ReprArgs, ShortRepr, given, quoted, shown_facts, shown_text, shown_value
 from acefraud.errors import InputError
 from acefraud.support.timestamps import IdText, OptionalTimestamp, PlainFlag, in_utc, plain_value, plain_values
@@ -33,6 +33,9 @@ MAX_TEXT = 100_000
 
 MAX_WORD = 1_000
 """The longest category, in characters. Anything longer is a text in the wrong field."""
+
+_WHO = ("customer", "card", "account", "merchant", "merchant_name", "shop", "terminal", "device")
+"""Facts that name who took part, where they are no entities."""
 
 
 class Verdict(StrEnum):
@@ -159,6 +162,17 @@ class Transaction(ShortRepr, BaseModel, frozen=True, extra="forbid", hide_input_
     def hidden_values(self) -> list[str]:
         """Values that its text is shown without: those of personal facts, and its entities."""
         return [*personal_values(self.facts), *self.entities.values()]
+
+    @property
+    def who(self) -> str:
+        """Who and what took part, for people, with personal data masked; empty if that is not known.
+
+        >>> Transaction(id="t1", facts={"merchant": "ACME"}, entities={"card": "c7", "email": "ann@acme.org"}).who
+        'card c7, email [masked], merchant ACME'
+        """
+        named = {name: value for name in _WHO if isinstance(value := self.facts.get(name), str)}
+        shown = Masker().masked_facts({**self.entities, **named})
+        return ", ".join(visible(f"{name} {value}") for name, value in shown.items())
 
     def __repr_args__(self) -> ReprArgs:
         yield "id", Plain(quoted(self.id))

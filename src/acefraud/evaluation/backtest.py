@@ -150,13 +150,5 @@ def backtest(
 
 def evidence_json(evidence: Evidence) -> dict[str, Any]:
     """What was measured, rounded so that the output does not depend on the last bit."""
-    low, high = evidence.learnt.interval
-    figures = {
-        "precision": evidence.learnt.precision,
-        "low": low,
-        "high": high,
-        "lift": evidence.lift,
-        "base_rate": evidence.base_rate,
-    }
-    rounded = {name: None if figure is None else round(figure, 6) for name, figure in figures.items()}
-    return {"support": evidence.learnt.support, "frauds": evidence.learnt.frauds, **rounded}
+    figures = {**evidence.learnt.figures, "lift": evidence.lift, "base_rate": evidence.base_rate}
+    return {name: round(figure, 6) if isinstance(figure, float) else figure for name, figure in figures.items()}

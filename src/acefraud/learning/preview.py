@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from acefraud.core.bullet import Bullet, Policy, Record, record_in_words
+from acefraud.core.bullet import Bullet, Firings, Policy, Record, record_in_words
 from acefraud.core.comparison import ORDERED, Test, plain_number
 from acefraud.core.condition import Condition
 from acefraud.core.context_facts import REVIEW_CUT, REVIEWS_TODAY, is_context_fact
@@ -34,6 +34,7 @@ from acefraud.facts.extraction import KnownFacts
 from acefraud.facts.time_facts import CLOCK_FACTS, DAY_FACTS, time_facts
 from acefraud.roles.embedded.case_memory import LabelledFacts
 from acefraud.rules.english import say_test
+from acefraud.rules.induction.out_of_time import record_of
 from acefraud.storage.playbook import BulletPlaybook
 from acefraud.support.arrays import BoolArray
 from acefraud.support.validation import construct_unchecked
@@ -284,6 +285,27 @@ def cases_for(cases: LabelledFacts, condition: Condition) -> LabelledFacts:
     if not missing or not len(cases):
         return cases
     return replace(cases, facts=cases.facts.beside(time_facts(cases.times, missing)))
+
+
+def firings_on(cases: LabelledFacts, bullet: Bullet) -> Firings | None:
+    """On which of these cases a bullet fires and their money, else what outcomes have counted; None for a note.
+
+    >>> from acefraud import BulletPlaybook, Learner, Outcome
+    >>> learner = Learner(BulletPlaybook())
+    >>> name = learner.playbook.add_bullet("VPN: decline")
+    >>> orders = [Transaction(id=f"t{n}", facts={"vpn": n < 4, "amount": 10 * n}) for n in range(20)]
+    >>> _ = learner.hear_all_sync([Outcome(transaction_id=f"t{n}", is_fraud=n < 3) for n in range(20)], orders)
+    >>> firings_on(learner.remembered(), learner.playbook[name]).in_words(short=True)
+    'fired on 4 labelled cases, 3 of them fraud (75%, against 15% of all); 60 in money, 30 of it fraud'
+    """
+    if bullet.condition is None:
+        return None
+    known = cases_for(cases, bullet.condition)
+    holds, amounts = bullet.condition.holds_in(known.facts), known.facts.numbers("amount")
+    base_rate, priced = float(known.labels.mean()) if len(known) else None, holds & ~np.isnan(amounts)
+    record = record_of(holds, known.labels) if holds.any() else bullet.record  # what was on a list then is not known
+    money = [float(amounts[rows].sum()) if priced.any() else None for rows in (priced, priced & known.labels)]
+    return Firings(record, base_rate, *money)
 
 
 def rule_remarks(

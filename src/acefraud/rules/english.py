@@ -39,6 +39,8 @@ def say(condition: Condition) -> str:
     'merchant category is one of "crypto exchange", "gift cards" and a VPN or proxy'
     >>> say(Condition.parse("amount > 2 * usual_amount and (vpn is true or merchant in list watched)"))
     'amount above 2 times the usual amount and (`merchant` is in list "watched" or a VPN or proxy)'
+    >>> say(Condition.parse("card_hours_since_last < 0.1666666667 and model_year >= 1996"))
+    "time since the card's last transaction below 10 minutes and model_year at least 1996"
     """
     if len(condition.parts) == 1 and isinstance(condition.parts[0], AnyOf):
         return _say_choice(condition.parts[0])
@@ -78,7 +80,7 @@ def say_test(test: Leaf) -> str:
     if test.op not in COMPARISONS:
         return f"{noun} {_predicate(test, words)}"
     assert isinstance(test.value, float)
-    figure = _figure(words, test.value)
+    figure = _figure(words, test.value, test.fact)
     if words and words.comparisons:
         return in_singular(words.comparisons[test.op], figure)
     return f"{spoken_name(test.fact)} {COMPARISONS[test.op]} {figure}"
@@ -91,17 +93,22 @@ def say_clause(condition: Condition, facts: Mapping[str, FactValue]) -> str:
     'amount above 5 (9) and a VPN or proxy (true)'
     """
     return " and ".join(
-        f"{say_test(leaf)} ({_value(facts.get(leaf.fact))}"
-        f"{f', {_value(facts.get(leaf.other))}' if isinstance(leaf, PairTest) else ''})"
+        f"{say_test(leaf)} ({say_value(leaf.fact, facts.get(leaf.fact))}"
+        f"{f', {say_value(leaf.other, facts.get(leaf.other))}' if isinstance(leaf, PairTest) else ''})"
         for leaf in condition.clause(facts)
     )
 
 
-def _value(value: FactValue | None) -> str:
+def say_value(fact: str, value: FactValue | None) -> str:
+    """The value of a fact for people: numbers to four decimals at most, years as years, parts of an hour in minutes.
+
+    >>> say_value("hours_since_login", 1 / 6), say_value("amount", 1238.5555555), say_value("Year", 1996.0)
+    ('10 minutes', '1,238.5556', '1996')
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return spoken_number(value)
+        return _part_of_unit(fact, round(value, _READ_DECIMALS)) or _figure(words_for(fact), round(value, 4), fact)
     return "unknown" if value is None else quoted(value)
 
 
@@ -133,19 +140,23 @@ def _predicate(test: Test, words: FactWords | None) -> str:
         case str():
             return f"{test.op} {quoted(test.value)}"
         case _:
-            return f"{test.op} {_figure(words, test.value)}"
+            return f"{test.op} {_figure(words, test.value, test.fact)}"
 
 
 def in_singular(template: str, figure: str) -> str:
     """A comparison with its figure: "1 day" rather than "1 days", "above the usual" rather than "above 1 times ...".
 
+    A figure that brings a unit replaces that of the comparison.
+
     >>> in_singular("account younger than {v} days", "1"), in_singular("amount above {v} times the usual", "1")
     ('account younger than 1 day', 'amount above the usual')
+    >>> in_singular("account younger than {v} days", "12 hours")
+    'account younger than 12 hours'
     """
     if figure == "1":
-        template = (
-            template.replace("{v} times ", "").replace("{v} days", "{v} day").replace("{v} minutes", "{v} minute")
-        )
+        template = re.sub(r"(\{v\} (?:day|hour|minute))s", r"\1", template.replace("{v} times ", ""))
+    elif figure[-1].isalpha():
+        template = _OWN_UNIT.sub("{v}", template)
     return template.replace("{v}", figure)
 
 
@@ -156,11 +167,7 @@ def spoken_number(value: float) -> str:
     ('12,500', '0.25', '1e-07')
     """
     plain = plain_number(value)
-    whole, dot, fraction = plain.partition(".")
-    if whole.lstrip("-").isdigit() and (not dot or fraction.isdigit()):
-        sign = "-" if plain.startswith("-") else ""
-        return f"{sign}{abs(int(whole)):,}{dot}{fraction}"
-    return plain
+    return plain if "e" in plain else f"{Decimal(plain):,}"
 
 
 def spoken_share(value: float) -> str:
@@ -172,8 +179,41 @@ def spoken_share(value: float) -> str:
     return f"{Decimal(plain_number(value)).scaleb(2):f}%"
 
 
-def _figure(words: FactWords | None, value: float) -> str:
-    return spoken_share(value) if words and words.share else spoken_number(value)
+def _figure(words: FactWords | None, value: float, fact: str = "") -> str:
+    """A number as it is said of a fact: in percent, as a year, or in a smaller unit of time if that makes it whole."""
+    if words and words.share:
+        return spoken_share(value)
+    if _YEAR.search(fact) and value.is_integer() and 1_000 <= value < 10_000:
+        return plain_number(value)
+    return _part_of_unit(fact, value) or spoken_number(value)
+
+
+_YEAR = re.compile(r"(?<!per_)(?<!a_)year$", re.IGNORECASE)
+"""How the names of facts end whose numbers are years."""
+_SECONDS = {"day": 86_400, "hour": 3_600, "minute": 60, "second": 1}
+_OWN_UNIT = re.compile(r"\{v\} (?:day|hour|minute)s\b")
+_NAMES_UNIT = re.compile(r"(?:^|(?<!\d)_)(day|hour|minute)s(?:_|$)", re.IGNORECASE)
+"""How the name of a fact says its unit. One such as `orders_in_24_hours` names a window."""
+_MOST_PARTS = 200
+"""Of a smaller unit: more than this many minutes say less than a fraction of a day."""
+_READ_DECIMALS = 10
+"""Decimals to which "10 minutes" is read for a fact in hours."""
+
+
+def _seconds_in(fact: str) -> int:
+    """The seconds in the unit of a fact; 0 if it is no duration."""
+    named = _NAMES_UNIT.search(fact)
+    return _SECONDS[named[1].lower()] if named else 0
+
+
+def _part_of_unit(fact: str, value: float) -> str:
+    """A duration as a whole number of a smaller unit, such as "10 minutes"; "" if it is not exact, or needs none."""
+    own = _seconds_in(fact) if value > 0 and (value < 1 or value != round(value, 2)) else 0
+    for unit, seconds in _SECONDS.items():
+        count = round(value * own / seconds)
+        if seconds < own and count <= _MOST_PARTS and round(count * seconds / own, _READ_DECIMALS) == value:
+            return f"{count} {unit}{'' if count == 1 else 's'}"
+    return ""
 
 
 def spoken_name(fact: str) -> str:
@@ -266,6 +306,7 @@ def _part(words: str, position: int, depth: int) -> tuple[Condition, int] | None
 
 _FIGURE = r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?"
 _NUMBER = rf"(?P<v>{_FIGURE})"
+_DURATION = r"(?P<v>\d+) (?P<part>hour|minute|second)s?"
 _SHARE = r"(?P<share>-?\d+(?:\.\d+)?)%"
 _QUOTED = r"\"(?:[^\"\\]|\\.)*\""
 _LIST = rf"(?P<w>{_QUOTED}(?:, {_QUOTED})*)"
@@ -318,9 +359,12 @@ class _Phrase:
         if groups.get("w") is not None:
             words = tuple(map(_unquoted, re.findall(_QUOTED, groups["w"])))
             return Test(fact, self.op, words if self.op in (Op.IN, Op.NOT_IN) else words[0])
-        if groups.get("share") is not None:
-            return Test(fact, self.op, float(Decimal(groups["share"]) / 100))
-        return Test(fact, self.op, float(groups["v"].replace(",", "")))
+        share, part = groups.get("share"), groups.get("part")
+        value = float(Decimal(share) / 100 if share else groups["v"].replace(",", ""))
+        if part is not None:
+            own, seconds = _seconds_in(fact), _SECONDS[part.lower()]
+            return Test(fact, self.op, round(value * seconds / own, _READ_DECIMALS)) if own > seconds else None
+        return Test(fact, self.op, value)
 
 
 def _unquoted(word: str) -> str:
@@ -354,7 +398,8 @@ def _exact_phrases() -> tuple[_Phrase, ...]:
         found.extend(_generic_phrases(_pattern(words.noun), words.name, _SHARE if words.share else _NUMBER))
         found.extend(_number_phrases(words) if words.kind == "number" else _flag_phrases(words))
     found.extend(_generic_phrases(_NAME, "", _NUMBER))
-    found.extend(_Phrase(rf"{_NAME} {word} {_NUMBER}", op) for op, word in COMPARISONS.items())
+    for number in (_NUMBER, _DURATION):
+        found.extend(_Phrase(rf"{_NAME} {word} {number}", op) for op, word in COMPARISONS.items())
     return tuple(found)
 
 
@@ -382,7 +427,7 @@ def _generic_phrases(noun: str, fact: str, number: str) -> Iterator[_Phrase]:
     said = [("is missing", Op.MISSING), ("is known", Op.KNOWN)]
     said += [(f"is one of {_LIST}", Op.IN), (f"is none of {_LIST}", Op.NOT_IN)]
     for op in (Op.IS, Op.IS_NOT):
-        said += [(rf"{op} (?P<w>{_QUOTED})", op), (f"{op} {number}", op)]
+        said += [(rf"{op} (?P<w>{_QUOTED})", op), (f"{op} {number}", op), (f"{op} {_DURATION}", op)]
     said += [(f"{how} {other}", op) for op, how in ((Op.IS, SAME), (Op.IS_NOT, DIFFERENT), *COMPARISONS.items())]
     sought = rf"(?P<how>in list|named|starting with) (?P<what>{_QUOTED})"
     said += [(f"is {sought}", Op.IN), (f"is not {sought}", Op.NOT_IN)]
@@ -398,6 +443,8 @@ def _number_phrases(words: FactWords) -> Iterator[_Phrase]:
         yield _Phrase(_pattern(before) + number + _pattern(after), op, words.name)
         if not words.share:
             yield _Phrase(_pattern(in_singular(said, "1")), op, words.name, 1.0)
+        if _seconds_in(words.name):
+            yield _Phrase(_DURATION.join(map(_pattern, _OWN_UNIT.sub("{v}", said).split("{v}"))), op, words.name)
 
 
 def _flag_phrases(words: FactWords) -> Iterator[_Phrase]:

@@ -14,7 +14,7 @@ from typing import Any, Final, overload
 import numpy as np
 from rapidfuzz import fuzz, process
 
-from acefraud.core.bullet import DEFAULT_NODE, Bullet, Source, Status
+from acefraud.core.bullet import DEFAULT_NODE, Bullet, Firings, Source, Status
 from acefraud.core.calibration import with_measured_text
 from acefraud.core.events import THE_ENGINE, Event, EventPayload
 from acefraud.core.fact_names import NAMED_FACTS, FactCatalog
@@ -237,7 +237,7 @@ class PlaybookReading:
         snapshot = self.snapshot()
         bullets = snapshot.table.bullets
         by_strength = sorted(bullets, key=lambda bullet: (bullet.status is Status.RETIRED, -abs(bullet.weight or 0.0)))
-        headings = ["id", "content", "status", "weight", "evidence (95 % interval)", "uses"]
+        headings = ["id", "content", "status", "weight", "evidence (95 % interval)", "since added"]
         retired = sum(bullet.status is Status.RETIRED for bullet in bullets)
         return block(
             f"Playbook of {len(bullets):,} bullets at revision {snapshot.revision}",
@@ -397,7 +397,7 @@ def _html_row(bullet: Bullet) -> tuple[str, ...]:
         str(bullet.status),
         "" if bullet.weight is None else f"{bullet.weight:+.2f}",
         bullet.evidence.in_words() if bullet.evidence is not None and bullet.verified else "",
-        f"{bullet.times_selected:,}",
+        "" if bullet.is_note else Firings(bullet.record).in_words(short=True),
     )
 
 
@@ -410,18 +410,15 @@ def _bullet_columns(bullets: Sequence[Bullet]) -> dict[str, list[Any]]:
 
 
 def _row(bullet: Bullet) -> dict[str, Any]:
-    evidence = bullet.evidence
-    low, high = (None, None) if evidence is None else evidence.interval
+    measured: dict[str, Any] = dict.fromkeys(("support", "frauds", "precision", "low", "high", "base_rate"))
+    if (evidence := bullet.evidence) is not None:
+        low, high = evidence.interval
+        measured |= {**evidence.shown.figures, "low": low, "high": high, "base_rate": evidence.base_rate}
     return {
         "bullet": bullet.id,
         "english": bullet.shown if bullet.condition is None else say(bullet.condition),
         "weight": bullet.weight,
-        "support": None if evidence is None else evidence.shown.support,
-        "frauds": None if evidence is None else evidence.shown.frauds,
-        "precision": None if evidence is None else evidence.shown.precision,
-        "low": low,
-        "high": high,
-        "base_rate": None if evidence is None else evidence.base_rate,
+        **measured,
         "sql": "" if bullet.condition is None else bullet.condition.to_sql(),
         "argues": str(bullet.argues or ""),
         "content": bullet.shown,
@@ -430,6 +427,8 @@ def _row(bullet: Bullet) -> dict[str, Any]:
         "node": bullet.node,
         "helpful": bullet.helpful_count,
         "harmful": bullet.harmful_count,
+        "fired": bullet.record.support,
+        "fired_frauds": bullet.record.frauds,
     }
 
 

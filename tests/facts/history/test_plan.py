@@ -26,7 +26,7 @@ from acefraud.rules.english import read_condition, say, say_facts
         ("customer_amount_to_usual > 3", "amount above 3 times the customer's usual"),
         ("customer_amount_to_usual > 1", "amount above the customer's usual"),
         ("card_amount_to_usual_in_category > 4", "amount above 4 times the card's usual in this category"),
-        ("ip_address_hours_since_last < 0.5", "hours since the ip address's last transaction below 0.5"),
+        ("ip_address_hours_since_last < 0.5", "time since the ip address's last transaction below 30 minutes"),
         ("card_km_from_last > 500", "distance from the card's last place above 500 km"),
         ("card_kmh_from_last > 900", "speed from the card's last place above 900 km/h"),
         ("card_distinct_shop_24h > 4", "different shops of the card in the last 24 hours above 4"),
