@@ -47,7 +47,10 @@ _THIS = frozenset({"this", "same", "today"})
 _JOINTS = frozenset({"and", "or", "but", "plus", ",", ";", ".", ":"})
 _EVER, _AFTER_EVER = phrases("ever"), words("after_ever")
 _OF_NO_WINDOW = phrases("of_no_window")
-_NEVER_SEEN = ((phrases("new_entity"), phrases("never_seen"), True), (phrases("known_entity"), phrases("seen_before"), False))
+_NEVER_SEEN = (
+    (phrases("new_entity"), phrases("never_seen"), True),
+    (phrases("known_entity"), phrases("seen_before"), False),
+)
 """What is said before and after an entity that was never seen, and of one that was."""
 _TIMES = {"once": 1.0, "twice": 2.0, "thrice": 3.0}
 _LARGE = 500.0
@@ -275,7 +278,9 @@ def _spent(sentence: Sentence, at: int) -> Iterator[Predicate]:
 
 def _largest(condition: Condition) -> float:
     """The largest number with which a condition compares."""
-    return max(float(leaf.value) for leaf in condition.leaves if isinstance(leaf, Test) and isinstance(leaf.value, float))
+    return max(
+        float(leaf.value) for leaf in condition.leaves if isinstance(leaf, Test) and isinstance(leaf.value, float)
+    )
 
 
 def _met(sentence: Sentence, at: int) -> Iterator[Predicate]:

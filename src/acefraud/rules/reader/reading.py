@@ -354,7 +354,9 @@ def _after_link(sentence: Sentence) -> tuple[bool, Sentence]:
 def _has_words(sentence: Sentence) -> bool:
     """Whether there is more than words that say nothing, such as "A claim" before "is suspicious if"."""
     says_more = any(token.kind is not Kind.SIGN and token.text not in FILLERS for token in sentence.tokens)
-    return says_more or any(tests_at(sentence, place) for place in range(len(sentence.tokens)))  # "if the customer is there"
+    return says_more or any(
+        tests_at(sentence, place) for place in range(len(sentence.tokens))
+    )  # "if the customer is there"
 
 
 def _readings(

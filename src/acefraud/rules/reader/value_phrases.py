@@ -81,8 +81,10 @@ def value_tests(sentence: Sentence, at: int) -> Tests:
                 if outside and not codes_for(fact.values):
                     continue
                 after = _beside(sentence, fact, end)
-                if after is None and alone and (
-                    _is_clear(sentence, meaning, start, end) or _opens_list(sentence, meaning, end)
+                if (
+                    after is None
+                    and alone
+                    and (_is_clear(sentence, meaning, start, end) or _opens_list(sentence, meaning, end))
                 ):
                     after = end
                 if after is not None:
@@ -95,9 +97,7 @@ def _families(sentence: Sentence, at: int) -> Tests:
     """ "Visa or Mastercard", "not a Visa card": values that begin with the same word"""
     first = max(sentence.after(at, *phrases("anything_but")), default=at + sentence.is_word(at, "not", "non"))
     negated = first > at
-    for phrase in sentence.vocabulary.families.get(
-        sentence.said(start := sentence.skipped(first), start + 1), ()
-    )[:1]:
+    for phrase in sentence.vocabulary.families.get(sentence.said(start := sentence.skipped(first), start + 1), ())[:1]:
         fact = sentence.vocabulary.facts[phrase.fact]
         for values, end in sentence.values(fact, start):
             condition = among(fact.name, values, negated=negated)
@@ -140,7 +140,9 @@ def _opens_list(sentence: Sentence, meaning: ValuePhrase, end: int) -> bool:
 def _is_of_another_kind(sentence: Sentence, meaning: ValuePhrase, start: int, end: int) -> bool:
     """Whether the words may be something else: a number, a person, or "single" in "every single claim"."""
     bands = sentence.vocabulary.bands.get(meaning.fact, ())
-    is_band = any(band.value == meaning.value for band in bands) and sentence.said(start, end) == as_words(meaning.value)
+    is_band = any(band.value == meaning.value for band in bands) and sentence.said(start, end) == as_words(
+        meaning.value
+    )
     if is_band or sentence.tokens[end - 1].text in _PERSONS:
         return True
     counted = start > 0 and sentence.is_word(start - 1, "a", "every", "each", "any", "one", "not")
@@ -321,7 +323,11 @@ def _is_old(sentence: Sentence, fact: Fact, at: int) -> Tests:
                 yield among(fact.name, [new]), place + 1
             for condition, end in _said_of_bands(sentence, place, fact):
                 is_old = sentence.is_word(end, "old")
-                is_age = is_old or sentence.is_word(place - 1, "of") or sentence.has_word(place, end, "older", "newer", "younger")
+                is_age = (
+                    is_old
+                    or sentence.is_word(place - 1, "of")
+                    or sentence.has_word(place, end, "older", "newer", "younger")
+                )
                 if is_age and sentence.has_word(place, end, *HOURS):
                     yield condition, end + is_old
 

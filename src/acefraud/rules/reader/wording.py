@@ -212,7 +212,10 @@ def _nearest_value(word: str, vocabulary: Vocabulary) -> str:
     near = {
         said[0]
         for said, meanings in vocabulary.values.items()
-        if len(said) == 1 and len(said[0]) >= _SHORTEST_NAME and len(word) >= _SHORTEST_NAME and said[0][0] == word[0]
+        if len(said) == 1
+        and len(said[0]) >= _SHORTEST_NAME
+        and len(word) >= _SHORTEST_NAME
+        and said[0][0] == word[0]
         and OSA.distance(word, said[0], score_cutoff=longest) <= longest
         and any(len(vocabulary.facts[meaning.fact].values) in _NAMES for meaning in meanings)
     }
