@@ -38,6 +38,8 @@ class JoinedTest:
     """Whether it says "no" or "not": then an "or" after it may belong to what is negated."""
     denies_noun: bool = False
     """Whether that stands before a noun: then a noun after "and" may be denied as well."""
+    denies_presence: bool = False
+    """Whether it says "without" or "no": what follows at once belongs to the case, if it is a time or a number."""
     is_group: bool = False
     """Whether it names a group of things, as "payments at night" does: "A and B" may then mean either group."""
     is_modifier: bool = False
@@ -74,6 +76,7 @@ def joined_test(
         condition,
         is_negated=negated,
         denies_noun=negated and _denies_noun(sentence, start),
+        denies_presence=negated and sentence.is_word(sentence.skipped(start), "without", "no"),
         is_group=_is_group(sentence, start, end, condition),
         is_modifier=sentence.is_one_of(start, _PREPOSITIONS),
         is_past=_is_past(condition),
@@ -204,11 +207,17 @@ def _is_time(test: JoinedTest) -> bool:
     return test.condition.facts <= TIME_FACTS and not test.is_negated
 
 
+def _is_number(test: JoinedTest) -> bool:
+    return all(isinstance(leaf, Test) and isinstance(leaf.value, float) for leaf in test.condition.leaves)
+
+
 def _may_be_negated_too(first: JoinedTest, second: JoinedTest) -> bool:
     """Whether a negation may reach the next test: "without a witness and police report", "not on Chrome at night"."""
     if second.joint is Joint.AND:
         (part, *more) = second.condition.parts
         return first.denies_noun and not more and isinstance(part, Test) and part.value is True
+    if first.denies_presence and (_is_time(second) or _is_number(second)):
+        return False  # "without the customer present at night"
     return second.joint in (Joint.NEXT, Joint.WITH) and first.denies_noun and not second.is_clause
 
 

@@ -110,6 +110,8 @@ def _conclusion(start: int, end: int, words: list[str]) -> Conclusion | None:
     argues = next(iter(verdicts - {Verdict.REVIEW}), None)
     verdict, said = argues or Verdict.REVIEW, [word for word in words if word not in _BEFORE_ORDER]
     always = verdict if "always" in words or "never" in words else None
+    if Verdict.REVIEW in verdicts and not any(word in _ORDERS and word not in _REVIEW for word in words):
+        verdict = Verdict.REVIEW  # "is fishy, review please"
     is_order = verdict is Verdict.REVIEW or (start == 0 and bool(said) and said[0] in _ORDERS)
     orders = always or (verdict if is_order else None)
     return Conclusion(start, end, argues, always, orders, any(map(_spares, clauses)))

@@ -13,7 +13,7 @@ from rapidfuzz.distance import OSA, Hamming
 
 from acefraud.core.fact_names import words_for
 from acefraud.rules.reader.facts import split_name
-from acefraud.rules.reader.tokens import Kind, Token, Tokens, Words, grammar_words, tokens_of, words
+from acefraud.rules.reader.tokens import Kind, Token, Tokens, Words, grammar_words, singular, tokens_of, words
 from acefraud.rules.reader.vocabulary import Vocabulary
 from acefraud.support.package_data import read_package_toml
 
@@ -35,6 +35,8 @@ _SOME = (
 )
 _QUOTED = re.compile(r"`[^`]*`|\"(?:[^\"\\]|\\.)*\"|“[^”]*”|(?<!\w)'[^']*'(?!\w)")
 """Names and values, which stay as they are."""
+_QUOTES = "`\"“'"
+_QUOTED_OR_LONG = re.compile(rf"{_QUOTED.pattern}|\b[a-z]{{6,}}\b")
 _KEPT = "\0"
 """What stands around the number of one of them for the time being."""
 _END = r"\s*[.!)]*\s*$"
@@ -56,7 +58,7 @@ _SHORTEST = 3
 
 def without_noise(text: str, vocabulary: Vocabulary) -> tuple[str, bool]:
     """The text without greetings, numbers of items and "without exception", and whether that was there."""
-    plain = reworded(_ENUMERATED.sub("", text), frozenset(vocabulary.entities))
+    plain = reworded(_ENUMERATED.sub("", with_known_words(text, vocabulary)), frozenset(vocabulary.entities))
     strict = _WITHOUT_EXCEPTION.sub(" ", plain)
     return with_plain_verdicts(strict, vocabulary), strict != plain
 
@@ -123,6 +125,7 @@ class _Opinions(BaseModel, extra="forbid"):
     very: str
     it: str
     odd: str
+    after: str
     nothing: tuple[str, ...]
     review: tuple[str, ...]
     fine: tuple[str, ...]
@@ -133,7 +136,9 @@ class _Opinions(BaseModel, extra="forbid"):
 _OPINIONS = read_package_toml("acefraud.rules.reader", "opinions.toml", _Opinions)
 _OPINION_ENDS = r"(?=\s*(?:[.,;:!?)–—=]|-+>|-\s|→|$|(?:unless|except|if|when|whenever|where|as long as|provided)\b))"
 _DENIED = re.compile(
-    r"(?:\b(?:not|never|no|hardly|without|nor|neither|can we|could we|always)|n't)\s*(?:\w+\s+)?$", re.IGNORECASE
+    r"(?:\b(?:not|never|no|hardly|without|nor|neither|can we|could we|always)|n't)"
+    r"\s*(?:(?:be|been|a|an|any|the|all|really|very|so|that|mean|always|necessarily|please|just)\s+)*$",
+    re.IGNORECASE,
 )
 """What stands before an opinion that is not held."""
 _REMARK = re.compile(
@@ -142,6 +147,13 @@ _REMARK = re.compile(
     re.IGNORECASE,
 )
 """What is said of "it" or "these", or after "=": a remark if none of its words means anything here."""
+_SAID_AGAIN = re.compile(
+    rf"(?P<first>\b(?:{'|'.join(sorted(words('decline') - {'suspicious', 'turn', 'down'}))})\b.*?)"
+    r"[.,;:–—-]+\s*(?:(?:these|this|that|it|they|those|all|are|is|so)\s+)*suspicious(?=\s*[.!]*\s*$)"
+    r"|(?P<again>\b(suspicious|fine|review))(?:\s*[,.;:]\s*(?:and |so )?\2)+(?=\s*[.!]*\s*$)",
+    re.IGNORECASE,
+)
+"""An opinion at the end that only repeats what the rule asked for before."""
 _SAY_NOTHING = words("determiners") | words("say_nothing")
 _OF_OPINIONS = frozenset((*words("heads"), *words("people"), *words("transactions"), *words("orders"), "customer"))
 
@@ -152,7 +164,7 @@ def _opinions() -> tuple[tuple[re.Pattern[str], str], ...]:
     for verdict in ("nothing", "review", "fine", "decline", "suspicious"):
         for entry in getattr(_OPINIONS, verdict):
             said = entry.replace("{odd}", _OPINIONS.odd).replace("{very}", _OPINIONS.very).replace("{it}", _OPINIONS.it)
-            whole = re.compile(rf"(?<![\w'])(?:{said})(?![\w']){_OPINION_ENDS}", re.IGNORECASE)
+            whole = re.compile(rf"(?<![\w'])(?:{said})(?![\w']){_OPINIONS.after}{_OPINION_ENDS}", re.IGNORECASE)
             made.append((whole, "" if verdict == "nothing" else verdict))
     return tuple(made)
 
@@ -175,7 +187,39 @@ def with_plain_verdicts(text: str, vocabulary: Vocabulary) -> str:
 
     for pattern, verdict in _opinions():
         text = pattern.sub(partial(plain, verdict=verdict), text)
-    return _REMARK.sub(without, text)
+    return _SAID_AGAIN.sub(lambda match: match["first"] or match["again"], _REMARK.sub(without, text))
+
+
+# --- misspelt words: "diffrent", "suspicous" ---
+
+
+@cache
+def _ordinary_words() -> frozenset[str]:
+    """The words that the reader, its rewordings and its opinions know."""
+    patterns = [rewording["said"] for rewording in _REWORDINGS["rewording"]]
+    patterns += [
+        entry for entries in _OPINIONS.model_dump().values() for entry in entries if not isinstance(entries, str)
+    ]
+    return grammar_words() | frozenset(re.findall(r"[a-z]{3,}", " ".join(patterns).lower()))
+
+
+def with_known_words(text: str, vocabulary: Vocabulary) -> str:
+    """The text with words that nothing here knows replaced by the only known word that differs in one letter.
+
+    >>> with_known_words("amount over 900 at a diffrent store", Vocabulary.general())
+    'amount over 900 at a different store'
+    """
+    known, own = _ordinary_words(), vocabulary.word_list
+
+    def respell(match: re.Match[str]) -> str:
+        word = match[0]
+        if word in known or singular(word) in known or singular(word) in own:
+            return word
+        alike = [other for other in known if other[0] == word[0] and abs(len(other) - len(word)) < 2 and len(other) > 4]
+        near = {other for other in alike if OSA.distance(word, other, score_cutoff=1) <= 1}
+        return near.pop() if len(near) == 1 else word
+
+    return _QUOTED_OR_LONG.sub(lambda match: match[0] if match[0][0] in _QUOTES else respell(match), text)
 
 
 # --- misspelt names: "supplements" for `NumberOfSuppliments` ---
