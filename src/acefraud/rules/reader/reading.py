@@ -266,10 +266,9 @@ def _joined(text: str, sentence: Sentence, conclusion: Conclusion, doubtful: lis
         found, _, unclear = _readings(text, first, as_object=predicate)
         doubtful += unclear if not excepted and not _has_words(right) else []
         befores = [condition.negated() if excepted else condition for condition in found]
-    if right.is_one_of(0, _LINKING) and len(right.tokens) > 1 and not _has_words(right):
-        return []  # "if the customer is there", where no fact tells that
     if not befores or not _has_words(right):
-        return [condition for condition in befores if condition is not None]
+        is_lost = right.is_one_of(0, _LINKING) and len(right.tokens) > 1  # "if the customer is there": no fact tells that
+        return [] if is_lost else [condition for condition in befores if condition is not None]
     negated, rest = _after_link(right)
     linked = negated or len(rest.tokens) < len(right.tokens)
     # "decline, unless A, B": where does it end? "decline except VIP and verified": both, or whoever is either?
@@ -326,7 +325,9 @@ def _after_link(sentence: Sentence) -> tuple[bool, Sentence]:
 def _has_words(sentence: Sentence) -> bool:
     """Whether there is more than words that say nothing, such as "A claim" before "is suspicious if"."""
     says_more = any(token.kind is not Kind.SIGN and token.text not in FILLERS for token in sentence.tokens)
-    return says_more or any(tests_at(sentence, place) for place in range(len(sentence.tokens)))  # "if the customer is there"
+    return says_more or any(
+        tests_at(sentence, place) for place in range(len(sentence.tokens))
+    )  # "if the customer is there"
 
 
 def _readings(

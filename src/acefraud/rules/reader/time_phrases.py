@@ -282,7 +282,9 @@ def _after_plain_hours(sentence: Sentence, at: int, end: int) -> int | None:
     first, last = sentence.tokens[at], sentence.tokens[end - 1]
     is_h = sentence.is_word(end, "hour") and sentence.tokens[end].shown == "h"
     if is_h:
-        is_age = sentence.is_one_of(end + 1, words("after_age")) or (at and sentence.is_one_of(at - 1, words("window_start")))
+        is_age = sentence.is_one_of(end + 1, words("after_age")) or (
+            at and sentence.is_one_of(at - 1, words("window_start"))
+        )
         return None if is_age or sentence.is_word(at - 1, "last", "past") else end + 1
     if sentence.is_one_of(end, _COUNTED):
         return None
@@ -431,7 +433,9 @@ def people_tests(sentence: Sentence, at: int) -> Tests:
             continue
         final = max(sentence.after(end, "year old", "year of age", "of age", "old"), default=end)
         follows = no_amount and sentence.is_word(final, ",") and sentence.is_one_of(final + 1, words("kinds_of_people"))
-        is_number_of_years = (named or follows or "older" in said or "younger" in said) and not _has_unit(sentence, place, end)
+        is_number_of_years = (named or follows or "older" in said or "younger" in said) and not _has_unit(
+            sentence, place, end
+        )
         if is_number_of_years or ("year" in said and (named or final > end)):
             yield _age_band(sentence, place, end) or condition, final
 

@@ -138,8 +138,10 @@ def value_tests(sentence: Sentence, at: int) -> Tests:
                 if outside and not codes_for(fact.values):
                     continue
                 after = _beside(sentence, fact, end)
-                if after is None and alone and (
-                    _is_clear(sentence, meaning, start, end) or _opens_list(sentence, meaning, end)
+                if (
+                    after is None
+                    and alone
+                    and (_is_clear(sentence, meaning, start, end) or _opens_list(sentence, meaning, end))
                 ):
                     after = end
                 if after is not None:
@@ -152,9 +154,7 @@ def _families(sentence: Sentence, at: int) -> Tests:
     """ "Visa or Mastercard", "not a Visa card": values that begin with the same word"""
     first = max(sentence.after(at, *phrases("anything_but")), default=at + sentence.is_word(at, "not", "non"))
     negated = first > at
-    for phrase in sentence.vocabulary.families.get(
-        sentence.said(start := sentence.skipped(first), start + 1), ()
-    )[:1]:
+    for phrase in sentence.vocabulary.families.get(sentence.said(start := sentence.skipped(first), start + 1), ())[:1]:
         fact = sentence.vocabulary.facts[phrase.fact]
         for values, end in sentence.values(fact, start):
             condition = among(fact.name, values, negated=negated)
@@ -197,7 +197,9 @@ def _opens_list(sentence: Sentence, meaning: ValuePhrase, end: int) -> bool:
 def _is_of_another_kind(sentence: Sentence, meaning: ValuePhrase, start: int, end: int) -> bool:
     """Whether the words may be something else: a number, a person, or "single" in "every single claim"."""
     bands = sentence.vocabulary.bands.get(meaning.fact, ())
-    is_band = any(band.value == meaning.value for band in bands) and sentence.said(start, end) == as_words(meaning.value)
+    is_band = any(band.value == meaning.value for band in bands) and sentence.said(start, end) == as_words(
+        meaning.value
+    )
     if is_band or sentence.tokens[end - 1].text in _PERSONS:
         return True
     counted = start > 0 and sentence.is_word(start - 1, "a", "every", "each", "any", "one", "not")
@@ -378,7 +380,11 @@ def _is_old(sentence: Sentence, fact: Fact, at: int) -> Tests:
                 yield among(fact.name, [new]), place + 1
             for condition, end in _said_of_bands(sentence, place, fact):
                 is_old = sentence.is_word(end, "old")
-                is_age = is_old or sentence.is_word(place - 1, "of") or sentence.has_word(place, end, "older", "newer", "younger")
+                is_age = (
+                    is_old
+                    or sentence.is_word(place - 1, "of")
+                    or sentence.has_word(place, end, "older", "newer", "younger")
+                )
                 if is_age and sentence.has_word(place, end, *HOURS):
                     yield condition, end + is_old
 
@@ -433,7 +439,7 @@ def _flags(sentence: Sentence, at: int) -> Iterator[tuple[str, bool, int]]:
         yield from ((fact.name, False, after) for fact, after in sentence.facts(at + 1, "flag"))
     start = max(sentence.after(at, *phrases("without")), default=at)
     for begin in {at, start, sentence.skipped(start, words("flag_links"))}:
-        is_said = begin == at or start == at
+        is_said = at in (begin, start)
         longest = max((end for _, end in sentence.matches(begin, sentence.vocabulary.values, exact=True)), default=0)
         for meanings, end in _flag_phrases(sentence, begin):
             if end < longest:
@@ -478,7 +484,8 @@ def _flag_phrases(sentence: Sentence, at: int) -> Iterator[tuple[list[FlagPhrase
         spliced = Sentence([*tokens[at:gap], *tokens[end : end + _LONGEST]], sentence.vocabulary)
         for meanings, after in spliced.matches(0, flags):
             if after > gap - at:
-                flipped = [FlagPhrase(flag.fact, flag.holds != negated) for flag in meanings]
+                said = [flag for flag in meanings if flag.holds or not negated]  # "nobody is not present": who knows
+                flipped = [FlagPhrase(flag.fact, flag.holds != negated) for flag in said]
                 yield flipped, end + after - (gap - at)
 
 
