@@ -168,7 +168,7 @@ def with_plain_verdicts(text: str, vocabulary: Vocabulary) -> str:
 
 
 def respelt(tokens: Tokens, vocabulary: Vocabulary) -> list[Token]:
-    """The tokens, with an unknown word replaced by the only value, or word of a fact's name, that is written like it."""
+    """The tokens, with an unknown word replaced by the only value, or word of a fact's name, that is spelt like it."""
     known = vocabulary.word_list | grammar_words()
     return [
         replace(token, text=meant)
