@@ -267,7 +267,8 @@ def _joined(text: str, sentence: Sentence, conclusion: Conclusion, doubtful: lis
         doubtful += unclear if not excepted and not _has_words(right) else []
         befores = [condition.negated() if excepted else condition for condition in found]
     if not befores or not _has_words(right):
-        is_lost = right.is_one_of(0, _LINKING) and len(right.tokens) > 1  # "if the customer is there", which no fact says
+        # "if the customer is there", which no fact says
+        is_lost = right.is_one_of(0, _LINKING) and len(right.tokens) > 1
         return [] if is_lost else [condition for condition in befores if condition is not None]
     negated, rest = _after_link(right)
     linked = negated or len(rest.tokens) < len(right.tokens)
